@@ -1,4 +1,4 @@
-//! Bans: a key has no permits until a tick. What tables and maps of keys share.
+//! Bans, for tables and maps of keys: a banned key has no permits until a tick.
 
 use core::convert::Infallible;
 
@@ -7,7 +7,7 @@ use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::store::op::{Current, Op, Step};
 
-/// Bans a key: takes all permits that there are at the ban's end.
+/// Bans a key: takes all permits that it will have when the ban ends.
 pub(crate) struct Ban {
     pub(crate) until: Tick,
 }
@@ -28,11 +28,11 @@ impl<A: Algorithm> Op<A> for Ban {
     }
 }
 
-/// Says when a key's ban is over, and writes nothing.
+/// Asks when a key's ban ends, and changes nothing.
 pub(crate) struct BannedUntil;
 
 impl<A: Algorithm> Op<A> for BannedUntil {
-    /// The first tick with a permit, if the key is banned.
+    /// The first tick with a permit, or `None` if the key is not banned.
     type Output = Option<Tick>;
     type Refusal = Infallible;
 
@@ -42,16 +42,22 @@ impl<A: Algorithm> Op<A> for BannedUntil {
         let last = banned.and_then(|word| last_without_permits(algorithm, word, now));
         Ok((word, last.map(after)))
     }
+
+    /// Out of line, where it is known whether the key is banned.
+    fn run_fast(&mut self, _algorithm: &A, _current: Current) -> Option<Step<A, Self>> {
+        None
+    }
 }
 
-/// The word with which a ban goes on in another algorithm: what is owed may be paid sooner there,
-/// but it ends when it would have ended. `None` if it is over.
+/// Returns the word with which a ban continues in another algorithm, or `None` if the ban is over.
+/// The ban ends when it would have ended, even if the other algorithm would pay the debt back
+/// sooner.
 pub(crate) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
     let last = last_without_permits(old, word, now)?;
     Some(banned_until(new, last))
 }
 
-/// The last tick at which there is no permit yet, if there is none now.
+/// Returns the last tick before the first permit, or `None` if there is a permit at `now`.
 pub(crate) fn last_without_permits<A: Algorithm>(
     algorithm: &A,
     word: u64,
@@ -69,13 +75,14 @@ pub(crate) fn last_without_permits<A: Algorithm>(
     has_none(none).then_some(Tick::from_nanos(none))
 }
 
-/// A word without a permit until this tick, and with one right after it, where there are such
-/// words.
+/// Returns a word that has no permit up to tick `last`, and one permit right after it. A window has
+/// no such word: it gets one that has no permit before the window of `last` ends.
 pub(crate) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
     let then = after(last);
     let all_but_one = algorithm.available(0, then).saturating_sub(1);
     let (word, _) = algorithm.take_up_to(0, then, all_but_one);
-    // Of windows there are none: whoever is late has what is there in the window that begins then.
+    // A window counts a caller with an earlier tick in the window that begins at `then`, which has
+    // a permit left. Take all permits at `last` instead.
     match [Tick::ZERO, last]
         .iter()
         .all(|tick| algorithm.available(word, *tick) == 0)
@@ -85,7 +92,7 @@ pub(crate) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
     }
 }
 
-/// The next tick.
+/// Returns the next tick.
 const fn after(tick: Tick) -> Tick {
     Tick::from_nanos(tick.as_nanos().saturating_add(1))
 }

@@ -1,5 +1,5 @@
 //! The constructors from a quota, such as `Limiter::token_bucket(quota)`: one for each limiter and
-//! each algorithm, under the names that the algorithms have as text.
+//! each algorithm. Their names are those that the algorithms have as text.
 
 #[cfg(feature = "map")]
 use core::hash::Hash;
@@ -19,8 +19,8 @@ use crate::quota::{ConfigError, Quota};
 use crate::sharded::limiter::Sharded;
 use crate::sync::const_unless_loom;
 
-/// Invokes `$then` with each constructor: the algorithm, the constructor's name, which function of
-/// the algorithm it calls, and what it is.
+/// Invokes `$then` for each constructor, with the algorithm, the constructor's name, the function
+/// of the algorithm that it calls, and its description.
 macro_rules! each_algorithm {
     ($then:ident! $limiter:tt) => {
         each_that_lends!($then! $limiter);
@@ -29,7 +29,7 @@ macro_rules! each_algorithm {
     };
 }
 
-/// The same without the queue, which has nothing to lend.
+/// Does the same without the queue, which can't lend permits.
 macro_rules! each_that_lends {
     ($then:ident! $limiter:tt) => {
         $then! { $limiter TokenBucket token_bucket new
@@ -47,7 +47,7 @@ macro_rules! each_that_lends {
     };
 }
 
-/// One constructor of one limiter. `$algorithm` is the algorithm in `$made`.
+/// Defines one constructor of one limiter. `$algorithm` names the algorithm in `$made`.
 macro_rules! constructor {
     (
         {
@@ -60,11 +60,11 @@ macro_rules! constructor {
         impl<$($generics)*> $limiter<$($key,)? $kind> {
             $define! {
                 #[doc = $about]
-                /// It runs on the system's clock.
+                /// It uses the system clock.
                 ///
                 /// # Errors
                 ///
-                /// [`ConfigError`] names the field that can't be had, and what is allowed.
+                /// [`ConfigError`] names the invalid field and what is allowed.
                 ///
                 /// ```
                 #[doc = concat!("use tollgate::{", stringify!($limiter), ", Quota};")]
@@ -74,7 +74,8 @@ macro_rules! constructor {
                 /// # Ok(())
                 /// # }
                 /// ```
-                // Otherwise each would be compiled with this crate, all of its limiter with it.
+                // Without `inline`, every constructor would be compiled into this crate, and with
+                // it all code of its limiter.
                 #[inline]
                 pub fn $name(
                     quota: Quota $(, $argument: $type)*

@@ -15,56 +15,56 @@
 //! # }
 //! ```
 //!
-//! Start with [`Limiter`] and its verbs. [`Quota`] says what the limit is, and [`ManualClock`]
-//! stops time in tests. An algorithm decides:
+//! Start with [`Limiter`]. [`Quota`] describes the limit, [`ManualClock`] controls time in tests,
+//! and an algorithm decides:
 //!
 //! | algorithm | for |
 //! |---|---|
 //! | [`TokenBucket`], [`Gcra`] | a rate with a burst: the first choice; both decide alike |
-//! | [`LeakyBucket`] | as a meter, the same decisions; as a queue, it says how long to wait |
+//! | [`LeakyBucket`] | as a meter, the same decisions; as a queue, a grant says how long to wait |
 //! | [`SlidingWindow`] | at most `n` in the last minute, with no burst at the minute's edge |
 //! | [`FixedWindow`] | at most `n` in a calendar day |
-//! | [`Intervals`] | a bucket that is refilled all at once |
+//! | [`Intervals`] | a bucket that is refilled once a period, all at once |
 //! | [`AnyAlgorithm`] | any of them, chosen at run time: `"sliding-window 1000/min"` |
 //!
-//! More than one word:
+//! Limits that need more than one word:
 //!
 //! | limiter | for |
 //! |---|---|
-//! | [`Sharded`] | a limit that many cores ask at once |
-//! | [`Leases`] | a few threads whose requests are mostly granted: such a grant is a subtraction |
+//! | [`Sharded`] | a limit that many cores use at once |
+//! | [`Leases`] | a few threads whose requests are mostly granted; such a grant costs a subtraction |
 //! | [`SlottedWindow`] | at most `n` in the last minute, to the second |
 //! | [`SlidingLog`] | at most `n` in the last minute, exactly |
 //! | `Adjustable` (feature `wide`) | a quota that changes while the limiter is in use |
-//! | [`Counted`] | any limiter, with statistics ([`stats`]) |
-//! | `smooth` (feature `wide`) | callers that wait for their turn at a rate that can change, as with Guava |
+//! | [`Counted`] | statistics of any limiter ([`stats`]) |
+//! | `smooth` (feature `wide`) | callers that wait for their turn, at a rate that can change, as with Guava |
 //!
 //! A limit for each key:
 //!
 //! | limiter | for |
 //! |---|---|
-//! | `Keyed` (feature `keyed`, `huge-pages`) | a million keys in one table of fixed size |
-//! | `KeyedMap` (feature `map`) | keys that can be listed and removed, and have limits of their own |
+//! | `Keyed` (feature `keyed`; `huge-pages` for large tables) | a million keys in one table of fixed size |
+//! | `KeyedMap` (feature `map`) | keys that can be listed and removed, and can have limits of their own |
 //!
 //! Waiting ([`wait`]):
 //!
 //! | | for |
 //! |---|---|
-//! | [`Limiter::reserve`], [`Reservation`] | permits of the future, with the time at which they are due |
+//! | [`Limiter::reserve`], [`Reservation`] | permits that become due at a later time |
 //! | [`Limiter::acquire`] | a thread that blocks until its permit is due |
 //! | `Limiter::with_timer`, `AsyncLimiter` (feature `wait`) | futures; with `futures` and `tokio` also streams, sinks and bytes |
 //! | [`Pacer`] | work that is evenly spaced, and must not burst |
 //! | [`WaitingRoom`] | a bounded wait: overload is refused early |
 //!
-//! [`Concurrency`] limits how many callers are inside at once, not how often they come, and
-//! `keyed::KeyedConcurrency` (feature `keyed`) does so for each key.
+//! [`Concurrency`] limits how many callers are inside at once, not how often they enter.
+//! `keyed::KeyedConcurrency` (feature `keyed`) does the same for each key.
 //!
-//! [`RateLimiter`] is the trait of all limiters that have the verbs of a [`Limiter`]: keys of a
-//! table or map have it, too; [`Concurrency`], the smooth limiters and what waits do not.
-//! [`traits`] has what only some can do. To write an algorithm of your own, see [`algorithm`]; to
-//! keep words in memory of your own, see [`store`].
+//! [`RateLimiter`] is the common trait of all limiters that have the verbs of [`Limiter`],
+//! including the keys of a table or map. [`Concurrency`], the smooth limiters and the waiting types
+//! do not implement it. [`traits`] has the verbs that only some limiters support. To write an
+//! algorithm, see [`algorithm`]; to keep words in your own memory, see [`store`].
 
-// Without `std` these items are not compiled: their links lead to docs.rs.
+// Without `std`, the items linked to above do not exist. These definitions link to docs.rs instead.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -165,7 +165,7 @@ pub use wait::reservation::Reservation;
 #[cfg(feature = "std")]
 pub use wait::room::WaitingRoom;
 
-/// The value of a constructor's `Result`, at compile time: for a `static` or a `const`.
+/// Unwraps a constructor's `Result` at compile time, for a `static` or a `const`.
 ///
 /// ```
 /// use tollgate::{FixedWindow, Limiter, Quota, TokenBucket, const_unwrap};
@@ -181,7 +181,7 @@ pub use wait::room::WaitingRoom;
 ///
 /// # Panics
 ///
-/// An error stops the compiler, and never the program: the macro expands to a `const` block, also
+/// An error stops the compiler, never the program: the macro expands to a `const` block, also
 /// inside a function.
 ///
 /// ```compile_fail,E0080
@@ -191,7 +191,7 @@ pub use wait::room::WaitingRoom;
 /// static LOGINS: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(Quota::per_minute(0)));
 /// ```
 ///
-/// So it takes no value that is known only at run time:
+/// A value that is known only at run time does not compile:
 ///
 /// ```compile_fail,E0435
 /// use tollgate::{Limiter, Quota, const_unwrap};
@@ -214,27 +214,28 @@ macro_rules! const_unwrap {
     };
 }
 
-/// The errors of text that names no quota or no algorithm, and of snapshots that can't be restored.
+/// Errors of parsing a quota or an algorithm from text, and of restoring a snapshot.
 pub mod error {
     pub use crate::algorithm::any::ParseAlgorithmError;
     pub use crate::quota::ParseQuotaError;
     pub use crate::snapshot::error::RestoreError;
 }
 
-/// Statistics of limiters and of tables of keys, and their form as [metrics](stats::write_prometheus).
+/// Statistics of limiters and of tables of keys, with an export [as
+/// metrics](stats::write_prometheus).
 ///
-/// The same thing has the same name everywhere:
+/// A name means the same everywhere:
 ///
-/// | name | what | of |
+/// | name | what it counts | where |
 /// |---|---|---|
-/// | `granted`, `denied` | requests | what is in a [`Counted`] |
-/// | `permits`, `returned`, `charged` | permits: that were granted, that came back, that were charged | the same |
-/// | `tracked`, `idle` | keys that are there, and those of them that are as good as fresh | `Keyed`, `KeyedMap` (without `idle`) |
-/// | `inserted`, `expired`, `evicted`, `evicted_protected`, `removed` | keys that came and left | the same (without `inserted`) |
-/// | `no_room` | how often there was no room for a key | the same |
-/// | `inside`, `peak`, `limit`, `waiting` | weight, and callers that wait | [`Concurrency`] |
+/// | `granted`, `denied` | requests | [`Counted`] |
+/// | `permits`, `returned`, `charged` | permits granted, returned and charged | [`Counted`] |
+/// | `tracked`, `idle` | keys in the table, and those that are idle | `Keyed`, `KeyedMap` (without `idle`) |
+/// | `inserted`, `expired`, `evicted`, `evicted_protected`, `removed` | keys that entered and left | `Keyed`, `KeyedMap` (without `inserted`) |
+/// | `no_room` | how often a new key found no room | `Keyed`, `KeyedMap` |
+/// | `inside`, `peak`, `limit`, `waiting` | weight; `waiting` counts callers | [`Concurrency`] |
 /// | `lent`, `max_lent` | permits | [`Leases`] |
-/// | `waiting_permits`, `longest_wait` | permits, and time | [`WaitingRoom`] |
+/// | `waiting_permits`, `longest_wait` | permits, and a time | [`WaitingRoom`] |
 /// | `rate`, `stored`, `max_stored` | permits | the smooth limiters |
 ///
 /// [`Counted`]: crate::Counted
@@ -251,24 +252,12 @@ pub mod stats {
     pub use crate::metrics::{Metrics, MetricsError, write_prometheus};
 }
 
-/// Traits of limiters that can do more than take permits, if their algorithm allows it.
+/// Traits for what only some algorithms support, such as reserving and giving back permits.
 pub mod traits {
     pub use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, ReserveLimiter, SettleLimiter};
 }
 
-/// The examples of the README are run with those of the documentation.
+/// Runs the examples of the README with the documentation tests.
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-#[cfg(all(doctest, feature = "std"))]
-#[doc = include_str!("../docs/PAST_ONE_WORD.md")]
-struct PastOneWord;
-
-#[cfg(all(doctest, feature = "keyed", feature = "map"))]
-#[doc = include_str!("../docs/KEYED.md")]
-struct KeyedLimits;
-
-#[cfg(all(doctest, feature = "tokio", feature = "wide"))]
-#[doc = include_str!("../docs/WAITING.md")]
-struct Time;

@@ -1,4 +1,4 @@
-//! The direct limiter: an algorithm, a word, a clock.
+//! The direct limiter: an algorithm, a word and a clock.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use crate::store::view::View;
 use crate::store::word::WordStore;
 use crate::sync::const_unless_loom;
 
-/// A rate limiter: share it by reference, from a `static` or in an `Arc`, and ask it.
+/// A rate limiter. Share it by reference, from a `static` or in an `Arc`.
 ///
 /// ```
 /// use tollgate::{Denied, Limiter, Quota};
@@ -30,8 +30,8 @@ use crate::sync::const_unless_loom;
 ///
 /// # In a `static`
 ///
-/// The constructors without a clock reading are `const`, so a limit can be a global. With
-/// [`const_unwrap!`](crate::const_unwrap) a quota that can't be had does not compile:
+/// The constructors that read no clock are `const`, so a limit can be a global. With
+/// [`const_unwrap!`](crate::const_unwrap) an invalid quota does not compile:
 ///
 /// ```
 /// use tollgate::{Limiter, Quota, TokenBucket, const_unwrap};
@@ -41,25 +41,25 @@ use crate::sync::const_unless_loom;
 /// assert!(LOGINS.try_acquire().is_ok());
 /// ```
 ///
-/// A `const` constructor can't read a clock. That matters only to a quota with
-/// [`initial`](Quota::initial) permits: such a limiter starts, and begins to fill, with the first
-/// verb that is called on it, or with [`start`](Self::start). One made by
-/// [`with_clock`](Self::with_clock) starts at once.
+/// A `const` constructor can't read a clock. This matters only for a quota with
+/// [`initial`](Quota::initial) permits: the limiter starts, and begins to fill, when its first verb
+/// or [`start`](Self::start) is called. A limiter made by [`with_clock`](Self::with_clock) starts
+/// at once.
 ///
-/// # Shown
+/// # Debug output
 ///
-/// `Debug` shows the algorithm as text, the word and the clock. It reads no clock: to see what is
-/// available, show the view of a tick, `limiter.at(limiter.now())`.
+/// `Debug` shows the algorithm as text, the word and the clock. It does not read the clock. To see
+/// how many permits are available, format the view of a tick, `limiter.at(limiter.now())`.
 ///
 /// # Many threads
 ///
-/// Every verb takes `&self` and is one atomic step; none blocks, and a thread that is stopped in
-/// the middle of one stops nobody else. A verb that is refused writes nothing, but that the very
-/// first verb on a limiter from a `const` constructor starts it. (The very first reading of the
-/// system clock in a process calibrates it, and may make others wait: see [`SystemClock`].)
+/// Every verb takes `&self` and is one atomic step. No verb blocks, and a thread that is preempted
+/// inside one blocks no other thread. A denied verb writes nothing, with one exception: the first
+/// verb on a limiter from a `const` constructor starts it. (The first reading of the system clock
+/// in a process calibrates it, and may make other threads wait: see [`SystemClock`].)
 #[repr(C)]
 pub struct Limiter<A, C = SystemClock, P = WordCell> {
-    // The word first, and next to it the parameters that every decision reads.
+    // The word is first, next to the parameters that every decision reads.
     cell: P,
     algorithm: A,
     clock: C,
@@ -67,7 +67,7 @@ pub struct Limiter<A, C = SystemClock, P = WordCell> {
 
 impl<A> Limiter<A> {
     const_unless_loom! {
-        /// A limiter on the system's clock.
+        /// Creates a limiter on the system clock.
         #[must_use]
         pub fn new(algorithm: A) -> Self {
             Self::unstarted(algorithm, SystemClock)
@@ -77,7 +77,7 @@ impl<A> Limiter<A> {
 
 impl<A, C> Limiter<A, C> {
     const_unless_loom! {
-        /// A limiter on a clock of your own that starts with its first use: the `const` form of
+        /// Creates a limiter on your own clock that starts with its first use: the `const` form of
         /// [`with_clock`](Self::with_clock).
         #[must_use]
         pub fn unstarted(algorithm: A, clock: C) -> Self {
@@ -91,9 +91,11 @@ impl<A, C> Limiter<A, C> {
 }
 
 impl<A, C, P> Limiter<A, C, P> {
-    /// A limiter whose word lives in a cell of your own, such as one in a mapped file: see
-    /// `examples/mapped_file.rs`. A word of 0 is full; [`UNSTARTED`] begins with the quota's
-    /// `initial` permits. All that share a word must use the same algorithm, and clocks that agree.
+    /// Creates a limiter whose word lives in your own cell, for example in a mapped file (see
+    /// `examples/mapped_file.rs`).
+    ///
+    /// A word of 0 is a full bucket; [`UNSTARTED`] begins with the quota's `initial` permits. All
+    /// limiters that share a word must use the same algorithm, and clocks that agree.
     ///
     /// ```
     /// use tollgate::store::WordCell;
@@ -117,22 +119,22 @@ impl<A, C, P> Limiter<A, C, P> {
         }
     }
 
-    /// The algorithm that decides.
+    /// Returns the algorithm.
     pub const fn algorithm(&self) -> &A {
         &self.algorithm
     }
 
-    /// The clock.
+    /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
     }
 }
 
 impl<A: Algorithm, C, P: AtomicWord> Limiter<A, C, P> {
-    /// A view on which every verb runs at this tick, without reading a clock.
+    /// Returns a view that runs every verb at this tick, without reading the clock.
     ///
-    /// A tick past the limiter's horizon, as [`Tick::MAX`] is and those 1 or 2 ns before it are for
-    /// any bucket, counts as the horizon: nothing is refilled there (see [`Tick`]).
+    /// A tick past the limiter's horizon counts as the horizon, where nothing is refilled (see
+    /// [`Tick`]). For any bucket, [`Tick::MAX`] and the 2 ns before it are past the horizon.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota, Tick};
@@ -152,7 +154,7 @@ impl<A: Algorithm, C, P: AtomicWord> Limiter<A, C, P> {
 }
 
 impl<A: Algorithm, C: Clock> Limiter<A, C> {
-    /// A limiter on a clock of your own. It starts now.
+    /// Creates a limiter on your own clock. It starts now.
     ///
     /// ```
     /// use std::time::Duration;
@@ -176,7 +178,7 @@ impl<A: Algorithm, C: Clock> Limiter<A, C> {
 }
 
 impl<A: Algorithm, C: Clock, P: AtomicWord> Limiter<A, C, P> {
-    /// Starts a limiter that was made by a `const` constructor, if nothing has yet.
+    /// Starts a limiter that a `const` constructor made, unless it has started.
     pub fn start(&self) {
         self.at(self.now()).start();
     }
@@ -188,7 +190,7 @@ snapshot_verbs!(['a, P: AtomicWord] WordStore<'a, A, P>, [P: AtomicWord] Limiter
 crate::wait::waits!([] [P: AtomicWord] borrowed Limiter<A, C, P>);
 
 impl<A: ChangeQuota, C, P> Limiter<A, C, P> {
-    /// The quota that the algorithm was made from.
+    /// Returns the quota that the algorithm was made from.
     pub fn quota(&self) -> Quota {
         self.algorithm.quota()
     }

@@ -1,7 +1,7 @@
-/// Says what happens to a new key when there is no room for it: all places that were looked at
-/// belong to other keys, none of which is idle.
+/// What happens to a new key when there is no room for it: every slot that it may use holds another
+/// key, and none of those is idle.
 ///
-/// In each case the statistics count it.
+/// The statistics count each such case.
 ///
 /// ```
 /// # #[cfg(feature = "keyed")]
@@ -18,19 +18,19 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
-    /// It replaces one of the keys in reach. That key is fresh when it comes back, and may have one
-    /// burst more.
+    /// The new key replaces one of the keys that it competes with. The replaced key is fresh when
+    /// it returns, and so may get one more burst.
     ///
-    /// A key that was granted something once is replaced before one that was granted something
-    /// again after it came, which is *protected*; of these one that has spent less of its burst,
-    /// and of those that have spent about as much the newest. A flood of new keys so replaces its
-    /// own keys, and not those that had spent their burst before and were used twice. The
-    /// statistics count protected keys apart (`evicted_protected`).
+    /// A key that was granted only once is replaced before a *protected* key, which was granted
+    /// again after it entered. Among equals, the key that has spent less of its burst goes first,
+    /// and among keys that have spent about the same, the newest. So a flood of new keys replaces
+    /// its own keys, not keys that had already spent their burst and were used twice. The
+    /// statistics count replaced protected keys separately (`evicted_protected`).
     #[default]
     Evict,
-    /// Each request for it is denied ([`Denied::NoRoom`](crate::Denied::NoRoom)). A verb that can't
-    /// be denied is answered as for a fresh key, takes nothing, and records nothing.
+    /// Every request of the new key is denied ([`Denied::NoRoom`](crate::Denied::NoRoom)). A verb
+    /// that can't be denied answers as for a fresh key, but takes and records nothing.
     Deny,
-    /// Each request for it is decided as for a fresh key, and not recorded.
+    /// Every request of the new key is decided as for a fresh key, and not recorded.
     Admit,
 }

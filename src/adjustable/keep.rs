@@ -1,8 +1,8 @@
 use crate::algorithm::ChangeQuota;
 use crate::clock::Tick;
 
-/// What becomes of what is there when an [`Adjustable`](super::Adjustable) limiter's quota is
-/// changed.
+/// What a change of quota does to the available permits of an [`Adjustable`](super::Adjustable)
+/// limiter or a key.
 ///
 /// ```
 /// use tollgate::adjustable::Keep;
@@ -21,20 +21,20 @@ use crate::clock::Tick;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Keep {
-    /// The permits that are there stay, as many as the new quota can hold, and so does a debt
-    /// ([`ChangeQuota::carry_over`]). None comes from nowhere: right after the change no more are
-    /// there than right before it.
+    /// Keeps the available permits, up to what the new quota can hold, and keeps a debt
+    /// ([`ChangeQuota::carry_over`]). A change adds no permits: right after it, no more are
+    /// available than right before it.
     AsIs,
-    /// As large a part of the new burst is there as was of the old one, rounded down, and a debt
-    /// stays ([`ChangeQuota::carry_scaled`]). It is what Guava's `setRate` does.
+    /// Keeps the fraction of the burst that is available, rounded down, and keeps a debt
+    /// ([`ChangeQuota::carry_scaled`]). Guava's `setRate` does the same.
     Scaled,
-    /// It starts anew, with the new quota's [`initial`](crate::Quota::initial) permits. It allows
-    /// one burst more, as a reset does, and a debt is forgotten.
+    /// Starts anew, with the new quota's [`initial`](crate::Quota::initial) permits. This allows
+    /// one more burst, as a reset does, and cancels a debt.
     Fresh,
 }
 
 impl Keep {
-    /// The word with which `new` goes on where `old` left off.
+    /// Returns the word with which `new` continues from `old`.
     pub(crate) fn carry<A: ChangeQuota>(self, old: &A, word: u64, now: Tick, new: &A) -> u64 {
         match self {
             Self::AsIs => old.carry_over(word, now, new),

@@ -26,43 +26,41 @@ use crate::sync::{AtomicU128, Mutex};
 /// # }
 /// ```
 ///
-/// Its verbs are those of a [`Limiter`](crate::Limiter). A limit that never changes is better off
-/// with that: it fits a `static` by itself (this one needs a `LazyLock`), and its exchange is of
-/// one word, which most processors do faster than that of two.
+/// It has the verbs of a [`Limiter`](crate::Limiter). For a limit that never changes, prefer
+/// [`Limiter`](crate::Limiter): it fits a `static` without a `LazyLock`, and it exchanges one word,
+/// which most processors do faster than two.
 ///
-/// # What is promised
+/// # Guarantees
 ///
-/// **No decision mixes two quotas.** Each is made with one quota and one word, which belong to each
-/// other. A grant's were those in force when it was made; a denial's, or a look's, were those of
-/// one moment during the call.
+/// **No decision mixes two quotas.** Each uses one quota and the word that belongs to it. For a
+/// grant, both were current when it was made. For a denial or a query, both were current at one
+/// moment during the call.
 ///
-/// **The bound.** For a change at the tick at which [`set_quota`](Self::set_quota) read the clock
-/// (or was told):
+/// **The bound.** A change takes effect at the tick at which [`set_quota`](Self::set_quota) read
+/// the clock, or at the tick that it was given.
 ///
-/// - What was granted under each quota keeps the bound of that quota, by itself, over every
-///   interval. So in any interval at most the sum of the bounds of the quotas that were in force in
-///   it is granted.
-/// - With [`Keep::AsIs`](super::Keep::AsIs) no permit comes from nowhere: right after a change
-///   there are at most as many as right before it. So buckets that are only changed so grant, in
-///   every interval, at most the burst of the quota that was in force at its beginning, and what
-///   each rate makes while it is in force. (Where threads' ticks differ, what the larger rate makes
-///   in that difference comes to that with each change.)
-/// - [`Keep::Scaled`](super::Keep::Scaled) keeps the part of the burst that is there, and so adds
-///   to the permits at hand where it makes the burst larger. [`Keep::Fresh`](super::Keep::Fresh)
-///   allows a burst more, as a reset does.
+/// - The grants under each quota keep that quota's bound over every interval. So the grants in any
+///   interval are at most the sum of the bounds of all quotas that were current in it.
+/// - [`Keep::AsIs`](super::Keep::AsIs) adds no permits: right after a change, at most as many are
+///   available as right before it. So if every change of a bucket uses it, any interval grants at
+///   most the burst of the quota at its beginning, plus what each rate refills while it is current.
+///   (Where the ticks of threads differ, each change may add what the larger rate refills in that
+///   difference.)
+/// - [`Keep::Scaled`](super::Keep::Scaled) keeps the available fraction of the burst, and so adds
+///   permits where the burst grows. [`Keep::Fresh`](super::Keep::Fresh) allows one more burst, as a
+///   reset does.
 ///
-/// Windows and greedy intervals whose period stays go on with their counts, which end when they
-/// would have ended; what one limit has more than the other counts as taken, until then. Where the
-/// period changes, what was counted counts in the new one's current window: so a caller that
-/// changes the period more than once a period grants little. A queue keeps its line, whatever it
-/// can hold: what it can hold more is room. [`Keep::Scaled`](super::Keep::Scaled) may lose a part
-/// of a permit with each change, where whole ones are counted.
+/// Windows and greedy intervals continue with their counts if their period stays, and the counts
+/// end when they would have ended. Until then, the difference between a larger new limit and the
+/// old one counts as taken. If the period changes, everything counted goes to the current window of
+/// the new period, so changing the period more than once a period grants little. A queue keeps its
+/// line; a larger queue has more room. Where an algorithm counts whole permits,
+/// [`Keep::Scaled`](super::Keep::Scaled) may lose a fraction of a permit with each change.
 ///
-/// **Undo.** A grant that was made under a quota which has been replaced can't be
-/// [undone](Self::undo): nothing comes back of it, and its permits come again with time only. (The
-/// word counts in other units now, so whether the clock has refilled them meanwhile is unknown.) A
-/// caller that knows may [`refund`](Self::refund). A grant identifies its version by 32 bits: don't
-/// keep it for 2^32 changes.
+/// **Undo.** A grant under a replaced quota can't be [undone](Self::undo): it returns nothing, and
+/// only time restores its permits. (The word counts in other units now, so whether the clock has
+/// already refilled them is unknown.) A caller that knows can [`refund`](Self::refund). A grant
+/// identifies its version by 32 bits, so don't keep it for 2^32 changes.
 ///
 /// ```
 /// use tollgate::adjustable::Keep;
@@ -78,27 +76,26 @@ use crate::sync::{AtomicU128, Mutex};
 /// # }
 /// ```
 ///
-/// **Reservations** keep the tick at which they are due, whatever the quota becomes. What waits
-/// counts as debt for later callers. If the rate has risen, a caller that comes after the change
-/// may be due before one that came before it. Nothing comes back of a reservation from before the
-/// change.
+/// **Reservations** stay due at the same tick when the quota changes. Reserved permits count as
+/// debt for later callers. If the rate has risen, a caller that reserves after the change may be
+/// due before an earlier one. Cancelling a reservation from before the change returns no permits.
 ///
 /// # Many threads
 ///
-/// Decisions are lock-free where the exchange of two words is
-/// ([`is_lock_free`](Self::is_lock_free)): on x86-64 (all processors but the first ones), on
-/// aarch64, and on some others. Elsewhere `portable-atomic` takes a lock for each, which is held
-/// for a few instructions. Threads that change the quota wait for each other, but no decision ever
-/// waits for them, even if they stop in the middle.
+/// Decisions are lock-free where the processor exchanges two words in one step
+/// ([`is_lock_free`](Self::is_lock_free)): on x86-64 (all but the earliest processors), on aarch64,
+/// and on some others. Elsewhere `portable-atomic` takes a lock for a few instructions. Threads
+/// that change the quota wait for each other, but no decision waits for them, even if one of them
+/// stops halfway.
 pub struct Adjustable<A, C = SystemClock> {
     pub(super) ring: Ring,
-    /// The algorithms of the version that is in force and of the one before or after it, where the
-    /// slots have their parameters; whoever changes the quota holds it.
+    /// The algorithms of the current version and of an adjacent one, placed as the slots place
+    /// their parameters. A thread that changes the quota holds this lock.
     pub(super) sets: Mutex<Sets<A>>,
     pub(super) clock: C,
 }
 
-/// Where the algorithms of even and odd versions are.
+/// The algorithms of the even and of the odd version.
 #[derive(Debug)]
 pub(super) struct Sets<A> {
     even: A,
@@ -122,7 +119,7 @@ impl<A> Sets<A> {
 }
 
 impl<A: Algorithm + Settings + Clone> Adjustable<A> {
-    /// A limiter on the system's clock. It starts now.
+    /// Creates a limiter on the system clock. It starts now.
     #[must_use]
     pub fn new(algorithm: A) -> Self {
         Self::with_clock(algorithm, SystemClock)
@@ -130,7 +127,7 @@ impl<A: Algorithm + Settings + Clone> Adjustable<A> {
 }
 
 impl<A: Algorithm + Settings + Clone, C: Clock> Adjustable<A, C> {
-    /// A limiter on a clock of your own. It starts now.
+    /// Creates a limiter on your own clock. It starts now.
     ///
     /// ```
     /// use std::time::Duration;
@@ -157,7 +154,7 @@ impl<A: Algorithm + Settings + Clone, C: Clock> Adjustable<A, C> {
 }
 
 impl<A: Algorithm + Settings + Clone, C> Adjustable<A, C> {
-    /// A limiter that starts at this tick, on a clock that need not be one that can be read.
+    /// Creates a limiter that starts at this tick. Its clock need not be readable.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
@@ -187,12 +184,12 @@ impl<A: Algorithm + Settings + Clone, C> Adjustable<A, C> {
 }
 
 impl<A, C> Adjustable<A, C> {
-    /// The clock.
+    /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// How often the quota has been changed.
+    /// Returns how many times the quota was changed.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
@@ -211,17 +208,17 @@ impl<A, C> Adjustable<A, C> {
         self.ring.load().version
     }
 
-    /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken
-    /// for a few instructions, and a thread that is preempted there blocks the others.
+    /// Returns whether this processor exchanges two words in one step. If not, each exchange takes
+    /// a lock for a few instructions, and a thread that is preempted there blocks the others.
     #[must_use]
     pub fn is_lock_free() -> bool {
         AtomicU128::is_lock_free()
     }
 
-    /// What `ask` says of the algorithm that is in force, and of its place. Nobody changes it
-    /// meanwhile.
+    /// Calls `ask` with the algorithms and the current version, under the lock that changes take.
     pub(super) fn with_sets<T>(&self, ask: impl FnOnce(&mut Sets<A>, u64) -> T) -> T {
-        // Somebody who panicked with it has left the algorithm of the version in force as it was.
+        // A thread that panicked under this lock left the algorithm of the current version
+        // unchanged.
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version();
         ask(&mut sets, version)
@@ -229,12 +226,12 @@ impl<A, C> Adjustable<A, C> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C> Adjustable<A, C> {
-    /// The algorithm that is in force. While somebody is changing it, it waits for that.
+    /// Returns the current algorithm. Waits while another thread changes it.
     pub fn algorithm(&self) -> A {
         self.with_sets(|sets, version| sets.of(version).clone())
     }
 
-    /// The quota that is in force. While somebody is changing it, it waits for that.
+    /// Returns the current quota. Waits while another thread changes it.
     pub fn quota(&self) -> Quota {
         self.with_sets(|sets, version| sets.of(version).quota())
     }
@@ -242,7 +239,7 @@ impl<A: ChangeQuota + Settings + Clone, C> Adjustable<A, C> {
 
 impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Adjustable<A, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // While this is locked the version stays.
+        // Under this lock the version does not change.
         let sets = self.sets.try_lock();
         let pair = self.ring.load();
         let mut shown = f.debug_struct("Adjustable");

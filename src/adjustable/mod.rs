@@ -1,8 +1,8 @@
-//! A limiter whose quota can be changed while it is in use: [`Adjustable`], and
-//! [`Keep`], which says what a change does to the permits at hand.
+//! A limiter whose quota can be changed while it is in use: [`Adjustable`]; and [`Keep`], which
+//! says what a change does to the available permits.
 //!
-//! Without the feature `wide` only [`Keep`] is here, which tables of keys use too. `ring.rs` has
-//! the protocol.
+//! Without the feature `wide` there is only [`Keep`], which tables of keys use too. `ring.rs`
+//! explains the protocol.
 
 mod keep;
 #[cfg(feature = "wide")]

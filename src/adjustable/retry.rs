@@ -1,5 +1,5 @@
-//! The retry loop: as [`cell`](crate::store::cell)'s, but each attempt runs on the parameters of
-//! its own version.
+//! The retry loop. It is that of [`cell`](crate::store::cell), except that each attempt uses the
+//! parameters of its own version.
 
 use super::ring::{Pair, Ring};
 use crate::algorithm::{Settings, Visit};
@@ -7,13 +7,13 @@ use crate::clock::Tick;
 use crate::store::op::{Current, Op, OpResult, Step};
 use crate::sync::Backoff;
 
-/// A pair as operations see it.
+/// Returns the pair as an operation takes it.
 #[inline(always)]
 const fn current(pair: Pair, now: Tick) -> Current {
     Current::new(pair.word, now).with_source(source_of(pair.version))
 }
 
-/// Runs an operation on this pair, if that is short.
+/// Runs the first, short attempt of an operation on this pair.
 struct Fast<'o, O>(&'o mut O, Current);
 
 impl<A, O: Op<A>> Visit<A> for Fast<'_, O> {
@@ -25,7 +25,7 @@ impl<A, O: Op<A>> Visit<A> for Fast<'_, O> {
     }
 }
 
-/// Runs an operation on this pair.
+/// Runs an operation on this pair in full.
 struct Long<'o, O>(&'o mut O, Current);
 
 impl<A, O: Op<A>> Visit<A> for Long<'_, O> {
@@ -37,12 +37,12 @@ impl<A, O: Op<A>> Visit<A> for Long<'_, O> {
     }
 }
 
-/// Runs an operation on the pair until its answer holds: until the word that it returned has
-/// replaced the very word that it was given, under the very version whose algorithm it was given.
-/// An operation that refuses, or leaves the word as it is, writes nothing.
+/// Runs an operation on the pair until its answer holds: its new word has replaced exactly the word
+/// that it was given, under exactly the version whose algorithm it used. An operation that refuses,
+/// or that leaves the word as it is, writes nothing.
 ///
-/// It is lock-free where the exchange of a pair is: a thread goes round only because another one
-/// has exchanged the pair (or the processor's exchange is a weak one).
+/// This is lock-free where the exchange of a pair is: a thread retries only because another thread
+/// has exchanged the pair, or because the exchange failed spuriously.
 #[inline(always)]
 pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) -> OpResult<A, O> {
     let fast @ Some(_) = ring.fast_pair() else {
@@ -62,8 +62,8 @@ pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) ->
     retry(ring, Some(pair), now, op)
 }
 
-/// The first attempt alone: the answer if the operation is short, does not refuse and was not
-/// disturbed.
+/// Makes the first attempt only. Returns the answer if the operation is short, does not refuse, and
+/// no other thread interfered.
 #[inline(always)]
 pub(super) fn try_fast<A: Settings, O: Op<A>>(
     ring: &Ring,
@@ -81,8 +81,8 @@ pub(super) fn try_fast<A: Settings, O: Op<A>>(
     Some(output)
 }
 
-/// The attempts after the first one (which was made on `pair`), long operations, and each operation
-/// on a processor without the instruction. Out of line, as the cell's.
+/// Makes the attempts after the first one (which used `pair`), and runs long operations. It also
+/// runs every operation on a processor without the instruction. It is out of line, as in `cell`.
 #[cold]
 #[inline(never)]
 fn retry<A: Settings, O: Op<A>>(
@@ -98,7 +98,7 @@ fn retry<A: Settings, O: Op<A>>(
     };
     loop {
         let Some(outcome) = ring.read::<A, _>(pair, Long(&mut op, current(pair, now))) else {
-            // That version is over, so there is a later one.
+            // This version has been replaced, so a load returns a later one.
             pair = ring.load();
             continue;
         };
@@ -113,7 +113,7 @@ fn retry<A: Settings, O: Op<A>>(
     }
 }
 
-/// The number by which a grant identifies its version. It repeats after 2^32 changes.
+/// Returns the number by which a grant identifies its version. It repeats after 2^32 changes.
 #[inline(always)]
 pub(super) const fn source_of(version: u64) -> u32 {
     version as u32

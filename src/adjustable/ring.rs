@@ -1,4 +1,5 @@
-//! The pair and the two sets of parameters: the protocol. `docs/ORDERINGS.md` has it in full.
+//! The protocol of [`Adjustable`](super::Adjustable): a pair of words, and two sets of parameters.
+//! `docs/ORDERINGS.md` describes it in full.
 //!
 //! ```text
 //!  pair                                 slots
@@ -9,15 +10,16 @@
 //!                                      └─────────────────────────┴────────────────────────────┘
 //! ```
 //!
-//! A decision loads the pair, reads the parameters of its version, looks whether the slot is still
-//! that version's, runs the step, and exchanges the pair. A version is never there twice: so an
-//! exchange that succeeds proves that the parameters were those in force, and the word the last
-//! one. A denial used both as they were at one moment, when the pair was loaded.
+//! A decision loads the pair, reads the parameters of its version, checks that the slot still
+//! belongs to that version, runs the step, and exchanges the pair. Versions never repeat. So an
+//! exchange that succeeds proves that the parameters and the word were still current. A denial used
+//! both as they were when the pair was loaded.
 //!
-//! A change writes the parameters of the next version into the other slot, whose version is over,
-//! and exchanges the pair for the next version and the word that is carried over. Until then only a
-//! thread that is late by two versions reads that slot, and it finds out. A thread that stops
-//! anywhere in a change leaves a version in force whose parameters are whole.
+//! A change writes the parameters of the next version into the other slot, whose version is no
+//! longer current. Then it exchanges the pair for the next version and the carried-over word. Until
+//! that exchange, only a thread that still uses an older version reads that slot, and its check
+//! fails. A thread that stops anywhere in a change leaves a current version with complete
+//! parameters.
 
 use crossbeam_utils::CachePadded;
 
@@ -27,7 +29,7 @@ use crate::clock::Tick;
 use crate::seq_lock::SeqLock;
 use crate::sync::{AtomicU128, FastPair, Ordering, compiler_fence, inject_fault};
 
-/// A version and a word, as they were at one moment.
+/// A version and a word, both read at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) version: u64,
@@ -54,14 +56,14 @@ impl Pair {
     }
 }
 
-/// Where the pair is, and how it is exchanged.
+/// The pair in memory, and how to exchange it.
 #[derive(Debug)]
 struct PairCell {
     bits: AtomicU128,
     fast_pair: Option<FastPair>,
 }
 
-/// The pair, and the parameters of its version and of one more.
+/// The pair, and the parameters of its version and of one other.
 #[derive(Debug)]
 pub(super) struct Ring {
     pair: CachePadded<PairCell>,
@@ -69,7 +71,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Version 0 of this algorithm.
+    /// Creates version 0, with this algorithm.
     pub(super) fn new<A: Settings>(algorithm: &A, word: u64) -> Self {
         const { MAX_SETTINGS - A::WORDS };
         let slots = [SeqLock::new(), SeqLock::new()];
@@ -85,7 +87,7 @@ impl Ring {
         }
     }
 
-    /// The exchange of the pair in one instruction, if this processor has it.
+    /// Returns the one-instruction exchange of the pair, if this processor has it.
     #[inline(always)]
     pub(super) fn fast_pair(&self) -> Option<FastPair> {
         self.pair.fast_pair
@@ -98,9 +100,10 @@ impl Ring {
     #[inline(always)]
     pub(super) fn load_with(&self, fast_pair: Option<FastPair>) -> Pair {
         let bits = &self.pair.bits;
-        // ORDERING: Acquire. It pairs with the exchange that brought the version (decisions in
-        // between go on with what that released): the slot's words are of that version or a later
-        // one. Model: adjust::a_decision_is_of_one_version
+        // ORDERING: Acquire. It pairs with the exchange that made the version current: the slot's
+        // words are then of that version or a later one. Exchanges by decisions in between continue
+        // that release.
+        // Model: adjust::a_decision_is_of_one_version
         let order = Ordering::Acquire;
         Pair::of_bits(match fast_pair {
             Some(fast_pair) => fast_pair.load_versioned(bits, order),
@@ -108,36 +111,37 @@ impl Ring {
         })
     }
 
-    /// Does something with the parameters of this pair's version; `None` if it is over, and its
-    /// slot another's.
+    /// Runs `then` on the parameters of this pair's version. Returns `None` if the slot belongs to
+    /// another version by now.
     #[inline(always)]
     pub(super) fn read<A: Settings, T: Visit<A>>(&self, pair: Pair, then: T) -> Option<T::Output> {
         self.slot(pair.version).read(pair.version, then)
     }
 
-    /// The slot of this version. By a branch, not by an index: a processor that guesses the branch
-    /// reads the parameters while it is still loading the version.
+    /// Returns the slot of this version. It uses a branch, not an index: a processor that predicts
+    /// the branch reads the parameters while it still loads the version.
     #[inline(always)]
     fn slot(&self, version: u64) -> &SeqLock<MAX_SETTINGS> {
         let [even, odd] = &self.slots;
         match version % 2 {
             0 => even,
             _ => {
-                // ORDERING: SeqCst, for the compiler alone: it orders no accesses. It keeps the
-                // branch, of which the compiler would make an index.
+                // ORDERING: SeqCst, for the compiler only: it publishes nothing and orders no
+                // accesses. It keeps the compiler from turning the branch into an index.
                 compiler_fence(Ordering::SeqCst);
                 odd
             }
         }
     }
 
-    /// Puts the next word where the pair is, if it still is there, or else says what is there. That
-    /// may be the same.
+    /// Replaces the word of the pair, if the pair is unchanged. Otherwise returns the pair that is
+    /// there, which may be an equal one.
     pub(super) fn exchange(&self, pair: Pair, word: u64) -> Result<(), Pair> {
         self.exchange_with(self.fast_pair(), pair, word)
     }
 
-    /// As [`exchange`](Self::exchange), with [`fast_pair`](Self::fast_pair) already read.
+    /// Replaces the word of the pair as [`exchange`](Self::exchange) does, with
+    /// [`fast_pair`](Self::fast_pair) already read.
     #[inline(always)]
     pub(super) fn exchange_with(
         &self,
@@ -146,8 +150,9 @@ impl Ring {
         word: u64,
     ) -> Result<(), Pair> {
         let (cell, old, new) = (&self.pair.bits, pair.bits(), pair.with_word(word).bits());
-        // ORDERING: Relaxed. It publishes nothing, and leaves what the version's exchange has
-        // released as it is, for whoever loads what is written here. On failure Acquire, as `load`.
+        // ORDERING: Relaxed. It publishes nothing. A thread that loads the new pair still
+        // synchronizes with the exchange that made the version current. On failure Acquire, as in
+        // `load`.
         // Model: adjust::a_decision_is_of_one_version
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
         let exchanged = match fast_pair {
@@ -163,10 +168,11 @@ impl Ring {
         }
     }
 
-    /// Brings the next version: `new` instead of `old`. Nobody else does at the same time.
+    /// Makes `new` the next version, after `old`. The caller ensures that no other thread does so
+    /// at the same time.
     pub(super) fn bring<A: ChangeQuota + Settings>(&self, old: &A, new: &A, keep: Keep, now: Tick) {
         let mut pair = self.load();
-        // It does not come again: 2^64 changes take centuries.
+        // The version does not repeat: 2^64 changes take centuries.
         let version = pair.version.wrapping_add(1);
         self.slot(version).write(version, new);
         let afterwards = inject_fault!(CarriesAfterwards);
@@ -189,9 +195,10 @@ impl Ring {
     }
 
     fn exchange_version(&self, pair: Pair, next: Pair) -> Result<(), Pair> {
-        // ORDERING: Release. It publishes the parameters of the new version: who loads it, or what
-        // decisions make of it, reads none that are older. On failure Relaxed: only the word is
-        // looked at. Model: adjust::a_decision_is_of_one_version
+        // ORDERING: Release. It publishes the parameters of the new version: a thread that loads
+        // this version, also from a later exchange by a decision, reads no older parameters. On
+        // failure Relaxed: only the word is used.
+        // Model: adjust::a_decision_is_of_one_version
         let (old, new) = (pair.bits(), next.bits());
         let cell = &self.pair.bits;
         let exchanged = cell.compare_exchange_weak(old, new, Ordering::Release, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The verbs: those that change the quota, and those of every limiter.
+//! The verbs that change the quota, and the verbs of every limiter.
 
 use super::{Adjustable, Keep, retry};
 use crate::algorithm::Algorithm;
@@ -14,34 +14,35 @@ use crate::store::view::View;
 use crate::wait::waits;
 
 impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
-    /// [`Adjustable::set_quota`] at this tick.
+    /// Changes the quota at this tick: see [`Adjustable::set_quota`].
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
+    /// [`ConfigError`] if the quota can't be represented; nothing changes then.
     pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
         self.bring(keep, |old| {
-            // What is in force already goes on as it is.
+            // The current quota continues as it is.
             let is_other = keep == Keep::Fresh || old.quota() != quota;
             is_other.then(|| old.with_quota(quota)).transpose()
         })
     }
 
-    /// [`Adjustable::set`] at this tick.
+    /// Changes the algorithm at this tick: see [`Adjustable::set`].
     pub fn set(&self, algorithm: A, keep: Keep) {
         let Ok(()) = self.bring(keep, |_| {
             Ok::<_, core::convert::Infallible>(Some(algorithm))
         });
     }
 
-    /// Brings what `next` makes of the algorithm in force, if it makes another one.
+    /// Makes the algorithm that `next` returns the current one, if it returns one.
     fn bring<E>(&self, keep: Keep, next: impl FnOnce(&A) -> Result<Option<A>, E>) -> Result<(), E> {
         self.store.with_sets(|sets, version| {
             let old = sets.of(version).clone();
             let Some(new) = next(&old)? else {
                 return Ok(());
             };
-            // Before the version is in force, so that who stops has not left the other one for it.
+            // Stored before the version becomes current: if this thread stops in between, the
+            // algorithm of the current version is right either way.
             *sets.of_mut(version.wrapping_add(1)) = new.clone();
             self.store.ring.bring(&old, &new, keep, self.now);
             Ok(())
@@ -50,14 +51,15 @@ impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
-    /// Changes the quota, and goes on with what is there as `keep` says. What else the algorithm is
-    /// made from, such as how windows are aligned, stays; a tolerance goes with its interval.
+    /// Changes the quota; `keep` decides what happens to the available permits. The algorithm's
+    /// other settings, such as the alignment of windows, stay. A tolerance from
+    /// [`Gcra::from_interval`](crate::Gcra::from_interval) is replaced by the new quota's burst.
     ///
-    /// The quota that is in force already changes nothing, unless it is to start afresh.
+    /// Setting the current quota again changes nothing, except with [`Keep::Fresh`].
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
+    /// [`ConfigError`] if the quota can't be represented; nothing changes then.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
@@ -79,8 +81,8 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
         self.at(self.now()).set_quota(quota, keep)
     }
 
-    /// Changes the algorithm, and goes on with what is there as `keep` says.
-    /// [`AnyAlgorithm`](crate::AnyAlgorithm) can so become another one.
+    /// Changes the algorithm; `keep` decides what happens to the available permits. This can turn
+    /// an [`AnyAlgorithm`](crate::AnyAlgorithm) into another algorithm.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
@@ -101,7 +103,7 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
 }
 
 impl<A: Algorithm + Settings, C> Adjustable<A, C> {
-    /// A view on which every verb runs at this tick, without reading a clock.
+    /// Returns a view that runs every verb at this tick, without reading the clock.
     #[inline]
     pub const fn at(&self, now: Tick) -> View<&Self> {
         View::new(self, now)

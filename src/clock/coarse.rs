@@ -6,18 +6,17 @@ use crossbeam_utils::CachePadded;
 use super::{Clock, Tick};
 use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 
-/// A clock whose reading is one relaxed load of a tick that was read before.
+/// A clock that stores its latest tick: a reading is one relaxed load.
 ///
-/// Either the caller's own loop brings it forward, by `refresh` once a turn (or by
-/// [`advance_to`](Self::advance_to) with a tick it has), or an `Upkeep` thread does. It never goes
-/// back: the latest tick stays.
+/// Your own loop moves it forward, by `refresh` once a turn or by [`advance_to`](Self::advance_to)
+/// with a tick that it already has. Or an `Upkeep` thread does. It never goes back.
 ///
-/// # How stale it may be
+/// # Staleness
 ///
-/// With a loop of your own: as old as the last refresh. With an upkeep thread: the interval it was
-/// started with ([`staleness`](Self::staleness) tells) and whatever the system lets the thread
-/// oversleep (`age` measures it). A stale clock runs behind, so limits fill late by
-/// as much and never early.
+/// With your own loop, a reading is as old as the last refresh. With an upkeep thread, it is as old
+/// as the thread's interval ([`staleness`](Self::staleness)) plus the time by which the system
+/// oversleeps (`age` measures it). A stale clock runs late, so limits fill late by as much, and
+/// never early.
 ///
 /// ```
 /// use tollgate::clock::CoarseClock;
@@ -35,15 +34,15 @@ use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 /// # }
 /// ```
 pub struct CoarseClock {
-    /// Read by everybody, written rarely: it must not share its cache line with busy neighbours.
+    /// Often read and rarely written: it must not share its cache line with busy neighbours.
     now_ns: CachePadded<AtomicU64>,
-    /// What the upkeep thread was started with; 0 while none runs.
+    /// The interval of the upkeep thread, 0 while none runs.
     interval_ns: CachePadded<AtomicU64>,
 }
 
 impl CoarseClock {
     const_unless_loom! {
-        /// A clock at tick 0 that nobody has refreshed yet.
+        /// Creates a clock at tick 0, not yet refreshed.
         #[must_use]
         pub fn new() -> Self {
             Self {
@@ -53,30 +52,31 @@ impl CoarseClock {
         }
     }
 
-    /// Brings a tick. The clock then stands at it, or at a later one that somebody else brought;
-    /// that is what it returns.
+    /// Moves the clock forward to `tick`, unless it is already later. Returns the clock's tick
+    /// after that.
     pub fn advance_to(&self, tick: Tick) -> Tick {
-        // ORDERING: Relaxed. The time publishes no other memory; fetch_max keeps the latest
-        // whatever the order. Model: clock::coarse_clock_never_goes_back
+        // ORDERING: Relaxed. The time publishes no other memory, so this pairs with nothing.
+        // `fetch_max` keeps the latest tick in any order.
+        // Model: clock::coarse_clock_never_goes_back
         let before = self.now_ns.fetch_max(tick.as_nanos(), Ordering::Relaxed);
         Tick::from_nanos(before).max(tick)
     }
 
-    /// Reads the system clock and keeps what it said.
+    /// Moves the clock forward to the system clock's tick, and returns the clock's tick after that.
     #[cfg(feature = "std")]
     pub fn refresh(&self) -> Tick {
         self.advance_to(super::SystemClock.now())
     }
 
-    /// How long ago the clock was refreshed, by the system clock.
+    /// Returns how long ago the clock was refreshed, by the system clock.
     #[cfg(feature = "std")]
     pub fn age(&self) -> Duration {
         super::SystemClock.now().saturating_since(self.now())
     }
 
-    /// The interval of the upkeep thread, `None` while none runs.
+    /// Returns the interval of the upkeep thread, or `None` while none runs.
     pub fn staleness(&self) -> Option<Duration> {
-        // ORDERING: Relaxed. It publishes no other memory.
+        // ORDERING: Relaxed. It publishes no other memory, so this pairs with nothing.
         match self.interval_ns.load(Ordering::Relaxed) {
             0 => None,
             nanos => Some(Duration::from_nanos(nanos)),
@@ -87,8 +87,9 @@ impl CoarseClock {
 impl Clock for CoarseClock {
     #[inline]
     fn now(&self) -> Tick {
-        // ORDERING: Relaxed. The time publishes no other memory; a stale one is what this clock
-        // is for. Model: clock::coarse_clock_never_goes_back
+        // ORDERING: Relaxed. The time publishes no other memory, so this pairs with nothing. This
+        // clock may be stale by design.
+        // Model: clock::coarse_clock_never_goes_back
         Tick::from_nanos(self.now_ns.load(Ordering::Relaxed))
     }
 }
@@ -141,19 +142,19 @@ mod upkeep {
     #[derive(Debug)]
     #[must_use = "the thread stops when this is dropped"]
     pub struct Upkeep {
-        /// Dropping it is the signal to stop.
+        /// The thread stops when this is dropped.
         stop: Option<Sender<()>>,
         thread: Option<JoinHandle<()>>,
     }
 
     impl Upkeep {
         /// Starts a thread that refreshes `clock` (an `Arc` of one, or a `static`) every
-        /// `interval`, which is at least a microsecond. The clock has been refreshed once when
-        /// this returns.
+        /// `interval`. The interval is limited to between 1 µs and 1 hour. The clock is refreshed
+        /// once before this returns.
         ///
         /// # Errors
         ///
-        /// The system's, if it can't start a thread.
+        /// The system's error, if it can't start a thread.
         pub fn start<K>(clock: K, interval: Duration) -> io::Result<Self>
         where
             K: Deref<Target = CoarseClock> + Send + 'static,
@@ -162,7 +163,8 @@ mod upkeep {
             let nanos = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
             let (stop, stopped) = channel::<()>();
             clock.refresh();
-            // ORDERING: Relaxed, here and below. It publishes no other memory.
+            // ORDERING: Relaxed, here and below. It publishes no other memory, so this pairs with
+            // nothing.
             clock.interval_ns.swap(nanos, Ordering::Relaxed);
             let shown = Shown(clock);
             let thread = Builder::new()
@@ -179,12 +181,12 @@ mod upkeep {
         }
     }
 
-    /// Shows no interval any more once its thread is gone, however it went.
+    /// Clears the interval when the thread ends, even by a panic.
     struct Shown<K: Deref<Target = CoarseClock>>(K);
 
     impl<K: Deref<Target = CoarseClock>> Drop for Shown<K> {
         fn drop(&mut self) {
-            // ORDERING: Relaxed. It publishes no other memory.
+            // ORDERING: Relaxed. It publishes no other memory, so this pairs with nothing.
             self.0.interval_ns.swap(0, Ordering::Relaxed);
         }
     }
@@ -193,7 +195,7 @@ mod upkeep {
         fn drop(&mut self) {
             drop(self.stop.take());
             if let Some(thread) = self.thread.take() {
-                // The thread has nothing to say, and if it panicked it is gone all the same.
+                // The thread returns nothing. If it panicked, it has ended too.
                 let _ = thread.join();
             }
         }

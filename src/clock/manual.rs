@@ -6,10 +6,10 @@ use super::sleepers::{ManualSleep, Sleepers};
 use super::{Clock, SleepClock, Tick, Timer};
 use crate::sync::{AtomicU64, Ordering};
 
-/// A clock that stands still until it is told to move. For tests and simulations.
+/// A clock for tests and simulations: it stands still until it is told to move.
 ///
 /// Clones share one time: give one to the limiter and keep the other. A thread or [future](Timer)
-/// that [waits](super::SleepClock) by it sleeps until the clock is moved far enough.
+/// that [waits](super::SleepClock) on this clock sleeps until the clock is moved far enough.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,27 +31,27 @@ pub struct ManualClock {
 }
 
 struct Shared {
-    /// How long after 1970 tick 0 is.
+    /// The time from 1970-01-01, 00:00 UTC, to tick 0.
     origin: Duration,
     now_ns: AtomicU64,
     sleepers: Sleepers,
 }
 
 impl ManualClock {
-    /// A clock at tick 0.
+    /// Creates a clock at tick 0.
     #[must_use]
     pub fn new() -> Self {
         Self::at(Tick::ZERO)
     }
 
-    /// A clock at this tick.
+    /// Creates a clock at this tick.
     #[must_use]
     pub fn at(tick: Tick) -> Self {
         Self::of(Duration::ZERO, tick)
     }
 
-    /// A clock at tick 0, which is `origin` after 1970-01-01, 00:00 UTC: for windows that are
-    /// [aligned to UTC](crate::FixedWindow::aligned_to_utc_on).
+    /// Creates a clock at tick 0, where tick 0 is `origin` after 1970-01-01, 00:00 UTC. Use it for
+    /// windows that are [aligned to UTC](crate::FixedWindow::aligned_to_utc_on).
     ///
     /// ```
     /// use std::time::Duration;
@@ -83,9 +83,9 @@ impl ManualClock {
         }
     }
 
-    /// Moves the clock on and says what time it is then. It stops at [`Tick::MAX`].
+    /// Moves the clock forward, up to [`Tick::MAX`], and returns its new tick.
     pub fn advance(&self, by: Duration) -> Tick {
-        // ORDERING: Relaxed. The time publishes no other memory.
+        // ORDERING: Relaxed. The time publishes no other memory, so this pairs with nothing.
         // Model: clock::two_advances_are_both_counted
         let mut now = self.shared.now_ns.load(Ordering::Relaxed);
         loop {
@@ -106,15 +106,16 @@ impl ManualClock {
         }
     }
 
-    /// Sets the clock, forwards or back.
+    /// Sets the clock, forward or back.
     pub fn set(&self, tick: Tick) {
-        // ORDERING: Relaxed. The time publishes no other memory. A swap, since words change by
-        // read-modify-write alone.
+        // ORDERING: Relaxed. The time publishes no other memory, so this pairs with nothing. It is
+        // a swap because words change only by read-modify-write.
         self.shared.now_ns.swap(tick.as_nanos(), Ordering::Relaxed);
         self.wake();
     }
 
-    /// The earliest tick for which somebody sleeps: where a simulation goes next.
+    /// Returns the earliest tick for which a thread or future sleeps: the next step of a
+    /// simulation.
     ///
     /// ```
     /// use std::time::Duration;
@@ -140,12 +141,12 @@ impl ManualClock {
         self.shared.sleepers.next()
     }
 
-    /// How many sleep.
+    /// Returns how many threads and futures sleep on this clock.
     pub fn sleepers(&self) -> usize {
         self.shared.sleepers.len()
     }
 
-    /// Wakes those whose time has come.
+    /// Wakes the sleepers that are due.
     fn wake(&self) {
         self.shared.sleepers.wake(|| self.now());
     }
@@ -154,7 +155,7 @@ impl ManualClock {
 impl Clock for ManualClock {
     #[inline]
     fn now(&self) -> Tick {
-        // ORDERING: Relaxed. The time publishes no other memory.
+        // ORDERING: Relaxed. The time publishes no other memory, so this pairs with nothing.
         Tick::from_nanos(self.shared.now_ns.load(Ordering::Relaxed))
     }
 }

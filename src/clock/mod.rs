@@ -2,11 +2,11 @@
 //!
 //! | clock | a reading costs | for |
 //! |---|---|---|
-//! | [`SystemClock`] | the processor's counter and a multiplication | everything |
+//! | [`SystemClock`] | a read of the processor's counter and a multiplication | everything |
 //! | [`CoarseClock`] | one relaxed load | loops that read the time once a turn |
 //! | `ManualClock` (feature `std`) | one relaxed load | tests and simulations |
-//! | `TokioClock` (feature `tokio`) | the system's call for the monotonic clock | tests in tokio's paused time |
-//! | [`NoClock`] | cannot be read | callers that always say what time it is |
+//! | `TokioClock` (feature `tokio`) | a system call for the monotonic clock | tests with tokio's paused time |
+//! | [`NoClock`] | cannot be read | callers that always pass the time |
 
 mod coarse;
 #[cfg(feature = "std")]
@@ -40,10 +40,10 @@ pub use timer::Timer;
 pub use tokio::TokioClock;
 pub use utc::UtcClock;
 
-/// Something that says what time it is.
+/// A source of the current time.
 ///
-/// A clock should not go back. If it does nothing breaks: a limiter that is asked with an older
-/// tick answers conservatively and never admits more than it promised.
+/// A clock should not go back. If it does, nothing breaks: with an older tick, a limiter answers
+/// conservatively and never exceeds its bound.
 ///
 /// ```
 /// use tollgate::clock::Clock;
@@ -61,7 +61,7 @@ pub use utc::UtcClock;
 /// assert_eq!(Frames(2).now().as_nanos(), 32_000_000);
 /// ```
 pub trait Clock {
-    /// The time now, counted from this clock's start.
+    /// Returns the current time, counted from this clock's start.
     fn now(&self) -> Tick;
 }
 
@@ -88,7 +88,7 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     }
 }
 
-/// No clock: the limiter offers only the verbs that are told the time.
+/// No clock: the limiter has only the verbs that take the time as an argument.
 ///
 /// ```
 /// use tollgate::clock::NoClock;

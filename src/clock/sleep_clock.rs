@@ -4,7 +4,7 @@ use std::thread;
 
 use super::{Clock, CoarseClock, SystemClock, Tick};
 
-/// A clock that a thread can sleep by.
+/// A clock on which a thread can sleep.
 ///
 /// ```
 /// use std::time::Duration;
@@ -15,13 +15,13 @@ use super::{Clock, CoarseClock, SystemClock, Tick};
 /// assert!(SystemClock.sleep_until(due, now) >= due);
 /// ```
 pub trait SleepClock: Clock {
-    /// Blocks this thread until the clock says `due` or later, and returns what it says then. `now`
-    /// is what it said last, so that it need not be asked again.
+    /// Blocks this thread until the clock reads `due` or later, and returns that reading. `now` is
+    /// the caller's latest reading, which saves one.
     fn sleep_until(&self, due: Tick, now: Tick) -> Tick;
 }
 
-/// By the system's timers, which know nothing of this clock: it is read after each sleep, and there
-/// may be more than one if the two run at different speeds.
+/// Sleeps by the system's timers. They don't know this clock, so it is read after each sleep. If
+/// the two run at different speeds, there may be several sleeps.
 fn sleep_by_the_system(clock: &impl Clock, due: Tick, mut now: Tick) -> Tick {
     while now < due {
         thread::sleep(due.saturating_since(now));
@@ -36,14 +36,14 @@ impl SleepClock for SystemClock {
     }
 }
 
-/// Sleeps on while the clock is not refreshed.
+/// Sleeps for as long as the clock is not refreshed to the due tick.
 impl SleepClock for CoarseClock {
     fn sleep_until(&self, due: Tick, now: Tick) -> Tick {
         sleep_by_the_system(self, due, now)
     }
 }
 
-/// For what points to a clock.
+/// Implements the trait for pointers to a clock.
 macro_rules! sleeps_behind {
     ($pointer:ty) => {
         impl<C: SleepClock + ?Sized> SleepClock for $pointer {

@@ -1,4 +1,4 @@
-//! Who sleeps by a clock that stands still until it is told to move.
+//! The threads and futures that sleep on a [`ManualClock`].
 
 use core::fmt;
 use core::future::Future;
@@ -11,7 +11,7 @@ use std::thread::{self, Thread};
 
 use super::{Clock, ManualClock, Tick};
 
-/// By the tick for which they sleep, and then by when they came.
+/// All sleepers, ordered by the tick for which they sleep, and then by arrival.
 #[derive(Default)]
 pub(super) struct Sleepers {
     all: Mutex<Registry>,
@@ -23,7 +23,7 @@ struct Registry {
     came: u64,
 }
 
-/// A place among the sleepers.
+/// A sleeper's key in the registry.
 type SleeperKey = (Tick, u64);
 
 impl Sleepers {
@@ -31,10 +31,11 @@ impl Sleepers {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a sleeper, or again if it is known; `None` if its time has come.
+    /// Registers a sleeper, or updates its waker if it is registered already. Returns `None` if the
+    /// sleeper is due.
     ///
-    /// The clock is read while nobody can look for whom to wake: who moves the clock on after that
-    /// finds the sleeper, and of a move before it the sleeper reads.
+    /// The clock is read under the lock that a search for due sleepers takes. So a thread that
+    /// moves the clock after the reading finds the sleeper, and a move before it is in the reading.
     fn register(
         &self,
         due: Tick,
@@ -42,7 +43,7 @@ impl Sleepers {
         waker: &Waker,
         now: impl FnOnce() -> Tick,
     ) -> Option<SleeperKey> {
-        // Wakers are other people's code: none is cloned or dropped while the lock is held.
+        // Wakers run foreign code: none is cloned or dropped under the lock.
         let waker = waker.clone();
         let mut all = self.all();
         if now() >= due {
@@ -76,8 +77,8 @@ impl Sleepers {
         self.all().by_tick.len()
     }
 
-    /// Wakes those whose time has come, the earliest first. One by one: a waker may do anything,
-    /// and if it panics the others are still there.
+    /// Wakes the sleepers that are due, the earliest first. It removes one at a time: a waker may
+    /// run any code, and if one panics, the others are still registered.
     pub(super) fn wake(&self, now: impl Fn() -> Tick) {
         while let Some(waker) = self.first_until(&now) {
             waker.wake();
@@ -90,14 +91,14 @@ impl Sleepers {
         (first.key().0 <= now()).then(|| first.remove())
     }
 
-    /// Blocks this thread until the clock says `due` or later.
+    /// Blocks this thread until the clock reads `due` or later.
     pub(super) fn block_until(&self, due: Tick, now: impl Fn() -> Tick) -> Tick {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut place = None;
         loop {
             place = self.register(due, place, &waker, &now);
             if place.is_none() {
-                // Somebody may have turned it back since.
+                // The clock may have been set back in between.
                 return due.max(now());
             }
             thread::park();
@@ -113,7 +114,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Ends when a [`ManualClock`] says so. What its [`Timer`](crate::clock::Timer) returns.
+/// The future of [`ManualClock`]'s [`Timer`](crate::clock::Timer): ends when the clock reaches its
+/// tick.
 pub struct ManualSleep {
     clock: ManualClock,
     due: Tick,

@@ -1,37 +1,37 @@
 #[cfg(feature = "std")]
 use super::{Clock, Tick};
 
-/// The process's clock: monotonic, with one origin for all limiters of the process.
+/// The clock of the process: monotonic, with one origin for all limiters.
 ///
-/// It has no size and no state of its own, so a limiter that uses it can live in a `static`. Its
-/// tick 0 is the first reading that anything in the process takes.
+/// It has no size and no state of its own, so a limiter that uses it can live in a `static`. Tick 0
+/// is its first reading in the process.
 ///
-/// With the default feature `quanta` a reading is one read of the processor's time-stamp counter
-/// and a multiplication, where the processor says that the counter is constant; elsewhere, and
+/// With the default feature `quanta`, a reading is one read of the processor's time-stamp counter
+/// and a multiplication, if the processor reports that the counter is constant. Otherwise, and
 /// without the feature, it is the system's monotonic clock. The first reading calibrates the
-/// counter against the system's clock, which takes up to 200 ms, once; call `SystemClock.now()` at
-/// start-up if the first decision must not wait for that. The calibration may be off by some tens
-/// of millionths, and all rates with it.
+/// counter against the system's clock, which takes up to 200 ms, once. If the first decision must
+/// not wait for this, call `SystemClock.now()` at start-up. The calibration, and with it all rates,
+/// may be off by some tens of parts per million.
 ///
-/// On one thread it never goes back. Between threads the readings of the counter are not ordered
-/// with other memory, and may disagree by up to a microsecond: limits bear that, but do not use
-/// this clock to tell which of two threads was first.
+/// On one thread, the clock never goes back. Between threads, readings of the counter are not
+/// ordered with other memory and may disagree by up to a microsecond. Limits tolerate this, but do
+/// not use this clock to decide which of two threads was first.
 ///
-/// Without the feature `std` the type is there, so that `Limiter<TokenBucket>` is the same type
-/// with every set of features, but it is no [`Clock`](super::Clock): only the verbs that are told
-/// the time can be used.
+/// Without the feature `std` the type exists, so that `Limiter<TokenBucket>` is the same type with
+/// every set of features. But it does not implement [`Clock`](super::Clock), so only the verbs that
+/// take the time as an argument are available.
 ///
 /// # Suspend
 ///
-/// Whether the counter runs while the machine is suspended is the machine's affair. If it stands
-/// still, limits stand still with it: nothing is refilled for the time asleep. If it starts again
-/// at 0, readings stay at tick 0 until it has caught up, and limits that were spent stay spent:
-/// after a resume [`reset`](crate::Limiter::reset) what must not wait.
+/// Whether the counter runs while the machine is suspended depends on the machine. If it stops,
+/// limits stop too: the time asleep refills nothing. If it restarts at 0, readings stay at tick 0
+/// until the counter has caught up, and spent limits stay spent: after a resume,
+/// [`reset`](crate::Limiter::reset) the limiters that must not wait.
 ///
 /// # Fork
 ///
-/// A child process inherits origin and calibration, so its ticks can be compared with its parent's.
-/// The limiters themselves are copied, and count on their own from then.
+/// A child process inherits the origin and the calibration, so its ticks are comparable with its
+/// parent's. The limiters are copied, and from then on count separately.
 ///
 /// ```
 /// use tollgate::clock::{Clock, SystemClock};
@@ -55,14 +55,14 @@ impl Clock for SystemClock {
 mod timebase {
     use std::sync::OnceLock;
 
-    /// `scale` counts in parts of a nanosecond of this many bits.
+    /// The number of fraction bits in `scale`.
     const SCALE_BITS: u32 = 48;
 
     struct Timebase {
         clock: quanta::Clock,
         /// The counter's reading at tick 0.
         origin: u64,
-        /// Nanoseconds a count, times 2^48, as quanta has calibrated them. One multiplication and
+        /// Nanoseconds per count, times 2^48, as quanta has calibrated them. One multiplication and
         /// a fixed shift then serve every kind of counter.
         scale: u64,
     }
@@ -109,8 +109,8 @@ mod timebase {
     }
 }
 
-/// How long after 1970-01-01, 00:00 UTC tick 0 of the [`SystemClock`] was. The two clocks are
-/// compared once, so that all limits of a process agree on when a day begins.
+/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of the [`SystemClock`]. The two clocks
+/// are compared only once, so that all limits of a process agree on when a day begins.
 #[cfg(feature = "std")]
 pub(crate) fn unix_origin() -> core::time::Duration {
     static ORIGIN: std::sync::OnceLock<core::time::Duration> = std::sync::OnceLock::new();

@@ -5,9 +5,9 @@ use core::time::Duration;
 ///
 /// 64 bits last 584 years. Arithmetic saturates or is checked; nothing wraps.
 ///
-/// A limiter counts up to a horizon of its own, at least 50 years on and at the latest 1 ns before
-/// [`Tick::MAX`], and takes every later tick for that: what it holds can still be had, nothing is
-/// refilled, and the rest is denied as [`Stuck`](crate::Denied::Stuck).
+/// Each limiter has a horizon, at least 50 years on and at most 1 ns before [`Tick::MAX`], and
+/// treats every later tick as the horizon. There, its available permits can still be taken and
+/// nothing is refilled; anything more is denied as [`Stuck`](crate::Denied::Stuck).
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,36 +41,36 @@ pub struct Tick(u64);
 impl Tick {
     /// The clock's start.
     pub const ZERO: Self = Self(0);
-    /// The last moment that can be told.
+    /// The last moment.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The moment this many nanoseconds after the clock's start.
+    /// Returns the moment this many nanoseconds after the clock's start.
     #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the clock's start.
+    /// Returns the nanoseconds since the clock's start.
     #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The moment `wait` later, [`Tick::MAX`] if that cannot be told.
+    /// Returns the moment `wait` later, or [`Tick::MAX`] if that overflows.
     #[inline]
     #[must_use]
     pub const fn saturating_add(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(nanos(wait)))
     }
 
-    /// The moment `wait` earlier, [`Tick::ZERO`] if that is before the clock's start.
+    /// Returns the moment `wait` earlier, or [`Tick::ZERO`] if that is before the clock's start.
     #[inline]
     #[must_use]
     pub const fn saturating_sub(self, wait: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(wait)))
     }
 
-    /// The moment `wait` later, `None` if that cannot be told.
+    /// Returns the moment `wait` later, or `None` if that overflows.
     #[inline]
     pub const fn checked_add(self, wait: Duration) -> Option<Self> {
         let wait = wait.as_nanos();
@@ -83,14 +83,14 @@ impl Tick {
         }
     }
 
-    /// How long after `earlier` this is; zero if it is not.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// A duration as nanoseconds, at most what 64 bits hold.
+/// Returns a duration in nanoseconds, at most `u64::MAX`.
 const fn nanos(wait: Duration) -> u64 {
     let nanos = wait.as_nanos();
     if nanos > u64::MAX as u128 {

@@ -1,16 +1,16 @@
 use core::future::Future;
 use core::time::Duration;
 
-/// Lets futures sleep: what waiting needs of a runtime.
+/// Lets futures sleep. It is all that waiting needs from a runtime.
 ///
-/// `TokioTimer` comes with the feature `tokio`, and `ManualClock` is a timer too. A timer for
-/// another runtime is a few lines:
+/// `TokioTimer` comes with the feature `tokio`, and `ManualClock` implements this trait too. A
+/// timer for another runtime takes a few lines:
 ///
 /// ```
 /// use std::time::Duration;
 /// use tollgate::clock::Timer;
 ///
-/// /// That of smol and of whatever else uses `async-io`.
+/// /// The timer of smol and other users of `async-io`.
 /// #[derive(Debug, Clone, Copy)]
 /// struct AsyncIo;
 ///
@@ -28,11 +28,11 @@ use core::time::Duration;
 /// }
 /// ```
 pub trait Timer {
-    /// Ends when the time is over.
+    /// A future that ends when the sleep is over.
     type Sleep: Future<Output = ()>;
 
-    /// Sleeps for this time, from now on. It may sleep longer. (If it wakes early, the waiting
-    /// future sleeps again.)
+    /// Returns a future that sleeps for this time, from now on. It may sleep longer. If it wakes
+    /// early, the waiting future sleeps again.
     fn sleep(&self, duration: Duration) -> Self::Sleep;
 }
 

@@ -6,10 +6,10 @@ use tokio::time::Instant;
 use super::utc::{UtcClock, origin_of};
 use super::{Clock, Tick};
 
-/// Tokio's clock: a limiter on it follows tokio's paused time in tests.
+/// Tokio's clock: in tests, a limiter on it follows tokio's paused time.
 ///
-/// It is the system's monotonic clock unless a test has paused the time of its runtime. Then it
-/// stands still with [`TokioTimer`](crate::wait::TokioTimer), and waiting takes no real time:
+/// It is the system's monotonic clock unless a test has paused its runtime's time. Then it stands
+/// still together with [`TokioTimer`](crate::wait::TokioTimer), and waiting takes no real time:
 ///
 /// ```
 /// use tollgate::clock::TokioClock;
@@ -31,8 +31,8 @@ use super::{Clock, Tick};
 /// # }
 /// ```
 ///
-/// Its tick 0 is the first reading in the process. A runtime whose time a test has moved ahead does
-/// not share its readings with others, so use a limiter in one runtime only.
+/// Tick 0 is its first reading in the process. If a test has advanced the time of a runtime, other
+/// runtimes read a different time, so use a limiter in one runtime only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TokioClock;
 
@@ -46,8 +46,8 @@ impl Clock for TokioClock {
     }
 }
 
-/// It is compared with the time of day once in a process. While the time of a runtime is paused,
-/// its days are those of the paused time.
+/// The time of day is read once in a process. While a runtime's time is paused, its days follow the
+/// paused time.
 impl UtcClock for TokioClock {
     fn unix_origin(&self) -> Duration {
         static UNIX_ORIGIN: OnceLock<Duration> = OnceLock::new();

@@ -4,10 +4,10 @@ use super::Clock;
 #[cfg(feature = "std")]
 use super::{CoarseClock, ManualClock, SystemClock};
 
-/// A clock whose tick 0 is known in UTC, so that windows can begin with the hours or days of UTC:
-/// see [`FixedWindow::aligned_to_utc_on`](crate::FixedWindow::aligned_to_utc_on).
+/// A clock whose tick 0 is a known time in UTC, so that windows can begin with hours or days of
+/// UTC: see [`FixedWindow::aligned_to_utc_on`](crate::FixedWindow::aligned_to_utc_on).
 ///
-/// Implement it for a clock of your own, such as one that an RTC or a simulation drives:
+/// Implement it for your own clock, such as one driven by an RTC or a simulation:
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,12 +39,12 @@ use super::{CoarseClock, ManualClock, SystemClock};
 /// # }
 /// ```
 pub trait UtcClock: Clock {
-    /// How long after 1970-01-01, 00:00 UTC, the clock's tick 0 is. It must not change.
+    /// Returns the time from 1970-01-01, 00:00 UTC, to the clock's tick 0. It must not change.
     fn unix_origin(&self) -> Duration;
 }
 
-/// The system's clocks are compared once in a process. Time of day that is set afterwards is not
-/// followed.
+/// The monotonic clock and the time of day are compared once in a process. Later changes of the
+/// time of day have no effect.
 #[cfg(feature = "std")]
 impl UtcClock for SystemClock {
     fn unix_origin(&self) -> Duration {
@@ -52,8 +52,8 @@ impl UtcClock for SystemClock {
     }
 }
 
-/// That of the [`SystemClock`], which refreshes it. A clock that is brought forward by ticks of
-/// another clock has the origin of that one.
+/// Uses the origin of the [`SystemClock`], which refreshes this clock. If you move it forward with
+/// the ticks of another clock, use that clock's origin.
 #[cfg(feature = "std")]
 impl UtcClock for CoarseClock {
     fn unix_origin(&self) -> Duration {
@@ -70,18 +70,19 @@ impl UtcClock for ManualClock {
     }
 }
 
-/// The time of day at tick 0 of a clock, by the two readings now: zero, if it was before 1970.
+/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of a clock, by reading both clocks now.
+/// It is zero if tick 0 was before 1970.
 #[cfg(feature = "std")]
 pub(super) fn origin_of(clock: &impl Clock) -> Duration {
     use std::time::SystemTime;
 
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    // A system whose time is before 1970 has no midnight worth keeping.
+    // A system whose time is before 1970 has no useful midnight.
     let since = since.unwrap_or_default();
     since.saturating_sub(Duration::from_nanos(clock.now().as_nanos()))
 }
 
-/// For what points to a clock.
+/// Implements the trait for pointers to a clock.
 macro_rules! utc_behind {
     ($pointer:ty) => {
         impl<C: UtcClock + ?Sized> UtcClock for $pointer {

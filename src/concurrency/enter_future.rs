@@ -12,16 +12,17 @@ use super::{Concurrency, ConcurrencyGuard};
 use crate::outcome::Denied;
 use crate::sync::{Sleeper, inject_fault};
 
-/// Enters a [`Concurrency`] when there is room and it is its turn: await it, on any runtime, or
-/// [`wait`](Self::wait) for it in a thread.
+/// Enters a [`Concurrency`] when there is room and it is its turn. Await it on any runtime, or call
+/// [`wait`](Self::wait) in a thread.
 ///
-/// [`Concurrency::enter`] makes it. It stands in line from when it is first polled or waited for,
-/// and until it is inside or dropped. Dropped while it waits, it leaves the line, and what it was
-/// handed already goes to the next. It resolves to a guard, or to [`Denied::Never`] if its weight
-/// exceeds the limit, also one lowered while it waited. (Polled after that, it asks anew.)
+/// [`Concurrency::enter`] returns it. It stands in line from its first poll or wait until it is
+/// inside or dropped. If it is dropped while it waits, it leaves the line, and room that it was
+/// already given goes to the next waiter. It resolves to a guard, or to [`Denied::Never`] if its
+/// weight exceeds the limit, which may have been lowered meanwhile. (If it is polled after that, it
+/// starts again.)
 ///
-/// It may be inside before it knows: one that is leaked, or kept without being polled, holds its
-/// room.
+/// It may be inside before its task runs again. A future that is leaked, or kept without being
+/// polled, keeps its room.
 ///
 /// ```
 /// use std::thread;
@@ -44,7 +45,7 @@ use crate::sync::{Sleeper, inject_fault};
 pub struct EnterFuture<G: Deref<Target = Concurrency>> {
     limiter: G,
     n: u64,
-    /// The place in line.
+    /// The place in line, if it stands there.
     ticket: Option<QueueTicket>,
 }
 
@@ -58,7 +59,7 @@ impl<G: Deref<Target = Concurrency>> EnterFuture<G> {
         }
     }
 
-    /// Asks whether it may enter; if not yet, the thread that lets it in wakes this waker.
+    /// Tries to enter. If it must wait, the thread that lets it in wakes this waker.
     fn ask(&mut self, waker: &Waker) -> Poll<Result<(), Denied>> {
         let asked = match self.ticket {
             Some(ticket) => self.limiter.look(ticket, self.n, waker.clone()),
@@ -83,21 +84,21 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
         ConcurrencyGuard::new(self.limiter.clone(), self.n)
     }
 
-    /// Waits in this thread for as long as it takes.
+    /// Blocks this thread until it is inside.
     ///
     /// # Errors
     ///
-    /// [`Denied::Never`] if it weighs more than the limit.
+    /// [`Denied::Never`] if its weight exceeds the limit.
     pub fn wait(self) -> Result<ConcurrencyGuard<G>, Denied> {
         self.wait_at_most(None)
     }
 
-    /// Waits in this thread for at most `timeout`. A timeout of zero is a try: it does not stand in
-    /// line.
+    /// Blocks this thread until it is inside, for at most `timeout`. With a timeout of zero it only
+    /// tries, and does not stand in line.
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if its turn has not come by then; [`Denied::Never`] if it weighs more than
+    /// [`Denied::Busy`] if its turn has not come by then; [`Denied::Never`] if its weight exceeds
     /// the limit.
     ///
     /// ```
@@ -119,14 +120,14 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
     #[inline]
     fn wait_at_most(self, timeout: Option<Duration>) -> Result<ConcurrencyGuard<G>, Denied> {
         if self.ticket.is_some() {
-            // It was polled before, and stands in line, or is inside by now.
+            // It was polled before, so it stands in line or is already inside.
             return self
                 .wait_until(timeout.and_then(|timeout| Instant::now().checked_add(timeout)));
         }
         match self.limiter.take(self.n, false) {
             Ok(()) => Ok(self.guard()),
             Err(denied) if timeout == Some(Duration::ZERO) || denied.is_permanent() => Err(denied),
-            // A time that the clock can't tell does not come.
+            // A deadline past the clock's range is no deadline.
             Err(_) => {
                 self.wait_until(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
             }
@@ -154,7 +155,7 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
             .take()
             .map(|ticket| self.limiter.give_up(ticket))
         {
-            // Let in at the last moment.
+            // It was let in at the last moment.
             Some(GaveUp::Inside) if !inject_fault!(TooLateAnyhow) => Ok(self.guard()),
             Some(GaveUp::Refused(limit)) => Err(Denied::never(self.n, limit)),
             _ => Err(Denied::busy(self.n)),

@@ -3,10 +3,10 @@ use core::ops::Deref;
 
 use super::Concurrency;
 
-/// Stands for a caller that is inside a [`Concurrency`], until it is dropped.
+/// A place inside a [`Concurrency`]: dropping the guard leaves it.
 ///
-/// `G` is how it knows the limiter: `&Concurrency`, or `Arc<Concurrency>` for a guard that goes
-/// anywhere.
+/// `G` is the reference to the limiter: `&Concurrency`, or `Arc<Concurrency>` for a guard that
+/// outlives the caller's scope.
 ///
 /// ```
 /// use tollgate::Concurrency;
@@ -33,7 +33,7 @@ impl<G: Deref<Target = Concurrency>> ConcurrencyGuard<G> {
         Self { limiter, n }
     }
 
-    /// How much it weighs.
+    /// Returns the guard's weight.
     #[inline]
     #[must_use]
     pub const fn n(&self) -> u64 {

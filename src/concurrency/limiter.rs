@@ -14,8 +14,8 @@ use crate::sync::{AtomicU64, Backoff, Mutex, inject_fault};
 /// Limits how many callers are inside at once.
 ///
 /// A caller that enters gets a [`ConcurrencyGuard`], and leaves when the guard is dropped: at the
-/// end of its scope, in a panic, or with the future that held it. A guard may weigh more than one.
-/// It has no clock: a denied caller stays denied until others leave ([`Denied::Busy`]).
+/// end of its scope, in a panic, or with the future that holds it. A guard may weigh more than 1.
+/// There is no clock: a denied caller stays denied until others leave ([`Denied::Busy`]).
 ///
 /// ```
 /// use tollgate::{Concurrency, Denied};
@@ -34,28 +34,28 @@ use crate::sync::{AtomicU64, Backoff, Mutex, inject_fault};
 ///
 /// # Waiting
 ///
-/// [`enter`](Self::enter) waits: `limiter.enter().await` on any runtime, `limiter.enter().wait()`
-/// in a thread, and both stand in one line. Waiters come in **in the order in which they began to
-/// wait**, whatever they weigh: one that needs much is not passed by those behind it that need
-/// little, and `try_enter` passes no waiter. (To pass them all, say so:
-/// [`try_enter_ahead`](Self::try_enter_ahead).) A thread that makes room hands it to the first
-/// waiter before that waiter wakes. If a waiter gives up, what it was handed goes to the next.
+/// [`enter`](Self::enter) waits: `limiter.enter().await` on any runtime, or
+/// `limiter.enter().wait()` in a thread. Both stand in one line. Waiters enter **in the order in
+/// which they began to wait**, whatever their weight: a light waiter does not pass a heavy one
+/// before it, and `try_enter` passes no waiter. (To pass all waiters, use
+/// [`try_enter_ahead`](Self::try_enter_ahead).) A thread that makes room gives it to the first
+/// waiter before it wakes that waiter. If a waiter gives up, the room that it was given goes to the
+/// next.
 ///
-/// As long as no caller waits there is no lock and no allocation: entering is one exchange of one
-/// word, which says that there is room and that no caller waits, and leaving is one more. Where a
-/// caller waits, the line is behind a lock that is held for a few steps, and never while code runs
-/// that is not of this crate.
+/// While no caller waits, there is no lock and no allocation. Entering exchanges one word, which
+/// shows that there is room and that no caller waits; leaving subtracts from it. Once a caller
+/// waits, the line is behind a lock. It is held for a few steps, and never while foreign code runs.
 ///
-/// # What it is not
+/// # Caveats
 ///
-/// A caller that leaves wakes the waiters that it lets in. A task that is not only woken but run
-/// there, and leaves in turn, lets the next one in from within: a long line of such tasks needs a
-/// deep stack.
+/// A caller that leaves wakes the waiters that it lets in. If an executor runs a task inside its
+/// wake call, and the task leaves in turn, it lets in the next one from within: a long line of such
+/// tasks needs a deep stack.
 ///
 /// A guard that is leaked, by [`core::mem::forget`] or in a cycle, stays inside for ever. A guard
-/// says nothing about the thread that holds it, and may be sent to another.
+/// is not tied to its thread and may be sent to another.
 ///
-/// # For a whole program
+/// # In a `static`
 ///
 /// ```
 /// use std::sync::LazyLock;
@@ -68,12 +68,12 @@ use crate::sync::{AtomicU64, Backoff, Mutex, inject_fault};
 /// ```
 pub struct Concurrency {
     pub(super) word: AtomicU64,
-    /// The most that were inside.
+    /// The highest weight that was inside.
     pub(super) peak: AtomicU64,
     pub(super) line: Mutex<WaitQueue>,
 }
 
-/// The limit, if there can be such a one.
+/// Returns the limit if it is valid.
 pub(crate) fn checked(limit: u64) -> Result<u64, ConfigError> {
     match limit {
         0 => Err(ConfigError::ZeroConcurrency),
@@ -86,7 +86,7 @@ pub(crate) fn checked(limit: u64) -> Result<u64, ConfigError> {
 }
 
 impl Concurrency {
-    /// The largest limit of a [`Concurrency`](crate::Concurrency), and so the largest weight.
+    /// The largest limit, and so the largest weight.
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -97,7 +97,7 @@ impl Concurrency {
     /// ```
     pub const MAX_LIMIT: u64 = MAX_CONCURRENCY;
 
-    /// A limiter that lets in at most `limit` at once.
+    /// Creates a limiter with room for a weight of `limit`.
     ///
     /// # Errors
     ///
@@ -118,23 +118,23 @@ impl Concurrency {
         })
     }
 
-    /// Enters, if there is room and no caller waits.
+    /// Enters with a weight of 1 if there is room and no caller waits.
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if there is no room, or a caller waits.
+    /// [`Denied::Busy`] if there is no room or a caller waits.
     #[inline]
     pub fn try_enter(&self) -> Result<ConcurrencyGuard<&Self>, Denied> {
         self.try_enter_n(1)
     }
 
     /// Enters with a weight of `n`, all or nothing. A weight of 0 takes no room and changes
-    /// nothing: it only asks whether a caller waits.
+    /// nothing: it only checks whether a caller waits.
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if there is not as much room, or a caller waits; [`Denied::Never`] if `n`
-    /// is above the limit.
+    /// [`Denied::Busy`] if there is not enough room or a caller waits; [`Denied::Never`] if `n` is
+    /// above the limit.
     ///
     /// ```
     /// use tollgate::{Concurrency, Denied};
@@ -153,12 +153,12 @@ impl Concurrency {
         self.take(n, false).map(|()| ConcurrencyGuard::new(self, n))
     }
 
-    /// As [`try_enter_n`](Self::try_enter_n), with a guard that keeps the limiter alive and can go
-    /// anywhere.
+    /// Enters with a weight of `n`, with a guard that keeps the limiter alive and can move to other
+    /// threads and tasks: see [`try_enter_n`](Self::try_enter_n).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for [`try_enter_n`](Self::try_enter_n).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -181,12 +181,12 @@ impl Concurrency {
             .map(|()| ConcurrencyGuard::new(Arc::clone(self), n))
     }
 
-    /// Enters with a weight of `n` if there is room, **passing all waiters**. A caller that uses
-    /// it often can starve them.
+    /// Enters with a weight of `n` if there is room, **passing all waiters**. Frequent use can
+    /// starve them.
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if there is not as much room; [`Denied::Never`] if `n` is above the limit.
+    /// [`Denied::Busy`] if there is not enough room; [`Denied::Never`] if `n` is above the limit.
     ///
     /// ```
     /// use std::future::Future;
@@ -211,8 +211,8 @@ impl Concurrency {
         self.take(n, true).map(|()| ConcurrencyGuard::new(self, n))
     }
 
-    /// Enters as soon as there is room and it is the caller's turn: `limiter.enter().await`, or
-    /// `limiter.enter().wait()` in a thread.
+    /// Returns a future that enters as soon as there is room and it is its turn:
+    /// `limiter.enter().await`, or `limiter.enter().wait()` in a thread.
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -229,8 +229,8 @@ impl Concurrency {
         self.enter_n(1)
     }
 
-    /// As [`enter`](Self::enter), with a weight of `n`. A weight of 0 takes no room, and waits for
-    /// its turn.
+    /// Returns a future that enters with a weight of `n`: see [`enter`](Self::enter). A weight of 0
+    /// takes no room, but waits for its turn.
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -248,8 +248,8 @@ impl Concurrency {
         EnterFuture::new(self, n)
     }
 
-    /// As [`enter_n`](Self::enter_n), with a guard that keeps the limiter alive and can go
-    /// anywhere; for tasks that a runtime spawns.
+    /// Returns a future that enters with a weight of `n`, and whose guard keeps the limiter alive:
+    /// see [`enter_n`](Self::enter_n). Use it in tasks that a runtime spawns.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -267,15 +267,14 @@ impl Concurrency {
         EnterFuture::new(Arc::clone(self), n)
     }
 
-    /// Sets the limit, and returns the one before. No caller is put out: where more are inside than
-    /// a lowered limit allows, none enters until enough have left. A raised limit lets waiters in
-    /// at once. A waiter that weighs more than the lowered limit can never enter, and gets
-    /// [`Denied::Never`].
+    /// Sets the limit, and returns the previous one. No caller has to leave: if more are inside
+    /// than a lowered limit allows, none enters until enough have left. A raised limit lets waiters
+    /// in at once. A waiter that weighs more than a lowered limit gets [`Denied::Never`].
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the limit is 0 or above [`MAX_LIMIT`](Self::MAX_LIMIT); it stays as it is
-    /// then.
+    /// [`ConfigError`] if the limit is 0 or above [`MAX_LIMIT`](Self::MAX_LIMIT); the limit does
+    /// not change then.
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -296,27 +295,27 @@ impl Concurrency {
         checked(limit).map(|limit| self.change_limit(limit))
     }
 
-    /// The limit.
+    /// Returns the limit.
     #[inline]
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.load().limit()
     }
 
-    /// How much is inside, by weight.
+    /// Returns the total weight inside.
     #[inline]
     #[must_use]
     pub fn inside(&self) -> u64 {
         self.load().inside()
     }
 
-    /// How many callers wait, each counted as one.
+    /// Returns the number of callers that wait, regardless of weight.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.standing()
     }
 
-    /// The most that was inside at any moment since it was made, or since
+    /// Returns the highest total weight inside since the limiter was created or since
     /// [`reset_peak`](Self::reset_peak).
     ///
     /// ```
@@ -335,39 +334,41 @@ impl Concurrency {
     /// ```
     #[must_use]
     pub fn peak(&self) -> u64 {
-        // ORDERING: Relaxed. It publishes nothing. A caller that has just entered may not have
-        // noted it yet, and is inside.
+        // ORDERING: Relaxed. It publishes nothing, and pairs with nothing. A caller that has just
+        // entered may not have recorded its peak yet, but it is inside, and so counted.
         self.inside().max(self.peak.load(Relaxed))
     }
 
-    /// Begins a new peak with what is inside now, and returns the one before. (A caller that enters
-    /// at that moment may count in the new peak, although another has left.)
+    /// Restarts the peak at the weight inside now, and returns the previous peak. (A caller that
+    /// enters at that moment may count in the new peak together with one that has just left.)
     pub fn reset_peak(&self) -> u64 {
-        // ORDERING: Relaxed. What follows publishes it.
+        // ORDERING: Relaxed. The release of the `fetch_add` below publishes it.
         let was = self.peak.swap(0, Relaxed);
-        // ORDERING: Release. It publishes that the peak is 0 to a caller that enters after it,
-        // which then does not take an older peak for one that is high enough; a caller that entered
-        // before it, and is still inside, is in what it returns. Model:
-        // concurrency_word::no_peak_is_missed
+        // ORDERING: Release. It publishes the peak of 0 to a caller that enters later, which then
+        // does not take an older peak for high enough. It pairs with the Acquire of `exchange`. A
+        // caller that entered earlier and is still inside is in the value that this returns.
+        // Model: concurrency_word::no_peak_is_missed
         let inside = Occupancy(self.word.fetch_add(0, Release)).inside();
         self.peak.fetch_max(inside, Relaxed);
         was.max(inside)
     }
 }
 
-/// The word.
+/// Operations on the word.
 impl Concurrency {
     #[inline]
     pub(super) fn load(&self) -> Occupancy {
-        // ORDERING: Relaxed. It is looked at, or an exchange finds it out.
+        // ORDERING: Relaxed. It publishes nothing, and pairs with nothing. The value is only
+        // reported, or an exchange checks it.
         Occupancy(self.word.load(Relaxed))
     }
 
     #[inline]
     pub(super) fn exchange(&self, word: Occupancy, next: Occupancy) -> Result<(), Occupancy> {
-        // ORDERING: Acquire. A caller that enters sees what those did that made the room: it pairs
-        // with the release of `leave`, also through others' exchanges and, for a caller that
-        // waited, through the lock. Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // ORDERING: Acquire. A caller that enters sees what was done by those that left before and
+        // so made the room. It pairs with the Release of `leave`, also through exchanges by other
+        // threads and, for a caller that waited, through the lock.
+        // Model: concurrency_word::who_enters_sees_what_was_done_inside
         let exchanged = self
             .word
             .compare_exchange_weak(word.0, next.0, Acquire, Relaxed);
@@ -382,14 +383,14 @@ impl Concurrency {
 
     #[inline]
     pub(super) fn note_peak(&self, inside: u64) {
-        // ORDERING: Relaxed. By coherence the peak only grows, but for a reset, and a caller that
-        // enters after one has seen it.
+        // ORDERING: Relaxed, here and below. It publishes nothing. By coherence the peak only
+        // grows, except for a reset, and a caller that enters after a reset has seen it.
         if self.peak.load(Relaxed) < inside {
             self.peak.fetch_max(inside, Relaxed);
         }
     }
 
-    /// Enters if there is room and, unless one goes ahead, no caller waits.
+    /// Enters if there is room. Unless `ahead` is set, it enters only while no caller waits.
     #[inline]
     pub(super) fn take(&self, n: u64, ahead: bool) -> Result<(), Denied> {
         match self.take_once(n, ahead) {
@@ -398,7 +399,7 @@ impl Concurrency {
         }
     }
 
-    /// One attempt; `None` if another thread disturbed it.
+    /// Makes one attempt. Returns `None` if another thread changed the word meanwhile.
     #[inline(always)]
     fn take_once(&self, n: u64, ahead: bool) -> Option<Result<(), Denied>> {
         let word = self.load();
@@ -412,7 +413,7 @@ impl Concurrency {
         self.exchange(word, word.with_inside(n)).ok().map(Ok)
     }
 
-    /// The attempts after the first one.
+    /// Makes the attempts after the first one.
     #[cold]
     #[inline(never)]
     fn take_later(&self, n: u64, ahead: bool) -> Result<(), Denied> {
@@ -425,14 +426,16 @@ impl Concurrency {
         }
     }
 
-    /// Takes `n` out of what is inside, which are there, and lets others in if a caller waits.
+    /// Takes `n` off the weight inside, and lets waiters in if there are any. The caller holds a
+    /// weight of `n`.
     #[inline]
     pub(super) fn leave(&self, n: u64) {
         if n == 0 {
             return;
         }
-        // ORDERING: Release. It publishes what was done inside to those who enter after it: see
-        // `exchange`. Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // ORDERING: Release. It publishes what was done inside to the callers that enter later. It
+        // pairs with the Acquire of `exchange`.
+        // Model: concurrency_word::who_enters_sees_what_was_done_inside
         let word = Occupancy(self.word.fetch_sub(n, Release));
         if word.somebody_waits() && !inject_fault!(LeavesSilently) {
             self.let_in();

@@ -1,6 +1,6 @@
 //! Limits how many callers are inside at once: the guard and the future of [`Concurrency`].
 //!
-//! `word.rs` draws the word that decides, `queue.rs` has the callers that wait.
+//! `word.rs` draws the word that decides, and `queue.rs` has the line of waiters.
 
 mod enter_future;
 mod guard;

@@ -1,16 +1,16 @@
-//! The waiters, in order.
+//! The line of waiters.
 //!
-//! Everything here happens under one lock. While no caller waits, callers that enter or leave don't
-//! take it. Two rules carry it, and both hold whenever the lock is free:
+//! Everything here happens under one lock. While no caller waits, entering and leaving don't take
+//! it. Two invariants hold whenever the lock is free:
 //!
 //! - The word's flag is set exactly if a waiter stands in line.
-//! - The first in line does not fit, or a thread that made room is on its way to the lock. For the
-//!   flag was set by an exchange of a word without room, so a thread that made room after that has
-//!   seen the flag in the very word that it changed.
+//! - The first waiter does not fit, or a thread that made room is on its way to the lock. This
+//!   holds because the flag is set by exchanging a word without room: a thread that makes room
+//!   later sees the flag in the very word that it changes.
 //!
-//! A waiter that is let in is counted in the word and then taken out of the line: it has its
-//! permits before it knows it. So a ticket that is neither in line nor refused is that of a waiter
-//! that is inside, and there is nothing else that it and the line must agree on.
+//! A waiter is let in by counting it in the word and then removing it from the line. So it has its
+//! room before it knows. A ticket that is neither in line nor refused therefore belongs to a waiter
+//! that is inside, and the waiter and the line need no other agreement.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -24,7 +24,7 @@ use crate::outcome::Denied;
 use crate::sync::Ordering::Relaxed;
 use crate::sync::{MutexGuard, inject_fault};
 
-/// A place in line: the lower, the earlier.
+/// A place in line: lower tickets are earlier.
 pub(super) type QueueTicket = u64;
 
 struct Waiter {
@@ -32,35 +32,35 @@ struct Waiter {
     waker: Waker,
 }
 
-/// The line.
+/// The waiters in line.
 #[derive(Default)]
 pub(super) struct WaitQueue {
     next: QueueTicket,
     waiting: BTreeMap<QueueTicket, Waiter>,
-    /// Waiters that a lowered limit has refused, and that do not know it yet; with that limit.
+    /// Waiters that a lowered limit refused and that have not learned of it yet, with that limit.
     refused: BTreeMap<QueueTicket, u64>,
 }
 
-/// What came of asking.
+/// The result of asking to enter.
 pub(super) enum Enqueued {
     Inside,
     Waits(QueueTicket),
     Refused(Denied),
 }
 
-/// What became of a waiter that gave up.
+/// The state in which a waiter gave up.
 pub(super) enum GaveUp {
     /// It had been let in, and is inside.
     Inside,
     Waiting,
-    /// By this limit.
+    /// This limit had refused it.
     Refused(u64),
 }
 
 impl WaitQueue {
     fn push(&mut self, n: u64, waker: Waker) -> QueueTicket {
         let ticket = self.next;
-        // One a nanosecond would take five centuries to come round.
+        // At one ticket per nanosecond, this takes five centuries to wrap.
         self.next = ticket.wrapping_add(1);
         self.waiting.insert(ticket, Waiter { n, waker });
         ticket
@@ -70,7 +70,7 @@ impl WaitQueue {
         self.waiting.first_key_value().map(|(first, _)| *first) == Some(ticket)
     }
 
-    /// Takes out all that wait for more than this.
+    /// Removes all waiters that weigh more than `limit`, and returns their wakers.
     fn refuse_above(&mut self, limit: u64) -> Vec<Waker> {
         let heavy = self.waiting.iter().filter(|(_, waiter)| waiter.n > limit);
         let heavy: Vec<QueueTicket> = heavy.map(|(ticket, _)| *ticket).collect();
@@ -83,14 +83,15 @@ impl WaitQueue {
     }
 }
 
-/// No waker is woken, cloned or dropped under the lock: it may be a task that holds a guard.
+/// Operations on the line. No waker is woken, cloned or dropped under the lock: its code is
+/// foreign, and its task may hold a guard.
 impl Concurrency {
     pub(super) fn line(&self) -> MutexGuard<'_, WaitQueue> {
-        // Nothing that can panic leaves the line half changed.
+        // No code that can panic leaves the line half changed.
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the last place in line, unless one can enter at once.
+    /// Enters at once if that is possible; otherwise takes the last place in line.
     pub(super) fn stand_in_line(&self, n: u64, waker: Waker) -> Enqueued {
         let mut line = self.line();
         let mut word = self.load();
@@ -98,13 +99,13 @@ impl Concurrency {
             if n > word.limit() {
                 return Enqueued::Refused(word.denied(n));
             }
-            // No thread changes that but the one that has the lock.
+            // Only a thread that holds the lock changes the flag.
             if word.somebody_waits() {
                 return Enqueued::Waits(line.push(n, waker));
             }
             let has_room = word.has_room(n);
             if !has_room && inject_fault!(WaitsBlindly) {
-                // ORDERING: Relaxed, as `exchange` on failure. A model's fault, in no other build.
+                // ORDERING: Relaxed, as in `exchange` on failure. This fault exists only in models.
                 self.word.fetch_or(WAITING, Relaxed);
                 return Enqueued::Waits(line.push(n, waker));
             }
@@ -120,11 +121,11 @@ impl Concurrency {
         }
     }
 
-    /// Looks whether one still waits, and is then to be woken by this waker.
+    /// Checks whether this waiter still waits. If so, replaces its waker.
     pub(super) fn look(&self, ticket: QueueTicket, n: u64, mut waker: Waker) -> Enqueued {
         let mut line = self.line();
         if let Some(waiter) = line.waiting.get_mut(&ticket) {
-            // The old one is dropped after the lock.
+            // The old waker is dropped after the lock.
             core::mem::swap(&mut waiter.waker, &mut waker);
             return Enqueued::Waits(ticket);
         }
@@ -145,7 +146,7 @@ impl Concurrency {
             };
         };
         self.note_emptied(&line);
-        // The next one may want less.
+        // The next waiter may need less.
         let let_in = match was_first && !inject_fault!(GivesUpSilently) {
             true => self.hand_over(&mut line),
             false => Vec::new(),
@@ -156,7 +157,7 @@ impl Concurrency {
         GaveUp::Waiting
     }
 
-    /// Lets in the first waiter, as long as there is room.
+    /// Lets in the first waiters for as long as there is room.
     #[cold]
     #[inline(never)]
     pub(super) fn let_in(&self) {
@@ -164,7 +165,8 @@ impl Concurrency {
         wake(let_in);
     }
 
-    /// The same, of whom none is woken yet: all have their room before anybody's code runs.
+    /// Does the same, but wakes none of them and returns their wakers: all have their room before
+    /// foreign code runs.
     fn hand_over(&self, line: &mut WaitQueue) -> Vec<Waker> {
         let mut let_in = Vec::new();
         loop {
@@ -187,13 +189,13 @@ impl Concurrency {
         }
     }
 
-    /// Sets a limit that the word can hold, and returns the one before.
+    /// Sets the limit, which must be valid, and returns the previous one.
     pub(super) fn change_limit(&self, limit: u64) -> u64 {
         let mut line = self.line();
         let mut word = self.load();
         if inject_fault!(SetsByStore) {
-            // ORDERING: Relaxed. A model's fault, in no other build: a word changes by
-            // read-modify-write alone.
+            // ORDERING: Relaxed. This fault exists only in models: words change only by
+            // read-modify-write.
             self.word.store(word.with_limit(limit).0, Relaxed);
         } else {
             while let Err(seen) = self.exchange(word, word.with_limit(limit)) {
@@ -214,16 +216,16 @@ impl Concurrency {
         word.limit()
     }
 
-    /// After a waiter was taken out of the line, which may be empty now.
+    /// Clears the flag if the line is empty, after a waiter was removed.
     fn note_emptied(&self, line: &WaitQueue) {
         if line.waiting.is_empty() {
-            // ORDERING: Relaxed. It publishes nothing, and only a thread that has the lock sets it
-            // again.
+            // ORDERING: Relaxed. It publishes nothing, and only a thread that holds the lock sets
+            // the flag again.
             self.word.fetch_and(!WAITING, Relaxed);
         }
     }
 
-    /// How many stand in line.
+    /// Returns how many stand in line.
     pub(super) fn standing(&self) -> usize {
         match self.load().somebody_waits() {
             true => self.line().waiting.len(),
@@ -232,7 +234,7 @@ impl Concurrency {
     }
 }
 
-/// Wakes them all, also if one of the wakers panics: that is passed on at the end.
+/// Wakes all of them, also if a waker panics. The panic is resumed at the end.
 fn wake(wakers: Vec<Waker>) {
     let mut panicked = None;
     for waker in wakers {

@@ -1,32 +1,33 @@
-//! The word of a [`Concurrency`](super::Concurrency), drawn and read.
+//! The word of a [`Concurrency`](super::Concurrency).
 //!
 //! ```text
 //!   63        62 .. 32   31 .. 0
 //! [ waiting | limit    | inside ]
 //! ```
 //!
-//! `inside` is what the guards hold together. No caller enters above the limit, so it is at most
-//! the largest limit there was, and fits; it is above the limit only after that was lowered.
-//! `waiting` is set as long as a waiter stands in line: a caller sees in one look that there is
-//! room and that no caller is before it.
+//! `inside` is the total weight of the guards. A caller enters only within the limit, so `inside`
+//! is at most the largest limit that was ever set, and fits its field. It exceeds the limit only
+//! after the limit was lowered. `waiting` is set while a waiter stands in line, so one load shows
+//! whether there is room and whether a caller is ahead.
 
 use crate::outcome::Denied;
 
 /// The highest limit: `Concurrency::MAX_LIMIT`.
 pub(super) const MAX_CONCURRENCY: u64 = (1 << 31) - 1;
 
-/// A waiter stands in line.
+/// The flag that is set while a waiter stands in line.
 pub(super) const WAITING: u64 = 1 << 63;
 
 const LIMIT_AT: u32 = 32;
 const INSIDE: u64 = (1 << LIMIT_AT) - 1;
 
-/// A copy of the word, as it was.
+/// A copy of the word, as it was loaded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Occupancy(pub(super) u64);
 
 impl Occupancy {
-    /// No caller inside, and none waiting. The limit is at most [`MAX_CONCURRENCY`].
+    /// Returns the word with none inside and none waiting. The limit is at most
+    /// [`MAX_CONCURRENCY`].
     pub(super) const fn empty(limit: u64) -> Self {
         Self(limit << LIMIT_AT)
     }
@@ -46,13 +47,13 @@ impl Occupancy {
         self.0 & WAITING != 0
     }
 
-    /// Whether so many more could be inside. Of 0 there always could.
+    /// Returns whether a weight of `n` fits. A weight of 0 always does.
     #[inline]
     pub(super) const fn has_room(self, n: u64) -> bool {
         n <= self.limit().saturating_sub(self.inside())
     }
 
-    /// With so many more inside, for whom there is room.
+    /// Returns the word with a further weight of `n` inside. It must fit.
     #[inline]
     pub(super) const fn with_inside(self, n: u64) -> Self {
         Self(self.0.wrapping_add(n))
@@ -62,14 +63,14 @@ impl Occupancy {
         Self((self.0 & (WAITING | INSIDE)) | (limit << LIMIT_AT))
     }
 
-    pub(super) const fn with_waiting(self, somebody: bool) -> Self {
-        match somebody {
+    pub(super) const fn with_waiting(self, waits: bool) -> Self {
+        match waits {
             true => Self(self.0 | WAITING),
             false => Self(self.0 & !WAITING),
         }
     }
 
-    /// The answer to a caller that can't enter.
+    /// Returns the answer to a caller that can't enter.
     pub(super) const fn denied(self, n: u64) -> Denied {
         match n > self.limit() {
             true => Denied::never(n, self.limit()),
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn above_a_lowered_limit_there_is_room_for_nothing_only() {
+    fn above_a_lowered_limit_only_a_weight_of_0_fits() {
         let word = Occupancy::empty(9).with_inside(9).with_limit(4);
         assert!(word.has_room(0) && !word.has_room(1) && !word.has_room(u64::MAX));
         assert_eq!(word.denied(4), Denied::busy(4));

@@ -1,4 +1,4 @@
-//! Decisions on many keys at once.
+//! Decisions on several keys at once.
 
 use core::hash::Hash;
 
@@ -11,16 +11,17 @@ use crate::outcome::{Denied, Granted};
 use crate::quota::ConfigError;
 use crate::store::operations::Acquire;
 
-/// How many keys are hashed, and their buckets asked for, before the first of them is decided on.
+/// How many keys are hashed, and their buckets prefetched, before the first of them is decided on.
 const AHEAD: usize = 16;
 
 impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
-    /// [`try_acquire_many`](super::Keyed::try_acquire_many) at this tick.
+    /// Takes one permit of each key at this tick: see
+    /// [`try_acquire_many`](super::Keyed::try_acquire_many).
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
-    /// decided.
+    /// [`ConfigError::OutcomesLength`] if the number of outcomes differs from that of keys: then
+    /// nothing is decided.
     pub fn try_acquire_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -53,12 +54,13 @@ impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
 }
 
 impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
-    /// [`try_acquire_many`](super::Keyed::try_acquire_many) by this plan.
+    /// Takes one permit of each key by this plan: see
+    /// [`try_acquire_many`](super::Keyed::try_acquire_many).
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
-    /// decided.
+    /// [`ConfigError::OutcomesLength`] if the number of outcomes differs from that of keys: then
+    /// nothing is decided.
     pub fn try_acquire_many<Q: Hash>(
         &self,
         keys: &[Q],

@@ -1,12 +1,12 @@
-//! What the plans have become: their parameters in the last versions, with when each was brought,
-//! and how.
+//! Changes of plans: each plan's parameters in the last versions, with the tick of each change and
+//! what it kept.
 //!
-//! A slot's label says in five bits of which version its word is. A thread that finds a word of an
-//! older version carries it over, change by change, each at the tick at which it was made, before
-//! deciding on it. So a change visits no key. But before a version's bits come again no slot may be
-//! of the old one: so each change goes through a part of the table, in turn, and brings what is
-//! there up to date; no slot is more than [`PARTS`] versions behind. There is one version for all
-//! plans, and each has what it was in all of the last ones.
+//! Five bits of a slot's label say which version its word has. A thread that finds a word of an
+//! older version migrates it before it decides: change by change, each at the tick at which it was
+//! made. So a change need not visit the keys. But five bits recur, and no slot may still have an
+//! old version then. So each change also sweeps one part of the table, in turn, and migrates the
+//! slots there: no slot is ever more than [`PARTS`] versions behind. All plans share one version,
+//! and each plan has an entry for each of the last versions.
 
 use core::fmt;
 use std::boxed::Box;
@@ -20,20 +20,20 @@ use crate::clock::Tick;
 use crate::seq_lock::SeqLock;
 use crate::sync::SettersMutex;
 
-/// In how many parts a table is gone through. The version before a part's last visit, those since,
-/// and the one that is being written must have different bits.
+/// The number of parts of a table, of which each change sweeps one. The version before a part's
+/// last sweep, those since, and the one that is being written must have different bits.
 pub(super) const PARTS: u64 = VERSIONS - 2;
 
-/// A slot of parameters, with the tick and what was kept.
+/// The parameters of a version, with the tick and what was kept.
 type Set = SeqLock<{ MAX_SETTINGS + 2 }>;
 
-/// What a plan is in a version.
+/// A plan in one version.
 #[derive(Debug, Clone)]
 pub(super) struct PlanChange<A> {
     pub(super) algorithm: A,
-    /// When the version was brought.
+    /// When the version became current.
     pub(super) at: Tick,
-    /// What was kept then; `None` if it is another plan that was changed.
+    /// What the change kept, or `None` if it changed another plan.
     pub(super) keep: Option<Keep>,
 }
 
@@ -69,8 +69,7 @@ impl<A: Settings> Settings for PlanChange<A> {
     }
 }
 
-/// What only an algorithm of which quotas can be changed can do, for code that doesn't know that it
-/// is one.
+/// Functions that need `A: ChangeQuota + Settings`, as pointers for code without that bound.
 struct QuotaMethods<A> {
     read: fn(&Set, u64) -> Option<PlanChange<A>>,
     carry: fn(Keep, &A, u64, Tick, &A) -> u64,
@@ -81,8 +80,8 @@ pub(super) struct Changes<A> {
     ring: Box<[Set]>,
     plans: usize,
     methods: QuotaMethods<A>,
-    /// What is in force, with all that parameters may leave out. A thread that changes it holds the
-    /// lock.
+    /// The current algorithms, complete with what parameters may leave out. A thread that changes
+    /// one holds the lock.
     latest: SettersMutex<Vec<A>>,
 }
 
@@ -92,19 +91,19 @@ impl<A> Changes<A> {
         self.ring.get(first..)?.get(plan)
     }
 
-    /// No other thread changes what is in force while `act` runs.
+    /// Runs `act` while no other thread can change an algorithm.
     pub(super) fn change<T>(&self, act: impl FnOnce(&mut Vec<A>) -> T) -> T {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut latest)
     }
 
-    /// What a plan is in this version; `None` if the version's bits are another one's by now.
+    /// Returns a plan in this version, or `None` if a later version has the same bits by now.
     #[inline]
     pub(super) fn read(&self, plan: u8, version: u64) -> Option<PlanChange<A>> {
         (self.methods.read)(self.set(plan.into(), version)?, version)
     }
 
-    /// The word with which a change goes on where the algorithm before it left off.
+    /// Converts a word of the algorithm before a change to the algorithm after it.
     pub(super) fn carry(&self, change: &PlanChange<A>, old: &A, word: u64) -> u64 {
         match change.keep {
             Some(keep) => (self.methods.carry)(keep, old, word, change.at, &change.algorithm),
@@ -114,7 +113,7 @@ impl<A> Changes<A> {
 }
 
 impl<A: ChangeQuota + Settings + Clone> Changes<A> {
-    /// None yet.
+    /// Creates an empty history of these algorithms.
     pub(super) fn new<'a>(first: impl Iterator<Item = &'a A>) -> Self
     where
         A: 'a,
@@ -132,7 +131,7 @@ impl<A: ChangeQuota + Settings + Clone> Changes<A> {
         }
     }
 
-    /// Writes what a plan is in a version that is not in force yet.
+    /// Writes a plan in a version that is not current yet.
     pub(super) fn write(&self, plan: usize, version: u64, change: &PlanChange<A>) {
         if let Some(set) = self.set(plan, version) {
             set.write(version, change);

@@ -1,27 +1,27 @@
-//! What a key that comes into the table can claim.
+//! Slots that a new key can claim.
 
 use super::slot::SlotState;
 use super::stats::Event;
 use super::table::SlotIndex;
 use crate::clock::Tick;
 
-/// A slot that can be claimed, and what becomes of what is there.
+/// A slot that can be claimed, with its present content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claimable {
     pub(super) at: SlotIndex,
     pub(super) held: SlotState,
-    /// A key leaves, and how.
+    /// The event to count if a key leaves the slot.
     pub(super) leaves: Option<Event>,
-    /// If it is idle: a tick since which it has been.
+    /// A tick since which that key has been idle, if it is.
     pub(super) since: Tick,
 }
 
-/// Which thread made a claim.
+/// The thread that made a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimedBy {
-    /// The thread that asks, just now.
+    /// The calling thread, in this round.
     Caller,
-    /// Another thread, or this one before.
+    /// Another thread, or the calling thread in an earlier round.
     Another,
 }
 

@@ -1,8 +1,8 @@
-//! At most so many at once for each key: a table whose words count what is inside.
+//! A concurrency limit for each key: a table whose words count callers inside.
 //!
-//! The table is that of [`Keyed`], with the algorithm [`Places`] and
-//! [`Overflow::Deny`]: a key with guards is never idle, and so keeps its slot until they are gone.
-//! Nothing else takes a key out, so a guard that leaves finds its key.
+//! The table is a [`Keyed`] with the algorithm [`Places`] and [`Overflow::Deny`]. A key with guards
+//! is never idle, so it keeps its slot until its guards are dropped. Nothing else removes a key, so
+//! a guard that leaves finds its key.
 
 use ::core::fmt;
 use ::core::hash::Hash;
@@ -24,8 +24,8 @@ use crate::sync::{Ordering, fence, inject_fault};
 /// Limits how many callers are inside at once for each key, such as a tenant or an address.
 ///
 /// A caller that enters gets a guard, and leaves when the guard is dropped: at the end of its
-/// scope, in a panic, or with the future that held it. [`Concurrency`](crate::Concurrency) is the
-/// same without keys, and can also wait.
+/// scope, in a panic, or with the future that holds it. [`Concurrency`](crate::Concurrency) does
+/// the same without keys, and can also wait.
 ///
 /// ```
 /// use tollgate::Denied;
@@ -46,39 +46,39 @@ use crate::sync::{Ordering, fence, inject_fault};
 ///
 /// # Memory
 ///
-/// All memory is allocated when the limiter is made: a table of 24 bytes for each key of its
-/// `capacity`, as in a [`Keyed`](crate::Keyed), and nothing afterwards. A key takes a slot while it
-/// has guards; after that any other key can take the slot. If all slots in reach of a new key
-/// belong to keys with guards, the caller is denied with [`Denied::NoRoom`]. A key with guards is
-/// never evicted.
+/// The limiter allocates all memory when it is created, 24 bytes for each key of its `capacity`, as
+/// a [`Keyed`](crate::Keyed) does. A key takes a slot while it has guards; after that another key
+/// can take the slot. A key with guards is never evicted. If all slots in reach of a new key belong
+/// to such keys, the caller is denied with [`Denied::NoRoom`].
 ///
-/// # What is promised
+/// # Guarantees
 ///
-/// - Never more than the limit is inside for a key.
-/// - A guard that is dropped always gives back what it took. A guard that is leaked, by
-///   [`core::mem::forget`](::core::mem::forget) or in a cycle, stays inside for ever.
-/// - A caller that enters after another one left sees all that the other one did inside, as with a
-///   lock.
-/// - No call waits for another thread, if the exchange of two words is lock-free
+/// - No more than the limit is ever inside for a key.
+/// - A dropped guard always gives back what it took. A leaked guard (by
+///   [`core::mem::forget`](::core::mem::forget), or in a cycle) stays inside forever.
+/// - A caller that enters after another one left sees everything that the other one did inside, as
+///   with a lock.
+/// - No call waits for another thread, if the processor exchanges two words in one step
 ///   ([`Keyed::is_lock_free`](crate::Keyed::is_lock_free)).
 ///
-/// Keys are known by 60 bits of their hashes. Two keys whose hashes agree in these share a limit.
+/// The table knows a key by 60 bits of its hash. Two keys whose hashes agree in these share a
+/// limit.
 pub struct KeyedConcurrency<S = SeededHasher> {
     table: Keyed<Places, NoClock, S>,
     limit: u64,
 }
 
 impl KeyedConcurrency {
-    /// A limiter that lets in at most `limit` at once for each of `capacity` keys.
+    /// Creates a limiter that lets in at most `limit` at once for each of `capacity` keys.
     ///
-    /// The capacity is as that of [`Keyed::new`](crate::Keyed::new): there is room for as many keys
-    /// with guards, and often for more.
+    /// The capacity is that of [`Keyed::new`](crate::Keyed::new): there is room for that number of
+    /// keys with guards, and often for more.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] if the limit is 0 or above
     /// [`Concurrency::MAX_LIMIT`](crate::Concurrency::MAX_LIMIT), the capacity is 0, or there is
-    /// not as much memory.
+    /// not enough memory.
     ///
     /// ```
     /// use tollgate::keyed::KeyedConcurrency;
@@ -96,7 +96,7 @@ impl KeyedConcurrency {
 }
 
 impl<S> KeyedConcurrency<S> {
-    /// The same empty limiter with another hasher.
+    /// Returns the same limiter, empty, with another hasher.
     ///
     /// ```
     /// use std::hash::RandomState;
@@ -116,16 +116,16 @@ impl<S> KeyedConcurrency<S> {
         }
     }
 
-    /// The limit of each key.
+    /// Returns the limit of each key.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Counts of the keys in the table. `tracked - idle` keys have guards; `no_room` is how often a
-    /// key found no slot. `evicted` is 0.
+    /// Counts the keys in the table. `tracked - idle` keys have guards, and `no_room` counts how
+    /// often a key found no slot. `evicted` is 0.
     ///
-    /// It visits all slots.
+    /// This visits all slots.
     ///
     /// ```
     /// use tollgate::keyed::KeyedConcurrency;
@@ -147,22 +147,23 @@ impl<S> KeyedConcurrency<S> {
 }
 
 impl<S: KeyHasher> KeyedConcurrency<S> {
-    /// Enters, if there is a place for this key.
+    /// Enters if there is room for this key.
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if there is none; [`Denied::NoRoom`] if the table has no slot for the key.
+    /// [`Denied::Busy`] if the key's limit is reached; [`Denied::NoRoom`] if the table has no slot
+    /// for the key.
     #[inline]
     pub fn try_enter<K: Hash + ?Sized>(&self, key: &K) -> Result<KeyedGuard<'_>, Denied> {
         self.try_enter_n(key, 1)
     }
 
-    /// Enters with a weight of `n`, all or nothing. A weight of 0 takes no place.
+    /// Enters with a weight of `n`, or not at all. A weight of 0 takes no room.
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if there is not as much room; [`Denied::Never`] if `n` is above the limit;
-    /// [`Denied::NoRoom`] if the table has no slot for the key.
+    /// [`Denied::Busy`] if the weight does not fit now; [`Denied::Never`] if `n` is above the
+    /// limit; [`Denied::NoRoom`] if the table has no slot for the key.
     ///
     /// ```
     /// use tollgate::Denied;
@@ -184,12 +185,12 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         Ok(KeyedGuard { core, inside })
     }
 
-    /// As [`try_enter_n`](Self::try_enter_n), with a guard that keeps the limiter alive and can go
-    /// to another thread or task.
+    /// Enters like [`try_enter_n`](Self::try_enter_n). The guard keeps the limiter alive, and can
+    /// move to another thread or task.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`try_enter_n`](Self::try_enter_n).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -214,7 +215,7 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         Ok(OwnedKeyedGuard { limiter, inside })
     }
 
-    /// How much is inside for this key, by weight.
+    /// Returns the total weight inside for this key.
     #[must_use]
     pub fn inside<K: Hash + ?Sized>(&self, key: &K) -> u64 {
         let available = self.table.key(key).at(Tick::ZERO).available();
@@ -226,9 +227,9 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         let hash = self.table.hasher.hash_key(key);
         let core = &self.table.core;
         core.apply(request(core, hash), Acquire { n })?;
-        // ORDERING: Acquire. The exchange of the slot read what the last caller that left wrote
-        // there, or a later exchange: so this one sees what that one did inside. It pairs with the
-        // fence in `leave`, since decisions in place are Relaxed.
+        // ORDERING: Acquire. It pairs with the fence in `leave`, since decisions in place are
+        // Relaxed. The exchange of the slot read what the last caller that left wrote there, or a
+        // later exchange, so this caller sees what that one did inside.
         // Model: keyed_concurrency::who_enters_sees_what_was_done_inside
         fence(Ordering::Acquire);
         Ok(Inside { hash, n })
@@ -257,15 +258,16 @@ impl Inside {
         if n == 0 {
             return;
         }
-        // ORDERING: Release. What was done inside comes before the exchange that gives back: see
-        // `enter`. Model: keyed_concurrency::who_enters_sees_what_was_done_inside
+        // ORDERING: Release. It publishes what was done inside, before the exchange that gives the
+        // weight back. It pairs with the fence in `enter`.
+        // Model: keyed_concurrency::who_enters_sees_what_was_done_inside
         fence(Ordering::Release);
-        // The key is there: it has this guard, so it is not idle.
+        // The key is in the table: it has this guard, so it is not idle.
         let Ok(_) = core.apply(request(core, hash), Refund { n });
     }
 }
 
-/// Stands for a caller that is inside a [`KeyedConcurrency`], until it is dropped.
+/// Keeps a caller inside a [`KeyedConcurrency`] until it is dropped.
 ///
 /// ```
 /// use tollgate::keyed::KeyedConcurrency;
@@ -286,7 +288,7 @@ pub struct KeyedGuard<'a> {
     inside: Inside,
 }
 
-/// A [`KeyedGuard`] that keeps the limiter alive: [`KeyedConcurrency::try_enter_owned`] makes it.
+/// A [`KeyedGuard`] that keeps the limiter alive: see [`KeyedConcurrency::try_enter_owned`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -313,7 +315,7 @@ pub struct OwnedKeyedGuard<S = SeededHasher> {
 }
 
 impl KeyedGuard<'_> {
-    /// How much it weighs.
+    /// Returns the guard's weight.
     #[must_use]
     pub const fn n(&self) -> u64 {
         self.inside.n
@@ -321,7 +323,7 @@ impl KeyedGuard<'_> {
 }
 
 impl<S> OwnedKeyedGuard<S> {
-    /// How much it weighs.
+    /// Returns the guard's weight.
     #[must_use]
     pub const fn n(&self) -> u64 {
         self.inside.n

@@ -1,5 +1,4 @@
-//! Decisions on keys: the key's slot is found, or the key is put into one, and the word there is
-//! changed.
+//! Decisions on keys: find the key's slot, or insert the key, and change its word there.
 
 use super::claimable::{Claimable, ClaimedBy};
 use super::overrides::OWN;
@@ -16,25 +15,26 @@ use crate::overflow::Overflow;
 use crate::store::op::{Current, Op, OpResult, Refusal};
 use crate::sync::{AtomicU64, Backoff, inject_fault};
 
-/// How often a key is tried to be put into the table, against others that take the same places,
-/// until there is said to be no room.
+/// How many rounds a thread tries to insert a key against other threads that take the same slots,
+/// before it reports that there is no room.
 const ROUNDS: usize = 32;
 
-/// The source of a grant that was not recorded: nothing of it can be given back.
+/// The source of a grant that was not recorded: none of it can be given back.
 const UNRECORDED: u32 = u32::MAX;
 
-/// All of a table but how keys are hashed and time is read.
+/// A table without its clock and hasher.
 pub(super) struct Core<A> {
     pub(super) table: Table,
     pub(super) plans: Plans<A>,
     pub(super) overflow: Overflow,
     pub(super) events: Events,
-    /// The latest tick at which a key that left had become idle. A key that comes into the table
-    /// does so at this tick or a later one: it may be the one that left.
+    /// The latest tick at which an evicted key had become idle. A new key starts at this tick or
+    /// later, so that an evicted key that returns with a stale clock reading cannot get a second
+    /// burst.
     pub(super) horizon: AtomicU64,
 }
 
-/// The key that is asked for, the plan, and the tick.
+/// A key, the plan by which it is asked for, and the tick.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) probe_seq: ProbeSeq,
@@ -42,21 +42,21 @@ pub(super) struct Request {
     pub(super) now: Tick,
 }
 
-/// Why the first attempt has decided nothing.
+/// Why the first attempt decided nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NotDone {
-    /// There is more to do than it does.
+    /// The first attempt does not handle this case.
     IsLong,
     /// Another thread changed the slot before the exchange.
     WasDisturbed,
 }
 
-/// What an operation does to the word of a key that is not in the table.
+/// The result of an operation on a key that is not in the table.
 pub(super) enum Fresh<A, O: Op<A>> {
-    /// Nothing has to be kept.
+    /// Nothing has to be stored. This is the answer.
     Answer(OpResult<A, O>),
-    /// This word is the key's, by this algorithm, and this is the answer; without one the operation
-    /// is refused, and is refused again when the word is there.
+    /// This word must be stored for the key, by this algorithm. Without an answer the operation is
+    /// refused, and will be refused again once the word is stored.
     Keep {
         word: u64,
         of: InForce,
@@ -75,11 +75,12 @@ impl<A> Core<A> {
         }
     }
 
-    /// The same, with no key in it.
+    /// Returns the same table without its keys and overrides.
     pub(super) fn emptied(mut self) -> Self {
         self.plans.clear_overrides();
         if self.events.tracked() == 0 {
-            // As most are, and nobody has touched their memory yet.
+            // The usual case: no key was inserted. Its memory may not even be mapped yet, so don't
+            // touch it.
             return self;
         }
         for (at, held) in self.table.all() {
@@ -91,14 +92,14 @@ impl<A> Core<A> {
         self
     }
 
-    /// Asks for the neighbours of a key's primary buckets.
+    /// Prefetches the neighbours of a key's primary buckets.
     fn fetch_neighbours(&self, probe_seq: &ProbeSeq) {
         self.table.fetch(probe_seq.first() ^ 1);
         self.table.fetch(probe_seq.second() ^ 1);
     }
 
-    /// Where a key with this hash may be; its primary buckets are asked for, since it is soon
-    /// needed.
+    /// Returns the probe sequence of a hash, and prefetches its primary buckets, which are needed
+    /// soon.
     #[inline(always)]
     pub(super) fn fetch(&self, hash: u64) -> ProbeSeq {
         let probe_seq = self.table.probe_seq(hash);
@@ -109,11 +110,11 @@ impl<A> Core<A> {
 }
 
 impl<A: Algorithm> Core<A> {
-    /// Runs an operation on a key's word. The first attempt is for a protected key in a primary
-    /// bucket, of the plan that is asked for, which has never been changed.
+    /// Runs an operation on a key's word. The first attempt handles a protected key in a primary
+    /// bucket, in the plan that the request names, if no quota has ever been changed.
     #[inline(always)]
     pub(super) fn apply<O: Op<A>>(&self, request: Request, mut op: O) -> OpResult<A, O> {
-        // One by one, so that they are in registers.
+        // Pass the parts separately, so that they stay in registers.
         let (hash, plan, now) = (request.probe_seq.hash(), request.plan, request.now);
         match self.first_attempt(request, &mut op) {
             Ok(outcome) => outcome,
@@ -121,13 +122,13 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// The first turn alone.
+    /// Runs the first attempt alone.
     #[inline(always)]
     pub(super) fn try_fast<O: Op<A>>(&self, request: Request, mut op: O) -> Option<O::Output> {
         self.first_attempt(request, &mut op).ok()?.ok()
     }
 
-    /// All other turns.
+    /// Runs all other attempts.
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(
@@ -166,14 +167,14 @@ impl<A: Algorithm> Core<A> {
         let (mut rounds, mut is_full, mut is_brought) = (0, false, false);
         let mut backoff = Backoff::new();
         while rounds < ROUNDS {
-            // There was no room: the key is looked for again, since another thread may have put it
-            // into the table meanwhile, and so taken the room.
+            // The last look found no room. Look for the key again: another thread may have taken
+            // the room by inserting this very key.
             let was_full = core::mem::take(&mut is_full);
             let probe = self.table.look(&probe_seq);
             let done = match probe.find(probe_seq.tag()) {
                 Lookup::Live(at, held) => match self.decide_on(request, at, held, &mut op) {
                     None => {
-                        // A thread that finds a key and can't change it was overtaken.
+                        // The slot changed after this thread found it.
                         backoff.wait();
                         continue;
                     }
@@ -189,18 +190,19 @@ impl<A: Algorithm> Core<A> {
                 },
                 Lookup::Nothing => match self.run_fresh(request, now, &mut op) {
                     Some(Fresh::Answer(outcome)) => Some(outcome),
-                    // Once: the next one who looks there need not do it.
+                    // Migrate these slots once, so that the next threads that look here need not do
+                    // it.
                     _ if !is_brought && self.migrate_all(&probe) => {
                         is_brought = true;
                         continue;
                     }
-                    // At first a claim has to go, and no key, since who made it may have stopped
-                    // for ever. If not, it looks for another place now; so later on it is not
-                    // ended, or many might go on so.
+                    // In the first round, take over an abandoned claim before evicting a live key:
+                    // its owner may be gone. In later rounds prefer to evict, or threads that
+                    // insert keys could take over each other's claims forever.
                     fresh => match self.choose(&probe, now, rounds == 0) {
                         Some(place) => self.insert(request, place, &mut op, fresh),
                         None if was_full || inject_fault!(BelievesTheFirstLook) => break,
-                        // The same, by labels alone.
+                        // Check that the key has not arrived, by the labels alone.
                         None if self.table.has_none_of(&probe_seq) => break,
                         None => {
                             is_full = true;
@@ -217,7 +219,7 @@ impl<A: Algorithm> Core<A> {
         self.without_room(request, op)
     }
 
-    /// Runs an operation on a slot's word. `None` if that has changed.
+    /// Runs an operation on a slot's word. Returns `None` if the slot has changed.
     fn decide_on<O: Op<A>>(
         &self,
         request: &Request,
@@ -233,7 +235,7 @@ impl<A: Algorithm> Core<A> {
             }
             None => {
                 let plan = if O::BANS { held.plan() } else { request.plan };
-                // Later than the slot, whose version is so no later than this.
+                // Read after the slot, so the slot's version is no later than this one.
                 let version = self.plans.version();
                 let held_now = self.plans.migrated(held, version)?;
                 let now = request.now;
@@ -243,7 +245,7 @@ impl<A: Algorithm> Core<A> {
         };
         let mut view = Current::new(word, request.now).with_source(source_of(of));
         let said = |algorithm: &A| {
-            // It lasts while there is no permit.
+            // A ban lasts while there is no permit.
             let is_banned = held_now.state() == SlotKind::Banned;
             view.is_banned = is_banned && algorithm.available(word, request.now) == 0;
             match op.run(algorithm, view) {
@@ -270,9 +272,10 @@ impl<A: Algorithm> Core<A> {
             }
             Err(said) => {
                 let is_so = match held == held_now {
-                    // It was so at one moment, if it still is.
+                    // The answer holds if the slot has not changed since it was read.
                     true => self.table.load(at) == held,
-                    // A caller that is denied time and again does not carry it over each time.
+                    // Store the migrated word, so that a caller that is denied repeatedly does not
+                    // convert it each time.
                     false => self.table.migrate(at, held, held_now).is_ok(),
                 };
                 is_so.then_some(said)
@@ -280,8 +283,8 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Runs an operation on the word of a key that is not in the table. `None` if its algorithm is
-    /// changed just now.
+    /// Runs an operation on the word of a key that is not in the table. Returns `None` if its
+    /// algorithm changes meanwhile.
     pub(super) fn run_fresh<O: Op<A>>(
         &self,
         request: &Request,
@@ -292,7 +295,7 @@ impl<A: Algorithm> Core<A> {
         self.run_fresh_by(of, request, now, op)
     }
 
-    /// The same, by this algorithm.
+    /// Does the same by this algorithm.
     fn run_fresh_by<O: Op<A>>(
         &self,
         of: InForce,
@@ -305,9 +308,9 @@ impl<A: Algorithm> Core<A> {
             let first = first_word(algorithm, now);
             let view = Current::new(first, now).with_source(source_of(of));
             let (word, answer) = match op.run(algorithm, view) {
-                // An unchanged word is not kept, except one whose time begins with the first
-                // request for permits. A word of 0 has no tick, so it must not be kept: a late
-                // caller would find it, and not the horizon.
+                // Don't store an unchanged word, unless its time begins with the first request for
+                // permits. Never store the word 0: it has no tick, so a late caller would use it
+                // instead of the horizon.
                 Ok((next, answer))
                     if !O::BANS
                         && ((first, next) == (0, 0)
@@ -317,14 +320,14 @@ impl<A: Algorithm> Core<A> {
                 }
                 Err(refusal) if first == 0 => return Fresh::Answer(Err(refusal)),
                 Ok((next, answer)) => (next, Some(answer)),
-                // Said again of the word that is kept.
+                // The stored word will give the same refusal.
                 Err(_) => (first, None),
             };
             Fresh::Keep { word, of, answer }
         })
     }
 
-    /// Puts a key into a place.
+    /// Inserts a key into a slot.
     pub(super) fn insert<O: Op<A>>(
         &self,
         request: &Request,
@@ -340,9 +343,9 @@ impl<A: Algorithm> Core<A> {
         done
     }
 
-    /// Makes a claim the key's slot, with the operation done. `None` if it can't be, or if the key
-    /// is in the table now and the operation is still to be done. `fresh` is what the operation did
-    /// to the key's word before, at the request's tick.
+    /// Turns a claim into the key's slot, with the operation done. Returns `None` if that fails, or
+    /// if the key is in the table already and the operation is still to be done. `fresh` is the
+    /// operation's result at the request's tick.
     fn establish<O: Op<A>>(
         &self,
         request: &Request,
@@ -359,9 +362,9 @@ impl<A: Algorithm> Core<A> {
         let now = self
             .confirm_unique(&request.probe_seq, at, by)?
             .max(request.now);
-        // Later than the claim, and than the fence that follows it: who goes through this part of
-        // the table after that version has been brought ends the claim. So does a thread that has
-        // given the key another algorithm.
+        // Read after the claim and the fence that follows it. Then a thread that sweeps this part
+        // of the table after this version became current releases the claim, and so does a thread
+        // that gives the key another algorithm.
         let in_force = early.unwrap_or_else(in_force);
         let fresh = match fresh {
             Some(Fresh::Keep { of, .. }) if of == in_force && now == request.now => fresh,
@@ -385,13 +388,13 @@ impl<A: Algorithm> Core<A> {
         answer.map(Ok)
     }
 
-    /// What is said of a key for which there is no room.
+    /// Answers for a key that found no room.
     fn without_room<O: Op<A>>(&self, request: &Request, op: O) -> OpResult<A, O> {
         self.events.count(Event::NoRoom);
         self.unrecorded(request, op, Denied::no_room)
     }
 
-    /// Refuses it, or answers as for a fresh key, which nobody keeps.
+    /// Refuses the operation, or answers as for a fresh key without storing anything.
     fn unrecorded<O: Op<A>>(
         &self,
         request: &Request,
@@ -411,12 +414,13 @@ impl<A: Algorithm> Core<A> {
         })
     }
 
-    /// Asks the algorithm of a fresh key as it is now, or the first plan if there is no such plan.
+    /// Asks the key's current algorithm, or that of the first plan if the requested plan does not
+    /// exist.
     fn now_in_force<T>(&self, request: &Request, mut ask: impl FnMut(&A) -> T) -> T {
         let plan = self.plans.get(request.plan).map_or(0, |_| request.plan);
         let hash = request.probe_seq.hash();
         loop {
-            // A version that is over has been followed by another one.
+            // If this version is outdated, a later one exists.
             let of = self.plans.in_force(plan, hash);
             if let Some(said) = self.plans.with_in_force(of, hash, &mut ask) {
                 return said;
@@ -425,15 +429,15 @@ impl<A: Algorithm> Core<A> {
     }
 }
 
-/// The word of a key that comes into the table.
+/// Returns the word of a key that is inserted now.
 pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
     algorithm
         .initial_word(now)
         .min(crate::store::cell::UNSTARTED - 1)
 }
 
-/// By which a grant knows what granted it: its plan and version, which comes again after 2^28
-/// changes.
+/// Returns the source that is kept in a grant: the plan and version that made it. It recurs after
+/// 2^28 changes.
 #[inline(always)]
 pub(super) const fn source_of(of: InForce) -> u32 {
     (of.plan() as u32) << 28 | of.version() as u32 & ((1 << 28) - 1)

@@ -1,4 +1,4 @@
-//! A table whose decisions are counted.
+//! Tables whose decisions are counted.
 
 use core::borrow::Borrow;
 use core::hash::Hash;
@@ -13,7 +13,7 @@ use crate::quota::ConfigError;
 use super::stats::KeyedStats;
 
 impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// [`Keyed::plan_named`], counted.
+    /// Returns a counted view by the plan with this name: see [`Keyed::plan_named`].
     ///
     /// ```
     /// use tollgate::{Counted, Keyed, ManualClock, Quota, TokenBucket};
@@ -33,7 +33,7 @@ impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
         Some(self.part(self.limiter().plan_named(name)?))
     }
 
-    /// [`Keyed::plan`], counted.
+    /// Returns a counted view by this plan: see [`Keyed::plan`].
     #[inline]
     pub fn plan(&self, plan: usize) -> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
         self.part(self.limiter().plan(plan))
@@ -41,7 +41,7 @@ impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
 }
 
 impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// [`Keyed::key`], counted: for all that a counted limiter can do.
+    /// Returns a key with all verbs of a counted limiter: see [`Keyed::key`].
     ///
     /// ```
     /// use tollgate::{Counted, Keyed, Quota, TokenBucket};
@@ -62,21 +62,21 @@ impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
 }
 
 impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// [`Keyed::try_acquire_at`], counted.
+    /// Takes one permit of this key at this tick: [`Keyed::try_acquire_at`], counted.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Keyed::try_acquire_at`].
     #[inline(always)]
     pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
         self.try_acquire_n_at(key, 1, now)
     }
 
-    /// [`Keyed::try_acquire_n_at`], counted.
+    /// Takes `n` permits of this key at this tick: [`Keyed::try_acquire_n_at`], counted.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Keyed::try_acquire_n_at`].
     #[inline(always)]
     pub fn try_acquire_n_at<Q: Hash + ?Sized>(
         &self,
@@ -89,11 +89,11 @@ impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>,
         outcome
     }
 
-    /// [`Keyed::try_acquire_many_at`], counted.
+    /// Takes one permit of each key at this tick: [`Keyed::try_acquire_many_at`], counted.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Keyed::try_acquire_many_at`].
     pub fn try_acquire_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -105,21 +105,21 @@ impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>,
 }
 
 impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// [`Keyed::try_acquire`], counted.
+    /// Takes one permit of this key: [`Keyed::try_acquire`], counted.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Keyed::try_acquire`].
     #[inline(always)]
     pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
         self.try_acquire_n(key, 1)
     }
 
-    /// [`Keyed::try_acquire_n`], counted.
+    /// Takes `n` permits of this key: [`Keyed::try_acquire_n`], counted.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Keyed::try_acquire_n`].
     #[inline(always)]
     pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
         let outcome = self.limiter().try_acquire_n(key, n);
@@ -127,11 +127,11 @@ impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A,
         outcome
     }
 
-    /// [`Keyed::try_acquire_many`], counted.
+    /// Takes one permit of each key: [`Keyed::try_acquire_many`], counted.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Keyed::try_acquire_many`].
     pub fn try_acquire_many<Q: Hash>(
         &self,
         keys: &[Q],
@@ -140,7 +140,8 @@ impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A,
         self.plan(0).try_acquire_many(keys, outcomes)
     }
 
-    /// [`Keyed::stats`] with the decisions on all keys. It visits the whole table.
+    /// Counts the keys, and the decisions on all of them: see [`Keyed::stats`]. It visits the whole
+    /// table.
     ///
     /// ```
     /// use tollgate::{Counted, Keyed, Quota, TokenBucket};
@@ -163,7 +164,7 @@ impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A,
 }
 
 impl<A: Algorithm, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// [`stats`](Self::stats) at this tick.
+    /// Counts keys and decisions at this tick: see [`stats`](Self::stats).
     #[must_use]
     pub fn stats_at(&self, now: Tick) -> KeyedStats {
         KeyedStats {
@@ -174,7 +175,7 @@ impl<A: Algorithm, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
 }
 
 impl<'a, A, C, H: KeyHasher> Counted<KeyedPlan<'a, A, C, H>, &'a Counters> {
-    /// [`KeyedPlan::key`], counted.
+    /// Returns a key with all verbs of a counted limiter: see [`KeyedPlan::key`].
     #[inline(always)]
     pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Counted<Key<'a, A, C>, &'a Counters> {
         Counted {
@@ -185,11 +186,11 @@ impl<'a, A, C, H: KeyHasher> Counted<KeyedPlan<'a, A, C, H>, &'a Counters> {
 }
 
 impl<A: Algorithm, C, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
-    /// [`KeyedPlan::try_acquire_many_at`], counted.
+    /// Takes one permit of each key at this tick: [`KeyedPlan::try_acquire_many_at`], counted.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`KeyedPlan::try_acquire_many_at`].
     pub fn try_acquire_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -206,11 +207,11 @@ impl<A: Algorithm, C, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
 }
 
 impl<A: Algorithm, C: Clock, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
-    /// [`KeyedPlan::try_acquire_many`], counted.
+    /// Takes one permit of each key: [`KeyedPlan::try_acquire_many`], counted.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`KeyedPlan::try_acquire_many`].
     pub fn try_acquire_many<Q: Hash>(
         &self,
         keys: &[Q],

@@ -1,6 +1,6 @@
-//! The first attempt of a decision on a key, which nearly every decision takes: the key is in a
-//! primary bucket, protected, of the plan that is asked for, and its word is of the version in
-//! force.
+//! The first attempt of a decision on a key, which almost always suffices. It requires that the key
+//! is protected and in a primary bucket, that its slot has the requested plan, and that the word
+//! has the current version.
 
 use super::core::{Core, NotDone, Request, source_of};
 use super::plans::InForce;
@@ -30,7 +30,7 @@ impl<A: Algorithm> Core<A> {
         Ok(Ok(answer))
     }
 
-    /// The first attempt again, after it was disturbed, as long as it is.
+    /// Repeats the first attempt while it is disturbed.
     pub(super) fn first_attempt_later<O: Op<A>>(
         &self,
         request: &Request,
@@ -38,7 +38,8 @@ impl<A: Algorithm> Core<A> {
     ) -> Option<OpResult<A, O>> {
         let mut backoff = Backoff::new();
         loop {
-            // Before it looks at the slot: a look takes the line from the thread that has it.
+            // Wait before looking at the slot: a look takes the cache line from the thread that has
+            // it.
             backoff.wait();
             match self.first_attempt(*request, op) {
                 Ok(outcome) => return Some(outcome),
@@ -48,7 +49,7 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// What the first attempt would do, and where.
+    /// Computes the result of the first attempt, and finds the slot for it.
     #[inline(always)]
     fn first_step<O: Op<A>>(
         &self,
@@ -66,7 +67,7 @@ impl<A: Algorithm> Core<A> {
             .table
             .find(self.table.fast_pair()?, &probe_seq, label)?;
         let held = place.held;
-        // Looked at afterwards, so that it was so when the slot was looked at.
+        // Read after the slot, so that the version was still 0 when the slot was read.
         if self.plans.version() != 0 {
             return None;
         }
@@ -75,7 +76,7 @@ impl<A: Algorithm> Core<A> {
         Some((place, op.run_fast(algorithm, word)?))
     }
 
-    /// The same where the plan has been changed, and the key's word is of the version in force.
+    /// Does the same if a plan has been changed and the key's word has the current version.
     pub(super) fn changed_attempt<O: Op<A>>(
         &self,
         request: &Request,
@@ -92,8 +93,7 @@ impl<A: Algorithm> Core<A> {
         self.attempt_at(request, version, place, op)
     }
 
-    /// Decides on a key that was found in this version, and protects it, if it is granted
-    /// something.
+    /// Decides on a key whose slot has this version. A grant protects the key.
     pub(super) fn attempt_at<O: Op<A>>(
         &self,
         request: &Request,

@@ -5,22 +5,22 @@ use std::collections::hash_map::RandomState;
 use foldhash::SharedSeed;
 use foldhash::quality::FoldHasher;
 
-/// Hashes keys to 64 bits, by 60 of which a table knows its keys.
+/// Hashes keys to 64 bits. A table knows its keys by 60 of these.
 ///
-/// Each [`BuildHasher`] is one. It should be a good one in all bits, and seeded with something that
-/// is unknown to those that choose the keys. The usual one is [`SeededHasher`]. One that has a
-/// [seed](Self::seed) is no `BuildHasher`, but a type of its own.
+/// Every [`BuildHasher`] is a `KeyHasher`. It should mix all bits well, and have a seed that is
+/// unknown to those that choose the keys. The default is [`SeededHasher`]. A hasher with a
+/// [seed](Self::seed) implements this trait itself, and not `BuildHasher`.
 pub trait KeyHasher {
-    /// The key's hash. The same for the same key, always.
+    /// Returns the key's hash, which must always be the same for the same key.
     fn hash_key<Q: Hash + ?Sized>(&self, key: &Q) -> u64;
 
-    /// The seed that it was made with, if it can be made again with that. A snapshot keeps the
-    /// seed, so that a table with another seed can restore it.
+    /// Returns the seed, if a hasher that gives the same hashes can be made from it. A snapshot
+    /// contains the seed, so that a table with another seed can restore it.
     fn seed(&self) -> Option<[u64; 2]> {
         None
     }
 
-    /// The hasher that is made with this seed, if it can be.
+    /// Returns the hasher with this seed, if one can be made.
     #[must_use]
     fn reseeded(&self, seed: [u64; 2]) -> Option<Self>
     where
@@ -38,7 +38,7 @@ impl<S: BuildHasher> KeyHasher for S {
     }
 }
 
-/// The hasher of a [`Keyed`](super::Keyed) table: foldhash, with a random seed for each.
+/// The default hasher of a [`Keyed`](super::Keyed) table: foldhash with a random seed.
 ///
 /// ```
 /// use tollgate::keyed::{KeyHasher, SeededHasher};
@@ -54,7 +54,7 @@ pub struct SeededHasher {
 }
 
 impl SeededHasher {
-    /// A hasher with this seed. Anyone who knows the seed can choose keys that collide.
+    /// Creates a hasher with this seed. Anyone who knows the seed can choose keys that collide.
     #[must_use]
     pub const fn new(seed: [u64; 2]) -> Self {
         let [_, shared] = seed;
@@ -64,11 +64,10 @@ impl SeededHasher {
         }
     }
 
-    /// A hasher with a random seed.
+    /// Creates a hasher with a random seed.
     #[must_use]
     pub fn random() -> Self {
-        // The standard library has its keys from the system, and hashes with them so that they
-        // can't be found out.
+        // `RandomState` gets its keys from the system, and its hashes do not reveal them.
         let random = RandomState::new();
         Self::new([0_u8, 1].map(|which| random.hash_one(which)))
     }
@@ -92,7 +91,7 @@ impl KeyHasher for SeededHasher {
     }
 }
 
-/// Without the seed.
+/// Does not show the seed.
 impl fmt::Debug for SeededHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SeededHasher").finish_non_exhaustive()

@@ -1,12 +1,15 @@
-//! How a key comes into the table.
+//! How a key is inserted.
 //!
-//! A slot is first *claimed* for it, by a number that no other claim has; then all other slots
-//! where the key may be are looked at again; and only if it is in none of them is the claim
-//! *established*, with the word after the first decision. Of two claims for a key the one that
-//! comes first in the key's own order stays, and the thread that establishes it ends the other. A
-//! thread that wants the key and finds it claimed does the same, so that none waits for the one
-//! that made the claim. Between a claim and the look round is a fence: of two threads that claim at
-//! the same time at least one sees the other.
+//! - A thread first *claims* a slot for the key, with a number that no other claim has.
+//! - It then looks again at all other slots where the key may be.
+//! - Only if the key is in none of them does it *establish* the claim, with the word after the
+//!   first decision.
+//!
+//! If a key has several claims, the first one in the key's probe order stays, and the thread that
+//! establishes it releases the others. A thread that wants the key and finds it claimed establishes
+//! the claim itself, so no thread waits for the one that made the claim. A fence between claim and
+//! second look ensures that of two threads that claim at the same time, at least one sees the
+//! other.
 
 use super::claimable::{Claimable, ClaimedBy};
 use super::core::Core;
@@ -22,8 +25,10 @@ use crate::overflow::Overflow;
 use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: Algorithm> Core<A> {
-    /// A place for a key: a free one, else one whose key is idle; in a primary bucket, if there is
-    /// one; else as the overflow says, or that of another claim, `claims_first` or last.
+    /// Chooses a slot for a new key. A free slot comes first, then that of an idle key; primary
+    /// buckets come before neighbours. If there is neither, the slot of a live key is evicted, if
+    /// the overflow allows it, or another claim is taken over. `claims_first` says which of these
+    /// two comes first.
     pub(super) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Claimable> {
         let is_full = probe.is_full_of_keys();
         if !is_full {
@@ -31,10 +36,11 @@ impl<A: Algorithm> Core<A> {
                 return Some(Claimable::of(free, None));
             }
         }
-        // A key that comes in is counted no earlier than the horizon: so keys are idle that are
-        // idle then. ORDERING: Relaxed. An old one finds fewer idle.
+        // A new key is counted no earlier than the horizon, so keys that are idle at the horizon
+        // are idle. ORDERING: Relaxed. It pairs with nothing: a stale horizon finds fewer idle
+        // keys.
         let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
-        // Later than what was seen, of which so none is of a later one.
+        // Read after the slots, so that none of them has a later version.
         let version = self.plans.version();
         let plans = &self.plans;
         let leaves = match plans.only(version) {
@@ -71,8 +77,8 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// The same as [`choose_leaving`](Self::choose_leaving), where there is a key in each slot, and
-    /// a larger word is idle later. `None` if it can't be told by that alone.
+    /// Chooses like [`choose_leaving`](Self::choose_leaving), if each slot has a key, and a larger
+    /// word is idle later. Returns `None` if the words' order does not suffice.
     #[inline(always)]
     fn choose_in_order(
         &self,
@@ -93,8 +99,8 @@ impl<A: Algorithm> Core<A> {
         Some(probe.nth(first).map(evicted))
     }
 
-    /// The place of an idle key, else that of the key that is the first to leave, if keys may be
-    /// evicted.
+    /// Chooses the slot of an idle key. If there is none, chooses the first key to evict, if the
+    /// overflow allows it.
     #[inline(always)]
     fn choose_leaving(
         &self,
@@ -106,8 +112,8 @@ impl<A: Algorithm> Core<A> {
         let is_idle = |held| is_idle(held) || inject_fault!(TakesWhoIsBusy);
         if let Some((at, held)) = probe.idle(is_idle) {
             return Some(Claimable {
-                // By the version that says that it is idle: by another one it may be that much
-                // later.
+                // Use the version by which the key is idle. By another version it may have become
+                // idle much later.
                 since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
                 ..Claimable::of((at, held), Some(Event::Expired))
             });
@@ -124,7 +130,7 @@ impl<A: Algorithm> Core<A> {
         probe.nth(first.found()?.0).map(evicted)
     }
 
-    /// How it is judged which key leaves.
+    /// Returns what decides which key is evicted.
     const fn judged_by(&self, version: u64, now: Tick) -> By<'_, A> {
         By {
             plans: &self.plans,
@@ -133,11 +139,11 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Where there is no free slot, and each has to be asked: brings them up to the version in
-    /// force, so that they need not be carried over so far each time that one is asked for. Whether
-    /// something was changed.
+    /// Migrates all live slots to the current version if there is no free slot. Each of them has to
+    /// be examined then, and would otherwise be converted each time. Returns whether any slot
+    /// changed.
     pub(super) fn migrate_all(&self, probe: &Probe) -> bool {
-        // Later than what was seen.
+        // Read after the slots, so that none of them has a later version.
         let version = self.plans.version();
         if version == 0 || probe.free().is_some() {
             return false;
@@ -150,7 +156,7 @@ impl<A: Algorithm> Core<A> {
         brought.count() > 0
     }
 
-    /// Claims a place for a key. `None` if it has changed.
+    /// Claims a slot for a key. Returns `None` if the slot has changed.
     pub(super) fn claim(&self, probe_seq: &ProbeSeq, place: Claimable) -> Option<SlotState> {
         let afterwards = inject_fault!(RaisesAfterwards);
         if !afterwards {
@@ -172,10 +178,10 @@ impl<A: Algorithm> Core<A> {
         Some(claim)
     }
 
-    /// Says that a key leaves that has been idle since this tick.
+    /// Raises the horizon to this tick, since when an evicted key has been idle.
     fn raise(&self, now: Tick) {
         let now = now.as_nanos();
-        // ORDERING: Relaxed. What it is compared with may be old, which only writes the same again.
+        // ORDERING: Relaxed. It publishes nothing. A stale value only repeats the `fetch_max`.
         if self.horizon.load(Ordering::Relaxed) < now {
             // ORDERING: Relaxed. The exchange that follows publishes it.
             // Model: keyed_turnover::who_is_late_gets_no_second_burst
@@ -183,23 +189,24 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Ends a claim, if it is still there.
+    /// Releases a claim, if it is still there.
     pub(super) fn release_claim(&self, at: SlotIndex, claim: SlotState) {
         let held = inject_fault!(GivesUpBlindly => self.table.load(at), else claim);
         let _ = self.table.release(at, held);
     }
 
-    /// Whether a claim may be established: the key is nowhere else, and other claims for it have
-    /// been ended. If so, the earliest tick at which the key may come into the table.
+    /// Checks whether a claim may be established: the key is in no other slot, and its other claims
+    /// have been released. If so, returns the earliest tick at which the key may start.
     pub(super) fn confirm_unique(
         &self,
         probe_seq: &ProbeSeq,
         claim: SlotIndex,
         by: ClaimedBy,
     ) -> Option<Tick> {
-        // ORDERING: SeqCst. Of two threads that have claimed slots for the same key, or found them
-        // claimed, one sees what the other has seen. It also comes before the neighbours that are
-        // skipped. After an exchange of its own a thread has a fence already on x86-64.
+        // ORDERING: SeqCst. It pairs with itself, and with the fences of `sweep` and `move_to`. If
+        // two threads claim slots for the same key, or find them claimed, at least one of them sees
+        // what the other saw. Whether to skip the neighbours is also decided after the fence. On
+        // x86-64 a thread's own exchange is already a fence.
         // Model: keyed::two_insert_the_same_key
         match (by, self.table.fast_pair()) {
             (ClaimedBy::Caller, Some(fast_pair)) => {
@@ -215,15 +222,16 @@ impl<A: Algorithm> Core<A> {
         if !is_alone && !self.end_other_claims(probe_seq, claim) {
             return None;
         }
-        // ORDERING: Relaxed. A thread that saw that the key had left saw what was published before
-        // that. Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // ORDERING: Relaxed. A thread that sees that a key has left synchronizes with its eviction,
+        // which published the horizon.
+        // Model: keyed_turnover::who_is_late_gets_no_second_burst
         let horizon = self.horizon.load(Ordering::Relaxed);
         Some(Tick::from_nanos(
             inject_fault!(IgnoresTheHorizon => 0, else horizon),
         ))
     }
 
-    /// Whether the key is nowhere else, and other claims for it have been ended.
+    /// Returns whether the key is in no other slot, after releasing its other claims.
     #[cold]
     #[inline(never)]
     fn end_other_claims(&self, probe_seq: &ProbeSeq, claim: SlotIndex) -> bool {
@@ -239,8 +247,9 @@ impl<A: Algorithm> Core<A> {
                 if inject_fault!(LooksOnce) {
                     return None;
                 }
-                // A claim that comes after this one is ended. (If this one has been ended itself,
-                // it is not seen, and no other claim comes after it.)
+                // Release a claim that comes after this one in the probe order. (If this claim has
+                // itself been released, it is not seen here, and no other claim counts as coming
+                // after it.)
                 let ends = held.is_pending() && is_after;
                 let is_left = inject_fault!(LeavesOtherClaims);
                 (!ends || !is_left && self.table.release(at, held).is_err()).then_some(())
@@ -249,7 +258,7 @@ impl<A: Algorithm> Core<A> {
     }
 }
 
-/// The place of a key that leaves though it is not idle.
+/// Returns the slot of a live key that is evicted although it is not idle.
 fn evicted(place: (SlotIndex, SlotState)) -> Claimable {
     let event = match place.1.is_protected() {
         true => Event::EvictedProtected,
@@ -278,7 +287,7 @@ mod tests {
     use crate::quota::Quota;
     use crate::store::operations::Acquire;
 
-    /// Keys of one spot: their hashes differ in bits that say nothing of the buckets.
+    /// Returns hashes that have the same two pairs of buckets.
     fn all_in_one_place(core: &Core<TokenBucket>) -> impl Iterator<Item = u64> + '_ {
         let pairs = |hash| {
             let probe_seq = core.table.probe_seq(hash);
@@ -289,11 +298,11 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_while_the_quota_changes_has_not_been_idle_since_later() {
+    fn an_eviction_during_a_quota_change_raises_the_horizon_no_further() {
         let second = |n: u64| Tick::from_nanos(n * 1_000_000_000);
         let bucket = TokenBucket::new(Quota::per_second(1)).expect("a bucket");
-        let pairs = NonZeroU64::new(LEAST_PAIRS).expect("some");
-        let table = Table::new(pairs).expect("there is memory");
+        let pairs = NonZeroU64::new(LEAST_PAIRS).expect("not zero");
+        let table = Table::new(pairs).expect("enough memory");
         let core = Core::new(table, Plans::one(bucket));
         let mut hashes = all_in_one_place(&core);
         for hash in hashes.by_ref().take(16) {
@@ -307,18 +316,19 @@ mod tests {
             let granted = core.apply(request, Acquire { n: 1 });
             assert!(granted.is_ok());
         }
-        let new = hashes.next().expect("there are more");
+        let new = hashes.next().expect("hashes never end");
         let probe_seq = core.table.probe_seq(new);
         let place = core.choose(&core.table.look(&probe_seq), second(100), true);
         let place = place.expect("all are idle");
         assert!(matches!(place.leaves, Some(Event::Expired)));
-        // Of a thousand permits they have one each, and the last of them comes in a year.
+        // By this quota each key has one of a thousand permits, and needs almost a year for the
+        // rest.
         let slow = Quota::per_day(3).burst(1000);
         core.set_quota(0, slow, Keep::AsIs, second(101))
-            .expect("it can be represented");
+            .expect("the quota is valid");
         let claim = core.claim(&probe_seq, place);
         assert!(claim.is_some());
-        // ORDERING: Relaxed. Nobody else is there.
+        // ORDERING: Relaxed. There is no other thread.
         let horizon = Tick::from_nanos(core.horizon.load(Ordering::Relaxed));
         assert_eq!(horizon, second(2));
     }

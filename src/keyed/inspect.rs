@@ -1,4 +1,4 @@
-//! What models see of a table.
+//! Methods by which models inspect a table.
 
 use core::hash::Hash;
 
@@ -6,18 +6,18 @@ use super::slot::SlotState;
 use super::{KeyHasher, Keyed};
 
 impl<A, C, S: KeyHasher> Keyed<A, C, S> {
-    /// How many slots are claimed for keys that are not in the table yet.
+    /// Returns the number of slots with claims.
     pub fn claims(&self) -> usize {
         let all = self.core.table.all();
         all.filter(|(_, held)| held.is_pending()).count()
     }
 
-    /// How many slots are this key's.
+    /// Returns the number of live slots of this key.
     pub fn slots_of<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
         self.live(key).count()
     }
 
-    /// Whether this key is protected; `None` if it has no slot.
+    /// Returns whether this key is protected, or `None` if it has no slot.
     pub fn is_protected<Q: Hash + ?Sized>(&self, key: &Q) -> Option<bool> {
         self.live(key).next().map(|held| held.is_protected())
     }

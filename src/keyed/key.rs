@@ -1,4 +1,4 @@
-//! A key of a table, on which each verb of a limiter can be used.
+//! A key of a table, with all verbs of a limiter.
 
 use core::fmt;
 use core::time::Duration;
@@ -16,19 +16,20 @@ use crate::store::operations::Reset;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// A key of a [`Keyed`](super::Keyed) table: [`Keyed::key`](super::Keyed::key) makes it. It has all
-/// verbs of a [`Limiter`](crate::Limiter), also those that wait, for this key alone, and is a
-/// [`RateLimiter`](crate::RateLimiter).
+/// A key of a [`Keyed`](super::Keyed) table: [`Keyed::key`](super::Keyed::key) returns it. It has
+/// all verbs of a [`Limiter`](crate::Limiter) for this key alone, including those that wait, and is
+/// a [`RateLimiter`](crate::RateLimiter).
 ///
-/// It knows where the key may be and not the key, and looks for it with each verb: it may be kept
-/// while the key leaves the table and comes again. It is copied, and a
-/// [`Reservation`](crate::Reservation) has a copy: `limiter.key(name).reserve(1)?` is good as long
-/// as the table.
+/// A `Key` does not store the key itself, but where it may be in the table, and looks for it there
+/// with each verb. So you can keep it while the key leaves the table and comes back. It is `Copy`,
+/// and a [`Reservation`](crate::Reservation) contains a copy: `limiter.key(name).reserve(1)?` is
+/// valid as long as the table.
 ///
-/// Undo a grant on the key that it was made for. Nothing comes back of a grant that the key got by
-/// another plan, or before a quota of the table was changed. While a key is banned nothing comes
-/// back at all; a [`reset`](Self::reset) ends the ban. A look puts no key into the table. A request
-/// for a key that finds no place there is denied with [`Denied::NoRoom`].
+/// Undo a grant on the key that it was made for. A grant by another plan, or from before a change
+/// of the table's quota, gives nothing back. While the key is banned no grant gives anything back;
+/// a [`reset`](Self::reset) ends the ban. Queries don't insert the key. If the table has no room
+/// for the key, requests are denied with [`Denied::NoRoom`], unless its
+/// [`Overflow`](crate::Overflow) admits them.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};
@@ -66,13 +67,13 @@ impl<'a, A, C> Key<'a, A, C> {
         }
     }
 
-    /// A view on which every verb runs at this tick, without reading a clock.
+    /// Returns a view on which each verb runs at this tick and reads no clock.
     #[inline(always)]
     pub const fn at(&self, now: Tick) -> View<Self> {
         View::new(*self, now)
     }
 
-    /// The table's clock.
+    /// Returns the table's clock.
     #[inline]
     pub const fn clock(&self) -> &'a C {
         self.clock
@@ -83,8 +84,8 @@ limiter_verbs!([] [] Key<'_, A, C>);
 waits!([] [] copied Key<'_, A, C>);
 
 impl<A: Algorithm, C> Key<'_, A, C> {
-    /// Takes the key out of the table, and says whether it was there. This allows one burst more,
-    /// and ends a ban.
+    /// Removes the key from the table, and returns whether it was there. This allows one more
+    /// burst, and ends a ban.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -103,16 +104,16 @@ impl<A: Algorithm, C> Key<'_, A, C> {
 }
 
 impl<A: Algorithm, C: Clock> Key<'_, A, C> {
-    /// [`Keyed::ban`](super::Keyed::ban) of this key.
+    /// Bans this key until a tick: see [`Keyed::ban`](super::Keyed::ban).
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.at(self.now()).ban(until)
     }
 
-    /// [`Keyed::ban_for`](super::Keyed::ban_for) of this key.
+    /// Bans this key for a time from now: see [`Keyed::ban_for`](super::Keyed::ban_for).
     ///
     /// ```
     /// use std::time::Duration;
@@ -129,15 +130,15 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
     pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
         let now = self.now();
         self.at(now).ban(now.saturating_add(long))
     }
 
-    /// When the ban of this key is over: the first tick at which there is a permit again, which is
-    /// later than the tick that the key was [banned](super::Keyed::ban) until. `None` if the key is
-    /// not banned, or no longer. It looks for that tick, which takes about a microsecond.
+    /// Returns when the ban of this key ends, or `None` if it is not banned. This is the first tick
+    /// with a permit, which is later than the tick until which the key was
+    /// [banned](super::Keyed::ban). Finding it takes about a microsecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -168,11 +169,11 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
 }
 
 impl<A: Algorithm, C> View<Key<'_, A, C>> {
-    /// [`Key::ban`] at this tick.
+    /// Bans the key at this tick: see [`Key::ban`].
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept.
+    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         match until <= self.now {
             true => Ok(()),
@@ -180,7 +181,7 @@ impl<A: Algorithm, C> View<Key<'_, A, C>> {
         }
     }
 
-    /// [`Key::banned_until`] at this tick.
+    /// Returns when the ban ends, as of this tick: see [`Key::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         let Ok(until) = self.store.apply(self.now, BannedUntil);
@@ -212,7 +213,7 @@ impl<A: Algorithm, C> Store for Key<'_, A, C> {
         self.core.try_fast(self.request(now), op)
     }
 
-    /// A key that is not in the table is fresh.
+    /// A key that is not in the table is fresh already.
     #[inline]
     fn reset(&self, now: Tick) {
         if self.core.tracks(&self.probe_seq) {

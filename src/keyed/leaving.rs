@@ -1,14 +1,14 @@
-//! Which key leaves for another one, where no slot is free and no key idle.
+//! Which key is evicted, if no slot is free and no key is idle.
 //!
-//! Keys that were granted something once leave before protected ones, which came again, and banned
-//! keys leave last. Of keys that are alike in that, those leave first that have spent less, in
-//! eighths of all that they can have; and of those that have spent about as much, the newest: who
-//! fills a table with new keys, each of which spends all, gives up its own. A key that owes
-//! something leaves after those that don't, the one that owes least first.
+//! Keys that are not *protected* leave before those that are, and banned keys leave last. Of keys
+//! that are alike in that, those without debt leave first. Of these, the key that has spent the
+//! fewest eighths of its permits leaves first. Among keys that have spent the same number of
+//! eighths it is the newest, so a flood of new keys that each spend everything evicts its own keys.
+//! Of keys in debt, the one with the least debt leaves first.
 //!
-//! A word says when its key will be idle, and nothing else that all algorithms have in common. So
-//! what a key has spent is told by the time that it takes to have all of it again; and of two keys
-//! that have spent as much the newer is the one for which less of that time is over.
+//! A word says when its key becomes idle, and algorithms have nothing else in common. So the time
+//! until then measures what a key has spent. Of two keys that have spent the same, the newer one
+//! has more of that time left.
 
 use super::plans::Plans;
 use super::probe::Probe;
@@ -16,25 +16,24 @@ use super::slot::SlotState;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 
-/// When it is a key's turn to leave: the lowest one leaves first. Its highest bits are the class:
-/// banned, protected, owes, and how many eighths are spent. The others are what is told of keys of
-/// one class.
+/// A key's turn to leave: the lowest one leaves first. The highest bits are the class: banned,
+/// protected, in debt, and the eighths spent. The other bits order keys of one class.
 type Turn = u128;
 
 const CLASS_SHIFT: u32 = 112;
-/// Below [`SlotState::class`].
+/// The bits of the class below [`SlotState::class`].
 const CLASS_BITS: u32 = 5;
 const OWES: u64 = 1 << 4;
-/// More than any time in nanoseconds, of which there are 64 bits.
+/// Larger than any time in nanoseconds, which has 64 bits.
 const LONGEST: u128 = 1 << 64;
 
-/// Nanoseconds until a key is idle for which all permits were just taken.
+/// How long it takes until a key is idle after all its permits were taken, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     all: u64,
     eighth: u64,
-    /// A key that will be idle so much later owes nothing: all was taken just now, by a clock that
-    /// is a little ahead.
+    /// A key that becomes idle later than `all`, but by no more than this, counts as without debt.
+    /// Its permits may have been taken by a clock that is slightly ahead.
     ahead: u64,
 }
 
@@ -47,21 +46,21 @@ impl Scale {
         }
     }
 
-    /// The turn of a key that will be idle after this number of nanoseconds.
+    /// Returns the turn of a key that becomes idle after this number of nanoseconds.
     #[inline(always)]
     fn turn(self, held: SlotState, until_idle: u64) -> Turn {
         let spent = self.spent(until_idle);
         let last = match spent & OWES {
-            // The one that was there for the shortest time first.
+            // The newest key first.
             0 => u128::from(self.all) + LONGEST - u128::from(until_idle),
-            // The one that owes least first.
+            // The key with the least debt first.
             _ => u128::from(until_idle),
         };
         let class = held.class() << CLASS_BITS | spent;
         (u128::from(class) << CLASS_SHIFT) | last
     }
 
-    /// How many eighths such a key has spent, or that it owes something.
+    /// Returns how many eighths such a key has spent, or [`OWES`].
     #[inline(always)]
     fn spent(self, until_idle: u64) -> u64 {
         match until_idle.saturating_sub(self.all) > self.ahead {
@@ -70,25 +69,25 @@ impl Scale {
         }
     }
 
-    /// How many eighths that is, up to seven.
+    /// Returns `again` in eighths of `all`, at most 7.
     #[inline(always)]
     const fn eighths(self, again: u64) -> u64 {
-        // A division would take as long as all the rest.
+        // A division would take as long as everything else here.
         let half = (again >= 4 * self.eighth) as u64 * 4;
         let quarter = half + (again >= (half + 2) * self.eighth) as u64 * 2;
         quarter + (again >= (quarter + 1) * self.eighth) as u64
     }
 }
 
-/// Finds, of several keys, the first that leaves.
+/// Finds the first of several keys to leave.
 pub(super) struct FirstToLeave<'p, A, T> {
     by: By<'p, A>,
-    /// That of the plan of the key before.
+    /// The plan to which `scale` belongs: that of the previous key.
     plan: u8,
     scale: Option<Scale>,
     turn: Turn,
     first: Option<(T, SlotState)>,
-    /// What the first one can take, once it is known.
+    /// How many permits the first key can take, once that has been computed.
     left: Option<u64>,
 }
 
@@ -105,15 +104,16 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
         }
     }
 
-    /// Considers the key of a live slot, and when it will be idle. Of keys that are alike in all
-    /// else it is the one that can take most (of a window all are idle at its end), or the first.
+    /// Considers the key of a live slot that becomes idle at `idle_at`. Of keys with the same turn,
+    /// the one that can take the most permits leaves first, or the first considered. (Keys of a
+    /// window all become idle at its end, so they often have the same turn.)
     #[inline(always)]
     pub(super) fn consider(&mut self, slot: T, held: SlotState, idle_at: Tick) {
         let scale = match self.scale {
             Some(scale) if self.plan == held.plan() => scale,
             _ => {
                 let scale = self.by.scale(held);
-                // That of a key's own algorithm is no other key's.
+                // No other key has the same algorithm as a key with an override.
                 let is_own = self.by.plans.overrides_of(held).is_some();
                 (self.plan, self.scale) = (held.plan(), (!is_own).then_some(scale));
                 scale
@@ -142,14 +142,14 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
         (self.turn, self.first) = (turn, Some((slot, held)));
     }
 
-    /// The key that leaves first.
+    /// Returns the key that leaves first.
     #[inline(always)]
     pub(super) fn found(self) -> Option<(T, SlotState)> {
         self.first
     }
 }
 
-/// By which plans it is judged, of a version that no key is later than, and when.
+/// What keys are judged by: the plans, a version no older than any key's, and a tick.
 pub(super) struct By<'p, A> {
     pub(super) plans: &'p Plans<A>,
     pub(super) version: u64,
@@ -157,11 +157,12 @@ pub(super) struct By<'p, A> {
 }
 
 impl<A: Algorithm> By<'_, A> {
-    /// The number of the slot whose key leaves first, of keys of one plan, none of which is idle,
-    /// and of which a larger word is idle later. `None` if keys of the lowest class have spent
-    /// different parts of all that they can have: then each has to be considered.
+    /// Returns the number of the slot whose key leaves first. The keys must have one plan, in which
+    /// a larger word is idle later, and none may be idle. Returns `None` if keys of the lowest
+    /// class have spent different parts of all that they can have: then each key must be
+    /// considered.
     ///
-    /// In a flood they have all spent about as much, which two of them show.
+    /// In a flood all keys have spent about as much. Comparing two of them shows that.
     #[inline(always)]
     pub(super) fn first_in_order(
         self,
@@ -190,7 +191,7 @@ impl<A: Algorithm> By<'_, A> {
         first.filter(|_| is_even)
     }
 
-    /// That of a key's plan.
+    /// Returns the scale of a key's plan.
     #[cold]
     #[inline(never)]
     fn scale(self, held: SlotState) -> Scale {
@@ -203,7 +204,7 @@ impl<A: Algorithm> By<'_, A> {
         Scale::of(all.saturating_sub(now.as_nanos()))
     }
 
-    /// How many permits a key can take.
+    /// Returns how many permits a key can take.
     #[cold]
     #[inline(never)]
     fn left(self, held: SlotState) -> u64 {

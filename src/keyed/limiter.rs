@@ -19,8 +19,8 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// A limit for each key, such as a user, an address or a token, in one table of fixed size.
 ///
 /// A bounded number of keys can have algorithms of their own:
-/// [`with_overrides`](Self::with_overrides). `KeyedMap` (feature `map`) keeps the keys, so that they
-/// can be listed, and any of them can have its own; it takes more memory and time for a key.
+/// [`with_overrides`](Self::with_overrides). `KeyedMap` (feature `map`) stores the keys, can list
+/// them, and gives any of them its own algorithm; it needs more memory and time for each key.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};
@@ -36,54 +36,54 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// # }
 /// ```
 ///
-/// It has a fixed size: all memory is allocated when it is made, 24 bytes a key, and nothing for
-/// keys afterwards. A key is known by 60 bits of its hash, which is seeded anew for each table. The
-/// key itself is not kept, so the table has no key type: each call takes any key that has a hash. A
-/// key enters the table with the first permit taken, and need not be removed: once it is idle,
-/// another key can take its place. Only where neither an unused place nor that of an idle key is in
-/// reach, [`Overflow`] says what happens. How all this works, and what it costs, is in
-/// `docs/KEYED.md`.
+/// The size is fixed: the table allocates 24 bytes for each key of its capacity when it is created,
+/// and nothing afterwards. It does not store keys but knows each by 60 bits of its hash, which has
+/// a random seed. So it has no key type: each call takes any key that can be hashed. A key enters
+/// the table with the first permit that it takes, and need not be removed: once it is idle, another
+/// key can take its slot. If a new key finds neither an unused slot nor that of an idle key in
+/// reach, [`Overflow`] says what happens. `docs/KEYS.md` explains how all this works and what it
+/// costs.
 ///
-/// # What is promised
+/// # Guarantees
 ///
-/// **The bound.** Each key is held to the bound of its algorithm, over every interval, on the ticks
-/// at which its grants are counted, as by a limiter of its own. A key allows one burst more for
-/// each time that it is evicted, removed or reset. A key that left as idle changes nothing: when it
-/// comes again, it is counted no earlier than the tick at which it became idle, also if the
-/// caller's own tick is older.
+/// **The bound.** Each key keeps to its algorithm's bound over every interval, measured at the
+/// ticks at which its grants are counted, like a limiter of its own. Each time that a key is
+/// evicted, removed or reset, it may have one more burst. Expiry allows none: a key that left while
+/// idle and returns is counted no earlier than the tick at which it became idle, even if the
+/// caller's tick is older.
 ///
 /// **Many threads.** No decision waits for another thread, wherever that thread stops, if the
-/// exchange of two words is lock-free ([`Keyed::is_lock_free`]).
+/// processor exchanges two words in one step ([`Keyed::is_lock_free`]).
 ///
-/// **Few collisions.** Two keys whose hashes agree in 60 bits share a limit: among ten million keys
-/// there are such two with a chance of one in 20 000.
+/// **Few collisions.** Two keys whose hashes agree in 60 bits share a limit. Among ten million keys
+/// the probability that two collide is 1 in 20 000.
 pub struct Keyed<A, C = SystemClock, S = SeededHasher> {
     pub(super) core: Core<A>,
     pub(super) clock: C,
     pub(super) hasher: S,
 }
 
-/// How many hundredths of a slot there are for each key.
+/// Slots for every 100 keys of the capacity.
 const SLOTS_IN_100_KEYS: u128 = 149;
 
 impl<A: Algorithm> Keyed<A> {
-    /// A table for `capacity` keys, on the system's clock.
+    /// Creates a table for `capacity` keys, on the system's clock.
     ///
-    /// The table has room for as many, all in use, with an exception in about ten thousand. This is
-    /// no bound: as many keys come in as find a place, up to [`slots`](Self::slots). No table has
-    /// fewer than 2048 slots, with room for about 1300 keys: to see an [`Overflow`], a test must
-    /// bring many more keys than that.
+    /// A table has room for `capacity` keys that are all in use, except about one in ten thousand.
+    /// The capacity is not an upper bound: keys are inserted while they find a slot, up to
+    /// [`slots`](Self::slots). The smallest table has 2048 slots, which is room for about 1300
+    /// keys, so a test of [`Overflow`] needs many more keys than that.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the capacity is 0, or there is not as much memory.
+    /// [`ConfigError`] if the capacity is 0, or there is not enough memory.
     pub fn new(algorithm: A, capacity: usize) -> Result<Self, ConfigError> {
         Self::with_clock(algorithm, capacity, SystemClock)
     }
 }
 
 impl<A: Algorithm, C> Keyed<A, C> {
-    /// A table for `capacity` keys, on a clock of your own.
+    /// Creates a table for `capacity` keys, on a clock of your own.
     ///
     /// ```
     /// use std::time::Duration;
@@ -103,7 +103,7 @@ impl<A: Algorithm, C> Keyed<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the capacity is 0, or there is not as much memory.
+    /// [`ConfigError`] if the capacity is 0, or there is not enough memory.
     pub fn with_clock(algorithm: A, capacity: usize, clock: C) -> Result<Self, ConfigError> {
         Self::of(Plans::one(algorithm), capacity, clock)
     }
@@ -119,8 +119,8 @@ impl<A: Algorithm, C> Keyed<A, C> {
 }
 
 impl<A: ChangeQuota, C> Keyed<A, C> {
-    /// A table in which each key has one of up to eight plans. A plan is known by its place in this
-    /// list: see [`plan`](Self::plan). Where the list comes from a configuration, give the plans
+    /// Creates a table with one to eight plans. A plan is an algorithm, known by its place in this
+    /// list: see [`plan`](Self::plan). If the list comes from a configuration, give the plans
     /// names: [`with_named_plans`](Self::with_named_plans).
     ///
     /// ```
@@ -139,8 +139,8 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if there are no plans or too many, the capacity is 0, or there is not as
-    /// much memory.
+    /// [`ConfigError`] if there are no plans or more than eight, the capacity is 0, or there is not
+    /// enough memory.
     pub fn with_plans(
         plans: impl IntoIterator<Item = A>,
         capacity: usize,
@@ -149,9 +149,9 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
         Self::of(Plans::several(plans)?, capacity, clock)
     }
 
-    /// The same with a name for each plan, of 1 to 64 bytes. [`plan_named`](Self::plan_named) finds
-    /// a plan by its name, and so does a [snapshot](Self::snapshot): the order of the plans may
-    /// change between two processes.
+    /// Creates a table whose plans have names of 1 to 64 bytes. [`plan_named`](Self::plan_named)
+    /// finds a plan by its name. A [snapshot](Self::snapshot) does so too, so the order of the
+    /// plans may change between two processes.
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -170,7 +170,7 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
     /// # Errors
     ///
     /// [`ConfigError`] as for [`with_plans`](Self::with_plans), and if a name is empty, too long,
-    /// or that of another plan.
+    /// or used twice.
     pub fn with_named_plans(
         plans: impl IntoIterator<Item = (impl Into<String>, A)>,
         capacity: usize,
@@ -181,11 +181,11 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
-    /// The same empty table, in which up to `n` keys can have an algorithm of their own, or a quota
-    /// of their own: see [`set_algorithm`](Self::set_algorithm).
+    /// Returns the same table, empty, with room for up to `n` overrides: algorithms or quotas of
+    /// single keys ([`set_algorithm`](Self::set_algorithm)).
     ///
-    /// Each takes 400 to 1000 bytes, which are allocated here. A table with overrides has at most seven
-    /// plans. A decision on a known key without an override takes as long as before.
+    /// All memory for overrides is allocated here, 400 to 1000 bytes each. A table with overrides
+    /// has at most seven plans. Decisions on known keys without an override take as long as before.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -201,7 +201,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if `n` is 0 or above 1 048 576, there is not as much memory, or the table has
+    /// [`ConfigError`] if `n` is 0 or above 1 048 576, there is not enough memory, or the table has
     /// eight plans.
     pub fn with_overrides(self, n: usize) -> Result<Self, ConfigError> {
         let core = self.core.emptied();
@@ -213,7 +213,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     }
 }
 
-/// An empty table for `capacity` keys.
+/// Creates an empty table for `capacity` keys.
 fn table_for(capacity: usize) -> Result<Table, ConfigError> {
     let max = max_capacity();
     match capacity {
@@ -222,7 +222,7 @@ fn table_for(capacity: usize) -> Result<Table, ConfigError> {
         n => {
             let slots = n as u128 * SLOTS_IN_100_KEYS / 100;
             let pairs = (slots.div_ceil(2 * SLOTS as u128) as u64).max(LEAST_PAIRS);
-            // As small as it can be, where all orders are visited.
+            // Under a model checker, as small as possible.
             let pairs = if IS_MODEL {
                 n.div_ceil(2) as u64
             } else {
@@ -234,17 +234,17 @@ fn table_for(capacity: usize) -> Result<Table, ConfigError> {
     }
 }
 
-/// As many keys as their slots have addresses.
+/// The most keys whose slots can be addressed.
 const fn max_capacity() -> usize {
     usize::MAX >> 6
 }
 
 impl<A, C, S> Keyed<A, C, S> {
-    /// The same empty table, with another hasher.
+    /// Returns the same table, empty, with another hasher.
     ///
-    /// A [snapshot](Self::snapshot) of a table whose hasher has no [seed](KeyHasher::seed), as
-    /// `RandomState` has none, can't be restored in another process: for that take
-    /// [`SeededHasher`], or a hasher that is the same in each.
+    /// If the hasher has no [seed](KeyHasher::seed), as `RandomState`, a [snapshot](Self::snapshot)
+    /// can't be restored in another process. Use [`SeededHasher`], or a hasher that is the same in
+    /// each process.
     ///
     /// ```
     /// use std::hash::RandomState;
@@ -266,7 +266,7 @@ impl<A, C, S> Keyed<A, C, S> {
         }
     }
 
-    /// The same table, which does this when there is no room for a key.
+    /// Returns the same table with this behaviour when there is no room for a key.
     ///
     /// ```
     /// use tollgate::{Keyed, Overflow, Quota};
@@ -284,29 +284,29 @@ impl<A, C, S> Keyed<A, C, S> {
         self
     }
 
-    /// The clock.
+    /// Returns the clock.
     #[inline]
     pub const fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// The hasher.
+    /// Returns the hasher.
     pub const fn hasher(&self) -> &S {
         &self.hasher
     }
 
-    /// Says what happens when there is no room for a key.
+    /// Returns what happens when there is no room for a key.
     pub const fn overflow(&self) -> Overflow {
         self.core.overflow
     }
 
-    /// How many plans there are.
+    /// Returns the number of plans.
     pub fn plans(&self) -> usize {
         self.core.plans.count()
     }
 
-    /// Whether this processor exchanges two words in one step. Where it does not, a lock is held
-    /// for a few instructions, and a thread that is preempted there blocks the others.
+    /// Returns whether this processor exchanges two words in one step. If it does not, each change
+    /// holds a lock for a few instructions, and a thread that is preempted there blocks the others.
     #[must_use]
     pub fn is_lock_free() -> bool {
         crate::sync::AtomicU128::is_lock_free()

@@ -1,10 +1,11 @@
-//! Algorithms of single keys: a table of fixed size, in which they are found by a key's hash.
+//! Overrides: algorithms of single keys, in a table of fixed size that is indexed by the key's
+//! hash.
 //!
-//! A key with an override has a slot of the plan [`OWN`]. In the place of the version such a slot
-//! has the last bits of the override's number, which no other override has. An override is never
-//! rewritten: a key's next algorithm is put into another place, with the next number, and the place
-//! of the old one is given up when no slot has its number any more. So the slot alone says which
-//! algorithm its word is of, and an exchange of the slot changes both.
+//! A key with an override has a slot of the plan [`OWN`]. In place of the version, the slot has the
+//! last bits of the override's number, which is unique. An override is never overwritten. A key's
+//! next algorithm goes to another place, with the next number, and the old place is freed when no
+//! slot has its number any more. So the slot alone identifies the algorithm of its word, and one
+//! exchange of the slot changes both.
 //!
 //! ```text
 //!  keys                                        sets
@@ -13,7 +14,8 @@
 //! └───────────────────┴───────────┴──────┘    └────────┴────────────────────────────┘
 //! ```
 //!
-//! A hash is looked for from its home place on, as far as the farthest override is from its own.
+//! A search for a hash starts at its home place, and ends at the largest distance that any override
+//! has from its home.
 
 use core::fmt;
 use std::boxed::Box;
@@ -27,13 +29,14 @@ use crate::quota::ConfigError;
 use crate::seq_lock::SeqLock;
 use crate::sync::{AtomicU64, Ordering, SettersMutex};
 
-/// The plan of a slot whose key has an override, in a table that has overrides.
+/// The plan of a slot whose key has an override, in a table with overrides.
 pub(super) const OWN: u8 = PLANS as u8 - 1;
-/// The most overrides that a table can have.
+/// The most overrides of a table.
 const MAX_OVERRIDES: usize = 1 << 20;
 
 const USED: u64 = 1;
-/// A key that comes into the table comes without it; a slot that has its number still goes by it.
+/// The override is being removed. A key that enters the table does so without it, but a slot that
+/// has its number still uses it.
 const LEAVES: u64 = 1 << 1;
 const HASH_SHIFT: u32 = 4;
 
@@ -42,25 +45,25 @@ type Set = SeqLock<MAX_SETTINGS>;
 
 /// The overrides of a table.
 pub(super) struct Overrides<A> {
-    /// Twice as many places as there may be overrides, or more: a power of two.
+    /// The places: a power of two, and at least twice the number of overrides.
     keys: Box<[AtomicU64]>,
     sets: Box<[Set]>,
-    /// How far an override may be from its home.
+    /// The largest distance of an override from its home.
     reach: AtomicU64,
-    /// The number of the last override that was set.
+    /// The number of the override that was set last.
     latest: AtomicU64,
     max: usize,
-    /// What only an algorithm that has settings can do.
+    /// Reads an algorithm. A function pointer, so that only the constructor needs `A: Settings`.
     read: fn(&Set, u64) -> Option<A>,
-    /// The overrides by their hashes, with all that parameters may leave out. A thread that sets one
-    /// holds the lock.
+    /// The overrides by their hashes, complete with what parameters may leave out. A thread that
+    /// sets one holds the lock.
     owners: SettersMutex<HashMap<u64, A>>,
 }
 
 impl<A: Settings + Clone> Overrides<A> {
-    /// Room for this number of overrides.
+    /// Allocates this number of overrides.
     pub(super) fn new(overrides: usize) -> Result<Self, ConfigError> {
-        // They fit, or it does not compile.
+        // An algorithm with too many parameters does not compile.
         const { MAX_SETTINGS - A::WORDS };
         if overrides == 0 {
             return Err(ConfigError::ZeroOverrides);
@@ -84,26 +87,29 @@ impl<A: Settings + Clone> Overrides<A> {
         })
     }
 
-    /// Gives a hash an override, which is the one in force at once, and returns its number. `None`
-    /// if there is no place. The caller holds the lock.
+    /// Gives a hash an override, which is current at once, and returns its number. Returns `None`
+    /// if no place is free. The caller holds the lock.
     pub(super) fn put(&self, hash: u64, algorithm: &A) -> Option<u64> {
         let home = self.home(tag_of(hash));
         let number = self.next_number(hash)?;
         for distance in 0..self.keys.len() as u64 {
             let (key, set) = self.place(home, distance)?;
-            // ORDERING: Relaxed. As above.
+            // ORDERING: Relaxed. Only a thread that holds the lock writes it.
             if key.load(Ordering::Relaxed) != 0 {
                 continue;
             }
             set.write(number, algorithm);
-            // ORDERING: Relaxed. The next stores publish it: a thread that does not see it yet does
-            // not see this override, which is then not in force yet.
+            // ORDERING: Relaxed. The next stores publish it. A thread that does not see it may miss
+            // this override, but has not seen these stores either, so for that thread the override
+            // is not current yet.
             self.reach.fetch_max(distance, Ordering::Relaxed);
-            // ORDERING: Release. It publishes the parameters. It pairs with the load of `number_at`.
+            // ORDERING: Release. It publishes the parameters, and pairs with the load of
+            // `number_at`.
             // Model: keyed_overrides::a_change_reaches_the_key
             key.store(hash << HASH_SHIFT | USED, Ordering::Release);
-            // ORDERING: Release. A thread that finds the place of an older override given up finds
-            // this number, too, and looks again. Model: keyed_overrides::a_change_reaches_the_key
+            // ORDERING: Release. It pairs with the loads of `number_of`. A thread that finds the
+            // place of an older override freed also sees this number, and looks again.
+            // Model: keyed_overrides::a_change_reaches_the_key
             self.latest.store(number, Ordering::Release);
             return Some(number);
         }
@@ -112,10 +118,10 @@ impl<A: Settings + Clone> Overrides<A> {
 }
 
 impl<A> Overrides<A> {
-    /// The number of the next override: its last bits, which a slot has, are not those of an older
-    /// override of this hash, which some slot may still go by.
+    /// Returns the number of the next override. A slot keeps its last bits, so they must differ
+    /// from those of this hash's older overrides, which a slot may still use.
     fn next_number(&self, hash: u64) -> Option<u64> {
-        // ORDERING: Relaxed. A thread that sets an override holds the lock.
+        // ORDERING: Relaxed. Only a thread that holds the lock writes it.
         let latest = self.latest.load(Ordering::Relaxed);
         let mut next = (1..=VERSIONS).map(|later| latest.wrapping_add(later));
         next.find(|number| {
@@ -124,19 +130,19 @@ impl<A> Overrides<A> {
         })
     }
 
-    /// How many there may be.
+    /// Returns the most overrides that can be set.
     pub(super) const fn max(&self) -> usize {
         self.max
     }
 
-    /// No other thread sets an override, or changes a quota, while `act` runs.
+    /// Runs `act` while no other thread can set an override or change a quota.
     pub(super) fn change<T>(&self, act: impl FnOnce(&mut HashMap<u64, A>) -> T) -> T {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut owners)
     }
 
-    /// A key of this hash that comes into the table from now on comes without its override. The
-    /// caller holds the lock.
+    /// Marks the override of this hash: from now on a key enters the table without it. The caller
+    /// holds the lock.
     pub(super) fn leave(&self, hash: u64) {
         for (key, _) in self.places_of(hash) {
             // ORDERING: Relaxed. The fence of `move_to` follows.
@@ -145,19 +151,20 @@ impl<A> Overrides<A> {
         }
     }
 
-    /// Gives up the places of all overrides of this hash but the one with this number. No slot has
-    /// the number of another one. The caller holds the lock.
+    /// Frees the places of all overrides of this hash except the one with this number. No slot may
+    /// use the others any more. The caller holds the lock.
     pub(super) fn vacate_but(&self, hash: u64, number: Option<u64>) {
         for (key, set) in self.places_of(hash) {
             if Some(set.version()) != number {
-                // ORDERING: Release. A thread that finds the place given up knows of what was put
-                // before: see `number_of`. Model: keyed_overrides::a_change_reaches_the_key
+                // ORDERING: Release. It pairs with the loads of `number_at`. A thread that finds
+                // the place freed also sees the override that was put before: see `number_of`.
+                // Model: keyed_overrides::a_change_reaches_the_key
                 key.store(0, Ordering::Release);
             }
         }
     }
 
-    /// Gives up all places.
+    /// Frees all places.
     pub(super) fn clear(&mut self) {
         self.change(HashMap::clear);
         for key in &self.keys {
@@ -166,10 +173,11 @@ impl<A> Overrides<A> {
         }
     }
 
-    /// The number of the override that a key with this hash comes into the table with.
+    /// Returns the number of the override with which a key with this hash enters the table.
     pub(super) fn number_of(&self, hash: u64) -> Option<u64> {
         // ORDERING: Acquire. It pairs with the store of `put`: the override that was put last is
-        // there. Model: keyed_overrides::a_change_reaches_the_key
+        // visible.
+        // Model: keyed_overrides::a_change_reaches_the_key
         let mut latest = self.latest.load(Ordering::Acquire);
         loop {
             let is_it = |key: u64| key == hash << HASH_SHIFT | USED;
@@ -177,8 +185,8 @@ impl<A> Overrides<A> {
             if let newest @ Some(_) = numbers.max() {
                 return newest;
             }
-            // ORDERING: Acquire. As above. An override may have gone from a place that was not
-            // looked at yet to one that was: then a number was given meanwhile.
+            // ORDERING: Acquire. As above. A new override may have replaced the old one in a place
+            // that was already passed. Then `latest` has changed.
             let now = self.latest.load(Ordering::Acquire);
             if now == latest {
                 return None;
@@ -187,15 +195,16 @@ impl<A> Overrides<A> {
         }
     }
 
-    /// The number of the override that a slot of the plan [`OWN`] goes by. `None` if its key goes
-    /// by another one now.
+    /// Returns the number of the override that a slot of the plan [`OWN`] uses, or `None` if its
+    /// key has another one now.
     pub(super) fn number_in(&self, held: SlotState, hash: u64) -> Option<u64> {
         let is_it = |key: u64| key >> HASH_SHIFT == hash;
         let mut numbers = self.numbers(tag_of(hash), is_it).map(|(number, _)| number);
         numbers.find(|number| number % VERSIONS == held.version())
     }
 
-    /// Does something with the override of a number, which is of this hash. `None` if that is over.
+    /// Runs `act` on the override of this hash with this number, or returns `None` if it is
+    /// outdated.
     pub(super) fn with<T>(&self, hash: u64, number: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
         let is_it = |key: u64| key >> HASH_SHIFT == hash;
         let mut numbers = self.numbers(tag_of(hash), is_it);
@@ -203,8 +212,8 @@ impl<A> Overrides<A> {
         Some(act(&(self.read)(set, number)?))
     }
 
-    /// Asks the word of a slot of the plan [`OWN`]. `None` if its key goes by another override now,
-    /// or if two keys with overrides are so much alike that it can't be told which one it is.
+    /// Passes the override and the word of a slot of the plan [`OWN`] to `ask`. Returns `None` if
+    /// the key has another override now, or if two keys' overrides match the slot.
     pub(super) fn ask<T>(&self, held: SlotState, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
         let is_it = |key: u64| tag_of(key >> HASH_SHIFT) == held.tag();
         let numbers = self.numbers(held.tag(), is_it);
@@ -215,25 +224,25 @@ impl<A> Overrides<A> {
         }
     }
 
-    /// The numbers of the overrides whose keys are such.
+    /// Iterates over the numbers of the overrides whose keys satisfy `is_it`.
     fn numbers(&self, tag: u64, is_it: impl Fn(u64) -> bool) -> impl Iterator<Item = (u64, &Set)> {
         let places = self.places(tag);
         places.filter_map(move |(key, set)| Some((number_at(key, set, &is_it)?, set)))
     }
 
-    /// The places of this hash's overrides. The caller holds the lock.
+    /// Iterates over the places of this hash's overrides. The caller holds the lock.
     fn places_of(&self, hash: u64) -> impl Iterator<Item = (&AtomicU64, &Set)> {
         let its = move |key: u64| key & USED != 0 && key >> HASH_SHIFT == hash;
-        // ORDERING: Relaxed. A thread that sets an override holds the lock.
+        // ORDERING: Relaxed. Only a thread that holds the lock writes it.
         self.places(tag_of(hash))
             .filter(move |(key, _)| its(key.load(Ordering::Relaxed)))
     }
 
-    /// The places where an override of a key with this tag may be.
+    /// Iterates over the places where an override of a key with this tag may be.
     fn places(&self, tag: u64) -> impl Iterator<Item = (&AtomicU64, &Set)> {
         let home = self.home(tag);
-        // ORDERING: Relaxed. It is as far as it was when the latest number was given that is known,
-        // or farther.
+        // ORDERING: Relaxed. It is no smaller than when the latest number was set that this thread
+        // has seen.
         let reach = self.reach.load(Ordering::Relaxed);
         (0..=reach).filter_map(move |distance| self.place(home, distance))
     }
@@ -248,26 +257,28 @@ impl<A> Overrides<A> {
     }
 }
 
-/// The number of the override at a place, if its key is such.
+/// Returns the number of the override in a place, if its key satisfies `is_it`.
 fn number_at(key: &AtomicU64, set: &Set, is_it: impl Fn(u64) -> bool) -> Option<u64> {
     let is_it = |key: u64| key & USED != 0 && is_it(key);
-    // ORDERING: Acquire. It pairs with the store of `put`: the number and the parameters are there.
+    // ORDERING: Acquire. It pairs with the store of `put`: the number and the parameters are
+    // visible.
     // Model: keyed_overrides::a_change_reaches_the_key
     if !is_it(key.load(Ordering::Acquire)) {
         return None;
     }
     let number = set.version();
-    // The number of another override is announced after the key of this one has left.
-    // ORDERING: Acquire. As above: what comes next knows what a key that left has left behind.
+    // If another override takes this place, its number is written after this key is cleared, so a
+    // second look at the key detects it. ORDERING: Acquire. As above: if the key has been cleared,
+    // what was published before is visible.
     is_it(key.load(Ordering::Acquire)).then_some(number)
 }
 
-/// The tag of a hash, where a slot has it.
+/// Returns the tag of a hash, in the bits where a slot has it.
 const fn tag_of(hash: u64) -> u64 {
     hash << TAG_SHIFT
 }
 
-/// A slice of this length; `None` if there is no memory for it.
+/// Returns a slice of this length, or `None` if there is not enough memory.
 fn filled<T>(length: usize, make: impl Fn() -> T) -> Option<Box<[T]>> {
     let mut all = Vec::new();
     all.try_reserve_exact(length).ok()?;

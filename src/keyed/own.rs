@@ -1,8 +1,9 @@
-//! How a key gets an algorithm of its own, and loses it: see [`overrides`](super::overrides).
+//! How a key gets and loses an override: see [`overrides`](super::overrides).
 //!
-//! The override is put first, then a fence; then the key's slot is moved to it, by an exchange, and
-//! claims for the key are ended. A thread that claims a slot looks for an override after its claim,
-//! with a fence in between: so either it finds the override, or its claim is found and ended.
+//! The thread first puts the override, then passes a fence. It then moves the key's slot to the
+//! override, by an exchange, and releases claims for the key. A thread that claims a slot passes a
+//! fence after its claim and looks for an override then. So either it finds the override, or its
+//! claim is found and released.
 
 use super::core::Core;
 use super::overrides::OWN;
@@ -39,8 +40,8 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         })
     }
 
-    /// Takes a key's own algorithm away, and says whether it had one. The key goes on in this plan,
-    /// or in the first one, if there is no such plan.
+    /// Removes a key's own algorithm, and returns whether it had one. The key continues in this
+    /// plan, or in the first plan if this one does not exist.
     pub(super) fn unset_own(&self, probe_seq: &ProbeSeq, plan: u8, now: Tick) -> bool {
         let Some(overrides) = self.plans.overrides() else {
             return false;
@@ -52,7 +53,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             }
             overrides.leave(hash);
             let plan = self.plans.get(plan).map_or(0, |_| plan);
-            // No quota is changed meanwhile.
+            // No quota changes while the lock is held.
             let version = self.plans.version();
             self.move_to(InForce::new(plan, version), probe_seq, now);
             overrides.vacate_but(hash, None);
@@ -60,18 +61,18 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         })
     }
 
-    /// A key's own algorithm.
+    /// Returns a key's own algorithm.
     pub(super) fn own(&self, probe_seq: &ProbeSeq) -> Option<A> {
         let overrides = self.plans.overrides()?;
         overrides.change(|owners| owners.get(&probe_seq.hash()).cloned())
     }
 
-    /// Moves the key's slot to this algorithm, and ends claims for the key. The caller holds the
-    /// lock of those that set overrides.
+    /// Moves the key's slot to this algorithm, and releases claims for the key. The caller holds
+    /// the lock of the overrides.
     fn move_to(&self, to: InForce, probe_seq: &ProbeSeq, now: Tick) {
-        // ORDERING: SeqCst. It pairs with that of `confirm_unique`. A thread that claims a slot
-        // which is found free here passes that one later, and so finds what was put, or left,
-        // before this; a claim that passed it before is found here, and ended.
+        // ORDERING: SeqCst. It pairs with the fence of `confirm_unique`. If a thread claims a slot
+        // that is found free here, its fence comes later, so it sees the override that was put or
+        // marked before. If its fence came earlier, its claim is found here and released.
         // Model: keyed_overrides::a_key_that_comes_meanwhile_has_the_new_algorithm
         fence(Ordering::SeqCst);
         for (bucket, second) in probe_seq.all_buckets() {
@@ -93,7 +94,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
                 match self.plans.moved(held, probe_seq.hash(), to, now) {
                     Some(_) if inject_fault!(LeavesTheSlot) => return,
                     Some(next) => self.table.migrate(at, held, next),
-                    // It can't be: what a slot goes by is there until the slot has been moved.
+                    // Unreachable: a slot's algorithm stays until the slot has been moved.
                     None => {
                         let done = self.table.release(at, held);
                         done.map(|()| self.events.count(Event::Removed))

@@ -1,4 +1,4 @@
-//! The verbs that give a key an algorithm of its own.
+//! The verbs for algorithms of single keys.
 
 use core::hash::Hash;
 
@@ -10,18 +10,18 @@ use crate::quota::{ConfigError, Quota};
 use crate::store::view::View;
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock, S: KeyHasher> Keyed<A, C, S> {
-    /// Gives a key an algorithm of its own. By whatever plan the key is asked for, that algorithm
-    /// decides, until it is [taken away](Self::unset_algorithm) or replaced by another one.
+    /// Gives a key an algorithm of its own. It decides on the key whichever plan is requested,
+    /// until it is [removed](Self::unset_algorithm) or replaced.
     ///
-    /// A key that is in the table goes on with the permits that there are
-    /// ([`ChangeQuota::carry_over`]): what the new algorithm can't hold is lost, and debt stays. A
-    /// ban ends when it would have ended. Grants from before can't be undone. A key that is not in
-    /// the table comes as a fresh one, with the whole burst of its own algorithm. So it does when it
-    /// has left as idle, was evicted or [removed](Self::remove): it keeps its algorithm.
+    /// A key that is in the table keeps its permits, up to what the new algorithm can hold, or its
+    /// debt ([`ChangeQuota::carry_over`]). A ban ends when it would have ended. Grants from before
+    /// can't be undone. A key that is not in the table enters it as fresh, with the whole burst of
+    /// its own algorithm. A key that leaves the table because it was idle, evicted or
+    /// [removed](Self::remove) keeps its algorithm, and enters it as fresh again.
     ///
-    /// The table must be made [with overrides](Self::with_overrides). A key is known by its hash
-    /// here, as in the table: a key whose hash agrees in 60 bits has the same algorithm. A decision
-    /// on a key with its own algorithm takes about as long as one on a banned key.
+    /// The table must be created [with overrides](Self::with_overrides). It knows a key by its
+    /// hash: another key whose hash agrees in 60 bits gets the same algorithm. A decision on a key
+    /// with its own algorithm takes about as long as one on a banned key.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, TokenBucket};
@@ -39,9 +39,9 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::NoOverrides`] if the table was made without overrides,
-    /// [`ConfigError::OverridesInUse`] if as many other keys as can have one have an algorithm of
-    /// their own: then nothing has changed.
+    /// [`ConfigError::NoOverrides`] if the table was created without overrides.
+    /// [`ConfigError::OverridesInUse`] if the maximum number of other keys have algorithms of their
+    /// own. Nothing has changed then.
     pub fn set_algorithm<Q: Hash + ?Sized>(
         &self,
         key: &Q,
@@ -50,8 +50,9 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).set_algorithm(algorithm)
     }
 
-    /// Gives a key a quota of its own: [`set_algorithm`](Self::set_algorithm) of the first plan's
-    /// algorithm with this quota. `plan(i).key(key).set_quota(quota)` takes another plan's.
+    /// Gives a key a quota of its own. Its algorithm is that of the first plan, with this quota:
+    /// see [`set_algorithm`](Self::set_algorithm). `plan(i).key(key).set_quota(quota)` uses another
+    /// plan's.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -72,9 +73,9 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).set_quota(quota)
     }
 
-    /// Takes a key's own algorithm away, and says whether it had one. The key goes on in the first
-    /// plan with the permits that there are; `plan(i).key(key).unset_algorithm()` returns it to
-    /// another plan.
+    /// Removes a key's own algorithm, and returns whether it had one. The key continues in the
+    /// first plan and keeps its permits; `plan(i).key(key).unset_algorithm()` returns it to another
+    /// plan.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -95,11 +96,12 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C, S: KeyHasher> Keyed<A, C, S> {
-    /// [`set_algorithm`](Self::set_algorithm) at this tick.
+    /// Gives a key an algorithm of its own at this tick: see
+    /// [`set_algorithm`](Self::set_algorithm).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`set_algorithm`](Self::set_algorithm).
     pub fn set_algorithm_at<Q: Hash + ?Sized>(
         &self,
         key: &Q,
@@ -109,11 +111,11 @@ impl<A: ChangeQuota + Settings + Clone, C, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).at(now).set_algorithm(algorithm)
     }
 
-    /// [`set_quota_of`](Self::set_quota_of) at this tick.
+    /// Gives a key a quota of its own at this tick: see [`set_quota_of`](Self::set_quota_of).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`set_quota_of`](Self::set_quota_of).
     pub fn set_quota_of_at<Q: Hash + ?Sized>(
         &self,
         key: &Q,
@@ -123,12 +125,12 @@ impl<A: ChangeQuota + Settings + Clone, C, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).at(now).set_quota(quota)
     }
 
-    /// [`unset_algorithm`](Self::unset_algorithm) at this tick.
+    /// Removes a key's own algorithm at this tick: see [`unset_algorithm`](Self::unset_algorithm).
     pub fn unset_algorithm_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> bool {
         self.key(key).at(now).unset_algorithm()
     }
 
-    /// A key's own algorithm; `None` if the key goes by its plan.
+    /// Returns a key's own algorithm, or `None` if the key uses its plan.
     ///
     /// ```
     /// use tollgate::algorithm::ChangeQuota;
@@ -150,7 +152,8 @@ impl<A: ChangeQuota + Settings + Clone, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A, C, S> Keyed<A, C, S> {
-    /// How many keys have an algorithm of their own, whether they are in the table or not.
+    /// Returns how many keys have algorithms of their own, including keys that are not in the
+    /// table.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -167,8 +170,8 @@ impl<A, C, S> Keyed<A, C, S> {
         self.core.plans.overrides_in_use()
     }
 
-    /// How many keys can have an algorithm of their own: what the table was made
-    /// [with](Self::with_overrides), or 0.
+    /// Returns how many keys can have algorithms of their own: the number given to
+    /// [`with_overrides`](Self::with_overrides), or 0.
     #[must_use]
     pub fn max_overrides(&self) -> usize {
         self.core.plans.overrides().map_or(0, |all| all.max())
@@ -176,17 +179,18 @@ impl<A, C, S> Keyed<A, C, S> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock> Key<'_, A, C> {
-    /// [`Keyed::set_algorithm`](super::Keyed::set_algorithm) of this key.
+    /// Gives this key an algorithm of its own: see
+    /// [`Keyed::set_algorithm`](super::Keyed::set_algorithm).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Keyed::set_algorithm`](super::Keyed::set_algorithm).
     pub fn set_algorithm(&self, algorithm: A) -> Result<(), ConfigError> {
         self.at(self.now()).set_algorithm(algorithm)
     }
 
-    /// Gives this key a quota of its own: [`set_algorithm`](Self::set_algorithm) of its plan's
-    /// algorithm with this quota.
+    /// Gives this key a quota of its own. Its algorithm is that of its plan, with this quota: see
+    /// [`set_algorithm`](Self::set_algorithm).
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -205,20 +209,20 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Key<'_, A, C> {
     /// # Errors
     ///
     /// [`ConfigError`] as for [`set_algorithm`](Self::set_algorithm), and if the quota can't be
-    /// represented, or there is no such plan: then nothing has changed.
+    /// represented or the plan does not exist: then nothing has changed.
     pub fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
         self.at(self.now()).set_quota(quota)
     }
 
-    /// Takes this key's own algorithm away, and says whether it had one. The key goes on in the plan
-    /// that this view is of, with the permits that there are.
+    /// Removes this key's own algorithm, and returns whether it had one. The key continues in the
+    /// plan of this view, and keeps its permits.
     pub fn unset_algorithm(&self) -> bool {
         self.at(self.now()).unset_algorithm()
     }
 }
 
 impl<A: ChangeQuota + Settings + Clone, C> Key<'_, A, C> {
-    /// This key's own algorithm; `None` if it goes by its plan.
+    /// Returns this key's own algorithm, or `None` if it uses its plan.
     #[must_use]
     pub fn own_algorithm(&self) -> Option<A> {
         self.core.own(&self.probe_seq)
@@ -226,11 +230,11 @@ impl<A: ChangeQuota + Settings + Clone, C> Key<'_, A, C> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C> View<Key<'_, A, C>> {
-    /// [`Key::set_algorithm`] at this tick.
+    /// Gives the key an algorithm of its own at this tick: see [`Key::set_algorithm`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Key::set_algorithm`].
     pub fn set_algorithm(&self, algorithm: A) -> Result<(), ConfigError> {
         let Key {
             core, probe_seq, ..
@@ -238,17 +242,17 @@ impl<A: ChangeQuota + Settings + Clone, C> View<Key<'_, A, C>> {
         core.set_own(probe_seq, algorithm, self.now)
     }
 
-    /// [`Key::set_quota`] at this tick.
+    /// Gives the key a quota of its own at this tick: see [`Key::set_quota`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Key::set_quota`].
     pub fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
         let algorithm = self.store.core.algorithm(self.store.plan.into())?;
         self.set_algorithm(algorithm.with_quota(quota)?)
     }
 
-    /// [`Key::unset_algorithm`] at this tick.
+    /// Removes the key's own algorithm at this tick: see [`Key::unset_algorithm`].
     pub fn unset_algorithm(&self) -> bool {
         let Key {
             core,

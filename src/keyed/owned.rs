@@ -16,8 +16,8 @@ use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// A key of a [`Keyed`] table that keeps the table alive: [`Keyed::key_owned`] makes it. It has the
-/// verbs of a [`Key`], and can be sent to another thread or task.
+/// A key of a [`Keyed`] table that keeps the table alive: [`Keyed::key_owned`] returns it. It has
+/// the verbs of a [`Key`], and can move to another thread or task.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct OwnedKey<A, C = SystemClock, S = SeededHasher> {
 }
 
 impl<A, C, S: KeyHasher> Keyed<A, C, S> {
-    /// [`key`](Self::key), for a key that keeps the table alive.
+    /// Returns a key that keeps the table alive: see [`key`](Self::key).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -66,14 +66,15 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A, C, S: KeyHasher> OwnedKey<A, C, S> {
-    /// The same key by the [plan](Keyed::plan) in this place.
+    /// Returns the same key by another [plan](Keyed::plan).
     #[must_use]
     pub fn with_plan(self, plan: usize) -> Self {
         let plan = self.table.plan(plan).index();
         Self { plan, ..self }
     }
 
-    /// The same key by the [plan with this name](Keyed::plan_named); `None` if there is none.
+    /// Returns the same key by the [plan with this name](Keyed::plan_named), or `None` if there is
+    /// none.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -98,7 +99,7 @@ impl<A, C, S: KeyHasher> OwnedKey<A, C, S> {
 }
 
 impl<A, C, S> OwnedKey<A, C, S> {
-    /// The key, borrowed.
+    /// Returns the key, borrowed from this one.
     #[inline]
     pub fn key(&self) -> Key<'_, A, C> {
         Key::new(
@@ -109,33 +110,33 @@ impl<A, C, S> OwnedKey<A, C, S> {
         )
     }
 
-    /// A view on which every verb runs at this tick, without reading a clock.
+    /// Returns a view on which each verb runs at this tick and reads no clock.
     #[inline]
     pub fn at(&self, now: Tick) -> View<Key<'_, A, C>> {
         self.key().at(now)
     }
 
-    /// The table's clock.
+    /// Returns the table's clock.
     #[inline]
     pub fn clock(&self) -> &C {
         self.table.clock()
     }
 
-    /// The table.
+    /// Returns the table.
     pub const fn table(&self) -> &Arc<Keyed<A, C, S>> {
         &self.table
     }
 }
 
 impl<A: Algorithm, C, S> OwnedKey<A, C, S> {
-    /// Takes the key out of the table: see [`Key::remove`].
+    /// Removes the key from the table: see [`Key::remove`].
     pub fn remove(&self) -> bool {
         self.key().remove()
     }
 }
 
 impl<A: Algorithm, C: Clock, S> OwnedKey<A, C, S> {
-    /// Bans the key: see [`Keyed::ban`].
+    /// Bans the key until a tick: see [`Keyed::ban`].
     ///
     /// ```
     /// use std::sync::Arc;
@@ -155,21 +156,21 @@ impl<A: Algorithm, C: Clock, S> OwnedKey<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.key().ban(until)
     }
 
-    /// [`ban`](Self::ban) for this time from now.
+    /// Bans the key for a time from now: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`ban`](Self::ban).
     pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
         self.key().ban_for(long)
     }
 
-    /// When the ban of this key is over: see [`Key::banned_until`].
+    /// Returns when the ban ends: see [`Key::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         self.key().banned_until()

@@ -1,11 +1,11 @@
-//! The algorithm of a [`KeyedConcurrency`](super::KeyedConcurrency): the word counts what is inside.
+//! The algorithm of [`KeyedConcurrency`](super::KeyedConcurrency): the word is the weight inside.
 
 use crate::algorithm::{Algorithm, GiveBack};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 
-/// At most this many at once. It knows no time: nothing comes back unless it is given back. A key
-/// without guards has the word 0, and is idle; a key with guards never is.
+/// Allows `limit` at once. Time gives nothing back; only guards do. The word of a key without
+/// guards is 0, so the key is idle. A key with guards is never idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) limit: u64,

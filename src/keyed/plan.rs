@@ -12,19 +12,19 @@ use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// A table seen by one of its plans: [`Keyed::plan`] and [`Keyed::plan_named`] make it.
+/// A view of a table by one of its plans: see [`Keyed::plan`] and [`Keyed::plan_named`].
 ///
-/// A key that is asked for by another plan than before goes on with as many permits, or as much
-/// debt, as it had, as far as the new plan can hold them ([`ChangeQuota::carry_over`]). A request
-/// by a plan that does not exist is denied ([`Denied::NoSuchPlan`]) and not recorded; a verb that
-/// cannot be denied answers as for a fresh key of plan 0.
+/// If a key is requested by another plan than before, it keeps its permits or debt, up to what the
+/// new plan can hold ([`ChangeQuota::carry_over`]). If the plan does not exist, requests are denied
+/// with [`Denied::NoSuchPlan`] and not recorded; a verb that can't be denied answers as for a fresh
+/// key of plan 0.
 pub struct KeyedPlan<'a, A, C, S> {
     pub(super) limiter: &'a Keyed<A, C, S>,
     pub(super) plan: usize,
 }
 
 impl<'a, A, C, S: KeyHasher> KeyedPlan<'a, A, C, S> {
-    /// A key, for all that a limiter can do.
+    /// Returns a key, with all verbs of a limiter.
     #[inline(always)]
     pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Key<'a, A, C> {
         let Keyed {
@@ -33,12 +33,12 @@ impl<'a, A, C, S: KeyHasher> KeyedPlan<'a, A, C, S> {
             hasher,
         } = self.limiter;
         let hash = hasher.hash_key(key);
-        // Before the clock is read, which takes a part of the time that they take.
+        // Prefetch before the clock is read, so that the two overlap.
         let probe_seq = core.fetch(hash);
         Key::new(core, clock, probe_seq, self.index())
     }
 
-    /// The plan, or one that there can't be.
+    /// Returns the plan, or a number that no plan has.
     #[inline(always)]
     pub(super) fn index(&self) -> u8 {
         u8::try_from(self.plan).unwrap_or(u8::MAX)
@@ -46,7 +46,7 @@ impl<'a, A, C, S: KeyHasher> KeyedPlan<'a, A, C, S> {
 }
 
 impl<'a, A, C, S> KeyedPlan<'a, A, C, S> {
-    /// The plan's name, if it has one: see [`Keyed::with_named_plans`].
+    /// Returns the plan's name, if it has one: see [`Keyed::with_named_plans`].
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.limiter.plan_names().nth(self.plan)
@@ -58,7 +58,7 @@ impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there.
+    /// [`Denied`] if the permit is not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
         self.key(key).at(now).try_acquire()
@@ -68,7 +68,7 @@ impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if the permits are not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire_n_at<Q: Hash + ?Sized>(
         &self,
@@ -85,7 +85,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there: then nothing was taken.
+    /// [`Denied`] if the permit is not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
         self.key(key).try_acquire()
@@ -95,7 +95,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there: then nothing was taken.
+    /// [`Denied`] if the permits are not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
         self.key(key).try_acquire_n(n)
@@ -103,32 +103,32 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C, S> KeyedPlan<'_, A, C, S> {
-    /// [`Keyed::set_quota`] of this plan, at this tick.
+    /// Changes the quota of this plan at this tick: see [`Keyed::set_quota`].
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented, or there is no such plan: then nothing
+    /// [`ConfigError`] if the quota can't be represented, or the plan does not exist: then nothing
     /// has changed.
     pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), ConfigError> {
         self.limiter.core.set_quota(self.plan, quota, keep, now)
     }
 
-    /// The quota of this plan that is in force.
+    /// Returns the current quota of this plan.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::NoSuchPlan`] if there is no such plan.
+    /// [`ConfigError::NoSuchPlan`] if the plan does not exist.
     pub fn quota(&self) -> Result<Quota, ConfigError> {
         self.limiter.core.quota(self.plan)
     }
 }
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock, S> KeyedPlan<'_, A, C, S> {
-    /// [`Keyed::set_quota`] of this plan.
+    /// Changes the quota of this plan: see [`Keyed::set_quota`].
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented, or there is no such plan: then nothing
+    /// [`ConfigError`] if the quota can't be represented, or the plan does not exist: then nothing
     /// has changed.
     pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
         self.set_quota_at(quota, keep, self.limiter.clock.now())

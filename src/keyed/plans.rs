@@ -1,4 +1,4 @@
-//! The algorithms of a table: a few plans, each of which may have been changed.
+//! The algorithms of a table: a few plans and their changes.
 
 use core::fmt;
 use std::boxed::Box;
@@ -16,16 +16,16 @@ use crate::clock::Tick;
 use crate::quota::ConfigError;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The longest name of a plan, in bytes.
+/// The most bytes of a plan's name.
 pub(super) const MAX_PLAN_NAME: usize = 64;
 
-/// How the word of one plan goes on in another.
+/// Converts the word of one plan into that of another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
-/// Which algorithm decides on a key: a plan in one of its versions, or the key's own, which is of
-/// the plan [`OWN`], and whose number is the version.
+/// Identifies the algorithm that decides on a key: a plan in one of its versions, or an override.
+/// An override has the plan [`OWN`], and its number in place of the version.
 ///
-/// The plan is in the first byte, so that a decision has both in one register.
+/// The plan is in the highest byte, so a decision passes both in one register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InForce(u64);
 
@@ -48,19 +48,18 @@ impl InForce {
     }
 }
 
-/// The plans, of which there is at least one, and what they have become since. They have one
-/// version together: so the word of a slot is of one version, also where its key goes from plan to
-/// plan.
+/// The plans of a table, at least one, and their changes. All plans share one version, so the word
+/// of a slot has one version, even if its key changes to another plan.
 pub(super) struct Plans<A> {
     first: A,
     others: Box<[A]>,
     version: AtomicU64,
     changes: OnceLock<Changes<A>>,
-    /// What a table of one plan never does.
+    /// `None` in a table of one plan, where no key changes its plan.
     carry_over: Option<CarryOver<A>>,
     /// The names of all plans, or none.
     names: Box<[String]>,
-    /// The algorithms of single keys, if the table can have some: then it has no plan [`OWN`].
+    /// The overrides, if the table can have any: then it has no plan [`OWN`].
     overrides: Option<Box<Overrides<A>>>,
 }
 
@@ -81,12 +80,12 @@ impl<A> Plans<A> {
         self.others.len() + 1
     }
 
-    /// What the first plan was at first.
+    /// Returns the original algorithm of the first plan.
     pub(super) const fn first(&self) -> &A {
         &self.first
     }
 
-    /// What a plan was at first.
+    /// Returns the original algorithm of a plan.
     #[inline(always)]
     pub(super) fn get(&self, plan: u8) -> Option<&A> {
         match plan {
@@ -95,38 +94,41 @@ impl<A> Plans<A> {
         }
     }
 
-    /// The plan of all keys, if there is only one, and it has not been changed by this version.
+    /// Returns the first plan if it is the algorithm of all keys: there is no other plan, no
+    /// override, and no change up to this version.
     #[inline(always)]
     pub(super) fn only(&self, version: u64) -> Option<&A> {
         let is_only = self.others.is_empty() && self.overrides.is_none();
         (version == 0 && is_only).then_some(&self.first)
     }
 
-    /// What all were at first.
+    /// Iterates over the original algorithms of all plans.
     pub(super) fn all(&self) -> impl Iterator<Item = &A> {
         core::iter::once(&self.first).chain(&self.others)
     }
 
-    /// The names of all plans, or none.
+    /// Returns the names of all plans, or none.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The plan that has this name.
+    /// Returns the plan with this name.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|own| own == name)
     }
 
-    /// Which version is in force.
+    /// Returns the current version.
     #[inline(always)]
     pub(super) fn version(&self) -> u64 {
-        // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are
-        // there. Model: keyed_quota::a_change_reaches_every_key
+        // ORDERING: Acquire. It pairs with the store of `bring`, so the version's parameters are
+        // visible.
+        // Model: keyed_quota::a_change_reaches_every_key
         self.version.load(Ordering::Acquire)
     }
 
     pub(super) fn bring(&self, version: u64) {
-        // ORDERING: Release. It publishes the parameters of this version.
+        // ORDERING: Release. It publishes the parameters of this version, and pairs with the load
+        // of `version`.
         // Model: keyed_quota::a_change_reaches_every_key
         self.version.store(version, Ordering::Release);
     }
@@ -135,39 +137,39 @@ impl<A> Plans<A> {
         &self.changes
     }
 
-    /// The algorithms of single keys, if the table can have some.
+    /// Returns the overrides, if the table can have any.
     #[inline(always)]
     pub(super) fn overrides(&self) -> Option<&Overrides<A>> {
         self.overrides.as_deref()
     }
 
-    /// The same, if the key of a live slot goes by one of them.
+    /// Returns the overrides if the key of this live slot has one.
     #[inline(always)]
     pub(super) fn overrides_of(&self, held: SlotState) -> Option<&Overrides<A>> {
         self.overrides().filter(|_| held.plan() == OWN)
     }
 
-    /// A key's own algorithm, if it has one.
+    /// Returns the override of a key with this hash, if it has one.
     pub(super) fn own_in_force(&self, hash: u64) -> Option<InForce> {
         let version = self.overrides()?.number_of(hash)?;
         Some(InForce::new(OWN, version))
     }
 
-    /// How many keys have an algorithm of their own.
+    /// Returns how many keys have an algorithm of their own.
     pub(super) fn overrides_in_use(&self) -> usize {
         let in_use = |overrides: &Overrides<A>| overrides.change(|owners| owners.len());
         self.overrides().map_or(0, in_use)
     }
 
-    /// No key has an algorithm of its own any more.
+    /// Removes all overrides.
     pub(super) fn clear_overrides(&mut self) {
         if let Some(overrides) = &mut self.overrides {
             overrides.clear();
         }
     }
 
-    /// Which algorithm a key with this hash comes into the table with, if it is asked for by this
-    /// plan.
+    /// Returns the algorithm with which a key with this hash enters the table, if this plan is
+    /// requested.
     #[inline(always)]
     pub(super) fn in_force(&self, plan: u8, hash: u64) -> InForce {
         match self.overrides() {
@@ -183,8 +185,8 @@ impl<A> Plans<A> {
         self.own_in_force(hash).unwrap_or_else(of_plan)
     }
 
-    /// Does something with the algorithm that decides on a key with this hash. `None` if there is
-    /// no such plan, or the version is over.
+    /// Runs `act` on the algorithm that decides on a key with this hash. Returns `None` if the plan
+    /// does not exist, or the version is outdated.
     #[inline(always)]
     pub(super) fn with_in_force<T>(
         &self,
@@ -208,8 +210,8 @@ impl<A> Plans<A> {
         }
     }
 
-    /// Does something with a plan as it is in a version. `None` if there is no such plan, or the
-    /// version is over.
+    /// Runs `act` on a version of a plan. Returns `None` if the plan does not exist, or the version
+    /// is outdated.
     #[inline]
     pub(super) fn with<T>(&self, plan: u8, version: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
         if version == 0 {
@@ -227,7 +229,7 @@ impl<A: ChangeQuota> Plans<A> {
             return Err(ConfigError::ZeroPlans);
         };
         let max = PLANS as usize;
-        // One more than there may be is enough to know.
+        // Taking one too many is enough to detect that there are too many.
         let others: Vec<_> = plans.take(max).collect();
         if others.len() >= max {
             let plans = others.len() + 1;
@@ -269,7 +271,7 @@ impl<A: ChangeQuota> Plans<A> {
 }
 
 impl<A: ChangeQuota + Settings + Clone> Plans<A> {
-    /// Makes room for this number of overrides.
+    /// Allocates this number of overrides.
     pub(super) fn with_overrides(self, overrides: usize) -> Result<Self, ConfigError> {
         let (plans, max) = (self.count(), OWN.into());
         if plans > max {
@@ -281,8 +283,8 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
         })
     }
 
-    /// A live slot of a key with this hash, as it goes on in this algorithm. No quota is changed,
-    /// and no override set, meanwhile.
+    /// Returns the live slot of a key with this hash, converted to another algorithm. The caller
+    /// prevents changes of quotas and overrides.
     pub(super) fn moved(
         &self,
         held: SlotState,
@@ -313,7 +315,8 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
     }
 }
 
-/// The word of a live slot as it goes on in another algorithm. A ban ends when it would have ended.
+/// Returns the word of a live slot, converted to another algorithm. A ban ends when it would have
+/// ended.
 fn carry<A: Algorithm>(
     held: SlotState,
     from: &A,
@@ -328,8 +331,8 @@ fn carry<A: Algorithm>(
 }
 
 impl<A: Algorithm> Plans<A> {
-    /// A live slot as it goes on in this version of its plan. `None` if that is over, or the
-    /// slot's.
+    /// Migrates a live slot to this version of its plan. Returns `None` if this version, or the
+    /// slot's, is outdated.
     #[inline]
     pub(super) fn migrated(&self, held: SlotState, version: u64) -> Option<SlotState> {
         match version.wrapping_sub(held.version()) % VERSIONS {
@@ -340,12 +343,11 @@ impl<A: Algorithm> Plans<A> {
 
     fn migrated_from(&self, mut held: SlotState, behind: u64, version: u64) -> Option<SlotState> {
         if self.overrides_of(held).is_some() {
-            // It has a number, and no version.
+            // It has the number of an override, and no version.
             return Some(held);
         }
         let (changes, plan) = (self.changes.get()?, held.plan());
-        // No slot is of a version from before the first one, but one may be of a later one than
-        // this.
+        // Versions start at 0, so an underflow means that the slot has a later version than this.
         let mut at = version.checked_sub(behind)?;
         while at < version {
             let next = changes.read(plan, at + 1)?;
@@ -366,8 +368,7 @@ impl<A: Algorithm> Plans<A> {
         Some(held.with_version(version))
     }
 
-    /// Whether the key of a slot can no longer be told from a fresh one, by a version that is no
-    /// older than the slot.
+    /// Returns whether the key of a slot is idle. `version` must not be older than the slot's.
     pub(super) fn is_idle(&self, held: SlotState, version: u64, now: Tick) -> bool {
         self.ask(held, version, |algorithm, word| {
             algorithm.is_idle(word, now)
@@ -375,23 +376,23 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
-    /// About when it will be so.
+    /// Returns about when the key of a slot becomes idle.
     pub(super) fn idle_at(&self, held: SlotState, version: u64, now: Tick) -> Tick {
         let idle_at = |algorithm: &A, word| algorithm.idle_at(word, now);
         self.ask(held, version, idle_at).unwrap_or(Tick::MAX)
     }
 
-    /// A tick since which that is so: as long ago as can be, so that a late caller is counted no
-    /// later than it must be.
+    /// Returns a tick since which the key of a slot has been idle. It is as early as possible, so
+    /// that a late caller is counted no later than necessary.
     pub(super) fn idle_since(&self, held: SlotState, version: u64) -> Option<Tick> {
         self.ask(held, version, |algorithm, word| {
-            // What is told is about so, and may be too soon.
+            // `idle_at` is approximate, and may be too early.
             let about = algorithm.idle_at(word, Tick::ZERO);
             idle_from(algorithm, word, about)
         })
     }
 
-    /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
+    /// Passes a live slot's plan and word to `ask`. Returns `None` if the plan changes meanwhile.
     #[inline(always)]
     pub(super) fn ask<T>(
         &self,
@@ -406,7 +407,7 @@ impl<A: Algorithm> Plans<A> {
         }
     }
 
-    /// The same of plans that have been changed, and of the algorithms of single keys.
+    /// Does the same for plans that have been changed, and for overrides.
     #[cold]
     #[inline(never)]
     fn ask_changed<T>(
@@ -422,8 +423,8 @@ impl<A: Algorithm> Plans<A> {
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
 
-    /// The word of a live slot of this version, as it goes on in this plan. `None` if the version
-    /// is over.
+    /// Returns the word of a live slot of this version, converted to this plan. Returns `None` if
+    /// the version is outdated.
     pub(super) fn moved_to_plan(
         &self,
         held: SlotState,
@@ -442,7 +443,7 @@ impl<A: Algorithm> Plans<A> {
     }
 }
 
-/// The plans that are in force. While a thread changes one, this waits for it.
+/// Shows the current plans. If a thread changes one, this waits for it.
 impl<A: fmt::Debug> fmt::Debug for Plans<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.changes.get() {
@@ -452,7 +453,7 @@ impl<A: fmt::Debug> fmt::Debug for Plans<A> {
     }
 }
 
-/// The plans, each with its name if they have names.
+/// Shows the plans, with their names if they have any.
 fn show<'p, A: fmt::Debug + 'p>(
     names: &[String],
     plans: impl Iterator<Item = &'p A>,

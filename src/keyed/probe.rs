@@ -1,11 +1,11 @@
-//! What is in the slots where a key may be, looked at once.
+//! A probe: the contents of all slots where a key may be.
 
 use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
 use super::table::{SlotIndex, Table};
 use crate::sync::{FastPair, SLOTS, inject_fault};
 
-/// A key's primary buckets and their neighbours, in its own order.
+/// A key's primary buckets and their neighbours, in the key's own order.
 #[derive(Debug)]
 pub(super) struct Probe {
     primary: [ProbedBucket; 2],
@@ -16,25 +16,25 @@ pub(super) struct Probe {
 pub(super) struct ProbedBucket {
     bucket: usize,
     second: bool,
-    /// Which of its slots the key prefers.
+    /// The slot of the bucket that the key prefers.
     preferred: usize,
     held: [SlotState; SLOTS],
 }
 
-/// What a look for a key finds.
+/// The result of looking for a key.
 pub(super) enum Lookup {
     Live(SlotIndex, SlotState),
     Pending(SlotIndex, SlotState),
     Nothing,
 }
 
-/// A bucket with more free slots is as good as any.
+/// A key takes its first bucket without comparing if more slots than this are free there.
 const FEW: u32 = (SLOTS - SLOTS / 2) as u32;
 
 impl Table {
-    /// Looks at the slots where a key may be. At the neighbours only if there is no slot in the
-    /// primary buckets that was never used: the thread that put the key into a neighbour found none
-    /// there, and they don't come back.
+    /// Loads the slots where a key may be. It skips the neighbours if a slot of the primary buckets
+    /// has never been used: a key goes to a neighbour only if all slots of its primary buckets are
+    /// taken, and a slot that was used once never becomes unused.
     #[inline(always)]
     pub(super) fn look(&self, probe_seq: &ProbeSeq) -> Probe {
         let primary = self.look_at_pair(probe_seq, [probe_seq.first(), probe_seq.second()]);
@@ -63,22 +63,22 @@ impl Table {
         ]
     }
 
-    /// Looks at the labels of the primary buckets. `None` where that takes as long as to look at
-    /// all of them.
+    /// Loads the labels of the primary buckets. Returns `None` if that takes as long as loading
+    /// whole slots.
     #[inline(always)]
     pub(super) fn look_at_labels(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
         self.labels_of(probe_seq, [probe_seq.first(), probe_seq.second()])
     }
 
-    /// The same of their neighbours.
+    /// Loads the labels of the neighbours.
     #[inline(always)]
     pub(super) fn look_at_labels_of_neighbours(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
         let (_, neighbours) = probe_seq.buckets();
         self.labels_of(probe_seq, neighbours?)
     }
 
-    /// Whether no slot may be of the key, by the labels; not known where they can't be looked at
-    /// alone.
+    /// Returns whether the labels show that no slot belongs to the key. It is `false` if labels
+    /// can't be loaded alone.
     #[inline(always)]
     pub(super) fn has_none_of(&self, probe_seq: &ProbeSeq) -> bool {
         let has_none = |labels: PairLabels| labels.may_be_of(probe_seq.tag()) == [0; 2];
@@ -122,8 +122,8 @@ pub(super) struct PairLabels {
 }
 
 impl PairLabels {
-    /// The first slot, or claim, that may be of the key with this tag. If there is none, the key is
-    /// not in these buckets.
+    /// Returns the first slot or claim that may belong to the key with this tag. If there is none,
+    /// the key is not in these buckets.
     #[inline(always)]
     pub(super) fn first_that_may_be_of(&self, tag: u64) -> Option<SlotIndex> {
         let [first, second] = self.may_be_of(tag);
@@ -142,8 +142,8 @@ impl PairLabels {
         })
     }
 
-    /// A free slot, as [`Probe::free`], if one of them has never been used: then the key is not
-    /// beyond the primary buckets.
+    /// Returns a free slot, as [`Probe::free`] does, if a slot of these buckets has never been
+    /// used: then the key is not in the neighbours.
     #[inline(always)]
     pub(super) fn free_of_never_used(&self) -> Option<(SlotIndex, SlotState)> {
         if !self.has_never_used() {
@@ -165,8 +165,8 @@ impl PairLabels {
         Some((at, SlotState::of_label(label)))
     }
 
-    /// Whether this claim is all that there is of the key with this tag, and can be seen to be:
-    /// these are the labels of the primary buckets.
+    /// Returns whether the labels show that this claim is the key's only slot. They must be those
+    /// of the primary buckets.
     #[inline(always)]
     pub(super) fn are_of_no_other(
         &self,
@@ -181,13 +181,13 @@ impl PairLabels {
                 }))
     }
 
-    /// Which slots may be of the key with this tag: no others are.
+    /// Returns the slots that may belong to the key with this tag. No other slot does.
     #[inline(always)]
     fn may_be_of(&self, tag: u64) -> [u32; 2] {
         self.places(|held, second| held.may_be_of(tag, second))
     }
 
-    /// Where the claim is, if it is in one of these buckets.
+    /// Returns the place of the claim, if it is in one of these buckets.
     #[inline(always)]
     fn places_of_claim(&self, claim: SlotIndex) -> [u32; 2] {
         let [first, second] = self.buckets;
@@ -203,7 +203,7 @@ impl PairLabels {
         first | second != 0
     }
 
-    /// Of which slots something holds that is told by the label: of each bucket a bit for each.
+    /// Returns the slots whose labels satisfy `holds`: for each bucket, one bit for each slot.
     #[inline(always)]
     fn places(&self, holds: impl Fn(SlotState, bool) -> bool) -> [u32; 2] {
         let [first, second] = &self.labels;
@@ -214,7 +214,7 @@ impl PairLabels {
     }
 }
 
-/// Which slots of a bucket are such: a bit for each.
+/// Returns the slots of a bucket that satisfy `is`, one bit each.
 #[inline(always)]
 fn places_of<T>(slots: &[T; SLOTS], is: impl Fn(&T) -> bool) -> u32 {
     let (mut places, mut bit) = (0, 1);
@@ -225,14 +225,14 @@ fn places_of<T>(slots: &[T; SLOTS], is: impl Fn(&T) -> bool) -> u32 {
     places
 }
 
-/// The first of these slots, beginning where the key is looked for first.
+/// Returns the first of these slots, in the key's own order.
 #[inline(always)]
 fn first_of(places: u32, preferred: usize) -> Option<usize> {
     let mut in_turn = (0..SLOTS).map(|turn| (turn ^ preferred) % SLOTS);
     in_turn.find(|place| places >> place & 1 != 0)
 }
 
-/// Whether a key goes into the first of its buckets, by which slots are free.
+/// Returns whether a key goes to the first of two buckets, given their free slots.
 #[inline(always)]
 const fn is_emptier(free: u32, others: u32) -> bool {
     free.count_ones() > FEW || free.count_ones() >= others.count_ones()
@@ -244,12 +244,12 @@ fn is_never_used(held: SlotState) -> bool {
 }
 
 impl Probe {
-    /// All slots, in the key's own order.
+    /// Iterates over all slots, in the key's own order.
     pub(super) fn slots(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
         self.buckets().flat_map(ProbedBucket::slots)
     }
 
-    /// Shows all slots, in the key's own order, by their number in it.
+    /// Passes all slots to `see`, each with its number in the key's own order.
     #[inline(always)]
     pub(super) fn each(&self, mut see: impl FnMut(usize, SlotState)) {
         let [first, second] = &self.primary;
@@ -261,7 +261,7 @@ impl Probe {
         }
     }
 
-    /// Whether there is a key in each slot: none is free, and none claimed.
+    /// Returns whether each slot has a key: none is free or claimed.
     #[inline(always)]
     pub(super) fn is_full_of_keys(&self) -> bool {
         let mut all = SlotState::of_label(!0);
@@ -269,7 +269,7 @@ impl Probe {
         all.is_live()
     }
 
-    /// The first slot of which this holds, in the key's own order.
+    /// Returns the first slot that satisfies `holds`, in the key's own order.
     #[inline(always)]
     pub(super) fn first(
         &self,
@@ -286,7 +286,7 @@ impl Probe {
         }
     }
 
-    /// The slot of a number.
+    /// Returns the slot with this number.
     pub(super) fn nth(&self, number: usize) -> Option<(SlotIndex, SlotState)> {
         let bucket = self.buckets().nth(number / SLOTS)?;
         let place = number % SLOTS;
@@ -298,7 +298,8 @@ impl Probe {
         self.primary.iter().chain(neighbours)
     }
 
-    /// Shows the slots of a key with this tag, in its own order, until `see` returns something.
+    /// Passes the slots of the key with this tag to `see`, in the key's own order, until it returns
+    /// `Some`.
     #[inline(always)]
     pub(super) fn each_of<T>(
         &self,
@@ -318,7 +319,7 @@ impl Probe {
             .or_else(|| second.each_of(tag, &mut see))
     }
 
-    /// Where the key is, or is to be.
+    /// Finds the slot of the key with this tag, or a claim for it.
     #[inline(always)]
     pub(super) fn find(&self, tag: u64) -> Lookup {
         let mut pending = None;
@@ -335,13 +336,13 @@ impl Probe {
         })
     }
 
-    /// What one pair of buckets has, else the other: the primary buckets come first.
+    /// Asks the primary buckets, and the neighbours if they have no answer.
     fn in_turn<T>(&self, of: impl Fn(&[ProbedBucket; 2]) -> Option<T>) -> Option<T> {
         of(&self.primary).or_else(|| of(self.neighbours.as_ref()?))
     }
 
-    /// A slot that is nobody's: in a primary bucket, if there is one, in the bucket where fewer are
-    /// taken, or in the first where hardly any is.
+    /// Returns a free slot: of a primary bucket if possible, and of the bucket that has more free
+    /// slots. The first bucket is preferred if it is almost empty.
     pub(super) fn free(&self) -> Option<(SlotIndex, SlotState)> {
         self.in_turn(|[first, second]| {
             let (free, others) = (first.free_places(), second.free_places());
@@ -355,8 +356,8 @@ impl Probe {
         })
     }
 
-    /// A slot whose key leaves, of those that `is_idle`: in a primary bucket, if there is one, in
-    /// the bucket where more are.
+    /// Returns the slot of a key that `is_idle`: of a primary bucket if possible, and of the bucket
+    /// that has more idle keys.
     pub(super) fn idle(
         &self,
         is_idle: impl Fn(SlotState) -> bool,
@@ -410,26 +411,26 @@ impl ProbedBucket {
         }
     }
 
-    /// Whether a slot has never been used.
+    /// Returns whether a slot has never been used.
     #[inline(always)]
     fn has_never_used(&self) -> bool {
         places_of(&self.held, |held| is_never_used(*held)) != 0
     }
 
-    /// Which slots are free.
+    /// Returns the free slots.
     #[inline(always)]
     fn free_places(&self) -> u32 {
         places_of(&self.held, |held| held.is_free())
     }
 
-    /// The first of these.
+    /// Returns the first of these slots.
     #[inline(always)]
     fn first_of(&self, places: u32) -> Option<(SlotIndex, SlotState)> {
         let place = first_of(places, self.preferred)?;
         Some((self.at(place), *self.held.get(place)?))
     }
 
-    /// Which slots have a key that `is_idle`.
+    /// Returns the slots of keys that are idle.
     #[inline(always)]
     fn idle_places(&self, is_idle: impl Fn(SlotState) -> bool) -> u32 {
         places_of(&self.held, |held| held.is_live() && is_idle(*held))

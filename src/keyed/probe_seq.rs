@@ -1,6 +1,6 @@
-//! Where a key may be.
+//! Where in the table a key may be.
 //!
-//! Two buckets are a pair. A key has two pairs, and in each a primary bucket and its neighbour:
+//! Two buckets form a pair. A key has two pairs, and in each a primary bucket and its neighbour:
 //!
 //! ```text
 //!            first pair                 second pair
@@ -13,42 +13,43 @@ use core::num::NonZeroU64;
 
 use super::slot::TAG_SHIFT;
 
-/// The pairs of the smallest table: what of a hash is in no tag, says in which pair of so many a
-/// key is.
+/// The pairs of the smallest table. The bits of a hash that are not in the tag distinguish this
+/// number of pairs.
 pub(super) const LEAST_PAIRS: u64 = 256;
-/// How many bits of a hash count: a tag's, and those that say in which of the least pairs it is.
+/// The bits of a hash that are used: those of the tag, and those that distinguish the least pairs.
 pub(super) const HASH_BITS: u32 = 60;
 
-/// A key's place in a table.
+/// The sequence of buckets where a key may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProbeSeq {
-    /// The key's hash, of which 60 bits count.
+    /// The key's hash, of which 60 bits are used.
     hash: u64,
-    /// How many buckets there are.
+    /// The number of buckets.
     buckets: NonZeroU64,
 }
 
 impl ProbeSeq {
-    /// That of a key with this hash, in a table of so many buckets, which are an even number.
+    /// Returns the probe sequence of a hash. The number of buckets must be even.
     #[inline(always)]
     pub(super) const fn of(hash: u64, buckets: NonZeroU64) -> Self {
         Self { hash, buckets }
     }
 
-    /// The tag, where a slot has it.
+    /// Returns the tag, in the bits where a slot has it.
     #[inline(always)]
     pub(super) const fn tag(&self) -> u64 {
         self.hash << TAG_SHIFT
     }
 
-    /// The primary bucket of the first pair.
+    /// Returns the primary bucket of the first pair.
     #[inline(always)]
     pub(super) fn first(&self) -> usize {
         scale(self.fraction(), self.buckets.get()) as usize
     }
 
-    /// That of the second: as far as it can be told, in no relation to the first; but of an odd and
-    /// an even bucket. So they are two buckets, also where both pairs are one.
+    /// Returns the primary bucket of the second pair. It is practically independent of the first,
+    /// except that one of the two is even and the other odd. So they differ even if both pairs are
+    /// the same.
     #[inline(always)]
     pub(super) fn second(&self) -> usize {
         let other = scale(
@@ -58,20 +59,20 @@ impl ProbeSeq {
         (other as usize & !1) | (!self.first() & 1)
     }
 
-    /// The hash, as a fraction of 2^64.
+    /// Returns the hash as a fraction of 2^64.
     #[inline(always)]
     const fn fraction(&self) -> u64 {
         self.hash << (u64::BITS - HASH_BITS)
     }
 
-    /// The slot of a bucket where a key is looked for first; of the first bucket, or the second.
+    /// Returns the slot at which the search of a bucket begins, in the first pair or the second.
     #[inline(always)]
     pub(super) const fn preferred(&self, second: bool) -> usize {
         (self.hash >> (2 * second as u32) & 3) as usize
     }
 
-    /// The primary buckets, and their neighbours, if there are others: of the first pair, and the
-    /// second.
+    /// Returns the primary buckets, and their neighbours if these are other buckets, of the first
+    /// pair and the second.
     pub(super) fn buckets(&self) -> ([usize; 2], Option<[usize; 2]>) {
         let (first, second) = (self.first(), self.second());
         let (third, fourth) = (first ^ 1, second ^ 1);
@@ -81,23 +82,23 @@ impl ProbeSeq {
         )
     }
 
-    /// All buckets where it may be, and whether each is of the second pair.
+    /// Iterates over all buckets where the key may be, with whether each is in the second pair.
     pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> {
         let (primary, neighbours) = self.buckets();
         let all = primary.into_iter().chain(neighbours.into_iter().flatten());
         all.zip([false, true].into_iter().cycle())
     }
 
-    /// That of the key which is in this bucket, with this tag, in the second of its pairs or in the
-    /// first. `None` if there can't be such a key.
+    /// Returns the probe sequence of the key that is in this bucket with this tag, in its first
+    /// pair or its second. Returns `None` if there can't be such a key.
     pub(super) fn found(
         bucket: usize,
         tag: u64,
         second: bool,
         buckets: NonZeroU64,
     ) -> Option<Self> {
-        // The bits that the tag has not: the table has so many pairs that they differ by one pair
-        // at least.
+        // Try all values of the bits that are not in the tag. A table has at least as many pairs as
+        // there are values, so each value leads to another pair.
         let highs = 0..1_u64 << (HASH_BITS - (u64::BITS - TAG_SHIFT));
         let mut probe_seqs = highs.map(|high| {
             let hash = high << (u64::BITS - TAG_SHIFT) | tag >> TAG_SHIFT;
@@ -113,19 +114,19 @@ impl ProbeSeq {
         })
     }
 
-    /// The hash, as far as it counts.
+    /// Returns the bits of the hash that are used.
     pub(super) const fn hash(&self) -> u64 {
         self.hash & ((1 << HASH_BITS) - 1)
     }
 }
 
-/// How far the second pair is from the first, as a fraction of 2^64.
+/// Returns how far the second pair is from the first, as a fraction of 2^64.
 #[inline(always)]
 const fn distance(tag: u64) -> u64 {
     tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// `below` times a fraction of 2^64.
+/// Returns `below` times a fraction of 2^64.
 #[inline(always)]
 fn scale(fraction: u64, below: u64) -> u64 {
     ((u128::from(fraction) * u128::from(below)) >> 64) as u64
@@ -138,7 +139,7 @@ mod tests {
     use super::{HASH_BITS, ProbeSeq};
 
     #[test]
-    fn a_hash_is_known_by_the_place() {
+    fn a_hash_follows_from_bucket_and_tag() {
         let mut hash = 1_u64;
         for pairs in [
             256_u64,

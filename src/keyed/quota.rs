@@ -1,4 +1,4 @@
-//! Another quota for all keys at once: see [`changes`](super::changes).
+//! Changes of the quota for all keys at once: see [`changes`](super::changes).
 
 use super::changes::{Changes, PARTS, PlanChange};
 use super::core::Core;
@@ -19,8 +19,8 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         at: Tick,
     ) -> Result<(), ConfigError> {
         match self.plans.overrides() {
-            // A thread that moves a key from an algorithm of its own to a plan needs the version in
-            // force to stay.
+            // A thread that returns a key from its override to a plan holds this lock, because the
+            // version must not change meanwhile.
             Some(overrides) if !inject_fault!(ChangesQuotasMeanwhile) => {
                 overrides.change(|_| self.set_quota_of(plan, quota, keep, at))
             }
@@ -41,7 +41,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             let Some(algorithm) = latest.get_mut(plan) else {
                 return Err(self.no_such(plan));
             };
-            // What is in force already goes on as it is.
+            // The quota is current already, and the permits stay as they are.
             if keep != Keep::Fresh && algorithm.quota() == quota {
                 return Ok(());
             }
@@ -50,7 +50,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             if !inject_fault!(SweepsNothing) {
                 self.sweep(plan, version);
             }
-            // It does not come again: 2^64 changes take centuries.
+            // The version does not recur: 2^64 changes take centuries.
             let version = version.wrapping_add(1);
             for (index, algorithm) in (0..).zip(latest) {
                 let change = PlanChange {
@@ -69,7 +69,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         self.algorithm(plan).map(|algorithm| algorithm.quota())
     }
 
-    /// A plan as it is now.
+    /// Returns the current algorithm of a plan.
     pub(super) fn algorithm(&self, plan: usize) -> Result<A, ConfigError> {
         let algorithm = match self.plans.changes().get() {
             Some(changes) => changes.change(|latest| latest.get(plan).cloned()),
@@ -78,7 +78,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         algorithm.ok_or_else(|| self.no_such(plan))
     }
 
-    /// That of plan 0, which there always is.
+    /// Returns the quota of plan 0, which always exists.
     pub(super) fn quota_of_the_first(&self) -> Quota {
         self.quota(0).unwrap_or_else(|_| self.plans.first().quota())
     }
@@ -88,12 +88,12 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         ConfigError::NoSuchPlan { plan, plans }
     }
 
-    /// Brings a part of the table up to this version, which is in force.
+    /// Migrates a part of the table to this version, which is current.
     fn sweep(&self, plan: usize, version: u64) {
-        // ORDERING: SeqCst. It pairs with that of `confirm_unique`. Who claims a slot which is
-        // found free here passes that one later, and so reads this version or a later one; who
-        // passed it before is found here, and ended. Model:
-        // keyed_quota::who_is_late_by_many_changes_mixes_nothing
+        // ORDERING: SeqCst. It pairs with the fence of `confirm_unique`. If a thread claims a slot
+        // that is found free here, its fence comes later, so it reads this version or a later one.
+        // If its fence came earlier, its claim is found here and released.
+        // Model: keyed_quota::who_is_late_by_many_changes_mixes_nothing
         fence(Ordering::SeqCst);
         let (part, buckets) = (u128::from(version % PARTS), self.table.len() as u128);
         let border = |part: u128| (part * buckets / u128::from(PARTS)) as usize;
@@ -104,7 +104,8 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         }
     }
 
-    /// Migrates a live slot to this version, and ends a claim, which may have read an older one.
+    /// Migrates a live slot to this version. Releases a claim, since its owner may have read an
+    /// older version.
     fn migrate_or_release(&self, plan: usize, version: u64, at: SlotIndex, mut held: SlotState) {
         loop {
             let is_spared =
@@ -115,8 +116,8 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
                 SlotKind::Pending => self.table.release(at, held),
                 SlotKind::Live | SlotKind::Banned => match self.plans.migrated(held, version) {
                     Some(new) if new != held && !is_spared => self.table.migrate(at, held, new),
-                    // It is of this version. (`None`, that the version is over, can't be here: the
-                    // caller holds the lock of those that change it.)
+                    // The slot has this version already. (`migrated` does not return `None` here:
+                    // no version becomes outdated while the caller holds the lock.)
                     _ => return,
                 },
             };

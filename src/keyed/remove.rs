@@ -1,4 +1,4 @@
-//! Keys that are removed.
+//! Removal of keys.
 
 use super::core::Core;
 use super::probe::Lookup;
@@ -7,7 +7,7 @@ use super::stats::Event;
 use crate::algorithm::Algorithm;
 
 impl<A: Algorithm> Core<A> {
-    /// Whether the key is in the table.
+    /// Returns whether the key is in the table.
     pub(super) fn tracks(&self, probe_seq: &ProbeSeq) -> bool {
         matches!(
             self.table.look(probe_seq).find(probe_seq.tag()),
@@ -15,11 +15,11 @@ impl<A: Algorithm> Core<A> {
         )
     }
 
-    /// Whether the key was in the table. It isn't any more.
+    /// Removes the key, and returns whether it was in the table.
     pub(super) fn remove(&self, probe_seq: &ProbeSeq) -> bool {
         loop {
             let probe = self.table.look(probe_seq);
-            // Who has only claimed a slot for it comes afterwards.
+            // A claim does not count: its key is inserted after this removal.
             let Lookup::Live(at, held) = probe.find(probe_seq.tag()) else {
                 return false;
             };

@@ -1,7 +1,7 @@
-//! The second attempt of a decision on a key, out of line. It is for keys that are not protected,
-//! which their second grant protects; for keys that have algorithms of their own; and for keys that
-//! come into the table while slots of their primary buckets have never been used, as while it is
-//! filled. It looks at labels alone.
+//! The second attempt of a decision on a key, out of line. It looks at labels alone, and handles
+//! three cases: a key that is not protected, and becomes so with this grant; a key with an
+//! override; and a new key, if its primary buckets have slots that were never used, as while the
+//! table fills up.
 
 use super::claimable::Claimable;
 use super::core::{Core, Fresh, Request, source_of};
@@ -13,7 +13,8 @@ use crate::algorithm::Algorithm;
 use crate::store::op::{Current, Op, OpResult};
 
 impl<A: Algorithm> Core<A> {
-    /// `None` if the key is of no such kind, or another thread was quicker: nothing was done then.
+    /// Returns `None` if it changed nothing: this is none of the three cases, or another thread was
+    /// faster.
     pub(super) fn second_attempt<O: Op<A>>(
         &self,
         request: &Request,
@@ -37,7 +38,7 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Decides on a key that has an algorithm of its own, and is not banned.
+    /// Decides on a key that has an override and is not banned.
     #[cold]
     #[inline(never)]
     fn own_attempt<O: Op<A>>(

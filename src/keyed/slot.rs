@@ -1,4 +1,4 @@
-//! What a slot of the table holds.
+//! The content of a slot.
 //!
 //! ```text
 //!  127            64 63        12 11      7     6       5    3   2      1    0
@@ -7,14 +7,14 @@
 //! └─────────────────┴────────────┴─────────┴───────────┴──────┴────────┴──────┘
 //! ```
 //!
-//! A key is *protected* from its second grant on: keys that came once, as those of a flood do,
-//! leave before it.
+//! A key is *protected* from its second grant on: keys that were granted something only once, such
+//! as those of a flood, are evicted before it.
 
 use crate::sync::{IS_MODEL, inject_fault};
 
-/// The most plans that a table can have.
+/// The most plans of a table.
 pub(super) const PLANS: u64 = 8;
-/// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
+/// How many versions of a plan a slot can distinguish. Few in a model, so that they recur.
 pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 32 };
 
 const STATE: u64 = 0b11;
@@ -26,21 +26,22 @@ pub(super) const TAG_SHIFT: u32 = 12;
 const TAG: u64 = !0 << TAG_SHIFT;
 const _: () = assert!(PLANS == 8 && (VERSIONS == 32 || IS_MODEL && VERSIONS < 32));
 
-/// What is in a slot's first two bits.
+/// The state of a slot, in its first two bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotKind {
-    /// Nobody's.
+    /// The slot belongs to no key.
     Free = 0,
-    /// Claimed for a key, which is not in the table yet: where the word would be is the claim's own
-    /// number.
+    /// The slot is claimed for a key that is not in the table yet. In place of the word it holds
+    /// the claim's own number.
     Pending = 1,
-    /// A key's.
+    /// The slot belongs to a key.
     Live = 2,
-    /// A banned key's: nothing can be given back until it is granted something again.
+    /// The slot belongs to a banned key. Nothing can be given back until the key is granted
+    /// something again.
     Banned = 3,
 }
 
-/// A slot's content, as it was at one moment.
+/// A slot's content at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotState {
     label: u64,
@@ -48,9 +49,10 @@ pub(super) struct SlotState {
 }
 
 impl SlotState {
-    /// What no slot has had yet: it never comes back. No other content has its label.
+    /// The content of a slot that has never been used. It never recurs, and no other content has
+    /// its label.
     pub(super) const NEVER_USED: Self = Self { label: 0, word: 0 };
-    /// A slot that was claimed and given up, or whose key was removed.
+    /// The content of a slot whose claim was released, or whose key was removed.
     pub(super) const RELEASED: Self = Self {
         label: SECOND,
         word: 0,
@@ -64,7 +66,7 @@ impl SlotState {
         }
     }
 
-    /// A content with this label, and no word: as a free slot has it.
+    /// Returns a content with this label and no word, such as that of a free slot.
     #[inline(always)]
     pub(super) const fn of_label(label: u64) -> Self {
         Self { label, word: 0 }
@@ -75,7 +77,7 @@ impl SlotState {
         (self.word as u128) << 64 | self.label as u128
     }
 
-    /// A live key's, not protected.
+    /// Returns the content of a live slot whose key is not protected.
     #[inline(always)]
     pub(super) const fn live(tag: u64, second: bool, plan: u8, version: u64, word: u64) -> Self {
         let label = tag
@@ -86,13 +88,13 @@ impl SlotState {
         Self { label, word }
     }
 
-    /// The same label, of the second pair.
+    /// Returns the same label for the second pair.
     #[inline(always)]
     pub(super) const fn of_second(label: u64) -> u64 {
         label | SECOND
     }
 
-    /// A claim for a key.
+    /// Returns a claim for a key.
     pub(super) const fn pending(tag: u64, second: bool, nonce: u64) -> Self {
         Self {
             label: tag | (second as u64) << 2 | SlotKind::Pending as u64,
@@ -113,7 +115,7 @@ impl SlotState {
         }
     }
 
-    /// The same, protected if this says so or it is already.
+    /// Returns the same content, protected if it was so already or `is_protected` is true.
     #[inline(always)]
     pub(super) const fn protected_if(self, is_protected: bool) -> Self {
         Self {
@@ -122,20 +124,20 @@ impl SlotState {
         }
     }
 
-    /// Whether its key was granted something again after it came.
+    /// Returns whether the key is protected.
     pub(super) const fn is_protected(self) -> bool {
         self.label & PROTECTED != 0
     }
 
-    /// The class in which a live slot's key leaves: the lower one first.
+    /// Returns the class of a live slot's key. Keys of a lower class leave first.
     #[inline(always)]
     pub(super) const fn class(self) -> u64 {
         let is_banned = self.label & SlotKind::Banned as u64 == SlotKind::Banned as u64;
         (is_banned as u64) << 1 | self.is_protected() as u64
     }
 
-    /// 0 for a live slot whose key is neither banned nor protected, and [`Self::IS_PROTECTED`] if
-    /// it is protected only; other numbers for all else.
+    /// Returns 0 for a live slot whose key is neither banned nor protected, [`Self::IS_PROTECTED`]
+    /// if the key is only protected, and another number otherwise.
     #[inline(always)]
     pub(super) const fn rank(self) -> u64 {
         self.label & (PROTECTED | STATE) ^ SlotKind::Live as u64
@@ -167,7 +169,7 @@ impl SlotState {
         }
     }
 
-    /// All but the word.
+    /// Returns everything except the word.
     #[inline(always)]
     pub(super) const fn label(self) -> u64 {
         self.label
@@ -182,7 +184,7 @@ impl SlotState {
         }
     }
 
-    /// Whether a key is here.
+    /// Returns whether the slot has a key.
     pub(super) const fn is_live(self) -> bool {
         self.label & SlotKind::Live as u64 != 0
     }
@@ -195,14 +197,15 @@ impl SlotState {
         self.label & STATE == SlotKind::Free as u64
     }
 
-    /// Whether it is, or is to be, that of a key with this tag, of which this is the second pair of
-    /// buckets or the first. (In the other one it would be another key's, which has the same tag.)
+    /// Returns whether the slot belongs to a key with this tag, or is claimed for it. `second` says
+    /// whether the slot is in that key's second pair. (In the other pair it would belong to another
+    /// key with the same tag.)
     #[inline(always)]
     pub(super) fn is_of(self, tag: u64, second: bool) -> bool {
         self.may_be_of(tag, second) && !self.is_free()
     }
 
-    /// The same, and free slots if the tag is 0.
+    /// Does the same, but also returns `true` for free slots if the tag is 0.
     #[inline(always)]
     pub(super) fn may_be_of(self, tag: u64, second: bool) -> bool {
         let its_pair = inject_fault!(IgnoresThePair => self.is_second(), else second);
@@ -213,7 +216,7 @@ impl SlotState {
         self.label & TAG
     }
 
-    /// Whether it is in the second of the two pairs of buckets where its key may be.
+    /// Returns whether the slot is in the second pair of buckets of its key.
     pub(super) const fn is_second(self) -> bool {
         self.label & SECOND != 0
     }
@@ -222,7 +225,7 @@ impl SlotState {
         (self.label >> PLAN_SHIFT & (PLANS - 1)) as u8
     }
 
-    /// The version's last bits.
+    /// Returns the last bits of the version.
     pub(super) const fn version(self) -> u64 {
         self.label >> VERSION_SHIFT & (VERSIONS - 1)
     }

@@ -2,24 +2,24 @@ use crate::counted::LimiterStats;
 use crate::metrics::{Metric, MetricSource, Value};
 use crate::striped::StripedCounters;
 
-/// What happens to slots.
+/// An event in the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
-    /// A key was put into the table.
+    /// A key was inserted.
     Inserted,
-    /// A key that was idle left for another one.
+    /// An idle key left for another one.
     Expired,
-    /// A key that was neither idle nor protected left for another one.
+    /// A key was evicted that was neither idle nor protected.
     Evicted,
-    /// A protected key that was not idle left for another one.
+    /// A protected key was evicted that was not idle.
     EvictedProtected,
     /// A key was removed.
     Removed,
-    /// There was no room for a key.
+    /// A key found no room.
     NoRoom,
 }
 
-/// Counts of a table, and the numbers of claims.
+/// The counters of a table, and the numbers of claims.
 #[derive(Debug)]
 pub(super) struct Events(StripedCounters<7>);
 
@@ -38,7 +38,7 @@ impl Events {
         self.0.add(event as usize, n);
     }
 
-    /// A number that no other claim has.
+    /// Returns a number that no other claim has.
     pub(super) fn nonce(&self) -> u64 {
         self.0.number(Self::NUMBERS)
     }
@@ -47,10 +47,10 @@ impl Events {
         self.0.sum(event as usize)
     }
 
-    /// How many keys are in the table.
+    /// Returns how many keys are in the table.
     pub(super) fn tracked(&self) -> u64 {
-        // Those that leave first: a key that is inserted meanwhile must not seem to have left
-        // before.
+        // Read the departures before the insertions. Otherwise a key that is inserted and leaves
+        // meanwhile could be subtracted without having been added.
         let left = [
             Event::Expired,
             Event::Evicted,
@@ -63,8 +63,8 @@ impl Events {
     }
 }
 
-/// The counts of a [`Keyed`](super::Keyed) table, of the keys in it and those that left:
-/// [`stats`](super::Keyed::stats).
+/// The counts of a [`Keyed`](super::Keyed) table: the keys in it, and those that left.
+/// [`stats`](super::Keyed::stats) returns them.
 ///
 /// While no other thread uses the table, `inserted` is `tracked + expired + evicted + removed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -72,25 +72,27 @@ impl Events {
 pub struct KeyedStats {
     /// How many keys are in the table.
     pub tracked: u64,
-    /// How many of them can't be told from fresh ones any more. Their places are there for others.
+    /// How many of these are idle: they can't be told from fresh keys, and others can take their
+    /// slots.
     pub idle: u64,
-    /// How many keys were put into the table: a key that left and came again is counted again.
+    /// How many keys were inserted. A key that left and came back is counted again.
     pub inserted: u64,
-    /// How many left because they were idle and another one needed the place. They lost nothing.
+    /// How many keys left because they were idle and another key needed the slot. They lost
+    /// nothing.
     pub expired: u64,
-    /// How many left although they were not idle: each may have one burst more.
+    /// How many keys were evicted although they were not idle. Each may have one more burst.
     pub evicted: u64,
-    /// How many of these were protected: they had been granted something again after they came.
-    /// They leave only where all keys that could leave are protected, or banned. (A banned key
-    /// counts as it would without its ban.)
+    /// How many of these were protected, which means that they had been granted something again
+    /// after they were inserted. A protected key is evicted only if every key that could leave is
+    /// protected or banned. (A banned key counts as it would without its ban.)
     pub evicted_protected: u64,
-    /// How many were removed by [`remove`](super::Keyed::remove), or were there when a snapshot
-    /// was [restored](super::Keyed::restore).
+    /// How many keys were removed by [`remove`](super::Keyed::remove), or replaced by a
+    /// [restored](super::Keyed::restore) snapshot.
     pub removed: u64,
-    /// How often there was no room for a key, so that it was denied, or admitted without being
-    /// recorded, as [`Overflow`](crate::Overflow) says.
+    /// How often a key found no room, and was denied, or admitted without being recorded, as
+    /// [`Overflow`](crate::Overflow) says.
     pub no_room: u64,
-    /// What was decided on all keys, if the table is in a [`Counted`](crate::Counted).
+    /// The decisions on all keys, if the table is in a [`Counted`](crate::Counted).
     pub decisions: Option<LimiterStats>,
 }
 

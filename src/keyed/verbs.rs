@@ -16,8 +16,8 @@ use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
 impl<A, C, S> Keyed<A, C, S> {
-    /// The table seen by one of its plans. A plan is named by its place in the list that the table
-    /// was made with. The verbs of the table itself are those of plan 0.
+    /// Returns a view of the table by one of its plans, known by its place in the list that the
+    /// table was created with. The verbs of the table itself use plan 0.
     ///
     /// ```
     /// use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota};
@@ -41,9 +41,9 @@ impl<A, C, S> Keyed<A, C, S> {
         }
     }
 
-    /// The table seen by the plan with this name; `None` if no plan has it, or the plans have no
-    /// names: see [`with_named_plans`](Self::with_named_plans). Ask once, and keep the answer: it
-    /// is copied.
+    /// Returns a view of the table by the plan with this name, or `None` if there is none: see
+    /// [`with_named_plans`](Self::with_named_plans). Look the plan up once and keep the view, which
+    /// is `Copy`.
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -62,7 +62,7 @@ impl<A, C, S> Keyed<A, C, S> {
         Some(self.plan(self.core.plans.position(name)?))
     }
 
-    /// The names of the plans, in their order; none where they have no names.
+    /// Iterates over the names of the plans, in their order. It is empty if they have no names.
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -79,25 +79,25 @@ impl<A, C, S> Keyed<A, C, S> {
         self.core.plans.names().iter().map(String::as_str)
     }
 
-    /// How many keys are in the table, idle ones too.
+    /// Returns how many keys are in the table, including idle ones.
     pub fn len(&self) -> usize {
         usize::try_from(self.core.events.tracked()).unwrap_or(usize::MAX)
     }
 
-    /// Whether no key is in the table.
+    /// Returns whether the table has no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many slots there are: about one and a half for each key of the capacity that was asked
-    /// for, and 2048 at least.
+    /// Returns the number of slots: about 1.5 for each key of the requested capacity, and at least
+    /// 2048.
     pub fn slots(&self) -> usize {
         self.core.table.slots()
     }
 }
 
 impl<A, C, S: KeyHasher> Keyed<A, C, S> {
-    /// A key, for all that a limiter can do.
+    /// Returns a key, with all verbs of a limiter.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, Tick};
@@ -121,7 +121,7 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there.
+    /// [`Denied`] if the permit is not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
         self.plan(0).try_acquire_at(key, now)
@@ -131,7 +131,7 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if the permits are not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire_n_at<Q: Hash + ?Sized>(
         &self,
@@ -142,12 +142,12 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).try_acquire_n_at(key, n, now)
     }
 
-    /// [`try_acquire_many`](Self::try_acquire_many) at this tick.
+    /// Takes one permit of each key at this tick: see [`try_acquire_many`](Self::try_acquire_many).
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
-    /// decided.
+    /// [`ConfigError::OutcomesLength`] if the number of outcomes differs from that of keys: then
+    /// nothing is decided.
     pub fn try_acquire_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -157,8 +157,8 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).try_acquire_many_at(keys, outcomes, now)
     }
 
-    /// Takes the key out of the table, and says whether it was there. When it comes again it is
-    /// fresh: this allows one burst more, and ends a ban.
+    /// Removes the key from the table, and returns whether it was there. If the key comes back it
+    /// is fresh: this allows one more burst, and ends a ban.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -182,7 +182,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there: then nothing was taken.
+    /// [`Denied`] if the permit is not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
         self.plan(0).try_acquire(key)
@@ -192,15 +192,15 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there: then nothing was taken.
+    /// [`Denied`] if the permits are not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
         self.plan(0).try_acquire_n(key, n)
     }
 
-    /// Takes one permit of each of these keys, at one tick, in their order. Where the table is
-    /// larger than the processor's caches that is twice as quick as one by one: the next keys'
-    /// places are fetched while the first ones are decided on.
+    /// Takes one permit of each of these keys, in their order, all at one tick. If the table is
+    /// larger than the processor's caches, this is twice as fast as single calls: it fetches the
+    /// slots of the next keys while it decides on the first ones.
     ///
     /// ```
     /// use tollgate::{Denied, Keyed, Quota};
@@ -217,8 +217,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
-    /// decided.
+    /// [`ConfigError::OutcomesLength`] if the number of outcomes differs from that of keys: then
+    /// nothing is decided.
     pub fn try_acquire_many<Q: Hash>(
         &self,
         keys: &[Q],
@@ -227,12 +227,12 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).try_acquire_many(keys, outcomes)
     }
 
-    /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no
-    /// permits, and gets them again as after a burst. It ends sooner if the key is
-    /// [removed](Self::remove) or [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A
-    /// ban that would end in the past is none; a longer one takes the place of a shorter one, and
-    /// not the other way round. Requests are denied with [`Denied::Banned`], also those that would
-    /// wait; [`banned_until`](Self::banned_until) says when the ban is over.
+    /// Bans this key: it gets no permits before tick `until`, even if permits are given back. When
+    /// the ban ends the key is empty, and refills as after a burst. The ban ends sooner if the key
+    /// is [removed](Self::remove) or [reset](Key::reset), or its quota is changed with
+    /// [`Keep::Fresh`]. A tick in the past bans nothing. A longer ban replaces a shorter one, but
+    /// not the reverse. During the ban, requests are denied with [`Denied::Banned`], also those
+    /// that would wait; [`banned_until`](Self::banned_until) returns when it ends.
     ///
     /// ```
     /// use std::time::Duration;
@@ -253,22 +253,23 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
     pub fn ban<Q: Hash + ?Sized>(&self, key: &Q, until: Tick) -> Result<(), Denied> {
         self.key(key).ban(until)
     }
 
-    /// [`ban`](Self::ban) for this time from now.
+    /// Bans this key for a time from now: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
     pub fn ban_for<Q: Hash + ?Sized>(&self, key: &Q, long: Duration) -> Result<(), Denied> {
         let now = self.clock().now();
         self.key(key).at(now).ban(now.saturating_add(long))
     }
 
-    /// When the ban of this key is over, if it is banned: see [`Key::banned_until`].
+    /// Returns when the ban of this key ends, or `None` if it is not banned: see
+    /// [`Key::banned_until`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -287,8 +288,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).banned_until()
     }
 
-    /// Counts the keys in the table and those that left. It visits the whole table to find idle
-    /// keys; [`len`](Self::len) does not.
+    /// Counts the keys in the table and those that left. To find idle keys it visits the whole
+    /// table; [`len`](Self::len) does not.
     ///
     /// ```
     /// use std::time::Duration;
@@ -313,7 +314,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A: Algorithm, C, S> Keyed<A, C, S> {
-    /// [`stats`](Self::stats) at this tick.
+    /// Counts the keys at this tick: see [`stats`](Self::stats).
     #[must_use]
     pub fn stats_at(&self, now: Tick) -> KeyedStats {
         let core = &self.core;
@@ -339,17 +340,18 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
-    /// Changes the quota of all keys, at once, and goes on with what is there as `keep` says. It
-    /// visits a small part of the table; each key is carried over when it is next asked for, as it
-    /// would have been now.
+    /// Changes the quota of all keys at once; in a table with several plans, of the keys of plan 0.
+    /// `keep` says what happens to the permits that they have. The call visits a small part of the
+    /// table. Any other key is migrated when it is next asked for, with the same result as if it
+    /// were migrated now.
     ///
-    /// For each key a change does what it does to an [`Adjustable`](crate::Adjustable) limiter.
-    /// Decisions cost some nanoseconds more after the first change. A decision made while the quota
-    /// changes may still use the old one.
+    /// For each key the change is the same as for an [`Adjustable`](crate::Adjustable) limiter.
+    /// After the first change, decisions cost some nanoseconds more. A decision that is made during
+    /// the change may still use the old quota.
     ///
-    /// With [`Keep::AsIs`] and a larger burst, all keys in the table are in use until that has
-    /// filled, also those that were idle; with [`Keep::Scaled`] they stay idle, and their places
-    /// are there for others.
+    /// With [`Keep::AsIs`] and a larger burst, every key in the table is in use until the larger
+    /// burst has filled, even if it was idle. With [`Keep::Scaled`] idle keys stay idle, and other
+    /// keys can take their slots.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
@@ -374,7 +376,7 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
-    /// [`set_quota`](Self::set_quota) at this tick.
+    /// Changes the quota of all keys at this tick: see [`set_quota`](Self::set_quota).
     ///
     /// # Errors
     ///
@@ -383,7 +385,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
         self.plan(0).set_quota_at(quota, keep, now)
     }
 
-    /// The quota that is in force.
+    /// Returns the current quota.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;

@@ -1,4 +1,4 @@
-//! All keys: looking at them, and having some of them go.
+//! All keys: iterating over them, and removing some.
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -12,7 +12,7 @@ use super::room::SeenEntry;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 
-/// A key in the map, as it was when it was looked at.
+/// A key in the map, as it was when the iterator reached it.
 pub struct TrackedKey<'p, K, A> {
     found: FoundEntry<'p, K, A>,
     available: u64,
@@ -20,27 +20,27 @@ pub struct TrackedKey<'p, K, A> {
 }
 
 impl<K, A> TrackedKey<'_, K, A> {
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &K {
         self.found.key()
     }
 
-    /// The algorithm that decides on it: its [own](KeyedMap::set_algorithm), or that of all.
+    /// Returns the key's algorithm: its [own](KeyedMap::set_algorithm) or the map's.
     pub fn algorithm(&self) -> &A {
         self.found.entry().algorithm()
     }
 
-    /// Whether it has an algorithm of its own.
+    /// Returns whether the key has its own algorithm.
     pub fn has_its_own(&self) -> bool {
         self.found.entry().has_its_own()
     }
 
-    /// How many permits there were.
+    /// Returns how many permits were available.
     pub const fn available(&self) -> u64 {
         self.available
     }
 
-    /// Whether it was idle: it could not be told from a fresh one.
+    /// Returns whether the key was idle, that is, decided like a fresh one.
     pub const fn is_idle(&self) -> bool {
         self.idle
     }
@@ -56,8 +56,8 @@ impl<K: fmt::Debug, A> fmt::Debug for TrackedKey<'_, K, A> {
     }
 }
 
-/// A map whose keys can be looked at: [`KeyedMap::pin`] makes one. While it lives, the memory of
-/// keys that go is not given back.
+/// A map whose keys can be iterated, made by [`KeyedMap::pin`]. While it lives, the memory of keys
+/// that leave is not freed.
 pub struct PinnedMap<'m, K, A, C, S> {
     map: &'m KeyedMap<K, A, C, S>,
     guard: Guard<'m>,
@@ -75,7 +75,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// [`iter`](Self::iter) at this tick.
+    /// Returns an iterator over the keys, with their states at this tick: see [`iter`](Self::iter).
     pub fn iter_at(&self, now: Tick) -> impl Iterator<Item = TrackedKey<'_, K, A>> {
         let all = self.map.entries.all(&self.guard);
         all.filter_map(move |found| {
@@ -84,21 +84,20 @@ where
         })
     }
 
-    /// The keys, in no order.
+    /// Returns an iterator over the keys, in no particular order.
     ///
-    /// Alone on the map, this yields each key once. It is no snapshot: other threads go on
-    /// deciding, and while they bring in and take out keys
+    /// If no other thread uses the map, this yields each key once. It is not a snapshot. While
+    /// other threads insert and remove keys:
     ///
-    /// - a key that is there from beginning to end is yielded once, unless its algorithm is changed
-    ///   meanwhile: then it may be missed;
-    /// - a key that comes or goes meanwhile may be yielded or not, and one that leaves and comes
-    ///   back may be yielded twice;
+    /// - a key that is in the map from beginning to end is yielded once, but may be missed if its
+    ///   algorithm changes meanwhile;
+    /// - a key that is inserted or leaves meanwhile may be yielded or not, and one that leaves and
+    ///   returns may be yielded twice;
     /// - so there may be more items than keys, and more than the map's capacity.
     ///
-    /// Each [`TrackedKey`] says how its key stood when the iterator came to it, at the one tick at
-    /// which the iteration was begun. An iteration always ends: it walks through the map's table as
-    /// it was at the beginning. [`len`](KeyedMap::len) counts the keys without walking through
-    /// them.
+    /// Each [`TrackedKey`] has its key's state from when the iterator reached it, at the one tick
+    /// at which the iteration began. An iteration always ends: it walks through the map's table as
+    /// it was at the beginning. [`len`](KeyedMap::len) counts the keys without a walk.
     pub fn iter(&self) -> impl Iterator<Item = TrackedKey<'_, K, A>>
     where
         C: Clock,
@@ -113,7 +112,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// The map, for looking at its keys.
+    /// Pins the map, for iterating over its keys.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota};
@@ -137,7 +136,7 @@ where
         }
     }
 
-    /// A key as it is in this state.
+    /// Returns the view of a key in this state.
     fn tracked_at<'p>(
         &'p self,
         found: &FoundEntry<'p, K, A>,
@@ -160,7 +159,7 @@ where
         })
     }
 
-    /// Whether the key is in the map.
+    /// Returns whether the key is in the map.
     pub(super) fn tracks<Q>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -171,11 +170,11 @@ where
         self.entries.get(&hashed_key, &guard).is_some()
     }
 
-    /// Removes a key, idle or not, and says whether it was there. It is fresh when it comes back:
-    /// this allows it one burst more.
+    /// Removes a key, idle or not, and returns whether it was in the map. The key is fresh when it
+    /// returns: this allows one more burst.
     ///
-    /// A removal now and then clears up after the removals before it (see the [memory](Self#memory)
-    /// of a map), which takes time in proportion to their number.
+    /// Now and then, a removal clears up after earlier removals (see the map's
+    /// [memory](Self#memory)), which takes time in proportion to their number.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota};
@@ -209,7 +208,7 @@ where
         false
     }
 
-    /// [`retain`](Self::retain) at this tick.
+    /// Removes the keys for which `keep` returns false, at this tick: see [`retain`](Self::retain).
     pub fn retain_at(
         &self,
         now: Tick,
@@ -218,7 +217,7 @@ where
         let guard = self.entries.guard();
         let mut removed: usize = 0;
         for found in self.entries.all(&guard) {
-            // As long as another thread changes its word, it is asked again.
+            // If another thread changes the key's word, `keep` is asked again.
             loop {
                 let state = found.entry().state();
                 let tracked = self.tracked_at(&found, &state, now);
@@ -238,7 +237,7 @@ where
         removed
     }
 
-    /// Retires a key that was in this state, as one that has left if it was idle.
+    /// Retires a key that was in this state. A key that was idle counts as expired.
     fn retire(&self, found: &FoundEntry<'_, K, A>, state: &EntryState, now: Tick) -> bool {
         let retired = match state {
             EntryState::Live(live) => {
@@ -256,7 +255,8 @@ where
         retired
     }
 
-    /// [`purge_idle`](Self::purge_idle) at this tick.
+    /// Checks the next `steps` keys at this tick, and removes those that are idle: see
+    /// [`purge_idle`](Self::purge_idle).
     pub fn purge_idle_at(&self, now: Tick, steps: usize) -> usize {
         let guard = self.entries.guard();
         let mut seen = SeenEntry::nothing();
@@ -274,11 +274,11 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Removes the keys for which `keep` says no, and says how many. Keys that were idle count as
-    /// [`expired`](crate::stats::MapStats::expired); the others count as
-    /// [`removed`](crate::stats::MapStats::removed), and may have one burst more. It looks at the
-    /// keys that [`PinnedMap::iter`] would yield, and may ask for one several times; other threads
-    /// may use the map meanwhile.
+    /// Removes the keys for which `keep` returns false, and returns how many. Idle keys count as
+    /// [`expired`](crate::stats::MapStats::expired). The others count as
+    /// [`removed`](crate::stats::MapStats::removed), and may get one more burst. It visits the keys
+    /// that [`PinnedMap::iter`] would yield, and may call `keep` several times for one key. Other
+    /// threads may use the map meanwhile.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota};
@@ -296,8 +296,8 @@ where
         self.retain_at(self.clock.now(), keep)
     }
 
-    /// Looks at the next `steps` keys in turn, removes those that are idle, as each new key does
-    /// with a few, and says how many have left. For a map to which no new keys come.
+    /// Checks the next `steps` keys in turn, removes those that are idle, and returns how many
+    /// left. Each new key does this with a few keys; use this method for a map without new keys.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Bans of keys. A banned key has an entry of its own kind, which takes the place of the one before
-//! as where its algorithm is changed ([`moving`](super::moving)). So a ban is in force for each
-//! decision that begins later, whatever other threads were about to do.
+//! Bans keys. A ban replaces the key's entry, as a change of its algorithm does
+//! ([`moving`](super::moving)). So a ban applies to each decision that begins later, whatever other
+//! threads were about to do.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::store::op::{Current, Op};
 use crate::store::view::View;
 
-/// A key that is banned; `None` if a longer ban is in force.
+/// Returns the banned state of a key, or `None` if a longer ban applies already.
 fn banned<A: Algorithm>(
     entry: &MapEntry<A>,
     live: &Live,
@@ -62,15 +62,15 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no
-    /// permits, and gets them again as after a burst. It ends sooner if the key is
-    /// [removed](Self::remove) or [reset](MapKey::reset), starts
-    /// [afresh](Self::set_algorithm_afresh), or the quota is changed by
-    /// [`Keep::Fresh`](crate::adjustable::Keep::Fresh). A ban that would end in the past is none; a
-    /// longer one takes the place of a shorter one, and not the other way round. Requests are
-    /// denied with [`Denied::Banned`], also those that would wait;
-    /// [`banned_until`](Self::banned_until) says when the ban is over. Banned keys are evicted
-    /// after all others.
+    /// Bans a key: it is granted nothing before this tick, whatever permits are returned meanwhile.
+    /// After that tick it starts with no permits, as after a spent burst. While it is banned,
+    /// requests are denied with [`Denied::Banned`], also those that would wait, and
+    /// [`banned_until`](Self::banned_until) returns when the ban is over.
+    ///
+    /// A ban in the past does nothing. A longer ban replaces a shorter one, but not the other way
+    /// round. A ban ends early if the key is [removed](Self::remove), [reset](MapKey::reset) or
+    /// started [afresh](Self::set_algorithm_afresh), or if the quota changes with
+    /// [`Keep::Fresh`](crate::adjustable::Keep::Fresh). Banned keys are evicted after all others.
     ///
     /// ```
     /// use std::time::Duration;
@@ -91,7 +91,7 @@ where
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn ban<Q>(&self, key: &Q, until: Tick) -> Result<(), Denied>
     where
         K: Borrow<Q>,
@@ -100,11 +100,11 @@ where
         self.key(key).ban(until)
     }
 
-    /// [`ban`](Self::ban) for this time from now.
+    /// Bans a key for this time from now: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn ban_for<Q>(&self, key: &Q, long: Duration) -> Result<(), Denied>
     where
         K: Borrow<Q>,
@@ -113,7 +113,7 @@ where
         self.key(key).ban_for(long)
     }
 
-    /// When the ban of this key is over, if it is banned: see [`MapKey::banned_until`].
+    /// Returns when the ban of this key is over, if it is banned: see [`MapKey::banned_until`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -144,16 +144,16 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// [`MapKey::ban`] at this tick.
+    /// Bans this key at this tick: see [`KeyedMap::ban`].
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.store.map().ban_at(self.store.key(), until, self.now)
     }
 
-    /// [`MapKey::banned_until`] at this tick.
+    /// Returns when the ban of this key is over, at this tick: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         let Ok(until) = self.store.apply(self.now, BannedUntil);
@@ -169,16 +169,16 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// [`KeyedMap::ban`] of this key.
+    /// Bans this key: see [`KeyedMap::ban`].
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.at(self.clock().now()).ban(until)
     }
 
-    /// [`KeyedMap::ban_for`] of this key.
+    /// Bans this key for this time from now: see [`KeyedMap::ban`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -195,15 +195,15 @@ where
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
         let now = self.clock().now();
         self.at(now).ban(now.saturating_add(long))
     }
 
-    /// When the ban of this key is over: the first tick at which there is a permit again, which is
-    /// later than the tick that the key was [banned](KeyedMap::ban) until. `None` if the key is not
-    /// banned, or no longer. It looks for that tick, which takes about a microsecond.
+    /// Returns when the ban of this key is over: the first tick with a permit again, which is later
+    /// than the tick until which the key was [banned](KeyedMap::ban). Returns `None` if the key is
+    /// not banned, or no longer. The search for that tick takes about a microsecond.
     ///
     /// ```
     /// use std::time::Duration;

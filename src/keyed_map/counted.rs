@@ -1,4 +1,4 @@
-//! A map whose decisions are counted.
+//! A map that counts its decisions.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -11,7 +11,7 @@ use crate::counted::{Counted, Counters};
 use crate::outcome::{Denied, Granted};
 
 impl<K, A, C, H, S: Borrow<Counters>> Counted<KeyedMap<K, A, C, H>, S> {
-    /// [`KeyedMap::key`], counted: for all that a counted limiter can do.
+    /// Returns a counted limit of a key: see [`KeyedMap::key`].
     ///
     /// ```
     /// use tollgate::{Counted, KeyedMap, Quota, TokenBucket};
@@ -36,7 +36,7 @@ impl<K, A, C, H, S: Borrow<Counters>> Counted<KeyedMap<K, A, C, H>, S> {
         self.part(self.limiter().key(key))
     }
 
-    /// [`KeyedMap::stats`] with the decisions on all keys.
+    /// Returns [`KeyedMap::stats`] with the decisions on all keys.
     ///
     /// ```
     /// use tollgate::{Counted, KeyedMap, Quota, TokenBucket};
@@ -69,11 +69,12 @@ where
     H: BuildHasher,
     S: Borrow<Counters>,
 {
-    /// [`KeyedMap::try_acquire_at`], counted.
+    /// Takes one permit of this key at this tick, and counts the decision: see
+    /// [`KeyedMap::try_acquire_at`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for [`KeyedMap::try_acquire_at`].
     #[inline]
     pub fn try_acquire_at<Q>(&self, key: &Q, now: Tick) -> Result<Granted, Denied>
     where
@@ -83,11 +84,12 @@ where
         self.try_acquire_n_at(key, 1, now)
     }
 
-    /// [`KeyedMap::try_acquire_n_at`], counted.
+    /// Takes `n` permits of this key, or none, at this tick, and counts the decision: see
+    /// [`KeyedMap::try_acquire_n_at`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for [`KeyedMap::try_acquire_n_at`].
     #[inline]
     pub fn try_acquire_n_at<Q>(&self, key: &Q, n: u64, now: Tick) -> Result<Granted, Denied>
     where
@@ -97,11 +99,11 @@ where
         self.key(key).try_acquire_n_at(n, now)
     }
 
-    /// [`KeyedMap::try_acquire`], counted.
+    /// Takes one permit of this key, and counts the decision: see [`KeyedMap::try_acquire`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for [`KeyedMap::try_acquire`].
     #[inline]
     pub fn try_acquire<Q>(&self, key: &Q) -> Result<Granted, Denied>
     where
@@ -112,11 +114,12 @@ where
         self.try_acquire_n(key, 1)
     }
 
-    /// [`KeyedMap::try_acquire_n`], counted.
+    /// Takes `n` permits of this key, or none, and counts the decision: see
+    /// [`KeyedMap::try_acquire_n`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for [`KeyedMap::try_acquire_n`].
     #[inline]
     pub fn try_acquire_n<Q>(&self, key: &Q, n: u64) -> Result<Granted, Denied>
     where

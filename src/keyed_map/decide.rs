@@ -1,4 +1,4 @@
-//! How a key is found, made if it is not there, and decided on.
+//! Finds a key, inserts it if it is not in the map, and decides on it.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -56,8 +56,8 @@ where
         }
     }
 
-    /// Runs an operation on a key that is not there, if there is nothing to be kept of it or no
-    /// room; else it is there now, and fresh.
+    /// Runs an operation on a key that is not in the map, if it leaves nothing to store or there is
+    /// no room. Otherwise inserts the key and returns `None`; the caller looks again.
     #[cold]
     #[inline(never)]
     fn decide_on_absent<Q, O>(
@@ -79,7 +79,7 @@ where
         let word = first_word(algorithm, at);
         let outcome = op.run(algorithm, Current::new(word, at).with_source(0));
         let keep = match &outcome {
-            // One that begins with less begins when it is first asked for permits.
+            // A key that starts below a full burst starts filling with its first request.
             Ok((next, _)) if op.is_unchanged(word, *next) => O::GRANTS && word != 0,
             Ok((next, _)) => (word, *next) != (0, 0),
             Err(_) => word != 0,
@@ -105,9 +105,9 @@ where
         Some(said(outcome.map(|(_, answer)| answer), at, now))
     }
 
-    /// Puts a key there that no thread has decided on, unless it is there. Only memory is lost
-    /// where the key's `clone` or `Eq` panics. The algorithm was the latest one when the caller
-    /// looked: the first thread that decides on the key looks again.
+    /// Inserts a key as pending, unless it is in the map. If the key's `clone` or `Eq` panics, only
+    /// memory is lost. `algorithm` was the latest one when the caller looked; the first thread that
+    /// decides on the key checks again.
     pub(super) fn insert<Q>(
         &self,
         hashed_key: &HashedKey<'_, Q>,
@@ -141,13 +141,13 @@ where
     }
 
     pub(super) fn next_number(&self) -> u64 {
-        // ORDERING: Relaxed. Numbers differ, and say nothing else. From 1 on: 0 is what nobody
-        // keeps.
+        // ORDERING: Relaxed. Numbers only have to differ, and publish nothing. They start at 1: 0
+        // is the source of grants that are not recorded.
         let before = self.numbers.fetch_add(1, Ordering::Relaxed);
         before.wrapping_add(1)
     }
 
-    /// Gets an entry out of the way on which nothing is decided any more.
+    /// Clears a retired or moved entry out of the way.
     #[cold]
     #[inline(never)]
     pub(super) fn get_past<Q>(
@@ -158,13 +158,14 @@ where
     ) where
         Q: ToOwned<Owned = K> + ?Sized,
     {
-        // ORDERING: Acquire, with the fences of `MapEntry::move_away` and `retire`: a thread that
-        // found the entry moved finds its successor announced, or a later one; a thread that found
-        // it retired finds the room that was given back before.
+        // ORDERING: Acquire. It publishes nothing, and pairs with the fences of
+        // `MapEntry::move_away` and `retire`. A thread that found the entry moved then finds its
+        // announced successor, or a later one. A thread that found it retired finds the room that
+        // was returned before.
         // Models: keyed_map::an_algorithm_is_changed, a_late_decision_counts_with_those_after_it
         fence(Ordering::Acquire); // after it was found retired or moved
         match found.entry().state() {
-            // It is the first one again, after another thread had decided.
+            // The entry is usable: another thread decided on it, and it has its first word again.
             EntryState::Pending | EntryState::Live(_) => {}
             EntryState::Moved if !inject_fault!(TakesOutMoving) => {
                 self.finish_move(found, hashed_key.key.to_owned(), guard);
@@ -173,7 +174,7 @@ where
         }
     }
 
-    /// Takes a retired entry out. The room that it had, if it was this caller who did.
+    /// Removes a retired entry. Returns its room if this call removed it.
     pub(super) fn take_out(
         &self,
         found: &FoundEntry<'_, K, A>,
@@ -183,7 +184,7 @@ where
         removed.then(|| Room::left(&self.tracked))
     }
 
-    /// Retires a key, whatever its word is, and takes it out. Whether there was one.
+    /// Retires a key, whatever its word, and removes it.
     pub(super) fn forget(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) -> Forgotten<'_> {
         let entry = found.entry();
         loop {
@@ -205,7 +206,7 @@ where
     }
 }
 
-/// An outcome as it is said at the caller's tick.
+/// Converts an outcome at tick `at` to the caller's tick.
 #[inline(always)]
 fn said<T, R: Refusal>(outcome: Result<T, R>, at: Tick, now: Tick) -> Result<T, R> {
     outcome.map_err(|refusal| match at > now {

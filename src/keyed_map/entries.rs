@@ -1,11 +1,11 @@
-//! Where the entries are: papaya's map, and a queue of all tickets, by which idle keys are found in
-//! small steps.
+//! Stores the entries: in papaya's map, with a queue of all tickets, in which idle keys are found
+//! in small steps.
 //!
-//! This relies on the map for five things: an entry that is found stays readable while the guard
-//! lives; of two insertions of a key one succeeds; only the thread that removed an entry is told
-//! so; a thread that finds an entry sees what was written before it was inserted; and a walk
-//! through the map finds each entry that was inserted before it began and is not taken out. That an
-//! entry is not found any more is not taken to say anything (see [`entry`](super::entry)).
+//! The protocol relies on five properties of the map. An entry that is found stays readable while
+//! the guard lives. Of two insertions of a key, one succeeds. Only the thread that removed an entry
+//! is told so. A thread that finds an entry sees what was written before it was inserted. A walk
+//! through the map finds each entry that was inserted before it began and is not removed. It does
+//! not rely on anything when an entry is no longer found (see [`entry`](super::entry)).
 
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::ptr;
@@ -24,7 +24,7 @@ pub(super) struct Entries<K, A> {
     newest: Newest,
 }
 
-/// While it lives, what was found can be read.
+/// Entries that were found are readable while this lives.
 pub(super) type Guard<'g> = LocalGuard<'g>;
 
 /// A key and its entry.
@@ -51,6 +51,12 @@ impl<K, A> FoundEntry<'_, K, A> {
     pub(super) fn entry(&self) -> &MapEntry<A> {
         self.entry
     }
+
+    /// Whether it took the place of another entry of this key: one that was inserted has the number
+    /// of its key's ticket.
+    pub(super) fn was_moved(&self) -> bool {
+        self.entry().number() != self.ticket().id
+    }
 }
 
 impl<K: Hash + Eq, A> Entries<K, A> {
@@ -76,12 +82,13 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         Some(FoundEntry { stored, entry })
     }
 
-    /// Puts it there, unless the key is.
+    /// Inserts an entry, unless the key has one. Returns whether it did.
     pub(super) fn insert(&self, stored: Stored<K>, entry: MapEntry<A>, guard: &Guard<'_>) -> bool {
         self.map.try_insert(stored, entry, guard).is_ok()
     }
 
-    /// Puts the next entry of a key, which is stored so, where exactly this one is, if it is there.
+    /// Replaces exactly this entry by its key's next one, if it is in the map. `stored` is the key
+    /// to store.
     pub(super) fn replace(
         &self,
         found: &FoundEntry<'_, K, A>,
@@ -96,14 +103,14 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         let _ = self.map.compute(stored, exchange, guard);
     }
 
-    /// Takes out exactly this one. Whether it was this caller who did.
+    /// Removes exactly this entry. Returns whether this call removed it.
     pub(super) fn remove(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) -> bool {
         let is_it = |_: &Stored<K>, entry: &MapEntry<A>| ptr::eq(entry, found.entry());
         let removed = self.map.remove_if(&Query(&found.ticket()), is_it, guard);
         matches!(removed, Ok(Some(_)))
     }
 
-    /// All that are there.
+    /// Returns all entries.
     pub(super) fn all<'g>(&self, guard: &'g Guard<'_>) -> impl Iterator<Item = FoundEntry<'g, K, A>>
     where
         K: 'g,
@@ -121,18 +128,18 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         self.tickets.pop()
     }
 
-    /// Where the newest keys are hinted at.
+    /// Returns the hints at the newest keys.
     pub(super) fn newest(&self) -> &Newest {
         &self.newest
     }
 
-    /// How many tickets there are, without those that threads have in their hands.
+    /// Returns how many tickets are in the queue, without those that threads hold.
     pub(super) fn tickets(&self) -> usize {
         self.tickets.len()
     }
 }
 
-/// What is asked for, as the map wants it.
+/// A query in the form that the map takes.
 struct Query<'a, T>(&'a T);
 
 impl<T: Hashed> Hash for Query<'_, T> {

@@ -1,10 +1,10 @@
-//! What stands in for papaya's map in a model, and promises no more than is relied on: an entry is
-//! published by a Release when it is inserted, to who finds it; that it has gone tells nothing. So
-//! each entry of a key has another place, one after the other: in the same one, an exchange would
-//! hand on what the one before it has published.
+//! The stand-in for papaya's map in models. It promises no more than the protocol relies on: an
+//! insertion publishes an entry, by a Release, to a thread that finds it; a removal publishes
+//! nothing. So each successive entry of a key is in another place. In one place, an exchange would
+//! pass on what the previous exchange published.
 //!
 //! Loom does not see the queue of tickets and the hints at the newest keys: the protocol must hold
-//! whatever they say.
+//! whatever they contain.
 
 use core::hash::Hash;
 use core::marker::PhantomData;
@@ -15,27 +15,27 @@ use super::entry::MapEntry;
 use super::stored::{Hashed, KeyTicket, MatchesKey, Stored};
 use crate::sync::{AtomicU64, Ordering};
 
-/// A model's keys have places of their own, by their hash.
+/// How many keys a model has, each with its own places, by its hash.
 const KEYS: usize = 3;
 
-/// So many for a key: enough for the models.
+/// How many places a key has: enough for the models.
 const PLACES: usize = 5;
 
-/// In a place whose entry has gone.
+/// Marks a place whose entry was removed.
 const GONE: u64 = u64::MAX;
 
 /// A key and its entry.
 type Both<K, A> = Arc<(Stored<K>, MapEntry<A>)>;
 
 pub(super) struct Entries<K, A> {
-    /// The number, in what was ever inserted, of what is there, from 1 on.
+    /// The index of each place's entry in `inserted`, counted from 1; 0 if there is none.
     places: [[AtomicU64; PLACES]; KEYS],
     inserted: Mutex<Vec<Both<K, A>>>,
     tickets: Mutex<VecDeque<KeyTicket>>,
     newest: Newest,
 }
 
-/// Nothing that a model inserts is freed before its end.
+/// A model frees nothing that it inserts before its end.
 pub(super) struct Guard<'g>(PhantomData<&'g ()>);
 
 pub(super) struct FoundEntry<'g, K, A> {
@@ -63,6 +63,12 @@ impl<K, A> FoundEntry<'_, K, A> {
     pub(super) fn entry(&self) -> &MapEntry<A> {
         &self.both.1
     }
+
+    /// Whether it took the place of another entry of this key: one that was inserted has the number
+    /// of its key's ticket.
+    pub(super) fn was_moved(&self) -> bool {
+        self.entry().number() != self.ticket().id
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -88,7 +94,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         self.places.get(key).map_or(&[], <[_; PLACES]>::as_slice)
     }
 
-    /// The place where the key is, or could be inserted; and what is there.
+    /// Returns the place where the key is or could be inserted, and what it holds.
     fn place(&self, hashed_key: &impl Hashed) -> Option<(&AtomicU64, u64)> {
         let places = self.places(hashed_key).iter();
         let mut seen = places.map(|place| (place, place.load(Ordering::Relaxed)));
@@ -115,7 +121,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         if there == 0 {
             return None;
         }
-        // Only what is found tells something.
+        // Only an entry that is found publishes something.
         let there = place.load(Ordering::Acquire);
         let both = self.of_number(there)?;
         let life = PhantomData;
@@ -159,7 +165,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         let Some((place, there)) = self.place(&found.ticket()) else {
             return false;
         };
-        // It tells nothing.
+        // A removal publishes nothing.
         let tells = Ordering::Relaxed;
         self.is_at(there, found) && place.compare_exchange(there, GONE, tells, tells).is_ok()
     }
@@ -198,7 +204,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
     }
 }
 
-/// Hints at the last two keys. As the queue, they are not seen by loom.
+/// Hints at the last two keys. Loom does not see them, as it does not see the queue.
 #[derive(Default)]
 pub(super) struct Newest(Mutex<VecDeque<u64>>);
 

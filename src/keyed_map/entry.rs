@@ -1,39 +1,40 @@
-//! The entry of a key, and how it leaves: the protocol.
+//! The entry of a key, and the protocol by which it leaves.
 //!
 //! # The word
 //!
-//! A decision finds its key's entry, reads the word, computes, and exchanges the word. It may stop
-//! for any time in between. So before an entry is taken out of the map its word is *retired*:
-//! exchanged for all ones, which is no word. A thread that decides on it later finds that, or loses
-//! its exchange to it, and looks its key up again. **From a retired word nothing is granted, and a
-//! caller that is refused or only looks does so on a word that was in force when it was read.** So
-//! at any time one word at most grants permits for a key: a new entry can be inserted only after
-//! the old one has been taken out, and that was retired before.
+//! A decision finds its key's entry, reads the word, computes the next one, and exchanges the word.
+//! It may stop for any time in between. So before an entry is removed from the map, its word is
+//! *retired*: exchanged for all ones, which no algorithm uses. A late decision then reads the
+//! retired word, or its exchange fails, and it looks its key up again. **A retired word grants
+//! nothing, and a denial or a query uses a word that was current when it was read.** So at most one
+//! word at a time grants permits for a key: a new entry can be inserted only after the old one was
+//! removed, and that was retired before.
 //!
 //! ```text
-//!   inserted: pending ──first verb──► word ⇄ word ──retired──► all ones, for ever
-//!                                       (an idle one: the horizon is raised first)       then it is taken out
+//!   inserted: pending ──first verb──► word ⇄ word ──retired──► all ones, for ever; then removed
+//!                                        (if it is idle, the horizon is raised first)
 //! ```
 //!
-//! A thread that finds a retired entry takes it out, and goes on: it does not wait for the one that
-//! retired it.
+//! A thread that finds a retired entry removes it and continues: it does not wait for the thread
+//! that retired it.
 //!
-//! An entry whose algorithm or quota is changed is not retired but *moved*: its word is exchanged
-//! for another value that is no word, and its [successor](super::moving) takes its place in the
-//! map. A thread that finds a moved entry puts the successor there itself.
+//! An entry whose algorithm or quota changes is not retired but *moved*: its word is exchanged for
+//! another reserved value, and its [successor](super::moving) replaces it in the map. A thread that
+//! finds a moved entry inserts the successor itself.
 //!
 //! # The ticks
 //!
-//! A key that left as idle at tick `t` was as good as fresh at `t`; at older ticks it was not, but
-//! a caller with an older tick would now find it fresh. So each entry counts *since* a tick that is
-//! no earlier than any tick at which its key has ever left as idle, and a verb with an older tick
-//! is counted at that. The entries of a key, one after the other, then decide as one word would
-//! that is replaced by a fresh one when it can't be told from it: the bound holds on the ticks at
-//! which permits were counted ([`Granted::at`](crate::Granted::at)), whatever ticks callers have.
+//! A key that left as idle at tick `t` decided like a fresh key from `t` on, but not before. A
+//! caller with an older tick would find it fresh too early. So each entry counts *since* a tick
+//! that is no earlier than any tick at which its key has ever left as idle, and a verb with an
+//! older tick counts at that tick. All entries of a key, one after the other, then decide like a
+//! single word that is replaced by a fresh one when the two can't be told apart. The bound holds on
+//! the ticks at which permits were counted ([`Granted::at`](crate::Granted::at)), whatever the
+//! callers' ticks.
 //!
-//! One tick is kept for this, for all keys together: the [`Horizon`]. It is raised *before* a word
-//! is retired; and it is read *after* the new entry is in the map, by the thread that first decides
-//! on it. (Read before, it might miss that the key came, had its burst and left in between.)
+//! One tick serves all keys: the [`Horizon`]. It is raised *before* a word is retired. It is read
+//! *after* the new entry is in the map, by the first thread that decides on that entry. (A thread
+//! that read it earlier could miss that the key was inserted, spent its burst and left in between.)
 
 use super::horizon::Horizon;
 use super::latest::{Latest, SharedAlgorithm};
@@ -43,50 +44,52 @@ use crate::store::cell::{AtomicWord, WordCell};
 use crate::store::op::{Current, Op, Refusal};
 use crate::sync::{AtomicU64, Backoff, Ordering, fence, inject_fault};
 
-/// The word of an entry that is, or will be, taken out. No algorithm uses it.
+/// The word of a retired entry. No algorithm uses it.
 pub(super) const RETIRED: u64 = u64::MAX;
 
-/// The word of an entry whose place its successor takes. No word is stored that is as large.
+/// The word of a moved entry. Every stored word is smaller.
 pub(super) const MOVED: u64 = RETIRED - 1;
 
-/// The largest word that an algorithm may have.
+/// The largest word that is stored for an algorithm.
 pub(super) const MAX_WORD: u64 = MOVED - 1;
 
-/// The tick of an entry that nobody has decided on yet.
+/// The `since` of a pending entry: no decision has used it yet.
 pub(super) const PENDING: u64 = u64::MAX;
 
-/// The same when it has been come across once.
+/// The `since` of a pending entry that a search for idle keys has seen once.
 pub(super) const STILL_PENDING: u64 = PENDING - 1;
 
-/// The bit of an entry's number that says that its key is protected: it was granted something a
-/// second time after it came, and is evicted after keys that were not.
+/// The bit of `number` for a protected key. The key got a second grant since it was inserted, and
+/// is evicted after unprotected keys.
 const PROTECTED: u64 = 1 << 62;
 
-/// The bit that says that the key is banned. It is set when the entry is made, and taken away after
-/// the first grant, when the ban is over. So it is above all other bits: one comparison tells
-/// whether a decision can be quick.
+/// The bit of `number` for a banned key. It is set when the entry is made, and cleared after the
+/// first grant, when the ban is over. It is the highest bit, so one comparison shows whether the
+/// fast path applies.
 const BANNED: u64 = 1 << 63;
 
-/// The bit that says that the key's algorithm is its own.
+/// The bit of `number` for a key with its own algorithm.
 const OWN: u64 = 1 << 61;
 
-/// The number itself.
+/// [`PROTECTED`], in the eight highest bits.
+pub(super) const STANDING_PROTECTED: u8 = (PROTECTED >> 56) as u8;
+
+/// The bits of `number` that hold the number itself.
 const NUMBER: u64 = OWN - 1;
 
-/// What is kept of a key.
+/// The state of a key.
 pub(super) struct MapEntry<A> {
-    /// As the first word is when it is 0, and the other way round: so an entry is born with its
-    /// first word, whenever that will be.
+    /// The word, with 0 and the first word swapped. An entry is created with 0, which stands for
+    /// its first word before that word is known.
     pub(super) cell: WordCell,
-    /// The tick since which it counts.
+    /// The tick since which the entry counts.
     pub(super) since: AtomicU64,
-    /// No other entry has it. It has the bits [`BANNED`], [`PROTECTED`] and
-    /// [`OWN`].
+    /// A unique number, with the bits [`BANNED`], [`PROTECTED`] and [`OWN`].
     pub(super) number: AtomicU64,
     algorithm: SharedAlgorithm<A>,
 }
 
-/// What an entry begins with that takes the place of another one.
+/// The initial state of an entry that replaces another one.
 pub(super) struct Successor<A> {
     pub(super) number: u64,
     pub(super) algorithm: SharedAlgorithm<A>,
@@ -97,7 +100,7 @@ pub(super) struct Successor<A> {
     pub(super) since: Tick,
 }
 
-/// A word that was in force when it was read.
+/// A word that was current when it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Live {
     pub(super) word: u64,
@@ -105,22 +108,22 @@ pub(super) struct Live {
     pub(super) first: u64,
 }
 
-/// What an entry is in.
+/// The state of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryState {
-    /// Nobody has decided on it.
+    /// No decision has used it yet.
     Pending,
-    /// Somebody has.
+    /// Decisions use this word.
     Live(Live),
     Retired,
-    /// Its successor is in the map, or will be.
+    /// Its successor replaces it in the map, or will.
     Moved,
 }
 
-/// The answer of an operation and its tick; `None` if nothing is decided on this entry any more.
+/// The answer of an operation and its tick, or `None` if the entry is retired or moved.
 type Decided<A, O> = Option<(Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>, Tick)>;
 
-/// The word 0 for the first one, and the first one for 0.
+/// Swaps 0 and the first word.
 #[inline(always)]
 pub(super) const fn swapped(word: u64, first: u64) -> u64 {
     match word {
@@ -131,7 +134,7 @@ pub(super) const fn swapped(word: u64, first: u64) -> u64 {
 }
 
 impl<A> MapEntry<A> {
-    /// Of a key that nobody has decided on.
+    /// Creates the entry of a new key.
     pub(super) fn pending(number: u64, algorithm: SharedAlgorithm<A>) -> Self {
         Self {
             cell: WordCell::new(0),
@@ -141,7 +144,7 @@ impl<A> MapEntry<A> {
         }
     }
 
-    /// Of the key of this entry, which was moved.
+    /// Creates the successor of this entry, which was moved.
     pub(super) fn succeeded_by(&self, successor: &Successor<A>) -> Self
     where
         A: Algorithm,
@@ -149,7 +152,7 @@ impl<A> MapEntry<A> {
         Self::new(successor, self.is_protected())
     }
 
-    /// Of a key that has a word.
+    /// Creates an entry that starts with a given word.
     pub(super) fn new(successor: &Successor<A>, is_protected: bool) -> Self
     where
         A: Algorithm,
@@ -166,80 +169,79 @@ impl<A> MapEntry<A> {
         }
     }
 
-    /// The key's algorithm.
+    /// Returns the key's algorithm.
     #[inline(always)]
     pub(super) fn algorithm(&self) -> &A {
         &self.algorithm
     }
 
-    /// The same, to be shared with another entry.
+    /// Returns the key's algorithm, to be shared with another entry.
     pub(super) fn shared(&self) -> &SharedAlgorithm<A> {
         &self.algorithm
     }
 
-    /// Whether the algorithm is the key's own, and not that of all.
+    /// Returns whether the algorithm is the key's own, instead of the map's.
     pub(super) fn has_its_own(&self) -> bool {
         self.load_number() & OWN != 0
     }
 
-    /// Whether the key was banned, and not granted anything since. (It may say so shortly after a
-    /// grant, while the thread that made it is about to take the bit away.)
+    /// Returns whether the key was banned and has got no grant since. (It may return true shortly
+    /// after a grant, until the granting thread clears the bit.)
     pub(super) fn has_ban(&self) -> bool {
         self.load_number() & BANNED != 0
     }
 
-    /// Whether the key is banned, and has no permits because of that.
-    pub(super) fn is_banned(&self, word: u64, now: Tick) -> bool
-    where
-        A: Algorithm,
-    {
-        self.has_ban() && self.algorithm().available(word, now) == 0
-    }
-
-    /// What no other entry has.
+    /// Returns the entry's unique number.
     pub(super) fn number(&self) -> u64 {
         self.load_number() & NUMBER
     }
 
-    /// Whether it has the algorithm of all, but not this one.
+    /// Returns whether the entry uses the map's algorithm, but not the latest one.
     pub(super) fn is_behind(&self, latest: &SharedAlgorithm<A>) -> bool {
         !self.has_its_own() && !SharedAlgorithm::ptr_eq(latest, &self.algorithm)
     }
 
-    /// The number, by whose lower half its grants are known, and the bit.
+    /// Returns the number with its bits. Its lower half identifies the entry's grants.
     #[inline(always)]
     fn load_number(&self) -> u64 {
-        // ORDERING: Relaxed. The number and `OWN` never change. `PROTECTED` is set once: only
-        // `is_protected` draws a conclusion from it, and has a fence. `BANNED` is taken away once:
-        // a thread that is told of the grant that ended the ban finds it gone.
+        // ORDERING: Relaxed. It publishes nothing. The number and `OWN` never change. `PROTECTED`
+        // is set once, and only `standing` depends on its order, by a fence. `BANNED` is cleared
+        // once: a thread that knows of the grant that ended the ban also sees it cleared.
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Whether the key was granted something a second time before its word became what the caller
-    /// has read. (Where one thread set the bit and another one, which saw it, made the second
-    /// grant, it may be missed: the key then leaves as one that is not protected.)
+    /// Returns whether the key got a second grant before its word became the one that the caller
+    /// has read. (It may miss this if one thread set the bit and another thread, which saw the bit,
+    /// made the second grant. The key is then evicted as an unprotected one.)
     pub(super) fn is_protected(&self) -> bool {
-        // ORDERING: Acquire, with the fence of `protect`.
-        // Model: keyed_map::a_second_grant_protects_a_key
-        fence(Ordering::Acquire); // after the word was read
-        self.load_number() & PROTECTED != 0
+        self.standing() & STANDING_PROTECTED != 0
     }
 
-    /// Protects the key, which is about to be granted something a second time.
+    /// Returns in the two highest bits whether the key [has a ban](Self::has_ban) and whether it is
+    /// [protected](Self::is_protected).
+    pub(super) fn standing(&self) -> u8 {
+        // ORDERING: Acquire. It publishes nothing, and pairs with the fence of `protect`.
+        // Model: keyed_map::a_second_grant_protects_a_key
+        fence(Ordering::Acquire); // after the word was read
+        ((self.load_number() & (BANNED | PROTECTED)) >> 56) as u8
+    }
+
+    /// Protects the key, just before its second grant.
     fn protect(&self) {
-        // ORDERING: Relaxed, and then the fence, Release: it publishes the bit with the word that
-        // the caller exchanges next. It pairs with the fence of `is_protected`.
+        // ORDERING: Relaxed, then a Release fence. It publishes the bit with the word that the
+        // caller exchanges next, and pairs with the fence of `standing`.
         // Model: keyed_map::a_second_grant_protects_a_key
         self.number.fetch_or(PROTECTED, Ordering::Relaxed);
         fence(Ordering::Release); // before the second grant
     }
 
-    /// The tick since which it counts, which the first thread that asks says. `None` if its
-    /// algorithm was replaced before any thread asked: then it is retired.
+    /// Returns the tick since which the entry counts; the first call sets it. Returns `None` if the
+    /// map's algorithm was replaced before that: the entry is then retired.
     #[inline(always)]
     pub(super) fn since(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
-        // ORDERING: Relaxed. It is said once, and publishes nothing: nobody draws a conclusion from
-        // it but this tick. Model: keyed_map::a_late_tick_gets_no_second_burst
+        // ORDERING: Relaxed. It publishes nothing. The tick is written once, and nothing else
+        // depends on it.
+        // Model: keyed_map::a_late_tick_gets_no_second_burst
         match self.since.load(Ordering::Relaxed) {
             STILL_PENDING.. => self.begin(latest, now, horizon),
             since => Some(Tick::from_nanos(since)),
@@ -249,29 +251,30 @@ impl<A> MapEntry<A> {
     #[cold]
     #[inline(never)]
     fn begin(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
-        // ORDERING: SeqCst, with the fence of `retire`. A thread that is here has found this entry
-        // in the map. An entry that this key had before was retired, and its tick brought to the
-        // horizon, before it was taken out and this one could be inserted: so what is read now is
-        // no earlier. Also with the fence of `set_quota`: either this thread reads the new
-        // algorithm, or the thread that sets the quota finds this entry in the map, and moves it.
+        // ORDERING: SeqCst. It publishes nothing, and pairs with two fences. This thread has found
+        // the entry in the map. The fence of `retire`: if the key had an earlier entry, that one
+        // was retired, and its tick brought to the horizon, before it was removed and this one
+        // could be inserted. So the horizon that is read below is no earlier. The fence of
+        // `bring_all_to`: either this thread reads the new algorithm, or the thread that sets the
+        // quota finds this entry in the map and moves it.
         // Models: keyed_map::a_late_tick_gets_no_second_burst, a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // after it was found
-        // It was inserted with the algorithm that was the latest one a while before.
+        // The entry's algorithm was the latest one when the entry was created, which may be some
+        // time ago.
         if !latest.is(&self.algorithm) && !inject_fault!(TrustsItsBirth) {
-            // If it fails, another thread has decided; the caller looks again.
+            // If this fails, another thread has decided; the caller looks again.
             let _ = self.retire_pending();
             return None;
         }
         let since = inject_fault!(CountsAtOwnTick => now, else now.max(horizon.tick()));
         let since = since.as_nanos().min(STILL_PENDING - 1);
-        // ORDERING: Relaxed, as in `since`: the first thread that says it is right, and all use
-        // what it said.
+        // ORDERING: Relaxed, as in `since`. The first thread sets the tick, and all threads use it.
         Some(Tick::from_nanos(self.say(since)))
     }
 
-    /// Says since when it counts, unless somebody has. What was said.
+    /// Sets the tick since which the entry counts, unless it is set. Returns the tick that is set.
     fn say(&self, since: u64) -> u64 {
-        // ORDERING: Relaxed, all of them: the tick is all there is to know, and it is said once.
+        // ORDERING: Relaxed, here and below. The tick publishes nothing else, and is written once.
         // Model: keyed_map::a_late_tick_gets_no_second_burst
         let mut seen = self.since.load(Ordering::Relaxed);
         while seen >= STILL_PENDING {
@@ -288,8 +291,8 @@ impl<A> MapEntry<A> {
         seen
     }
 
-    /// Runs an operation, and says at which tick; `None` if nothing is decided on this entry any
-    /// more.
+    /// Runs an operation, and returns its answer and tick. Returns `None` if the entry is retired
+    /// or moved.
     #[inline(always)]
     pub(super) fn decide<O: Op<A>>(
         &self,
@@ -311,35 +314,34 @@ impl<A> MapEntry<A> {
         }
         let word = swapped(stored, first);
         let number = self.load_number();
-        if number >= BANNED {
-            return self.retry(algorithm, stored, first, at, op);
-        }
         let current = Current::new(word, at).with_source(number as u32);
         let outcome = match op.run_fast(algorithm, current) {
             Some(outcome) => outcome,
             None => return self.retry(algorithm, stored, first, at, op),
         };
         match outcome {
-            Err(refusal) => Some((Err(refusal), at)),
+            Err(refusal) if !self.has_ban() => Some((Err(refusal), at)),
+            // A banned key gets the same answer.
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
-            // A key that is not protected yet may have to be: out of line.
-            Ok((next, answer)) if number >= PROTECTED && self.exchange(stored, next, first) => {
+            // A grant to an unprotected or banned key also changes its bits, out of line.
+            Ok((next, answer))
+                if number.wrapping_sub(PROTECTED) < BANNED - PROTECTED
+                    && next <= MAX_WORD
+                    && self.exchange(stored, swapped(next, first)) =>
+            {
                 Some((Ok(answer), at))
             }
-            Ok(_) => self.retry(algorithm, stored, first, at, op),
+            _ => self.retry(algorithm, stored, first, at, op),
         }
     }
 
-    /// Exchanges what is stored for this word, or the largest one: an algorithm can come to a word
-    /// that says that the entry was moved, by more debt than any clock runs.
     #[inline(always)]
-    fn exchange(&self, stored: u64, next: u64, first: u64) -> bool {
-        let next = swapped(next.min(MAX_WORD), first);
+    fn exchange(&self, stored: u64, next: u64) -> bool {
         self.cell.compare_exchange(stored, next).is_ok()
     }
 
-    /// The turns after the first one, long ones, and those on keys that are banned or not
-    /// protected.
+    /// Makes the attempts after the first one, runs long operations, and makes grants to
+    /// unprotected or banned keys.
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(
@@ -358,6 +360,56 @@ impl<A> MapEntry<A> {
         while stored < MOVED {
             let word = swapped(stored, first);
             let number = self.load_number();
+            if number >= BANNED {
+                return self.retry_banned(algorithm, stored, first, at, op);
+            }
+            let current = Current::new(word, at).with_source(number as u32);
+            let (next, answer) = match op.run(algorithm, current) {
+                Ok(done) => done,
+                Err(refusal) => return Some((Err(refusal), at)),
+            };
+            if op.is_unchanged(word, next) {
+                return Some((Ok(answer), at));
+            }
+            // With a debt longer than any clock runs, an algorithm may return a larger word, which
+            // would mean that the entry was moved.
+            let next = next.min(MAX_WORD);
+            // Before the exchange: a thread that reads the word of a second grant then also sees
+            // that the key is protected.
+            let protects = O::TAKES && stored != 0 && number & PROTECTED == 0;
+            let afterwards = inject_fault!(ProtectsAfterwards);
+            if protects && !afterwards {
+                self.protect();
+            }
+            let is_done = self.exchange(stored, swapped(next, first));
+            if protects && afterwards {
+                self.protect();
+            }
+            if is_done {
+                return Some((Ok(answer), at));
+            }
+            stored = backoff.wait_if_changed(stored, || self.cell.load());
+        }
+        None
+    }
+
+    /// Makes attempts on a key that was banned and has got no grant since.
+    #[cold]
+    #[inline(never)]
+    fn retry_banned<O: Op<A>>(
+        &self,
+        algorithm: &A,
+        mut stored: u64,
+        first: u64,
+        at: Tick,
+        op: &mut O,
+    ) -> Decided<A, O>
+    where
+        A: Algorithm,
+    {
+        while stored < MOVED {
+            let word = swapped(stored, first);
+            let number = self.load_number();
             let mut current = Current::new(word, at).with_source(number as u32);
             current.is_banned = number >= BANNED && algorithm.available(word, at) == 0;
             let (next, answer) = match op.run(algorithm, current) {
@@ -368,42 +420,33 @@ impl<A> MapEntry<A> {
             if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }
-            // Before the exchange: a thread that finds the word of a second grant does not take the
-            // key for one that was granted something once.
-            let protects = O::TAKES && stored != 0 && number & PROTECTED == 0;
-            let afterwards = inject_fault!(ProtectsAfterwards);
-            if protects && !afterwards {
+            if O::TAKES && stored != 0 && number & PROTECTED == 0 {
                 self.protect();
             }
-            let ends_ban = number >= BANNED && (O::GRANTS || !current.is_banned);
+            let ends_ban = O::GRANTS || !current.is_banned;
             if ends_ban && inject_fault!(EndsTheBanFirst) {
                 self.end_ban();
             }
-            let is_done = self.exchange(stored, next, first);
-            if protects && afterwards {
-                self.protect();
-            }
-            if is_done {
+            if self.exchange(stored, swapped(next.min(MAX_WORD), first)) {
                 if ends_ban {
                     self.end_ban();
                 }
                 return Some((Ok(answer), at));
             }
-            stored = backoff.wait_if_changed(stored, || self.cell.load());
+            stored = self.cell.load();
         }
         None
     }
 
-    /// Says that the ban is over. After the word was changed: while it is in force, nothing may be
-    /// given back.
+    /// Ends the ban, after the grant's exchange: while the ban lasts, no permits may be returned.
     fn end_ban(&self) {
-        // ORDERING: Relaxed. The bit publishes nothing, and is taken away once: a new ban has an
-        // entry of its own.
+        // ORDERING: Relaxed. The bit publishes nothing and is cleared once: a new ban creates a new
+        // entry.
         self.number.fetch_and(!BANNED, Ordering::Relaxed);
     }
 }
 
-/// The word with which an entry begins.
+/// Returns the word with which an entry starts.
 #[inline(always)]
 pub(super) fn first_word<A: Algorithm>(algorithm: &A, since: Tick) -> u64 {
     algorithm.initial_word(since).min(MAX_WORD)

@@ -1,4 +1,4 @@
-//! How a key is evicted when there is no room for a new one and none is idle: `rank.rs` says which.
+//! Evicts a key when there is no room for a new one and none is idle, in the order of `rank.rs`.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -18,7 +18,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// The room of the key that is to leave first, of those looked at and the newest ones.
+    /// Evicts the lowest-ranked key of those seen and the newest ones, and returns its room.
     #[cold]
     pub(super) fn evict<'g>(
         &self,
@@ -34,7 +34,7 @@ where
                     return left;
                 }
             }
-            // Others were quicker, or have all tickets in their hands.
+            // Other threads were faster, or hold all tickets.
             for _ in 0..REACH {
                 let left = self.step(now, guard, &mut seen);
                 if let Some(room) = left.or_else(|| self.reserve()) {
@@ -45,7 +45,7 @@ where
         None
     }
 
-    /// Looks at the keys that came last.
+    /// Considers the newest keys.
     fn consider_newest<'g>(&self, now: Tick, guard: &'g Guard<'_>, seen: &mut SeenEntry<'g, K, A>) {
         let newest = self.entries.newest();
         for hash in newest.iter() {
@@ -62,8 +62,8 @@ where
         }
     }
 
-    /// Evicts a key, unless others have had it leave, or it has come to be one that leaves later.
-    /// Its room, unless another thread took the entry out.
+    /// Evicts a key, unless another thread made it leave or its rank has risen. Returns its room,
+    /// unless another thread removed the entry.
     fn evict_candidate(
         &self,
         candidate: &Candidate<'_, K, A>,
@@ -80,7 +80,7 @@ where
                 if !found.entry().retire(&live) {
                     continue;
                 }
-                self.counts.evicted(rank.is_protected);
+                self.counts.evicted(rank.is_protected());
             }
             self.entries.newest().remove(found.ticket().hash);
             return self.take_out(found, guard);

@@ -1,18 +1,19 @@
-//! Up to when keys have left as idle.
+//! The latest tick at which a key that left became idle.
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The latest tick at which a key that has left as idle was as good as fresh.
+/// The latest tick at which a key that left as idle became idle.
 #[derive(Default)]
 pub(super) struct Horizon(AtomicU64);
 
 impl Horizon {
     #[inline]
     pub(super) fn tick(&self) -> Tick {
-        // ORDERING: Relaxed. The fences of `MapEntry::begin` and `MapEntry::retire` are what orders
-        // it. Model: keyed_map::a_late_tick_gets_no_second_burst
+        // ORDERING: Relaxed. It publishes nothing by itself: the fences of `MapEntry::begin` and
+        // `MapEntry::retire` order it.
+        // Model: keyed_map::a_late_tick_gets_no_second_burst
         Tick::from_nanos(self.0.load(Ordering::Relaxed))
     }
 
@@ -22,11 +23,11 @@ impl Horizon {
     }
 }
 
-/// The first tick after `from` at which the word is as good as fresh, which it is at `to`, and not
+/// Returns the first tick after `from` at which the word is idle. The word is idle at `to` and not
 /// at `from`.
 ///
-/// The horizon is raised to it, and not to the tick of the thread that finds it so: a tick from far
-/// in the future makes keys leave, but those that come are not counted there.
+/// The horizon is raised to this tick, not to that of the thread that finds the key idle. So a tick
+/// far in the future makes keys leave, but new keys are not counted that late.
 pub(super) fn first_idle<A: Algorithm>(algorithm: &A, word: u64, from: Tick, to: Tick) -> Tick {
     let (mut busy, mut idle) = (from.as_nanos(), to.as_nanos());
     while idle.saturating_sub(busy) > 1 {
@@ -39,7 +40,7 @@ pub(super) fn first_idle<A: Algorithm>(algorithm: &A, word: u64, from: Tick, to:
     Tick::from_nanos(idle)
 }
 
-/// From when on the word was as good as fresh, if it is at `now`: exactly, or some tick that the
+/// Returns since when the word is idle, if it is idle at `now`: the exact tick, or a tick that the
 /// horizon has reached.
 pub(super) fn idle_since<A: Algorithm>(
     algorithm: &A,

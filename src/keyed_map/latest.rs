@@ -1,4 +1,4 @@
-//! The algorithm of all keys that have none of their own, as it is now.
+//! The current algorithm of all keys without their own.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crossbeam_utils::CachePadded;
 
 use super::published::Published;
 
-/// An algorithm that entries share. New keys change the count of those that share it: so it lies
-/// on another cache line than the algorithm, which decisions read.
+/// An algorithm that entries share. New keys change its reference count, so the count lies on
+/// another cache line than the algorithm, which decisions read.
 pub(super) type SharedAlgorithm<A> = Arc<CachePadded<A>>;
 
-/// The algorithm of all keys: the first one, until another one was published.
+/// The algorithm of all keys: the first one, until another one is published.
 pub(super) struct Latest<A> {
     first: SharedAlgorithm<A>,
     later: Published<CachePadded<A>>,
@@ -28,7 +28,7 @@ impl<A> Latest<A> {
         (self.later.get()).unwrap_or_else(|| Arc::clone(&self.first))
     }
 
-    /// Whether this is the one.
+    /// Returns whether this is the current algorithm.
     pub(super) fn is(&self, algorithm: &SharedAlgorithm<A>) -> bool {
         self.later
             .read(|later| Arc::ptr_eq(later.unwrap_or(&self.first), algorithm))

@@ -18,14 +18,14 @@ use crate::overflow::Overflow;
 use crate::quota::ConfigError;
 use crate::sync::{AtomicU64, Ordering, SettersMutex};
 
-/// The most keys: more would not fit in the processor's addresses.
+/// The highest capacity: more keys would not fit in the address space.
 const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 
-/// A limit for each key, in a map that keeps the keys: they can be listed, removed by a condition,
-/// and have algorithms of their own.
+/// A limit for each key, in a map that stores the keys: they can be listed, removed by a condition,
+/// and have their own algorithms.
 ///
-/// `Keyed` (feature `keyed`) takes less memory and time for a key, but knows keys by their hashes
-/// only.
+/// `Keyed` (feature `keyed`) takes less memory and time per key, but stores only hashes of the
+/// keys.
 ///
 /// ```
 /// use tollgate::{KeyedMap, Quota};
@@ -44,83 +44,81 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 ///
 /// # Keys
 ///
-/// A key is cloned when it comes in, and not otherwise: a `&str` will do where keys are `String`.
-/// It is there until it is idle, that is, until it can't be told from a fresh one: then it may
-/// leave, and comes back as a fresh one, which is the same (only a quota with
-/// [`initial`](crate::Quota::initial) permits begins anew with those). Idle keys leave in small
-/// steps: with each key that comes, the next four in turn are looked at. There is no sweep, and no
-/// thread that makes it; [`purge_idle`](Self::purge_idle) makes steps without a new key.
+/// A key is cloned only when it is inserted: where keys are `String`, a `&str` is enough for every
+/// call. A key stays until it is idle, that is, until it decides like a fresh key. It may then
+/// leave, and is fresh when it returns, which makes no difference. (Only a quota with
+/// [`initial`](crate::Quota::initial) permits starts again with those.) Idle keys leave in small
+/// steps: each new key checks the next four keys in turn. There is no sweep and no background
+/// thread. [`purge_idle`](Self::purge_idle) makes steps without a new key.
 ///
-/// # How many
+/// # Capacity
 ///
-/// There are never more than `capacity` keys. Where there is no room for a new one, sixteen are
-/// looked at; if none of these is idle, the [`Overflow`] decides.
+/// The map never holds more than `capacity` keys. If there is no room for a new key, the map looks
+/// at up to sixteen keys. If none of them is idle, the [`Overflow`] decides.
 ///
-/// The map evicts one of these sixteen, or one of the newest keys. A key that was granted something
-/// a second time after it came is *protected*, and leaves after keys that are not. Of keys that are
-/// alike in that, the one that has spent the least of its burst leaves first, in eighths, and keys
-/// in debt leave last. Of keys that have spent as much, the newest leaves first. So a flood of new
-/// keys evicts its own keys, and does not reset spent ones. A [banned](Self::ban) key leaves after
-/// all others.
+/// The map evicts one of these sixteen keys or one of the newest keys. A key that got a second
+/// grant after it was inserted is *protected*, and is evicted after unprotected keys. Among equals,
+/// the key that has spent the least of its burst (in eighths) is evicted first, and keys in debt
+/// last. Among those, the newest key is evicted first. So a flood of new keys evicts its own keys
+/// and does not reset spent ones. A [banned](Self::ban) key is evicted after all others.
 ///
 /// # Memory
 ///
-/// Memory is taken as keys come: for each key 24 bytes of the limit, 16 for finding it, the key
-/// itself, 24 in the line of keys whose turn it is to be looked at, and what the map's table and
-/// the allocator take. An entry is freed soon after its key has gone, however it went. Two things
-/// may stay:
+/// Memory is allocated as keys are inserted. Each key takes 24 bytes for the limit, 16 for finding
+/// it, the key itself, 24 in the queue of keys to be checked, and the overhead of the table and the
+/// allocator. An entry is freed soon after its key has left. Two things may stay:
 ///
-/// - The line keeps the places of removed keys until their turn comes, but never many: after each
+/// - The queue keeps the places of removed keys until their turn. After each
 ///   [`remove`](Self::remove) and [`retain`](Self::retain) there are at most as many of them as
-///   there are keys, and 64 more. A map that was emptied has next to none.
-/// - The table does not shrink when keys go. It has 9 bytes for each slot, and at most four slots
-///   for each of the most keys that were ever there. When new keys come, and few are there, it is
-///   halved now and then.
+///   keys, plus 64.
+/// - The table does not shrink when keys leave. It has 9 bytes for each slot, and at most four
+///   slots for each of the most keys that it ever held. When new keys are inserted into a nearly
+///   empty table, it is halved now and then.
 ///
 /// # Many threads
 ///
-/// A decision on a key that is in the map waits for no other thread: the map is read without a
-/// lock, and the word is exchanged as a [`Limiter`](crate::Limiter)'s is. That holds while another
-/// thread changes the key's algorithm, bans it or [sets the quota](Self::set_quota) of all keys;
-/// such changes wait for each other. A thread that adds or removes a key allocates or frees memory,
-/// and may wait while the map grows.
+/// A decision on a key in the map waits for no other thread: the map is read without a lock, and
+/// the word is exchanged as a [`Limiter`](crate::Limiter)'s is. That holds while another thread
+/// changes the key's algorithm, bans it or [sets the quota](Self::set_quota) of all keys; such
+/// changes wait for each other. A thread that adds or removes a key allocates or frees memory, and
+/// may wait while the map grows.
 ///
 /// **Bound.** Each key keeps its algorithm's bound, on the ticks at which its permits were counted
-/// ([`Granted::at`]), however late a caller is, and however often the key leaves as idle and comes
-/// back. Each time that it is removed, evicted or starts afresh with another algorithm or quota it
-/// may have one burst more. Permits admitted for want of room are not counted.
+/// ([`Granted::at`]), however late a caller is, and however often the key leaves as idle and
+/// returns. Each time the key is removed, evicted, or restarted with another algorithm or quota, it
+/// may get one more burst. Requests that are admitted without room are not counted.
 ///
-/// Ticks of a map are those of one clock. A tick from far in the future makes keys leave that are
-/// not idle yet at other callers' ticks; when these keys come back they are counted at the ticks at
-/// which they became idle.
+/// All ticks of a map belong to one clock. A tick far in the future removes keys that are not yet
+/// idle at other callers' ticks. When these keys return, they count from the ticks at which they
+/// became idle.
 pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) entries: Entries<K, A>,
     pub(super) hasher: S,
-    /// The algorithm of all keys that have none of their own.
+    /// The algorithm of all keys without their own.
     pub(super) latest: Latest<A>,
     pub(super) clock: C,
     pub(super) capacity: u64,
     pub(super) overflow: Overflow,
-    /// Keys that are there, and rooms for such.
+    /// The number of keys in the map, plus reserved room.
     pub(super) tracked: AtomicU64,
     pub(super) numbers: AtomicU64,
     pub(super) horizon: Horizon,
     /// Held by a thread that sets the quota of all keys.
     pub(super) setting: SettersMutex<()>,
-    /// Held by a thread that changes a key's algorithm, or the latest one, for these few steps.
+    /// Held briefly by a thread that changes a key's algorithm or the map's.
     pub(super) moving: SettersMutex<()>,
     pub(super) change: Published<Change<A>>,
-    /// 1 while a thread tears up the tickets of keys that were removed.
+    /// 1 while a thread discards the tickets of removed keys.
     pub(super) clearing: AtomicU64,
     pub(super) counts: MapCounters,
 }
 
 impl<K: Hash + Eq, A: Algorithm> KeyedMap<K, A> {
-    /// A map for `capacity` keys at most, of which each has this algorithm, on the system's clock.
+    /// Creates a map for at most `capacity` keys, on the system clock. Each key has this algorithm.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the capacity is 0, or absurd.
+    /// [`ConfigError`] if the capacity is 0 or too large.
     ///
     /// ```
     /// use tollgate::{ConfigError, KeyedMap, Quota};
@@ -137,11 +135,11 @@ impl<K: Hash + Eq, A: Algorithm> KeyedMap<K, A> {
 }
 
 impl<K: Hash + Eq, A: Algorithm, C> KeyedMap<K, A, C> {
-    /// The same on a clock of your own.
+    /// Creates a map for at most `capacity` keys, on your own clock.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the capacity is 0, or absurd.
+    /// [`ConfigError`] if the capacity is 0 or too large.
     pub fn with_clock(algorithm: A, capacity: usize, clock: C) -> Result<Self, ConfigError> {
         match capacity {
             0 => return Err(ConfigError::ZeroCapacity),
@@ -171,8 +169,8 @@ impl<K: Hash + Eq, A: Algorithm, C> KeyedMap<K, A, C> {
 }
 
 impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
-    /// The same with another hasher: before any key is there, so by value. The standard library's
-    /// is safe with keys that strangers choose; others are quicker.
+    /// Replaces the hasher, and starts with an empty map. The standard library's hasher is safe
+    /// with keys that untrusted users choose; others are faster.
     ///
     /// ```
     /// use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -205,7 +203,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
         }
     }
 
-    /// The same map, which does this when there is no room for a new key.
+    /// Sets what happens to a new key when there is no room for it.
     ///
     /// ```
     /// use tollgate::{Denied, KeyedMap, Overflow, Quota};
@@ -227,7 +225,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S> {
-    /// The limit of a key, with all verbs.
+    /// Returns the limit of a key, with all verbs.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota};
@@ -248,7 +246,7 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
         MapKey::new(self, key)
     }
 
-    /// The algorithm of all keys that have none of their own, as it is now.
+    /// Returns the current algorithm of all keys without their own.
     pub fn algorithm(&self) -> A
     where
         A: Clone,
@@ -256,35 +254,35 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
         A::clone(&self.latest.get())
     }
 
-    /// The clock.
+    /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// How many keys there can be.
+    /// Returns the maximum number of keys.
     pub const fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Says what happens to a new key for which there is no room.
+    /// Returns what happens to a new key when there is no room for it.
     pub const fn overflow(&self) -> Overflow {
         self.overflow
     }
 
-    /// How many keys are there, those that are being added among them.
+    /// Returns the number of keys in the map, including those that are being inserted.
     #[must_use]
     pub fn len(&self) -> usize {
-        // ORDERING: Relaxed. A count, which publishes nothing.
+        // ORDERING: Relaxed. A count publishes nothing.
         self.tracked.load(Ordering::Relaxed) as usize
     }
 
-    /// Whether no key is there.
+    /// Returns whether the map has no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Counts the keys in the map and those that left.
+    /// Returns statistics of the keys in the map and of those that left.
     #[must_use]
     pub fn stats(&self) -> MapStats {
         self.counts.with_tracked(self.len() as u64)
@@ -292,11 +290,11 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
 }
 
 impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> KeyedMap<K, A, C, S> {
-    /// Takes one permit of this key's at this tick.
+    /// Takes one permit of this key, at this tick.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there, or there was [no room](Denied::NoRoom) for the key.
+    /// [`Denied`] if it is not available, or if there is [no room](Denied::NoRoom) for the key.
     #[inline]
     pub fn try_acquire_at<Q>(&self, key: &Q, now: Tick) -> Result<Granted, Denied>
     where
@@ -306,11 +304,11 @@ impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> KeyedMap<K, A, C, S> {
         self.key(key).at(now).try_acquire()
     }
 
-    /// Takes `n` permits of this key's, or none, at this tick.
+    /// Takes `n` permits of this key, or none, at this tick.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there, or there was [no room](Denied::NoRoom) for the key.
+    /// [`Denied`] if not all are available, or if there is [no room](Denied::NoRoom) for the key.
     #[inline]
     pub fn try_acquire_n_at<Q>(&self, key: &Q, n: u64, now: Tick) -> Result<Granted, Denied>
     where
@@ -320,11 +318,11 @@ impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> KeyedMap<K, A, C, S> {
         self.key(key).at(now).try_acquire_n(n)
     }
 
-    /// Takes one permit of this key's.
+    /// Takes one permit of this key.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there, or there was [no room](Denied::NoRoom) for the key.
+    /// [`Denied`] if it is not available, or if there is [no room](Denied::NoRoom) for the key.
     #[inline]
     pub fn try_acquire<Q>(&self, key: &Q) -> Result<Granted, Denied>
     where
@@ -335,11 +333,11 @@ impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> KeyedMap<K, A, C, S> {
         self.key(key).try_acquire()
     }
 
-    /// Takes `n` permits of this key's, or none.
+    /// Takes `n` permits of this key, or none.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there, or there was [no room](Denied::NoRoom) for the key.
+    /// [`Denied`] if not all are available, or if there is [no room](Denied::NoRoom) for the key.
     #[inline]
     pub fn try_acquire_n<Q>(&self, key: &Q, n: u64) -> Result<Granted, Denied>
     where

@@ -1,7 +1,7 @@
-//! A limit for each key, in a map that keeps the keys: the views and iterators of
-//! [`KeyedMap`].
+//! A limit for each key, in a map that stores the keys: the views and iterators of [`KeyedMap`].
 //!
-//! `entry.rs` says how keys leave, `rank.rs` which of them, `entries.rs` where they are.
+//! `entry.rs` explains how keys leave, `rank.rs` which of them leave first, and `entries.rs` where
+//! they are stored.
 
 mod all;
 mod bans;

@@ -1,16 +1,17 @@
-//! How a key goes on with another algorithm, its own or that of all.
+//! Changes a key's algorithm, to its own or to the map's.
 //!
-//! Another entry takes the place of its entry, and begins with the word as it was carried over:
+//! A successor with the carried-over word replaces the key's entry:
 //!
-//! 1. a thread that holds the lock computes the successor, and announces it ([`Change`]);
-//! 2. it exchanges the word for the mark of an entry that was moved, if the word is still the one
-//!    that was carried over; otherwise it begins again;
-//! 3. the successor takes the entry's place in the map.
+//! 1. A thread that holds the lock computes the successor, and announces it ([`Change`]).
+//! 2. It marks the entry as moved, by exchanging the word that was carried over. If the word has
+//!    changed, it starts again.
+//! 3. The successor replaces the entry in the map.
 //!
-//! Any thread that finds a moved entry can do the third step, and a decision does: so it waits for
-//! no other thread. One announcement is enough for all keys. The thread with the lock does the
-//! third step itself before it announces anything else; so where a moved entry is found and
-//! something else is announced, the successor is in the map, or has gone.
+//! Any thread that finds a moved entry can do the third step, and a decision does, so it waits for
+//! no other thread. One announcement is enough for all keys: the thread with the lock does the
+//! third step itself before its next announcement. So if a thread finds a moved entry, and the
+//! announcement is of another entry, the successor is in the map or has already left. (If a key's
+//! own code panics before the third step, the next announcement keeps the one before it.)
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -30,22 +31,41 @@ use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 use crate::sync::{Ordering, fence};
 
-/// An entry, by its number, and what takes its place.
+/// The announced change: an entry, by its number, and its successor.
 pub(super) struct Change<A> {
     of: u64,
+    ticket: KeyTicket,
     successor: Successor<A>,
+    /// The one before, if a panic kept its successor from the map.
+    broken_off: Option<Arc<Change<A>>>,
 }
 
-/// How a key stands.
+impl<A> Change<A> {
+    /// What takes the place of the entry of this number.
+    fn of(&self, number: u64) -> Option<&Successor<A>> {
+        let mut next = Some(self);
+        while let Some(change) = next {
+            if change.of == number {
+                return Some(&change.successor);
+            }
+            next = change.broken_off.as_deref();
+        }
+        None
+    }
+}
+
+/// The current state of a key.
 pub(super) struct EntryNow<A> {
     pub(super) algorithm: SharedAlgorithm<A>,
     pub(super) word: u64,
     pub(super) since: Tick,
     pub(super) is_banned: bool,
     pub(super) is_protected: bool,
+    /// Whether it was moved: then nothing is known of the time before [`since`](Self::since).
+    pub(super) was_moved: bool,
 }
 
-/// What another algorithm makes of a key's entry.
+/// The state to which a key is moved.
 pub(super) struct Next<A> {
     pub(super) algorithm: SharedAlgorithm<A>,
     /// Whether the algorithm is the key's own.
@@ -54,7 +74,7 @@ pub(super) struct Next<A> {
     pub(super) is_banned: bool,
 }
 
-/// What another algorithm makes of a key that is carried over; a ban ends when it would have ended.
+/// Carries a key over to another algorithm. A ban ends when it would have ended.
 pub(super) fn carried_to<A: ChangeQuota>(
     next: &SharedAlgorithm<A>,
     is_own: bool,
@@ -80,11 +100,11 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// [`set_algorithm`](Self::set_algorithm) at this tick.
+    /// Gives a key its own algorithm at this tick: see [`set_algorithm`](Self::set_algorithm).
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn set_algorithm_at<Q>(&self, key: &Q, algorithm: A, now: Tick) -> Result<(), Denied>
     where
         K: Borrow<Q>,
@@ -97,11 +117,12 @@ where
         })
     }
 
-    /// [`set_algorithm_afresh`](Self::set_algorithm_afresh) at this tick.
+    /// Gives a key its own algorithm and starts it afresh, at this tick: see
+    /// [`set_algorithm_afresh`](Self::set_algorithm_afresh).
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn set_algorithm_afresh_at<Q>(&self, key: &Q, algorithm: A, now: Tick) -> Result<(), Denied>
     where
         K: Borrow<Q>,
@@ -118,7 +139,7 @@ where
         })
     }
 
-    /// [`unset_algorithm`](Self::unset_algorithm) at this tick.
+    /// Removes a key's own algorithm at this tick: see [`unset_algorithm`](Self::unset_algorithm).
     pub fn unset_algorithm_at<Q>(&self, key: &Q, now: Tick) -> bool
     where
         K: Borrow<Q>,
@@ -146,8 +167,8 @@ where
         done
     }
 
-    /// Brings the key in if it is not there, and has it go on with what `next` makes of it, or as
-    /// it is.
+    /// Inserts the key if it is not in the map, and moves it to the state that `next` returns, if
+    /// any.
     pub(super) fn change<Q>(
         &self,
         key: &Q,
@@ -183,7 +204,7 @@ where
         Ok(())
     }
 
-    /// One attempt of a thread that holds the lock. Whether it was made.
+    /// Makes one attempt; the caller holds the lock. Returns whether it succeeded.
     fn try_change<Q>(
         &self,
         hashed_key: &HashedKey<'_, Q>,
@@ -197,8 +218,8 @@ where
         Q: ToOwned<Owned = K> + ?Sized,
     {
         let entry = found.entry();
-        // A key on which nobody has decided is fresh from here on, and goes on as any other: so it
-        // is all the same whether an idle key is there or has left.
+        // This starts a pending entry as a fresh key. So a change has the same result whether an
+        // idle key is still in the map or has left.
         let _ = entry.since(&self.latest, now, &self.horizon);
         match entry.state() {
             EntryState::Live(live) => {
@@ -214,8 +235,8 @@ where
         }
     }
 
-    /// Moves an entry that has this word; the caller holds the lock. `false` if it has another one
-    /// by now. (It may fail without a reason.)
+    /// Moves an entry that has this word; the caller holds the lock. Returns `false` if the word
+    /// has changed. May fail spuriously.
     pub(super) fn try_move(
         &self,
         found: &FoundEntry<'_, K, A>,
@@ -236,8 +257,12 @@ where
         };
         // The key's own code runs before the entry is moved: it may panic.
         let key = key();
-        let of = entry.number();
-        self.change.set(Arc::new(Change { of, successor }));
+        self.change.set(Arc::new(Change {
+            of: entry.number(),
+            ticket: found.ticket(),
+            successor,
+            broken_off: self.broken_off(guard),
+        }));
         let is_moved = entry.move_away(live);
         if is_moved {
             self.finish_move(found, key, guard);
@@ -245,7 +270,25 @@ where
         is_moved
     }
 
-    /// How a key stands that is in the map, and was decided on.
+    /// Returns the last change whose successor is not in the map yet, because the `Eq` of another
+    /// key with the same hash panicked. The caller holds the lock.
+    fn broken_off(&self, guard: &Guard<'_>) -> Option<Arc<Change<A>>> {
+        if !self.moving.is_poisoned() {
+            return None;
+        }
+        let mut last = self.change.get();
+        while let Some(change) = last {
+            let found = self.entries.get(&change.ticket, guard);
+            let entry = found.as_ref().map(FoundEntry::entry);
+            if entry.is_some_and(|entry| entry.number() == change.of) {
+                return Some(change);
+            }
+            last = change.broken_off.clone();
+        }
+        None
+    }
+
+    /// Returns the current state of a key that is in the map and not pending.
     pub(super) fn entry_now(&self, ticket: KeyTicket, guard: &Guard<'_>) -> Option<EntryNow<A>> {
         loop {
             let found = self.entries.get(&ticket, guard)?;
@@ -258,6 +301,7 @@ where
                         since: live.since,
                         is_banned: entry.has_ban(),
                         is_protected: entry.is_protected(),
+                        was_moved: found.was_moved(),
                     });
                 }
                 EntryState::Pending | EntryState::Retired => return None,
@@ -265,35 +309,37 @@ where
                     // ORDERING: Acquire, as in `get_past`.
                     fence(Ordering::Acquire);
                     let change = self.change.get();
-                    if let Some(change) = change.filter(|change| change.of == entry.number()) {
-                        let successor = &change.successor;
+                    let change = change.as_ref();
+                    if let Some(successor) = change.and_then(|last| last.of(entry.number())) {
                         return Some(EntryNow {
                             algorithm: Arc::clone(&successor.algorithm),
                             word: successor.word,
                             since: successor.since,
                             is_banned: successor.is_banned,
                             is_protected: entry.is_protected(),
+                            was_moved: true,
                         });
                     }
-                    // The successor has been in the map, as in `finish_move`.
+                    // The successor was in the map and has left, as in `finish_move`.
                     drop(self.take_out(&found, guard));
                 }
             }
         }
     }
 
-    /// Puts the successor of a moved entry into its place, unless another thread has.
+    /// Replaces a moved entry by its successor, unless another thread has.
     pub(super) fn finish_move(&self, found: &FoundEntry<'_, K, A>, key: K, guard: &Guard<'_>) {
         let entry = found.entry();
-        match self.change.get() {
-            Some(change) if change.of == entry.number() => {
+        let change = self.change.get();
+        match change.as_ref().and_then(|last| last.of(entry.number())) {
+            Some(successor) => {
                 let ticket = found.ticket();
                 let stored = Stored { key, ticket };
-                let next = || entry.succeeded_by(&change.successor);
+                let next = || entry.succeeded_by(successor);
                 self.entries.replace(found, stored, next, guard);
             }
-            // The successor has been in the map, and nothing is left to take out.
-            _ => drop(self.take_out(found, guard)),
+            // The successor was inserted; if it is gone, only this entry can be left to remove.
+            None => drop(self.take_out(found, guard)),
         }
     }
 }
@@ -305,23 +351,23 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Gives a key an algorithm of its own, which goes on with the permits that there are
-    /// ([`ChangeQuota::carry_over`]). Grants from before can't be undone then.
+    /// Gives a key its own algorithm, which continues with the available permits
+    /// ([`ChangeQuota::carry_over`]). Earlier grants can't be undone after that.
     ///
-    /// A key that is not in the map is a fresh one, whether it was never there or has left as idle:
-    /// it has the permits with which [`algorithm`](Self::algorithm) begins, and goes on with those.
-    /// So its [`available`](super::MapKey::available) says the same before and after, or less: what
-    /// the new algorithm can't hold is lost, and a part of a permit is rounded to the limiter's
-    /// favour. Changing a key's algorithm again and again wins it nothing. To hand a key the whole
-    /// burst of its new algorithm use [`set_algorithm_afresh`](Self::set_algorithm_afresh).
+    /// A key that is not in the map is fresh, whether it was never inserted or has left as idle: it
+    /// continues with the permits with which [`algorithm`](Self::algorithm) starts. So its
+    /// [`available`](super::MapKey::available) is the same before and after the change, or less:
+    /// permits that the new algorithm can't hold are lost, and fractions are rounded in the
+    /// limiter's favour. Changing a key's algorithm repeatedly gains it nothing. To give a key the
+    /// full burst of its new algorithm, use [`set_algorithm_afresh`](Self::set_algorithm_afresh).
     ///
-    /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is
-    /// [removed](Self::remove) or the algorithm [taken away](Self::unset_algorithm): otherwise it
-    /// would come back with the map's algorithm.
+    /// A key with its own algorithm stays, idle or not, and is not evicted, until it is
+    /// [removed](Self::remove) or the algorithm is [unset](Self::unset_algorithm). Otherwise it
+    /// would return with the map's algorithm.
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
@@ -348,12 +394,13 @@ where
         self.set_algorithm_at(key, algorithm, self.clock.now())
     }
 
-    /// The same, but the key starts afresh with all that the new algorithm begins with, whether it
-    /// was there or not. This allows it one burst more. Any algorithm can do this.
+    /// Gives a key its own algorithm, and starts the key afresh with all permits with which the new
+    /// algorithm starts, whether it was in the map or not. This allows one more burst. It works
+    /// with every algorithm.
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
@@ -374,8 +421,8 @@ where
         self.set_algorithm_afresh_at(key, algorithm, self.clock.now())
     }
 
-    /// Takes a key's own algorithm away, and says whether it had one. The key goes on by the map's
-    /// algorithm with the permits that there are, and may leave when it is idle.
+    /// Removes a key's own algorithm, and returns whether it had one. The key continues under the
+    /// map's algorithm with the available permits, and may leave when it is idle.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};

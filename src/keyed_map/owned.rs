@@ -14,7 +14,7 @@ use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// A key of a [`KeyedMap`] that keeps the map alive: [`KeyedMap::key_owned`] makes it. It has the
+/// A key of a [`KeyedMap`] that keeps the map alive, made by [`KeyedMap::key_owned`]. It has the
 /// verbs of a [`MapKey`], and can be sent to another thread or task.
 ///
 /// ```
@@ -40,7 +40,7 @@ pub struct OwnedMapKey<K, A, C = SystemClock, S = RandomState> {
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S> {
-    /// [`key`](Self::key), for a key that keeps the map alive.
+    /// Returns the limit of a key, as [`key`](Self::key) does, and keeps the map alive.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -64,25 +64,25 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
 }
 
 impl<K, A, C, S> OwnedMapKey<K, A, C, S> {
-    /// The key, borrowed.
+    /// Returns the key, borrowed.
     #[inline]
     pub fn key(&self) -> MapKey<'_, K, K, A, C, S> {
         self.map.key(&self.key)
     }
 
-    /// A view on which every verb runs at this tick, without reading a clock.
+    /// Returns a view that runs every verb at this tick, without reading the clock.
     #[inline]
     pub fn at(&self, now: Tick) -> View<MapKey<'_, K, K, A, C, S>> {
         self.key().at(now)
     }
 
-    /// The map's clock.
+    /// Returns the map's clock.
     #[inline]
     pub fn clock(&self) -> &C {
         self.map.clock()
     }
 
-    /// The map.
+    /// Returns the map.
     pub const fn map(&self) -> &Arc<KeyedMap<K, A, C, S>> {
         &self.map
     }
@@ -94,7 +94,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Takes the key out of the map: see [`MapKey::remove`].
+    /// Removes the key from the map: see [`MapKey::remove`].
     pub fn remove(&self) -> bool {
         self.key().remove()
     }
@@ -128,21 +128,21 @@ where
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.key().ban(until)
     }
 
-    /// [`ban`](Self::ban) for this time from now.
+    /// Bans the key for this time from now: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// [`Denied::NoRoom`] if the key is new and there is no room for it.
     pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
         self.key().ban_for(long)
     }
 
-    /// When the ban of this key is over: see [`MapKey::banned_until`].
+    /// Returns when the ban of this key is over: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         self.key().banned_until()

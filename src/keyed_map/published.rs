@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use papaya::HashMap;
 
-/// A value that is replaced now and then, and read without waiting: a map of one key.
+/// A value that is replaced now and then, and read without waiting. It is stored in a map with one
+/// key.
 pub(super) struct Published<T>(HashMap<(), Arc<T>, BuildHasherDefault<AsItIs>>);
 
 impl<T> Published<T> {
@@ -13,7 +14,7 @@ impl<T> Published<T> {
         Self(HashMap::default())
     }
 
-    /// What was published last.
+    /// Returns the last published value.
     pub(super) fn get(&self) -> Option<Arc<T>> {
         self.read(|last| last.map(Arc::clone))
     }
@@ -27,7 +28,7 @@ impl<T> Published<T> {
     }
 }
 
-/// The hash of what has been hashed already.
+/// The hasher for keys that are already hashed.
 #[derive(Default)]
 pub(super) struct AsItIs(u64);
 
@@ -40,7 +41,7 @@ impl Hasher for AsItIs {
         self.0 = hash;
     }
 
-    /// Nobody writes anything else.
+    /// Not used: only `u64` is written.
     fn write(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = self.0.rotate_left(8) ^ u64::from(byte);

@@ -1,13 +1,13 @@
-//! What stands in for a map of one key in a model: a value is published by a Release, to a thread
-//! that reads it.
+//! The stand-in for `published.rs` in models: a Release publishes a value to a thread that reads
+//! it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// What stands in for a map of one key.
+/// Stands in for a map with one key.
 pub(super) struct Published<T> {
-    /// The number, in what was ever published, of the last, from 1 on.
+    /// The index, counted from 1, of the last published value.
     last: AtomicU64,
     published: Mutex<Vec<Arc<T>>>,
 }

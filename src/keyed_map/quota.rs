@@ -1,11 +1,11 @@
-//! Another quota for all keys that have no algorithm of their own.
+//! Sets the quota of all keys without their own algorithm.
 //!
-//! A thread that sets the quota publishes the new algorithm, and then walks through the map and
-//! moves each entry of another one (see [`moving`](super::moving)). An entry may come into the map
-//! behind its back, with the algorithm from before: a thread looked that up, and then stopped for a
-//! while. So the thread that first decides on an entry reads the algorithm again, after the entry
-//! was inserted. There is a fence between the insertion and this look, and one between the
-//! publication and the walk: so at least one of the two finds the other.
+//! A thread that sets the quota publishes the new algorithm, then walks through the map and moves
+//! each entry with another one (see [`moving`](super::moving)). Behind the walk, an entry may still
+//! be inserted with the old algorithm, by a thread that looked the algorithm up and then stopped
+//! for a while. So the first thread that decides on an entry reads the algorithm again, after the
+//! insertion. There is a fence between the insertion and this second look, and one between the
+//! publication and the walk: so at least one of the two threads finds the other's work.
 
 use core::hash::{BuildHasher, Hash};
 use std::sync::{Arc, PoisonError};
@@ -30,15 +30,15 @@ where
     A: ChangeQuota,
     S: BuildHasher,
 {
-    /// [`set_quota`](Self::set_quota) at this tick.
+    /// Changes the quota of all keys at this tick: see [`set_quota`](Self::set_quota).
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
+    /// [`ConfigError`] if the quota can't be represented; nothing changes then.
     pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), ConfigError> {
         let locked = self.setting.lock();
-        // A change that panicked, in code of the algorithm's or a key's, may have left some keys
-        // behind. The next one brings them along, whatever its quota is.
+        // An earlier change may have panicked, in code of an algorithm or a key, and left some keys
+        // with an older algorithm. This change includes them, even if its quota is the current one.
         let is_whole = locked.is_ok();
         let one_at_a_time = locked.unwrap_or_else(PoisonError::into_inner);
         let latest = self.latest.get();
@@ -57,19 +57,20 @@ where
         Ok(())
     }
 
-    /// Has new keys begin with this algorithm. A thread that changes a key's algorithm does so
-    /// before, or finds this one.
+    /// Makes new keys start with this algorithm. A thread that changes a key's algorithm has
+    /// finished, or will find this one.
     fn publish(&self, next: SharedAlgorithm<A>) {
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         self.latest.set(next);
         drop(one_at_a_time);
     }
 
-    /// Brings each key to this algorithm that has none of its own.
+    /// Moves each key without its own algorithm to this one.
     fn bring_all_to(&self, next: &SharedAlgorithm<A>, keep: Keep, now: Tick) {
-        // ORDERING: SeqCst, with the fence of `MapEntry::begin`. A thread that is about to decide
-        // on an entry passes that one after the entry was inserted: so either it reads the
-        // algorithm that has been published, or the entry is found here.
+        // ORDERING: SeqCst. It publishes the new algorithm, and pairs with the fence of
+        // `MapEntry::begin`, which a thread passes between the insertion of an entry and the first
+        // decision on it. So either that thread reads the new algorithm, or this one finds the
+        // entry.
         // Model: keyed_map::a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // before the walk
         let guard = self.entries.guard();
@@ -78,8 +79,8 @@ where
         }
     }
 
-    /// Brings a key to this algorithm. It is looked up again: other threads may have changed its
-    /// entry, and the map may have grown, since the walk came to it.
+    /// Moves a key to this algorithm. It looks the key up again: since the walk reached it, other
+    /// threads may have changed its entry, and the map may have grown.
     fn bring_to(
         &self,
         next: &SharedAlgorithm<A>,
@@ -95,7 +96,7 @@ where
             }
             let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
             match entry.state() {
-                // Nothing was decided: the key begins with the algorithm that is published.
+                // Nothing was decided yet. The key will start with the published algorithm.
                 EntryState::Pending => {
                     if entry.retire_pending() {
                         drop(self.take_out(&found, guard));
@@ -122,19 +123,20 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Changes the quota of all keys that have no [algorithm of their own](Self::set_algorithm),
-    /// and goes on with what is there as `keep` says.
+    /// Changes the quota of all keys without their [own algorithm](Self::set_algorithm); `keep`
+    /// decides what happens to their available permits.
     ///
-    /// For each key a change does what it does to an [`Adjustable`](crate::Adjustable) limiter.
-    /// It visits all keys, one after the other. Decisions go on meanwhile, and wait for nothing: on
-    /// a key that has not been visited yet they use the old quota. Once this has returned, each
-    /// decision that begins uses the new quota. Grants from before can't be undone then.
+    /// For each key, this does what a change does to an [`Adjustable`](crate::Adjustable) limiter.
+    /// It visits all keys, one after the other. Decisions continue without waiting: keys that were
+    /// not visited yet use the old quota. Each decision that begins after this has returned uses
+    /// the new quota. Earlier grants can't be undone after that.
     ///
-    /// While this runs, the map takes up to twice its memory. Other callers that change quotas wait
+    /// While this runs, the map takes up to twice its memory. Other threads that change quotas wait
     /// for this one.
     ///
-    /// With [`Keep::AsIs`] and a larger burst, all keys in the map are in use until that has
-    /// filled, also those that were idle; with [`Keep::Scaled`] they stay idle, and can leave.
+    /// With [`Keep::AsIs`] and a larger burst, no key in the map is idle until the larger burst has
+    /// filled, not even keys that were idle before. With [`Keep::Scaled`] they stay idle, and can
+    /// leave.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
@@ -152,14 +154,14 @@ where
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
+    /// [`ConfigError`] if the quota can't be represented; nothing changes then.
     pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
         self.set_quota_at(quota, keep, self.clock.now())
     }
 }
 
 impl<K, A: ChangeQuota, C, S> KeyedMap<K, A, C, S> {
-    /// The quota of all keys that have no algorithm of their own.
+    /// Returns the quota of all keys without their own algorithm.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;

@@ -1,23 +1,24 @@
-//! Which key is evicted when there is no room for a new one and none is idle.
+//! The order in which keys are evicted when there is no room for a new one and none is idle.
 //!
-//! A key that was granted something a second time after it came is *protected*. Of the keys that
-//! the map looks at,
+//! A key that got a second grant after it was inserted is *protected*. Of the keys that the map
+//! looks at:
 //!
-//! 1. banned keys leave last;
-//! 2. of the others, those that are not protected leave first;
-//! 3. of these, those that have spent least of their burst, in eighths; those in debt come last;
+//! 1. banned keys that have got no grant since are evicted last;
+//! 2. of the others, unprotected keys are evicted first;
+//! 3. of these, the keys that have spent the least of their burst, in eighths; those in debt are
+//!    last;
 //! 4. of these, the newest.
 //!
-//! It looks at the keys at the front of the queue, which may be of any age, and at the newest ones
-//! (`newest.rs`). So a flood of new keys evicts its own keys, whatever each of them takes: other
-//! keys that have spent as much are older.
+//! The map looks at keys at the front of the queue, which may be of any age, and at the newest keys
+//! (`newest.rs`). So a flood of new keys evicts its own keys, however much each of them takes:
+//! other keys that have spent as much are older.
 
 use core::cmp::Reverse;
 use core::hash::{BuildHasher, Hash};
 
 use super::KeyedMap;
 use super::entries::FoundEntry;
-use super::entry::Live;
+use super::entry::{Live, STANDING_PROTECTED};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
@@ -28,18 +29,24 @@ pub(super) struct Candidate<'g, K, A> {
     pub(super) rank: Rank,
 }
 
-/// In which order keys are evicted: the one of the least rank is the first.
+/// The eviction order: the key with the lowest rank is evicted first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    is_banned: bool,
-    pub(super) is_protected: bool,
-    /// See [`spent`].
-    spent: u8,
-    /// Of two that have spent as much, the newer one is the first.
+    /// How much is [`spent`], in the low bits; the two highest bits are set if the key is banned
+    /// and if it is protected.
+    standing: u8,
+    /// Of two keys that have spent as much, the newer one ranks lower.
     age: Reverse<u64>,
 }
 
-/// How much of the burst is spent, in eighths, rounded up; more than all, if the key is in debt.
+impl Rank {
+    pub(super) const fn is_protected(&self) -> bool {
+        self.standing & STANDING_PROTECTED != 0
+    }
+}
+
+/// Returns how much of the burst is spent, in eighths, rounded up. A key in debt has spent more
+/// than eight.
 pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     const IN_DEBT: u8 = 9;
     let (all, left) = (algorithm.available(0, now), algorithm.available(word, now));
@@ -56,7 +63,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Remembers the key if it leaves before the one that was.
+    /// Makes this key the candidate if it ranks below the present one.
     pub(super) fn consider<'g>(
         &self,
         found: FoundEntry<'g, K, A>,
@@ -73,13 +80,11 @@ where
         }
     }
 
-    /// When a key with this word is evicted.
+    /// Returns the rank of a key with this word.
     pub(super) fn rank(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> Rank {
-        let at = now.max(live.since);
+        let (entry, at) = (found.entry(), now.max(live.since));
         Rank {
-            is_banned: found.entry().is_banned(live.word, at),
-            is_protected: found.entry().is_protected(),
-            spent: spent(found.entry().algorithm(), live.word, at),
+            standing: entry.standing() | spent(entry.algorithm(), live.word, at),
             age: Reverse(found.ticket().id),
         }
     }

@@ -1,4 +1,4 @@
-//! How an entry ends: it is retired, or moved. The [protocol](super::entry) says what for.
+//! Ends an entry by retiring or moving it. The [protocol](super::entry) explains why.
 
 use super::entry::{
     EntryState, Live, MOVED, MapEntry, PENDING, RETIRED, STILL_PENDING, first_word, swapped,
@@ -9,10 +9,10 @@ use crate::store::cell::AtomicWord;
 use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A> MapEntry<A> {
-    /// Comes across an entry that nobody has decided on. Whether it is for the second time: then
-    /// the thread that brought it in has perhaps gone.
+    /// Marks a pending entry as seen. Returns whether it was seen before: then the thread that
+    /// inserted it may be gone.
     pub(super) fn mark_seen(&self) -> bool {
-        // ORDERING: Relaxed, as above.
+        // ORDERING: Relaxed, as in `since`.
         let first = self.since.compare_exchange(
             PENDING,
             STILL_PENDING,
@@ -22,7 +22,7 @@ impl<A> MapEntry<A> {
         first == Err(STILL_PENDING)
     }
 
-    /// What it is in now.
+    /// Returns the current state.
     pub(super) fn state(&self) -> EntryState
     where
         A: Algorithm,
@@ -43,23 +43,25 @@ impl<A> MapEntry<A> {
         }
     }
 
-    /// Retires this word, if it still stands there. From then on nothing is decided on it. (It may
-    /// fail without a reason.)
+    /// Retires this word if it is unchanged. Nothing is decided on the entry after that. May fail
+    /// spuriously.
     #[must_use]
     pub(super) fn retire(&self, live: &Live) -> bool {
-        // ORDERING: SeqCst, with the fence of `begin`: what was done before, such as raising the
-        // horizon, is seen by a thread that finds this, or finds that the entry is gone.
+        // ORDERING: SeqCst. It publishes everything before it, such as the raised horizon, to a
+        // thread that finds this word or finds that the entry is gone. It pairs with the fence of
+        // `begin`.
         // Model: keyed_map::a_late_tick_gets_no_second_burst
         fence(Ordering::SeqCst); // before it is retired
         inject_fault!(RemovesUnretired) || self.ends(live, RETIRED)
     }
 
-    /// Exchanges this word for the mark of an entry that was moved, if it still stands there. From
-    /// then on nothing is decided on it. (It may fail without a reason.)
+    /// Marks the entry as moved if this word is unchanged. Nothing is decided on the entry after
+    /// that. May fail spuriously.
     #[must_use]
     pub(super) fn move_away(&self, live: &Live) -> bool {
-        // ORDERING: Release, with the fence of `finish_move`: a thread that finds the mark finds
-        // the successor, which was announced before. Model: keyed_map::an_algorithm_is_changed
+        // ORDERING: Release. It publishes the successor, which was announced before, to a thread
+        // that finds the mark. It pairs with the fence of `get_past`.
+        // Model: keyed_map::an_algorithm_is_changed
         fence(Ordering::Release); // before it is moved
         inject_fault!(CarriesUnretired) || self.ends(live, MOVED)
     }
@@ -69,15 +71,15 @@ impl<A> MapEntry<A> {
         self.cell.compare_exchange(stored, mark).is_ok()
     }
 
-    /// Retires an entry that nobody has decided on.
+    /// Retires a pending entry.
     #[must_use]
     pub(super) fn retire_pending(&self) -> bool {
         // ORDERING: SeqCst, as in `retire`.
         fence(Ordering::SeqCst); // as in `retire`
         let retired = self.cell.compare_exchange(0, RETIRED).is_ok();
         if !retired {
-            // Another thread has decided: by an exchange, so that a thread that looks again sees
-            // it.
+            // Another thread has decided. This exchange of `since` makes sure that a thread that
+            // looks again sees that.
             self.mark_seen();
         }
         retired

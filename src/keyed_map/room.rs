@@ -1,4 +1,4 @@
-//! Room for so many keys and no more, and how it is made: idle keys leave in small steps.
+//! Limits the number of keys, and makes room for new ones: idle keys leave in small steps.
 
 use core::hash::{BuildHasher, Hash};
 use core::mem;
@@ -14,22 +14,22 @@ use crate::clock::Tick;
 use crate::overflow::Overflow;
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
-/// How far a thread goes that wants room for a new key. In a model less will do.
+/// How far a thread searches for room for a new key. Models need less.
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod far {
-    /// So many keys are looked at for each that is new: as long as keys leave, more leave than
-    /// come.
+    /// How many keys are checked for each new one. While keys become idle, more leave than are
+    /// inserted.
     pub(super) const STEPS: usize = 4;
 
-    /// So many at most, where there is no room.
+    /// How many keys are checked at most, if there is no room.
     pub(in crate::keyed_map) const REACH: usize = 16;
 
-    /// So often a key is looked for that can be evicted, while other threads are quicker.
+    /// How often an eviction is tried, while other threads are faster.
     pub(in crate::keyed_map) const ATTEMPTS: usize = 16;
 
-    /// So often a verb makes room by having others leave; then it takes what room there is. A key
-    /// that has just been brought in is as good as fresh, so two threads that bring one each could
-    /// otherwise have each other's leave for ever.
+    /// In how many rounds a verb makes room by removing other keys. After these it takes only free
+    /// room. A key that was just inserted is idle, so two threads that insert one key each could
+    /// otherwise remove each other's key for ever.
     pub(super) const ROUNDS: u32 = 16;
 }
 #[cfg(all(tollgate_loom, feature = "loom"))]
@@ -42,25 +42,25 @@ mod far {
 pub(super) use far::{ATTEMPTS, REACH};
 use far::{ROUNDS, STEPS};
 
-/// As many tickets of keys that have gone may be there as there are keys, and this many more: a
-/// small map need not clear up all the time.
+/// The queue may hold as many tickets of removed keys as the map has keys, plus this many, so that
+/// a small map does not clear up all the time.
 const SPARE_TICKETS: usize = 64;
 
-/// Room for one key: of an entry that is in the map, or of one that will be. Given back when it is
-/// dropped.
+/// Room for one key: of an entry that is in the map, or that will be. Dropping it returns the room.
 #[must_use]
 pub(super) struct Room<'m>(&'m AtomicU64);
 
 impl<'m> Room<'m> {
-    /// That of an entry which was taken out.
+    /// Returns the room of an entry that was removed.
     pub(super) fn left(tracked: &'m AtomicU64) -> Self {
         Self(tracked)
     }
 
-    /// Some that nobody has.
+    /// Reserves free room.
     fn reserve(tracked: &'m AtomicU64, capacity: u64) -> Option<Self> {
-        // ORDERING: Relaxed. It counts, and publishes nothing: each entry is counted before it is
-        // inserted, and until it is taken out. Model: keyed_map::never_more_than_the_capacity
+        // ORDERING: Relaxed. The count publishes nothing: each entry is counted before it is
+        // inserted, and until it is removed.
+        // Model: keyed_map::never_more_than_the_capacity
         let mut seen = tracked.load(Ordering::Relaxed);
         loop {
             if seen >= capacity {
@@ -70,7 +70,7 @@ impl<'m> Room<'m> {
                 tracked.fetch_add(1, Ordering::Relaxed);
                 return Some(Self(tracked));
             }
-            // ORDERING: Relaxed. As above: a count, which the exchange itself keeps right.
+            // ORDERING: Relaxed, as above. The exchange itself keeps the count right.
             match tracked.compare_exchange_weak(
                 seen,
                 seen.saturating_add(1),
@@ -83,7 +83,7 @@ impl<'m> Room<'m> {
         }
     }
 
-    /// There is an entry in it.
+    /// Keeps the room for an entry that was inserted.
     pub(super) fn keep(self) {
         mem::forget(self);
     }
@@ -91,7 +91,7 @@ impl<'m> Room<'m> {
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        // In a model, who has stopped for ever gives nothing back.
+        // In a model, a thread that stops for ever returns nothing.
         #[cfg(all(tollgate_loom, feature = "loom"))]
         if std::thread::panicking() {
             return;
@@ -101,14 +101,14 @@ impl Drop for Room<'_> {
     }
 }
 
-/// A thread clears up, and no other need.
+/// The right of one thread to discard the tickets of removed keys.
 struct ClearingUp<'m>(&'m AtomicU64);
 
 impl<'m> ClearingUp<'m> {
-    /// `None` if another thread is about it.
+    /// Returns `None` if another thread does this now.
     fn begin(clearing: &'m AtomicU64) -> Option<Self> {
         // ORDERING: Relaxed. It keeps threads from doing the same work twice, and publishes
-        // nothing: tickets are safe with any number of threads.
+        // nothing: the queue of tickets is safe with any number of threads.
         (clearing.swap(1, Ordering::Relaxed) == 0).then_some(Self(clearing))
     }
 }
@@ -120,12 +120,12 @@ impl Drop for ClearingUp<'_> {
     }
 }
 
-/// What was seen of the keys that were looked at.
+/// The result of checking keys.
 pub(super) struct SeenEntry<'g, K, A> {
     pub(super) candidate: Option<Candidate<'g, K, A>>,
-    /// Whether one was come across on which nobody has decided.
+    /// Whether a pending entry was seen.
     pending: bool,
-    /// How many have left. (Others may have taken them out, and have their room.)
+    /// How many keys have left. (Another thread may have removed an entry, and have its room.)
     pub(super) left: usize,
 }
 
@@ -139,14 +139,14 @@ impl<K, A> SeenEntry<'_, K, A> {
     }
 }
 
-/// A ticket that is looked at, and goes back to the others.
+/// A ticket that was taken from the queue. Dropping it puts it back.
 struct Drawn<'m, K: Hash + Eq, A: Algorithm, C, S: BuildHasher> {
     map: &'m KeyedMap<K, A, C, S>,
     ticket: KeyTicket,
 }
 
 impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drawn<'_, K, A, C, S> {
-    /// Its key has gone.
+    /// Discards the ticket, because its key has left.
     fn discard(self) {
         mem::forget(self);
     }
@@ -164,8 +164,8 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Room for a new key, if there is or can be made some, in this round of a verb. Looks at
-    /// [`STEPS`] keys in any case.
+    /// Returns room for a new key, in this round of a verb, if there is any or it can be made.
+    /// Always checks [`STEPS`] keys.
     pub(super) fn room(&self, round: u32, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
         if round >= ROUNDS {
             return self.reserve();
@@ -194,7 +194,7 @@ where
         Room::reserve(&self.tracked, self.capacity)
     }
 
-    /// Looks at the key whose turn it is. If it is idle it leaves, and this is its room.
+    /// Checks the next key in the queue. If it is idle, removes it and returns its room.
     pub(super) fn step<'g>(
         &self,
         now: Tick,
@@ -211,10 +211,10 @@ where
         };
         let entry = found.entry();
         let live = match entry.state() {
-            // Its owner wants it to stay.
+            // A key with its own algorithm stays.
             EntryState::Pending | EntryState::Live(_) if entry.has_its_own() => return None,
             EntryState::Live(live) => live,
-            // Somebody is about to decide on it, or was, and has gone.
+            // A thread is about to decide on it, or has stopped before it did.
             EntryState::Pending if !self.retire_forsaken(entry, seen) => return None,
             EntryState::Moved => return None,
             EntryState::Pending | EntryState::Retired => return self.take_out(&found, guard),
@@ -232,18 +232,17 @@ where
         None
     }
 
-    /// Tears up the tickets of keys that were removed, if they outnumber the keys that are there.
+    /// Discards the tickets of removed keys if they outnumber the keys in the map.
     ///
-    /// A removed key's ticket lies somewhere in the queue, and only its turn finds it. New keys
-    /// bring that turn nearer; removals alone do not, so without this the tickets of a map that was
-    /// emptied would stay. More than half of the tickets go, so each removal pays for a few looks
-    /// at most.
+    /// The ticket of a removed key lies somewhere in the queue until its turn. New keys bring that
+    /// turn closer, but removals alone do not, so without this an emptied map would keep its
+    /// tickets. More than half of the tickets go, so each removal pays for only a few checks.
     ///
-    /// Each ticket is looked at once, and those that stay keep their order: whose turn it is to be
-    /// looked at for being idle does not change.
+    /// Each ticket is checked once, and the remaining tickets keep their order: this does not
+    /// change which key is next.
     pub(super) fn clear_up(&self, guard: &Guard<'_>) {
         let tickets = self.entries.tickets();
-        // In a model there are never so many: it does not get past this.
+        // A model never has that many tickets, and always returns here.
         if tickets <= SPARE_TICKETS {
             return;
         }
@@ -266,14 +265,19 @@ where
         drop(clearing);
     }
 
-    /// Retires an entry on which nobody has decided since somebody else came across it.
+    /// Retires a pending entry that an earlier search has already seen.
     fn retire_forsaken(&self, entry: &MapEntry<A>, seen: &mut SeenEntry<'_, K, A>) -> bool {
         let was_seen = mem::replace(&mut seen.pending, true);
         entry.mark_seen() && !was_seen && entry.retire_pending()
     }
 
-    /// Retires a word that is as good as fresh.
+    /// Retires a word that is idle.
     pub(super) fn retire_idle(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> bool {
+        // What its key did before it was moved is in the word as it was at the move, and not as it
+        // was before.
+        if now < live.since && found.was_moved() {
+            return false;
+        }
         let algorithm = found.entry().algorithm();
         let reached = self.horizon.tick().max(live.since);
         let Some(idle) = idle_since(algorithm, live.word, now, reached) else {
@@ -290,10 +294,10 @@ where
     }
 }
 
-/// What became of a key that was to leave.
+/// The result of removing a key.
 pub(super) enum Forgotten<'m> {
     /// Another thread had retired it.
     Already,
-    /// It is retired, and left this room, unless another thread took it out.
+    /// This call retired it and got its room, unless another thread removed the entry.
     Now(Option<Room<'m>>),
 }

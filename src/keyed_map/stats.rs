@@ -2,33 +2,33 @@ use crate::counted::LimiterStats;
 use crate::metrics::{Metric, MetricSource, Value};
 use crate::sync::{AtomicU64, Ordering};
 
-/// The counts of a [`KeyedMap`](super::KeyedMap), of the keys in it and those that left.
+/// Statistics of a [`KeyedMap`](super::KeyedMap): of the keys in it and of those that left.
 ///
-/// Each number is right by itself: while other threads decide, they need not belong to the same
-/// moment.
+/// Each number is exact by itself. While other threads decide, the numbers need not belong to the
+/// same moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct MapStats {
-    /// The keys that are there now, those that are being added among them.
+    /// Keys in the map now, including those that are being inserted.
     pub tracked: u64,
     /// Keys that left because they were idle. They lost nothing.
     pub expired: u64,
-    /// Keys that left although they were not idle: each may have had a burst more.
+    /// Keys that left although they were not idle. Each may get one more burst.
     pub evicted: u64,
-    /// How many of the evicted ones were protected: they had been granted something at least twice.
-    /// These leave only if no key is found that was granted something once.
+    /// How many of the evicted keys were protected, that is, had got at least two grants. They are
+    /// evicted only if no unprotected key is found.
     pub evicted_protected: u64,
-    /// Keys removed by [`remove`](super::KeyedMap::remove), and keys removed by
-    /// [`retain`](super::KeyedMap::retain) that were not idle.
+    /// Keys that [`remove`](super::KeyedMap::remove) removed, and keys that were not idle and that
+    /// [`retain`](super::KeyedMap::retain) removed.
     pub removed: u64,
-    /// Verbs on keys for which there was no room. They were denied, or answered as for a fresh key,
-    /// as [`Overflow`](crate::Overflow) says.
+    /// Verbs on keys without room. They were denied, or answered as for a fresh key, as
+    /// [`Overflow`](crate::Overflow) says.
     pub no_room: u64,
-    /// What was decided on all keys, if the map is in a [`Counted`](crate::Counted).
+    /// The decisions on all keys, if the map is in a [`Counted`](crate::Counted).
     pub decisions: Option<LimiterStats>,
 }
 
-/// They are counted where keys come and go, and not where they are decided on.
+/// The counters. They are updated when keys enter and leave, not by decisions.
 #[derive(Default)]
 pub(super) struct MapCounters {
     expired: AtomicU64,
@@ -59,7 +59,7 @@ impl MapCounters {
         count(&self.removed);
     }
 
-    /// All keys were replaced by those of a snapshot, some of which found no room.
+    /// Counts that a snapshot replaced all keys, and that some of its keys found no room.
     pub(super) fn restored(&self, removed: u64, evicted: u64, evicted_protected: u64) {
         // ORDERING: Relaxed, as in `count`.
         let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);

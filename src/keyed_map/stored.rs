@@ -1,38 +1,38 @@
-//! Keys as they are kept, with their hash and a number: so a key can be found again, and no other
-//! for it, without being cloned or compared; and the map itself calls nobody's `Hash`.
+//! Keys as the map stores them, with their hash and a unique number. So the map finds exactly the
+//! same key again without cloning or comparing it, and never calls the key's own `Hash`.
 
 use core::borrow::Borrow;
 use core::hash::{Hash, Hasher};
 
-/// A key as it is kept.
+/// A stored key.
 #[derive(Debug)]
 pub(super) struct Stored<K> {
     pub(super) key: K,
     pub(super) ticket: KeyTicket,
 }
 
-/// By what a key that is kept is found again, as long as it is. `id` is never used twice.
+/// Identifies a stored key while it is in the map. An `id` is never reused.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeyTicket {
     pub(super) hash: u64,
     pub(super) id: u64,
 }
 
-/// A key that is asked for.
+/// A key to look up, with its hash.
 pub(super) struct HashedKey<'q, Q: ?Sized> {
     pub(super) hash: u64,
     pub(super) key: &'q Q,
 }
 
-/// Any key that has this hash.
+/// Matches any key that has this hash.
 pub(super) struct AnyOfHash(pub(super) u64);
 
-/// What may be one of the keys that are kept.
+/// A query for a stored key.
 pub(super) trait MatchesKey<K>: Hashed {
     fn is(&self, stored: &Stored<K>) -> bool;
 }
 
-/// What has a hash already.
+/// A query whose hash is already computed.
 pub(super) trait Hashed {
     fn hashed(&self) -> u64;
 }

@@ -14,13 +14,15 @@ use crate::store::operations::Reset;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// The limit of one key of a [`KeyedMap`]: [`KeyedMap::key`] makes one. It has all verbs of a
-/// [`Limiter`](crate::Limiter), also those that wait, and is a [`RateLimiter`](crate::RateLimiter).
+/// The limit of one key of a [`KeyedMap`], made by [`KeyedMap::key`]. It has all verbs of a
+/// [`Limiter`](crate::Limiter), including those that wait, and is a
+/// [`RateLimiter`](crate::RateLimiter).
 ///
-/// A request for a key that finds no room is denied with [`Denied::NoRoom`](crate::Denied::NoRoom).
-/// Looking at a key that is not there doesn't bring it in, and neither does a verb that leaves it
-/// fresh. Nothing comes back of a grant from before the key left, or got another algorithm or
-/// quota. While a key is banned nothing comes back at all; a [`reset`](Self::reset) ends the ban.
+/// If there is no room for the key, a request is denied with
+/// [`Denied::NoRoom`](crate::Denied::NoRoom). A query does not insert the key, and neither does a
+/// verb that leaves it fresh. Undoing a grant returns nothing if the key has left since, or has got
+/// another algorithm or quota. While a key is banned, no permits can be returned; a
+/// [`reset`](Self::reset) ends the ban.
 pub struct MapKey<'a, K, Q: ?Sized, A, C, S> {
     map: &'a KeyedMap<K, A, C, S>,
     key: &'a Q,
@@ -31,10 +33,9 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
         Self { map, key }
     }
 
-    /// A view on which every verb runs at this tick, without reading a clock.
+    /// Returns a view that runs every verb at this tick, without reading the clock.
     ///
-    /// If the key has left as idle, a tick that is older than the one at which it became idle is
-    /// counted as that one.
+    /// If the key left as idle, an older tick counts as the tick at which the key became idle.
     ///
     /// ```
     /// use tollgate::clock::NoClock;
@@ -54,7 +55,7 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
         View::new(*self, now)
     }
 
-    /// The key.
+    /// Returns the key.
     pub const fn key(&self) -> &'a Q {
         self.key
     }
@@ -63,7 +64,7 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
         self.map
     }
 
-    /// The map's clock.
+    /// Returns the map's clock.
     pub const fn clock(&self) -> &'a C {
         &self.map.clock
     }
@@ -76,7 +77,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Takes the key out of the map, and says whether it was there. This allows one burst more.
+    /// Removes the key from the map, and returns whether it was there. This allows one more burst.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota};
@@ -117,7 +118,7 @@ where
         self.map.apply(self.key, now, op)
     }
 
-    /// A key that is not in the map is fresh.
+    /// Does nothing for a key that is not in the map: such a key is fresh.
     #[inline]
     fn reset(&self, now: Tick) {
         if self.map.tracks(self.key) {

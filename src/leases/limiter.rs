@@ -18,7 +18,7 @@ use std::sync::Arc;
 ///
 /// It pays if most requests are granted, with a lease for each of a few threads. A denial reads the
 /// clock and asks the limiter, so a [`Limiter`] is as fast if most requests are denied.
-/// (docs/PAST_ONE_WORD.md has a table of which limiter is fastest when.)
+/// (docs/MANY_CORES.md has a table of which limiter is fastest when.)
 ///
 /// A thread without a lease can call [`try_acquire`](Self::try_acquire) and
 /// [`try_acquire_n`](Self::try_acquire_n); all other methods are on [`limiter()`](Self::limiter).

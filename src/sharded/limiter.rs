@@ -66,7 +66,7 @@ use crate::thread_index::ThreadIndex;
 /// what a single word serves if each request takes one permit (97 % for greedy intervals of fewer
 /// than 8 permits), and 95 % if each takes half the burst. This holds at loads from 0.5 to 1.5,
 /// both with requests spread over all shards and with all requests on one. `cargo test -p tollgate
-/// --test limits service` measures it; docs/PAST_ONE_WORD.md says what other numbers of shards
+/// --test limits service` measures it; docs/MANY_CORES.md says what other numbers of shards
 /// cost.
 ///
 /// # Requests that take from several shards

@@ -1,13 +1,13 @@
-//! A checksum of 64 bits: CRC-64/XZ, which other programs know too. It finds any damage within 64
-//! bits that follow each other, and of any other damage all but one in 2^64.
+//! A checksum of 64 bits: CRC-64/XZ, which other programs can compute too. It detects any damage
+//! within 64 consecutive bits, and misses other damage with a probability of 2^-64.
 
-/// The polynomial of ECMA-182, its lowest power first.
+/// The polynomial of ECMA-182, with the lowest power first.
 const POLYNOMIAL: u64 = 0xC96C_5795_D787_0F42;
 
-/// How many bytes are taken at once.
+/// The number of bytes that are processed at once.
 const STRIDE: usize = 8;
 
-/// What a byte comes to when so many zeros follow it.
+/// `TABLES[zeros][byte]` is the remainder of a byte that is followed by `zeros` zero bytes.
 static TABLES: [[u64; 256]; STRIDE] = tables();
 
 const fn tables() -> [[u64; 256]; STRIDE] {
@@ -36,7 +36,7 @@ const fn tables() -> [[u64; 256]; STRIDE] {
     tables
 }
 
-/// The checksum of the bytes so far.
+/// The checksum of the bytes added until now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Crc(u64);
 
@@ -49,7 +49,7 @@ impl Crc {
         while let Some((stride, rest)) = bytes.split_first_chunk::<STRIDE>() {
             bytes = rest;
             let mixed = (self.0 ^ u64::from_le_bytes(*stride)).to_le_bytes();
-            // The first byte is followed by the most zeros.
+            // The first byte is followed by the most bytes, so its table comes last.
             let each = mixed.iter().zip(TABLES.iter().rev());
             self.0 = each.fold(0, |sum, (byte, table)| sum ^ at(table, *byte));
         }
@@ -66,7 +66,7 @@ impl Crc {
 
 #[inline]
 fn at(table: &[u64; 256], byte: u8) -> u64 {
-    // There are as many as bytes.
+    // A table has an entry for every byte, so the default is never used.
     table.get(usize::from(byte)).copied().unwrap_or(0)
 }
 
@@ -81,14 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_others_call_crc_64_xz() {
+    fn the_check_values_are_those_of_crc_64_xz() {
         assert_eq!(of(b""), 0);
         assert_eq!(of(b"123456789"), 0x995D_C9BB_DF19_39FA);
         assert_eq!(of(b"a"), 0x3302_8477_2E65_2B05);
     }
 
     #[test]
-    fn the_parts_in_which_it_comes_do_not_matter() {
+    fn the_sum_does_not_depend_on_how_the_bytes_are_split() {
         let bytes: [u8; 100] = core::array::from_fn(|i| (i * i) as u8);
         for cut in 0..bytes.len() {
             let (head, tail) = bytes.split_at(cut);

@@ -1,11 +1,11 @@
-//! How much time has passed since a snapshot.
+//! The time between a snapshot and its restore.
 
 use core::time::Duration;
 
-/// How much time has passed since a snapshot.
+/// The time between a snapshot and its restore.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Elapsed {
-    /// By the time of day, which is this.
+    /// Measured by the time of day, which is this now.
     #[cfg_attr(
         not(feature = "std"),
         allow(dead_code, reason = "the time of day is not known then")
@@ -14,7 +14,7 @@ pub(crate) enum Elapsed {
     Known(Duration),
 }
 
-/// The time of day, in nanoseconds since 1970; 0 if it is not known.
+/// Returns the time of day in nanoseconds since 1970, or 0 if it is unknown.
 #[cfg(feature = "std")]
 pub(crate) fn time_of_day() -> u64 {
     use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,7 +25,7 @@ pub(crate) fn time_of_day() -> u64 {
     })
 }
 
-/// Without `std` it is not known.
+/// Returns 0: without `std` the time of day is unknown.
 #[cfg(not(feature = "std"))]
 pub(crate) const fn time_of_day() -> u64 {
     0
@@ -37,7 +37,8 @@ impl Elapsed {
         Self::Until(time_of_day())
     }
 
-    /// Since this time of day: zero if the time of day went back, or was not known.
+    /// Returns the time since `then`, a time of day. It is zero if the time of day went back or was
+    /// unknown.
     pub(crate) const fn since(self, then: u64) -> Duration {
         match self {
             Self::Known(elapsed) => elapsed,
@@ -52,7 +53,7 @@ mod tests {
     use super::{Duration, Elapsed};
 
     #[test]
-    fn a_time_of_day_that_went_back_or_is_not_known_counts_as_no_time() {
+    fn no_time_counts_if_the_time_of_day_went_back_or_is_unknown() {
         assert_eq!(Elapsed::Until(9).since(4), Duration::from_nanos(5));
         assert_eq!(Elapsed::Until(9).since(10), Duration::ZERO);
         assert_eq!(Elapsed::Until(9).since(0), Duration::ZERO);

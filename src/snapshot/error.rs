@@ -3,7 +3,7 @@ use core::fmt;
 #[cfg(feature = "std")]
 use std::{io, string::String};
 
-/// Why a snapshot of a limiter, or of a table of keys, was not restored. Nothing has changed then.
+/// Says why a snapshot was not restored. Nothing has changed then.
 ///
 /// ```
 /// use tollgate::error::RestoreError;
@@ -12,7 +12,7 @@ use std::{io, string::String};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = Limiter::token_bucket(Quota::per_hour(10))?;
 /// limiter.try_acquire()?;
-/// let error = limiter.restore(b"something else altogether").unwrap_err();
+/// let error = limiter.restore(b"not a snapshot").unwrap_err();
 /// assert!(matches!(error, RestoreError::NotASnapshot));
 /// assert_eq!(limiter.available(), 9);
 /// # Ok(())
@@ -21,41 +21,42 @@ use std::{io, string::String};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RestoreError {
-    /// It can't be read.
+    /// The snapshot can't be read.
     #[cfg(feature = "std")]
     Io(io::Error),
-    /// It ends before it is complete.
+    /// The snapshot ends too early.
     Truncated,
-    /// It goes on where it should end.
+    /// More bytes follow the end of the snapshot.
     TooLong,
-    /// It does not begin as such a snapshot does. A limiter and a table of keys have different ones.
+    /// The first bytes are not those of a snapshot of this kind. Limiters and tables of keys write
+    /// different snapshots.
     NotASnapshot,
     /// This version of the crate does not know the snapshot's format.
     Version {
-        /// The version of the format in which it is written.
+        /// The version of the snapshot's format.
         found: u64,
         /// The latest version that is known.
         known: u64,
     },
-    /// Its checksum does not match its content: it is damaged.
+    /// The snapshot is damaged: its checksum does not match its content.
     Checksum {
-        /// The checksum of what was read.
+        /// The checksum of the content.
         computed: u64,
-        /// The checksum that is written.
+        /// The checksum in the snapshot.
         found: u64,
     },
-    /// A field has a number that is not allowed there: it is damaged.
+    /// The snapshot is damaged: a field holds a number that is out of range.
     Invalid {
-        /// The field that has the number.
+        /// The field.
         field: &'static str,
-        /// The number.
+        /// The number that it holds.
         found: u64,
-        /// The least that it may be.
+        /// The lowest number that is allowed.
         min: u64,
-        /// The most that it may be.
+        /// The highest number that is allowed.
         max: u64,
     },
-    /// It is of a limiter with another kind of algorithm.
+    /// The snapshot is of a limiter with another kind of algorithm.
     #[non_exhaustive]
     OtherAlgorithm {
         /// The algorithm of the snapshot.
@@ -64,48 +65,48 @@ pub enum RestoreError {
         /// The algorithm of this limiter.
         expected: &'static str,
     },
-    /// The parameters in the snapshot are not those of the limiter, and its words can't be carried
-    /// over: no such algorithm has these parameters, or the algorithm can't check them
+    /// The snapshot's parameters differ from the limiter's, and its words can't be carried over: no
+    /// such algorithm has these parameters, or the algorithm can't check them
     /// ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
     OtherParameters {
-        /// The plan in the snapshot, if it is of a table of keys.
+        /// The plan in the snapshot, if it is a snapshot of a table of keys.
         plan: Option<usize>,
     },
-    /// The parameters of a key's own algorithm are none that such an algorithm has; or they can't be
-    /// checked ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)), and they are not
-    /// those of the key's algorithm in the table.
+    /// The parameters of a key's own algorithm differ from those that the key has in the table, and
+    /// its word can't be carried over: no such algorithm has these parameters, or it can't check
+    /// them ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
     OtherOwnParameters,
-    /// Keys of the table have algorithms of their own, and the hasher would take over another seed,
+    /// Keys of the table have algorithms of their own, but the hasher would take over another seed,
     /// with which these keys could not be found. Set them after the restore, or give the table a
-    /// `SeededHasher` with the seed of the snapshot's.
+    /// `SeededHasher` with the snapshot's seed.
     OverridesOfAnotherSeed {
         /// How many keys have algorithms of their own.
         overrides: usize,
     },
-    /// Of the snapshot and the table of keys, only one has names of plans, and this plan of the
-    /// snapshot has no equal in the same place of the table. Which plan it is can't be known.
+    /// Either the snapshot or the table has names of plans, but not both, and this plan of the
+    /// snapshot differs from the plan in the same place of the table. So the plan that corresponds
+    /// to it is unknown.
     PlanNamesMissing {
         /// The plan, by its place in the snapshot.
         plan: usize,
-        /// Whether the snapshot has no names; if not, the table has none.
+        /// `true` if the snapshot has no names, `false` if the table has none.
         in_snapshot: bool,
     },
-    /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be
-    /// made again from its seed has, in another process.
+    /// The snapshot is of a table whose hasher gives other hashes. A hasher that can't be rebuilt
+    /// from its seed does so in each process.
     OtherHasher,
-    /// The bytes of a key are none that
     /// [`SnapshotKey`](https://docs.rs/tollgate/latest/tollgate/keyed_map/trait.SnapshotKey.html)
-    /// can read.
+    /// can't read a key from its bytes.
     InvalidKey {
-        /// Which key of the snapshot it is, from 1 on.
+        /// The number of the key in the snapshot, from 1 on.
         key: u64,
     },
-    /// There is no memory for another table.
+    /// There is not enough memory for another table.
     NoMemory,
 }
 
 impl RestoreError {
-    /// A number in a field where only these may be; else the error.
+    /// Returns the number if it is in the range, and an error otherwise.
     pub(crate) fn unless_within(
         field: &'static str,
         found: u64,
@@ -122,7 +123,7 @@ impl RestoreError {
         })
     }
 
-    /// The algorithm of the snapshot has this name and not that of the limiter.
+    /// Returns the error for a snapshot whose algorithm has another name than the limiter's.
     pub(crate) fn other_algorithm(found: &[u8], expected: &'static str) -> Self {
         #[cfg(not(feature = "std"))]
         let _ = found;
@@ -149,10 +150,10 @@ impl fmt::Display for RestoreError {
         match self {
             #[cfg(feature = "std")]
             Self::Io(error) => write!(f, "the snapshot can't be read: {error}"),
-            Self::Truncated => f.write_str("the snapshot ends before it is complete"),
-            Self::TooLong => f.write_str("the snapshot goes on where it should end"),
+            Self::Truncated => f.write_str("the snapshot ends too early"),
+            Self::TooLong => f.write_str("more bytes follow the end of the snapshot"),
             Self::NotASnapshot => f.write_str(
-                "this is not such a snapshot (a limiter and a table of keys have different ones)",
+                "this is not a snapshot of this kind (limiters and tables of keys write different ones)",
             ),
             Self::Version { found, known } => write!(
                 f,
@@ -196,18 +197,19 @@ impl fmt::Display for RestoreError {
                     write!(f, "of plan {plan} ")?;
                 }
                 f.write_str(
-                    "of the snapshot must be those of the limiter, since its algorithm can't have \
+                    "of the snapshot must be those of the limiter, since its algorithm rejects \
                      them, or can't check them",
                 )
             }
             Self::OtherOwnParameters => f.write_str(
-                "parameters of a key's own algorithm in the snapshot can't be those of such an algorithm, and are \
-                 not those of the key's algorithm in the table",
+                "parameters of a key's own algorithm in the snapshot must be those of the key's algorithm \
+                 in the table, since such an algorithm rejects them, or can't check them",
             ),
             Self::OverridesOfAnotherSeed { overrides } => write!(
                 f,
-                "{overrides} keys have algorithms of their own, set with another seed than the snapshot's: set \
-                 them after the restore, or give the table's hasher the same seed"
+                "{overrides} keys have algorithms of their own, set with another seed than the \
+                 snapshot's: set them after the restore, or give the table's hasher the snapshot's \
+                 seed"
             ),
             Self::PlanNamesMissing { plan, in_snapshot } => {
                 let without = if *in_snapshot { "snapshot" } else { "table" };
@@ -218,13 +220,13 @@ impl fmt::Display for RestoreError {
                 )
             }
             Self::OtherHasher => f.write_str(
-                "the snapshot is of a table with another hasher: its keys would not be found",
+                "the snapshot is of a table with another hasher, so its keys would not be found",
             ),
             Self::InvalidKey { key } => write!(
                 f,
-                "bytes of key {key} of the snapshot must be those of a key of this map's type, and are not"
+                "key {key} of the snapshot can't be read as a key of this map's type"
             ),
-            Self::NoMemory => f.write_str("there is no memory for the snapshot's keys"),
+            Self::NoMemory => f.write_str("there is not enough memory for the snapshot's keys"),
         }
     }
 }

@@ -1,26 +1,26 @@
-//! Snapshots in files.
+//! Files of snapshots.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many names are tried. Those of processes that were stopped while they wrote may be there
-/// still.
+/// How many names for a temporary file are tried. Processes that were stopped while writing may
+/// have left files with some of them.
 const NAMES: u32 = 1000;
 
-/// A file that is gone when nobody needs it any more.
+/// A file that is removed on drop while `is_needed`.
 struct Temporary {
     path: PathBuf,
     is_needed: bool,
 }
 
 impl Temporary {
-    /// A new one beside this file.
+    /// Creates a file in the same folder.
     fn beside(path: &Path) -> io::Result<(Self, File)> {
         let Some(name) = path.file_name() else {
             let error = io::ErrorKind::InvalidInput;
-            return Err(io::Error::new(error, "the path names no file"));
+            return Err(io::Error::new(error, "the path has no file name"));
         };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -49,13 +49,13 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.is_needed {
-            // If it can't be removed there is nothing else to be done.
+            // If the removal fails, there is nothing else to do.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Writes a file beside this one, which takes its place when it is there in full.
+/// Replaces a file: writes a new one beside it, and renames that when it is complete.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<u64>,
@@ -72,8 +72,8 @@ pub(crate) fn replace(
             true => Path::new("."),
             false => folder,
         };
-        // The new name outlives a loss of power. Where that can't be had, either file is there
-        // then.
+        // Make the new name survive a loss of power. Where this fails, either the old or the new
+        // file is there afterwards.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
     Ok(written)

@@ -1,7 +1,7 @@
-//! The state of one limiter as bytes, for the next process; and what it shares with the snapshots
-//! of tables.
+//! Snapshots: the state of one limiter as bytes, for the next process; and the parts that snapshots
+//! of tables and maps share.
 //!
-//! All numbers are of 64 bits, their lowest byte first.
+//! All numbers have 64 bits, lowest byte first.
 //!
 //! ```text
 //! ┌──────────────────────────────────────────────────────────────┐
@@ -12,9 +12,9 @@
 //! └──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - The **tick** is that of the limiter's clock, and the **time of day** that of the same moment, in
-//!   nanoseconds since 1970, or 0 if it was not known.
-//! - Unused bytes of the name and unused parameters are zeros.
+//! - The **tick** is one of the limiter's clock. The **time of day** is that of the same moment, in
+//!   nanoseconds since 1970, or 0 if it is unknown.
+//! - Unused bytes of the name and unused parameters are 0.
 //! - The **checksum** is CRC-64/XZ.
 
 pub(crate) mod crc;
@@ -35,17 +35,19 @@ use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Rebase, Settings};
 use crate::clock::Tick;
 use crate::store::cell::UNSTARTED;
 
-/// How many bytes the snapshot of a limiter has.
+/// The size of a limiter's snapshot, in bytes.
 pub const SNAPSHOT_BYTES: usize = NUMBERS * 8;
 
-/// Those before the name, the name, the parameters with their number, the word and the checksum.
+/// Five numbers before the name, the name, the parameters with their count, the word and the
+/// checksum.
 const NUMBERS: usize = 5 + MAX_NAME / 8 + 1 + MAX_SETTINGS + 2;
 
-/// The last four bytes are changed by what takes it for text. A table's snapshot has another.
+/// The last four bytes detect a transfer that treats the file as text, because it changes them. The
+/// snapshot of a table begins with other bytes.
 const MAGIC: [u8; 8] = *b"\x89TGL\r\n\x1a\n";
 const VERSION: u64 = 1;
 
-/// A limiter's state, as it was at a tick.
+/// A limiter's state at a tick.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Saved {
     at: Tick,
@@ -55,7 +57,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// This word of this algorithm.
+    /// Returns this word of this algorithm at this tick.
     pub(crate) fn new<A: Settings>(algorithm: &A, word: u64, at: Tick, time_of_day: u64) -> Self {
         Self {
             at,
@@ -91,7 +93,7 @@ impl Saved {
         bytes
     }
 
-    /// What these bytes hold, if they are a snapshot of a limiter with such an algorithm.
+    /// Reads a snapshot of a limiter with this kind of algorithm.
     pub(crate) fn from_bytes<A: Settings>(bytes: &[u8]) -> Result<Self, RestoreError> {
         let mut input = Input(bytes);
         if input
@@ -135,7 +137,7 @@ impl Saved {
                 parameters.push(number);
             }
         }
-        // The word of all ones is not used.
+        // No limiter stores the word of all ones.
         let word = input.number_within("word", UNSTARTED - 1)?;
         Ok(Self {
             at,
@@ -145,12 +147,12 @@ impl Saved {
         })
     }
 
-    /// How much time has passed since it was saved.
+    /// Returns the time since the snapshot.
     pub(crate) const fn elapsed(&self, elapsed: Elapsed) -> core::time::Duration {
         elapsed.since(self.time_of_day)
     }
 
-    /// The word with which this algorithm goes on at a tick of its own clock.
+    /// Returns the word with which this algorithm continues at a tick of its own clock.
     pub(crate) fn word_for<A: ChangeQuota + Rebase + Settings>(
         &self,
         algorithm: &A,
@@ -175,7 +177,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     crc.sum()
 }
 
-/// Bytes that are still to be read.
+/// The bytes that are still to be read.
 struct Input<'b>(&'b [u8]);
 
 impl<'b> Input<'b> {

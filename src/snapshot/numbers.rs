@@ -1,4 +1,4 @@
-//! Numbers and bytes of a snapshot, with the checksum of all of them.
+//! Numbers and bytes of a snapshot, with a checksum of all of them.
 
 use std::io::{self, Read, Write};
 use std::string::String;
@@ -32,14 +32,14 @@ impl<'w> Output<'w> {
         Ok(())
     }
 
-    /// Writes the checksum of all that was written.
+    /// Writes the checksum of everything written before.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.numbers(&[self.crc.sum()])?;
         self.writer.flush()
     }
 }
 
-/// Reads numbers, and adds them to the checksum. It reads nothing that comes after the snapshot.
+/// Reads numbers, and adds them to the checksum. It reads nothing beyond the snapshot.
 pub(crate) struct Input<'r> {
     reader: &'r mut dyn Read,
     crc: Crc,
@@ -71,7 +71,7 @@ impl<'r> Input<'r> {
         RestoreError::unless_within(field, self.number()?, range)
     }
 
-    /// A name of a length that is in this range, as text. Its length comes before it.
+    /// Reads a name, whose length comes first and must be in this range.
     pub(crate) fn name(
         &mut self,
         field: &'static str,
@@ -83,8 +83,8 @@ impl<'r> Input<'r> {
         Ok(String::from_utf8_lossy(&name).into_owned())
     }
 
-    /// Bytes of this number, in the place of what is in `bytes`. No more memory is taken than there
-    /// are bytes.
+    /// Replaces `bytes` by the next `length` bytes. It allocates no more than the reader provides,
+    /// even if `length` is damaged.
     #[cfg(feature = "map")]
     pub(crate) fn bytes_of_length(
         &mut self,
@@ -100,7 +100,7 @@ impl<'r> Input<'r> {
         }
     }
 
-    /// The parameters of an algorithm.
+    /// Reads the parameters of an algorithm.
     pub(crate) fn parameters(&mut self) -> Result<Parameters, RestoreError> {
         let (field, most) = ("number of parameters", MAX_SETTINGS as u64);
         let count = self.number_within(field, (0, most))?;
@@ -111,12 +111,12 @@ impl<'r> Input<'r> {
         Ok(parameters)
     }
 
-    /// The checksum of what was read.
+    /// Returns the checksum of everything read until now.
     pub(crate) const fn sum(&self) -> u64 {
         self.crc.sum()
     }
 
-    /// Nothing may come after it.
+    /// Returns an error if more bytes follow.
     pub(crate) fn is_over(&mut self) -> Result<(), RestoreError> {
         match self.reader.read_exact(&mut [0]) {
             Ok(()) => Err(RestoreError::TooLong),

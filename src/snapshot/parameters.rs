@@ -1,8 +1,8 @@
-//! The parameters of an algorithm as numbers, and its name.
+//! An algorithm's name, and its parameters as numbers.
 
 use crate::algorithm::{MAX_SETTINGS, Settings};
 
-/// The longest name of an algorithm.
+/// The most bytes of an algorithm's name.
 pub(crate) const MAX_NAME: usize = 64;
 
 /// The parameters of an algorithm, as numbers.
@@ -19,7 +19,7 @@ impl Parameters {
     };
 
     pub(crate) fn of<A: Settings>(algorithm: &A) -> Self {
-        // They fit, or it does not compile.
+        // An algorithm with too many parameters does not compile.
         const { MAX_SETTINGS - A::WORDS };
         let mut all = Self::NONE;
         algorithm.save(&mut |number| all.push(number));
@@ -37,7 +37,7 @@ impl Parameters {
         self.numbers.get(..self.count).unwrap_or_default()
     }
 
-    /// The algorithm, if there is one with exactly these parameters.
+    /// Returns the algorithm with exactly these parameters, if there is one and it can check them.
     pub(crate) fn algorithm<A: Settings>(&self) -> Option<A> {
         let mut numbers = self.numbers().iter();
         let algorithm = A::restore(&mut || numbers.next().copied().unwrap_or(0))?;
@@ -46,7 +46,7 @@ impl Parameters {
     }
 }
 
-/// The algorithm's name, as it is written.
+/// Returns the algorithm's name as it is written.
 pub(crate) fn name_of<A: Settings>() -> &'static [u8] {
     let name = A::NAME.as_bytes();
     name.get(..MAX_NAME).unwrap_or(name)

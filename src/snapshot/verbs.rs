@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::store::op::{Current, Op, Step};
 use crate::store::view::View;
 
-/// Puts a saved state in the place of what is there.
+/// Replaces a limiter's state by a saved one.
 struct Restore {
     saved: Saved,
     elapsed: Duration,
@@ -31,9 +31,10 @@ impl<A: ChangeQuota + Rebase + Settings> Op<A> for Restore {
 }
 
 impl<S: Store<Algorithm: Settings>> View<S> {
-    /// The state at this tick, as bytes.
+    /// Returns the state at this tick, as bytes.
     pub(crate) fn save(&self) -> [u8; SNAPSHOT_BYTES] {
-        // Later than the tick, so that no more time seems to pass until it is restored than does.
+        // Read the time of day after the tick. In the other order, a restore would count more time
+        // than has passed.
         let time_of_day = time_of_day();
         let saved = self.store.look(self.now, |algorithm, word, now| {
             Saved::new(algorithm, word, now, time_of_day)
@@ -43,7 +44,7 @@ impl<S: Store<Algorithm: Settings>> View<S> {
 }
 
 impl<S: Store<Algorithm: ChangeQuota + Rebase + Settings>> View<S> {
-    /// Goes on with a saved state, and says how much time has passed since it was saved.
+    /// Continues from a saved state, and returns the time since it was saved.
     pub(crate) fn load(&self, bytes: &[u8], elapsed: Elapsed) -> Result<Duration, RestoreError> {
         let saved = Saved::from_bytes::<S::Algorithm>(bytes)?;
         let elapsed = saved.elapsed(elapsed);
@@ -52,15 +53,16 @@ impl<S: Store<Algorithm: ChangeQuota + Rebase + Settings>> View<S> {
     }
 }
 
-/// The verbs of a limiter of one word, and of its views. Further parameters come before the types.
+/// Implements the verbs of a limiter of one word, and of its views. Further generic parameters come
+/// before the types.
 macro_rules! snapshot_verbs {
     ([$($parameters:tt)*] $store:ty, [$($own:tt)*] $limiter:ty) => {
         impl<$($parameters)*, A: $crate::algorithm::Algorithm + $crate::algorithm::Settings>
             $crate::store::View<$store>
         {
-            /// [`Limiter::snapshot`](crate::Limiter::snapshot) at this tick. Without the feature
-            /// `std` it has no time of day, and is restored by
-            /// [`restore_after`](Self::restore_after).
+            /// Returns the limiter's state at this tick: see
+            /// [`Limiter::snapshot`](crate::Limiter::snapshot). Without the feature `std` the state
+            /// has no time of day; use [`restore_after`](Self::restore_after) to restore it.
             #[must_use = "it is what `restore` needs"]
             pub fn snapshot(&self) -> [u8; $crate::store::SNAPSHOT_BYTES] {
                 self.save()
@@ -73,12 +75,13 @@ macro_rules! snapshot_verbs {
                 + $crate::algorithm::Rebase
                 + $crate::algorithm::Settings,
         {
-            /// [`Limiter::restore_after`](crate::Limiter::restore_after) at this tick.
+            /// Restores the limiter's state at this tick: see
+            /// [`Limiter::restore_after`](crate::Limiter::restore_after).
             ///
             /// # Errors
             ///
-            /// [`RestoreError`](crate::error::RestoreError) says what is wrong with the snapshot:
-            /// then nothing has changed.
+            /// [`RestoreError`](crate::error::RestoreError) if the snapshot is not valid for this
+            /// limiter: then nothing has changed.
             pub fn restore_after(
                 &self,
                 snapshot: &[u8],
@@ -93,9 +96,10 @@ macro_rules! snapshot_verbs {
         where
             A: $crate::algorithm::Algorithm + $crate::algorithm::Settings,
         {
-            /// The limiter's state as bytes, so that it can be [restored](Self::restore_after) after a
-            /// restart, which then hands out no fresh burst. Write them to a file or to flash
-            /// memory, and replace that file in one step (write a new one, then rename it).
+            /// Returns the limiter's state as bytes. After a restart,
+            /// [`restore_after`](Self::restore_after) continues from it, so the restart hands out
+            /// no fresh burst. Write the bytes to flash memory or to a file; replace the file in
+            /// one step (write a new one, then rename it).
             ///
             /// ```
             /// use tollgate::{Limiter, Quota};
@@ -113,16 +117,16 @@ macro_rules! snapshot_verbs {
             /// # }
             /// ```
             ///
-            /// Permits that are granted after the snapshot are not in it. A snapshot needs no
+            /// A snapshot does not contain permits that are granted after it. It needs no
             /// allocation.
             ///
             /// # Other limiters
             ///
-            /// A [`Limiter`](crate::Limiter), an `Adjustable` and a table of keys (`Keyed`) have
-            /// snapshots. The others don't, because their state is more than one word, which can't
-            /// be read in one step while other threads decide: `Sharded`, `SlottedWindow`,
-            /// `SlidingLog` and the smooth limiters. `Leases` has permits in the hands of threads,
-            /// and `Concurrency` guards, which end with the process.
+            /// [`Limiter`](crate::Limiter), `Adjustable`, `Keyed` and `KeyedMap` have snapshots.
+            /// `Sharded`, `SlottedWindow`, `SlidingLog` and the smooth limiters don't: their state
+            /// is more than one word, and can't be read in one step while other threads decide.
+            /// `Leases` has none because threads hold its permits, and `Concurrency` has none
+            /// because its guards end with the process.
             #[must_use = "it is what `restore` needs"]
             pub fn snapshot(&self) -> [u8; $crate::store::SNAPSHOT_BYTES] {
                 self.at(self.now()).snapshot()
@@ -135,42 +139,44 @@ macro_rules! snapshot_verbs {
                 + $crate::algorithm::Rebase
                 + $crate::algorithm::Settings,
         {
-            /// Replaces the limiter's state by that of a [snapshot](Self::snapshot), in one atomic
-            /// step. The limiter goes on as if it had never stopped, on its own clock. Returns how
-            /// much time has passed since the snapshot, by the time of day: zero if that went back,
-            /// or was not saved.
+            /// Replaces the limiter's state by a [snapshot](Self::snapshot), in one atomic step.
+            /// The limiter continues on its own clock, as if it had never stopped. Returns the time
+            /// since the snapshot, by the time of day. It is zero if the time of day went back or
+            /// was not saved.
             ///
-            /// The quota and the rest of the configuration stay those of this limiter. If the
-            /// snapshot is of another quota, or of another algorithm of those in an
-            /// [`AnyAlgorithm`](crate::AnyAlgorithm), its state is carried over: as many permits
-            /// are there as before, but no more than this limiter can hold, and the debt stays
-            /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)).
+            /// The limiter keeps its own quota and configuration. If the snapshot has another
+            /// quota, or another of the algorithms in an [`AnyAlgorithm`](crate::AnyAlgorithm), its
+            /// state is carried over
+            /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)): the
+            /// limiter has as many permits as before, up to what it can hold, and the same debt.
             ///
-            /// No permit is early. Where an interval is no whole number of nanoseconds, permits may
-            /// be due a nanosecond later with each restore; a window that began with the first hit
-            /// may end a [quantum](crate::FixedWindow::quantum) later. If the periods of the clock
-            /// begin at other times than those of the old clock, a window that is counted in ends
-            /// no earlier ([`Rebase`](crate::algorithm::Rebase)).
+            /// No permit comes early. If the interval of the quota is not a whole number of
+            /// nanoseconds, permits may be due a nanosecond later with each restore. A window that
+            /// began with its first hit may end a [quantum](crate::FixedWindow::quantum) later. If
+            /// the new clock's periods begin at other times than the old clock's, a window that has
+            /// counted permits ends no earlier ([`Rebase`](crate::algorithm::Rebase)).
             ///
-            /// Don't give back a grant from before the restore: this state does not know it.
+            /// Don't give back a grant from before the restore: the restored state does not know
+            /// it.
             ///
             /// # Errors
             ///
-            /// [`RestoreError`](crate::error::RestoreError) says what is wrong with the snapshot:
-            /// then nothing has changed.
+            /// [`RestoreError`](crate::error::RestoreError) if the snapshot is not valid for this
+            /// limiter: then nothing has changed.
             #[cfg(feature = "std")]
             pub fn restore(
                 &self,
                 snapshot: &[u8],
             ) -> Result<core::time::Duration, $crate::snapshot::error::RestoreError> {
                 let elapsed = $crate::snapshot::elapsed::Elapsed::until_now();
-                // Later than the time of day, so that no more time seems to have passed than has.
+                // Read the clock after the time of day. In the other order, the time between the
+                // two would count twice.
                 self.at(self.now()).load(snapshot, elapsed)
             }
 
-            /// Replaces the limiter's state by that of a [snapshot](Self::snapshot) from which
-            /// `elapsed` has passed, as `restore` does: for clocks that don't go with the time of
-            /// day, where that can't be relied on, and without the feature `std`.
+            /// Replaces the limiter's state by a [snapshot](Self::snapshot) that is `elapsed` old,
+            /// as `restore` does. Use it if the clock does not follow the time of day, if the time
+            /// of day is unreliable, or without the feature `std`.
             ///
             /// ```
             /// use std::time::Duration;
@@ -191,8 +197,8 @@ macro_rules! snapshot_verbs {
             ///
             /// # Errors
             ///
-            /// [`RestoreError`](crate::error::RestoreError) says what is wrong with the snapshot:
-            /// then nothing has changed.
+            /// [`RestoreError`](crate::error::RestoreError) if the snapshot is not valid for this
+            /// limiter: then nothing has changed.
             pub fn restore_after(
                 &self,
                 snapshot: &[u8],

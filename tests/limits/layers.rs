@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 27] = [
+const LEVELS: [(&str, u8); 28] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -35,6 +35,7 @@ const LEVELS: [(&str, u8); 27] = [
     ("keyed", 3),
     ("keyed_map", 3),
     ("constructors", 3),
+    ("guide", 3),
 ];
 
 fn level(module: &str) -> u8 {

@@ -1,4 +1,4 @@
-//! Checks claims of docs/ALGORITHMS.md. Every algorithm that it writes as text parses, its largest
+//! Checks claims of docs/WHICH_LIMITER.md. Every algorithm that it writes as text parses, its largest
 //! limits are those of the constructors, and it shows each picture once.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, ConfigError, FixedWindow, Limiter, Quota, SlidingWindow, Tick};
 
 fn guide() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ALGORITHMS.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/WHICH_LIMITER.md");
     fs::read_to_string(path).expect("the guide")
 }
 

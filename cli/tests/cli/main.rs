@@ -1,5 +1,5 @@
 //! Tests of the `tollgate` program's output, pictures and pages, and of the claims in
-//! docs/ALGORITHMS.md. No test depends on speed.
+//! docs/WHICH_LIMITER.md. No test depends on speed.
 //!
 //! | module | what |
 //! |---|---|

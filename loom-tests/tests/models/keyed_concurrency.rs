@@ -1,5 +1,5 @@
-//! A limit of concurrency for each key: never more inside than the limit, no place is lost, also
-//! while keys without guards leave the table, and who enters sees what was done inside.
+//! A concurrency limit for each key: no more are inside than the limit, no place is lost even while
+//! keys without guards leave the table, and a caller that enters sees what was done inside before.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,8 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     }
 }
 
-/// How much is inside for each of two keys, and the most that was, as the guards' holders know it.
+/// For each of two keys, how much is inside now and how much was at most, as the holders of the
+/// guards count it.
 #[derive(Clone, Default)]
 struct Noted(Arc<Mutex<[(u64, u64); 2]>>);
 
@@ -56,14 +57,14 @@ impl Noted {
         let entered = self.enter(limiter, key, n);
         let said = said(&entered);
         if let Ok(guard) = entered {
-            // Something happens inside.
+            // An operation while inside.
             let _ = limiter.inside(&key);
             self.leave(key, guard);
         }
         said
     }
 
-    /// What must be so when all guards are gone.
+    /// Checks that nothing is counted after all guards are gone.
     fn check(&self, limiter: &Limiter, limit: u64) {
         let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, most) in *noted {
@@ -78,8 +79,8 @@ impl Noted {
     }
 }
 
-/// Two try to enter by a key that is new, or was there before, and leave. A new key may be denied
-/// as busy by a caller that finds it there already.
+/// Two try to enter with a new key, or with one that was there before, and leave. A caller that
+/// finds a new key already inserted may be denied as busy.
 fn two_try(run: &mut Run) {
     for visits_before in 0..3 {
         let expected = Expected::all(vec![
@@ -113,8 +114,8 @@ fn never_more_than_the_limit() {
     stored(name, why, None, two_try);
 }
 
-/// Both slots belong to keys with guards. One caller needs room for a third key, and another one
-/// enters by a key that is there; then all leave.
+/// Both slots belong to keys with guards. One caller needs room for a third key, and another enters
+/// with a tracked key; then all leave.
 fn no_room(run: &mut Run) {
     run.explore(|layout| {
         let (limiter, inside) = (limiter(1), Noted::default());
@@ -133,7 +134,7 @@ fn no_room(run: &mut Run) {
     });
 }
 
-/// A key without guards gives its slot to another key, while a caller enters by it.
+/// A key without guards gives its slot to another key while a caller enters with it.
 fn takes_over(run: &mut Run) {
     let expected = Expected::all(vec![["inside", "inside"], ["inside", "no room"]]);
     let noted = expected.clone();
@@ -192,7 +193,7 @@ fn a_key_with_guards_keeps_its_slot() {
     model("a guard leaves meanwhile", Some(3), leaves_meanwhile);
 }
 
-/// In the file that has the fences.
+/// Finds the operation in the file that contains the fences.
 fn site(operation: &'static str) -> Site {
     Site {
         file: "keyed/concurrency.rs",
@@ -201,7 +202,7 @@ fn site(operation: &'static str) -> Site {
     }
 }
 
-/// Two that are alone inside, one after the other: the second sees what the first wrote.
+/// Two are alone inside, one after the other: the second sees what the first wrote.
 fn one_after_the_other(run: &mut Run) {
     for visits_before in 0..3 {
         run.explore(move |layout| {

@@ -1,5 +1,5 @@
-//! Bans of a map's keys: no decision that begins after a ban is granted anything before its end, and
-//! nothing is given back before the grant that ends it; what was granted to others is counted.
+//! Bans of a map's keys: a decision that begins after a ban grants nothing before the ban's end,
+//! and nothing is given back before the grant that ends the ban. Earlier grants stay counted.
 
 use tollgate::Overflow;
 use tollgate::sync::model::Fault;
@@ -21,7 +21,7 @@ fn refund(key: u64, n: u64, at: u64) -> Action {
     })
 }
 
-/// Another thread takes a permit, and gives some back, while the key is banned until 20.
+/// Another thread takes a permit, or gives some back, while the key is banned until 20.
 fn others_meanwhile(run: &mut Run) {
     let banned = |others: &[Action]| {
         let after = |limiter: &std::sync::Arc<crate::keyed_map::Tested>, _: &mut [()]| {
@@ -44,8 +44,8 @@ fn others_meanwhile(run: &mut Run) {
     banned(&[purge(1, 0)]).explore_rules(run);
 }
 
-/// The ban until 20 is over at 30, and a permit is there. Another thread, whose tick is before that,
-/// gives some back: not before the grant that ends the ban.
+/// The ban until 20 is over at 30, and a permit is available. Another thread with a tick before
+/// that gives some back, which has no effect before the grant that ends the ban.
 fn the_first_grant(run: &mut Run) {
     let over = scenario(3, Overflow::Deny).rule(|played| {
         for answer in &played.answers[0][1..] {

@@ -1,7 +1,7 @@
-//! The quota of all keys of a map: once it is set, no key gets more than the new one gives, whatever
-//! other threads bring in meanwhile; each key is carried over once; of two threads that set it, one
-//! has the last word for all keys; and a thread that stops while it sets the quota stops no
-//! decision.
+//! The quota of all keys of a map. Once it is set, no key gets more than the new quota allows,
+//! not even a key inserted meanwhile. Each key is carried over once. If two threads set the
+//! quota, one of them has the last word for all keys. A thread that stops while it sets the quota
+//! stops no decision.
 
 use tollgate::Overflow;
 use tollgate::adjustable::Keep;
@@ -26,13 +26,13 @@ fn unset(key: u64) -> Action {
     })
 }
 
-/// How many permits key 1 has at the end, while the clock stands still.
+/// Asks at the end how many permits key 1 has, while the clock stands still.
 fn with_what_is_left(scenario: Scenario) -> Scenario {
     scenario.after(|limiter, _| vec![Answer::Count(limiter.key(&1).at(tick(0)).available())])
 }
 
-/// The first actor sets a quota of one permit, and then has one permit at most; and so have all
-/// who come after.
+/// Checks that after the first actor has set a quota of one permit, this actor and later callers
+/// get at most one permit.
 fn one_at_most(scenario: Scenario) -> Scenario {
     with_what_is_left(scenario).rule(|played| {
         let after: u64 = granted(&played.answers[0]) + played.after.iter().map(count).sum::<u64>();
@@ -40,14 +40,14 @@ fn one_at_most(scenario: Scenario) -> Scenario {
     })
 }
 
-/// Another thread brings a key in, and takes a permit of it, while the quota is set.
+/// Another thread inserts a key, and takes a permit of it, while the quota is set.
 fn a_new_key(run: &mut Run) {
     let sets = one_at_most(scenario_of(3, 2, Overflow::Deny));
     let sets = sets.actor(&[set(1, Keep::AsIs), take(1, 1, 0), take(1, 1, 0)]);
     sets.actor(&[take(1, 1, 0)]).explore_rules(run);
 }
 
-/// The same where the other thread comes with a key that it alone decides on first.
+/// The same, with counted loads and another key that the inserting thread visits first.
 fn a_new_key_rings(run: &mut Run) {
     let sets = one_at_most(scenario_of(3, 2, Overflow::Deny));
     let sets = sets.actor(&[set(1, Keep::AsIs), take(1, 2, 0)]);
@@ -55,7 +55,7 @@ fn a_new_key_rings(run: &mut Run) {
     ringing(run, |run| comes.explore_rules(run));
 }
 
-/// What was taken and what is there is what there was: a key is carried over once.
+/// Checks that the permits taken and those left add up: a key is carried over once.
 fn adds_up(scenario: Scenario) -> Scenario {
     with_what_is_left(scenario).rule(|played: &ScenarioOutcome| {
         let there: u64 = played.after.iter().map(count).sum();
@@ -74,8 +74,8 @@ fn a_known_key(run: &mut Run) {
         .explore_rules(run);
 }
 
-/// All keys without an algorithm of their own have the same burst at the end, and it is one that
-/// was set.
+/// Checks that at the end all keys without their own algorithm have the same burst, which is one of
+/// those that were set.
 fn agrees(scenario: Scenario) -> Scenario {
     let after = |limiter: &std::sync::Arc<crate::keyed_map::Tested>, _: &mut [()]| {
         let bursts = [1, 2].map(|key| limiter.key(&key).at(tick(1_000)).available());
@@ -95,22 +95,22 @@ fn two_threads_set_it(run: &mut Run) {
     first.actor(&[set(2, Keep::Scaled)]).explore_rules(run);
 }
 
-/// A key gets an algorithm of its own, and loses it.
+/// A key gets its own algorithm, and loses it.
 fn another_algorithm_meanwhile(run: &mut Run) {
     let sets = agrees(scenario_of(3, 2, Overflow::Deny));
     let sets = sets.actor_after(&[take(1, 1, 0)], &[set(1, Keep::AsIs)]);
     sets.actor(&[give(1, 5, 0), unset(1)]).explore_rules(run);
 }
 
-/// A key is removed and comes back.
+/// A key is removed and inserted again.
 fn a_removal_meanwhile(run: &mut Run) {
     let sets = agrees(scenario_of(3, 2, Overflow::Deny));
     let sets = sets.actor_after(&[take(1, 1, 0)], &[set(1, Keep::AsIs)]);
     sets.actor(&[remove(1), take(1, 1, 0)]).explore_rules(run);
 }
 
-/// A thread stops for ever while it sets the quota: others come to their end, and get no more than
-/// both quotas give.
+/// A thread stops forever while it sets the quota: others finish, and get no more than both quotas
+/// together allow.
 fn one_stops(run: &mut Run) {
     let sets = scenario(2, Overflow::Deny).rule(|played| {
         let taken = granted(played.all());
@@ -121,7 +121,7 @@ fn one_stops(run: &mut Run) {
     takes.explore_stopping(run, 0);
 }
 
-/// A thread that brings a key in stops for ever.
+/// A thread that inserts a key stops forever.
 fn a_newcomer_stops(run: &mut Run) {
     let sets = scenario_of(3, 2, Overflow::Deny).rule(|played| {
         let after = granted(&played.answers[1]);

@@ -1,8 +1,8 @@
-//! A key that gets an algorithm of its own, another one, and none: no decision mixes two
-//! algorithms, and each outcome is that of the same calls one after the other. A thread that stops
-//! in the middle of a change stops no decision. And faults in that are found.
+//! A key that gets its own algorithm, another one, and none. No decision mixes two algorithms, and
+//! each outcome is that of the same calls one after the other. A thread that stops in the middle of
+//! a change stops no decision. The models find faults in this.
 //!
-//! In a model a slot tells four numbers of overrides apart, so that they come again.
+//! In a model a slot distinguishes four numbers of overrides, so that they repeat.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ type Scenario = tables::Scenario<Total>;
 const LIMIT: u64 = 3;
 const NOW: u64 = 5;
 
-/// A table of two slots, in which one key can have an algorithm of its own.
+/// A table of two slots, in which one key can have its own algorithm.
 fn for_one() -> TableOf<Total> {
     let table = tables::table(Total::of(LIMIT), 2);
     table.with_overrides(1).expect("one plan")
 }
 
-/// No answer is of another algorithm's word.
+/// Checks that no answer comes from another algorithm's word.
 fn unmixed(scenario: Scenario) -> Scenario {
     scenario.rule(|played| {
         for answer in played.all() {
@@ -78,14 +78,14 @@ fn one(key: u64) -> Action {
     take(key, 1, NOW)
 }
 
-/// The key has an algorithm of its own, and two of its permits are left: fewer than any other
-/// algorithm here gives, so that a word says which one it is of.
+/// The key has its own algorithm, and two of its permits are left. Every other algorithm here
+/// leaves more, so the word shows which one it belongs to.
 fn spent() -> [Action; 2] {
     [own(A, 6), take(A, 4, NOW)]
 }
 
-/// One changes the key's algorithm, and the other does each of the others, to a key that is there
-/// or is not.
+/// One actor changes the key's algorithm. The other does each other action on a key that is
+/// tracked, or is not.
 fn against_each_verb(run: &mut Run) {
     let changes: [(&[Action], Action); 4] = [
         (&[], own(A, 6)),
@@ -113,7 +113,7 @@ fn against_each_verb(run: &mut Run) {
     }
 }
 
-/// The key comes while it gets an algorithm of its own, another one, or none.
+/// The key is inserted while it gets its own algorithm, another one, or none.
 fn comes(run: &mut Run) {
     for (before, change) in [
         (vec![], own(A, 6)),
@@ -125,7 +125,7 @@ fn comes(run: &mut Run) {
     }
 }
 
-/// The key has an algorithm of its own, and gets another one or none.
+/// The key has its own algorithm, and gets another one or none.
 fn carried(run: &mut Run) {
     for change in [own(A, 8), own(A, 1), none(A)] {
         let changes = scenario(&[A]).actor_after(&spent(), &[change, one(A)]);
@@ -140,7 +140,7 @@ fn late(run: &mut Run) {
     changes.actor(&[one(A)]).explore_rules(run);
 }
 
-/// A key goes back to its plan, whose quota is changed so often meanwhile that versions come again.
+/// A key goes back to its plan, whose quota changes meanwhile so often that versions repeat.
 fn back_to_its_plan(run: &mut Run) {
     let sets = [7, 8, 9, 10].map(set_plan);
     let back = scenario(&[A]).actor_after(&spent(), &[none(A)]);
@@ -154,7 +154,7 @@ fn taken(run: &mut Run) {
     changes.actor(&[one(A)]).explore(run);
 }
 
-/// Two change it, or one changes the plan's quota.
+/// Two threads change the algorithm, or one of them the plan's quota.
 fn against_two(run: &mut Run) {
     for other in [own(A, 8), none(A), set_plan(7)] {
         let two = scenario(&[A]).actor_after(&spent(), &[none(A)]);
@@ -164,8 +164,8 @@ fn against_two(run: &mut Run) {
     two.actor(&[set_plan(7), one(A)]).explore(run);
 }
 
-/// A thread that changes the algorithm stops for ever, before each of its operations in turn, or
-/// one that decides.
+/// A thread that changes the algorithm, or one that decides, stops forever, before each of its
+/// operations in turn.
 fn one_stops(run: &mut Run) {
     let casts: [[&[Action]; 3]; 4] = [
         [&[one(A)], &[own(A, 6)], &[one(A), one(B)]],
@@ -224,7 +224,7 @@ fn a_thread_that_stops_in_a_change_stops_no_decision() {
     model(name, Some(1), one_stops);
 }
 
-/// All that is quick to explore.
+/// All explorations that are fast.
 fn all(run: &mut Run) {
     comes(run);
     carried(run);
@@ -248,7 +248,7 @@ fn weaker_orderings_are_found() {
     }
 }
 
-/// In the file that has the operation.
+/// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     let files = [
         ("keyed/own.rs", include_str!("../../../src/keyed/own.rs")),

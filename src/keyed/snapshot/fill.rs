@@ -1,4 +1,4 @@
-//! Keys that are put into a table which no other thread uses yet.
+//! Inserts keys into a table that no other thread uses yet.
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
@@ -14,9 +14,9 @@ pub(super) struct Fill<'p, A> {
     pub(super) table: Table,
     plans: &'p Plans<A>,
     now: Tick,
-    /// How many keys are in it.
+    /// The number of keys in the table.
     pub(super) keys: u64,
-    /// How many were, or came, and have given way.
+    /// The number of keys that found no room, or were replaced by others.
     pub(super) no_room: u64,
     /// How many of these were protected.
     pub(super) no_room_protected: u64,
@@ -34,8 +34,8 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         }
     }
 
-    /// Puts a key into the table, or gives it this content, if it is there already. Where there is
-    /// no room, the key that is first to leave gives way.
+    /// Inserts a key, or replaces its content if it is there already. If there is no room, the key
+    /// that is first to leave is dropped, which may be the new one.
     pub(super) fn put(&mut self, probe_seq: &ProbeSeq, of: impl Fn(bool) -> SlotState) {
         let seen = self.table.look(probe_seq);
         if let Lookup::Live(at, held) = seen.find(probe_seq.tag()) {
@@ -69,7 +69,7 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         }
     }
 
-    /// Takes a key out, if it is there.
+    /// Removes a key, if it is there.
     pub(super) fn leave_out(&mut self, probe_seq: &ProbeSeq) {
         if let Lookup::Live(at, held) = self.table.look(probe_seq).find(probe_seq.tag()) {
             self.write(at, held, SlotState::RELEASED);
@@ -81,8 +81,8 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         self.table.write_unshared(at, held, next);
     }
 
-    /// A key that is where another one may be, and has been put where else it may be: what is there
-    /// now is left over.
+    /// Makes room by moving a key from one of these slots to a free slot where that key may be,
+    /// too. Returns the slot that it left, which still holds its old content.
     fn moved_on(&self, seen: &Probe) -> Option<(SlotIndex, SlotState)> {
         let mut slots = seen.slots();
         slots.find_map(|(at, held)| {

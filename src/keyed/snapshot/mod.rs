@@ -1,6 +1,6 @@
-//! The content of a table, written for the next process.
+//! Snapshots of a table: its content, written for the next process.
 //!
-//! All numbers are of 64 bits, their lowest byte first.
+//! All numbers have 64 bits, lowest byte first.
 //!
 //! ```text
 //! ┌──────────────────────────────────────────────────────────────┐
@@ -19,24 +19,25 @@
 //! └──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - The **tick** is that of the table's clock, and the **time of day** that of the same moment, in
-//!   nanoseconds since 1970; by them the next process knows how much time has passed.
-//! - A key's word is one of the **plans** that were written last before it: they are written again
-//!   where a quota is changed while the snapshot is being written.
-//! - The **names** of the plans come once, before all else, if the plans have names. (Versions 1 and
-//!   2 of the format have none.)
-//! - A key is known by all 60 bits of its **hash** that count, which do not depend on the size of a
-//!   table.
-//! - Which keys are **protected** is said by as many numbers as are needed for a bit of each key,
-//!   the lowest bit first; in a block of kind 2 none is. (Version 1 of the format has no others.)
-//! - A key that has an algorithm of its own has a block of **kind 5**, with the parameters of that
-//!   algorithm. A table that can have such keys writes version 4 of the format, and others write
-//!   version 3, which has no such block.
-//! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any key
-//!   that left as idle before then had become idle.
+//! - The **tick** is one of the table's clock. The **time of day** is that of the same moment, in
+//!   nanoseconds since 1970. From these the next process computes the time that has passed.
+//! - A key's word belongs to one of the **plans** that were written last before it. If a quota
+//!   changes while the snapshot is being written, all plans are written again.
+//! - If the plans have **names**, these come once, before all other blocks. (Versions 1 and 2 of
+//!   the format have no names.)
+//! - A key is known by the 60 bits of its **hash** that are used. They do not depend on the size of
+//!   a table.
+//! - A block of kind 3 has a bit for each key that says whether it is **protected**, lowest bit
+//!   first, in numbers of 64 bits. In a block of kind 2 no key is protected. (Version 1 of the
+//!   format has only kind 2.)
+//! - A key with an algorithm of its own has a block of **kind 5**, which contains the parameters of
+//!   that algorithm. A table that can have such keys writes version 4 of the format; other tables
+//!   write version 3, which has no such block.
+//! - The **horizon** is read after all keys. A key that left as idle before then became idle at
+//!   this tick or earlier.
 //!
-//! A count that comes before what it counts is of a few thousand keys at most, so that a reader
-//! never believes more than it gets. The checksum is CRC-64/XZ.
+//! Every count precedes what it counts, and is at most a few thousand. So a damaged count can't
+//! make a reader allocate more than that. The checksum is CRC-64/XZ.
 
 mod fill;
 mod read;
@@ -49,7 +50,7 @@ pub use report::{PlanMatch, Restored, RestoredOverrides, RestoredPlan};
 
 use super::KeyHasher;
 
-/// The last three bytes are changed by what takes it for text.
+/// The last four bytes detect a transfer that treats the file as text, because it changes them.
 const MAGIC: [u8; 8] = *b"\x89TGK\r\n\x1a\n";
 const VERSION: u64 = 4;
 /// The first version of the format with names of plans.
@@ -57,14 +58,14 @@ const VERSION_OF_NAMES: u64 = 3;
 /// The first version of the format with keys that have algorithms of their own.
 const VERSION_OF_OVERRIDES: u64 = 4;
 
-/// How many keys are written at once, at most.
+/// The most keys of a block.
 const CHUNK: usize = 4096;
-/// How many bytes a key takes.
+/// The bytes of a key.
 const KEY_BYTES: usize = 16;
-/// How many numbers say which of them are protected.
+/// The numbers that say which keys of a block are protected.
 const CHUNK_BITS: usize = CHUNK / u64::BITS as usize;
 
-/// What a block holds.
+/// The kinds of blocks.
 const END: u64 = 0;
 const PLANS: u64 = 1;
 const KEYS: u64 = 2;
@@ -104,7 +105,7 @@ impl Record {
     }
 }
 
-/// Which keys of a chunk are protected.
+/// Which keys of a block are protected.
 #[derive(Debug, Clone, Copy)]
 struct ProtectedBits([u64; CHUNK_BITS]);
 
@@ -127,14 +128,15 @@ impl ProtectedBits {
         self.0 == [0; CHUNK_BITS]
     }
 
-    /// The numbers for this number of keys.
+    /// Returns the numbers for this number of keys.
     fn numbers(&self, keys: usize) -> &[u64] {
         self.0.get(..keys.div_ceil(64)).unwrap_or(&self.0)
     }
 }
 
-/// The hash of a key that every snapshot knows: another hasher has another one, also if only slices
-/// or long keys have another hash there, as where addresses are of another size.
+/// Hashes a fixed key, by which a reader checks the hasher. The key has parts of several types, so
+/// it also detects a hasher that differs only for slices or long keys, for example because
+/// addresses have another size.
 fn probe<S: KeyHasher>(hasher: &S) -> u64 {
     let slice = [0x0123_u16; 40].as_slice();
     hasher.hash_key(&(0x0123_4567_89AB_CDEF_u64, "tollgate", slice, 1_u128 << 64))

@@ -1,4 +1,4 @@
-//! Reading a snapshot: every number is looked at before it is believed.
+//! Reads a snapshot. Every number is checked before it is used.
 
 use std::io::Read;
 use std::string::String;
@@ -17,18 +17,18 @@ use crate::snapshot::error::RestoreError;
 use crate::snapshot::numbers::Input;
 use crate::snapshot::parameters::{MAX_NAME, Parameters, name_of};
 
-/// What a snapshot begins with.
+/// The beginning of a snapshot.
 pub(super) struct Head<S> {
-    /// The hasher by which its keys are found, if it is not the one that is there.
+    /// The hasher with the snapshot's seed, or `None` to keep the present one.
     pub(super) hasher: Option<S>,
     pub(super) at: Tick,
     pub(super) time_of_day: u64,
 }
 
-/// What comes next.
+/// A block of a snapshot.
 pub(super) enum Block {
     Plans(Vec<Parameters>),
-    /// In the place that was given for them.
+    /// Keys, which [`Reading::keys`] returns.
     Keys,
     /// A key that has an algorithm of its own, with these parameters.
     OwnKey(Record, Parameters),
@@ -43,7 +43,7 @@ pub(super) struct Reading<'r> {
     version: u64,
     /// The names of the plans, or none.
     names: Vec<String>,
-    /// How many plans there are; 0 before they have been read.
+    /// The number of plans, or 0 before they are read.
     plans: u64,
     keys: u64,
     chunk: Vec<u8>,
@@ -63,7 +63,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// What it begins with, which must be of such an algorithm and hasher.
+    /// Reads the beginning, and checks it against the algorithm and the hasher.
     pub(super) fn head<A: Settings, S: KeyHasher>(
         &mut self,
         present: &S,
@@ -106,7 +106,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// The names of the plans, or none.
+    /// Returns the names of the plans, or none.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
@@ -123,9 +123,9 @@ impl<'r> Reading<'r> {
         Ok(())
     }
 
-    /// The next block. Of keys there are [`keys`](Self::keys).
+    /// Reads the next block. If it has keys, [`keys`](Self::keys) returns them.
     pub(super) fn block(&mut self) -> Result<Block, RestoreError> {
-        // The first one is of plans.
+        // The first block must have the plans.
         let range = match self.plans {
             0 => (PLANS, PLANS),
             _ => (END, PROTECTED_KEYS),
@@ -152,7 +152,7 @@ impl<'r> Reading<'r> {
         let range = match self.plans {
             0 if self.names.is_empty() => (1, MOST_PLANS),
             0 => (self.names.len() as u64, self.names.len() as u64),
-            // It does not change.
+            // The number of plans does not change.
             count => (count, count),
         };
         self.plans = self.input.number_within("number of plans", range)?;
@@ -180,7 +180,7 @@ impl<'r> Reading<'r> {
         self.protected = ProtectedBits::NONE;
         let numbers = count.div_ceil(64) * u64::from(has_protected);
         for (index, bits) in (1..=numbers).zip(&mut self.protected.0) {
-            // No key is protected that is not there.
+            // Bits beyond the last key must be 0.
             let unused = (64 * index).saturating_sub(count);
             let field = "protected keys";
             *bits = self.input.number_within(field, (0, u64::MAX >> unused))?;
@@ -189,7 +189,7 @@ impl<'r> Reading<'r> {
         self.input.bytes(&mut self.chunk)
     }
 
-    /// The keys of the block that was read last.
+    /// Iterates over the keys of the last block.
     pub(super) fn keys(&self) -> impl Iterator<Item = Result<Record, RestoreError>> + '_ {
         let most = self.plans.saturating_sub(1);
         let keys = self.chunk.chunks_exact(KEY_BYTES).enumerate();
@@ -203,7 +203,7 @@ impl<'r> Reading<'r> {
         })
     }
 
-    /// Nothing may come after it.
+    /// Returns an error if more bytes follow.
     pub(super) fn is_over(&mut self) -> Result<(), RestoreError> {
         self.input.is_over()
     }
@@ -221,10 +221,10 @@ impl<'r> Reading<'r> {
     }
 }
 
-/// Whether there can be such a key, of one of these plans.
+/// Checks the numbers of a key, whose plan must be in this range.
 fn check(record: &Record, plans: (u64, u64)) -> Result<(), RestoreError> {
     RestoreError::unless_within("plan of a key", record.plan.into(), plans)?;
-    // The word of all ones is not used.
+    // No key has the word of all ones.
     RestoreError::unless_within("word of a key", record.word, (0, u64::MAX - 1))?;
     Ok(())
 }

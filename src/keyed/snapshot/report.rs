@@ -2,29 +2,29 @@ use core::time::Duration;
 use std::string::String;
 use std::vec::Vec;
 
-/// Counts what happened to the keys of a snapshot: [`Keyed::restore`](crate::Keyed::restore).
+/// Counts what happened to the keys of a snapshot: the result of
+/// [`Keyed::restore`](crate::Keyed::restore).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Restored {
     /// How many keys are in the table.
     pub keys: u64,
-    /// How many could not be told from fresh ones any more, after the time between, and were left
-    /// out.
+    /// How many keys were left out because they had become idle by the time of the restore.
     pub idle: u64,
-    /// How many gave way because the table has no room for all: those that are the first to leave.
-    /// Each may have one burst more.
+    /// How many keys were dropped because the table has no room for all. They are the first to
+    /// leave, and each may have one more burst.
     pub no_room: u64,
-    /// The time since the snapshot that was counted.
+    /// The time since the snapshot, as it was counted.
     pub elapsed: Duration,
-    /// What became of each plan of the snapshot, in its order.
+    /// What happened to each plan of the snapshot, in its order.
     pub plans: Vec<RestoredPlan>,
-    /// What became of keys with algorithms of their own.
+    /// What happened to keys with algorithms of their own.
     pub overrides: RestoredOverrides,
 }
 
 /// Counts the keys of a snapshot that had an algorithm of their own
-/// ([`Keyed::set_algorithm`](crate::Keyed::set_algorithm)), or have one in the table, those included
-/// that are idle by now. A snapshot has no overrides: a key goes on by what is set in the table.
+/// ([`Keyed::set_algorithm`](crate::Keyed::set_algorithm)) or have one in the table, including idle
+/// keys. A snapshot contains no overrides: a key continues with what is set in the table.
 ///
 /// ```
 /// use std::time::Duration;
@@ -54,17 +54,17 @@ pub struct Restored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct RestoredOverrides {
-    /// How many have the same algorithm of their own: they go on as they were.
+    /// How many have the same algorithm of their own as before: they continue unchanged.
     pub same: u64,
-    /// How many have another one of their own: they were carried over to it.
+    /// How many have another algorithm of their own: they were carried over to it.
     pub changed: u64,
-    /// How many have none of their own any more: they were carried over to the first plan.
+    /// How many no longer have an algorithm of their own: they were carried over to the first plan.
     pub missing: u64,
-    /// How many had none of their own, and have one now: they were carried over to it.
+    /// How many had none before and have one now: they were carried over to it.
     pub new: u64,
 }
 
-/// What became of a plan of a snapshot.
+/// What happened to a plan of a snapshot.
 ///
 /// ```
 /// use std::time::Duration;
@@ -95,26 +95,26 @@ pub struct RestoredOverrides {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct RestoredPlan {
-    /// Its name in the snapshot, if plans have names there.
+    /// The plan's name in the snapshot, if it has one.
     pub name: Option<String>,
-    /// The plan of the table in which its keys go on, by its place there.
+    /// The plan of the table in which its keys continue, by its place there.
     pub plan: usize,
-    /// Whether that is the same plan.
+    /// How that plan compares with the one in the snapshot.
     pub found: PlanMatch,
-    /// How many keys of this plan the snapshot has, those included that are idle by now.
+    /// How many keys of this plan the snapshot has, including idle ones.
     pub keys: u64,
 }
 
-/// Whether a table has the plan of a snapshot: see [`RestoredPlan`].
+/// Says whether a table has a plan of a snapshot: see [`RestoredPlan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlanMatch {
-    /// It has, with the same quota: keys go on as they were.
+    /// The table has the plan, with the same quota: its keys continue unchanged.
     Same,
-    /// It has, but with another quota, or as another algorithm: keys were carried over
-    /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)). Where plans have
-    /// no names, the plan in the same place may have been meant for other keys.
+    /// The table has the plan, but with another quota or algorithm: its keys were carried over
+    /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)). If plans have no
+    /// names, the plan in the same place may have been meant for other keys.
     Changed,
-    /// It has no such plan: keys were carried over to the first one.
+    /// The table does not have the plan: its keys were carried over to the first plan.
     Missing,
 }

@@ -1,4 +1,4 @@
-//! What a snapshot holds, brought to the clock and the plans of a table.
+//! Restores a snapshot: converts its keys to the clock and the plans of a table.
 
 use std::io;
 use std::string::String;
@@ -27,20 +27,20 @@ use crate::sync::Ordering;
 pub(super) struct How {
     pub(super) now: Tick,
     pub(super) elapsed: Elapsed,
-    /// Whether nothing may come after it.
+    /// Whether more bytes after the snapshot are an error.
     pub(super) is_whole: bool,
 }
 
-/// How the words of a snapshot stand at a tick of another clock.
+/// A tick of the snapshot's clock, and the tick of the table's clock that corresponds to it.
 #[derive(Clone, Copy)]
 struct Moved {
     from: Tick,
     to: Tick,
 }
 
-/// A plan of a snapshot, and the one in which its keys go on.
+/// A plan of a snapshot, and the one in which its keys continue.
 struct GoesOn<'p, A> {
-    /// What it was, if that was not what it goes on in.
+    /// Its old algorithm, if it differs from the new one.
     was: Option<A>,
     plans: &'p Plans<A>,
     to: InForce,
@@ -57,7 +57,7 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
             Some(name) if !plans.names().is_empty() => plans.position(name),
             _ => Some(plan).filter(|index| *index < plans.count()),
         };
-        // Keys of a plan that the table does not have go on in the first one.
+        // Keys of a plan that the table does not have continue in the first plan.
         let index = same.and_then(|index| u8::try_from(index).ok()).unwrap_or(0);
         let version = plans.version();
         let was = match plans.with(index, version, Parameters::of) == Some(*parameters) {
@@ -85,8 +85,8 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
         })
     }
 
-    /// How a key of this plan stands in another algorithm of its own, or else in the plan; `None`
-    /// if it is idle there.
+    /// Converts the word of a key of this plan to the key's own algorithm, or to the plan if it has
+    /// none. Returns `None` if the key is idle there.
     fn word(&self, own: Option<InForce>, record: &Record, moved: Moved) -> Option<u64> {
         let Some(own) = own else {
             return word(self.plans, self.was.as_ref(), self.to, record, moved);
@@ -99,8 +99,8 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
     }
 }
 
-/// How the word of a key stands in an algorithm, which it has not been in before if there is one
-/// that it was in. `None` if it is idle.
+/// Converts the word of a key to algorithm `to`. `was` is its old algorithm, or `None` if that is
+/// the same. Returns `None` if the key is idle.
 fn word<A: ChangeQuota + Rebase>(
     plans: &Plans<A>,
     was: Option<&A>,
@@ -113,13 +113,14 @@ fn word<A: ChangeQuota + Rebase>(
         let (word, end) = match was {
             None => {
                 let next = to.rebase(word, from, now);
-                // On a clock whose periods begin at other times it may be over sooner.
+                // If the new clock's periods begin at other times, the key may have a permit before
+                // its ban ends.
                 let end = end_of_ban(to, record, moved);
                 (next, end.filter(|end| to.available(next, *end) > 0))
             }
             Some(was) => {
                 let next = was.carry_over(was.rebase(word, from, now), now, to);
-                // What is owed may be paid sooner, or later.
+                // The new algorithm may pay debt back sooner or later.
                 (next, end_of_ban(was, record, moved))
             }
         };
@@ -134,14 +135,14 @@ fn word<A: ChangeQuota + Rebase>(
     word.flatten()
 }
 
-/// The last tick at which a key that is banned has no permit yet, on the new clock.
+/// Returns the last tick of a ban without a permit, on the new clock.
 fn end_of_ban<A: ChangeQuota>(was: &A, record: &Record, moved: Moved) -> Option<Tick> {
     let Moved { from, to } = moved;
     let last = (record.is_banned).then(|| last_without_permits(was, record.word, from));
     Some(to.saturating_add(last.flatten()?.saturating_since(from)))
 }
 
-/// What the slot of this key holds, with this word of this algorithm.
+/// Returns the content of this key's slot, with this word of this algorithm.
 fn content(tag: u64, second: bool, record: &Record, to: InForce, word: u64) -> SlotState {
     let content = SlotState::live(tag, second, to.plan(), to.version(), word);
     let content = content.protected_if(record.is_protected);
@@ -151,19 +152,19 @@ fn content(tag: u64, second: bool, record: &Record, to: InForce, word: u64) -> S
     }
 }
 
-/// What a snapshot comes to.
+/// A snapshot that has been read and converted.
 struct Loaded<S> {
     table: Table,
     restored: Restored,
-    /// How many of those for which there was no room were protected.
+    /// How many of the keys without room were protected.
     no_room_protected: u64,
     hasher: Option<S>,
-    /// The earliest tick at which a key may come into the table.
+    /// The earliest tick at which a key may enter the table.
     horizon: Tick,
 }
 
 impl<A: ChangeQuota + Rebase + Settings> Core<A> {
-    /// Puts what a snapshot holds in the place of what is here, or changes nothing.
+    /// Replaces the content of the table by a snapshot. On error nothing changes.
     pub(super) fn restore<S: KeyHasher>(
         &mut self,
         hasher: &mut S,
@@ -181,8 +182,8 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             .count_many(Event::Evicted, no_room.saturating_sub(protected));
         self.events.count_many(Event::EvictedProtected, protected);
         self.table = read.table;
-        // ORDERING: Relaxed. Nobody else uses the table, and whoever does afterwards sees what was
-        // done before.
+        // ORDERING: Relaxed. No other thread uses the table. Sharing it afterwards synchronizes
+        // with this.
         let _ = self
             .horizon
             .fetch_max(read.horizon.as_nanos(), Ordering::Relaxed);
@@ -192,7 +193,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
         Ok(read.restored)
     }
 
-    /// Reads and checks all of it.
+    /// Reads and checks the whole snapshot.
     fn load<S: KeyHasher>(
         &self,
         hasher: &S,
@@ -233,7 +234,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
                         }
                         let own = self.plans.own_in_force(key.hash);
                         overrides.new = overrides.new.saturating_add(own.is_some().into());
-                        // There is such a plan: that was looked at.
+                        // The plan exists: `keys` has checked it.
                         let plan: Option<&GoesOn<'_, A>> = plans.get(usize::from(key.plan));
                         let word = plan.and_then(|plan| plan.word(own, &key, moved));
                         let to = own.or(plan.map(|plan| plan.to));
@@ -269,15 +270,15 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             restored,
             no_room_protected: fill.no_room_protected,
             hasher: head.hasher,
-            // Who is not in it was idle at `from`, or at the horizon.
+            // A key that is not in the snapshot was idle at `from`, or at the horizon.
             horizon: now.saturating_add(horizon.saturating_since(from)),
         })
     }
 }
 
 impl<A: ChangeQuota + Rebase + Settings> Core<A> {
-    /// In which algorithm a key goes on that had one of its own, and its word there; `None` if it is
-    /// idle.
+    /// Converts a key that had an algorithm of its own. Returns the algorithm in which it
+    /// continues, and its word there, or no word if it is idle.
     fn load_own(
         &self,
         record: &Record,
@@ -308,7 +309,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
     }
 }
 
-/// What became of each plan, with the keys that were counted before.
+/// Reports what happened to each plan, and keeps the counts of keys from `before`.
 fn report<A>(
     plans: &[GoesOn<'_, A>],
     names: &[String],
@@ -324,7 +325,7 @@ fn report<A>(
     each.collect()
 }
 
-/// Puts a key into the table with this word of this algorithm, unless it is idle.
+/// Inserts a key with this word of this algorithm. Returns `false` if it is idle, and so left out.
 fn put<A: ChangeQuota>(
     fill: &mut Fill<'_, A>,
     record: &Record,
@@ -332,7 +333,7 @@ fn put<A: ChangeQuota>(
 ) -> bool {
     let probe_seq = fill.table.probe_seq(record.hash);
     let Some((to, word)) = of else {
-        // It may have been written before, as it was when it left.
+        // The key may have been written before: it left the table and came back.
         fill.leave_out(&probe_seq);
         return false;
     };

@@ -1,4 +1,4 @@
-//! The verbs of a table that write and restore snapshots.
+//! The verbs that write and restore snapshots of a table.
 
 use core::time::Duration;
 use std::fs::File;
@@ -18,15 +18,16 @@ use crate::snapshot::error::RestoreError;
 use crate::snapshot::file;
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
-    /// Writes what is in the table, so that it can be [restored](Self::restore) after a restart,
-    /// which then hands no key a fresh burst. Says how many keys were written: 16 bytes each.
+    /// Writes the content of the table. After a restart, [`restore`](Self::restore) continues from
+    /// it, so the restart gives no key a fresh burst. Returns the number of keys that were written.
+    /// Each takes 16 bytes, or more with an algorithm of its own.
     ///
-    /// Other threads may decide meanwhile. Each key is written as it is when its turn comes;
-    /// permits that it is granted after that are not in the snapshot. Keys that can't be told from
-    /// fresh ones are left out.
+    /// Other threads may decide meanwhile. Each key is written as it is when its turn comes; the
+    /// snapshot does not contain permits that the key is granted after that. Idle keys are left
+    /// out.
     ///
-    /// The snapshot reveals the hasher's seed, with which colliding keys can be chosen: keep it
-    /// secret.
+    /// Keep the snapshot secret: it contains the hasher's seed, with which an attacker can choose
+    /// keys that collide.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, TokenBucket};
@@ -53,20 +54,19 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.snapshot_at(writer, self.clock().now())
     }
 
-    /// [`snapshot`](Self::snapshot) to a file. It is written beside it and takes its place when it
-    /// is complete, so that there is always a whole one. On Unix it can be read by the process's
-    /// user only.
+    /// Writes a [snapshot](Self::snapshot) to a file. A temporary file beside it replaces it when
+    /// complete, so the file is always whole. On Unix only the process's user can read it.
     ///
     /// # Errors
     ///
-    /// The system's error: then the file is as it was.
+    /// The system's error: then the file has not changed.
     pub fn snapshot_to(&self, path: impl AsRef<Path>) -> io::Result<u64> {
         file::replace(path.as_ref(), |file| self.snapshot(file))
     }
 }
 
 impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
-    /// [`snapshot`](Self::snapshot) at this tick.
+    /// Writes a [snapshot](Self::snapshot) of this tick.
     ///
     /// # Errors
     ///
@@ -76,7 +76,8 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         writer: &mut (impl io::Write + ?Sized),
         now: Tick,
     ) -> io::Result<u64> {
-        // Later than the tick, so that no more time seems to pass until it is restored than does.
+        // Read the time of day after the tick. In the other order, a restore would count more time
+        // than has passed.
         write::write(
             (&self.core, &self.hasher),
             &mut &mut *writer,
@@ -87,37 +88,36 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
-    /// Puts what a [snapshot](Self::snapshot) holds in the place of what is in the table, and makes
-    /// it stand on this table's clock as it stood on the other one. The time between counts, by the
-    /// time of day; none, if that went back. All of it is read and checked before anything is
-    /// changed, and nothing is read that comes after it.
+    /// Replaces the content of the table by a [snapshot](Self::snapshot), converted to this table's
+    /// clock. The time since the snapshot counts, by the time of day; if that went back, no time
+    /// counts. The whole snapshot is read and checked before anything changes. Bytes after it are
+    /// not read.
     ///
-    /// - The table may have **another capacity**. If there is no room for all keys, those that are
-    ///   first to leave give way.
-    /// - **Plans** with names are found by their names, in whatever order
-    ///   ([`with_named_plans`](Self::with_named_plans)); those without, by their places. A plan may
-    ///   have **another quota**, or another algorithm of those in an
+    /// - The table may have **another capacity**. If it has no room for all keys, those that are
+    ///   first to leave are dropped.
+    /// - **Plans** with names are found by their names, in any order
+    ///   ([`with_named_plans`](Self::with_named_plans)), and others by their places. A plan may
+    ///   have **another quota**, or another of the algorithms in an
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
-    ///   ([`ChangeQuota::carry_over`]). The keys of a plan that this table does not have go on in
-    ///   the first one. [`Restored::plans`] says what became of each plan.
-    /// - A key with an **algorithm of its own** ([`set_algorithm`](Self::set_algorithm)) goes on by
-    ///   what is set in this table, and in the first plan if nothing is.
-    ///   [`Restored::overrides`] says how many do.
-    /// - A key that was **banned** stays banned until it would have been.
-    /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same
-    ///   hashes. Overrides that were set with another seed are an error.
-    /// - Of a key that was written twice, because it left and came again meanwhile, the second one
-    ///   counts.
+    ///   ([`ChangeQuota::carry_over`]). Keys of a plan that this table does not have continue in
+    ///   the first one. [`Restored::plans`] says what happened to each plan.
+    /// - A key that had an **algorithm of its own** ([`set_algorithm`](Self::set_algorithm))
+    ///   continues with the one that is set in this table, or in the first plan if none is.
+    ///   [`Restored::overrides`] counts such keys.
+    /// - A **banned** key stays banned as long as without the restart.
+    /// - The **hasher** takes over the snapshot's seed. A hasher that can't must give the same
+    ///   hashes. It is an error if overrides were set with another seed.
+    /// - If a key was written twice, because it left the table and came back meanwhile, the second
+    ///   record counts.
     ///
-    /// **Never early.** Where a permit takes no whole number of nanoseconds (13 a second, say), the
-    /// word is rounded against the caller: permits of a bucket are due as they were, or one
-    /// nanosecond later with each restore, and never sooner. That holds until the key is idle. Then
-    /// it starts as a fresh key does, at the tick of its next request: no permit is early by its
-    /// rate, but it may be due a nanosecond sooner or later than it would have been without a
-    /// restart.
+    /// **No permit comes early.** If the time between permits is not a whole number of nanoseconds
+    /// (at 13 a second, say), the word is rounded against the caller. Permits of a bucket are due
+    /// as before, or one nanosecond later with each restore, until the key is idle. Then it starts
+    /// as a fresh key, at the tick of its next request. Its permits keep to the rate from there,
+    /// but may be due a nanosecond sooner or later than without a restart.
     ///
-    /// A grant from before the snapshot must not be given back: this table does not know it. If the
-    /// new clock's periods begin at other ticks than the old one's, one more period may begin (see
+    /// Don't give back a grant from before the snapshot: this table does not know it. If the new
+    /// clock's periods begin at other ticks than the old clock's, one more period may begin (see
     /// [`Rebase`]).
     ///
     /// ```
@@ -142,7 +142,7 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    /// [`RestoreError`] if the snapshot is not valid for this table: then nothing has changed.
     pub fn restore(
         &mut self,
         reader: &mut (impl io::Read + ?Sized),
@@ -150,22 +150,24 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         self.restore_by(reader, Elapsed::until_now(), false)
     }
 
-    /// [`restore`](Self::restore) from a file, which must hold nothing else.
+    /// Restores a snapshot from a file, which must contain nothing else: see
+    /// [`restore`](Self::restore).
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] says what is wrong with the file: then nothing has changed.
+    /// [`RestoreError`] if the file can't be read or is not valid for this table: then nothing has
+    /// changed.
     pub fn restore_from(&mut self, path: impl AsRef<Path>) -> Result<Restored, RestoreError> {
         let mut file = File::open(path)?;
         self.restore_by(&mut file, Elapsed::until_now(), true)
     }
 
-    /// [`restore`](Self::restore), where `elapsed` has passed since the snapshot: for clocks that
-    /// don't go with the time of day, and where that can't be relied on.
+    /// Restores a snapshot that is `elapsed` old: see [`restore`](Self::restore). Use it if the
+    /// clock does not follow the time of day, or if the time of day is unreliable.
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    /// [`RestoreError`] if the snapshot is not valid for this table: then nothing has changed.
     pub fn restore_after(
         &mut self,
         reader: &mut (impl io::Read + ?Sized),
@@ -180,7 +182,8 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         elapsed: Elapsed,
         is_whole: bool,
     ) -> Result<Restored, RestoreError> {
-        // Later than the time of day, so that no more time seems to have passed than has.
+        // Read the clock after the time of day. In the other order, the time between the two would
+        // count twice.
         let now = self.clock().now();
         let how = How {
             now,
@@ -192,11 +195,11 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
 }
 
 impl<A: ChangeQuota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
-    /// [`restore_after`](Self::restore_after) at this tick.
+    /// Restores a snapshot that is `elapsed` old, at this tick: see [`restore`](Self::restore).
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    /// [`RestoreError`] if the snapshot is not valid for this table: then nothing has changed.
     pub fn restore_at(
         &mut self,
         reader: &mut (impl io::Read + ?Sized),

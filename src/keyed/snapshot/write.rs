@@ -1,4 +1,4 @@
-//! Writing a snapshot, while others decide.
+//! Writes a snapshot while other threads decide.
 
 use std::io::{self, Write};
 use std::vec::Vec;
@@ -19,7 +19,7 @@ use crate::snapshot::numbers::Output;
 use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::Ordering;
 
-/// What is known of a key's plan: which version it is in, and what that has.
+/// A plan's version and its parameters there.
 type Known = (u64, Parameters);
 
 /// A snapshot that is being written.
@@ -27,7 +27,7 @@ struct Snapshot<'s, A> {
     core: &'s Core<A>,
     output: Output<'s>,
     now: Tick,
-    /// The plans as they were written last.
+    /// The plans as they were last written.
     plans: [Option<Known>; MOST_PLANS as usize],
     /// Keys of these plans that are still to be written.
     chunk: Vec<u8>,
@@ -35,7 +35,7 @@ struct Snapshot<'s, A> {
     written: u64,
 }
 
-/// Writes all keys but those that are idle at this tick; says how many.
+/// Writes all keys that are not idle at this tick, and returns their number.
 pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
     (core, hasher): (&Core<A>, &S),
     writer: &mut dyn Write,
@@ -81,8 +81,8 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         self.write_plans()
     }
 
-    /// Which version of a plan is in force. If it is another one than before, it is written, and
-    /// before it the keys that are of the old one. `None` if there is no such plan.
+    /// Returns the current version of a plan, or `None` if the plan does not exist. If the version
+    /// has changed, writes the keys of the old one, and then the plans.
     fn version_of(&mut self, index: u8) -> io::Result<Option<u64>> {
         match self.look_at(index) {
             Some((version, false)) => Ok(Some(version)),
@@ -95,7 +95,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         }
     }
 
-    /// Sees which version of a plan is in force, and whether it is another one than before.
+    /// Returns the current version of a plan, and whether it has changed.
     fn look_at(&mut self, index: u8) -> Option<(u64, bool)> {
         self.core.plans.get(index)?;
         let known = self.plans.get_mut(usize::from(index))?;
@@ -104,7 +104,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
             if known.is_some_and(|(known, _)| known == version) {
                 return Some((version, false));
             }
-            // A version that is over has been followed by another one.
+            // If this version is outdated, a later one exists.
             if let Some(parameters) = self.core.plans.with(index, version, Parameters::of) {
                 *known = Some((version, parameters));
                 return Some((version, true));
@@ -136,7 +136,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         Ok(())
     }
 
-    /// Writes what is in a slot, as it is now.
+    /// Writes the key of a slot, as it is now.
     fn key(&mut self, at: SlotIndex, mut held: SlotState) -> io::Result<()> {
         while held.is_live() {
             if let Some(overrides) = self.core.plans.overrides_of(held) {
@@ -146,21 +146,22 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
                 held = self.core.table.load(at);
                 continue;
             }
-            // Later than the slot, whose version is so no later than this.
+            // Read after the slot, so the slot's version is no later than this one.
             let Some(version) = self.version_of(held.plan())? else {
                 break;
             };
             match self.migrated(held, version) {
                 Some((_, true)) => break,
                 Some((held, false)) => return self.keep(at, held),
-                // It is of another version by now.
+                // The version, or the slot's, is outdated.
                 None => held = self.core.table.load(at),
             }
         }
         Ok(())
     }
 
-    /// A live slot in this version, and whether it is idle. `None` if that is over, or the slot's.
+    /// Returns a live slot migrated to this version, and whether it is idle. Returns `None` if this
+    /// version, or the slot's, is outdated.
     fn migrated(&self, held: SlotState, version: u64) -> Option<(SlotState, bool)> {
         let plans = &self.core.plans;
         let held = plans.migrated(held, version)?;
@@ -169,8 +170,8 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         })
     }
 
-    /// Writes a key that has an algorithm of its own, unless it is idle. Whether that is done: it
-    /// has another one by now if not.
+    /// Writes a key with an override, unless it is idle. Returns `false` if the key has another
+    /// override by now.
     fn own_key(
         &mut self,
         overrides: &Overrides<A>,
@@ -191,7 +192,8 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
             return Ok(false);
         };
         if !is_idle {
-            // Of a key that was written twice, the second one counts.
+            // The key may be in the chunk already. A reader takes the second record, so write the
+            // chunk first.
             self.write_keys()?;
             let ([label, word], numbers) = (record.to_numbers(), parameters.numbers());
             let (protected, count) = (record.is_protected.into(), numbers.len() as u64);
@@ -203,7 +205,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         Ok(true)
     }
 
-    /// What is written of a live slot. `None` if no thread would find its key there.
+    /// Returns the record of a live slot, or `None` if no key can be found in this slot.
     fn record(&self, at: SlotIndex, held: SlotState) -> Option<Record> {
         let buckets = self.core.table.buckets();
         let probe_seq = ProbeSeq::found(at.bucket, held.tag(), held.is_second(), buckets)?;
@@ -254,8 +256,9 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
 
     fn end(mut self) -> io::Result<u64> {
         self.write_keys()?;
-        // ORDERING: Relaxed. A thread that saw that a key had left saw what was published before
-        // that. Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // ORDERING: Relaxed. A thread that sees that a key has left synchronizes with its eviction,
+        // which published the horizon.
+        // Model: keyed_turnover::who_is_late_gets_no_second_burst
         let horizon = self.core.horizon.load(Ordering::Relaxed);
         self.output.numbers(&[END, horizon, self.written])?;
         self.output.end()?;

@@ -1,6 +1,6 @@
-//! The table: buckets of slots in memory that is allocated once, and how slots are read. How they
-//! change is in `transitions.rs`, but for the first attempt of a decision:
-//! [`FoundSlot::decide_in_place`].
+//! The table: buckets of slots, in memory that is allocated once. This file loads slots;
+//! `transitions.rs` changes them. The only other change is [`FoundSlot::decide_in_place`], for the
+//! first attempts of a decision.
 
 mod transitions;
 
@@ -10,12 +10,12 @@ use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
 use crate::sync::{AtomicU128, Bucket, Buckets, FastPair, Ordering, SLOTS, inject_fault, prefetch};
 
-/// A slot, by bucket and place in it.
+/// A slot, by its bucket and its place there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotIndex {
     pub(super) bucket: usize,
     pub(super) place: usize,
-    /// Whether it is of the key's second pair.
+    /// Whether the bucket is in the key's second pair.
     pub(super) second: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// So many pairs of buckets, all empty; `None` if there is no memory for them.
+    /// Creates `pairs` pairs of empty buckets, or returns `None` if there is not enough memory.
     pub(super) fn new(pairs: NonZeroU64) -> Option<Self> {
         let count = pairs.checked_mul(NonZeroU64::MIN.saturating_add(1))?;
         let buckets = Buckets::zeroed(usize::try_from(count.get()).ok()?)?;
@@ -38,7 +38,7 @@ impl Table {
         })
     }
 
-    /// An empty one of the same size.
+    /// Creates an empty table of the same size.
     pub(super) fn like(other: &Self) -> Option<Self> {
         Self::new(NonZeroU64::new(other.count.get() / 2)?)
     }
@@ -48,17 +48,18 @@ impl Table {
         self.count
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub(super) fn slots(&self) -> usize {
         self.buckets.len() * SLOTS
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     pub(super) fn len(&self) -> usize {
         self.buckets.len()
     }
 
-    /// What a first attempt needs.
+    /// Returns the instructions for pairs of words that first attempts need, if the processor has
+    /// them.
     #[inline(always)]
     pub(super) const fn fast_pair(&self) -> Option<FastPair> {
         self.fast_pair
@@ -74,7 +75,7 @@ impl Table {
         self.buckets.get(bucket)
     }
 
-    /// Asks for a bucket before it is needed.
+    /// Prefetches a bucket.
     #[inline(always)]
     pub(super) fn fetch(&self, bucket: usize) {
         prefetch(self.buckets.as_ptr().wrapping_add(bucket));
@@ -93,7 +94,7 @@ impl Table {
         }
     }
 
-    /// All slots of a bucket, one after the other.
+    /// Loads all slots of a bucket, one after the other.
     #[inline(always)]
     pub(super) fn load_bucket(&self, bucket: usize) -> [SlotState; SLOTS] {
         let Some(bucket) = self.bucket(bucket) else {
@@ -101,7 +102,7 @@ impl Table {
         };
         let slots = bucket.slots.each_ref();
         match self.fast_pair {
-            // ORDERING: Acquire. As `load_slot`, which asks for each slot how it is loaded.
+            // ORDERING: Acquire. Like `load_slot`, but it checks only once how slots are loaded.
             // Model: keyed_turnover::who_is_late_gets_no_second_burst
             Some(fast_pair) => {
                 slots.map(|slot| SlotState::of_bits(fast_pair.load(slot, Ordering::Acquire)))
@@ -110,20 +111,21 @@ impl Table {
         }
     }
 
-    /// The labels of a bucket's slots, one after the other.
+    /// Loads the labels of a bucket's slots, one after the other.
     #[inline(always)]
     pub(super) fn load_labels(&self, fast_pair: FastPair, bucket: usize) -> Option<[u64; SLOTS]> {
         let slots = self.bucket(bucket)?.slots.each_ref();
-        // ORDERING: Acquire. As `load_slot`.
+        // ORDERING: Acquire. Like `load_slot`.
         // Model: keyed_turnover::who_is_late_gets_no_second_burst
         Some(slots.map(|slot| fast_pair.load_low(slot, Ordering::Acquire)))
     }
 
     #[inline(always)]
     fn load_slot(&self, slot: &AtomicU128) -> SlotState {
-        // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such
-        // as its version's parameters and the horizon under which another key left, is there for a
-        // thread that sees it. Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // ORDERING: Acquire. It pairs with `exchange`. A thread that sees this content also sees
+        // what was published with it: the parameters of its version, and the horizon raised before
+        // an eviction.
+        // Model: keyed_turnover::who_is_late_gets_no_second_burst
         let order = Ordering::Acquire;
         SlotState::of_bits(match self.fast_pair {
             Some(fast_pair) => fast_pair.load(slot, order),
@@ -131,8 +133,8 @@ impl Table {
         })
     }
 
-    /// The live slot of a key that has exactly this label, but for the bit of the second pair, in a
-    /// primary bucket.
+    /// Finds the live slot of a key in its primary buckets. The slot must have exactly this label,
+    /// except for the bit of the second pair.
     #[inline(always)]
     pub(super) fn find(
         &self,
@@ -169,7 +171,7 @@ impl Table {
         let mut turn = 0;
         while turn < SLOTS {
             let slot = slots.get((turn ^ preferred) % SLOTS)?;
-            // ORDERING: Acquire. As `load`.
+            // ORDERING: Acquire. Like `load`.
             // Model: keyed::two_decide_on_a_key
             let held = SlotState::of_bits(fast_pair.load(slot, Ordering::Acquire));
             if held.label() == label {
@@ -184,11 +186,11 @@ impl Table {
         None
     }
 
-    /// This slot, and what it holds.
+    /// Loads this slot.
     #[inline(always)]
     pub(super) fn found(&self, fast_pair: FastPair, at: SlotIndex) -> Option<FoundSlot<'_>> {
         let slot = self.slot(at)?;
-        // ORDERING: Acquire. As `load`. Model: keyed::two_decide_on_a_key
+        // ORDERING: Acquire. Like `load`. Model: keyed::two_decide_on_a_key
         let held = SlotState::of_bits(fast_pair.load(slot, Ordering::Acquire));
         Some(FoundSlot {
             slot,
@@ -197,12 +199,12 @@ impl Table {
         })
     }
 
-    /// Every slot, as it is when its turn comes.
+    /// Iterates over all slots, loading each in turn.
     pub(super) fn all(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
         (0..self.len()).flat_map(move |bucket| self.slots_of(bucket))
     }
 
-    /// The slots of a bucket.
+    /// Iterates over the slots of a bucket.
     pub(super) fn slots_of(
         &self,
         bucket: usize,
@@ -224,8 +226,8 @@ impl Table {
             return Err(SlotState::RELEASED);
         };
         // ORDERING: AcqRel. Release publishes what the thread knew when it decided: the horizon,
-        // and which version is in force. Acquire continues from what other threads published in
-        // this slot, also on failure, as `load`. Each transition says what it publishes.
+        // and which version is current. Acquire pairs with the Release of earlier exchanges of the
+        // slot, also on failure, like `load`. Each transition says what it publishes.
         // Model: keyed_quota::weaker_orderings_are_found
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let (old, new) = (held.bits(), next.bits());
@@ -237,7 +239,7 @@ impl Table {
     }
 }
 
-/// A live slot that was found, and what it held.
+/// A live slot, and its content when it was found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundSlot<'t> {
     slot: &'t AtomicU128,
@@ -246,13 +248,14 @@ pub(super) struct FoundSlot<'t> {
 }
 
 impl FoundSlot<'_> {
-    /// Replaces the key's word, and protects the key if it is to be, if the slot is still as it was
-    /// found; else returns what the slot holds now.
+    /// Replaces the slot's content by `next`, which has another word and may be protected. If the
+    /// slot has changed since it was found, returns its present content instead.
     #[inline(always)]
     pub(super) fn decide_in_place(self, next: SlotState) -> Result<(), SlotState> {
-        // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here
-        // before as it is, for a thread that loads what is written here. On failure Acquire, as
-        // `load`. Model: keyed::two_decide_on_a_key
+        // ORDERING: Relaxed. It publishes nothing. As a read-modify-write it continues the release
+        // sequence of the content that it replaces, so a thread that loads the new content still
+        // sees what was published with the old one. On failure Acquire, like `load`.
+        // Model: keyed::two_decide_on_a_key
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
         let (old, new) = (self.held.bits(), next.bits());
         let exchanged = self
@@ -267,9 +270,9 @@ impl FoundSlot<'_> {
         }
     }
 
-    /// What only a fault does: protects the key that has the slot by now.
+    /// Protects the key that has the slot by now. Only a fault does this.
     pub(super) fn protect_present(self) -> Result<(), SlotState> {
-        // ORDERING: Acquire. As `load`.
+        // ORDERING: Acquire. Like `load`.
         // Model: keyed::a_key_is_protected_by_its_second_grant_and_no_other (`ProtectsBlindly`)
         let seen = self.fast_pair.load(self.slot, Ordering::Acquire);
         let held = SlotState::of_bits(seen);

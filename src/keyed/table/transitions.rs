@@ -1,8 +1,7 @@
-//! The transitions of a slot. Each is one exchange of the whole slot: it fails if anything in the
-//! slot differs from what the caller saw. One of them is not here but in `mod.rs`: the first
-//! attempt of a decision replaces the word by
-//! [`FoundSlot::decide_in_place`](super::FoundSlot::decide_in_place). It is Relaxed, and does not
-//! go through `exchange`. All other changes of a slot are the functions of this file.
+//! The transitions of a slot. Each is one exchange of the whole slot, and fails if anything in the
+//! slot differs from what the caller saw. There is one more in `mod.rs`:
+//! [`FoundSlot::decide_in_place`](super::FoundSlot::decide_in_place), by which the first attempts
+//! of a decision replace the word. It is Relaxed, and does not use `exchange`.
 //!
 //! ```text
 //!            claim                establish
@@ -13,17 +12,17 @@
 //!    └───────────────── release ────────────────┘
 //! ```
 //!
-//! `docs/ORDERINGS.md` has the protocol in full, and which model finds which fault.
+//! `docs/ORDERINGS.md` has the whole protocol, and which model finds which fault.
 
 use super::{SlotIndex, Table};
 use crate::keyed::slot::SlotState;
 
-/// The slot was changed by another thread; this is its state now.
+/// Another thread changed the slot; this is its content now.
 type Changed = SlotState;
 
 impl Table {
-    /// Claims a slot for the key with this tag: one that is free, or an abandoned claim. `nonce`
-    /// tells this claim from all others. Returns the claim.
+    /// Claims a slot that is free, or has an abandoned claim, for the key with this tag. `nonce`
+    /// distinguishes this claim from all others. Returns the claim.
     pub(in crate::keyed) fn claim(
         &self,
         at: SlotIndex,
@@ -32,15 +31,16 @@ impl Table {
         nonce: u64,
     ) -> Result<SlotState, Changed> {
         let claim = SlotState::pending(tag, at.second, nonce);
-        // ORDERING: as `exchange`. The claim comes before the fence of `confirm_unique`, by which
-        // one of two threads that claim slots for one key sees the other's claim.
+        // ORDERING: as `exchange`. The claim comes before the fence of `confirm_unique`. So if two
+        // threads claim slots for one key, at least one sees the other's claim.
         // Model: keyed::two_insert_the_same_key (`LooksOnce`),
         // keyed_turnover::an_old_claim_is_not_a_new_one (`NumbersAlike`)
         self.exchange(at, free, claim)?;
         Ok(claim)
     }
 
-    /// Claims the slot of a key that leaves. The caller has raised the horizon, if the key is idle.
+    /// Claims the slot of a live key, which is evicted. If that key is idle, the caller has raised
+    /// the horizon.
     pub(in crate::keyed) fn evict(
         &self,
         at: SlotIndex,
@@ -50,34 +50,35 @@ impl Table {
     ) -> Result<SlotState, Changed> {
         let claim = SlotState::pending(tag, at.second, nonce);
         // ORDERING: as `exchange`. It publishes the horizon: a thread that sees that the key has
-        // left sees the horizon, too.
+        // left also sees the horizon.
         // Model: keyed_turnover::who_is_late_gets_no_second_burst (`RaisesAfterwards`),
         // keyed_turnover::who_is_busy_stays (`TakesWhoIsBusy`)
         self.exchange(at, live, claim)?;
         Ok(claim)
     }
 
-    /// Makes a claim the live slot of its key. The caller has confirmed that it is the only one.
+    /// Turns a claim into the live slot of its key. The caller has confirmed that it is the only
+    /// one.
     pub(in crate::keyed) fn establish(
         &self,
         at: SlotIndex,
         claim: SlotState,
         live: SlotState,
     ) -> Result<(), Changed> {
-        // ORDERING: as `exchange`. The claim, or the fence after it, has published the parameters
-        // of the slot's version already.
+        // ORDERING: as `exchange`. The parameters of the slot's version are published already, by
+        // the claim or the fence after it.
         // Model: keyed_quota::who_is_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`)
         self.exchange(at, claim, live)
     }
 
-    /// Frees a slot: ends a claim, or forgets a key.
+    /// Frees a slot: releases a claim, or removes a key.
     pub(in crate::keyed) fn release(&self, at: SlotIndex, held: SlotState) -> Result<(), Changed> {
         // ORDERING: as `exchange`. It publishes nothing of its own.
         // Model: keyed::two_insert_the_same_key (`GivesUpBlindly`)
         self.exchange(at, held, SlotState::RELEASED)
     }
 
-    /// Carries a live slot over to a newer version of its plan.
+    /// Migrates a live slot to a newer version of its plan.
     pub(in crate::keyed) fn migrate(
         &self,
         at: SlotIndex,
@@ -90,7 +91,7 @@ impl Table {
         self.exchange(at, old, new)
     }
 
-    /// Replaces a live slot's word, and its version and plan with it.
+    /// Replaces a live slot's word, and with it the version and plan.
     pub(in crate::keyed) fn decide(
         &self,
         at: SlotIndex,

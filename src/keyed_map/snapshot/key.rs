@@ -4,10 +4,10 @@ use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-/// A key that a snapshot of a [`KeyedMap`](crate::KeyedMap) can hold: it can be written as bytes,
-/// and read again.
+/// A key that a snapshot of a [`KeyedMap`](crate::KeyedMap) can hold: it can be written as bytes
+/// and read back.
 ///
-/// Text, bytes, integers and IP addresses have it. For a type of your own:
+/// Text, bytes, integers and IP addresses implement it. For your own type:
 ///
 /// ```
 /// use tollgate::keyed_map::SnapshotKey;
@@ -48,8 +48,8 @@ pub trait SnapshotKey: Sized {
     /// Appends the key's bytes.
     fn write_to(&self, bytes: &mut Vec<u8>);
 
-    /// The key that was written as these bytes, which end where it ended; `None` if none was. They
-    /// may be anything: a file may be damaged.
+    /// Reads a key from exactly the bytes that [`write_to`](Self::write_to) appended. Returns
+    /// `None` for any other bytes: the file may be damaged.
     fn read_from(bytes: &[u8]) -> Option<Self>;
 }
 

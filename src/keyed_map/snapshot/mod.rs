@@ -1,6 +1,6 @@
-//! The content of a map, written for the next process.
+//! Snapshots of a map, for the next process.
 //!
-//! All numbers are of 64 bits, their lowest byte first.
+//! All numbers have 64 bits, and are little-endian.
 //!
 //! ```text
 //! ┌──────────────────────────────────────────────────────────────┐
@@ -15,13 +15,13 @@
 //! └──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - The **tick** is that of the map's clock, and the **time of day** that of the same moment, in
-//!   nanoseconds since 1970.
-//! - The **parameters** are written again before a key of another algorithm: one of its own, or
-//!   another quota that was set while the snapshot was being written.
-//! - A key that came later has a larger **number**.
-//! - The **horizon** is read after all keys: it is no earlier than the tick at which any key that
-//!   left as idle before then had become idle.
+//! - The **tick** is the map's clock, and the **time of day** is the same moment in nanoseconds
+//!   since 1970.
+//! - The **parameters** are written again before a key with another algorithm: its own, or another
+//!   quota that was set while the snapshot was being written.
+//! - A key that was inserted later has a larger **number**.
+//! - The **horizon** is read after all keys. It is no earlier than the tick at which any key that
+//!   left before became idle, nor than the tick at which a key that is left out got its algorithm.
 //!
 //! The checksum is CRC-64/XZ.
 
@@ -33,14 +33,14 @@ mod write;
 pub use key::SnapshotKey;
 pub use restore::RestoredMap;
 
-/// The last three bytes are changed by what takes it for text.
+/// A transfer as text would change the last four bytes.
 const MAGIC: [u8; 8] = *b"\x89TGM\r\n\x1a\n";
 const VERSION: u64 = 1;
 
-/// The most bytes of a key.
+/// The maximum length of a key in bytes.
 const MAX_KEY: u64 = u32::MAX as u64;
 
-/// What a block holds.
+/// The kinds of blocks.
 const END: u64 = 0;
 const ALGORITHM: u64 = 1;
 const KEY: u64 = 2;

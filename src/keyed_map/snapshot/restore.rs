@@ -1,4 +1,4 @@
-//! What a snapshot holds, brought to the clock and the algorithms of a map.
+//! Restores a snapshot, and converts it to a map's clock and algorithms.
 
 use core::cmp::Reverse;
 use core::hash::{BuildHasher, Hash};
@@ -24,35 +24,33 @@ use crate::snapshot::numbers::Input;
 use crate::snapshot::parameters::{MAX_NAME, Parameters, name_of};
 use crate::sync::Ordering;
 
-/// Counts what happened to the keys of a snapshot:
-/// [`KeyedMap::restore`](crate::KeyedMap::restore).
+/// The result of [`KeyedMap::restore`](crate::KeyedMap::restore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct RestoredMap {
-    /// How many keys are in the map.
+    /// Keys in the map.
     pub keys: u64,
-    /// How many could not be told from fresh ones any more, after the time between, and were left
-    /// out.
+    /// Keys that were left out because they have become idle since the snapshot.
     pub idle: u64,
-    /// How many gave way because the map has no room for all: those that are evicted first. Each
-    /// may have one burst more.
+    /// Keys that were left out because the map has no room for all: those that are evicted first.
+    /// Each may get one more burst.
     pub no_room: u64,
-    /// How many had another quota or algorithm than they have in this map, and were carried over
+    /// Keys that had another quota or algorithm than in this map, and were carried over
     /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)).
     pub carried_over: u64,
     /// The time since the snapshot that was counted.
     pub elapsed: Duration,
 }
 
-/// How a snapshot is restored.
+/// How to restore a snapshot.
 pub(super) struct How {
     pub(super) now: Tick,
     pub(super) elapsed: Elapsed,
-    /// Whether nothing may come after it.
+    /// Whether the input must end with the snapshot.
     pub(super) is_whole: bool,
 }
 
-/// A key as it goes on.
+/// A key to be restored.
 struct Kept<A> {
     algorithm: SharedAlgorithm<A>,
     is_own: bool,
@@ -65,18 +63,18 @@ struct Kept<A> {
 /// The algorithm of some keys of a snapshot.
 struct Was<A> {
     parameters: Parameters,
-    /// The algorithm, if it can be made of them.
+    /// The algorithm, if these parameters are valid.
     algorithm: Option<A>,
 }
 
-/// How words stand at a tick of another clock.
+/// A change from a tick of one clock to a tick of another.
 #[derive(Clone, Copy)]
 struct Moved {
     from: Tick,
     to: Tick,
 }
 
-/// How the word of a key stands in this algorithm, and whether it was carried over.
+/// Returns a key's word under this algorithm, and whether it was carried over.
 fn goes_on<A: ChangeQuota + Rebase + Settings>(
     was: &Was<A>,
     to: &A,
@@ -92,7 +90,8 @@ fn goes_on<A: ChangeQuota + Rebase + Settings>(
     let (next, end) = match (is_same, &was.algorithm) {
         (true, _) => {
             let next = to.rebase(word, from, now);
-            // On a clock whose periods begin at other times it may be over sooner.
+            // If this clock's periods begin at other times, the word may have permits before the
+            // ban ends.
             (
                 next,
                 end_of_ban(to).filter(|end| to.available(next, *end) > 0),
@@ -100,7 +99,8 @@ fn goes_on<A: ChangeQuota + Rebase + Settings>(
         }
         (false, Some(was)) => {
             let next = was.carry_over(was.rebase(word, from, now), now, to);
-            // What is owed may be paid sooner, or later.
+            // Under the other algorithm, debt may be paid sooner or later, so the ban's end comes
+            // from the old one.
             (next, end_of_ban(was))
         }
         (false, None) => return Err(RestoreError::OtherParameters { plan: None }),
@@ -109,18 +109,18 @@ fn goes_on<A: ChangeQuota + Rebase + Settings>(
     Ok((next.min(MAX_WORD), !is_same))
 }
 
-/// Keys that have been read.
+/// The keys that were read.
 struct Keys<K, A> {
     kept: HashMap<K, Kept<A>>,
     now: Tick,
     capacity: usize,
     no_room: u64,
-    /// How many of these were protected.
+    /// How many of those without room were protected.
     no_room_protected: u64,
 }
 
 impl<K: Hash + Eq, A: ChangeQuota> Keys<K, A> {
-    /// Keeps as many as there is room for, if there are many more, or if `is_last`.
+    /// Keeps as many keys as there is room for, if there are many more, or if `is_last`.
     fn prune(&mut self, is_last: bool) {
         let most = match is_last {
             true => self.capacity,
@@ -130,15 +130,14 @@ impl<K: Hash + Eq, A: ChangeQuota> Keys<K, A> {
             return;
         }
         let now = self.now;
-        // The order in which keys are evicted, from the last one on; keys with algorithms of their
-        // own are not.
+        // The last to be evicted comes first. Keys with their own algorithms are before all others:
+        // they are not evicted.
         let mut all: Vec<_> = self.kept.drain().collect();
         all.sort_by_cached_key(|(_, kept)| {
             let algorithm = &**kept.algorithm;
-            let is_banned = kept.is_banned && algorithm.available(kept.word, now) == 0;
             let spent = spent(algorithm, kept.word, now);
-            let last = (kept.is_own, is_banned, kept.is_protected, spent);
-            Reverse((last, Reverse(kept.number)))
+            let standing = (kept.is_banned, kept.is_protected, spent);
+            Reverse((kept.is_own, standing, Reverse(kept.number)))
         });
         for (_, gone) in all.iter().skip(self.capacity) {
             self.no_room = self.no_room.saturating_add(1);
@@ -155,7 +154,7 @@ where
     A: ChangeQuota + Rebase + Settings,
     S: BuildHasher,
 {
-    /// Puts what a snapshot holds in the place of what is here, or changes nothing.
+    /// Replaces the map's content with a snapshot's, or changes nothing.
     pub(super) fn restore_by(
         &mut self,
         reader: &mut dyn Read,
@@ -182,12 +181,12 @@ where
         }
         restored.no_room = keys.no_room;
         restored.keys = keys.kept.len() as u64;
-        // A key that is not in it was idle at `from`, or at the horizon.
+        // A key that is not in the snapshot was idle at `from`, or at the horizon.
         self.replace_all(keys, to.saturating_add(horizon.saturating_since(from)));
         Ok(restored)
     }
 
-    /// Reads and checks all keys. The horizon.
+    /// Reads and checks all keys. Returns the horizon.
     fn read_blocks(
         &self,
         input: &mut Input<'_>,
@@ -229,7 +228,8 @@ where
                     let is_banned = label & BANNED != 0;
                     let (word, is_carried) = goes_on(was, &**algorithm, (word, is_banned), moved)?;
                     restored.carried_over += u64::from(is_carried);
-                    // It may have been written before, as it was when it left.
+                    // The key may be in the snapshot twice, if it left and returned while that was
+                    // written. The last one counts.
                     keys.kept.remove(&key);
                     if algorithm.is_idle(word, moved.to) {
                         restored.idle = restored.idle.saturating_add(1);
@@ -260,8 +260,8 @@ where
         Ok(horizon)
     }
 
-    /// Keys that have algorithms of their own in this map, and are not in the snapshot: they are
-    /// fresh, and stay.
+    /// Adds keys that have their own algorithms in this map but are not in the snapshot: they stay,
+    /// and are fresh.
     fn keep_own(&self, keys: &mut Keys<K, A>) {
         let guard = self.entries.guard();
         for found in self.entries.all(&guard) {
@@ -280,7 +280,7 @@ where
         }
     }
 
-    /// Puts these keys, the oldest first, in the place of those that are here.
+    /// Replaces all keys with these, the oldest first.
     fn replace_all(&mut self, keys: Keys<K, A>, horizon: Tick) {
         let entries = Entries::new();
         let guard = entries.guard();
@@ -309,8 +309,8 @@ where
             entries.newest().add(ticket);
         }
         drop(guard);
-        // ORDERING: Relaxed. No other thread uses the map, and those that do afterwards see what
-        // was done before.
+        // ORDERING: Relaxed. It publishes nothing: no other thread uses the map now, and a thread
+        // that uses it later already sees what was done before.
         let before = self.tracked.swap(count, Ordering::Relaxed);
         self.counts
             .restored(before, keys.no_room, keys.no_room_protected);
@@ -319,13 +319,13 @@ where
     }
 }
 
-/// What a snapshot begins with.
+/// The beginning of a snapshot.
 struct Head {
     at: Tick,
     time_of_day: u64,
 }
 
-/// What it begins with, which must be of such an algorithm.
+/// Reads the beginning of a snapshot, which must be of algorithm `A`.
 fn head<A: Settings>(input: &mut Input<'_>) -> Result<Head, RestoreError> {
     let mut magic = [0; MAGIC.len()];
     input.bytes(&mut magic)?;

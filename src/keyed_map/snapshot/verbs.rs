@@ -1,4 +1,4 @@
-//! The verbs of a map that write and restore snapshots.
+//! The verbs that write and restore snapshots of a map.
 
 use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
@@ -22,13 +22,12 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Writes what is in the map, so that it can be [restored](Self::restore) after a restart,
-    /// which then hands no key a fresh burst. Says how many keys were written: 32 bytes each, and
-    /// the key.
+    /// Writes a snapshot of the map, and returns how many keys it holds. After a restart,
+    /// [`restore`](Self::restore) continues from it, so that no key gets a fresh burst. A key takes
+    /// 32 bytes and its own.
     ///
-    /// Other threads may decide meanwhile. Each key is written as it is when its turn comes;
-    /// permits that it is granted after that are not in the snapshot. Keys that can't be told from
-    /// fresh ones are left out.
+    /// Other threads may decide meanwhile. Each key is written as it is at its turn; permits that
+    /// it is granted later are not in the snapshot. Idle keys are left out.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
@@ -50,14 +49,13 @@ where
     ///
     /// # Errors
     ///
-    /// The writer's error: then what was written is no snapshot.
+    /// The writer's error. The output is not a valid snapshot then.
     pub fn snapshot(&self, writer: &mut (impl io::Write + ?Sized)) -> io::Result<u64> {
         self.snapshot_at(writer, self.clock.now())
     }
 
-    /// [`snapshot`](Self::snapshot) to a file. It is written beside it and takes its place when it
-    /// is complete, so that there is always a whole one. On Unix it can be read by the process's
-    /// user only.
+    /// Writes a [`snapshot`](Self::snapshot) to a file. The file is replaced only when the new one
+    /// is complete, so there is always a whole one. On Unix, only the process's user can read it.
     ///
     /// ```no_run
     /// use tollgate::{KeyedMap, Quota};
@@ -72,9 +70,9 @@ where
     ///
     /// # Errors
     ///
-    /// The system's error: then the file is as it was.
+    /// The system's error. The file has not changed then.
     pub fn snapshot_to(&self, path: impl AsRef<Path>) -> io::Result<u64> {
-        // Each key is a few small writes.
+        // Each key takes a few small writes.
         file::replace(path.as_ref(), |file| {
             self.snapshot(&mut io::BufWriter::new(file))
         })
@@ -87,17 +85,17 @@ where
     A: Algorithm + Settings,
     S: BuildHasher,
 {
-    /// [`snapshot`](Self::snapshot) at this tick.
+    /// Writes a snapshot of the map at this tick: see [`snapshot`](Self::snapshot).
     ///
     /// # Errors
     ///
-    /// The writer's error: then what was written is no snapshot.
+    /// The writer's error. The output is not a valid snapshot then.
     pub fn snapshot_at(
         &self,
         writer: &mut (impl io::Write + ?Sized),
         now: Tick,
     ) -> io::Result<u64> {
-        // Later than the tick, so that no more time seems to pass until it is restored than does.
+        // Read after the tick, so that the time until the restore is not overestimated.
         write::write(self, &mut &mut *writer, now, time_of_day())
     }
 }
@@ -109,24 +107,25 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Puts what a [snapshot](Self::snapshot) holds in the place of what is in the map, and makes
-    /// it stand on this map's clock as it stood on the other one. The time between counts, by the
-    /// time of day; none, if that went back. All of it is read and checked before anything is
-    /// changed, and nothing is read that comes after it.
+    /// Replaces the map's content with that of a [snapshot](Self::snapshot), converted to this
+    /// map's clock. The time since the snapshot counts, by the time of day; if the time of day went
+    /// back, no time counts. The snapshot is read and checked completely before anything changes.
+    /// Bytes after it are not read.
     ///
     /// - The map may have **another capacity**. If there is no room for all keys, those that would
-    ///   be evicted first give way. The hasher may be any.
-    /// - The map may have **another quota**, or another algorithm of those in an
+    ///   be evicted first are left out. It may also have another hasher.
+    /// - The map may have **another quota**, or another algorithm of an
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): keys are carried over
     ///   ([`ChangeQuota::carry_over`]).
-    /// - **Algorithms of keys are not in a snapshot**, only what the keys had left by them. A key
-    ///   that has [one of its own](Self::set_algorithm) in this map is carried over to it, and any
-    ///   other key to the algorithm of all. So set them before the restore.
-    /// - A key that was **banned** stays banned until it would have been.
-    /// - Which keys are protected, and which came first, is kept.
+    /// - **Algorithms of keys are not in a snapshot**, only the permits that the keys had left. A
+    ///   key with its [own algorithm](Self::set_algorithm) in this map is carried over to that, and
+    ///   any other key to the map's algorithm. So set the algorithms of keys before the restore.
+    /// - A **banned** key stays banned until the ban would have ended.
+    /// - Keys stay protected, and keep their order of insertion.
     ///
-    /// A grant from before the snapshot can't be given back. No permit comes earlier than it would
-    /// have; where a word has to be rounded, it is rounded against the caller.
+    /// Permits of a grant from before the snapshot can't be returned. No permit becomes available
+    /// earlier than without the restart; where a word has to be rounded, it is rounded against the
+    /// caller.
     ///
     /// ```
     /// use std::time::Duration;
@@ -150,7 +149,7 @@ where
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    /// [`RestoreError`] if the snapshot is invalid or can't be read; nothing changes then.
     pub fn restore(
         &mut self,
         reader: &mut (impl io::Read + ?Sized),
@@ -158,22 +157,23 @@ where
         self.restore_elapsed(&mut &mut *reader, Elapsed::until_now(), false)
     }
 
-    /// [`restore`](Self::restore) from a file, which must hold nothing else.
+    /// Restores a snapshot from a file, which must hold nothing else: see
+    /// [`restore`](Self::restore).
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] says what is wrong with the file: then nothing has changed.
+    /// [`RestoreError`] if the file is invalid or can't be read; nothing changes then.
     pub fn restore_from(&mut self, path: impl AsRef<Path>) -> Result<RestoredMap, RestoreError> {
         let mut file = io::BufReader::new(File::open(path)?);
         self.restore_elapsed(&mut file, Elapsed::until_now(), true)
     }
 
-    /// [`restore`](Self::restore), where `elapsed` has passed since the snapshot: for clocks that
-    /// don't go with the time of day, and where that can't be relied on.
+    /// Restores a snapshot that was written `elapsed` ago: see [`restore`](Self::restore). Use it
+    /// for clocks that don't follow the time of day, and where the time of day is unreliable.
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    /// [`RestoreError`] if the snapshot is invalid or can't be read; nothing changes then.
     pub fn restore_after(
         &mut self,
         reader: &mut (impl io::Read + ?Sized),
@@ -188,7 +188,7 @@ where
         elapsed: Elapsed,
         is_whole: bool,
     ) -> Result<RestoredMap, RestoreError> {
-        // Later than the time of day, so that no more time seems to have passed than has.
+        // Read after the time of day, so that the elapsed time is not overestimated.
         let now = self.clock.now();
         let how = How {
             now,
@@ -205,11 +205,12 @@ where
     A: ChangeQuota + Rebase + Settings,
     S: BuildHasher,
 {
-    /// [`restore_after`](Self::restore_after) at this tick.
+    /// Restores a snapshot at this tick, which was written `elapsed` ago: see
+    /// [`restore_after`](Self::restore_after).
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    /// [`RestoreError`] if the snapshot is invalid or can't be read; nothing changes then.
     pub fn restore_at(
         &mut self,
         reader: &mut (impl io::Read + ?Sized),

@@ -1,4 +1,4 @@
-//! Writing a snapshot, while others decide.
+//! Writes a snapshot while other threads decide.
 
 use core::hash::{BuildHasher, Hash};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::snapshot::numbers::Output;
 use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::{Ordering, fence};
 
-/// Writes all keys but those that are idle at this tick; says how many.
+/// Writes all keys that are not idle at this tick, and returns how many.
 pub(super) fn write<K, A, C, S>(
     map: &KeyedMap<K, A, C, S>,
     writer: &mut dyn Write,
@@ -36,12 +36,16 @@ where
 
     let guard = map.entries.guard();
     let mut algorithm: Option<SharedAlgorithm<A>> = None;
-    let (mut bytes, mut written) = (Vec::new(), 0_u64);
+    let (mut bytes, mut written, mut moved) = (Vec::new(), 0_u64, Tick::ZERO);
     for found in map.entries.all(&guard) {
         let Some(entry) = map.entry_now(found.ticket(), &guard) else {
             continue;
         };
         if (entry.algorithm).is_idle(entry.word, now.max(entry.since)) {
+            // It was moved at a later tick than the snapshot's: before that it may have spent all.
+            if entry.was_moved {
+                moved = moved.max(entry.since);
+            }
             continue;
         }
         if !(algorithm.as_ref()).is_some_and(|last| Arc::ptr_eq(last, &entry.algorithm)) {
@@ -61,10 +65,11 @@ where
         output.bytes(&bytes)?;
         written = written.saturating_add(1);
     }
-    // ORDERING: SeqCst, with the fence of `MapEntry::retire`: where a key had left, the horizon
-    // that was raised before is read. Model: keyed_map::a_late_tick_gets_no_second_burst
+    // ORDERING: SeqCst. It publishes nothing, and pairs with the fence of `MapEntry::retire`: if a
+    // key left during the walk, the horizon that was raised before is read here.
+    // Model: keyed_map::a_late_tick_gets_no_second_burst
     fence(Ordering::SeqCst);
-    let horizon = map.horizon.tick().as_nanos();
+    let horizon = map.horizon.tick().max(moved).as_nanos();
     output.numbers(&[END, horizon, written])?;
     output.end()?;
     Ok(written)

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tollgate::adjustable::Keep;
 use tollgate::clock::NoClock;
 use tollgate::{Denied, KeyedMap, ManualClock, Quota, TokenBucket};
 
@@ -62,6 +63,25 @@ fn a_late_tick_gets_no_second_burst() {
     assert_eq!(map.key(&1).at(tick(110)).time_until(1), Some(retry_after));
     assert!(map.try_acquire_at(&1, tick(129)).is_err());
     assert!(map.try_acquire_at(&1, tick(130)).is_ok());
+}
+
+/// The key takes two permits at 100 and is idle again when the quota is set at 200. Nothing is known
+/// of its new word at earlier ticks, so it does not leave there.
+#[test]
+fn a_key_does_not_leave_at_a_tick_before_it_was_moved() {
+    let quota = Quota::per(1, Duration::from_nanos(20)).burst(2);
+    for keep in [Keep::AsIs, Keep::Scaled] {
+        let (map, _) = map(10);
+        assert!(map.try_acquire_n_at(&1, 2, tick(100)).is_ok());
+        assert_eq!(map.set_quota_at(quota, keep, tick(200)), Ok(()));
+        assert_eq!(map.purge_idle_at(tick(100), 10), 0, "{keep:?}");
+        let granted = map.try_acquire_n_at(&1, 1, tick(100)).expect("full");
+        assert_eq!(granted.at(), tick(200), "{keep:?}");
+        assert_eq!(map.key(&1).at(tick(200)).undo(granted), 1);
+        assert_eq!(map.purge_idle_at(tick(200), 10), 1, "{keep:?}");
+        let granted = map.try_acquire_n_at(&1, 2, tick(100)).expect("fresh");
+        assert_eq!(granted.at(), tick(200), "{keep:?}");
+    }
 }
 
 /// The same for a key that was never present: the tick of the last idle eviction counts for all

@@ -1,6 +1,7 @@
 //! A panic in a key's `Hash`, `Eq` or `clone`, in an algorithm or in a predicate loses nothing and
 //! leaks no room, and the map continues.
 
+use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tollgate::clock::NoClock;
@@ -102,6 +103,44 @@ fn a_panic_leaves_the_map_intact() {
     }
     assert!(panicked.contains(&(Call::CarryOver, "a change")));
     assert!(panicked.contains(&(Call::Clone, "a new key")));
+}
+
+/// All keys have one hash.
+#[derive(Debug, Default, Clone, Copy)]
+struct OneHash;
+
+impl Hasher for OneHash {
+    fn finish(&self) -> u64 {
+        7
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {}
+}
+
+/// Keys of one hash are compared while one of them is moved. If that panics, the key stands as it
+/// stood or as it was to, whichever key is moved next, and whether or not that panics too.
+#[test]
+fn no_move_is_lost_where_keys_of_one_hash_are_compared() {
+    let mut panicked = 0;
+    for (after, key) in (0..12).flat_map(|after| (0..4).map(move |key| (after, key))) {
+        let map: KeyedMap<Key, Hooked, NoClock> = of(hooked(), 4);
+        let map = map.with_hasher(BuildHasherDefault::<OneHash>::default());
+        for key in (0..4).map(Key) {
+            assert!(map.try_acquire_n_at(&key, 2, tick(0)).is_ok());
+        }
+        let ban = |key: u64| map.key(&Key(key % 4)).at(tick(0)).ban(tick(10));
+        for turn in 0..2 {
+            at_call(Call::Eq, after, || panic!("as it was told to"));
+            let ban = AssertUnwindSafe(|| ban(key + turn));
+            panicked += u64::from(catch_unwind(ban).is_err());
+            unhook();
+        }
+        assert_eq!(ban(key + 2), Ok(()));
+        let available = |key| map.key(&Key(key)).at(tick(0)).available();
+        assert_eq!([0, 1, 2, 3].map(available), [0; 4], "{after}, {key}");
+        assert_eq!(map.len(), 4);
+    }
+    assert!(panicked > 9, "{panicked}");
 }
 
 #[test]

@@ -98,8 +98,8 @@ fn an_invalid_number_is_named() {
         (
             13,
             1,
-            "parameters of the snapshot must be those of the limiter, since its algorithm can't \
-             have them, or can't check them",
+            "parameters of the snapshot must be those of the limiter, since its algorithm \
+             rejects them, or can't check them",
         ),
         (
             29,

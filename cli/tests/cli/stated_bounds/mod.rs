@@ -1,4 +1,4 @@
-//! The bounds that docs/ALGORITHMS.md derives hold, and those that it calls tight are reached.
+//! The bounds that docs/WHICH_LIMITER.md derives hold, and those that it calls tight are reached.
 //! Random requests aim at the critical moments, and every interval between grants is checked.
 
 mod drive;
