@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("the word is in {}", path.display());
 
-    // Another mapping of the file is the same limit. (Another process may take permits meanwhile.)
+    // Another mapping of the file is the same limit. (Another process may take permits in between.)
     let other = Limiter::with_cell(bucket, TimeOfDay, MappedWord::open(&path)?);
     let now = TimeOfDay.now();
     let available = limiter.at(now).available();

@@ -1,7 +1,7 @@
 //! No decision allocates: every verb, granted and denied, on every clock. Neither does formatting
 //! an answer into existing memory.
 
-#![allow(unsafe_code)] // A global allocator can't be had without; it only counts and passes on.
+#![allow(unsafe_code)] // A global allocator requires it. This one only counts.
 
 #[path = "support/deadline.rs"]
 mod deadline;

@@ -42,7 +42,7 @@ fn a_denial_migrates_a_word_once() {
     assert!((39..100).contains(&carried.get()), "{carried:?}");
 }
 
-/// The first caller that comes along makes up for each change, and later ones do not repeat it.
+/// The first new key migrates the words in its slots, and later ones do not repeat it.
 #[test]
 fn a_new_key_migrates_its_neighbours_once() {
     for overflow in [Overflow::Evict, Overflow::Deny] {

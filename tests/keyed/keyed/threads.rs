@@ -247,9 +247,9 @@ fn keys_keep_their_bounds_while_quotas_change() {
     });
 }
 
-/// Asks for a key, and waits for the other thread this many times at the first operation of the
-/// decision, when the key was not found, and at the second one, when a slot is claimed and the key
-/// was looked for again. If there is no such operation, it waits after the decision.
+/// Asks for a key, and waits for the other thread at two operations of the decision, as often as
+/// the arguments say. At the first one the key was not found. At the second one a slot is claimed
+/// and the key was looked for again. If there is no such operation, it waits after the decision.
 fn ask_and_wait(
     limiter: &Keyed<Hooked, ManualClock, Chosen>,
     key: &u64,

@@ -65,10 +65,10 @@ fn a_late_tick_gets_no_second_burst() {
     assert!(map.try_acquire_at(&1, tick(130)).is_ok());
 }
 
-/// The key takes two permits at 100 and is idle again when the quota is set at 200. Nothing is known
-/// of its new word at earlier ticks, so it does not leave there.
+/// The key takes two permits at 100 and is idle again when the quota is set at 200. Its new word
+/// says nothing about earlier ticks, so the key does not leave at one.
 #[test]
-fn a_key_does_not_leave_at_a_tick_before_it_was_moved() {
+fn a_migrated_key_does_not_leave_at_an_earlier_tick() {
     let quota = Quota::per(1, Duration::from_nanos(20)).burst(2);
     for keep in [Keep::AsIs, Keep::Scaled] {
         let (map, _) = map(10);

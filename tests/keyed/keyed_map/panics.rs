@@ -105,7 +105,7 @@ fn a_panic_leaves_the_map_intact() {
     assert!(panicked.contains(&(Call::Clone, "a new key")));
 }
 
-/// All keys have one hash.
+/// Gives all keys the same hash.
 #[derive(Debug, Default, Clone, Copy)]
 struct OneHash;
 
@@ -117,10 +117,10 @@ impl Hasher for OneHash {
     fn write(&mut self, _bytes: &[u8]) {}
 }
 
-/// Keys of one hash are compared while one of them is moved. If that panics, the key stands as it
-/// stood or as it was to, whichever key is moved next, and whether or not that panics too.
+/// Migrating a key compares it with keys of the same hash. If that panics, the key keeps its old or
+/// its new state, whichever key is migrated next, and whether or not that panics too.
 #[test]
-fn no_move_is_lost_where_keys_of_one_hash_are_compared() {
+fn no_migration_is_lost_when_comparing_keys_panics() {
     let mut panicked = 0;
     for (after, key) in (0..12).flat_map(|after| (0..4).map(move |key| (after, key))) {
         let map: KeyedMap<Key, Hooked, NoClock> = of(hooked(), 4);
@@ -130,7 +130,7 @@ fn no_move_is_lost_where_keys_of_one_hash_are_compared() {
         }
         let ban = |key: u64| map.key(&Key(key % 4)).at(tick(0)).ban(tick(10));
         for turn in 0..2 {
-            at_call(Call::Eq, after, || panic!("as it was told to"));
+            at_call(Call::Eq, after, || panic!("on purpose"));
             let ban = AssertUnwindSafe(|| ban(key + turn));
             panicked += u64::from(catch_unwind(ban).is_err());
             unhook();

@@ -119,9 +119,9 @@ fn keys_that_are_idle_at_the_save_or_the_restore_are_left_out() {
 }
 
 /// The key takes two permits at 100 and is idle again when the quota is set at 200. A snapshot that
-/// was begun before omits the key. When it returns, it is fresh from 200 on, and not from 100.
+/// began before that omits the key. When the key returns, it is fresh from 200 on, not from 100.
 #[test]
-fn a_key_that_was_moved_after_the_snapshot_was_begun_gets_no_second_burst() {
+fn a_key_migrated_after_the_start_of_the_snapshot_gets_no_second_burst() {
     for keep in [Keep::AsIs, Keep::Scaled] {
         let map: Map = of(bucket_of(2), 10);
         assert!(map.try_acquire_n_at("alice", 2, tick(100)).is_ok());

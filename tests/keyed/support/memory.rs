@@ -1,6 +1,6 @@
 //! The memory that a thread has allocated and not freed.
 
-#![allow(unsafe_code)] // A global allocator can't be had without; it only counts and passes on.
+#![allow(unsafe_code)] // A global allocator requires it. This one only counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

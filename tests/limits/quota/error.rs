@@ -1,4 +1,4 @@
-//! Constructors accept valid input and refuse anything else with the field, its value and what is
+//! Constructors accept valid input. They refuse anything else with the field, its value and what is
 //! allowed, exact to the last permit and nanosecond.
 
 use std::time::Duration;

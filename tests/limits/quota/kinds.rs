@@ -52,8 +52,8 @@ impl Kind {
         }
     }
 
-    /// Returns the quota with all permits at once, if this kind is about that. Otherwise with a
-    /// burst of one, so that the burst is not what is too large.
+    /// Returns the quota with all permits at once if the kind requires that. Otherwise returns it
+    /// with a burst of one, so that the burst is never the cause of a refusal.
     pub(super) fn plain(self, n: u64, period: Duration) -> Quota {
         let quota = Quota::per(n, period);
         if self.is_window() {

@@ -1,5 +1,5 @@
-//! Limiters accept as many shards and leases as the limit allows, refuse zero and more with what is
-//! allowed, and report numbers that were clamped.
+//! Limiters accept as many shards and leases as the limit allows. They refuse zero and larger
+//! numbers, say what is allowed, and report numbers that were clamped.
 
 use tollgate::algorithm::{Algorithm, Lend, Split};
 use tollgate::clock::NoClock;

@@ -1,11 +1,11 @@
-//! The trace runner: replays what other limiters were recorded to decide on any tollgate algorithm,
-//! also one that is written outside the crate, and compares every value.
+//! The trace runner: replays the recorded decisions of other limiters on any tollgate algorithm,
+//! including custom ones, and compares every value.
 //!
-//! A [`Source`] knows its traces by their headers and makes a [`Replay`] of each, which translates
-//! units and arguments, and nothing else: one that repeated what the recorded limiter gets wrong
-//! would test itself. It asks a [`ReplayedLimiter`] and pairs what was recorded with what was
-//! answered in a [`Comparison`]; [`run_folder`] and [`run_text`] judge it. A difference on purpose
-//! has a [`Class`]; every other one fails.
+//! A [`Source`] recognises its traces by their headers and makes a [`Replay`] of each. A replay only
+//! translates units and arguments: one that repeated the recorded limiter's mistakes would test
+//! itself. It asks a [`ReplayedLimiter`] and pairs the recorded values with the answers in a
+//! [`Comparison`]. [`run_folder`] and [`run_text`] judge it. An accepted difference has a [`Class`],
+//! and every other one is a failure.
 //!
 //! ```
 //! use std::time::Duration;

@@ -48,7 +48,7 @@ fn a_reservation_from_before_a_change_returns_nothing() {
 }
 
 #[test]
-fn a_queue_that_shrinks_keeps_its_waiters() {
+fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_waiters() {
     let queue = |burst| {
         adjustable(
             algorithm(&format!("leaky-queue 10/s burst {burst}")),

@@ -17,8 +17,8 @@ const SKEW: u64 = 600;
 /// The middle of a window, so that no thread's tick is in another window.
 const START: u64 = 122 * PERIOD + PERIOD / 2;
 
-/// The number of turns of each of the four threads. A turn moves the clock by at least 1.5 ns,
-/// which determines how many windows pass.
+/// The turns of each of four threads. A turn moves the clock by 1.5 ns on average, so at least
+/// `WINDOWS` windows pass.
 const TURNS: u64 = scaled(2000, 10_000, 40_000);
 const WINDOWS: usize = (TURNS * 4 / PERIOD) as usize;
 
