@@ -258,6 +258,6 @@ pub mod traits {
 }
 
 /// Runs the examples of the README with the documentation tests.
-#[cfg(all(doctest, feature = "std"))]
+#[cfg(all(doctest, feature = "keyed", feature = "tokio"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
