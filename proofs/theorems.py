@@ -9,8 +9,8 @@ A, B, C = z3.Ints("a b c")
 WORD, NOW, N, MADE, UNITS, UP = z3.Ints("word now n made units up")
 
 
-# Two clocks, in parts of 2^-60 of a unit: the reading of each, and a later time on both. SLACK is how
-# far the word may be ahead of the clock for a grant.
+# Two clocks, in parts of 2^-60 of a unit: the reading of each, and a later time on both. SLACK is
+# how far the word may be ahead of the clock for a grant.
 AT, TO, LATER, SLACK = z3.Ints("at to later slack")
 MADE_AT, MADE_TO, MADE_THEN, MADE_LATER = z3.Ints("made_at made_to made_then made_later")
 REBASED = [

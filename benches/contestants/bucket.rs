@@ -16,7 +16,8 @@ pub(crate) fn keep_coarse() -> io::Result<Upkeep> {
     Upkeep::start(&COARSE, Duration::from_millis(1))
 }
 
-/// Returns a bucket that never runs dry in a measurement, or an empty one that gets a permit an hour.
+/// Returns a bucket that never runs dry in a measurement, or an empty one that gets a permit an
+/// hour.
 pub(crate) const fn bucket(kind: Kind) -> Result<TokenBucket, ConfigError> {
     TokenBucket::new(match kind {
         Kind::Allowed => Quota::per_second(1_000_000_000).burst(1 << 40),

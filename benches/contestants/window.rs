@@ -124,7 +124,8 @@ impl<W: Window> Handled for Told<W> {
         W: 'a;
 
     fn handle(&self, threads: usize) -> TellingTime<'_, W> {
-        // With one tick, all threads together make about half as many decisions as a log has permits.
+        // With one tick, all threads together make about half as many decisions as a log has
+        // permits.
         let turns = LOG as usize / 2 / threads.next_power_of_two();
         let turns = turns.next_power_of_two() as u64;
         TellingTime {

@@ -45,8 +45,9 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// # Keys
 ///
 /// A key is cloned only when it is inserted, banned, or its algorithm or quota is set: where keys
-/// are `String`, a `&str` is enough for every call. A key stays until it is idle, that is, until it decides like a fresh key. It may then
-/// leave, and is fresh when it returns, which makes no difference. (Only a quota with
+/// are `String`, a `&str` is enough for every call. A key stays until it is idle, that is, until it
+/// decides like a fresh key. It may then leave, and is fresh when it returns, which makes no
+/// difference. (Only a quota with
 /// [`initial`](crate::Quota::initial) permits starts again with those.) Idle keys leave in small
 /// steps: each new key checks the next four keys in turn. There is no sweep and no background
 /// thread. [`purge_idle`](Self::purge_idle) makes steps without a new key.

@@ -21,8 +21,8 @@ const MAX_SECONDS: f64 = 3600.0;
 ///   ns      time of a decision on its thread
 ///   M/s     million decisions a second, all threads together
 ///   floor   ns divided by the floor's: a raw clock reading and one exchange of a word (denied: one
-///           load), with the same number of threads. Lower is better. Contestants that read no clock
-///           can be below 1
+///           load), with the same number of threads. Lower is better. Contestants that read no
+///           clock can be below 1
 ///   mutex   throughput divided by that of one bucket behind a std::sync::Mutex, with the same
 ///           clock (the system clock for other crates) and number of threads. Higher is better
 ///   times   M/s divided by that of one thread: how it scales. The ideal is the number of threads

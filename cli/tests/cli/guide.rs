@@ -1,5 +1,5 @@
-//! Checks claims of docs/WHICH_LIMITER.md. Every algorithm that it writes as text parses, its largest
-//! limits are those of the constructors, and it shows each picture once.
+//! Checks claims of docs/WHICH_LIMITER.md. Every algorithm that it writes as text parses, its
+//! largest limits are those of the constructors, and it shows each picture once.
 
 use std::collections::BTreeSet;
 use std::fs;

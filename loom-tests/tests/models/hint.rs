@@ -62,8 +62,8 @@ fn is_rolled_back(run: &mut Run) {
     scenario.actor(&[rob(), take(1, 1)]).explore_rules(run);
 }
 
-/// The hint's tick has passed. One thread takes the permit that comes then. Another asks at the tick
-/// before, and is not told an earlier tick than that of the next permit.
+/// The hint's tick has passed. One thread takes the permit that comes then. Another asks at the
+/// tick before, and is not told an earlier tick than that of the next permit.
 fn is_over(run: &mut Run) {
     let scenario = drained(bucket).rule(|played| {
         let (taken, _) = balance(played);

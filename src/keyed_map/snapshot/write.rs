@@ -34,7 +34,8 @@ where
     output.numbers(&[name.len() as u64])?;
     output.bytes(name)?;
 
-    // The writer may be slow, or wait: meanwhile no guard keeps those keys from being freed that go.
+    // The writer may be slow, or wait: meanwhile no guard keeps those keys from being freed that
+    // go.
     let guard = map.entries.guard();
     let mut tickets = Vec::with_capacity(map.len());
     tickets.extend(map.entries.all(&guard).map(|found| found.ticket()));

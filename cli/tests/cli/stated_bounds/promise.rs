@@ -1,5 +1,5 @@
-//! The bounds as docs/WHICH_LIMITER.md states them. `tollgate::audit::Bounded` has the proofs, except
-//! for three bounds that only this file checks:
+//! The bounds as docs/WHICH_LIMITER.md states them. `tollgate::audit::Bounded` has the proofs,
+//! except for three bounds that only this file checks:
 //!
 //! # Departures from a queue
 //!
