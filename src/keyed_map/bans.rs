@@ -63,9 +63,10 @@ where
     S: BuildHasher,
 {
     /// Bans a key: it is granted nothing before this tick, whatever permits are returned meanwhile.
-    /// After that tick it starts with no permits, as after a spent burst. While it is banned,
-    /// requests are denied with [`Denied::Banned`], also those that would wait, and
-    /// [`banned_until`](Self::banned_until) returns when the ban is over.
+    /// After that tick it starts with no permits, as after a spent burst. Grants from before the
+    /// ban can't be undone. While it is banned, requests are denied with [`Denied::Banned`], also
+    /// those that would wait, and [`banned_until`](Self::banned_until) returns when the ban is
+    /// over.
     ///
     /// A ban in the past does nothing. A longer ban replaces a shorter one, but not the other way
     /// round. A ban ends early if the key is [removed](Self::remove), [reset](MapKey::reset) or

@@ -238,8 +238,11 @@ impl Run {
             self.model.keys.remove(&key);
             self.table.remove(&key);
         }
-        let (every, random) = (every(), &mut self.random);
-        let own = every[random.below(every.len() as u64) as usize];
+        // A key that left as idle starts again with its initial permits, so where keys leave, none
+        // has a quota with initial permits.
+        let possible = if self.keys == FEW { every() } else { all() };
+        let random = &mut self.random;
+        let own = possible[random.below(possible.len() as u64) as usize];
         let burst = own.quota().burst_size();
         let (owned, view) = (self.model.own.get(&key), self.table.plan(plan).key(&key));
         match (owned, random.below(3)) {
