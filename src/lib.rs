@@ -77,6 +77,7 @@ pub mod audit;
 #[cfg(any(feature = "keyed", feature = "map"))]
 mod ban;
 pub mod clock;
+pub mod compose;
 #[cfg(feature = "std")]
 pub mod concurrency;
 mod constructors;

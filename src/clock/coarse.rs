@@ -92,6 +92,11 @@ impl Clock for CoarseClock {
         // Model: clock::coarse_clock_never_goes_back
         Tick::from_nanos(self.now_ns.load(Ordering::Relaxed))
     }
+
+    #[inline]
+    fn identity(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
 }
 
 impl Default for CoarseClock {

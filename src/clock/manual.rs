@@ -158,6 +158,11 @@ impl Clock for ManualClock {
         // ORDERING: Relaxed. The time publishes no other memory, so this pairs with nothing.
         Tick::from_nanos(self.shared.now_ns.load(Ordering::Relaxed))
     }
+
+    #[inline]
+    fn identity(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
 }
 
 impl SleepClock for ManualClock {

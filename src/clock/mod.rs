@@ -63,12 +63,25 @@ pub use utc::UtcClock;
 pub trait Clock {
     /// Returns the current time, counted from this clock's start.
     fn now(&self) -> Tick;
+
+    /// Returns a number that differs between clocks of this type that tell different times. The
+    /// default is 0: all clocks of the type agree. Limits can only be
+    /// [composed](crate::compose::All) if their clocks agree.
+    #[inline]
+    fn identity(&self) -> usize {
+        0
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for &C {
     #[inline]
     fn now(&self) -> Tick {
         (**self).now()
+    }
+
+    #[inline]
+    fn identity(&self) -> usize {
+        (**self).identity()
     }
 }
 
@@ -78,6 +91,11 @@ impl<C: Clock + ?Sized> Clock for std::boxed::Box<C> {
     fn now(&self) -> Tick {
         (**self).now()
     }
+
+    #[inline]
+    fn identity(&self) -> usize {
+        (**self).identity()
+    }
 }
 
 #[cfg(feature = "std")]
@@ -85,6 +103,11 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     #[inline]
     fn now(&self) -> Tick {
         (**self).now()
+    }
+
+    #[inline]
+    fn identity(&self) -> usize {
+        (**self).identity()
     }
 }
 

@@ -392,11 +392,26 @@ impl Concurrency {
 
     /// Enters if there is room. Unless `ahead` is set, it enters only while no caller waits.
     #[inline]
-    pub(super) fn take(&self, n: u64, ahead: bool) -> Result<(), Denied> {
+    pub(crate) fn take(&self, n: u64, ahead: bool) -> Result<(), Denied> {
         match self.take_once(n, ahead) {
             Some(outcome) => outcome,
             None => self.take_later(n, ahead),
         }
+    }
+
+    /// Returns what [`try_enter_n`](Self::try_enter_n) would answer.
+    pub(crate) fn check_enter(&self, n: u64) -> Result<(), Denied> {
+        let word = self.load();
+        match word.has_room(n) && !word.somebody_waits() {
+            true => Ok(()),
+            false => Err(word.denied(n)),
+        }
+    }
+
+    /// Returns the weight that there is room for now.
+    pub(crate) fn room(&self) -> u64 {
+        let word = self.load();
+        word.limit().saturating_sub(word.inside())
     }
 
     /// Makes one attempt. Returns `None` if another thread changed the word meanwhile.
@@ -429,7 +444,7 @@ impl Concurrency {
     /// Takes `n` off the weight inside, and lets waiters in if there are any. The caller holds a
     /// weight of `n`.
     #[inline]
-    pub(super) fn leave(&self, n: u64) {
+    pub(crate) fn leave(&self, n: u64) {
         if n == 0 {
             return;
         }

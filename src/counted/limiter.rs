@@ -74,6 +74,16 @@ impl<G: RateLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
         self.take_up_to_at(n, self.now())
     }
 
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes and counts nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that the request would get.
+    #[inline]
+    pub fn check_n(&self, n: u64) -> Result<(), Denied> {
+        self.limiter.check_n_at(n, self.now())
+    }
+
     /// Returns how many permits are available. Takes and counts none.
     #[inline]
     pub fn available(&self) -> u64 {
@@ -129,6 +139,11 @@ impl<G: RateLimiter, S: Borrow<Counters>> RateLimiter for Counted<G, S> {
         let granted = self.limiter.take_up_to_at(n, now);
         self.counters().granted(granted.n());
         granted
+    }
+
+    #[inline]
+    fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
+        self.limiter.check_n_at(n, now)
     }
 
     #[inline]

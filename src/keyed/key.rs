@@ -13,6 +13,7 @@ use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
 use crate::store::operations::Reset;
+use crate::store::place::Place;
 use crate::store::view::View;
 use crate::wait::waits;
 
@@ -211,6 +212,11 @@ impl<A: Algorithm, C> Store for Key<'_, A, C> {
     #[inline(always)]
     fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
         self.core.try_fast(self.request(now), op)
+    }
+
+    #[inline]
+    fn place(&self) -> Option<Place> {
+        Some(Place::of(self.core).with_key(self.probe_seq.key()))
     }
 
     /// A key that is not in the table is fresh already.

@@ -35,6 +35,12 @@ impl ProbeSeq {
         Self { hash, buckets }
     }
 
+    /// Returns a number that identifies the key in its table.
+    #[inline]
+    pub(super) const fn key(&self) -> u64 {
+        self.fraction()
+    }
+
     /// Returns the tag, in the bits where a slot has it.
     #[inline(always)]
     pub(super) const fn tag(&self) -> u64 {

@@ -11,6 +11,7 @@ use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
 use crate::store::operations::Reset;
+use crate::store::place::Place;
 use crate::store::view::View;
 use crate::wait::waits;
 
@@ -116,6 +117,11 @@ where
     #[inline(always)]
     fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
         self.map.apply(self.key, now, op)
+    }
+
+    #[inline]
+    fn place(&self) -> Option<Place> {
+        Some(Place::of(self.map).with_hash(self.map.hashed_key(self.key).hash))
     }
 
     /// Does nothing for a key that is not in the map: such a key is fresh.

@@ -249,6 +249,11 @@ impl<A: Lend, C> RateLimiter for Leases<A, C> {
     }
 
     #[inline]
+    fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
+        self.limiter().at(now).check_n(n)
+    }
+
+    #[inline]
     fn available_at(&self, now: Tick) -> u64 {
         self.limiter().at(now).available()
     }

@@ -42,6 +42,15 @@ impl Settled {
         }
     }
 
+    /// Adds up two outcomes.
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            returned: self.returned.saturating_add(other.returned),
+            lost: self.lost.saturating_add(other.lost),
+            charged: self.charged.saturating_add(other.charged),
+        }
+    }
+
     /// Settles a grant of which `actual` permits were needed.
     #[inline]
     pub(crate) fn by(

@@ -227,6 +227,31 @@ pub enum ConfigError {
         /// The largest limit that can be counted.
         max: u64,
     },
+    /// A composition has no members.
+    ZeroMembers,
+    /// A composition has too many members.
+    TooManyMembers {
+        /// The requested number of members.
+        members: usize,
+        /// The most members that are possible.
+        max: usize,
+    },
+    /// Two members of a composition have different clocks.
+    ClocksDiffer {
+        /// The later member.
+        member: usize,
+        /// The earlier member.
+        other: usize,
+    },
+    /// No member of a composition has a clock.
+    NoClock,
+    /// Two members of a composition can't undo a grant.
+    SecondWithoutUndo {
+        /// The later member.
+        member: usize,
+        /// The earlier member.
+        other: usize,
+    },
 }
 
 impl ConfigError {
@@ -258,6 +283,9 @@ impl ConfigError {
             | Self::OverridesInUse { .. } => "overrides",
             Self::OutcomesLength { .. } => "outcomes",
             Self::ZeroConcurrency | Self::ConcurrencyTooLarge { .. } => "limit",
+            Self::ZeroMembers | Self::TooManyMembers { .. } => "members",
+            Self::ClocksDiffer { .. } | Self::NoClock => "clock",
+            Self::SecondWithoutUndo { .. } => "member",
         }
     }
 
@@ -303,7 +331,8 @@ impl fmt::Display for ConfigError {
             | Self::ZeroConcurrency
             | Self::ZeroCapacity
             | Self::ZeroPlans
-            | Self::ZeroOverrides => {
+            | Self::ZeroOverrides
+            | Self::ZeroMembers => {
                 write!(f, "{field} is 0, but must be at least 1")
             }
             Self::TooManyShards { shards, max } => write!(
@@ -323,6 +352,19 @@ impl fmt::Display for ConfigError {
             Self::CapacityTooLarge { capacity, max } => write!(
                 f,
                 "{field} is {capacity}, but must be from 1 to {max}, and there must be memory for it"
+            ),
+            Self::TooManyMembers { members, max } => {
+                write!(f, "{field} are {members}, but must be from 1 to {max}")
+            }
+            Self::ClocksDiffer { member, other } => write!(
+                f,
+                "{field} of member {member} is not that of member {other}, but must be"
+            ),
+            Self::NoClock => write!(f, "{field} is missing: at least one member must have one"),
+            Self::SecondWithoutUndo { member, other } => write!(
+                f,
+                "{field} {member} can't undo a grant, and neither can member {other}: at most one \
+                 member may be like this"
             ),
             Self::TooManyPlans { plans, max } => {
                 write!(f, "{field} are {plans}, but must be from 1 to {max}")

@@ -158,6 +158,7 @@ macro_rules! traits_by_views {
             for $limiter
         {
             $crate::rate_limiter::forms::clock_of!($name C);
+            $crate::rate_limiter::forms::place_by_view!($name);
             $(
                 #[cfg_attr(debug_assertions, inline)]
                 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -189,6 +190,19 @@ macro_rules! clock_of {
     ($name:ident $clock:ty) => {};
 }
 pub(crate) use clock_of;
+
+/// Defines where a limiter's state is, which only [`RateLimiter`] says, through its view.
+macro_rules! place_by_view {
+    (RateLimiter) => {
+        #[inline]
+        fn place(&self) -> $crate::store::Place {
+            let place = $crate::store::Store::place(&self.at($crate::clock::Tick::ZERO).store);
+            place.unwrap_or_else(|| $crate::store::Place::of(self))
+        }
+    };
+    ($name:ident) => {};
+}
+pub(crate) use place_by_view;
 
 /// Implements [`ReserveLimiter`] through the limiter's views.
 macro_rules! reserve_by_views {

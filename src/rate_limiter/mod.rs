@@ -6,6 +6,7 @@ pub(crate) mod verbs;
 
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted, Settled};
+use crate::store::Place;
 #[cfg(feature = "std")]
 use std::boxed::Box;
 #[cfg(feature = "std")]
@@ -51,6 +52,12 @@ macro_rules! declare_traits {
             /// Returns the clock.
             fn clock(&self) -> &Self::Clock;
 
+            /// Returns where the limiter's state is. Two limiters that share their state return the
+            /// same place. The default is the place of this value.
+            fn place(&self) -> Place {
+                Place::of(self)
+            }
+
             $(
                 $(#[$meta])*
                 ///
@@ -65,6 +72,18 @@ macro_rules! declare_traits {
                 Self::Clock: Clock,
             {
                 self.take_up_to_at(n, self.clock().now())
+            }
+
+            /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
+            ///
+            /// # Errors
+            ///
+            /// The [`Denied`] that the request would get.
+            fn check_n(&self, n: u64) -> Result<(), Denied>
+            where
+                Self::Clock: Clock,
+            {
+                self.check_n_at(n, self.clock().now())
             }
 
             /// Returns how many permits are available. Takes none.
@@ -247,6 +266,11 @@ macro_rules! clock_behind {
         #[inline]
         fn clock(&self) -> &G::Clock {
             (**self).clock()
+        }
+
+        #[inline]
+        fn place(&self) -> Place {
+            (**self).place()
         }
 
         #[inline]

@@ -31,6 +31,22 @@ macro_rules! take_verbs {
             /// ```
             #[must_use = "it says how many permits were taken"]
             fn take_up_to / take_up_to_at(n: u64) -> $crate::outcome::Granted;
+            /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// limiter.check_n(5)?;
+            /// assert!(limiter.check_n(6).is_err_and(|denied| denied.is_permanent()));
+            /// assert_eq!(limiter.available(), 5);
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// The [`Denied`](crate::Denied) that the request would get.
+            fn check_n / check_n_at(n: u64) -> Result<(), $crate::outcome::Denied>;
             /// Returns how many permits are available. Takes none.
             fn available / available_at() -> u64;
         }}

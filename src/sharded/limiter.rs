@@ -383,6 +383,16 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         self.at(self.now()).take_up_to(n)
     }
 
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer if no other thread
+    /// interfered. Takes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that the request would get.
+    pub fn check_n(&self, n: u64) -> Result<(), Denied> {
+        self.at(self.now()).check_n(n)
+    }
+
     /// Returns how many permits are available in all shards together. Takes none.
     pub fn available(&self) -> u64 {
         self.at(self.now()).available()
@@ -439,6 +449,11 @@ impl<A: Split, C> RateLimiter for Sharded<A, C> {
     #[inline]
     fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         self.at(now).take_up_to(n)
+    }
+
+    #[inline]
+    fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
+        self.at(now).check_n(n)
     }
 
     #[inline]

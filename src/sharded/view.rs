@@ -142,6 +142,27 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.shards.first().map_or(1, |shard| shard.permit())
     }
 
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer: see
+    /// [`Sharded::check_n`](crate::Sharded::check_n).
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that the request would get.
+    pub fn check_n(&self, n: u64) -> Result<(), Denied> {
+        let fractions = n.saturating_mul(self.permit());
+        let own = self.shards.get(self.first);
+        if n > 0 && own.is_some_and(|own| own.at(self.now).check_n(fractions).is_ok()) {
+            return Ok(());
+        }
+        // Denies requests for more than the limiter can ever have.
+        let _ = self.whole.step(0, self.now, n)?;
+        match self.due(n) {
+            Some(due) if due <= self.now => Ok(()),
+            Some(due) => Err(Denied::later(n, due.saturating_since(self.now))),
+            None => Err(Denied::stuck(n)),
+        }
+    }
+
     /// Takes up to `n` permits at this tick: see
     /// [`Sharded::take_up_to`](crate::Sharded::take_up_to).
     #[must_use = "the grant says how many permits were taken"]

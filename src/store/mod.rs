@@ -15,6 +15,7 @@
 pub(crate) mod cell;
 pub(crate) mod op;
 pub(crate) mod operations;
+pub(crate) mod place;
 pub(crate) mod view;
 pub(crate) mod word;
 
@@ -23,6 +24,7 @@ use crate::clock::Tick;
 pub use crate::snapshot::SNAPSHOT_BYTES;
 pub use cell::{AtomicWord, UNSTARTED, WordCell};
 pub use op::{Current, Op, OpResult, Refusal, Step};
+pub use place::Place;
 pub use view::View;
 pub use word::WordStore;
 
@@ -81,6 +83,12 @@ pub trait Store {
     fn look<T>(&self, now: Tick, ask: impl FnMut(&Self::Algorithm, u64, Tick) -> T) -> T {
         let Ok(answer) = self.apply(now, operations::Look(ask));
         answer
+    }
+
+    /// Returns where the state is, or `None` if it is in the limiter itself.
+    #[inline]
+    fn place(&self) -> Option<Place> {
+        None
     }
 
     /// Makes the state fresh.

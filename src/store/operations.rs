@@ -44,6 +44,39 @@ impl<A: Algorithm> Op<A> for Acquire {
     }
 }
 
+/// Decides as [`Acquire`] does, and takes nothing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Check {
+    pub(crate) n: u64,
+}
+
+impl<A: Algorithm> Op<A> for Check {
+    type Output = ();
+    type Refusal = Denied;
+
+    #[inline(always)]
+    fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
+        let _ = algorithm.step(current.word, current.now, self.n)?;
+        Ok((current.word, ()))
+    }
+
+    #[inline(always)]
+    fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
+        let step = algorithm.short_step(current.word, current.now, self.n)?;
+        Some(step.map(|_| (current.word, ())))
+    }
+
+    #[inline(always)]
+    fn is_unchanged(&self, _word: u64, _next: u64) -> bool {
+        true
+    }
+
+    #[inline]
+    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<OpResult<A, Self>> {
+        Some(Err(why(self.n)))
+    }
+}
+
 /// Takes `n` permits that will be available at `latest` or sooner.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReserveUntil {

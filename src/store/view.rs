@@ -10,7 +10,7 @@ use crate::store::Store;
 #[cfg(feature = "std")]
 use crate::store::operations::TakeSome;
 use crate::store::operations::{
-    Acquire, Cancel, Charge, Look, Refund, ReserveUntil, TakeUpTo, Undo,
+    Acquire, Cancel, Charge, Check, Look, Refund, ReserveUntil, TakeUpTo, Undo,
 };
 
 /// A limiter at one tick: every verb runs at that tick, without reading a clock. Each limiter's
@@ -109,6 +109,17 @@ impl<S: Store> View<S> {
     #[inline(always)]
     pub(crate) fn take_some(&self, n: u64) -> Result<Granted, Denied> {
         self.store.apply(self.now, TakeSome { n })
+    }
+
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer, as
+    /// [`Limiter::check_n`](crate::Limiter::check_n) does.
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that the request would get.
+    #[inline(always)]
+    pub fn check_n(&self, n: u64) -> Result<(), Denied> {
+        self.store.apply(self.now, Check { n })
     }
 
     /// Returns how many permits are available, as [`Limiter::available`](crate::Limiter::available)

@@ -7,6 +7,7 @@ use crate::clock::Tick;
 use crate::store::Store;
 use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
 use crate::store::op::{Op, OpResult};
+use crate::store::place::Place;
 use crate::store::view::View;
 
 /// One word and the algorithm that governs it. This is the store of a [`Limiter`](crate::Limiter),
@@ -73,6 +74,11 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
             word => word,
         };
         ask(self.algorithm, word, now)
+    }
+
+    #[inline]
+    fn place(&self) -> Option<Place> {
+        Some(Place::of(self.cell))
     }
 
     #[inline]

@@ -6,6 +6,7 @@ mod adjust;
 mod bound;
 mod cell;
 mod clock;
+mod compose;
 mod concurrency;
 mod concurrency_word;
 mod hint;

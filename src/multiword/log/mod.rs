@@ -201,6 +201,22 @@ impl<C> SlidingLog<C> {
         }
     }
 
+    /// Returns what [`try_acquire_n_at`](Self::try_acquire_n_at) would answer. Takes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that the request would get.
+    pub fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
+        if n > self.shape.limit {
+            return Err(Denied::never(n, self.shape.limit));
+        }
+        match self.time_until_at(n, now) {
+            Some(Duration::ZERO) => Ok(()),
+            Some(wait) => Err(Denied::later(n, wait)),
+            None => Err(Denied::stuck(n)),
+        }
+    }
+
     /// Returns how many permits are [available](Self::available) at this tick.
     pub fn available_at(&self, now: Tick) -> u64 {
         loop {

@@ -142,6 +142,16 @@ pub enum Fault {
     ProtectsAfterwards,
     /// Keyed map: a key is evicted although it was protected after it was chosen.
     EvictsAsItWas,
+    /// Composition: a request takes from its members without looking at them first.
+    TakesWithoutALook,
+    /// Composition: members are taken from in the caller's order.
+    TakesInTheCallersOrder,
+    /// Composition: what was taken before a member denied stays taken.
+    ForgetsToUndo,
+    /// Composition: only the last grant before the denial is undone.
+    UndoesOne,
+    /// Composition: what was taken comes back as a refund, whenever it was taken.
+    RefundsInstead,
 }
 
 macro_rules! inject_fault {

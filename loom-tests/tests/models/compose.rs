@@ -1,0 +1,329 @@
+//! Compositions of limits: requests that take from several limits at once, beside each other and
+//! beside callers of a single limit. No limit grants more than its bound, a denied request leaves
+//! everything as it was, and of two that need each other's permits one is granted.
+
+use std::time::Duration;
+
+use tollgate::adjustable::Keep;
+use tollgate::compose::{All, AllDenied};
+use tollgate::sync::model::Fault;
+use tollgate::{
+    Adjustable, Keyed, Limiter, ManualClock, Overflow, Quota, RateLimiter, Tick, TokenBucket,
+};
+use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
+
+type Bucket = Limiter<TokenBucket, ManualClock>;
+
+/// Three limits. Their addresses are in this order.
+#[repr(C)]
+struct Limits {
+    a: Bucket,
+    b: Bucket,
+    c: Bucket,
+}
+
+type Action = Any<Limits, ()>;
+type Scenario = AnyScenario<Limits, ()>;
+
+const SECOND: u64 = 1_000_000_000;
+const NOW: Tick = Tick::from_nanos(20);
+const LATER: Tick = Tick::from_nanos(20 + SECOND);
+
+/// A bucket of `n` permits that fills by one a second.
+fn bucket(n: u64) -> TokenBucket {
+    TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(n)).expect("a quota")
+}
+
+fn limits(n: u64) -> Limits {
+    let clock = ManualClock::at(NOW);
+    let limiter = || Limiter::with_clock(bucket(n), clock.clone());
+    let (a, b, c) = (limiter(), limiter(), limiter());
+    Limits { a, b, c }
+}
+
+/// The answer to a request that took a permit of each limit, or none.
+fn told<G>(outcome: Result<G, AllDenied>) -> Answer {
+    match outcome {
+        // Dropping the grant keeps the permits.
+        Ok(_) => Answer::Is(true),
+        Err(_) => Answer::Is(false),
+    }
+}
+
+/// Takes a permit of each of two limits.
+macro_rules! both {
+    ($one:ident, $other:ident) => {
+        Action::new(
+            concat!("both ", stringify!($one), ", ", stringify!($other)),
+            |limits: &std::sync::Arc<Limits>, _: &mut ()| {
+                let all = All::new((&limits.$one, &limits.$other)).expect("two limits");
+                told(all.try_acquire_n_at(1, NOW))
+            },
+        )
+    };
+}
+
+/// Takes a permit of each limit.
+fn all_three() -> Action {
+    Action::new("all three", |limits: &std::sync::Arc<Limits>, ()| {
+        let all = All::new([&limits.a, &limits.b, &limits.c]).expect("three limits");
+        told(all.try_acquire_n_at(1, NOW))
+    })
+}
+
+/// Takes `n` permits of one limit at this tick.
+macro_rules! plain {
+    ($limit:ident, $n:expr, $now:expr) => {
+        Action::new(
+            concat!("plain ", stringify!($limit)),
+            |limits: &std::sync::Arc<Limits>, _: &mut ()| {
+                Answer::Is(limits.$limit.try_acquire_n_at($n, $now).is_ok())
+            },
+        )
+    };
+}
+
+/// At the end, says what each limit has.
+fn with_rest(scenario: Scenario) -> Scenario {
+    scenario.after(|limits, _| {
+        let all = [&limits.a, &limits.b, &limits.c];
+        let all = all.map(|limit| Answer::Count(limit.available_at(NOW)));
+        all.to_vec()
+    })
+}
+
+fn granted(answers: &[Answer]) -> u64 {
+    let granted = answers.iter().filter(|answer| **answer == Answer::Is(true));
+    granted.count() as u64
+}
+
+fn rest(answer: &Answer) -> u64 {
+    match answer {
+        Answer::Count(n) => *n,
+        other => panic!("no count: {other}"),
+    }
+}
+
+/// Two compositions of the same two limits, in opposite orders, compete for their last permits.
+fn opposite_orders(run: &mut Run) {
+    let scenario = Scenario::at(|| limits(1))
+        .actor(&[both!(a, b)])
+        .actor(&[both!(b, a)]);
+    let scenario = with_rest(scenario).rule(|played| {
+        let granted: u64 = played.answers.iter().map(|told| granted(told)).sum();
+        assert_eq!(granted, 1, "not one of them is granted");
+        assert_eq!(rest(&played.after[0]), 0, "permits were lost or made");
+    });
+    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
+}
+
+/// A composition and a caller that takes the last permit of the last member.
+fn against_a_plain_caller(run: &mut Run) {
+    let scenario = Scenario::at(|| limits(1))
+        .actor(&[all_three()])
+        .actor(&[plain!(c, 1, NOW)]);
+    let scenario = with_rest(scenario).rule(|played| {
+        let (all, plain) = (granted(&played.answers[0]), granted(&played.answers[1]));
+        assert_eq!(all + plain, 1, "not one of them is granted");
+        for limit in &played.after[..2] {
+            assert_eq!(rest(limit), 1 - all, "permits were lost");
+        }
+        assert_eq!(rest(&played.after[2]), 0, "permits were made");
+    });
+    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
+}
+
+/// A member is empty: a caller of another member sees nothing of the denied request.
+fn beside_an_empty_member(run: &mut Run) {
+    let scenario = Scenario::at(|| limits(1))
+        .actor_after(&[plain!(b, 1, NOW)], &[both!(a, b)])
+        .actor(&[plain!(a, 1, NOW)]);
+    scenario.explore_to(run, &[&["false", "true"]]);
+}
+
+/// While a request is between taking and undoing, and only then, another is denied although the
+/// request is denied as well.
+fn denied_in_between(run: &mut Run) {
+    let scenario = Scenario::at(|| limits(1))
+        .actor(&[both!(a, b)])
+        .actor(&[plain!(b, 1, NOW), plain!(a, 1, NOW)]);
+    let scenario = with_rest(scenario).rule(|played| {
+        let (both, plain) = (granted(&played.answers[0]), &played.answers[1]);
+        let of = |answer: &Answer| granted(std::slice::from_ref(answer));
+        assert_eq!(rest(&played.after[0]), 1 - both - of(&plain[1]), "of a");
+        assert_eq!(rest(&played.after[1]), 1 - both - of(&plain[0]), "of b");
+    });
+    let told: [&[&str]; 4] = [
+        &["true", "false, false"],
+        // The composition took `a`, and was denied by `b`, which the plain caller has.
+        &["false", "true, false"],
+        &["false", "true, true"],
+        &["false", "true, true"],
+    ];
+    scenario.explore_to(run, &told[..3]);
+}
+
+/// A permit that is undone after the clock has refilled it does not come back a second time.
+fn undone_after_a_refill(run: &mut Run) {
+    let scenario = Scenario::at(|| limits(1)).actor(&[both!(a, b)]).actor(&[
+        plain!(b, 1, NOW),
+        plain!(a, 1, LATER),
+        plain!(a, 1, LATER),
+    ]);
+    let scenario = scenario.rule(|played| {
+        let later = granted(&played.answers[1][1..]);
+        assert!(later <= 1, "a burst of 1 granted {later} at once");
+    });
+    scenario.explore_rules(run);
+}
+
+/// A member's quota changes while a request takes from it and undoes.
+fn a_quota_changes(run: &mut Run) {
+    struct Changing {
+        a: Adjustable<TokenBucket, ManualClock>,
+        b: Bucket,
+    }
+    type Action = Any<Changing, ()>;
+    let make = || {
+        let b = limits(1).b;
+        let a = Adjustable::with_clock(bucket(2), b.clock().clone());
+        Changing { a, b }
+    };
+    let both = Action::new("both", |limits, ()| {
+        let all = All::new((&limits.a, &limits.b)).expect("two limits");
+        told(all.try_acquire_n_at(1, NOW))
+    });
+    let takes_b = Action::new("plain b", |limits, ()| {
+        Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
+    });
+    let change = Action::new("change a", |limits, ()| {
+        let quota = Quota::per(1, Duration::from_secs(1)).burst(3);
+        let changed = limits.a.at(NOW).set_quota(quota, Keep::AsIs);
+        Answer::Is(changed.is_ok())
+    });
+    let scenario = AnyScenario::at(make)
+        .actor(&[both])
+        .actor(&[takes_b, change])
+        .after(|limits, _| {
+            let (a, b) = (limits.a.available_at(NOW), limits.b.available_at(NOW));
+            vec![Answer::Count(a), Answer::Count(b)]
+        })
+        .rule(|played| {
+            let (both, plain) = (granted(&played.answers[0]), &played.answers[1]);
+            let takes_b = granted(&plain[..1]);
+            assert_eq!(both + takes_b, 1, "not one of them is granted");
+            assert_eq!(rest(&played.after[1]), 0, "b has more than it should");
+            // A change keeps what is available. A grant from before it can't be undone.
+            let (has, should) = (rest(&played.after[0]), 2 - both);
+            assert!(has <= should, "a has {has}, and should have {should}");
+            assert!(has + 1 >= should, "a lost more than the grant");
+        });
+    scenario.explore_rules(run);
+}
+
+/// A member is a key that leaves the table while a request takes from it and undoes.
+fn a_key_leaves(run: &mut Run) {
+    struct Keys {
+        table: Keyed<TokenBucket, ManualClock>,
+        b: Bucket,
+    }
+    type Action = Any<Keys, ()>;
+    let make = || {
+        let b = limits(1).b;
+        let table = Keyed::with_clock(bucket(1), 1, b.clock().clone()).expect("a table");
+        let table = table.with_overflow(Overflow::Deny);
+        Keys { table, b }
+    };
+    let both = Action::new("both", |limits, ()| {
+        let all = All::new((limits.table.key("alice"), &limits.b)).expect("two limits");
+        told(all.try_acquire_n_at(1, NOW))
+    });
+    let takes_b = Action::new("plain b", |limits, ()| {
+        Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
+    });
+    let remove = Action::new("remove", |limits, ()| {
+        let _ = limits.table.remove("alice");
+        Answer::Done
+    });
+    let scenario = AnyScenario::at(make)
+        .actor(&[both])
+        .actor(&[takes_b, remove])
+        .after(|limits, _| {
+            let key = limits.table.key("alice").available_at(NOW);
+            let b = limits.b.available_at(NOW);
+            vec![Answer::Count(key), Answer::Count(b)]
+        })
+        .rule(|played| {
+            let (both, takes_b) = (
+                granted(&played.answers[0]),
+                granted(&played.answers[1][..1]),
+            );
+            assert_eq!(both + takes_b, 1, "not one of them is granted");
+            assert_eq!(rest(&played.after[1]), 0, "b has more than it should");
+            // A removed key is fresh.
+            let has = rest(&played.after[0]);
+            assert!(has <= 1, "the key has {has} of 1");
+            assert!(has == 1 || both == 1, "the key's permit was lost");
+        });
+    scenario.explore_rules(run);
+}
+
+#[test]
+fn of_two_in_opposite_orders_one_is_granted() {
+    let name = "compose::of_two_in_opposite_orders_one_is_granted";
+    model(name, None, opposite_orders);
+    let (fault, why) = (Fault::TakesInTheCallersOrder, "not one of them is granted");
+    with_fault(name, fault, why, None, opposite_orders);
+}
+
+#[test]
+fn a_lost_race_undoes_everything() {
+    let name = "compose::a_lost_race_undoes_everything";
+    model(name, None, against_a_plain_caller);
+    for fault in [Fault::ForgetsToUndo, Fault::UndoesOne] {
+        with_fault(
+            name,
+            fault,
+            "permits were lost",
+            None,
+            against_a_plain_caller,
+        );
+    }
+}
+
+#[test]
+fn a_denial_takes_nothing() {
+    let name = "compose::a_denial_takes_nothing";
+    model(name, None, beside_an_empty_member);
+    with_fault(
+        name,
+        Fault::TakesWithoutALook,
+        "false",
+        None,
+        beside_an_empty_member,
+    );
+}
+
+#[test]
+fn a_request_is_denied_wrongly_only_in_between() {
+    let name = "compose::a_request_is_denied_wrongly_only_in_between";
+    model(name, None, denied_in_between);
+}
+
+#[test]
+fn nothing_comes_back_twice() {
+    let name = "compose::nothing_comes_back_twice";
+    model(name, None, undone_after_a_refill);
+    let (fault, why) = (Fault::RefundsInstead, "granted 2 at once");
+    with_fault(name, fault, why, None, undone_after_a_refill);
+}
+
+#[test]
+fn a_member_changes_its_quota() {
+    model("compose::a_member_changes_its_quota", None, a_quota_changes);
+}
+
+#[test]
+fn a_member_leaves_its_table() {
+    model("compose::a_member_leaves_its_table", Some(3), a_key_leaves);
+}

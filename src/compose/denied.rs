@@ -1,0 +1,148 @@
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use crate::outcome::{Denied, ceil_secs};
+
+/// A denied request to a composition: nothing was taken from any member.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::compose::All;
+/// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let bucket = |quota| Ok::<_, tollgate::ConfigError>(Limiter::with_clock(TokenBucket::new(quota)?, clock.clone()));
+/// let limits = All::new([bucket(Quota::per_second(10))?, bucket(Quota::per_minute(1))?])?;
+/// limits.try_acquire()?;
+/// let denied = limits.try_acquire().unwrap_err();
+/// assert_eq!(denied.member(), Some(1));
+/// assert_eq!(denied.retry_after(), Some(Duration::from_secs(60)));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
+#[non_exhaustive]
+pub enum AllDenied {
+    /// A member denies. If several do, it is the one that denies for longest.
+    #[non_exhaustive]
+    Member {
+        /// The member's number.
+        member: usize,
+        /// The member's name, if it has one.
+        name: Option<&'static str>,
+        /// The member's answer.
+        denied: Denied,
+    },
+    /// The number of costs differs from that of the members.
+    #[non_exhaustive]
+    CostsLength {
+        /// The number of costs.
+        costs: usize,
+        /// The number of members.
+        members: usize,
+    },
+}
+
+impl AllDenied {
+    pub(super) const fn of(member: usize, name: Option<&'static str>, denied: Denied) -> Self {
+        Self::Member {
+            member,
+            name,
+            denied,
+        }
+    }
+
+    /// Returns the number of the member that denies for longest.
+    #[must_use]
+    pub const fn member(&self) -> Option<usize> {
+        match self {
+            Self::Member { member, .. } => Some(*member),
+            Self::CostsLength { .. } => None,
+        }
+    }
+
+    /// Returns the name of that member, if it has one.
+    #[must_use]
+    pub const fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Member { name, .. } => *name,
+            Self::CostsLength { .. } => None,
+        }
+    }
+
+    /// Returns the answer of that member.
+    #[must_use]
+    pub const fn denied(&self) -> Option<Denied> {
+        match self {
+            Self::Member { denied, .. } => Some(*denied),
+            Self::CostsLength { .. } => None,
+        }
+    }
+
+    /// Returns how long until all members would grant the request, if no other caller takes any
+    /// permits. `None` if waiting does not help, or if the wait is not known.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Member { denied, .. } => denied.retry_after(),
+            Self::CostsLength { .. } => None,
+        }
+    }
+
+    /// Returns [`retry_after`](Self::retry_after) in whole seconds, rounded up, for the HTTP header
+    /// `Retry-After`.
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        match self.retry_after() {
+            Some(wait) => Some(ceil_secs(wait)),
+            None => None,
+        }
+    }
+
+    /// Returns whether the same request can never be granted, even after a wait.
+    #[must_use]
+    pub const fn is_permanent(&self) -> bool {
+        match self {
+            Self::Member { denied, .. } => denied.is_permanent(),
+            Self::CostsLength { .. } => true,
+        }
+    }
+
+    /// Returns the denial that lasts longer: a permanent one, then one of unknown length, then the
+    /// longer wait. Of two that are alike, the first.
+    pub(super) fn longer(self, other: Self) -> Self {
+        let rank = |denied: &Self| match (denied.is_permanent(), denied.retry_after()) {
+            (true, _) => (2, Duration::ZERO),
+            (false, None) => (1, Duration::ZERO),
+            (false, Some(wait)) => (0, wait),
+        };
+        match rank(&self) >= rank(&other) {
+            true => self,
+            false => other,
+        }
+    }
+}
+
+impl fmt::Display for AllDenied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member {
+                name: Some(name),
+                denied,
+                ..
+            } => write!(f, "{name}: {denied}"),
+            Self::Member { member, denied, .. } => write!(f, "limit {member}: {denied}"),
+            Self::CostsLength { costs, members } => {
+                write!(
+                    f,
+                    "costs are {costs}, but must be {members}, one for each member"
+                )
+            }
+        }
+    }
+}
+
+impl Error for AllDenied {}

@@ -1,0 +1,180 @@
+use core::fmt;
+use core::ops::Deref;
+use core::time::Duration;
+
+use super::all::{All, cost_of};
+use super::member::Member;
+use super::members::{Members, SettleMembers, Visitor};
+use crate::clock::{Clock, Tick};
+use crate::outcome::{Granted, Settled};
+
+/// A granted request to a composition: every member granted its part.
+///
+/// Dropping it keeps the permits taken, and leaves each [`Concurrency`](crate::Concurrency) among
+/// the members. `R` is the reference to the composition: `&All`, or `Arc<All>` for a grant that
+/// outlives the caller's scope.
+///
+/// ```
+/// use tollgate::compose::All;
+/// use tollgate::{Concurrency, Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (rate, inside) = (Limiter::token_bucket(Quota::per_hour(100))?, Concurrency::new(2)?);
+/// let limits = All::new((&rate, &inside))?;
+/// {
+///     let granted = limits.try_acquire()?;
+///     assert_eq!(granted.remaining(), 1);
+///     assert_eq!(inside.inside(), 1);
+/// }
+/// assert_eq!((rate.available(), inside.inside()), (99, 0));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "dropping the grant leaves the composition's concurrency limits"]
+pub struct AllGranted<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
+    all: R,
+    grants: M::Grants,
+}
+
+/// Ends the use of a grant.
+struct Leave<'g>(&'g Granted);
+
+impl<C> Visitor<C> for Leave<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.leave(self.0);
+    }
+}
+
+/// Corrects an estimate.
+struct Correct {
+    granted: Granted,
+    actual: u64,
+    now: Tick,
+}
+
+impl<C> Visitor<C> for Correct {
+    type Output = Settled;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Settled {
+        member.correct(self.granted, self.actual, self.now)
+    }
+}
+
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
+    #[inline(always)]
+    pub(super) fn new(all: R, grants: M::Grants) -> Self {
+        Self { all, grants }
+    }
+
+    /// Returns the grant of a member, by its number. A limit that appears twice has one grant,
+    /// under its first number.
+    pub fn member(&self, member: usize) -> Option<&Granted> {
+        self.all.members.grant(&self.grants, member)
+    }
+
+    /// Returns all grants, with their members' numbers.
+    fn each(&self) -> impl Iterator<Item = (usize, &Granted)> {
+        (0..self.all.members()).filter_map(|member| Some((member, self.member(member)?)))
+    }
+
+    /// Returns the number of the member with the fewest permits left.
+    pub fn tightest(&self) -> usize {
+        let tightest = self.each().min_by_key(|(_, granted)| granted.remaining());
+        tightest.map_or(0, |(member, _)| member)
+    }
+
+    /// Returns how many permits the member with the fewest has left.
+    pub fn remaining(&self) -> u64 {
+        let remaining = self.each().map(|(_, granted)| granted.remaining());
+        remaining.min().unwrap_or(0)
+    }
+
+    /// Returns how long it takes until all members are idle, if no caller takes more.
+    pub fn reset_after(&self) -> Duration {
+        let resets = self.each().map(|(_, granted)| granted.reset_after());
+        resets.max().unwrap_or(Duration::ZERO)
+    }
+
+    /// Returns how long the caller must wait before it uses the permits: the longest
+    /// [`delay`](Granted::delay) of the members.
+    pub fn delay(&self) -> Duration {
+        let delays = self.each().map(|(_, granted)| granted.delay());
+        delays.max().unwrap_or(Duration::ZERO)
+    }
+
+    #[inline(always)]
+    fn leave(&mut self) {
+        for member in 0..self.all.members() {
+            if let Some(granted) = self.all.members.grant(&self.grants, member) {
+                self.all.members.visit(member, Leave(granted));
+            }
+        }
+    }
+}
+
+impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, M, C> {
+    /// Gives the permits back to all members, as far as each can take them back: see
+    /// [`Limiter::undo`](crate::Limiter::undo). Returns how many came back, over all members.
+    pub fn undo(self) -> u64 {
+        let now = self.all.now();
+        self.undo_at(now)
+    }
+
+    /// Corrects the estimates when the costs are known: see
+    /// [`Limiter::settle`](crate::Limiter::settle). Returns what came back and what was charged,
+    /// over all members. Leaves each [`Concurrency`](crate::Concurrency).
+    ///
+    /// If there is not one cost for each member, the estimates stay, and [`Settled`] is zero.
+    pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
+        let now = self.all.now();
+        self.settle_at(costs, now)
+    }
+}
+
+impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
+    /// Gives the permits back at this tick: see [`undo`](Self::undo).
+    pub fn undo_at(mut self, now: Tick) -> u64 {
+        self.all.give_back(&mut self.grants, now)
+    }
+
+    /// Corrects the estimates at this tick: see [`settle`](Self::settle).
+    pub fn settle_at(mut self, costs: impl AsRef<[u64]>, now: Tick) -> Settled {
+        let mut sum = Settled::charged(0);
+        let Ok(costs) = self.all.checked(costs.as_ref()) else {
+            return sum;
+        };
+        let all = &*self.all;
+        for member in all.order.limits() {
+            let slot = all.members.slot(&mut self.grants, member);
+            let Some(granted) = slot.and_then(Option::take) else {
+                continue;
+            };
+            let actual = all.order.sum(member, |member| cost_of(costs, member));
+            let correct = Correct {
+                granted,
+                actual,
+                now,
+            };
+            if let Some(settled) = all.members.visit(member, correct) {
+                sum = sum.plus(settled);
+            }
+        }
+        sum
+    }
+}
+
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> Drop for AllGranted<R, M, C> {
+    #[inline]
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> fmt::Debug for AllGranted<R, M, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.each()).finish()
+    }
+}

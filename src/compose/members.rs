@@ -1,0 +1,339 @@
+//! The members of a composition: limits of different types, in tuples, arrays and vectors.
+
+#[cfg(feature = "std")]
+use std::boxed::Box;
+#[cfg(feature = "std")]
+use std::sync::Arc;
+#[cfg(feature = "std")]
+use std::vec::Vec;
+
+use super::member::Member;
+use crate::outcome::Granted;
+
+/// What is done with one member of a composition, whatever its type.
+pub trait Visitor<C> {
+    /// The answer.
+    type Output;
+
+    /// Does it. `name` is the member's [name](super::Named), if it has one.
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output;
+}
+
+/// The members of a composition: a limit, or a tuple, an array or a `Vec` of members, or another
+/// composition. `C` is the clock that they share.
+///
+/// Members are numbered from 0, and those of an inner composition take its place: in `(a, (b, c))`,
+/// `c` is member 2.
+pub trait Members<C> {
+    /// Room for a grant of each member.
+    type Grants;
+
+    /// How many members there are, if the type alone says so.
+    const COUNT: Option<usize>;
+
+    /// Returns how many members there are.
+    fn count(&self) -> usize;
+
+    /// Visits a member, or returns `None` if there is none with this number.
+    fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output>;
+
+    /// Creates room for grants, which is empty.
+    fn no_grants(&self) -> Self::Grants;
+
+    /// Returns the room for the grant of a member.
+    fn slot<'g>(
+        &self,
+        grants: &'g mut Self::Grants,
+        index: usize,
+    ) -> Option<&'g mut Option<Granted>>;
+
+    /// Returns the grant of a member.
+    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted>;
+}
+
+/// Members whose grants can all be undone and settled.
+pub trait SettleMembers<C>: Members<C> {}
+
+/// Members that can all go into debt.
+pub trait DebtMembers<C>: SettleMembers<C> {}
+
+/// Implements [`Members`] for one limit.
+macro_rules! one_member {
+    (owes [$($parameters:tt)*] $clock:ty, $limit:ty) => {
+        impl<$($parameters)*> $crate::compose::DebtMembers<$clock> for $limit {}
+
+        $crate::compose::members::one_member!(settles [$($parameters)*] $clock, $limit);
+    };
+    (settles [$($parameters:tt)*] $clock:ty, $limit:ty) => {
+        impl<$($parameters)*> $crate::compose::SettleMembers<$clock> for $limit {}
+
+        $crate::compose::members::one_member!([$($parameters)*] $clock, $limit);
+    };
+    ([$($parameters:tt)*] $clock:ty, $limit:ty) => {
+        impl<$($parameters)*> $crate::compose::Members<$clock> for $limit {
+            type Grants = Option<$crate::outcome::Granted>;
+            const COUNT: Option<usize> = Some(1);
+
+            #[inline(always)]
+            fn count(&self) -> usize {
+                1
+            }
+
+            #[inline(always)]
+            fn visit<V: $crate::compose::Visitor<$clock>>(
+                &self,
+                index: usize,
+                visitor: V,
+            ) -> Option<V::Output> {
+                (index == 0).then(|| visitor.visit(self, None))
+            }
+
+            #[inline(always)]
+            fn no_grants(&self) -> Self::Grants {
+                None
+            }
+
+            #[inline(always)]
+            fn slot<'g>(
+                &self,
+                grants: &'g mut Self::Grants,
+                index: usize,
+            ) -> Option<&'g mut Option<$crate::outcome::Granted>> {
+                (index == 0).then_some(grants)
+            }
+
+            #[inline(always)]
+            fn grant<'g>(
+                &self,
+                grants: &'g Self::Grants,
+                index: usize,
+            ) -> Option<&'g $crate::outcome::Granted> {
+                match index {
+                    0 => grants.as_ref(),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use one_member;
+
+/// Implements [`Members`] for something that holds or refers to members.
+macro_rules! forward {
+    ([$($bound:tt)*] $holder:ty) => {
+        impl<C, M: SettleMembers<C> $($bound)*> SettleMembers<C> for $holder {}
+
+        impl<C, M: DebtMembers<C> $($bound)*> DebtMembers<C> for $holder {}
+
+        impl<C, M: Members<C> $($bound)*> Members<C> for $holder {
+            type Grants = M::Grants;
+            const COUNT: Option<usize> = M::COUNT;
+
+            #[inline(always)]
+            fn count(&self) -> usize {
+                (**self).count()
+            }
+
+            #[inline(always)]
+            fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
+                (**self).visit(index, visitor)
+            }
+
+            #[inline(always)]
+            fn no_grants(&self) -> Self::Grants {
+                (**self).no_grants()
+            }
+
+            #[inline(always)]
+            fn slot<'g>(
+                &self,
+                grants: &'g mut Self::Grants,
+                index: usize,
+            ) -> Option<&'g mut Option<Granted>> {
+                (**self).slot(grants, index)
+            }
+
+            #[inline(always)]
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+                (**self).grant(grants, index)
+            }
+        }
+    };
+}
+
+forward!([+ ?Sized] &M);
+#[cfg(feature = "std")]
+forward!([+ ?Sized] Box<M>);
+#[cfg(feature = "std")]
+forward!([+ ?Sized] Arc<M>);
+
+const fn plus(some: Option<usize>, more: Option<usize>) -> Option<usize> {
+    match (some, more) {
+        (Some(some), Some(more)) => Some(some.saturating_add(more)),
+        _ => None,
+    }
+}
+
+const fn times(n: usize, each: Option<usize>) -> Option<usize> {
+    match each {
+        Some(each) => Some(n.saturating_mul(each)),
+        None => None,
+    }
+}
+
+/// Implements [`Members`] for tuples.
+macro_rules! tuple {
+    ($($name:ident $field:tt),+) => {
+        impl<Clk, $($name: Members<Clk>),+> Members<Clk> for ($($name,)+) {
+            type Grants = ($($name::Grants,)+);
+            const COUNT: Option<usize> = {
+                let mut all = Some(0);
+                $(all = plus(all, $name::COUNT);)+
+                all
+            };
+
+            #[inline(always)]
+            fn count(&self) -> usize {
+                0 $(+ self.$field.count())+
+            }
+
+            #[inline(always)]
+            fn visit<V: Visitor<Clk>>(&self, index: usize, visitor: V) -> Option<V::Output> {
+                let mut index = index;
+                $(
+                    let count = self.$field.count();
+                    if index < count {
+                        return self.$field.visit(index, visitor);
+                    }
+                    index -= count;
+                )+
+                let _ = index;
+                None
+            }
+
+            #[inline(always)]
+            fn no_grants(&self) -> Self::Grants {
+                ($(self.$field.no_grants(),)+)
+            }
+
+            #[inline(always)]
+            fn slot<'g>(
+                &self,
+                grants: &'g mut Self::Grants,
+                index: usize,
+            ) -> Option<&'g mut Option<Granted>> {
+                let mut index = index;
+                $(
+                    let count = self.$field.count();
+                    if index < count {
+                        return self.$field.slot(&mut grants.$field, index);
+                    }
+                    index -= count;
+                )+
+                let _ = index;
+                None
+            }
+
+            #[inline(always)]
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+                let mut index = index;
+                $(
+                    let count = self.$field.count();
+                    if index < count {
+                        return self.$field.grant(&grants.$field, index);
+                    }
+                    index -= count;
+                )+
+                let _ = index;
+                None
+            }
+        }
+
+        impl<Clk, $($name: SettleMembers<Clk>),+> SettleMembers<Clk> for ($($name,)+) {}
+
+        impl<Clk, $($name: DebtMembers<Clk>),+> DebtMembers<Clk> for ($($name,)+) {}
+    };
+}
+
+tuple!(A 0);
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, D 2);
+tuple!(A 0, B 1, D 2, E 3);
+tuple!(A 0, B 1, D 2, E 3, F 4);
+tuple!(A 0, B 1, D 2, E 3, F 4, G 5);
+tuple!(A 0, B 1, D 2, E 3, F 4, G 5, H 6);
+tuple!(A 0, B 1, D 2, E 3, F 4, G 5, H 6, I 7);
+
+/// Implements [`Members`] for many members of one type.
+macro_rules! list {
+    ([$($parameters:tt)*] $list:ty, $grants:ty, $count:expr, |$this:ident| $empty:expr) => {
+        impl<$($parameters)*> Members<C> for $list {
+            type Grants = $grants;
+            const COUNT: Option<usize> = $count;
+
+            #[inline]
+            fn count(&self) -> usize {
+                self.iter().map(Members::count).sum()
+            }
+
+            #[inline]
+            fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
+                let (place, inner) = find(self, index)?;
+                self.get(place)?.visit(inner, visitor)
+            }
+
+            #[inline]
+            fn no_grants(&self) -> Self::Grants {
+                let $this = self;
+                $empty
+            }
+
+            #[inline]
+            fn slot<'g>(
+                &self,
+                grants: &'g mut Self::Grants,
+                index: usize,
+            ) -> Option<&'g mut Option<Granted>> {
+                let (place, inner) = find(self, index)?;
+                self.get(place)?.slot(grants.get_mut(place)?, inner)
+            }
+
+            #[inline]
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+                let (place, inner) = find(self, index)?;
+                self.get(place)?.grant(grants.get(place)?, inner)
+            }
+        }
+    };
+}
+
+/// Returns which element of a list has this member, and its number there.
+#[inline]
+fn find<C, M: Members<C>>(list: &[M], index: usize) -> Option<(usize, usize)> {
+    if let Some(each @ 1..) = M::COUNT {
+        return Some((index / each, index % each));
+    }
+    let mut index = index;
+    for (place, members) in list.iter().enumerate() {
+        let count = members.count();
+        if index < count {
+            return Some((place, index));
+        }
+        index -= count;
+    }
+    None
+}
+
+list!([C, M: Members<C>, const N: usize] [M; N], [M::Grants; N], times(N, M::COUNT), |this| {
+    this.each_ref().map(Members::no_grants)
+});
+impl<C, M: SettleMembers<C>, const N: usize> SettleMembers<C> for [M; N] {}
+impl<C, M: DebtMembers<C>, const N: usize> DebtMembers<C> for [M; N] {}
+#[cfg(feature = "std")]
+list!([C, M: Members<C>] Vec<M>, Vec<M::Grants>, None, |this| {
+    this.iter().map(Members::no_grants).collect()
+});
+#[cfg(feature = "std")]
+impl<C, M: SettleMembers<C>> SettleMembers<C> for Vec<M> {}
+#[cfg(feature = "std")]
+impl<C, M: DebtMembers<C>> DebtMembers<C> for Vec<M> {}

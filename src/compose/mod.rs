@@ -1,0 +1,43 @@
+//! Several limits as one: [`All`] takes from all of them, or from none.
+//!
+//! Real limits come in sets: a user's, the tenant's and the service's; requests a minute and tokens
+//! a minute; a rate and a concurrency. A chain of limiters gets them wrong: what the first limiter
+//! granted is lost if the second denies. A composition takes everything or nothing, and a denial
+//! takes nothing.
+//!
+//! ```
+//! use tollgate::compose::All;
+//! use tollgate::{Keyed, Limiter, Quota};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let service = Limiter::token_bucket(Quota::per_hour(1000))?;
+//! let tenants = Keyed::token_bucket(Quota::per_hour(100), 1000)?;
+//! let users = Keyed::token_bucket(Quota::per_hour(5), 100_000)?;
+//!
+//! let limits = All::new((users.key("alice"), tenants.key("acme"), &service))?;
+//! limits.try_acquire_n(3)?;
+//! let denied = limits.try_acquire_n(3).unwrap_err();
+//! assert_eq!(denied.member(), Some(0));
+//! assert_eq!(service.available(), 997); // the denied request took nothing
+//! # Ok(())
+//! # }
+//! ```
+
+mod all;
+mod denied;
+mod granted;
+mod limits;
+mod member;
+mod members;
+mod named;
+mod order;
+
+pub use all::All;
+pub use denied::AllDenied;
+pub use granted::AllGranted;
+pub use member::Member;
+pub use members::{DebtMembers, Members, SettleMembers, Visitor};
+pub use named::Named;
+
+/// The most members that a composition can have.
+pub const MAX_MEMBERS: usize = 64;

@@ -1,0 +1,162 @@
+//! The order in which a composition takes from its members.
+
+use super::MAX_MEMBERS;
+use super::member::Member;
+use super::members::{Members, Visitor};
+use crate::clock::Clock;
+use crate::quota::ConfigError;
+use crate::store::Place;
+use crate::sync::inject_fault;
+
+/// The order in which a composition takes from its members: by their places, and last a member that
+/// can't undo. All compositions of the same limits so take from them in the same order, and of two
+/// that need each other's permits one gets them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Order {
+    /// Members, in order: each limit once.
+    list: [u8; MAX_MEMBERS],
+    /// The length of the list.
+    limits: u8,
+    /// For each member, the first member that is the same limit.
+    same_as: [u8; MAX_MEMBERS],
+    /// How many members there are, including limits that appear twice.
+    members: u8,
+}
+
+/// Reads what the order needs to know of a member.
+struct Describe;
+
+struct Described<C> {
+    place: Place,
+    can_undo: bool,
+    clock: Option<C>,
+}
+
+impl<C: Clock> Visitor<C> for Describe {
+    type Output = Described<usize>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+        Described {
+            place: member.place(),
+            can_undo: member.can_undo(),
+            clock: member.clock().map(Clock::identity),
+        }
+    }
+}
+
+impl Order {
+    /// Finds the order of these members.
+    pub(super) fn of<C: Clock, M: Members<C>>(members: &M) -> Result<Self, ConfigError> {
+        let count = members.count();
+        if count == 0 {
+            return Err(ConfigError::ZeroMembers);
+        }
+        if count > MAX_MEMBERS {
+            return Err(ConfigError::TooManyMembers {
+                members: count,
+                max: MAX_MEMBERS,
+            });
+        }
+        let mut order = Self {
+            list: [0; MAX_MEMBERS],
+            limits: 0,
+            same_as: [0; MAX_MEMBERS],
+            members: count as u8,
+        };
+        let describe = |index| members.visit(index, Describe);
+        let (mut clock, mut last) = (None, None);
+        for index in 0..count {
+            let Some(member) = describe(index) else {
+                continue;
+            };
+            match (clock, member.clock) {
+                (Some((_, known)), Some(clock)) if clock == known => {}
+                (Some((other, _)), Some(_)) => {
+                    return Err(ConfigError::ClocksDiffer {
+                        member: index,
+                        other,
+                    });
+                }
+                (None, Some(known)) => clock = Some((index, known)),
+                (_, None) => {}
+            }
+            let same = order.limits().find(|first| {
+                describe(*first).is_some_and(|first| first.place.is_same(&member.place))
+            });
+            if let Some(same_as) = order.same_as.get_mut(index) {
+                *same_as = same.unwrap_or(index) as u8;
+            }
+            if same.is_some() {
+                continue;
+            }
+            if !member.can_undo {
+                if let Some(other) = last {
+                    return Err(ConfigError::SecondWithoutUndo {
+                        member: index,
+                        other,
+                    });
+                }
+                last = Some(index);
+            }
+            if let Some(next) = order.list.get_mut(usize::from(order.limits)) {
+                *next = index as u8;
+                order.limits += 1;
+            }
+        }
+        if clock.is_none() {
+            return Err(ConfigError::NoClock);
+        }
+        let key = |index: &u8| {
+            let member = describe(usize::from(*index));
+            member.map(|member| (!member.can_undo, member.place))
+        };
+        match order.list.get_mut(..usize::from(order.limits)) {
+            Some(list) if !inject_fault!(TakesInTheCallersOrder) => list.sort_unstable_by_key(key),
+            _ => {}
+        }
+        Ok(order)
+    }
+
+    /// Returns how many limits there are: each counts once.
+    #[inline(always)]
+    pub(super) const fn len(&self) -> usize {
+        self.limits as usize
+    }
+
+    /// Returns how many members there are.
+    #[inline(always)]
+    pub(super) const fn members(&self) -> usize {
+        self.members as usize
+    }
+
+    /// Returns the member at this place of the order.
+    #[inline(always)]
+    pub(super) fn get(&self, place: usize) -> usize {
+        self.list
+            .get(place)
+            .map_or(0, |member| usize::from(*member))
+    }
+
+    /// Returns the members in their order.
+    #[inline(always)]
+    pub(super) fn limits(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        let list = self.list.get(..self.len()).unwrap_or_default();
+        list.iter().map(|member| usize::from(*member))
+    }
+
+    /// Returns what a request takes from this member, for all members that are the same limit.
+    #[inline(always)]
+    pub(super) fn sum(&self, member: usize, cost: impl Fn(usize) -> u64) -> u64 {
+        match self.limits == self.members {
+            true => cost(member),
+            false => self.sum_of_same(member, cost),
+        }
+    }
+
+    #[cold]
+    fn sum_of_same(&self, member: usize, cost: impl Fn(usize) -> u64) -> u64 {
+        let same = self.same_as.iter().take(self.members()).enumerate();
+        let costs = same.filter(|(_, first)| usize::from(**first) == member);
+        costs.fold(0, |sum, (index, _)| sum.saturating_add(cost(index)))
+    }
+}

@@ -1,0 +1,61 @@
+//! Where a limiter's state is.
+
+/// Identifies the state of a limiter: its address, and the key if one state holds many keys.
+///
+/// A [composition](crate::compose::All) takes from its members in the order of their places, and
+/// recognizes a member that appears twice.
+///
+/// ```
+/// use tollgate::{Limiter, Quota, RateLimiter};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let (a, b) = (Limiter::token_bucket(Quota::per_second(1))?, Limiter::gcra(Quota::per_second(1))?);
+/// assert!((&a).place().is_same(&a.place()));
+/// assert!(!a.place().is_same(&b.place()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    address: usize,
+    key: u64,
+    is_exact: bool,
+}
+
+impl Place {
+    /// Returns the place of this value in memory.
+    #[inline]
+    pub fn of<T: ?Sized>(state: &T) -> Self {
+        Self {
+            address: core::ptr::from_ref(state).cast::<()>().addr(),
+            key: 0,
+            is_exact: true,
+        }
+    }
+
+    /// Returns the place of a key in this state, by a number that no other key has.
+    #[inline]
+    #[must_use]
+    pub const fn with_key(self, key: u64) -> Self {
+        Self { key, ..self }
+    }
+
+    /// Returns the place of a key in this state, by a hash that other keys may share. Such a place
+    /// is not recognized as the same.
+    #[inline]
+    #[must_use]
+    pub const fn with_hash(self, hash: u64) -> Self {
+        Self {
+            key: hash,
+            is_exact: false,
+            ..self
+        }
+    }
+
+    /// Returns whether both are certainly the place of the same state.
+    #[inline]
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.is_exact && self == other
+    }
+}
