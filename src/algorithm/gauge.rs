@@ -12,7 +12,7 @@ pub trait Gauge: Algorithm {
     fn level(&self, word: u64, now: Tick) -> Level;
 }
 
-/// How much a limiter has counted: permits, with an exact fraction.
+/// The number of permits that a limiter counts, with an exact fraction.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,7 +44,7 @@ impl Level {
         Self::of_units(n as u128, NonZeroU64::MIN)
     }
 
-    /// Creates a level of `units`, of which one permit takes `unit`.
+    /// Creates a level of `units`, at `unit` units per permit.
     #[inline]
     pub const fn of_units(units: u128, unit: NonZeroU64) -> Self {
         let unit = match NonZeroU128::new(unit.get() as u128) {
