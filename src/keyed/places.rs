@@ -1,4 +1,5 @@
-//! The algorithm of [`KeyedConcurrency`](super::KeyedConcurrency): the word is the weight inside.
+//! The algorithm of [`KeyedConcurrency`](super::KeyedConcurrency): the word is the total weight of
+//! the callers inside.
 
 use crate::algorithm::{Algorithm, GiveBack};
 use crate::clock::Tick;

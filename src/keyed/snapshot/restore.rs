@@ -120,7 +120,8 @@ fn word<A: ChangeQuota + Rebase>(
             }
             Some(was) => {
                 let next = was.carry_over(was.rebase(word, from, now), now, to);
-                // The new algorithm may pay debt back sooner or later.
+                // The ban's end comes from the old algorithm: the new one may pay debt back at
+                // another rate.
                 (next, end_of_ban(was, record, moved))
             }
         };
@@ -325,7 +326,8 @@ fn report<A>(
     each.collect()
 }
 
-/// Inserts a key with this word of this algorithm. Returns `false` if it is idle, and so left out.
+/// Inserts a key with this algorithm and word. `None` means that the key is idle: it is left out,
+/// and this returns `false`.
 fn put<A: ChangeQuota>(
     fill: &mut Fill<'_, A>,
     record: &Record,
@@ -333,7 +335,7 @@ fn put<A: ChangeQuota>(
 ) -> bool {
     let probe_seq = fill.table.probe_seq(record.hash);
     let Some((to, word)) = of else {
-        // The key may have been written before: it left the table and came back.
+        // The snapshot may have an earlier record of the key, if it left the table and came back.
         fill.leave_out(&probe_seq);
         return false;
     };
