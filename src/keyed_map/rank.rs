@@ -32,8 +32,8 @@ pub(super) struct Candidate<'g, K, A> {
 /// The eviction order: the key with the lowest rank is evicted first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    /// How much is [`spent`], in the low bits; the two highest bits are set if the key is banned
-    /// and if it is protected.
+    /// How much is [`spent`], in the low bits. The highest bit says whether the key is banned, and
+    /// the next one whether it is protected.
     standing: u8,
     /// Of two keys that have spent as much, the newer one ranks lower.
     age: Reverse<u64>,
@@ -55,7 +55,7 @@ pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     }
     let (spent, all) = (all.saturating_sub(left), all.max(1));
     match spent.checked_mul(8) {
-        // A division of 64 bits is several times as fast.
+        // A division of 64 bits is several times as fast as one of 128 bits.
         Some(eighths) => eighths.div_ceil(all) as u8,
         None => (u128::from(spent) * 8).div_ceil(u128::from(all)) as u8,
     }
