@@ -48,14 +48,14 @@ use crate::sync::{Ordering, fence, inject_fault};
 ///
 /// The limiter allocates all memory when it is created, 24 bytes for each key of its `capacity`, as
 /// a [`Keyed`](crate::Keyed) does. A key occupies a slot while it has guards. After that another
-/// key can take the slot. A key with guards is never evicted. If all slots in reach of a new key
+/// key can take the slot. A key with guards is never evicted. If all slots that a new key can use
 /// belong to such keys, the caller is denied with [`Denied::NoRoom`].
 ///
 /// # Guarantees
 ///
 /// - No more than the limit is ever inside for a key.
 /// - A dropped guard always gives back what it took. A leaked guard (by
-///   [`core::mem::forget`](::core::mem::forget), or in a cycle) stays inside forever.
+///   [`core::mem::forget`](::core::mem::forget), or in a reference cycle) stays inside forever.
 /// - A caller that enters after another one left sees everything that the other one did inside, as
 ///   with a lock.
 /// - No call waits for another thread, if the processor has an atomic exchange of 128 bits
@@ -158,7 +158,8 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         self.try_enter_n(key, 1)
     }
 
-    /// Enters with a weight of `n`, or not at all. A weight of 0 takes no room.
+    /// Enters with a weight of `n`, which counts as `n` callers, or not at all. A weight of 0 takes
+    /// nothing.
     ///
     /// # Errors
     ///

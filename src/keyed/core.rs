@@ -347,8 +347,9 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// Turns a claim into the key's live slot, with the word after the operation. Returns `None` if
-    /// the operation still has to be done: because this failed, or because the algorithm refused it
-    /// and only the key was inserted. `fresh` is the operation's result at the request's tick.
+    /// the operation still has to be done: because the claim could not be established, or because
+    /// the algorithm refused the operation and only the key was inserted. `fresh` is the
+    /// operation's result at the request's tick.
     fn establish<O: Op<A>>(
         &self,
         request: &Request,

@@ -114,7 +114,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
         self.at(self.now()).ban(until)
     }
 
-    /// Bans this key for a time from now: see [`Keyed::ban_for`](super::Keyed::ban_for).
+    /// Bans this key for this duration: see [`Keyed::ban_for`](super::Keyed::ban_for).
     ///
     /// ```
     /// use std::time::Duration;

@@ -20,7 +20,7 @@ use crate::sync::{IS_MODEL, SLOTS};
 ///
 /// A bounded number of keys can have algorithms of their own:
 /// [`with_overrides`](Self::with_overrides). `KeyedMap` (feature `map`) stores the keys, can list
-/// them, and gives any of them its own algorithm; it needs more memory and time for each key.
+/// them, and can give any of them its own algorithm. It needs more memory and time for each key.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};
@@ -72,11 +72,11 @@ const SLOTS_IN_100_KEYS: u128 = 149;
 impl<A: Algorithm> Keyed<A> {
     /// Creates a table for `capacity` keys, on the system's clock.
     ///
-    /// Choose the number of keys that will be in use, that is, not idle, at the same time. In a
-    /// table with that many, about one new key in a thousand finds no room. The capacity is not an
-    /// upper bound: keys are inserted while they find a slot, up to [`slots`](Self::slots). The
-    /// smallest table has 2048 slots, which is room for about 1300 keys, so a test of [`Overflow`]
-    /// needs many more keys than that.
+    /// For `capacity`, choose the number of keys that will be in use, that is, not idle, at the
+    /// same time. In a table with that many, about one new key in a thousand finds no room. The
+    /// capacity is not an upper bound: keys are inserted while they find a slot, up to
+    /// [`slots`](Self::slots). The smallest table has 2048 slots, which is room for about 1300
+    /// keys, so a test of [`Overflow`] needs many more keys than that.
     ///
     /// # Errors
     ///

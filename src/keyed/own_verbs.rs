@@ -14,10 +14,10 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// until it is [removed](Self::unset_algorithm) or replaced.
     ///
     /// A key that is in the table keeps its permits, up to what the new algorithm can hold, or its
-    /// debt ([`ChangeQuota::carry_over`]). A ban keeps its end. Earlier grants can't be undone. A
-    /// key that is not in the table starts with the whole burst of its own algorithm. The key keeps
-    /// its algorithm when it leaves the table, even if it is evicted or [removed](Self::remove),
-    /// and starts afresh when it returns.
+    /// debt ([`ChangeQuota::carry_over`]). A ban still ends at the same tick. Earlier grants can't
+    /// be undone. A key that is not in the table starts with the whole burst of its own algorithm.
+    /// The key keeps its algorithm when it leaves the table, even if it is evicted or
+    /// [removed](Self::remove), and starts afresh when it returns.
     ///
     /// The table must be created [with overrides](Self::with_overrides). Another key whose hash
     /// agrees in 60 bits gets the same algorithm. A decision on a key with its own algorithm takes

@@ -162,7 +162,7 @@ impl<A: Algorithm, C: Clock, S> OwnedKey<A, C, S> {
         self.key().ban(until)
     }
 
-    /// Bans the key for a time from now: see [`ban`](Self::ban).
+    /// Bans the key for this duration: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///

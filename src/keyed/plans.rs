@@ -126,6 +126,7 @@ impl<A> Plans<A> {
         self.version.load(Ordering::Acquire)
     }
 
+    /// Makes this version current.
     pub(super) fn bring(&self, version: u64) {
         // ORDERING: Release. It publishes the parameters of this version, and pairs with the load
         // of `version`.
@@ -316,7 +317,8 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
     }
 }
 
-/// Returns the word of a live slot, converted to another algorithm. A ban keeps its end.
+/// Returns the word of a live slot, converted to another algorithm. A ban still ends at the same
+/// tick.
 fn carry<A: Algorithm>(
     held: SlotState,
     from: &A,
@@ -376,7 +378,7 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
-    /// Returns about when the key of a slot becomes idle.
+    /// Returns approximately when the key of a slot becomes idle.
     pub(super) fn idle_at(&self, held: SlotState, version: u64, now: Tick) -> Tick {
         let idle_at = |algorithm: &A, word| algorithm.idle_at(word, now);
         self.ask(held, version, idle_at).unwrap_or(Tick::MAX)

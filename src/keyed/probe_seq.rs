@@ -1,4 +1,4 @@
-//! Where in the table a key may be.
+//! Computes where in the table a key may be.
 //!
 //! Two buckets form a pair. A key has two pairs, with a primary bucket and its neighbour in each.
 //! The numbers are the *probe order*, in which the key's buckets are searched:
@@ -14,10 +14,11 @@ use core::num::NonZeroU64;
 
 use super::slot::TAG_SHIFT;
 
-/// The pairs of the smallest table. The bits of a hash that are not in the tag distinguish this
-/// number of pairs.
+/// The number of pairs in the smallest table. The eight bits of a hash that are not in the tag
+/// distinguish this number of pairs.
 pub(super) const LEAST_PAIRS: u64 = 256;
-/// The bits of a hash that are used: those of the tag, and those that distinguish the least pairs.
+/// How many bits of a hash are used: the 52 of the tag, and eight that distinguish [`LEAST_PAIRS`]
+/// pairs.
 pub(super) const HASH_BITS: u32 = 60;
 
 /// The sequence of buckets where a key may be.

@@ -68,7 +68,8 @@ impl<A: Algorithm> Core<A> {
             Err(refusal) => Err(refusal),
         };
         // The override's number was looked up after the slot was read. If the slot has changed
-        // since, the number's last bits may be those of a later override. Then there is no answer.
+        // since, the number's last bits may be those of a later override. In that case return
+        // `None`.
         (self.table.load(at) == held).then_some(said)
     }
 }

@@ -151,7 +151,7 @@ impl SlotState {
         self.label & (PROTECTED | STATE) ^ SlotKind::Live as u64
     }
 
-    /// See [`rank`](Self::rank).
+    /// The [`rank`](Self::rank) of a key that is protected and not banned.
     pub(super) const IS_PROTECTED: u64 = PROTECTED;
 
     pub(super) const fn with_version(self, version: u64) -> Self {

@@ -261,7 +261,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).ban(until)
     }
 
-    /// Bans this key for a time from now: see [`ban`](Self::ban).
+    /// Bans this key for this duration: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///

@@ -100,7 +100,7 @@ where
         self.key(key).ban(until)
     }
 
-    /// Bans a key for this time from now: see [`ban`](Self::ban).
+    /// Bans a key for this duration: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
@@ -113,7 +113,8 @@ where
         self.key(key).ban_for(long)
     }
 
-    /// Returns when the ban of this key is over, if it is banned: see [`MapKey::banned_until`].
+    /// Returns when the ban of this key ends, or `None` if it is not banned: see
+    /// [`MapKey::banned_until`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -153,7 +154,7 @@ where
         self.store.map().ban_at(self.store.key(), until, self.now)
     }
 
-    /// Returns when the ban of this key is over, at this tick: see [`MapKey::banned_until`].
+    /// Returns when the ban of this key ends, as of this tick: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         let Ok(until) = self.store.apply(self.now, BannedUntil);
@@ -178,7 +179,7 @@ where
         self.at(self.clock().now()).ban(until)
     }
 
-    /// Bans this key for this time from now: see [`KeyedMap::ban`].
+    /// Bans this key for this duration: see [`KeyedMap::ban`].
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Stores the entries in papaya's map, and their tickets in a queue. A search for idle keys takes
-//! the next few tickets from the queue.
+//! Stores the entries in papaya's map, and a [`KeyTicket`] for each in a queue. A search for idle
+//! keys takes the next few tickets from the queue.
 //!
 //! The protocol relies on five properties of the map:
 //!

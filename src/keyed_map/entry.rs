@@ -321,7 +321,7 @@ impl<A> MapEntry<A> {
         };
         match outcome {
             Err(refusal) if !self.has_ban() => Some((Err(refusal), at)),
-            // A banned key gets the same answer.
+            // This answer is the same for a banned key.
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
             // A grant to an unprotected or banned key also changes its bits, out of line.
             Ok((next, answer))

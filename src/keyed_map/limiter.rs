@@ -58,12 +58,12 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// The map never holds more than `capacity` keys. If there is no room for a new key, the map looks
 /// at up to sixteen keys. If none of them is idle, the [`Overflow`] decides.
 ///
-/// By default, [`Overflow::Evict`], the map evicts one of these sixteen keys or one of the newest
-/// keys. A key that got a second grant after it was inserted is *protected*, and is evicted after
-/// unprotected keys. Among equals, the key that has spent the least of its burst (in eighths) is
-/// evicted first, and keys in debt last. Among those, the newest key is evicted first. So a flood
-/// of new keys evicts its own keys and does not reset spent ones. A [banned](Self::ban) key is
-/// evicted after all others, and a key with its [own algorithm](Self::set_algorithm) never.
+/// With [`Overflow::Evict`], the default, the map evicts one of these sixteen keys or one of the
+/// newest keys. A key that got a second grant after it was inserted is *protected*, and is evicted
+/// after unprotected keys. Among equals, the key that has spent the least of its burst (in eighths)
+/// is evicted first, and keys in debt last. Among those, the newest key is evicted first. So a
+/// flood of new keys evicts its own keys and does not reset spent ones. A [banned](Self::ban) key
+/// is evicted after all others, and a key with its [own algorithm](Self::set_algorithm) never.
 ///
 /// # Memory
 ///
@@ -72,8 +72,8 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// allocator. An entry is freed soon after its key has left. Two things may stay:
 ///
 /// - The queue keeps the places of removed keys until their turn. After each
-///   [`remove`](Self::remove) and [`retain`](Self::retain), they are at most 64 more than the keys
-///   in the map.
+///   [`remove`](Self::remove) and [`retain`](Self::retain), their number is at most that of the
+///   keys in the map, plus 64.
 /// - The table does not shrink when keys leave. It has 9 bytes for each slot, and at most four
 ///   slots for each key that it held when it was fullest. When new keys are inserted into a nearly
 ///   empty table, it is halved now and then.
@@ -81,21 +81,22 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// # Many threads
 ///
 /// A decision on a key in the map waits for no other thread: the map is read without a lock, and
-/// the key's state is exchanged as that of a [`Limiter`](crate::Limiter) is. This holds even while
-/// another thread changes the key's algorithm, bans it or [sets the quota](Self::set_quota) of all
-/// keys. Such changes wait for each other. A thread that adds or removes a key, or finds it in the
-/// middle of such a change, allocates or frees memory, and may wait while the map grows.
+/// the key's state is changed by compare-and-swap, like that of a [`Limiter`](crate::Limiter). This
+/// holds even while another thread changes the key's algorithm, bans it or [sets the
+/// quota](Self::set_quota) of all keys. Such changes wait for each other. A thread that adds or
+/// removes a key, or finds it in the middle of such a change, allocates or frees memory, and may
+/// wait while the map grows.
 ///
 /// **Bound.** Each key keeps its algorithm's bound over every interval of [`Granted::at`], even if
 /// a caller's tick is old, and however often the key leaves as idle and returns. Each time the key
 /// is removed, evicted, or restarted with another algorithm or quota, it may get one more burst.
 /// Requests that are admitted without room are not counted.
 ///
-/// All ticks of a map belong to one clock. At a tick far in the future, keys are idle that are in
-/// use at other callers' ticks, and the map removes them. These keys, and all new keys, then count
-/// from the latest tick at which a removed key became idle. If that key was banned for a year, or
-/// had a debt that takes as long to pay off, the tick is a year ahead: a new key gets its burst,
-/// and no more permits until then.
+/// All ticks of a map belong to one clock. If a caller passes a tick far in the future, the map
+/// removes keys that are idle at that tick but in use at the ticks of other callers. These keys,
+/// and all new keys, then count from the latest tick at which a removed key became idle. If that
+/// key was banned for a year, or had a debt that takes as long to pay off, the tick is a year
+/// ahead: a new key gets its burst, and no more permits until then.
 pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) entries: Entries<K, A>,
     pub(super) hasher: S,

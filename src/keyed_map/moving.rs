@@ -74,7 +74,7 @@ pub(super) struct Next<A> {
     pub(super) is_banned: bool,
 }
 
-/// Carries a key over to another algorithm. A ban keeps its end.
+/// Carries a key over to another algorithm. A ban still ends at the same tick.
 pub(super) fn carried_to<A: ChangeQuota>(
     next: &SharedAlgorithm<A>,
     is_own: bool,

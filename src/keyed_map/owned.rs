@@ -133,7 +133,7 @@ where
         self.key().ban(until)
     }
 
-    /// Bans the key for this time from now: see [`ban`](Self::ban).
+    /// Bans the key for this duration: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ where
         self.key().ban_for(long)
     }
 
-    /// Returns when the ban of this key is over: see [`MapKey::banned_until`].
+    /// Returns when the ban of this key ends: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         self.key().banned_until()

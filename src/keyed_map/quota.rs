@@ -135,8 +135,8 @@ where
     /// for this one.
     ///
     /// With [`Keep::AsIs`] and a larger burst, no key in the map is idle until the larger burst has
-    /// filled, not even keys that were idle before. With [`Keep::Scaled`] they stay idle, and can
-    /// leave.
+    /// filled, not even keys that were idle before. With [`Keep::Scaled`], idle keys stay idle, and
+    /// can leave.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;

@@ -3,11 +3,11 @@
 //! A key that got a second grant after it was inserted is *protected*. Of the keys that the map
 //! looks at:
 //!
-//! 1. banned keys that have got no grant since are evicted last;
-//! 2. of the others, unprotected keys are evicted first;
-//! 3. of these, the keys that have spent the least of their burst, in eighths; those in debt are
-//!    last;
-//! 4. of these, the newest.
+//! 1. unprotected keys are evicted first, then protected ones, then banned ones that have got no
+//!    grant since;
+//! 2. among these, keys that have spent less of their burst, in eighths, are evicted before others,
+//!    and keys in debt last;
+//! 3. among these, the newest is evicted first.
 //!
 //! The map looks at keys at the front of the queue, which may be of any age, and at the newest keys
 //! (`newest.rs`). So a flood of new keys evicts its own keys, however much each of them takes:

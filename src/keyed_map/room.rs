@@ -165,8 +165,8 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Returns room for a new key, in this round of a verb, if there is any or it can be made.
-    /// Always checks [`STEPS`] keys.
+    /// Returns room for a new key, if there is any or an old key can be removed. `round` counts the
+    /// attempts of one operation. Checks at least [`STEPS`] keys in each round before [`ROUNDS`].
     pub(super) fn room(&self, round: u32, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
         if round >= ROUNDS {
             return self.reserve();

@@ -132,7 +132,7 @@ fn word<A: ChangeQuota + Rebase>(
         let word = word.min(UNSTARTED - 1);
         (!to.is_idle(word, now)).then_some(word)
     });
-    // No other thread changes it meanwhile.
+    // No other thread changes the algorithm meanwhile, so this is not outdated.
     word.flatten()
 }
 
@@ -271,7 +271,9 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             restored,
             no_room_protected: fill.no_room_protected,
             hasher: head.hasher,
-            // A key that is not in the snapshot was idle at `from`, or at the horizon.
+            // A key that is not in the snapshot was idle at `from`, or became idle at the horizon
+            // or earlier. A new key starts at the later of these ticks, converted to the table's
+            // clock.
             horizon: now.saturating_add(horizon.saturating_since(from)),
         })
     }

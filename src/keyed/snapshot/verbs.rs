@@ -48,7 +48,7 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// The writer's error: then what was written is no snapshot.
+    /// The writer's error. The output is not a valid snapshot then.
     pub fn snapshot(&self, writer: &mut (impl io::Write + ?Sized)) -> io::Result<u64> {
         self.snapshot_at(writer, self.clock().now())
     }
@@ -70,7 +70,7 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// The writer's error: then what was written is no snapshot.
+    /// The writer's error. The output is not a valid snapshot then.
     pub fn snapshot_at(
         &self,
         writer: &mut (impl io::Write + ?Sized),

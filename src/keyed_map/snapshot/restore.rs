@@ -181,7 +181,8 @@ where
         }
         restored.no_room = keys.no_room;
         restored.keys = keys.kept.len() as u64;
-        // A key that is not in the snapshot was idle at `from`, or at the horizon.
+        // A key that is not in the snapshot was idle at `from`, or became idle at the horizon or
+        // earlier. A new key starts at the later of these ticks, converted to the map's clock.
         self.replace_all(keys, to.saturating_add(horizon.saturating_since(from)));
         Ok(restored)
     }

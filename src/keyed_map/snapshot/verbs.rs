@@ -24,7 +24,7 @@ where
 {
     /// Writes a snapshot of the map, and returns how many keys it holds. After a restart,
     /// [`restore`](Self::restore) continues from it, so that no key gets a fresh burst. Each key
-    /// takes 32 bytes, and those of the key itself.
+    /// takes 32 bytes, plus those of the key itself.
     ///
     /// Other threads can use the map meanwhile. Each key is written as it is when its turn comes.
     /// Grants after that are not in the snapshot. Idle keys are left out. The call needs 16 bytes
@@ -127,8 +127,7 @@ where
     /// - Keys stay protected, and keep their order of insertion.
     ///
     /// Permits of a grant from before the snapshot can't be returned. No permit becomes available
-    /// earlier than without the restart; where a word has to be rounded, it is rounded against the
-    /// caller.
+    /// earlier than without the restart: rounding is against the caller.
     ///
     /// ```
     /// use std::time::Duration;
