@@ -5,7 +5,8 @@ use super::slot::SlotState;
 use super::table::{SlotIndex, Table};
 use crate::sync::{FastPair, SLOTS, inject_fault};
 
-/// A key's primary buckets and their neighbours, in the key's own order.
+/// A key's primary buckets and their neighbours. The slots are numbered in probe order
+/// ([`probe_seq`](super::probe_seq)), and in a bucket by their places.
 #[derive(Debug)]
 pub(super) struct Probe {
     primary: [ProbedBucket; 2],
@@ -16,7 +17,7 @@ pub(super) struct Probe {
 pub(super) struct ProbedBucket {
     bucket: usize,
     second: bool,
-    /// The slot of the bucket that the key prefers.
+    /// The place in the bucket where the key's search for it, or for a free slot, begins.
     preferred: usize,
     held: [SlotState; SLOTS],
 }
@@ -28,7 +29,8 @@ pub(super) enum Lookup {
     Nothing,
 }
 
-/// A key takes its first bucket without comparing if more slots than this are free there.
+/// If the first bucket has more free slots than this, a key goes there, however many the second
+/// has.
 const FEW: u32 = (SLOTS - SLOTS / 2) as u32;
 
 impl Table {
@@ -63,8 +65,8 @@ impl Table {
         ]
     }
 
-    /// Loads the labels of the primary buckets. Returns `None` if that takes as long as loading
-    /// whole slots.
+    /// Loads the labels of the primary buckets. Returns `None` on a processor where that takes as
+    /// long as loading whole slots.
     #[inline(always)]
     pub(super) fn look_at_labels(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
         self.labels_of(probe_seq, [probe_seq.first(), probe_seq.second()])
@@ -77,7 +79,7 @@ impl Table {
         self.labels_of(probe_seq, neighbours?)
     }
 
-    /// Returns whether the labels show that no slot belongs to the key. It is `false` if labels
+    /// Returns whether the labels show that no slot belongs to the key. Returns `false` if labels
     /// can't be loaded alone.
     #[inline(always)]
     pub(super) fn has_none_of(&self, probe_seq: &ProbeSeq) -> bool {
@@ -142,8 +144,8 @@ impl PairLabels {
         })
     }
 
-    /// Returns a free slot, as [`Probe::free`] does, if a slot of these buckets has never been
-    /// used: then the key is not in the neighbours.
+    /// Returns a free slot, chosen as by [`Probe::free`], if a slot of these buckets was never
+    /// used. Otherwise the key may be in the neighbours, and this returns `None`.
     #[inline(always)]
     pub(super) fn free_of_never_used(&self) -> Option<(SlotIndex, SlotState)> {
         if !self.has_never_used() {
@@ -165,8 +167,8 @@ impl PairLabels {
         Some((at, SlotState::of_label(label)))
     }
 
-    /// Returns whether the labels show that this claim is the key's only slot. They must be those
-    /// of the primary buckets.
+    /// Returns whether the labels show that this claim is the key's only slot. `self` must have the
+    /// labels of the primary buckets.
     #[inline(always)]
     pub(super) fn are_of_no_other(
         &self,
@@ -181,7 +183,8 @@ impl PairLabels {
                 }))
     }
 
-    /// Returns the slots that may belong to the key with this tag. No other slot does.
+    /// Returns the slots that may belong to the key with this tag. All other slots certainly do
+    /// not.
     #[inline(always)]
     fn may_be_of(&self, tag: u64) -> [u32; 2] {
         self.places(|held, second| held.may_be_of(tag, second))
@@ -225,7 +228,7 @@ fn places_of<T>(slots: &[T; SLOTS], is: impl Fn(&T) -> bool) -> u32 {
     places
 }
 
-/// Returns the first of these slots, in the key's own order.
+/// Returns the first of these slots, in the order of a search that begins at the preferred one.
 #[inline(always)]
 fn first_of(places: u32, preferred: usize) -> Option<usize> {
     let mut in_turn = (0..SLOTS).map(|turn| (turn ^ preferred) % SLOTS);
@@ -244,12 +247,12 @@ fn is_never_used(held: SlotState) -> bool {
 }
 
 impl Probe {
-    /// Iterates over all slots, in the key's own order.
+    /// Iterates over all slots, in the order of their numbers.
     pub(super) fn slots(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
         self.buckets().flat_map(ProbedBucket::slots)
     }
 
-    /// Passes all slots to `see`, each with its number in the key's own order.
+    /// Passes all slots to `see`, each with its number.
     #[inline(always)]
     pub(super) fn each(&self, mut see: impl FnMut(usize, SlotState)) {
         let [first, second] = &self.primary;
@@ -269,7 +272,7 @@ impl Probe {
         all.is_live()
     }
 
-    /// Returns the first slot that satisfies `holds`, in the key's own order.
+    /// Returns the slot with the lowest number that satisfies `holds`.
     #[inline(always)]
     pub(super) fn first(
         &self,
@@ -298,8 +301,8 @@ impl Probe {
         self.primary.iter().chain(neighbours)
     }
 
-    /// Passes the slots of the key with this tag to `see`, in the key's own order, until it returns
-    /// `Some`.
+    /// Passes the slots of the key with this tag to `see`, in the order of their numbers, until it
+    /// returns `Some`.
     #[inline(always)]
     pub(super) fn each_of<T>(
         &self,
@@ -336,7 +339,7 @@ impl Probe {
         })
     }
 
-    /// Asks the primary buckets, and the neighbours if they have no answer.
+    /// Applies `of` to the primary buckets, and to the neighbours if that returns `None`.
     fn in_turn<T>(&self, of: impl Fn(&[ProbedBucket; 2]) -> Option<T>) -> Option<T> {
         of(&self.primary).or_else(|| of(self.neighbours.as_ref()?))
     }

@@ -1,7 +1,8 @@
-//! A limit for each key, in a map that stores the keys: the views and iterators of [`KeyedMap`].
-//!
-//! `entry.rs` explains how keys leave, `rank.rs` which of them leave first, and `entries.rs` where
-//! they are stored.
+//! The types around [`KeyedMap`], a map that stores its keys with a limit for each: key views,
+//! iterators and restore reports.
+
+// `entry.rs` explains how keys leave, `rank.rs` which of them leave first, and `entries.rs` where
+// they are stored.
 
 mod all;
 mod bans;

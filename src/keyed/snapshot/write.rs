@@ -19,7 +19,7 @@ use crate::snapshot::numbers::Output;
 use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::Ordering;
 
-/// A plan's version and its parameters there.
+/// A version, and a plan's parameters in it.
 type Known = (u64, Parameters);
 
 /// A snapshot that is being written.
@@ -209,7 +209,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         Ok(true)
     }
 
-    /// Returns the record of a live slot, or `None` if no key can be found in this slot.
+    /// Returns the record of a live slot, or `None` if no key can have this slot.
     fn record(&self, at: SlotIndex, held: SlotState) -> Option<Record> {
         let buckets = self.core.table.buckets();
         let probe_seq = ProbeSeq::found(at.bucket, held.tag(), held.is_second(), buckets)?;

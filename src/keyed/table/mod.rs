@@ -10,7 +10,7 @@ use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
 use crate::sync::{AtomicU128, Bucket, Buckets, FastPair, Ordering, SLOTS, inject_fault, prefetch};
 
-/// A slot, by its bucket and its place there.
+/// The position of a slot: its bucket, and its place in the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotIndex {
     pub(super) bucket: usize,
@@ -58,8 +58,7 @@ impl Table {
         self.buckets.len()
     }
 
-    /// Returns the instructions for pairs of words that first attempts need, if the processor has
-    /// them.
+    /// Returns the 128-bit instructions that first attempts need, if the processor has them.
     #[inline(always)]
     pub(super) const fn fast_pair(&self) -> Option<FastPair> {
         self.fast_pair
@@ -249,7 +248,7 @@ pub(super) struct FoundSlot<'t> {
 
 impl FoundSlot<'_> {
     /// Replaces the slot's content by `next`, which has another word and may be protected. If the
-    /// slot has changed since it was found, returns its present content instead.
+    /// slot has changed since it was found, returns its present content as the error.
     #[inline(always)]
     pub(super) fn decide_in_place(self, next: SlotState) -> Result<(), SlotState> {
         // ORDERING: Relaxed. It publishes nothing. As a read-modify-write it continues the release
@@ -270,7 +269,7 @@ impl FoundSlot<'_> {
         }
     }
 
-    /// Protects the key that has the slot by now. Only a fault does this.
+    /// Protects whichever key has the slot now. Only the fault `ProtectsBlindly` does this.
     pub(super) fn protect_present(self) -> Result<(), SlotState> {
         // ORDERING: Acquire. Like `load`.
         // Model: keyed::a_key_is_protected_by_its_second_grant_and_no_other (`ProtectsBlindly`)

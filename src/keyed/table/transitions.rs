@@ -1,7 +1,7 @@
 //! The transitions of a slot. Each is one exchange of the whole slot, and fails if anything in the
-//! slot differs from what the caller saw. There is one more in `mod.rs`:
-//! [`FoundSlot::decide_in_place`](super::FoundSlot::decide_in_place), by which the first attempts
-//! of a decision replace the word. It is Relaxed, and does not use `exchange`.
+//! slot differs from what the caller saw. There is one more in `mod.rs`,
+//! [`FoundSlot::decide_in_place`](super::FoundSlot::decide_in_place), with which the first attempts
+//! replace the word. It is Relaxed, and does not use `exchange`.
 //!
 //! ```text
 //!            claim                establish
@@ -57,8 +57,8 @@ impl Table {
         Ok(claim)
     }
 
-    /// Turns a claim into the live slot of its key. The caller has confirmed that it is the only
-    /// one.
+    /// Turns a claim into the live slot of its key. The caller has confirmed that the key has no
+    /// other slot.
     pub(in crate::keyed) fn establish(
         &self,
         at: SlotIndex,
