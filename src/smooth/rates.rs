@@ -57,9 +57,9 @@ impl<K: Curve, C> Smooth<K, C> {
     #[inline]
     pub(super) fn rate_of(&self, state: SmoothState) -> f64 {
         // ORDERING: Acquire. It pairs with the release of the rate in `change`: a thread that reads
-        // a rate written over this version's sees that the state has changed, both by a load and by
-        // an exchange. The models check the load. For the exchange it is argued, since a model does
-        // not reorder the operations of a thread. Models: smooth::
+        // a newer rate, written over the rate of this version, then sees a changed state, in its
+        // next load as in its exchange. The models check the load. That the exchange fails is only
+        // argued, since a model does not reorder the operations of a thread. Models: smooth::
         f64::from_bits(self.place_of(state.version).load(Ordering::Acquire))
     }
 
@@ -118,9 +118,9 @@ impl<K: Curve, C> Smooth<K, C> {
         }
         let (old, new) = (self.store(in_force), self.store(rate));
         let version = inject_fault!(OverwritesTheRate => state.version, else state.version + 1);
-        // ORDERING: Release. It publishes that the state no longer has the version whose rate this
-        // overwrites, and pairs with the acquire in `rate_of`. It is a swap because words change
-        // only by read-modify-writes. Models: smooth::
+        // ORDERING: Release. It publishes that the state no longer has the version whose rate is
+        // overwritten here, and pairs with the acquire in `rate_of`. It is a swap because words
+        // change only by read-modify-writes. Models: smooth::
         self.place_of(version)
             .swap(rate.to_bits(), Ordering::Release);
         loop {

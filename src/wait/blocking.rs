@@ -30,9 +30,8 @@ where
     Ok(granted.when_due())
 }
 
-/// How a reservation holds its limiter. `borrowed` holds a reference, and `copied` holds a copy of
-/// a limiter that is only a view. `owned` holds a reference too, or takes the limiter by value in
-/// the `_owned` methods.
+/// The way in which a reservation holds its limiter: `borrowed` by reference; `copied` by value,
+/// for a limiter that is only a view; `owned` by reference, and by value in the `_owned` methods.
 macro_rules! kept {
     (borrowed) => {
         &Self
