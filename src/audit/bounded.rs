@@ -72,10 +72,10 @@ impl Bounded for LeakyBucket {
 /// in it, and the word never returns to an older window. Debt is forgotten with its window.
 ///
 /// Windows opened by the first hit, which is the permit that opens a window when none is open: at
-/// most `n * (1 + ceil((b - a) / period))`. Let `m` be the number of windows from that of `f` to
-/// that of `l`, without those that closed because all their permits came back. The first window
-/// ends after `a`. Each later window begins at the end of the previous one or after it, and lasts
-/// at least a period. No permit counts in it at a tick before that end: the first hit is not
+/// most `n * (1 + ceil((b - a) / period))`. Let `m` be the number of windows from the window of `f`
+/// to the window of `l`, without windows that closed because all their permits came back. The first
+/// window ends after `a`. Each later window begins at the end of the previous one or after it, and
+/// lasts at least a period. No permit counts in it at a tick before that end: the first hit is not
 /// earlier, and all others are not earlier than the window's beginning. So `b` is at least `m - 2`
 /// periods after the end of the first window, and `b - a > (m - 2) * period`.
 impl Bounded for FixedWindow {
@@ -124,11 +124,11 @@ impl Bounded for SlidingWindow {
 /// Periods on the clock: `burst`, and `n` for each period that begins after `a` and not after `b`.
 /// The proof is that of the token bucket, with permits that are refilled at these beginnings.
 ///
-/// Greedy, which is refilled a period after the first permit from a full bucket:
+/// Greedy periods (the first permit from a full bucket begins one):
 /// `burst + n * ceil((b - a) / period)`. Let `m` be the number of refills from `f` to `l`. The
 /// permits taken from `f` to `l` are at most `burst + n * m`. The first refill is after `a`, since
 /// `f` came before it. Each later refill is at least a period after the one before: a period that
-/// begins when the bucket is full begins after the last refill. The last refill is not after `b`,
+/// begins with a full bucket begins after the previous refill. The last refill is not after `b`,
 /// since nothing is counted at a tick before the beginning of the word's period. So
 /// `b - a > (m - 1) * period`.
 impl Bounded for Intervals {

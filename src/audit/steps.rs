@@ -1,4 +1,4 @@
-//! The check of bounds that allow `n` more permits in steps, wherever these begin.
+//! The check of bounds that allow `n` more permits each period, wherever the periods begin.
 //!
 //! The allowance of an interval is not the sum of the allowances of its parts, since
 //! `ceil((b - a) / period)` depends on the positions of both `a` and `b`. So the check keeps all

@@ -70,7 +70,7 @@ impl<'h> Sweep<'h> {
         Ok(())
     }
 
-    /// Moves on to the next tick, where the last grant ended at `done`.
+    /// Moves on to the next tick. The last grant at that tick ended at `done`.
     fn pass_to(&mut self, tick: Tick, done: Option<Tick>) {
         match self.bound.comes {
             // No interval extends into another window.

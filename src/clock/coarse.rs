@@ -16,8 +16,8 @@ use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 ///
 /// With your own loop, a reading is as old as the last refresh. With an upkeep thread, it is as old
 /// as the thread's interval ([`staleness`](Self::staleness)) plus the time by which the system
-/// oversleeps (`age` measures it). A stale clock runs late, so permits are refilled late by as
-/// much, and never early.
+/// wakes the thread late. `age` measures the actual value. A stale clock runs late, so permits are
+/// refilled late by as much, and never early.
 ///
 /// ```
 /// use tollgate::clock::CoarseClock;

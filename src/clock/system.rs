@@ -24,8 +24,8 @@ use super::{Clock, Tick};
 /// # Suspend
 ///
 /// Whether the counter runs while the machine is suspended depends on the machine. If it stops,
-/// limits stop too: the time asleep refills nothing. If it restarts at 0, readings stay at tick 0
-/// until the counter is past its value at tick 0, and nothing is refilled for as long. After such a
+/// limits stop too: the time asleep refills nothing. If it restarts at 0, ticks start at 0 again,
+/// and limits refill nothing until the counter is past its value before the suspend. After such a
 /// resume, [`reset`](crate::Limiter::reset) the limiters that must not wait.
 ///
 /// # Fork
@@ -109,8 +109,9 @@ mod timebase {
     }
 }
 
-/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of the [`SystemClock`]. The two clocks
-/// are compared only once, so that all limits of a process agree on when a day begins.
+/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of the [`SystemClock`]. This clock and
+/// the time of day are compared only once, so that all limits of a process agree on when a day
+/// begins.
 #[cfg(feature = "std")]
 pub(crate) fn unix_origin() -> core::time::Duration {
     static ORIGIN: std::sync::OnceLock<core::time::Duration> = std::sync::OnceLock::new();

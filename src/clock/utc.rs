@@ -70,14 +70,14 @@ impl UtcClock for ManualClock {
     }
 }
 
-/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of a clock, by reading both clocks now.
-/// It is zero if tick 0 was before 1970.
+/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of a clock, by reading that clock and the
+/// time of day now. It is zero if tick 0 was before 1970.
 #[cfg(feature = "std")]
 pub(super) fn origin_of(clock: &impl Clock) -> Duration {
     use std::time::SystemTime;
 
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    // A system time before 1970 was never set, so its midnight means nothing.
+    // A system time before 1970 is wrong, so its midnight means nothing.
     let since = since.unwrap_or_default();
     since.saturating_sub(Duration::from_nanos(clock.now().as_nanos()))
 }

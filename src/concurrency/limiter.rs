@@ -212,7 +212,7 @@ impl Concurrency {
         self.take(n, true).map(|()| ConcurrencyGuard::new(self, n))
     }
 
-    /// Returns a future that enters as soon as there is room and it is its turn:
+    /// Returns a future that enters as soon as there is room and its turn has come:
     /// `limiter.enter().await`, or `limiter.enter().wait()` in a thread.
     ///
     /// ```
@@ -340,8 +340,8 @@ impl Concurrency {
         self.inside().max(self.peak.load(Relaxed))
     }
 
-    /// Restarts the peak at the weight inside now, and returns the previous peak. (A caller that
-    /// enters at that moment may count in the new peak together with one that has just left.)
+    /// Restarts the peak at the weight inside now, and returns the previous peak. (If one caller
+    /// leaves and another enters at that moment, the new peak may count both.)
     pub fn reset_peak(&self) -> u64 {
         // ORDERING: Relaxed. The release of the `fetch_add` below publishes it.
         let was = self.peak.swap(0, Relaxed);

@@ -20,7 +20,7 @@ impl<S: Borrow<Counters>> Counted<Concurrency, S> {
     }
 }
 
-/// For the limiter itself, or an `Arc` of it.
+/// Methods for the limiter itself, or an `Arc` of it.
 impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     /// Enters if there is room, and counts the outcome: see [`Concurrency::try_enter`].
     ///
@@ -84,7 +84,7 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     }
 }
 
-/// For guards that keep the limiter alive.
+/// Methods whose guards keep the limiter alive.
 impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
     /// Returns what was counted so far.
     #[must_use]

@@ -15,7 +15,8 @@ use core::fmt;
 /// A limiter that counts what it grants and what it denies.
 ///
 /// Each counter is split into one part for each core, in cache lines of its own, so that threads
-/// rarely share one. `stats` sums the parts. A limiter that is not wrapped pays nothing.
+/// rarely write to the same line. `stats` sums the parts. A limiter that is not wrapped pays
+/// nothing.
 ///
 /// ```
 /// use tollgate::{Counted, Limiter, Quota};
@@ -35,7 +36,7 @@ use core::fmt;
 ///
 /// | wrapped | counts |
 /// |---|---|
-/// | any [`RateLimiter`](crate::RateLimiter), or a key of a table | its methods, and those that reserve and wait if it has them |
+/// | any [`RateLimiter`](crate::RateLimiter), or a key of a table | its methods, including those that reserve and wait |
 /// | `Keyed`, `KeyedMap` | all keys together: `key(..)` is a `Counted` key, and `stats()` has the table's statistics and these counts as `decisions` |
 /// | [`Leases`](crate::Leases) | permits taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
 /// | [`Concurrency`](crate::Concurrency) | callers that entered, with their weights, and callers that were denied |

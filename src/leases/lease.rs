@@ -58,8 +58,8 @@ impl<G: Deref<Target: Lender>> Lease<G> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits or none. `n` = 0 succeeds if the lease holds a permit or the limiter is
-    /// not in debt.
+    /// Takes `n` permits or none. A request for 0 permits succeeds if the lease holds a permit or
+    /// the limiter is not in debt.
     ///
     /// # Errors
     ///

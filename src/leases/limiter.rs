@@ -72,7 +72,7 @@ impl<A: Lend> Leases<A> {
     /// # Errors
     ///
     /// [`ConfigError::ZeroLeases`] if `total` is 0, and [`ConfigError::LeasesTooLarge`] if the
-    /// algorithm can't lend that many and keep a permit.
+    /// algorithm can't lend that many and keep at least one.
     ///
     /// ```
     /// use tollgate::{ConfigError, Leases, Quota, TokenBucket};
@@ -97,7 +97,7 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     /// # Errors
     ///
     /// [`ConfigError::ZeroLeases`] if `total` is 0, and [`ConfigError::LeasesTooLarge`] if the
-    /// algorithm can't lend that many and keep a permit.
+    /// algorithm can't lend that many and keep at least one.
     pub fn with_clock(algorithm: A, total: u64, clock: C) -> Result<Self, ConfigError> {
         let max = algorithm.most_lent();
         if total == 0 {

@@ -22,9 +22,10 @@
 //!
 //! - At `a` the leases hold at most `total`, since each holds at most its size, even while it gives
 //!   back.
-//! - The limiter has a burst of `burst - total`. What the leases draw and what it grants to others
-//!   is together at most `(burst - total) + rate * (b - a)`, plus what came back to it.
-//! - What came back to the limiter is at most what the leases gave back.
+//! - The limiter has a burst of `burst - total`. It grants at most
+//!   `(burst - total) + rate * (b - a)` permits, to leases and others together, plus the permits
+//!   that came back to it.
+//! - The permits that come back to the limiter are at most those that the leases give back.
 //!
 //! So leases and other callers together use at most `total + (burst - total) + rate * (b - a)`
 //! permits.

@@ -123,7 +123,8 @@ fn check(prefix: &str, limiters: &[Labelled<'_>]) -> Result<(), MetricsError> {
             limiter.value(metric).is_some() && other.value(metric).is_some()
         };
         for (earlier, (others, other)) in limiters.iter().take(place).enumerate() {
-            // No name occurs twice, so the labels are equal if there are as many of them.
+            // No name occurs twice, so two lists are the same if they are equally long and one
+            // contains the other.
             let are_same =
                 labels.len() == others.len() && labels.iter().all(|l| others.contains(l));
             if are_same && Metric::ALL.iter().any(|metric| has_both(*other, *metric)) {

@@ -39,7 +39,7 @@ pub struct PermitInterval {
     pub(super) unit: Unit,
     /// In permits a second.
     pub(super) rate: f64,
-    /// The units from one permit to the next.
+    /// The time from one permit to the next, in units.
     pub(super) interval: f64,
 }
 
@@ -57,13 +57,13 @@ impl PermitInterval {
 pub trait Curve: Copy {
     /// Returns the largest number of stored permits.
     fn max(&self, pace: &PermitInterval) -> f64;
-    /// Returns how many units it takes to store one more permit.
+    /// Returns the time that it takes to store one more permit, in units.
     fn refill_interval(&self, pace: &PermitInterval) -> f64;
     /// Returns how many permits a new limiter stores.
     fn initial(&self, pace: &PermitInterval) -> f64;
     /// Returns the cost of taking `take` of the `stored` permits.
     fn cost(&self, pace: &PermitInterval, stored: f64, take: f64) -> Cost;
-    /// Returns the fastest rate at which the store stays within its largest size.
+    /// Returns the fastest rate at which at most `MAX_STORED` permits can be stored.
     fn max_rate(&self) -> f64;
 }
 

@@ -29,15 +29,14 @@ pub enum SmoothError {
         /// The largest rate. With more, too many permits could be stored.
         max: f64,
     },
-    /// The time for which permits are stored is above 365 days, or stores too many permits at this
-    /// rate.
+    /// `max_burst` is above 365 days, or stores too many permits at this rate.
     MaxBurst {
         /// The value that was asked for.
         max_burst: Duration,
         /// The longest time allowed at this rate.
         max: Duration,
     },
-    /// The warm-up time is above 365 days, or stores too many permits at this rate.
+    /// `warm_up` is above 365 days, or stores too many permits at this rate.
     WarmUp {
         /// The value that was asked for.
         warm_up: Duration,

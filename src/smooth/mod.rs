@@ -39,8 +39,8 @@
 //!   2^-19 with a million. Even then, no permit of such a limiter costs less than an interval.
 //! - **The limiter serves the full rate**, except for rounding. Each call's cost is rounded up to a
 //!   nanosecond, so there is at most one call a nanosecond. Every sixteenth change of the rate
-//!   costs at most one more nanosecond. (If permits accumulate for more than 50 days, up to 7 ns of
-//!   what accumulates between two calls is lost, because a double has no more digits.)
+//!   costs at most one more nanosecond. (If more than 50 days of permits can be stored, up to 7 ns
+//!   of what accumulates between two calls is lost, because a double has no more digits.)
 //! - **A change of the rate** takes effect at one moment: each call pays the old rate or the new
 //!   one. Turns that callers already have do not change. The stored permits stay the same fraction
 //!   of the maximum.
@@ -84,8 +84,8 @@ use curve::{
 use pace::Unit;
 use state::SmoothState;
 
-/// A rate limiter that spaces permits at a steady rate, and stores permits for a second (or
-/// [`max_burst`](Smooth::max_burst)) while no caller comes. Stored permits are free.
+/// A rate limiter that spaces permits at a steady rate. While no caller comes, it stores the
+/// permits of up to a second (or [`max_burst`](Smooth::max_burst)). Stored permits are free.
 ///
 /// ```
 /// use std::time::Duration;

@@ -33,8 +33,9 @@ impl<K: Curve, C> Smooth<K, C> {
 
     #[inline]
     fn exchange(&self, state: SmoothState, next: SmoothState) -> bool {
-        // ORDERING: Relaxed. It publishes nothing of its own, and continues the release of the
-        // thread that set the rate. A thread that fails loads the state again. Models: smooth::
+        // ORDERING: Relaxed. It publishes nothing of its own, and continues the release sequence
+        // that the exchange in `change` heads. A thread that fails loads the state again. Models:
+        // smooth::
         self.state
             .compare_exchange_weak(
                 state.pack(),
@@ -104,7 +105,7 @@ impl<K: Curve, C> Smooth<K, C> {
         }
     }
 
-    /// Makes another rate current at this moment.
+    /// Makes `rate` the current rate. `now` is the caller's tick, in units.
     pub(super) fn change(&self, rate: f64, now: u64) {
         let alone = inject_fault!(SetsTogether => None, else
             Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner)));

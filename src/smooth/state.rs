@@ -43,8 +43,8 @@ impl SmoothState {
     }
 
     /// Returns the state with the next version and this number of stored permits. When the versions
-    /// wrap, it also moves the next turn later by one unit, unless this change has `moved` the turn
-    /// already. So no pair of a next turn and a version ever occurs twice.
+    /// wrap, the next turn also moves later by one unit, unless this change has `moved` it already.
+    /// So no pair of a next turn and a version ever occurs twice.
     pub(super) const fn next_version(self, stored: f64, moved: bool) -> Self {
         let version = (self.version + 1) % VERSIONS;
         let next = match version {

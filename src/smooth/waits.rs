@@ -22,8 +22,8 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
         self.acquire_n(1)
     }
 
-    /// Takes any number `n` of permits, and waits for the time that all earlier permits cost. It
-    /// does not wait for its own permits.
+    /// Takes any number `n` of permits, and waits for the time that all earlier permits cost. The
+    /// caller does not wait for its own permits.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Where a word lives, and the loop that changes it.
+//! The memory of a word, and the loop that changes it.
 //!
 //! ```text
 //!  word: u64 ──► operation (pure, may run again) ──► Ok((next word, answer)) | Err(denied)

@@ -195,7 +195,7 @@ impl<S: Store<Algorithm: GiveBack + Debt>> View<S> {
 
 impl<S: Store<Algorithm: Reserve>> View<S> {
     /// Takes `n` permits if they are available, or will be at `latest` or sooner. [`Granted::due`]
-    /// says when. `Limiter::reserve` and all waiting verbs use this.
+    /// says when. `Limiter::reserve` and all waiting methods use this.
     ///
     /// # Errors
     ///

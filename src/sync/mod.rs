@@ -81,12 +81,12 @@ pub(crate) type SettersMutex<T> = source::SettersMutex<T>;
 #[cfg(feature = "std")]
 pub(crate) use source::Sleeper;
 
-/// The wait of a thread after a failed exchange. In a model it is empty: waiting would not add any
+/// The wait of a thread after a failed exchange. A model does not wait: that would not add any
 /// interleaving.
 pub(crate) use source::Backoff;
 
 /// Injects a fault in models. With one argument, it is true if the model asks for that fault. With
-/// two expressions, it is the wrong one if the model asks for the fault, and the right one
+/// two expressions, it evaluates the wrong one if the model asks for the fault, and the right one
 /// otherwise. In other builds only the right code is compiled.
 #[allow(unused_imports, reason = "unused without std")]
 pub(crate) use source::inject_fault;

@@ -121,8 +121,8 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
         self.acquire_timeout(n, Duration::MAX)
     }
 
-    /// Takes `n` permits, waiting for at most `timeout`. If they would take longer, the future
-    /// takes nothing and returns [`Denied`] at once.
+    /// Takes `n` permits, waiting for at most `timeout`. If they would be available only later, the
+    /// future takes nothing and returns [`Denied`] at once.
     pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> AcquireFuture<'_, G, T> {
         AcquireFuture {
             on: self,
@@ -136,7 +136,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
 
 #[cfg(any(feature = "futures", feature = "tokio"))]
 impl<G: ReserveLimiter<Clock: Clock>, T> AsyncLimiter<G, T> {
-    /// Gives back the permits of a grant beyond the first `used`.
+    /// Gives back all permits of a grant but the first `used`.
     pub(super) fn settle(&self, granted: Granted, used: u64) {
         let unused = granted.n().saturating_sub(used);
         if unused > 0 {

@@ -282,8 +282,9 @@ macro_rules! waits {
                 $crate::wait::acquire(self, n, self.now(), $crate::clock::Tick::MAX)
             }
 
-            /// Takes `n` permits, blocking this thread for at most `timeout`. If they would take
-            /// longer, takes nothing and returns at once. With a timeout of zero it never blocks.
+            /// Takes `n` permits, blocking this thread for at most `timeout`. If they would be
+            /// available only later, takes nothing and returns at once. With a timeout of zero it
+            /// never blocks.
             ///
             /// # Errors
             ///

@@ -18,16 +18,16 @@ use crate::rate_limiter::ReserveLimiter;
 
 /// The most permits taken at once while bytes keep coming.
 const MOST: u64 = 64 * 1024;
-/// The number of permits taken at a time otherwise: a piece.
+/// The default size of a piece: the number of permits taken at a time at first.
 const FEW: u64 = 512;
 
 impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     /// Limits a reader or writer to the limiter's rate, one permit a byte.
     ///
-    /// Permits are taken before bytes move, in [pieces](Throttled::in_pieces_of) of 512 by default.
-    /// Each direction keeps at most one piece of unused permits for its next bytes, and gives it
-    /// back on drop. So in any interval, each direction moves at most one piece more than the
-    /// limiter granted it.
+    /// Permits are taken before bytes move, in [pieces](Throttled::in_pieces_of) of 512 bytes by
+    /// default. Each direction keeps at most one piece of unused permits for its next bytes, and
+    /// gives it back on drop. So in any interval, each direction moves at most one piece more than
+    /// the limiter granted it.
     ///
     /// Reading and writing take from the same limiter, and wait separately.
     ///
@@ -196,9 +196,9 @@ pin_project! {
 
 impl<I, G: ReserveLimiter<Clock: Clock>, T: Timer> Throttled<I, G, T> {
     /// Sets how many bytes to take permits for at a time (512 by default). While bytes keep coming,
-    /// a call takes more if they are available. Smaller pieces spread the bytes more evenly, but
-    /// the task wakes more often. The value is raised to at least 1, and lowered to what the
-    /// limiter can grant at once.
+    /// a call takes more permits, as far as the limiter has them. Smaller pieces spread the bytes
+    /// more evenly, but the task wakes more often. The value is raised to at least 1, and lowered
+    /// to what the limiter can grant at once.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
         let few = (bytes as u64).max(1);

@@ -32,8 +32,8 @@ impl SleepCheck {
     }
 
     /// Returns whether the timer does not follow the clock. Call it after the timer woke too early.
-    /// It is true if the latest sleeps, at least two in a row and at least a minute in total, each
-    /// moved the clock by less than half of the time asked for.
+    /// It is true if the clock moved by less than half of the requested time in each of the latest
+    /// sleeps, at least two in a row and at least a minute in total.
     pub(crate) fn finds_mismatch(&mut self, now: Tick) -> bool {
         let before = self.in_vain;
         let is_followed = now.saturating_since(self.began) >= self.asked / 2;

@@ -116,8 +116,8 @@ impl LogLayout {
         }
     }
 
-    /// Returns the position of the `i`-th last permit that was claimed. 1 is the last one, and `i`
-    /// is at most a lap.
+    /// Returns the position of the `i`-th newest permit that was claimed. The newest has `i = 1`,
+    /// and `i` is at most a lap.
     #[inline(always)]
     pub(super) const fn behind(&self, state: u64, i: u64) -> RingPosition {
         let (index, parity) = (self.index(state), self.parity(state));

@@ -37,8 +37,8 @@ use crate::sync::{AtomicU64, Backoff};
 ///
 /// If a caller's tick is before the slot that the limiter is in, its permits count at the beginning
 /// of that slot. [Undoing](Self::undo) a grant after its slot has ended returns nothing, since the
-/// slot's count is final. Permits that are [charged](Self::charge) count in the current slot. What
-/// they take above the limit is debt until the slot leaves the window.
+/// slot's count is final. Permits that are [charged](Self::charge) count in the current slot. The
+/// part above the limit is debt until the slot leaves the window.
 ///
 /// The largest `n` depends on the length of a slot: it is 67 108 863 for a second in 50 slots.
 ///

@@ -6,7 +6,7 @@
 //!
 //! 1. **Freeze.** A thread that must count a permit in a later slot sets a bit in the word. From
 //!    then on the word can only change to a later slot, so the count of the finished slot is final:
-//!    what the word has, less the older slots in the ring.
+//!    the word's count, less the counts of the older slots in the ring.
 //! 2. **Record.** Any thread that sees a frozen word computes the same count, and puts it into the
 //!    ring by `fetch_max`. Recording it several times is harmless, and a late writer changes
 //!    nothing: the ring already has its entry or a later one.
