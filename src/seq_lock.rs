@@ -43,11 +43,11 @@ impl<const N: usize> SeqLock<N> {
         }
     }
 
-    /// The version that was announced last. Its words need not be there yet.
+    /// Returns the version that was announced last. Its words may not be written yet.
     #[cfg(feature = "keyed")]
     pub(crate) fn version(&self) -> u64 {
         // ORDERING: Acquire. It pairs with the store of `announce`: a thread that finds a version
-        // here knows what was done before it was written.
+        // here sees everything that was done before the version was announced.
         // Model: keyed_overrides::a_change_reaches_the_key
         self.version.load(Ordering::Acquire)
     }
@@ -55,12 +55,13 @@ impl<const N: usize> SeqLock<N> {
     fn announce(&self, version: u64) {
         // ORDERING: Release. It publishes that the older version is over, and pairs with the fence
         // of the next `is_still`. A thread that finds this version here instead of an older one
-        // loads the pair again, and must then see a newer pair. Otherwise it could retry forever.
+        // loads the limiter's word and version again, and must then see newer ones. Otherwise it
+        // could retry forever.
         // Model: adjust::a_late_one_mixes_nothing
         self.version.store(version, Ordering::Release);
-        // ORDERING: Release. It pairs with the fence in `is_still`: a thread that reads one of the
-        // words written after this fence, and then passes that one, sees this version or a later
-        // one. Model: adjust::a_late_one_mixes_nothing
+        // ORDERING: Release. It pairs with the fence in `is_still`: a thread that reads a word
+        // written after this fence, and then passes the fence in `is_still`, sees this version or a
+        // later one. Model: adjust::a_late_one_mixes_nothing
         fence(Ordering::Release);
     }
 

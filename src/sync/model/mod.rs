@@ -37,7 +37,7 @@ pub use pair::AtomicU128;
 /// A plain atomic that models do not track.
 pub(crate) type Count = core::sync::atomic::AtomicU64;
 
-/// Returns at once.
+/// A backoff that never waits.
 pub(crate) struct Backoff;
 
 impl Backoff {
