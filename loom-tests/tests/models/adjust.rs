@@ -195,8 +195,8 @@ fn a_decision_is_of_one_version() {
 }
 
 #[test]
-fn a_late_one_mixes_nothing() {
-    model("adjust::a_late_one_mixes_nothing", Some(2), late);
+fn a_late_decision_mixes_nothing() {
+    model("adjust::a_late_decision_mixes_nothing", Some(2), late);
     for fault in [Fault::ReadsUnchecked, Fault::AnnouncesAfterwards] {
         with_fault("adjust", fault, MIXED, Some(2), late);
     }
@@ -222,8 +222,8 @@ fn no_change_is_lost() {
 }
 
 #[test]
-fn a_grant_of_before_is_not_undone() {
-    let name = "adjust::a_grant_of_before_is_not_undone";
+fn a_grant_from_before_a_change_is_not_undone() {
+    let name = "adjust::a_grant_from_before_a_change_is_not_undone";
     model(name, Some(3), undone);
     with_fault("adjust", Fault::UndoesOldMarks, MIXED, Some(3), undone);
 }
@@ -244,8 +244,8 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    model("adjust::who_stops_stops_nobody", Some(2), one_stops);
+fn a_stopped_thread_stops_no_other() {
+    model("adjust::a_stopped_thread_stops_no_other", Some(2), one_stops);
 }
 
 /// Finds the operation in the file that contains it.

@@ -140,7 +140,7 @@ fn threads_sleep(run: &mut Run) {
 }
 
 #[test]
-fn nobody_is_forgotten() {
+fn no_waiter_is_forgotten() {
     model("one leaves, two wait", Some(3), leave_against_enter);
     model("two sleep in turn", Some(3), threads_sleep);
     let why = "a waiter was forgotten";
@@ -176,7 +176,7 @@ fn leave_against_try(run: &mut Run) {
 }
 
 #[test]
-fn nobody_is_passed() {
+fn no_waiter_is_overtaken() {
     model("one leaves, one tries, one waits", None, leave_against_try);
     let why = "a waiter was overtaken";
     with_fault(
@@ -225,7 +225,7 @@ fn enter_against_give_up(run: &mut Run) {
 }
 
 #[test]
-fn who_gives_up_loses_nothing() {
+fn a_waiter_that_gives_up_loses_nothing() {
     let name = "one leaves, one gives up, one waits";
     model(name, None, leave_against_give_up);
     let (fault, why) = (
@@ -262,7 +262,7 @@ fn leave_against_timeout(run: &mut Run) {
 }
 
 #[test]
-fn who_is_late_loses_nothing() {
+fn a_waiter_that_times_out_loses_nothing() {
     let name = "one leaves, the time of one is over";
     model(name, None, leave_against_timeout);
     let (fault, why) = (Fault::TooLateAnyhow, "something was lost");
@@ -342,7 +342,7 @@ fn lower_against_leave(run: &mut Run) {
 }
 
 #[test]
-fn a_limit_is_set_beside_others() {
+fn the_limit_changes_while_others_enter() {
     let name = "the limit is raised, one comes";
     model(name, None, raise_against_enter);
     let (fault, why) = (Fault::RaisesSilently, "a waiter was forgotten");

@@ -125,7 +125,7 @@ fn one_waits_for_the_other(run: &mut Run) {
 }
 
 #[test]
-fn who_enters_sees_what_was_done_inside() {
+fn an_entering_thread_sees_earlier_writes() {
     let name = "one after the other";
     model(name, None, one_after_the_other);
     for operation in [ENTER, LEAVE] {

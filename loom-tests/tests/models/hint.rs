@@ -125,8 +125,8 @@ fn no_permit_that_came_back_is_hidden() {
 }
 
 #[test]
-fn what_is_rolled_back_is_not_hidden() {
-    let name = "hint::what_is_rolled_back_is_not_hidden";
+fn rolled_back_permits_are_not_hidden() {
+    let name = "hint::rolled_back_permits_are_not_hidden";
     model(name, Some(3), is_rolled_back);
     for fault in [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly] {
         with_fault(name, fault, HIDDEN, Some(3), is_rolled_back);
@@ -143,8 +143,8 @@ fn a_tick_that_is_over_hides_nothing() {
 }
 
 #[test]
-fn a_charge_ends_what_was_known() {
-    let name = "hint::a_charge_ends_what_was_known";
+fn a_charge_invalidates_the_hint() {
+    let name = "hint::a_charge_invalidates_the_hint";
     model(name, Some(3), is_charged);
     let fault = Fault::SetsTheHintBlindly;
     with_fault(name, fault, "an old tick is told", Some(3), is_charged);

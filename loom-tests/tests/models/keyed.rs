@@ -343,8 +343,8 @@ fn there_is_no_room() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed::a_stopped_thread_stops_no_other";
     model(name, Some(1), one_stops);
     model(name, Some(1), one_stops_in_the_last_slot);
     with_fault(name, Fault::WaitsForClaims, NO_ORDER, Some(1), one_stops);

@@ -229,7 +229,7 @@ fn one_after_the_other(run: &mut Run) {
 }
 
 #[test]
-fn who_enters_sees_what_was_done_inside() {
+fn an_entering_thread_sees_earlier_writes() {
     let name = "one after the other by one key";
     model(name, None, one_after_the_other);
     for operation in ["fence(Ordering::Acquire);", "fence(Ordering::Release);"] {

@@ -410,8 +410,8 @@ fn a_second_grant_protects_a_key() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    model("keyed_map::who_stops_stops_nobody", Some(1), one_stops);
+fn a_stopped_thread_stops_no_other() {
+    model("keyed_map::a_stopped_thread_stops_no_other", Some(1), one_stops);
 }
 
 #[test]

@@ -209,11 +209,11 @@ fn weaker_orderings_are_found() {
 }
 
 #[test]
-fn who_is_late_by_many_changes_mixes_nothing() {
-    let name = "keyed_quota::who_is_late_by_many_changes_mixes_nothing";
+fn a_thread_late_by_many_changes_mixes_nothing() {
+    let name = "keyed_quota::a_thread_late_by_many_changes_mixes_nothing";
     model(name, Some(1), late);
     model(name, Some(1), late_with_a_key);
-    let longer = "keyed_quota::who_is_late_by_many_changes, of two preemptions";
+    let longer = "keyed_quota::a_thread_late_by_many_changes, of two preemptions";
     if deep(longer) {
         model(longer, Some(2), late);
     }
@@ -233,8 +233,8 @@ fn a_key_goes_to_another_plan() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed_quota::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed_quota::a_stopped_thread_stops_no_other";
     model(name, Some(1), one_stops);
 }
 

@@ -174,8 +174,8 @@ fn same_tag(run: &mut Run) {
 const NO_ORDER: &str = "no order";
 
 #[test]
-fn who_is_late_gets_no_second_burst() {
-    let name = "keyed_turnover::who_is_late_gets_no_second_burst";
+fn a_late_caller_gets_no_second_burst() {
+    let name = "keyed_turnover::a_late_caller_gets_no_second_burst";
     model(name, Some(3), late);
     model(name, Some(2), late_twice);
     let faults = [Fault::RaisesAfterwards, Fault::IgnoresTheHorizon];
@@ -207,21 +207,21 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_is_busy_stays() {
-    let name = "keyed_turnover::who_is_busy_stays";
+fn a_busy_key_stays() {
+    let name = "keyed_turnover::a_busy_key_stays";
     model(name, Some(3), busy);
     with_fault(name, Fault::TakesWhoIsBusy, NO_ORDER, Some(3), busy);
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed_turnover::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed_turnover::a_stopped_thread_stops_no_other";
     model(name, Some(2), one_stops);
 }
 
 #[test]
-fn neighbours_that_are_skipped_hide_nobody() {
-    let name = "keyed_turnover::neighbours_that_are_skipped_hide_nobody";
+fn skipped_neighbours_hide_no_key() {
+    let name = "keyed_turnover::skipped_neighbours_hide_no_key";
     model(name, Some(3), neighbours);
     let why = "slots | no order";
     // Alternatively a thread claims and releases the free slot in a loop, since the key is there.

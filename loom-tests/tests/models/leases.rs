@@ -310,8 +310,8 @@ fn draws_and_takes() {
 }
 
 #[test]
-fn who_gets_the_size_has_the_permits() {
-    let name = "leases::who_gets_the_size_has_the_permits";
+fn a_reused_size_comes_with_its_permits() {
+    let name = "leases::a_reused_size_comes_with_its_permits";
     model(name, None, drops);
     for operation in ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("] {
         relaxed("leases", site(operation), "no order", None, drops);
@@ -337,8 +337,8 @@ fn three_threads() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    model("leases::who_stops_stops_nobody", None, one_stops);
+fn a_stopped_thread_stops_no_other() {
+    model("leases::a_stopped_thread_stops_no_other", None, one_stops);
 }
 
 /// Finds the operation in the file that contains it.

@@ -460,8 +460,8 @@ fn two_take_from_several() {
 }
 
 #[test]
-fn what_a_look_notes_grants_no_more() {
-    let name = "shards::what_a_look_notes_grants_no_more";
+fn a_stored_limit_grants_no_more() {
+    let name = "shards::a_stored_limit_grants_no_more";
     model(name, Some(3), after_a_look);
     stored(name, "were taken | no order", Some(3), after_a_look);
 }
@@ -530,9 +530,9 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    model("shards::who_stops_stops_nobody", Some(2), one_stops);
-    let name = "shards::who_stops_long_before";
+fn a_stopped_thread_stops_no_other() {
+    model("shards::a_stopped_thread_stops_no_other", Some(2), one_stops);
+    let name = "shards::a_thread_stopped_long_before";
     if deep(name) {
         model(name, Some(2), one_stops_long_before);
     }

@@ -320,10 +320,10 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "slots::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "slots::a_stopped_thread_stops_no_other";
     model(name, None, one_stops_once);
-    let name = "slots::who_stops_stops_nobody, on the way";
+    let name = "slots::a_stopped_thread_stops_no_other, on the way";
     model(name, Some(1), one_stops_on_its_way);
 }
 

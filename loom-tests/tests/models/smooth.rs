@@ -232,8 +232,8 @@ fn the_versions_begin_anew() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "smooth::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "smooth::a_stopped_thread_stops_no_other";
     model(name, None, one_stops_anywhere);
 }
 

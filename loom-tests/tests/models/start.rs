@@ -22,7 +22,7 @@ fn it_starts_once_where_exchanges_fail_without_a_reason() {
 }
 
 #[test]
-fn it_starts_twice_in_broken_places() {
+fn broken_words_start_twice() {
     let places: [(_, MakeWord, _); 3] = [
         (
             "start::starts over what has started",

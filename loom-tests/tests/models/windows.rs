@@ -167,7 +167,7 @@ fn intervals() {
 }
 
 #[test]
-fn intervals_that_start_with_nothing() {
+fn intervals_that_start_empty() {
     explore("empty intervals", windows::empty_intervals, [starts()]);
 }
 

@@ -51,7 +51,7 @@ fn no_word_disappears() {
 }
 
 #[test]
-fn words_disappear_from_broken_places() {
+fn words_disappear_from_broken_cells() {
     let name = "place::replaces by a load and a store";
     broken(name, "no order", None, |run| {
         both(run, words::replaces_by_store)

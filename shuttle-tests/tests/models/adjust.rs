@@ -169,9 +169,9 @@ fn nothing_is_mixed() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
+fn a_stopped_thread_stops_no_other() {
     model(
-        "adjust::who_stops_stops_nobody",
+        "adjust::a_stopped_thread_stops_no_other",
         5_000,
         &["a thread stops"],
         one_stops,

@@ -182,12 +182,12 @@ fn nothing_is_mixed() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
+fn a_stopped_thread_stops_no_other() {
     let cast = Cast {
         stops: Some(150),
         ..PLANS
     };
-    let name = "keyed_quota::who_stops_stops_nobody";
+    let name = "keyed_quota::a_stopped_thread_stops_no_other";
     model(name, 3_000, &["a thread stops"], move || {
         changed::<false>(cast)
     });

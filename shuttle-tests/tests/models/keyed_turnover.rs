@@ -191,8 +191,8 @@ fn keys_are_evicted_and_forgotten() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed_turnover::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed_turnover::a_stopped_thread_stops_no_other";
     let all = [
         "a thread stops",
         "a claim remains",
