@@ -56,7 +56,7 @@ impl Site {
         let lines = self.text.lines().enumerate();
         let mut lines = lines.filter(|(_, line)| line.contains(self.operation));
         let (line, _) = lines.next().expect("the operation is in the file");
-        assert!(lines.next().is_none(), "{} is there twice", self.operation);
+        assert!(lines.next().is_none(), "{} occurs twice", self.operation);
         line as u32 + 1
     }
 }

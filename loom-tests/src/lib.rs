@@ -43,7 +43,7 @@ pub use expected::Expected;
 pub use faults::{Site, relaxed, stored, with_fault};
 pub use layout::{Actor, Depth, Layout, actor};
 pub use run::{Run, broken, deep, model};
-pub use scenario::{Scenario, ScenarioOutcome, Told};
+pub use scenario::{AnswerTexts, Scenario, ScenarioOutcome};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Answer, Kind, Scope, Verb};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::scenario::Told;
+use crate::scenario::AnswerTexts;
 
 /// A call on a log, at a tick.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ enum Entering {
 impl Rules {
     /// Returns all possible answers to the actors' calls in any order, followed by the calls
     /// `then`. In the first list each actor enters its own claims; in the second others may help.
-    pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<Told>; 2] {
+    pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<AnswerTexts>; 2] {
         [Entering::Alone, Entering::Helped].map(|entering| {
             let all = before.iter().chain(actors.iter().copied().flatten());
             let ticks = all.chain(then).map(|call| call.tick()).collect();
@@ -108,7 +108,7 @@ impl Rules {
         let now = call.tick().max(newest);
         match call {
             Call::Take(n, at) => match self.expiry(ticks, n) {
-                due if due > now => vec![(format!("not for {}", due - at), ticks.clone())],
+                due if due > now => vec![(format!("denied for {}", due - at), ticks.clone())],
                 due => self.claims(ticks, n, now, newest.max(due), others),
             },
             Call::TakeUpTo(n, _) => match self.available(ticks, now).min(n) {
@@ -119,8 +119,8 @@ impl Rules {
                 }
             },
             Call::Available(_) => {
-                let there = self.available(ticks, now);
-                vec![(format!("{there} there"), ticks.clone())]
+                let available = self.available(ticks, now);
+                vec![(format!("{available} available"), ticks.clone())]
             }
             Call::TimeUntil(n, at) => {
                 let wait = match self.expiry(ticks, n) {
@@ -160,11 +160,11 @@ struct Orders<'a> {
     entering: Entering,
     ticks: Vec<u64>,
     then: &'a [Call],
-    told: Vec<Told>,
+    told: Vec<AnswerTexts>,
 }
 
 impl Orders<'_> {
-    fn go_on(&mut self, ticks: &Ticks, left: &[&[Call]], told: &Told) {
+    fn go_on(&mut self, ticks: &Ticks, left: &[&[Call]], told: &AnswerTexts) {
         if left.iter().all(|calls| calls.is_empty()) {
             let asked = self.then.iter().map(|call| {
                 let mut outcomes = self.rules.outcomes(ticks, *call, &[]);

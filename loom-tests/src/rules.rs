@@ -37,9 +37,9 @@ pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {
 
 /// Checks that each lost exchange is matched by one that another thread won. So no thread can retry
 /// forever.
-pub(crate) fn check_losses(hands: &[TracedWord]) {
-    let writes: usize = hands.iter().map(TracedWord::writes).sum();
-    for traced in hands {
+pub(crate) fn check_losses(traced_words: &[TracedWord]) {
+    let writes: usize = traced_words.iter().map(TracedWord::writes).sum();
+    for traced in traced_words {
         let others = (writes - traced.writes()) as u64;
         assert!(
             traced.lost() <= others,
@@ -56,7 +56,7 @@ pub(crate) fn check_balance(had: u64, answers: &[Vec<Answer>], has: u64) {
     for answer in answers.iter().flatten() {
         match answer {
             Answer::Granted(granted) => taken += granted.n(),
-            Answer::CameBack(n) => back += n,
+            Answer::Returned(n) => back += n,
             _ => {}
         }
     }

@@ -48,7 +48,7 @@ impl ScenarioOutcome {
     }
 
     /// Returns the answers to the actors and those at the end, as text.
-    pub fn told(&self) -> Told {
+    pub fn told(&self) -> AnswerTexts {
         let all = self.answers.iter().chain([&self.after]);
         all.map(|answers| answers.iter().map(ToString::to_string).collect())
             .collect()
@@ -65,7 +65,7 @@ impl ScenarioOutcome {
 }
 
 /// Answers as text: to each actor, and at the end.
-pub type Told = Vec<Vec<String>>;
+pub type AnswerTexts = Vec<Vec<String>>;
 
 type After<G, M> = dyn Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync;
 type Rule = dyn Fn(&ScenarioOutcome) + Send + Sync;
@@ -149,7 +149,12 @@ where
     /// # Panics
     ///
     /// If that does not hold.
-    pub fn explore_among(self, run: &mut Run, required: Vec<Told>, others: Vec<Told>) {
+    pub fn explore_among(
+        self,
+        run: &mut Run,
+        required: Vec<AnswerTexts>,
+        others: Vec<AnswerTexts>,
+    ) {
         let expected = Expected::some(required, others);
         explore(&Arc::new(self), run, &expected, ScenarioOutcome::told);
     }
@@ -161,7 +166,7 @@ where
     /// # Panics
     ///
     /// If that does not hold.
-    pub fn explore_stopping_among(self, run: &mut Run, who: usize, allowed: Vec<Vec<Told>>) {
+    pub fn explore_stopping_among(self, run: &mut Run, who: usize, allowed: Vec<Vec<AnswerTexts>>) {
         let allowed = allowed.into_iter().map(|told| Expected::some(vec![], told));
         let allowed: Vec<_> = allowed.collect();
         stop_everywhere(&Arc::new(self), run, who, move |played| {
@@ -346,15 +351,15 @@ fn explore<G, M, T>(
     M: Default + Send + 'static,
     T: Clone + PartialEq + Debug + Send + Sync + 'static,
 {
-    let _said = Said(scenario.to_string());
-    for rings in [false, true] {
+    let _said = PrintOnPanic(scenario.to_string());
+    for counts_loads in [false, true] {
         // Count loads only where loom has missed something without that.
-        if rings && expected.missed().is_empty() {
+        if counts_loads && expected.missed().is_empty() {
             break;
         }
         let (scenario, noted) = (Arc::clone(scenario), expected.clone());
         let conditions = Conditions {
-            rings,
+            counts_loads,
             ..Conditions::now()
         };
         under(conditions, || {
@@ -374,7 +379,7 @@ fn stop_everywhere<G, M>(
     G: Send + Sync + 'static,
     M: Default + Send + 'static,
 {
-    let _said = Said(format!("actor {who} stops\n{scenario}"));
+    let _said = PrintOnPanic(format!("actor {who} stops\n{scenario}"));
     let judge = Arc::new(judge);
     for operations in 0.. {
         let stopped = Arc::new(Mutex::new(false));
@@ -428,9 +433,9 @@ impl<G, M> Display for Scenario<G, M> {
 }
 
 /// Prints the scenario if it fails unexpectedly.
-struct Said(String);
+struct PrintOnPanic(String);
 
-impl Drop for Said {
+impl Drop for PrintOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() && !crate::run::is_quiet() {
             eprintln!("the scenario that failed:\n{}", self.0);

@@ -16,21 +16,21 @@ use crate::verb::Answer;
 
 /// A hash builder that uses a key as its own hash, of 60 bits.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AsItIs;
+pub struct IdentityState;
 
-/// The hasher of [`AsItIs`].
+/// The hasher of [`IdentityState`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Itself(u64);
+pub struct IdentityHasher(u64);
 
-impl BuildHasher for AsItIs {
-    type Hasher = Itself;
+impl BuildHasher for IdentityState {
+    type Hasher = IdentityHasher;
 
-    fn build_hasher(&self) -> Itself {
-        Itself::default()
+    fn build_hasher(&self) -> IdentityHasher {
+        IdentityHasher::default()
     }
 }
 
-impl Hasher for Itself {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -46,16 +46,16 @@ impl Hasher for Itself {
 
 /// A clock that stands still. Only statistics read it.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing;
+pub struct FrozenClock;
 
-impl Clock for Standing {
+impl Clock for FrozenClock {
     fn now(&self) -> Tick {
         Tick::ZERO
     }
 }
 
 /// A table of keys that have some limit.
-pub type TableOf<A> = Keyed<A, Standing, AsItIs>;
+pub type TableOf<A> = Keyed<A, FrozenClock, IdentityState>;
 /// A table of token buckets.
 pub type Table = TableOf<TokenBucket>;
 /// One call on a table.
@@ -93,8 +93,8 @@ pub fn bucket(burst: u64) -> TokenBucket {
 
 /// Makes a table with this many slots.
 pub fn table<A: Algorithm>(algorithm: A, slots: usize) -> TableOf<A> {
-    let table = Keyed::with_clock(algorithm, slots, Standing).expect("a few slots");
-    table.with_hasher(AsItIs)
+    let table = Keyed::with_clock(algorithm, slots, FrozenClock).expect("a few slots");
+    table.with_hasher(IdentityState)
 }
 
 fn tick(at: u64) -> Tick {
@@ -140,7 +140,7 @@ pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Action<A> {
     Action::new(
         format!("undo of {key:#x} at {at}"),
         move |limiter, memory| match memory.last.take() {
-            Some(granted) => Answer::CameBack(limiter.key(&key).at(tick(at)).undo(granted)),
+            Some(granted) => Answer::Returned(limiter.key(&key).at(tick(at)).undo(granted)),
             None => Answer::Done,
         },
     )
@@ -150,7 +150,7 @@ pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Action<A> {
 pub fn refund<A: GiveBack + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     Action::new(
         format!("refund {n} of {key:#x} at {at}"),
-        move |limiter, _| Answer::CameBack(limiter.key(&key).at(tick(at)).refund(n)),
+        move |limiter, _| Answer::Returned(limiter.key(&key).at(tick(at)).refund(n)),
     )
 }
 

@@ -18,7 +18,7 @@ const FOR_MISTAKES: usize = 100_000;
 /// A model that has not reached all its labels runs up to this many times its schedules.
 const AT_MOST: usize = 10;
 /// A schedule with more operations than this has a loop that does not end.
-const PATIENCE: usize = 20_000;
+const MAX_STEPS: usize = 20_000;
 
 /// The body of a model, run once for each schedule.
 pub trait Body: Fn() + Copy + Send + Sync + 'static {}
@@ -77,7 +77,7 @@ impl Kind {
 fn config() -> Config {
     let mut config = Config::new();
     config.failure_persistence = FailurePersistence::None;
-    config.max_steps = MaxSteps::FailAfter(PATIENCE);
+    config.max_steps = MaxSteps::FailAfter(MAX_STEPS);
     config.silence_warnings = true;
     // Without this, a failing thread would drop its guards while other threads go on.
     config

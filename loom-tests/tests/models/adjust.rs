@@ -36,14 +36,14 @@ fn take(n: u64) -> Action {
 
 fn undo() -> Action {
     Action::new("undo", |limiter, memory| match memory.take() {
-        Some(granted) => Answer::CameBack(limiter.at(NOW).undo(granted)),
+        Some(granted) => Answer::Returned(limiter.at(NOW).undo(granted)),
         None => Answer::Done,
     })
 }
 
 fn refund(n: u64) -> Action {
     Action::new(format!("refund {n}"), move |limiter, _| {
-        Answer::CameBack(limiter.at(NOW).refund(n))
+        Answer::Returned(limiter.at(NOW).refund(n))
     })
 }
 
@@ -245,7 +245,11 @@ fn three_at_once() {
 
 #[test]
 fn a_stopped_thread_stops_no_other() {
-    model("adjust::a_stopped_thread_stops_no_other", Some(2), one_stops);
+    model(
+        "adjust::a_stopped_thread_stops_no_other",
+        Some(2),
+        one_stops,
+    );
 }
 
 /// Finds the operation in the file that contains it.

@@ -35,11 +35,14 @@ fn it_breaks_in_broken_cells() {
         suite::the_bound_at_different_ticks(&samples::bucket(words::stores), run);
     });
     broken(
-        "bound::exchanges whatever is there",
+        "bound::exchanges unconditionally",
         "no order",
         Some(3),
         |run| {
-            suite::the_bound_at_different_ticks(&samples::spaced(words::insists).at(20, 22), run);
+            suite::the_bound_at_different_ticks(
+                &samples::spaced(words::overwrites).at(20, 22),
+                run,
+            );
         },
     );
 }

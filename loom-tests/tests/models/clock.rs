@@ -142,7 +142,7 @@ fn coarse_clock_never_goes_back() {
         two_readings::<CoarseClock>(run);
     });
     broken(
-        "clock::brings a tick by a load and a store",
+        "clock::stores a tick by a load and a store",
         "no order",
         None,
         |run| {
@@ -150,7 +150,7 @@ fn coarse_clock_never_goes_back() {
         },
     );
     broken(
-        "clock::brings ticks by a load and a store",
+        "clock::stores ticks by a load and a store",
         "went back",
         Some(3),
         |run| {

@@ -22,9 +22,9 @@ fn limiter(limit: u64) -> Tested {
 
 /// Whether the waiter was woken. Loom does not track it.
 #[derive(Default)]
-struct Bell(Mutex<bool>);
+struct WakeFlag(Mutex<bool>);
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
@@ -34,7 +34,7 @@ impl Wake for Bell {
 /// that loom finds blocked cannot unwind.)
 struct Waiter {
     enter: EnterFuture<Tested>,
-    bell: Arc<Bell>,
+    wake_flag: Arc<WakeFlag>,
     guard: Option<Guard>,
     refused: bool,
 }
@@ -44,7 +44,7 @@ impl Waiter {
     fn new(limiter: &Tested, n: u64) -> Self {
         let mut waiter = Self {
             enter: limiter.enter_owned(n),
-            bell: Arc::default(),
+            wake_flag: Arc::default(),
             guard: None,
             refused: false,
         };
@@ -53,7 +53,7 @@ impl Waiter {
     }
 
     fn poll(&mut self) {
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = Waker::from(Arc::clone(&self.wake_flag));
         match Pin::new(&mut self.enter).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(Ok(guard)) => self.guard = Some(guard),
             Poll::Ready(Err(_)) => self.refused = true,
@@ -68,7 +68,11 @@ impl Waiter {
         if !at_once {
             self.poll();
         }
-        let woken = *self.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let woken = *self
+            .wake_flag
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match (self.guard.is_some() || self.refused, at_once || woken) {
             (true, false) => "not woken",
             (true, true) if self.refused => "refused",
@@ -112,7 +116,11 @@ fn leave_against_enter(run: &mut Run) {
         waiters.sort_by_key(|waiter| waiter.guard.is_none());
         let inside = limiter.inside();
         let (first, other) = (waiters.remove(0), waiters.remove(0));
-        let others_turn = *other.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let others_turn = *other
+            .wake_flag
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let ends = match others_turn && first.guard.is_none() {
             true => [other.end(), first.end()],
             false => [first.end(), other.end()],
@@ -197,7 +205,7 @@ fn leave_against_give_up(run: &mut Run) {
         let (first, second) = (Waiter::new(&limiter, 1), Waiter::new(&limiter, 1));
         layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
         let end = second.end();
-        assert_eq!(end, "inside", "room that was handed over was lost");
+        assert_eq!(end, "inside", "capacity that was handed over was lost");
         check_empty(&limiter);
     });
 }
@@ -230,10 +238,10 @@ fn a_waiter_that_gives_up_loses_nothing() {
     model(name, None, leave_against_give_up);
     let (fault, why) = (
         Fault::KeepsWhatWasHanded,
-        "room that was handed over was lost",
+        "capacity that was handed over was lost",
     );
     with_fault(name, fault, why, None, leave_against_give_up);
-    let name = "one gives up, one comes";
+    let name = "one gives up, one arrives";
     model(name, None, enter_against_give_up);
     let (fault, why) = (Fault::GivesUpSilently, "a waiter was forgotten");
     with_fault(name, fault, why, None, enter_against_give_up);
@@ -263,7 +271,7 @@ fn leave_against_timeout(run: &mut Run) {
 
 #[test]
 fn a_waiter_that_times_out_loses_nothing() {
-    let name = "one leaves, the time of one is over";
+    let name = "one leaves, one times out";
     model(name, None, leave_against_timeout);
     let (fault, why) = (Fault::TooLateAnyhow, "something was lost");
     with_fault(name, fault, why, None, leave_against_timeout);
@@ -305,7 +313,7 @@ fn lower_against_enter(run: &mut Run) {
         ]);
         let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
         drop(held);
-        assert_eq!(ends, ["refused"], "a waiter waits in vain");
+        assert_eq!(ends, ["refused"], "a waiter waits for more than the limit");
         check_empty(&limiter);
     });
 }
@@ -343,15 +351,18 @@ fn lower_against_leave(run: &mut Run) {
 
 #[test]
 fn the_limit_changes_while_others_enter() {
-    let name = "the limit is raised, one comes";
+    let name = "the limit is raised, one arrives";
     model(name, None, raise_against_enter);
     let (fault, why) = (Fault::RaisesSilently, "a waiter was forgotten");
     with_fault(name, fault, why, None, raise_against_enter);
-    let name = "the limit is lowered, one comes";
+    let name = "the limit is lowered, one arrives";
     model(name, None, lower_against_enter);
-    let (fault, why) = (Fault::LowersSilently, "a waiter waits in vain");
+    let (fault, why) = (
+        Fault::LowersSilently,
+        "a waiter waits for more than the limit",
+    );
     with_fault(name, fault, why, None, lower_against_enter);
-    let name = "the limit is lowered, one leaves and comes";
+    let name = "the limit is lowered, one leaves and enters again";
     model(name, None, lower_against_leave);
     let (fault, why) = (Fault::SetsByStore, "not counted | was lost | was not set");
     with_fault(name, fault, why, None, lower_against_leave);

@@ -9,7 +9,8 @@ use tollgate::{AnyAlgorithm, Sharded, Tick};
 use tollgate_loom_tests::{Answer, Run, ScenarioOutcome, Site, model, relaxed, with_fault};
 
 use super::shards::{
-    NOW, Scenario, balance, bucket, charge, large, refund, reset, rob, take, take_at, undo,
+    NOW, Scenario, balance, bucket, charge, large, refund, reset, take, take_at, take_from_second,
+    undo,
 };
 
 /// The tick of the next permit.
@@ -59,7 +60,9 @@ fn come_back(run: &mut Run) {
 fn is_rolled_back(run: &mut Run) {
     let scenario = drained(large).rule(all_is_taken(8));
     let scenario = scenario.actor_after(&[take(8, 0), refund(2)], &[take(2, 0)]);
-    scenario.actor(&[rob(), take(1, 1)]).explore_rules(run);
+    scenario
+        .actor(&[take_from_second(), take(1, 1)])
+        .explore_rules(run);
 }
 
 /// The hint's tick has passed. One thread takes the permit that comes then. Another asks at the
@@ -92,7 +95,7 @@ fn is_charged(run: &mut Run) {
         let wait = Some(Duration::from_nanos(6));
         assert!(
             matches!(last, Answer::Denied(denied) if denied.retry_after() == wait),
-            "an old tick is told: {last:?}"
+            "an outdated tick was returned: {last:?}"
         );
     });
     let scenario = scenario.actor_after(&[take(3, 0)], &[charge(2)]);
@@ -147,5 +150,11 @@ fn a_charge_invalidates_the_hint() {
     let name = "hint::a_charge_invalidates_the_hint";
     model(name, Some(3), is_charged);
     let fault = Fault::SetsTheHintBlindly;
-    with_fault(name, fault, "an old tick is told", Some(3), is_charged);
+    with_fault(
+        name,
+        fault,
+        "an outdated tick was returned",
+        Some(3),
+        is_charged,
+    );
 }

@@ -163,7 +163,7 @@ fn protect(run: &mut Run) {
                 let there = limiter.key(&key).at(Tick::from_nanos(NOW)).available();
                 let came_again = BURST + 2 - there > 1;
                 let is_protected = limiter.is_protected(&key).unwrap_or(false);
-                assert_eq!(is_protected, came_again, "{there} permits are there");
+                assert_eq!(is_protected, came_again, "{there} permits are available");
             }
             Vec::new()
         })
@@ -329,7 +329,7 @@ fn a_key_is_protected_by_its_second_grant_and_no_other() {
     let name = "keyed::a_key_is_protected_by_its_second_grant_and_no_other";
     model(name, Some(3), protect);
     let blindly = Fault::ProtectsBlindly;
-    with_fault(name, blindly, "permits are there", Some(3), protect);
+    with_fault(name, blindly, "permits are available", Some(3), protect);
 }
 
 #[test]

@@ -7,16 +7,16 @@ use tollgate::Denied;
 use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
 use tollgate::sync::model::Fault;
 use tollgate::sync::{AtomicU64, Ordering::Relaxed};
-use tollgate_loom_tests::tables::{A, AsItIs, B, Y};
+use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
 use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored, with_fault};
 
-type Limiter = Arc<KeyedConcurrency<AsItIs>>;
-type Guard = OwnedKeyedGuard<AsItIs>;
+type Limiter = Arc<KeyedConcurrency<IdentityState>>;
+type Guard = OwnedKeyedGuard<IdentityState>;
 
 /// A table of two slots.
 fn limiter(limit: u64) -> Limiter {
     let limiter = KeyedConcurrency::new(limit, 2).expect("a limit");
-    Arc::new(limiter.with_hasher(AsItIs))
+    Arc::new(limiter.with_hasher(IdentityState))
 }
 
 fn said<T>(entered: &Result<T, Denied>) -> &'static str {
@@ -208,7 +208,7 @@ fn one_after_the_other(run: &mut Run) {
         run.explore(move |layout| {
             let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
             for _ in 0..visits_before {
-                drop(limiter.try_enter(&A).expect("nobody is inside"));
+                drop(limiter.try_enter(&A).expect("no caller is inside"));
             }
             let actors = [(), ()].map(|()| {
                 let (limiter, data) = (Arc::clone(&limiter), Arc::clone(&data));

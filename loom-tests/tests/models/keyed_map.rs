@@ -19,15 +19,15 @@ use tollgate_loom_tests::{
     stored, with_fault,
 };
 
-pub(crate) type Tested = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
+pub(crate) type Tested = KeyedMap<u64, TokenBucket, NoClock, IdentityHasher>;
 pub(crate) type Action = Any<Tested, ()>;
 pub(crate) type Scenario = AnyScenario<Tested, ()>;
 
 /// A hasher that uses the key as its hash, so that a model knows where the key is.
 #[derive(Default)]
-pub(crate) struct AsTheyAre(u64);
+pub(crate) struct IdentityHasher(u64);
 
-impl BuildHasher for AsTheyAre {
+impl BuildHasher for IdentityHasher {
     type Hasher = Self;
 
     fn build_hasher(&self) -> Self {
@@ -35,7 +35,7 @@ impl BuildHasher for AsTheyAre {
     }
 }
 
-impl Hasher for AsTheyAre {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -108,7 +108,7 @@ fn len() -> Action {
 pub(crate) fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Scenario {
     Scenario::at(move || {
         let map = KeyedMap::with_clock(bucket(burst), capacity, NoClock).expect("a capacity");
-        map.with_hasher(AsTheyAre(0)).with_overflow(overflow)
+        map.with_hasher(IdentityHasher(0)).with_overflow(overflow)
     })
 }
 
@@ -132,9 +132,9 @@ pub(crate) fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 
 }
 
 /// Runs scenarios with counted loads: otherwise loom misses too much of actors that only read.
-pub(crate) fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
+pub(crate) fn counting_loads(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
     let conditions = Conditions {
-        rings: true,
+        counts_loads: true,
         ..Conditions::now()
     };
     under(conditions, || scenarios(run));
@@ -147,11 +147,11 @@ pub(crate) const TOO_MUCH: &str = "more than was promised";
 fn late(run: &mut Run) {
     let told: [&[&str]; 4] = [
         // The other is first, and the key is no longer idle.
-        &["0 there, not for 20", "2 at 20, 0 left"],
-        &["0 there, 2 at 20, 0 left", "not for 20"],
+        &["0 available, denied for 20", "2 at 20, 0 left"],
+        &["0 available, 2 at 20, 0 left", "denied for 20"],
         // The key is idle and leaves, and then the other is first.
-        &["1 there, not for 20", "2 at 20, 0 left"],
-        &["1 there, 2 at 20, 0 left", "not for 20"],
+        &["1 available, denied for 20", "2 at 20, 0 left"],
+        &["1 available, 2 at 20, 0 left", "denied for 20"],
     ];
     // The second is not required: the key stays and this actor is first only if an exchange of the
     // other comes in between.
@@ -186,7 +186,7 @@ pub(crate) fn removed(run: &mut Run) {
 fn an_old_tick(run: &mut Run) {
     let leaves = bounded().actor_after(&[take(1, 2, 0)], &[purge(1, 30)]);
     let comes = leaves.actor(&[visit(2), take(1, 2, 5)]);
-    ringing(run, |run| comes.explore_rules(run));
+    counting_loads(run, |run| comes.explore_rules(run));
 }
 
 /// The same, while another actor inserts the key, uses its burst and has it leave.
@@ -221,8 +221,8 @@ fn the_last_room(run: &mut Run) {
 /// Two actors insert the same key: it is there once, with one burst.
 fn twice(run: &mut Run) {
     let told: [&[&str]; 2] = [
-        &["2 at 0, 0 left", "not for 20"],
-        &["not for 20", "2 at 0, 0 left"],
+        &["2 at 0, 0 left", "denied for 20"],
+        &["denied for 20", "2 at 0, 0 left"],
     ];
     let comes = bounded().actor(&[take(1, 2, 0)]);
     comes.actor(&[take(1, 2, 0)]).explore_to(run, &told);
@@ -411,7 +411,11 @@ fn a_second_grant_protects_a_key() {
 
 #[test]
 fn a_stopped_thread_stops_no_other() {
-    model("keyed_map::a_stopped_thread_stops_no_other", Some(1), one_stops);
+    model(
+        "keyed_map::a_stopped_thread_stops_no_other",
+        Some(1),
+        one_stops,
+    );
 }
 
 #[test]

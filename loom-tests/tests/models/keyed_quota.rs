@@ -11,7 +11,7 @@ use tollgate::adjustable::Keep;
 use tollgate::sync::model::Fault;
 use tollgate::{Keyed, Quota, Tick};
 use tollgate_loom_tests::tables::{
-    self, A, AsItIs, B, Standing, TableOf, available, forget, refund, take, take_by, undo,
+    self, A, B, FrozenClock, IdentityState, TableOf, available, forget, refund, take, take_by, undo,
 };
 use tollgate_loom_tests::total::{self, Lenient as Total};
 use tollgate_loom_tests::{Answer, Run, Site, deep, model, relaxed, with_fault};
@@ -29,8 +29,8 @@ fn two_slots() -> TableOf<Total> {
 /// A table of two plans.
 fn two_plans() -> TableOf<Total> {
     let plans = [LIMIT, 2 * LIMIT].map(Total::of);
-    let table = Keyed::with_plans(plans, 2, Standing).expect("two plans");
-    table.with_hasher(AsItIs)
+    let table = Keyed::with_plans(plans, 2, FrozenClock).expect("two plans");
+    table.with_hasher(IdentityState)
 }
 
 /// A scenario on such a table, in which no answer comes from another quota's word.

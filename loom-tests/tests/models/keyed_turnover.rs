@@ -27,7 +27,7 @@ fn one_place() -> Table {
     table
 }
 
-/// The same table, which denies instead of evicting.
+/// The same table, which reports_failure instead of evicting.
 fn one_place_denied() -> Table {
     one_place().with_overflow(Overflow::Deny)
 }
@@ -93,7 +93,7 @@ fn old_claim(run: &mut Run) {
     let told = |played: &ScenarioOutcome| {
         let told = played.in_words();
         assert!(
-            !told[0].starts_with("2 at 15") || told[1].starts_with("not for"),
+            !told[0].starts_with("2 at 15") || told[1].starts_with("denied for"),
             "no order: a second burst, and {told:?}"
         );
     };

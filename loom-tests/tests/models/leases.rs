@@ -101,7 +101,7 @@ fn give_back() -> Action {
         let lease = traced.lease.as_mut().expect("a lease");
         let back = lease.give_back();
         limiter.note(traced, 0);
-        Answer::CameBack(back)
+        Answer::Returned(back)
     })
 }
 
@@ -127,15 +127,19 @@ fn scenario(actors: &[[&[Action]; 2]]) -> Scenario {
 /// Makes a scenario that checks what the leases hold at the end, drops them all, and checks that
 /// everything unused is available again.
 fn all_end(actors: &[[&[Action]; 2]]) -> Scenario {
-    let scenario = scenario(actors).after(|limiter, hands| {
-        let leases = || hands.iter().filter_map(|traced| traced.lease.as_ref());
+    let scenario = scenario(actors).after(|limiter, traced_words| {
+        let leases = || {
+            traced_words
+                .iter()
+                .filter_map(|traced| traced.lease.as_ref())
+        };
         let (sizes, held) = (
             leases().map(|lease| lease.size()).sum::<u64>(),
             leases().map(|lease| lease.held()).sum::<u64>(),
         );
-        assert_eq!(limiter.leases.lent(), sizes, "another size is lent");
+        assert_eq!(limiter.leases.lent(), sizes, "the lent size is wrong");
         let before = limiter.leases.limiter().available();
-        for traced in hands {
+        for traced in traced_words {
             drop_it().act(limiter, traced);
         }
         let after = limiter.leases.limiter().available();
@@ -163,7 +167,10 @@ fn used(played: &ScenarioOutcome) -> u64 {
 
 /// Two leases, and what is left of the total.
 fn sizes(run: &mut Run) {
-    let told: [&[&str]; 2] = [&["2 there", "1 there"], &["1 there", "2 there"]];
+    let told: [&[&str]; 2] = [
+        &["2 available", "1 available"],
+        &["1 available", "2 available"],
+    ];
     let both: &[[&[Action]; 2]] = &[[&[], &[lease(2)]], [&[], &[lease(2)]]];
     all_end(both).explore_to(run, &told);
 }
@@ -172,7 +179,7 @@ fn sizes(run: &mut Run) {
 fn draws(run: &mut Run) {
     let two_left: &[Action] = &[acquire(4), lease(2)];
     let told: [&[&str]; 2] = [
-        &["true, true", "not for 1000000000"],
+        &["true, true", "denied for 1000000000"],
         &["true, false", "1 at 20, 1 left"],
     ];
     let one: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[], &[acquire(1)]]];
@@ -189,9 +196,9 @@ fn draws(run: &mut Run) {
 fn drops(run: &mut Run) {
     let nothing_left: &[Action] = &[acquire(3), lease(3), take()];
     let told: [&[&str]; 3] = [
-        &["done", "0 there, false"],
-        &["done", "0 there, true"],
-        &["done", "3 there, true"],
+        &["done", "0 available, false"],
+        &["done", "0 available, true"],
+        &["done", "3 available, true"],
     ];
     let actors: &[[&[Action]; 2]] = &[[nothing_left, &[drop_it()]], [&[], &[lease(3), take()]]];
     all_end(actors).explore_to(run, &told);
@@ -204,8 +211,8 @@ fn drops_in_plenty(run: &mut Run) {
         [&[], &[lease(3), take(), drop_it()]],
     ];
     let told: [&[&str]; 2] = [
-        &["done", "0 there, true, done"],
-        &["done", "3 there, true, done"],
+        &["done", "0 available, true, done"],
+        &["done", "3 available, true, done"],
     ];
     all_end(actors).explore_to(run, &told);
 }
@@ -266,9 +273,11 @@ fn one_stops(run: &mut Run) {
     ];
     for [stops, goes_on] in casts {
         let scenario = scenario(&[[&[], stops], [&[acquire(2)], goes_on]]);
-        let scenario = scenario.after(|limiter, hands| {
+        let scenario = scenario.after(|limiter, traced_words| {
             let lent = limiter.leases.lent();
-            let leases = hands.iter().filter_map(|traced| traced.lease.as_ref());
+            let leases = traced_words
+                .iter()
+                .filter_map(|traced| traced.lease.as_ref());
             let held: u64 = leases.map(|lease| lease.held()).sum();
             assert!(lent <= TOTAL, "{lent} are lent");
             assert!(held <= lent, "{held} are held, and {lent} are lent");
@@ -297,7 +306,7 @@ fn sizes_are_shared() {
     model("leases::sizes_are_shared", None, sizes);
     stored(
         "leases::sizes_are_shared",
-        "another size is lent",
+        "the lent size is wrong",
         None,
         sizes,
     );

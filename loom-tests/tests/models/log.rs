@@ -198,8 +198,8 @@ fn three_claim(run: &mut Run) {
 }
 
 /// The first actor stops forever, before each of its operations in turn.
-fn one_stops(casts: &[(u64, [&[Call]; 3])], run: &mut Run) {
-    for &(limit, [before, stops, goes_on]) in casts {
+fn one_stops(cases: &[(u64, [&[Call]; 3])], run: &mut Run) {
+    for &(limit, [before, stops, goes_on]) in cases {
         let rules = Rules {
             limit,
             period: PERIOD,
@@ -223,16 +223,16 @@ fn one_stops(casts: &[(u64, [&[Call]; 3])], run: &mut Run) {
 
 /// One call each.
 fn one_stops_once(run: &mut Run) {
-    let casts: [(u64, [&[Call]; 3]); 2] = [
+    let cases: [(u64, [&[Call]; 3]); 2] = [
         (1, [&[Take(1, 5)], &[Take(1, 20)], &[Take(1, 31)]]),
         (2, [&[Take(1, 5)], &[Take(2, 20)], &[Take(1, 21)]]),
     ];
-    one_stops(&casts, run);
+    one_stops(&cases, run);
 }
 
 /// The other actor goes around the ring several times.
 fn one_stops_on_its_way(run: &mut Run) {
-    let casts: [(u64, [&[Call]; 3]); 3] = [
+    let cases: [(u64, [&[Call]; 3]); 3] = [
         (1, [&[], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]]),
         (
             2,
@@ -247,7 +247,7 @@ fn one_stops_on_its_way(run: &mut Run) {
             ],
         ),
     ];
-    one_stops(&casts, run);
+    one_stops(&cases, run);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn cancel(n: u64, at: u64) -> Action {
     Action::new(
         format!("cancel {n} at {at}"),
         move |limiter, memory| match memory.take() {
-            Some(granted) => Answer::CameBack(limiter.at(tick(at)).cancel(granted, n).1),
+            Some(granted) => Answer::Returned(limiter.at(tick(at)).cancel(granted, n).1),
             None => Answer::Done,
         },
     )
@@ -79,7 +79,7 @@ fn keeps_the_bound(played: &ScenarioOutcome) {
         for answer in before.iter().chain(answers) {
             match answer {
                 Answer::Granted(granted) => own.push((granted.due().as_nanos(), granted.n())),
-                Answer::CameBack(_) => {
+                Answer::Returned(_) => {
                     own.pop();
                 }
                 _ => {}

@@ -4,8 +4,8 @@
 use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, broken, model, samples, suite};
 
-fn starts(run: &mut Run, place: MakeWord) {
-    suite::each_verb_starts(&samples::empty_bucket(place), run);
+fn starts(run: &mut Run, make_word: MakeWord) {
+    suite::each_verb_starts(&samples::empty_bucket(make_word), run);
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn it_starts_once() {
 #[test]
 fn it_starts_once_where_exchanges_fail_without_a_reason() {
     let name = "start::it_starts_once_where_exchanges_fail_without_a_reason";
-    model(name, None, |run| starts(run, words::hesitant));
+    model(name, None, |run| starts(run, words::fails_spuriously));
 }
 
 #[test]
@@ -31,12 +31,12 @@ fn broken_words_start_twice() {
         ),
         ("start::compares and stores", words::stores, "no order"),
         (
-            "start::gives up a reset if somebody starts",
+            "start::gives up a reset if another thread starts",
             words::gives_up,
             "no order",
         ),
     ];
-    for (name, place, why) in places {
-        broken(name, why, None, |run| starts(run, place));
+    for (name, make_word, why) in places {
+        broken(name, why, None, |run| starts(run, make_word));
     }
 }

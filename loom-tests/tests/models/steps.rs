@@ -150,7 +150,7 @@ fn an_undo_outside_of_the_loop() {
         let word = scope.traced.load();
         let (next, back) = scope.algorithm.undo(word, scope.now, &granted);
         scope.traced.swap(next);
-        Answer::CameBack(back)
+        Answer::Returned(back)
     });
     broken(
         "steps::undo beside the loop",

@@ -150,7 +150,7 @@ fn a_late_permit_counts_when_it_came() {
         let scenario = subject.scenario(&[take(1, 7), take(3, 107)], &actors);
         let told: [&[_]; 2] = [
             &["1 at 108, 2 left", "2 at 108, 0 left"],
-            &["1 at 108, 2 left", "not for 1"],
+            &["1 at 108, 2 left", "denied for 1"],
         ];
         scenario.explore_to(run, &told);
     });

@@ -60,7 +60,7 @@ fn starts<A: Subjected>() -> Suite<A> {
 
 fn at_one_tick<A: Subjected>() -> Suite<A> {
     Suite {
-        name: "exactly what is there at one tick",
+        name: "exactly the available permits at one tick",
         explore: suite::exactly_the_burst_at_one_tick,
         bound: None,
         why: "granted twice",

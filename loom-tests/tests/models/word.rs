@@ -45,25 +45,25 @@ fn both(run: &mut Run, make: MakeWord) {
 
 #[test]
 fn no_word_disappears() {
-    model("place::no_word_disappears", None, |run| {
+    model("word::no_word_disappears", None, |run| {
         both(run, words::cell)
     });
 }
 
 #[test]
 fn words_disappear_from_broken_cells() {
-    let name = "place::replaces by a load and a store";
+    let name = "word::replaces by a load and a store";
     broken(name, "no order", None, |run| {
         both(run, words::replaces_by_store)
     });
-    let name = "place::gives up if somebody comes between";
+    let name = "word::gives up if another thread intervenes";
     broken(name, "no order", None, |run| both(run, words::gives_up));
-    let name = "place::compares and stores";
+    let name = "word::compares and stores";
     broken(name, "no order", None, |run| {
         replace_and_exchange(run, words::stores)
     });
-    let name = "place::exchanges whatever is there";
+    let name = "word::exchanges unconditionally";
     broken(name, "no order", None, |run| {
-        replace_and_exchange(run, words::insists)
+        replace_and_exchange(run, words::overwrites)
     });
 }

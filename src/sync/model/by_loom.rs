@@ -9,9 +9,9 @@ pub(super) use loom::thread_local;
 use super::CONDITIONS;
 
 /// A counter beside each atomic, incremented before each load if
-/// [`Conditions::rings`](super::Conditions::rings) is set.
-pub(super) fn bell() -> Option<AtomicU64> {
-    CONDITIONS.get().rings.then(|| AtomicU64::new(0))
+/// [`Conditions::counts_loads`](super::Conditions::counts_loads) is set.
+pub(super) fn load_counter() -> Option<AtomicU64> {
+    CONDITIONS.get().counts_loads.then(|| AtomicU64::new(0))
 }
 
 /// A sleeping thread, with loom's notification. Timed sleeps end at once.
