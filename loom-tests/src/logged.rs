@@ -1,4 +1,4 @@
-//! The answers of an exact log by its definition, a list of ticks. Shares no code with the crate.
+//! A model of the exact log: a list of the ticks of all permits. It shares no code with the crate.
 
 use std::fmt;
 
@@ -49,19 +49,20 @@ pub struct Rules {
 /// The ticks of all permits, in the order in which they were claimed.
 type Ticks = Vec<u64>;
 
-/// The tick at which a claim is entered.
+/// Which threads may enter a claim in the log, and so at which tick it counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Entering {
-    /// The tick of the thread that claimed.
+    /// Only the thread that made the claim, at its own tick.
     Alone,
-    /// The tick of any helper. The thread that claimed may also be told the earliest possible tick,
-    /// if its places have been claimed again by the time it looks.
+    /// Any thread, at its own tick. If the claim's places have been claimed again before the
+    /// claiming thread reads its tick, that thread is told the earliest possible tick.
     Helped,
 }
 
 impl Rules {
-    /// Returns all possible answers to the actors' calls in any order, followed by the calls
-    /// `then`. In the first list each actor enters its own claims; in the second others may help.
+    /// Returns all possible answers to the actors' calls in any order, and to the calls `then` at
+    /// the end. In the first list each actor enters its own claims. In the second, other actors may
+    /// enter them too.
     pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<AnswerTexts>; 2] {
         [Entering::Alone, Entering::Helped].map(|entering| {
             let all = before.iter().chain(actors.iter().copied().flatten());

@@ -1,5 +1,5 @@
-//! Rules that hold for every algorithm: what each kind of verb may write, what lost exchanges mean,
-//! the balance of permits, and the bound.
+//! Rules that hold for every algorithm: what each kind of verb may write, that each lost exchange
+//! has a winner, the balance of permits, and the bound.
 
 use tollgate::Tick;
 use tollgate::audit::Bound;
@@ -50,20 +50,25 @@ pub(crate) fn check_losses(traced_words: &[TracedWord]) {
 }
 
 /// Checks that at a single tick the permits available at the end are those at the beginning, less
-/// those taken, plus those that came back. (Does not apply to resets and charges.)
-pub(crate) fn check_balance(had: u64, answers: &[Vec<Answer>], has: u64) {
-    let (mut taken, mut back) = (0, 0);
+/// those taken, plus those that were returned. (Does not apply to resets and charges.)
+pub(crate) fn check_balance(before: u64, answers: &[Vec<Answer>], after: u64) {
+    let (mut taken, mut returned) = (0, 0);
     for answer in answers.iter().flatten() {
         match answer {
             Answer::Granted(granted) => taken += granted.n(),
-            Answer::Returned(n) => back += n,
+            Answer::Returned(n) => returned += n,
             _ => {}
         }
     }
-    let all = format!("{had} were there, {taken} taken, {back} came back, {has} are there");
-    assert!(had + back <= has + taken, "permits were lost: {all}");
+    let all = format!(
+        "{before} available before, {taken} taken, {returned} returned, {after} available after"
+    );
     assert!(
-        had + back >= has + taken,
+        before + returned <= after + taken,
+        "permits were lost: {all}"
+    );
+    assert!(
+        before + returned >= after + taken,
         "permits were granted twice: {all}"
     );
 }

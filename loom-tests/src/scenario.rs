@@ -1,5 +1,6 @@
-//! Scenarios on a limiter with several words: what happens first, and what each thread then does at
-//! the same time. [`WordScenario`](crate::WordScenario) does the same for a single word.
+//! Scenarios on a limiter with several words: the preparations, and then the actions of each
+//! thread, which run concurrently. [`WordScenario`](crate::WordScenario) does the same for a single
+//! word.
 
 mod done;
 mod read;
@@ -36,12 +37,12 @@ impl ScenarioOutcome {
         actors.chain(&self.after)
     }
 
-    /// Checks that all grants, including those before and after, keep this bound. (Does not apply
-    /// if permits come back.)
+    /// Checks that all grants keep this bound, including those of the preparations and of the
+    /// queries at the end. (Does not apply if permits are returned.)
     ///
     /// # Panics
     ///
-    /// If they do not.
+    /// If they exceed it.
     pub fn check_bound(&self, bound: &Bound) {
         let all: Vec<_> = self.all().copied().collect();
         rules::check_bound(bound, &[all]);
@@ -70,7 +71,7 @@ pub type AnswerTexts = Vec<Vec<String>>;
 type After<G, M> = dyn Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync;
 type Rule = dyn Fn(&ScenarioOutcome) + Send + Sync;
 
-/// A limiter, and what each actor does with it. `M` is an actor's memory.
+/// A limiter, and the actions of each actor on it. `M` is an actor's memory.
 pub struct Scenario<G, M> {
     make: Arc<dyn Fn() -> G + Send + Sync>,
     /// What the main thread does first, with each actor's memory.
@@ -160,8 +161,8 @@ where
     }
 
     /// Stops one actor forever, before each of its operations in turn: the others finish, the rules
-    /// hold, and the answers are among `allowed`, indexed by how many actions the stopped actor
-    /// finished.
+    /// hold, and the answers are in `allowed[n]`, where `n` is the number of actions that the
+    /// stopped actor finished.
     ///
     /// # Panics
     ///
@@ -265,7 +266,7 @@ where
     M: Default + Clone + Send + 'static,
 {
     /// Explores the scenario: in every execution the rules hold and the outcome is that of some
-    /// order of the same actions, one after the other. Each of these within the bound on
+    /// sequential order of the same actions. The outcome of each order within the bound on
     /// preemptions is reached.
     ///
     /// # Panics
@@ -294,8 +295,8 @@ where
         explore(&scenario, run, &expected, ScenarioOutcome::clone);
     }
 
-    /// Explores the scenario: the rules hold in every execution, and the outcome of each order
-    /// within the bound on preemptions is reached. Other outcomes are allowed.
+    /// Explores the scenario: the rules hold in every execution, and the outcome of each sequential
+    /// order within the bound on preemptions is reached. Other outcomes are allowed.
     ///
     /// # Panics
     ///
@@ -353,7 +354,7 @@ fn explore<G, M, T>(
 {
     let _said = PrintOnPanic(scenario.to_string());
     for counts_loads in [false, true] {
-        // Count loads only where loom has missed something without that.
+        // Count loads only if loom missed an outcome without that.
         if counts_loads && expected.missed().is_empty() {
             break;
         }

@@ -33,12 +33,12 @@ pub struct Subject<A> {
 pub(crate) struct State<A>(pub(crate) Vec<Verb<A>>);
 
 impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
-    /// Makes a subject with the verbs that every algorithm has. Choose small parameters: at least 2
-    /// permits at once, and not many more.
+    /// Makes a subject with the verbs that every algorithm has. Choose a small burst: at least 2,
+    /// and not much more.
     ///
     /// # Panics
     ///
-    /// If the algorithm has fewer than 2 permits at once.
+    /// If the algorithm's burst is below 2.
     pub fn new(algorithm: impl Fn() -> A + Send + Sync + 'static) -> Self {
         let now = Tick::from_nanos(20);
         let burst = algorithm().available(0, now);
@@ -98,7 +98,7 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         self
     }
 
-    /// Returns the tick of its scenarios.
+    /// Returns the earlier of the two ticks.
     pub const fn tick(&self) -> Tick {
         self.now
     }

@@ -13,10 +13,10 @@ pub type SharedWord = Arc<dyn AtomicWord + Send + Sync>;
 /// More failed exchanges than this in one model mean that a loop does not end.
 const MAX_FAILED_EXCHANGES: u64 = 40;
 
-/// A counter that makes loom see more. Loom orders only operations that conflict, so a verb that
-/// only loads may not be ordered with the changes of others, and some interleavings are never
-/// visited. If a thread increments this counter before each load, its loads conflict too. The
-/// increment is relaxed, and synchronizes nothing.
+/// A counter that makes loom visit more interleavings. Loom permutes only operations that conflict,
+/// so it may skip interleavings of a verb that only loads with the changes of other threads. A
+/// thread that increments this counter before each load makes its loads conflict too. The increment
+/// is relaxed and synchronizes nothing.
 pub(crate) type LoadCounter = Arc<AtomicU64>;
 
 /// One thread's access to a [`SharedWord`].
@@ -53,7 +53,7 @@ impl TracedWord {
         self.changes.borrow().len()
     }
 
-    /// Returns the changes from the given one on.
+    /// Returns the changes from number `first` on.
     pub(crate) fn changes_since(&self, first: usize) -> Vec<(u64, u64)> {
         self.changes.borrow()[first..].to_vec()
     }

@@ -88,7 +88,7 @@ pub struct Scope<'a, A> {
     pub traced: &'a TracedWord,
     /// The tick at which the thread acts.
     pub now: Tick,
-    /// The last grant of this thread, or else of the scenario's beginning.
+    /// This thread's last grant, or the last one of the preparations.
     pub granted: &'a mut Option<Granted>,
 }
 
@@ -119,7 +119,7 @@ impl<A> Clone for Verb<A> {
 }
 
 impl<A> Verb<A> {
-    /// Makes a verb of your own.
+    /// Makes a custom verb.
     pub fn new(
         name: impl Into<String>,
         kind: Kind,

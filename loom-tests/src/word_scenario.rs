@@ -1,5 +1,5 @@
-//! Scenarios on a single word: an algorithm, what happens first, and what each actor then does at
-//! the same time.
+//! Scenarios on a single word: an algorithm, the preparations, and then the turns of each actor,
+//! which run concurrently.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Turn<A> {
 pub struct Outcome {
     /// What each actor's verbs answered.
     pub answers: Vec<Vec<Answer>>,
-    /// The word at the end.
+    /// The word's final value.
     pub word: u64,
 }
 
@@ -112,8 +112,8 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         expected.assert_reached();
     }
 
-    /// Explores the scenario: in every execution the outcome is that of some order of the same
-    /// verbs, one after the other, and each of these orders occurs.
+    /// Explores the scenario: in every execution the outcome is that of some sequential order of
+    /// the same verbs, and the outcome of each such order occurs.
     ///
     /// # Panics
     ///
@@ -123,7 +123,7 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         let expected = self.expected();
         let scenario = Arc::new(self);
         for counts_loads in [false, true] {
-            // Count loads only where loom has missed something without that.
+            // Count loads only if loom missed an outcome without that.
             if counts_loads && expected.missed().is_empty() {
                 break;
             }
@@ -211,8 +211,8 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
             .all(|turn| !matches!(turn.verb.kind, Kind::Charges | Kind::Resets))
     }
 
-    /// Returns the outcomes of the verbs one after the other. If the limiter must be started first,
-    /// starting it and the verb itself are two steps, between which other actors may act.
+    /// Returns the outcomes of the verbs in all sequential orders. If the limiter must be started
+    /// first, starting it and the verb itself are two steps, between which other actors may act.
     fn expected(&self) -> Expected<Outcome> {
         let lengths: Vec<usize> = self.actors.iter().map(Vec::len).collect();
         let in_order = |order: &Vec<usize>| self.in_order(order, 1);

@@ -84,8 +84,8 @@ fn exchange(atomic: &AtomicU64, word: u64, next: u64) -> Result<(), u64> {
     exchanged.map(drop)
 }
 
-/// Correct, but every second exchange fails spuriously, as a processor's may. Loom's own never
-/// does.
+/// Correct, but every second exchange fails spuriously, as weak exchanges may on some processors.
+/// Loom's own exchanges never do.
 pub fn fails_spuriously(word: u64) -> SharedWord {
     Arc::new(FailsSpuriously(WordCell::new(word), Mutex::new(true)))
 }
@@ -94,7 +94,7 @@ pub fn fails_spuriously(word: u64) -> SharedWord {
 struct FailsSpuriously(WordCell, Mutex<bool>);
 
 impl FailsSpuriously {
-    fn is_serious(&self) -> bool {
+    fn may_succeed(&self) -> bool {
         // Released before any atomic operation, where loom may switch threads.
         let mut serious = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         *serious = !*serious;
@@ -108,7 +108,7 @@ impl AtomicWord for FailsSpuriously {
     }
 
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
-        if self.is_serious() {
+        if self.may_succeed() {
             self.0.compare_exchange(word, next)
         } else {
             Err(word)

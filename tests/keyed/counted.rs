@@ -74,7 +74,7 @@ fn a_table_counts_each_verb_of_each_key() {
                     .expect("as many");
                 outcomes.iter().for_each(|outcome| add(&mut right, outcome));
                 let few = table.try_acquire_many(&keys[..3], &mut outcomes);
-                assert!(few.is_err(), "which decides and counts nothing");
+                assert!(few.is_err(), "too few outcomes are an error");
             }
             verb => ask(&table.key(&key), verb, &mut right),
         }

@@ -75,14 +75,14 @@ fn clock() -> String {
 /// Returns the steps in which the raw counter advances, in nanoseconds, if they are visible. Some
 /// counters advance by many ticks at a time.
 pub(crate) fn step_ns(clock: &quanta::Clock) -> Option<f64> {
-    const LOOKS: u64 = 10_000;
+    const READINGS: u64 = 10_000;
     let between = |i| {
         let before = clock.raw();
         // Delays of different lengths, so that a fine counter shows many different values.
         (0..i % 32).for_each(|turn| _ = black_box(turn));
         clock.raw().saturating_sub(before)
     };
-    let differences: Vec<_> = (0..LOOKS).map(between).collect();
+    let differences: Vec<_> = (0..READINGS).map(between).collect();
     Some(step(&differences)? * ns_a_count(clock))
 }
 

@@ -11,7 +11,7 @@ use tollgate::{Gcra, Quota, TokenBucket};
 use crate::subject::Subject;
 use crate::words::MakeWord;
 
-/// A token bucket with a permit every 2 ns, and 2 at once.
+/// A token bucket with one permit every 2 ns and a burst of 2.
 ///
 /// # Panics
 ///
@@ -31,7 +31,7 @@ pub fn empty_bucket(make_word: MakeWord) -> Subject<TokenBucket> {
     all_verbs(TokenBucket::new(quota).expect("a quota"), make_word)
 }
 
-/// A token bucket whose arithmetic rounds: 17 permits every 10 ns, and 3 at once.
+/// A token bucket whose arithmetic rounds: 17 permits every 10 ns and a burst of 3.
 ///
 /// # Panics
 ///

@@ -1,6 +1,6 @@
-//! The leaky bucket and the algorithms with windows as subjects. Each has two or three permits at
-//! once. Unless a function says otherwise, the second tick is the first of a new window and the
-//! first tick is the one before, so a late thread is in the old window.
+//! The leaky bucket and the algorithms with windows as subjects, each with a burst of two or three
+//! permits. Unless a function says otherwise, the subject's later tick is the first of a new window
+//! and its earlier tick is the last of the old one. So a late thread is in the old window.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const fn per(n: u64, period: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period))
 }
 
-/// A queue of three permits, with a permit every 2 ns and one free of delay.
+/// A queue with a burst of three, one permit every 2 ns, and one permit without delay.
 ///
 /// # Panics
 ///
@@ -47,8 +47,8 @@ pub fn first_hit(make_word: MakeWord) -> Subject<FixedWindow> {
     all_verbs(windows, make_word).at(7, 108)
 }
 
-/// A sliding window of three permits in 8 ns. The second tick is two into the next window, where
-/// the window before weighs three quarters.
+/// A sliding window of three permits in 8 ns. The later tick is 2 ns into the next window, where
+/// the previous window counts for three quarters.
 ///
 /// # Panics
 ///
@@ -68,7 +68,7 @@ pub fn sliding_down(make_word: MakeWord) -> Subject<SlidingWindow> {
     all_verbs(windows.rounding(Rounding::Down), make_word).at(15, 18)
 }
 
-/// A bucket of three that gets two permits every 4 ns of the clock, and starts with one.
+/// A bucket of three that gets two permits every 4 ns of the clock.
 ///
 /// # Panics
 ///

@@ -15,8 +15,8 @@ fn never_grants_more_than_the_burst() {
 }
 
 #[test]
-fn never_grants_more_where_exchanges_fail_without_a_reason() {
-    let name = "cell::never_grants_more_where_exchanges_fail_without_a_reason";
+fn never_grants_more_if_exchanges_fail_spuriously() {
+    let name = "cell::never_grants_more_if_exchanges_fail_spuriously";
     model(name, Some(3), |run| burst(run, words::fails_spuriously));
 }
 

@@ -78,8 +78,8 @@ impl Movable for StoresLatest {
     }
 }
 
-/// Two threads move the clock by 5 and 9, or to 5 and 9. Checks what each was told, and the time at
-/// the end.
+/// Two threads move the clock by 5 and 9, or to 5 and 9. Checks the answer to each thread, and the
+/// time at the end.
 fn two_moves<C: Movable>(run: &mut Run, outcomes: [(u64, u64, u64); 2]) {
     let expected = Expected::all(outcomes.to_vec());
     let noted = expected.clone();
@@ -160,7 +160,7 @@ fn coarse_clock_never_goes_back() {
 }
 
 /// Two threads ask a limiter with one permit every 2 ns, while a third moves its clock by 2. The
-/// outcome is what each thread got, and what is left at the end.
+/// outcome is the number of permits that each thread got and the number left at the end.
 fn follow(run: &mut Run) {
     let expected = Expected::all(vec![
         (1, 0, 1), // both asked before the clock moved

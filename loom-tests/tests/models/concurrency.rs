@@ -1,4 +1,4 @@
-//! A concurrency limit: actors enter, leave, wait, give up and set the limit against each other. No
+//! A concurrency limit: actors concurrently enter, leave, wait, give up and set the limit. No
 //! waiter is overtaken or forgotten, and nothing is lost. (`concurrency_word.rs` has the models of
 //! the word alone.)
 
@@ -196,8 +196,8 @@ fn no_waiter_is_overtaken() {
     );
 }
 
-/// Two wait in line. One actor leaves while the first in line gives up; it may have been let in
-/// already.
+/// Two actors wait. One that is inside leaves while the first waiter gives up. That waiter may
+/// already have been admitted.
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(1);
@@ -210,8 +210,8 @@ fn leave_against_give_up(run: &mut Run) {
     });
 }
 
-/// The first in line wants more than is available and gives up, while a newcomer arrives for which
-/// there is room.
+/// The first waiter wants more than is available and gives up. Meanwhile a newcomer arrives that
+/// fits.
 fn enter_against_give_up(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);
@@ -260,7 +260,7 @@ fn leave_against_timeout(run: &mut Run) {
                 drop(held);
                 "left"
             }),
-            // The time is over at the first check.
+            // The timeout has already passed at the first check.
             actor(move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)))),
         ]);
         check_empty(&limiter);
@@ -298,7 +298,7 @@ fn raise_against_enter(run: &mut Run) {
     });
 }
 
-/// The limit is lowered while a newcomer arrives that wants as much as the old limit.
+/// The limit is lowered while a newcomer arrives that wants the whole old limit.
 fn lower_against_enter(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);

@@ -57,8 +57,8 @@ fn both_slots(run: &mut Run) {
     second.actor(&[forget(B), one(A)]).explore(run);
 }
 
-/// One actor takes twice, or the key is removed and inserted again: an old claim is not taken for a
-/// new one.
+/// One actor takes twice, or the key is removed and inserted again. A stale claim is not mistaken
+/// for a new one.
 fn insert_again(run: &mut Run) {
     let twice = scenario(&[A]).actor(&[one(A)]);
     twice.actor(&[one(A), one(A)]).explore(run);
@@ -84,7 +84,7 @@ fn three_insert(run: &mut Run) {
     two_keys.actor(&[one(B)]).explore_openly(run);
 }
 
-/// Each verb on a tracked key against each other.
+/// Each verb on a tracked key, against each other verb.
 fn decide(run: &mut Run) {
     let verbs = || {
         [
@@ -126,7 +126,7 @@ fn leave(run: &mut Run) {
     }
 }
 
-/// The same with two actions after each other.
+/// The same with two actions in sequence.
 fn leave_and_come_again(run: &mut Run) {
     for leaves in [forget(A), reset(A), ban(A, 100, NOW)] {
         let scenario = scenario(&[A]).actor_after(&[one(A)], &[leaves]);
@@ -253,8 +253,8 @@ fn one_stops(run: &mut Run) {
     crowded.explore_stopping(run, 0);
 }
 
-/// The first actor stops in a full table. After claiming the last slot, or the slot of an evicted
-/// key, it does not keep the other from using the slot.
+/// The first actor stops in a full table. Even if it has claimed the last slot or the slot of an
+/// evicted key, the other actor can use that slot.
 fn one_stops_in_the_last_slot(run: &mut Run) {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let table = move || two_slots().with_overflow(overflow);

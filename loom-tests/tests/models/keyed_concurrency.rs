@@ -1,5 +1,6 @@
-//! A concurrency limit for each key: no more are inside than the limit, no place is lost even while
-//! keys without guards leave the table, and a caller that enters sees what was done inside before.
+//! A concurrency limit for each key: the weight inside never exceeds the limit, no capacity is lost
+//! even while keys without guards leave the table, and a caller that enters sees writes that were
+//! made inside before.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,8 +29,8 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     }
 }
 
-/// For each of two keys, how much is inside now and how much was at most, as the holders of the
-/// guards count it.
+/// For each of two keys, the weight inside now and its maximum, as counted by the holders of the
+/// guards.
 #[derive(Clone, Default)]
 struct Noted(Arc<Mutex<[(u64, u64); 2]>>);
 
@@ -202,7 +203,7 @@ fn site(operation: &'static str) -> Site {
     }
 }
 
-/// Two are alone inside, one after the other: the second sees what the first wrote.
+/// Two actors are inside one after the other, never together. The second sees what the first wrote.
 fn one_after_the_other(run: &mut Run) {
     for visits_before in 0..3 {
         run.explore(move |layout| {

@@ -1,8 +1,9 @@
-//! The map of keys. A retired word grants nothing, so a late decision counts together with those
-//! after it. A key that left as idle has no second burst, even for a caller with an old tick. There
-//! are never more keys than the capacity. A key that changes its algorithm keeps its permits. A
-//! thread that stops while a key leaves stops no other. A key with two grants is protected, and
-//! leaves after keys that are not. The models find faults in this.
+//! The map of keys. The word of a key that has left is retired and grants nothing, so a late
+//! decision is counted together with later ones. A key that left as idle gets no second burst, even
+//! for a caller with an old tick. There are never more keys than the capacity. A key that changes
+//! its algorithm keeps its permits. A thread that stops while a key leaves stops no other. A key
+//! with two grants is protected, and leaves after keys that are not. The models find faults in
+//! this.
 //!
 //! The map itself is a stand-in (`src/keyed_map/entries_modelled.rs`) that guarantees no more than
 //! the crate relies on.

@@ -44,8 +44,8 @@ fn others_meanwhile(run: &mut Run) {
     banned(&[purge(1, 0)]).explore_rules(run);
 }
 
-/// The ban until 20 is over at 30, and a permit is available. Another thread with a tick before
-/// that gives some back, which has no effect before the grant that ends the ban.
+/// The ban until 20 is over at 30, and a permit is available. Another thread with an earlier tick
+/// returns permits. That has no effect before the grant that ends the ban.
 fn the_first_grant(run: &mut Run) {
     let over = scenario(3, Overflow::Deny).rule(|played| {
         for answer in &played.answers[0][1..] {

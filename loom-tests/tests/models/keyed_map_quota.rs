@@ -1,7 +1,7 @@
-//! The quota of all keys of a map. Once it is set, no key gets more than the new quota allows,
-//! not even a key inserted meanwhile. Each key is carried over once. If two threads set the
-//! quota, one of them has the last word for all keys. A thread that stops while it sets the quota
-//! stops no decision.
+//! The quota of all keys of a map. Once it is set, no key gets more than the new quota allows, not
+//! even a key inserted meanwhile. Each key is carried over once. If two threads set the quota, all
+//! keys end up with the same one of the two. A thread that stops while it sets the quota stops no
+//! decision.
 
 use tollgate::Overflow;
 use tollgate::adjustable::Keep;
@@ -156,14 +156,14 @@ fn a_key_is_carried_over_once() {
 }
 
 #[test]
-fn one_of_two_quotas_is_that_of_all_keys() {
-    let name = "keyed_map_quota::one_of_two_quotas_is_that_of_all_keys";
+fn after_two_changes_all_keys_have_one_quota() {
+    let name = "keyed_map_quota::after_two_changes_all_keys_have_one_quota";
     model(name, Some(1), two_threads_set_it);
 }
 
 #[test]
-fn other_changes_of_a_key_leave_it_with_the_quota_of_all() {
-    let name = "keyed_map_quota::other_changes_of_a_key_leave_it_with_the_quota_of_all";
+fn a_key_that_changes_meanwhile_has_the_new_quota() {
+    let name = "keyed_map_quota::a_key_that_changes_meanwhile_has_the_new_quota";
     model(name, Some(2), another_algorithm_meanwhile);
     model(&format!("{name}, removed"), Some(2), a_removal_meanwhile);
 }

@@ -2,8 +2,8 @@
 //! inserted meanwhile and however many changes a late thread misses. Keys move between plans. A
 //! thread that stops in the middle of a change stops no decision. The models find faults in this.
 //!
-//! In a model a slot distinguishes four versions, so the fourth change brings the first version
-//! back.
+//! In a model, a slot can tell only four versions apart, so the fourth change repeats the first
+//! version.
 
 use std::time::Duration;
 

@@ -43,7 +43,8 @@ fn all_of_a() -> [Action; 1] {
     [take(A, BURST, 5)]
 }
 
-/// `A` returns late: after it has left, with a free slot again, or before.
+/// `A` returns late: after `B` has taken its slot, perhaps once the slot of `Z` is free, or before
+/// that.
 fn late(run: &mut Run) {
     let late = bounded(&[A, B]).actor(&[take(B, 1, LATER), forget(Z)]);
     let late = late.actor_after(&all_of_a(), &[take(A, BURST, 15)]);
@@ -82,7 +83,8 @@ fn three(run: &mut Run) {
 }
 
 /// A thread sleeps after it has claimed a slot and confirmed the claim. Meanwhile the key arrives,
-/// leaves as idle, and its slot is claimed for it again: an old claim is not taken for a new one.
+/// leaves as idle, and its slot is claimed for it again. The stale claim is not mistaken for the
+/// new one.
 fn old_claim(run: &mut Run) {
     let again = [
         take(A, 2, 5),

@@ -1,6 +1,7 @@
-//! Leases: threads draw, drop, and take what others have dropped, beside one that takes without a
-//! lease. Leases never hold more than the total, and never more is used than the limiter has.
-//! Nothing is lost when all leases are dropped. A thread that stops does not hold up the others.
+//! Leases: threads draw permits, drop leases and reuse dropped sizes, while one thread takes
+//! permits without a lease. Leases never hold more than the total, and no more permits are used
+//! than the limiter has. Nothing is lost when all leases are dropped. A thread that stops does not
+//! hold up the others.
 
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -115,7 +116,7 @@ fn acquire(n: u64) -> Action {
     })
 }
 
-/// Makes a scenario of these actors, each with what is done before and what it does.
+/// Makes a scenario of these actors, each with its preparations and its actions.
 fn scenario(actors: &[[&[Action]; 2]]) -> Scenario {
     let mut scenario = Scenario::at(limiter);
     for [before, actions] in actors {
@@ -155,7 +156,7 @@ fn all_end(actors: &[[&[Action]; 2]]) -> Scenario {
     })
 }
 
-/// Returns the permits that actors know they have used, with leases one by one.
+/// Returns the permits that actors know they have used. Through a lease they use one at a time.
 fn used(played: &ScenarioOutcome) -> u64 {
     let used = played.all().map(|answer| match answer {
         Answer::Is(true) => 1,
@@ -192,7 +193,7 @@ fn draws(run: &mut Run) {
 }
 
 /// One actor drops its lease. Another gets a lease and uses it, while the limiter has no other
-/// permits: the thread that gets the size has the permits.
+/// permits. A thread that gets a released size must also get its permits.
 fn drops(run: &mut Run) {
     let nothing_left: &[Action] = &[acquire(3), lease(3), take()];
     let told: [&[&str]; 3] = [

@@ -1,5 +1,5 @@
-//! The exact log: threads claim at once and help each other to enter claims, of one permit and of
-//! several, around the ring more than once. Never more than the limit is counted in a period. A
+//! The exact log: threads claim one or several permits concurrently and help each other to enter
+//! the claims, around the ring more than once. Never more than the limit is counted in a period. A
 //! thread that stops does not hold up the others. The models find faults in this.
 
 use std::sync::Arc;
@@ -205,7 +205,7 @@ fn one_stops(cases: &[(u64, [&[Call]; 3])], run: &mut Run) {
             period: PERIOD,
         };
         let allowed = (0..=stops.len()).map(|done| {
-            // It did its next call, or did not.
+            // The stopped actor's next call took effect, or it did not.
             let both = [done, (done + 1).min(stops.len())].map(|calls| {
                 let [_, mut told] = rules.told(before, &[&stops[..calls], goes_on], &then(limit));
                 for told in &mut told {
@@ -292,8 +292,7 @@ fn a_stopped_thread_stops_no_other() {
     model(name, Some(1), one_stops_on_its_way);
 }
 
-/// The messages if more is granted than the limit; or if less is granted, or at another tick, than
-/// in any order.
+/// The messages if the log grants more than the limit, or if its answers match no order.
 const TOO_MANY: &str = " permits in | no order";
 
 #[test]

@@ -66,7 +66,7 @@ fn it_fails_in_a_broken_cell() {
     });
 }
 
-/// One permit less than two adjacent days have.
+/// A bound of one permit less than two adjacent days grant.
 #[test]
 fn a_smaller_promise_is_broken() {
     let quota = Quota::per_day(2).burst(3);

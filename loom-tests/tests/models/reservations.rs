@@ -1,5 +1,5 @@
-//! Reservations: one exchange each, due in the order in which they were made. Reserve, cancel,
-//! settle and acquire against each other give the outcome of some order of them, and used permits
+//! Reservations: one exchange each, due in the order in which they were made. Concurrent calls of
+//! reserve, cancel, settle and acquire have the outcome of some sequential order, and used permits
 //! keep the bound at the ticks at which they are due. The models find faults in this.
 
 use std::time::Duration;
@@ -110,7 +110,7 @@ fn scenario() -> Scenario {
     })
 }
 
-/// The same if reservations are cancelled only completely, and before they are due.
+/// The same, for reservations that are cancelled only completely and before they are due.
 fn bounded() -> Scenario {
     scenario().rule(keeps_the_bound)
 }

@@ -176,7 +176,7 @@ fn intervals() {
 }
 
 /// A bucket of three that gets two more 4 ns after the first was taken. A late thread can take from
-/// these too, and its undo gives back what they leave room for.
+/// these too, and its undo returns as many as fit beside them.
 const GREEDY: Races<'_> = Races {
     old: 7,
     new: 11,

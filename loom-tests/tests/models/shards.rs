@@ -129,8 +129,8 @@ fn standing() -> Scenario {
     })
 }
 
-/// One actor asks for more than is available while another takes the rest: a request that fits is
-/// not denied forever.
+/// One actor asks for more than is available while another takes the rest. A request that a full
+/// limiter could grant is not denied forever.
 fn told_when(run: &mut Run) {
     let says_when = standing().rule(|played| {
         for answer in played.all() {
@@ -146,9 +146,9 @@ fn told_when(run: &mut Run) {
 }
 
 #[test]
-fn a_denial_of_what_fits_says_when() {
+fn a_denial_of_a_request_that_fits_says_when() {
     model(
-        "shards::a_denial_of_what_fits_says_when",
+        "shards::a_denial_of_a_request_that_fits_says_when",
         Some(3),
         told_when,
     );
@@ -167,7 +167,7 @@ pub(super) fn balance(played: &ScenarioOutcome) -> (u64, u64) {
     (taken, back)
 }
 
-/// Takes from the own shard, from the other one, and halves from both.
+/// Takes a permit from the thread's own shard, from the other shard, and half a permit from each.
 fn siblings(run: &mut Run) {
     let one = standing().actor(&[take(1, 0), take(1, 0)]);
     one.actor(&[take(1, 1), take(1, 1)]).explore_openly(run);
@@ -201,9 +201,9 @@ fn two_of_several(run: &mut Run) {
     same.actor(&[take(2, 0)]).explore_openly(run);
 }
 
-/// Each verb against each other from each state, at one tick. A give-back during a rollback is
-/// refused, and what the rolled-back request had taken may be lost: fewer than the three permits
-/// that it wanted. But no permit is granted twice.
+/// Each verb against each other from each state, at one tick. Permits that are returned during a
+/// rollback may be refused, and those that the rolled-back request had taken may be lost: fewer
+/// than the three that it wanted. But no permit is granted twice.
 fn each_verb_against_each_other(run: &mut Run) {
     let states: [&[Action]; 3] = [&[], &[take(1, 0)], &[take(2, 0), take(1, 1)]];
     let verbs = || {
@@ -291,31 +291,31 @@ pub(super) fn large() -> AnyAlgorithm {
     TokenBucket::new(quota).expect("a quota").into()
 }
 
-/// One thread asks for two permits, one in each shard, and another takes the second. Then permits
-/// come back and, once the shards are full, one more is taken: the word of the first shard equals
-/// the one that the first thread left.
+/// One thread asks for two permits, one in each shard, and another thread takes the second first.
+/// Then permits come back and, once the shards are full, one more is taken. Now the first shard's
+/// word equals the one that the first thread left.
 fn the_same_word_again(run: &mut Run) {
     let full = NOW + 12;
     let before = [take(8, 0), refund(2)];
-    let robs = [take_from_second(), refund(2), take_at(1, 0, full)];
+    let other = [take_from_second(), refund(2), take_at(1, 0, full)];
     let scenario = at_most(8, full, play_until(large, full));
     let scenario = scenario.actor_after(&before, &[take(2, 0)]);
-    scenario.actor(&robs).explore_rules(run);
+    scenario.actor(&other).explore_rules(run);
 }
 
 /// The same with a different word: later, each shard has two permits more than were left.
 fn another_word(run: &mut Run) {
     let later = NOW + 8;
-    let robs = [take(1, 1), take_at(1, 0, later)];
+    let other = [take(1, 1), take_at(1, 0, later)];
     let scenario = at_most(5, later, play_until(large, later));
     let scenario = scenario.actor_after(&[take(6, 0)], &[take(2, 0)]);
     scenario
-        .actor(&robs)
+        .actor(&other)
         .rule(|played| played.check_bound(&large().bound()))
         .explore_rules(run);
 }
 
-/// 128 permits: a shard may have two fewer than the fullest had when it was last checked.
+/// 128 permits: a shard may have two fewer than the fullest shard had at the last check.
 fn loose() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(128);
     TokenBucket::new(quota).expect("a quota").into()

@@ -16,8 +16,8 @@ fn it_starts_once() {
 }
 
 #[test]
-fn it_starts_once_where_exchanges_fail_without_a_reason() {
-    let name = "start::it_starts_once_where_exchanges_fail_without_a_reason";
+fn it_starts_once_if_exchanges_fail_spuriously() {
+    let name = "start::it_starts_once_if_exchanges_fail_spuriously";
     model(name, None, |run| starts(run, words::fails_spuriously));
 }
 
@@ -25,7 +25,7 @@ fn it_starts_once_where_exchanges_fail_without_a_reason() {
 fn broken_words_start_twice() {
     let places: [(_, MakeWord, _); 3] = [
         (
-            "start::starts over what has started",
+            "start::starts a started limiter again",
             words::starts_over,
             "no order",
         ),

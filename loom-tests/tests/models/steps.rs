@@ -8,7 +8,7 @@ use tollgate::store::AtomicWord;
 use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{Answer, Kind, Run, Subject, Verb, broken, samples, suite, words};
 
-/// Counts beside the word: a step that is run again counts twice.
+/// Broken: keeps its count outside the word, so a step that is retried counts twice.
 struct CountsBeside {
     limit: u64,
     taken: Mutex<u64>,
@@ -49,7 +49,7 @@ fn a_step_that_counts_beside_the_word() {
     );
 }
 
-/// Decides by what it saw when it was last asked.
+/// Broken: decides by the word that its previous step returned, and ignores the current one.
 struct Remembers {
     bucket: TokenBucket,
     last: Mutex<Option<u64>>,

@@ -1,5 +1,5 @@
-//! Every verb of the crate's algorithms against every other: the answers and the last word are
-//! those of some order of the same verbs, one after the other.
+//! Every verb of the crate's algorithms against every other: the answers and the word's final value
+//! are those of some sequential order of the same verbs.
 
 use tollgate_loom_tests::{broken, model, samples, suite, words};
 
@@ -39,7 +39,7 @@ fn each_verb_among_three() {
 }
 
 #[test]
-fn each_verb_where_exchanges_fail_without_a_reason() {
+fn each_verb_if_exchanges_fail_spuriously() {
     model(
         "verbs::each_where_exchanges_fail_without_a_reason",
         None,

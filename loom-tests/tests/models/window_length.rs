@@ -50,8 +50,8 @@ impl Algorithm for FirstHit {
     }
 }
 
-/// One thread hits at a tick, and another a nanosecond less than a period later. Whichever is
-/// first, both are in its window.
+/// One thread hits at a tick, and another a nanosecond less than a period later. Both are in the
+/// window of whichever comes first.
 fn less_than_a_period_apart<A: suite::Subjected>(
     subject: &Subject<A>,
     ticks: [u64; 2],
@@ -107,8 +107,8 @@ impl Algorithm for CountsLateOnes {
 
 /// Two permits of a window are taken 99 ns after it began. When the next window begins, at 200,
 /// another caller takes one of its permits, and a caller that is late by a nanosecond takes the
-/// other two. That would make four at one tick if the late ones were counted when they were asked
-/// for.
+/// other two. If those two counted at the late caller's own tick, four permits would count at that
+/// tick.
 fn late_by_a_nanosecond<A: suite::Subjected>(subject: &Subject<A>, run: &mut Run) {
     let take = |n, tick| (Verb::acquire(n), Tick::from_nanos(tick));
     let actors: [&[_]; 2] = [&[take(1, 200)], &[take(2, 199)]];

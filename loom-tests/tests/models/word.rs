@@ -1,6 +1,6 @@
 //! The contract of an atomic word: an exchange succeeds if the word is as expected and otherwise
-//! returns the current one, and a swap returns what it replaced. So no word is taken out twice, and
-//! none disappears.
+//! returns the current one, and a swap returns what it replaced. So no value is replaced twice, and
+//! none is lost.
 
 use std::sync::Arc;
 
@@ -44,14 +44,12 @@ fn both(run: &mut Run, make: MakeWord) {
 }
 
 #[test]
-fn no_word_disappears() {
-    model("word::no_word_disappears", None, |run| {
-        both(run, words::cell)
-    });
+fn no_value_is_lost() {
+    model("word::no_value_is_lost", None, |run| both(run, words::cell));
 }
 
 #[test]
-fn words_disappear_from_broken_cells() {
+fn broken_words_lose_values() {
     let name = "word::replaces by a load and a store";
     broken(name, "no order", None, |run| {
         both(run, words::replaces_by_store)

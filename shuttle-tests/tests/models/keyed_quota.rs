@@ -36,9 +36,9 @@ const MANY: Size = Size {
     calls: 8,
     stops: None,
 };
-/// Two plans, and a slot for each key. A change of one plan leaves the words of the other plan as
-/// they are, so no version may repeat: a thread that sleeps until one does, and finds an equal
-/// word, may decide by the old quota.
+/// Two plans, and a slot for each key. A change of one plan does not touch the words of the other.
+/// So versions must not repeat here: a thread that sleeps until a version repeats, and then finds
+/// an equal word, may decide by the old quota.
 const PLANS: Size = Size {
     slots: 4,
     plans: 2,

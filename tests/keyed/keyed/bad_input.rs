@@ -55,7 +55,7 @@ fn empty_long_and_duplicate_plan_names_are_errors() {
         Keyed::with_named_plans(plans, 10, ManualClock::new())
     };
     let error = |names: &[&str]| {
-        let error = made(names).map(|_| ()).expect_err("no such names");
+        let error = made(names).map(|_| ()).expect_err("invalid names");
         assert!(!error.to_string().is_empty());
         (error.field(), error)
     };
@@ -106,7 +106,7 @@ fn an_unknown_plan_grants_nothing() {
             let of_plan = limiter.plan(plan);
             let mut outcomes = [const { Err(Denied::busy(1)) }; 2];
             let done = of_plan.try_acquire_many(&["key", "new"], &mut outcomes);
-            done.expect("as long");
+            done.expect("an outcome for each key");
             let zero = of_plan.try_acquire_n("new", 0);
             for outcome in outcomes
                 .into_iter()

@@ -45,7 +45,9 @@ fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst(
             let until = NOW + bans.into_iter().max().expect("three");
             let before = limiter.key("key").take_up_to(1);
             for past in [0, 1, NOW - 1, NOW] {
-                limiter.ban("nobody", tick(past)).expect("nothing to keep");
+                limiter
+                    .ban("stranger", tick(past))
+                    .expect("nothing to keep");
             }
             assert!(limiter.len() <= 1);
             for long in bans {
@@ -107,7 +109,7 @@ fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
             }
             let mut outcome = [const { Err(Denied::busy(1)) }];
             let asked = limiter.try_acquire_many_at(&["key"], &mut outcome, now);
-            asked.expect("as long");
+            asked.expect("an outcome for each key");
             assert!(matches!(outcome, [Err(Denied::Banned { .. })]));
         }
         assert_eq!(key.at(over).banned_until(), None, "{algorithm}");

@@ -10,14 +10,16 @@ use tollgate::algorithm::Algorithm;
 use tollgate::outcome::Charged;
 use tollgate::{AnyAlgorithm, Denied, Granted, Keyed, ManualClock, Overflow, Tick};
 
-use crate::support::model::{Gave, Model, Said, Verb, ask_at};
-use crate::support::{Chosen, NOW, Random, all, crowded, in_sixteen_slots, often, period, tick};
+use crate::support::model::{Answer, Model, SameGrant, Verb, ask_at};
+use crate::support::{
+    IdentityState, NOW, Random, all, crowded, in_sixteen_slots, often, period, tick,
+};
 
 /// The slots that the keys share.
 const SLOTS: usize = 16;
 
 struct Churn {
-    table: Keyed<AnyAlgorithm, ManualClock, Chosen>,
+    table: Keyed<AnyAlgorithm, ManualClock, IdentityState>,
     model: Model,
     random: Random,
     now: Tick,
@@ -67,9 +69,11 @@ impl Churn {
             self.protected.remove(&key);
             self.lost[1] += 1;
             right = match (overflow, &verb) {
-                (Overflow::Deny, Verb::Acquire(n)) => Said::Outcome(Err(Denied::no_room(*n))),
-                (Overflow::Deny, Verb::TakeUpTo(_)) => Said::Took(Gave(Granted::new(0, now))),
-                (Overflow::Deny, Verb::Charge(_)) => Said::Charged(Charged::new(0, now)),
+                (Overflow::Deny, Verb::Acquire(n)) => Answer::Outcome(Err(Denied::no_room(*n))),
+                (Overflow::Deny, Verb::TakeUpTo(_)) => {
+                    Answer::Took(SameGrant(Granted::new(0, now)))
+                }
+                (Overflow::Deny, Verb::Charge(_)) => Answer::Charged(Charged::new(0, now)),
                 _ => right,
             };
         }

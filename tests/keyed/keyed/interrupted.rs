@@ -10,18 +10,18 @@ use tollgate::adjustable::Keep;
 use tollgate::{Keyed, ManualClock, Overflow, Quota};
 
 use crate::support::hooks::{Call, Hooked, at_call, unhook};
-use crate::support::{Chosen, NOW, SECOND, bucket, crowded, in_sixteen_slots, table, tick};
+use crate::support::{IdentityState, NOW, SECOND, bucket, crowded, in_sixteen_slots, table, tick};
 
 /// Returns a table in which a key that comes at an older tick than `NOW` counts at `NOW`. So its
 /// word is computed twice: before its slot is claimed and afterwards.
-fn table_of_latecomers(overflow: Overflow) -> Keyed<Hooked, ManualClock, Chosen> {
+fn table_of_latecomers(overflow: Overflow) -> Keyed<Hooked, ManualClock, IdentityState> {
     let mut limiter = table(Hooked(bucket("1/h"))).with_overflow(overflow);
     let mut bytes = Vec::new();
     limiter.snapshot(&mut bytes).expect("there is memory");
     // A key that is not in a snapshot was idle when it was written, so this raises the horizon.
     let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::ZERO);
     assert_eq!(restored.expect("whole").keys, 0);
-    limiter.with_hasher(Chosen::default())
+    limiter.with_hasher(IdentityState::default())
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_decision_counts_the_decisions_that_interrupted_it() {
                 assert!(done, "{meanwhile}");
             });
             assert_eq!(key.try_acquire().is_ok(), is_granted, "{meanwhile}");
-            assert!(!unhook(), "it was interrupted");
+            assert!(!unhook(), "the decision was not interrupted");
             assert_eq!(key.available(), left, "{meanwhile}");
         }
     }
@@ -120,7 +120,7 @@ fn a_key_that_another_caller_inserts_meanwhile_has_one_slot() {
                 });
                 let decision = limiter.try_acquire_at(&new[0], tick(NOW - 1));
                 assert!(decision.is_err(), "{free} {freed} {step}");
-                assert!(!unhook(), "it was interrupted");
+                assert!(!unhook(), "the decision was not interrupted");
                 assert!(limiter.remove(&new[0]) && !limiter.remove(&new[0]));
                 assert_eq!((limiter.len(), limiter.stats().inserted), (14, 17));
             }

@@ -10,11 +10,11 @@ use tollgate::{Denied, Granted, Keyed, ManualClock, Quota, Tick};
 
 use crate::support::hooks::Hooked;
 use crate::support::{
-    Chosen, NOW, Random, SECOND, algorithm, bucket, crowded, in_sixteen_slots, often, tick,
+    IdentityState, NOW, Random, SECOND, algorithm, bucket, crowded, in_sixteen_slots, often, tick,
     with_plans,
 };
 
-type Table<A> = Keyed<A, ManualClock, Chosen>;
+type Table<A> = Keyed<A, ManualClock, IdentityState>;
 /// A view of a key at a tick.
 type OfKey<'t, A> = View<Key<'t, A, ManualClock>>;
 
@@ -224,7 +224,7 @@ fn keys_of_several_plans_are_evicted_by_the_share_of_their_burst_spent() {
     let plans = [bucket("100/min"), bucket("1000/d"), bucket("10/s burst 20")];
     for changes in [0, 3] {
         for seed in 0..often(4) {
-            let limiter = with_plans(&plans).with_hasher(Chosen::default());
+            let limiter = with_plans(&plans).with_hasher(IdentityState::default());
             for change in 0..changes {
                 // The last one is the initial quota.
                 let quota = Quota::per_minute(102 - change).burst(100);
@@ -417,7 +417,7 @@ fn the_newest_of_equally_spent_keys_of_two_plans_are_evicted_first() {
     ];
     for seed in 0..often(4) {
         let plans = [bucket("100/h"), bucket("100/min")];
-        let limiter = with_plans(&plans).with_hasher(Chosen::default());
+        let limiter = with_plans(&plans).with_hasher(IdentityState::default());
         assert_eq!(leave(&limiter, &all, seed, charge), names(&all), "{seed}");
     }
 }
@@ -428,7 +428,7 @@ fn the_newest_of_equally_spent_keys_of_two_plans_are_evicted_first() {
 #[test]
 fn a_key_that_spent_a_hundredth_is_evicted_before_one_of_another_plan_that_spent_a_quarter() {
     let limiter = with_plans(&[bucket("100/min"), bucket("1000/d")]);
-    let limiter = limiter.with_hasher(Chosen::default());
+    let limiter = limiter.with_hasher(IdentityState::default());
     let keys = in_sixteen_slots(17);
     for (index, key) in keys[..16].iter().enumerate() {
         let (plan, n) = if index % 2 == 0 { (0, 25) } else { (1, 10) };

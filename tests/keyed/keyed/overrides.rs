@@ -11,9 +11,9 @@ use tollgate::{
     AnyAlgorithm, ConfigError, Denied, Keyed, ManualClock, Overflow, Quota, TokenBucket,
 };
 
-use crate::support::model::Gave;
+use crate::support::model::SameGrant;
 use crate::support::{
-    Chosen, NOW, Random, SECOND, algorithm, all, bucket, crowded, deadline, every,
+    IdentityState, NOW, Random, SECOND, algorithm, all, bucket, crowded, deadline, every,
     in_sixteen_slots, on_threads, table, tick, with_plans,
 };
 
@@ -378,14 +378,14 @@ fn threads_get_no_more_than_a_burst_while_algorithms_change() {
 fn a_key_may_have_an_algorithm_of_another_kind() {
     let kinds = all();
     for (one, other) in kinds.iter().zip(kinds.iter().rev()) {
-        let limiter: Keyed<AnyAlgorithm, _, Chosen> = crowded(*one);
+        let limiter: Keyed<AnyAlgorithm, _, IdentityState> = crowded(*one);
         let limiter = limiter.with_overrides(1).expect("one plan");
         let now = tick(NOW);
         assert_eq!(limiter.set_algorithm_at(&7_u64, *other, now), Ok(()));
         let alone = table(*other);
         for n in [1, 2, 0, 3, 1, 1, 9] {
-            let said = limiter.try_acquire_n_at(&7_u64, n, now).map(Gave);
-            let right = alone.try_acquire_n_at(&7_u64, n, now).map(Gave);
+            let said = limiter.try_acquire_n_at(&7_u64, n, now).map(SameGrant);
+            let right = alone.try_acquire_n_at(&7_u64, n, now).map(SameGrant);
             assert_eq!(said, right, "{one} {other}");
         }
         assert_eq!(limiter.own_algorithm(&7_u64), Some(*other));

@@ -13,7 +13,7 @@ use tollgate::stats::KeyedStats;
 use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
 use crate::support::{
-    Chosen, NOW, SECOND, algorithm, bucket, crowded, deadline, every, in_sixteen_slots,
+    IdentityState, NOW, SECOND, algorithm, bucket, crowded, deadline, every, in_sixteen_slots,
     of_capacity, often, on_threads, period, tick, with_plans,
 };
 
@@ -159,7 +159,7 @@ fn a_flood_resets_one_of_sixteen_protected_keys() {
     }
 }
 
-pub(super) type Full<A> = Keyed<A, ManualClock, Chosen>;
+pub(super) type Full<A> = Keyed<A, ManualClock, IdentityState>;
 type OfAny<'t> = Key<'t, AnyAlgorithm, ManualClock>;
 
 /// Checks how many of sixteen busy keys are protected: new keys that stay take their slots, and the
@@ -412,7 +412,7 @@ fn a_move_to_another_plan_keeps_keys_protected() {
         bucket("1000/d"),
         bucket("10/s burst 200"),
     ];
-    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
     for plan in [1, 2, 0] {
         for key in in_sixteen_slots(16) {
@@ -422,7 +422,7 @@ fn a_move_to_another_plan_keeps_keys_protected() {
     }
     are_protected(&limiter, 8);
     // A second grant by another plan counts as a second grant.
-    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     for plan in [0, 2] {
         for key in in_sixteen_slots(16) {
             assert!(limiter.plan(plan).try_acquire(key).is_ok());

@@ -11,7 +11,7 @@ use tollgate::{AnyAlgorithm, Denied, KeyedMap, Overflow, Quota, Tick};
 
 use super::{bucket_of, map, of};
 use crate::support::hooks::{Call, Hooked, at_call, unhook};
-use crate::support::model::{Gave, Model, Said, Verb, say};
+use crate::support::model::{Answer, Model, SameGrant, Verb, say};
 use crate::support::{
     NOW, Random, SECOND, algorithm, all, bucket, deadline, every, often, on_threads, period, tick,
 };
@@ -113,14 +113,14 @@ fn banned_keys_answer_as_their_model() {
                     assert_eq!(view.ban(until), Ok(()));
                     // A ban replaces the key's entry: earlier grants can't be undone.
                     kept[key as usize].clear();
-                    Said::Done
+                    Answer::Done
                 }
                 verb => say!(view, verb),
             };
             assert_eq!(said, right, "{asked} of {key} at {now}, {text}");
             match said {
-                Said::Outcome(Ok(Gave(granted))) => kept[key as usize].push(granted),
-                Said::Outcome(Err(Denied::Banned { .. })) => banned += 1,
+                Answer::Outcome(Ok(SameGrant(granted))) => kept[key as usize].push(granted),
+                Answer::Outcome(Err(Denied::Banned { .. })) => banned += 1,
                 _ => {}
             }
         }
@@ -216,7 +216,7 @@ fn a_ban_overrides_a_decision_in_progress() {
         assert_eq!(others.key(&1).at(tick(0)).ban(tick(100)), Ok(()));
     });
     let late = map.try_acquire_at(&1, tick(0));
-    assert!(!unhook(), "it was interrupted");
+    assert!(!unhook(), "the decision was not interrupted");
     assert!(matches!(late, Err(Denied::Banned { .. })), "{late:?}");
 }
 

@@ -48,7 +48,7 @@ fn a_decision_counts_the_decisions_that_interrupted_it() {
             assert!(done, "{meanwhile}");
         });
         let late = map.try_acquire_at(&1, tick(at));
-        assert!(!unhook(), "it was interrupted");
+        assert!(!unhook(), "the decision was not interrupted");
         assert_eq!(late.is_ok(), is_granted, "{meanwhile}");
         let then = [at, 1_000].map(|at| map.key(&1).at(tick(at)).available());
         let stats = map.stats();
@@ -85,6 +85,6 @@ fn room_is_reserved_before_the_key_is_inserted() {
         assert_eq!(others.len(), 1);
     });
     assert!(map.try_acquire_at(&HookedKey(1), tick(0)).is_ok());
-    assert!(!unhook(), "it was interrupted");
+    assert!(!unhook(), "the decision was not interrupted");
     assert_eq!((map.len(), map.stats().no_room), (1, 1));
 }

@@ -11,8 +11,8 @@ use crate::support::{Random, often, tick};
 const SPARE: i64 = 64;
 
 /// The bytes of an entry in the queue, and the additional bytes of its last block.
-const PLACE: i64 = 25;
-const BLOCK: i64 = 1_000;
+const ENTRY_BYTES: i64 = 25;
+const BLOCK_BYTES: i64 = 1_000;
 
 fn filled(keys: u64) -> Map {
     let (map, _) = map(2 * keys as usize);
@@ -52,7 +52,10 @@ fn an_emptied_map_keeps_no_queue_entries() {
         empty(by, &map);
         assert!(map.is_empty());
         let left = left_in_line(&map, keys);
-        assert!(left <= SPARE * PLACE + BLOCK, "{left} bytes after {by}");
+        assert!(
+            left <= SPARE * ENTRY_BYTES + BLOCK_BYTES,
+            "{left} bytes after {by}"
+        );
     }
 }
 
@@ -66,7 +69,7 @@ fn a_thinned_map_keeps_few_queue_entries() {
         let stay = (keys - stay as u64) as i64;
         let left = left_in_line(&map, keys);
         assert!(
-            left <= (stay + SPARE) * PLACE + BLOCK,
+            left <= (stay + SPARE) * ENTRY_BYTES + BLOCK_BYTES,
             "{left} bytes for {stay} keys"
         );
     }

@@ -129,7 +129,7 @@ impl Model for Slotted {
     }
 
     fn is_idle(&self, _now: u64) -> bool {
-        unreachable!("it does not say")
+        unreachable!("this limiter has no is_idle")
     }
 
     fn reset(&mut self) {

@@ -117,7 +117,7 @@ impl Pair {
             self.seen[2] += u64::from(*state == State::Waits);
         } else if *state == State::Waits {
             // Another task continues with it.
-            waiter.bell = Arc::default();
+            waiter.wake_counter = Arc::default();
             self.seen[3] += 1;
         }
         match (waiter.poll(), *state) {
@@ -134,7 +134,7 @@ impl Pair {
         } else {
             // It asks again.
             *state = State::New;
-            waiter.bell = Arc::default();
+            waiter.wake_counter = Arc::default();
         }
     }
 
@@ -181,7 +181,7 @@ impl Pair {
         }
         for (waiter, _, state) in self.waiters.values() {
             let is_told = matches!(state, State::ConcurrencyGuard | State::Refused(_));
-            assert_eq!(waiter.bell.rung(), u64::from(is_told), "{state:?}");
+            assert_eq!(waiter.wake_counter.wakes(), u64::from(is_told), "{state:?}");
         }
     }
 

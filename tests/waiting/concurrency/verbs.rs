@@ -149,10 +149,10 @@ fn only_the_last_waker_is_woken() {
     let limiter = limiter(1);
     let held = limiter.try_enter().expect("room");
     let mut waiter = Waiter::standing(&limiter, 1);
-    let first = std::mem::take(&mut waiter.bell);
+    let first = std::mem::take(&mut waiter.wake_counter);
     assert!(waiter.poll().is_pending());
     drop(held);
-    assert_eq!((first.rung(), waiter.bell.rung()), (0, 1));
+    assert_eq!((first.wakes(), waiter.wake_counter.wakes()), (0, 1));
 }
 
 #[test]

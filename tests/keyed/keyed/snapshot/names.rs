@@ -118,7 +118,7 @@ fn without_names_on_both_sides_plans_must_match_by_position() {
     let error_of = |bytes: &[u8], plans: &[(&str, &str)]| {
         let mut next = made(plans);
         assert!(next.plan(0).try_acquire("carol").is_ok());
-        let error = read(&mut next, bytes).expect_err("which plan is it");
+        let error = read(&mut next, bytes).expect_err("the plan is ambiguous");
         assert_eq!((next.len(), error.to_string().is_empty()), (1, false));
         match error {
             RestoreError::PlanNamesMissing { plan, in_snapshot } => (plan, in_snapshot),

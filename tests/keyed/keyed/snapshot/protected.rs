@@ -12,7 +12,7 @@ use super::forged::{sealed, with_number};
 use super::{read, written};
 use crate::keyed::spent_keys_stay::{are_protected, half_protected};
 use crate::support::{
-    Chosen, NOW, SECOND, bucket, crowded, in_sixteen_slots, of_capacity, tick, with_plans,
+    IdentityState, NOW, SECOND, bucket, crowded, in_sixteen_slots, of_capacity, tick, with_plans,
 };
 
 /// Also with another quota, in another plan, and at a later time.
@@ -44,7 +44,7 @@ fn protected_keys_stay_protected_after_a_restore() {
     }
     // Keys of a plan that no longer exists continue in the first one.
     let plans = [bucket("100/min"), bucket("100/min")];
-    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
     for key in in_sixteen_slots(16) {
         assert_eq!(limiter.plan(1).key(key).refund(1), 1);
