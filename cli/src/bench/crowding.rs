@@ -50,7 +50,7 @@ impl Crowding {
                 )
             }
             Self::Slowed { times } => format!(
-                "{threads} threads on private words make {times:.2} times one thread's decisions:\nthey \
+                "{threads} threads on private words make {times:.2} times as many decisions as one:\nthey \
                  share a core, or other programs use it: ratios mean little"
             ),
         }

@@ -86,8 +86,8 @@ pub(crate) fn step_ns(clock: &quanta::Clock) -> Option<f64> {
     Some(step(&differences)? * ns_a_count(clock))
 }
 
-/// Returns the step of which nearly all differences are multiples, give or take one. Returns `None`
-/// if the step is too small to tell, or if all differences are alike.
+/// Returns the step that divides nearly all differences, to within one tick. Returns `None` if the
+/// step is too small to tell, or if all differences are alike.
 fn step(differences: &[u64]) -> Option<f64> {
     let least = *differences.iter().filter(|&&n| n > 0).min()?;
     let singles = || differences.iter().filter(|&&n| n > 0 && 2 * n < 3 * least);

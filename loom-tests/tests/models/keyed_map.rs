@@ -154,8 +154,8 @@ fn late(run: &mut Run) {
         &["1 available, denied for 20", "2 at 20, 0 left"],
         &["1 available, 2 at 20, 0 left", "denied for 20"],
     ];
-    // The second is not required: the key stays and this actor is first only if an exchange of the
-    // other comes in between.
+    // The second outcome is not required: the key stays and this actor is first only if the other's
+    // exchange comes in between.
     let reached = [told[0], told[2], told[3]];
     let leaves = bounded().actor_after(&[take(1, 1, 0)], &[purge(1, 20), take(1, 2, 20)]);
     leaves.actor(&[take(1, 2, 20)]).explore_to(run, &reached);

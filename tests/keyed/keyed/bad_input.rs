@@ -43,7 +43,8 @@ fn too_few_or_too_many_plans_are_errors() {
         let is_right = matches!(error, ConfigError::TooManyPlans { plans: 9.., max: 8 });
         assert!(is_right && error.field() == "plans", "{error}");
     }
-    // Of an endless iterator of plans, only as many are read as needed to refuse it.
+    // From an endless iterator of plans, the constructor reads only as many as it needs to refuse
+    // it.
     let endless = std::iter::repeat(bucket("5/h"));
     assert!(Keyed::with_plans(endless, 10, ManualClock::new()).is_err());
 }
@@ -96,7 +97,7 @@ fn empty_long_and_duplicate_plan_names_are_errors() {
     );
 }
 
-/// Everything is denied for good, and nothing is recorded.
+/// Every request is denied permanently, and nothing is recorded.
 #[test]
 fn an_unknown_plan_grants_nothing() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {

@@ -1,5 +1,5 @@
 //! A banned key gets nothing until the tick of the ban's end, for any returns and changes in
-//! between. Then it gets what it would get after a burst.
+//! between. Then it gets what a key gets that spent its whole burst at that tick.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{
     tick, with_plans,
 };
 
-/// Checks that nothing is available for a while, and that nothing can be returned.
+/// Checks that nothing is available until the ban ends, and that nothing can be returned.
 fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgorithm) {
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {
@@ -209,8 +209,8 @@ fn a_ban_survives_a_new_quota_and_another_plan() {
             for plan in [0, 1] {
                 let key = limiter.plan(plan).key("key");
                 is_banned(key, until, &old);
-                // In windows that is the end of a window, and by the other quota the end of the
-                // next.
+                // A window rounds a ban up to its own end, and the other quota to the end of the
+                // next window.
                 let later = key.at(tick(until + 3 * period)).available();
                 assert!(later > 0, "{old} {keep:?} {plan}");
             }

@@ -1,6 +1,7 @@
-//! A table that is ten times too small. Each key has what a limiter of its own gives, except for
-//! keys that the policy evicts, denies or admits. The policy acts only when it must, on the key
-//! that it names, and is counted.
+//! A table with a tenth of the slots that its keys need. Each key gets what a limiter of its own
+//! would grant, except where the overflow policy evicts, denies or admits a key. The policy acts
+//! only when the slots are full and only on the key that it must choose, and each of its actions is
+//! counted.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ struct Churn {
     model: Model,
     random: Random,
     now: Tick,
-    /// The numbers of keys that were evicted, and that found no room.
+    /// The number of evicted keys, and the number of keys that found no slot.
     lost: [u64; 2],
     /// Whether a present key is protected. `None` if it was idle, since another key may have used
     /// its slot.

@@ -124,7 +124,7 @@ impl Run {
             25 => Verb::Refund(n),
             26 | 27 => Verb::Charge(n.min(2 * burst)),
             28 if random.one_in(3) => Verb::Reset,
-            // Whether a key that left was forgotten is unknown.
+            // With many keys it is unknown whether this one is still in the table.
             29 if random.one_in(3) && self.keys == FEW => Verb::Forget,
             // The tests of bans cover a ban in another plan or under another quota.
             30 if random.one_in(3) && !self.changing => {

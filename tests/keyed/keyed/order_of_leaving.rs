@@ -1,6 +1,6 @@
 //! The eviction order for each kind of algorithm: unprotected keys, then protected ones, then
-//! banned ones. Among these, keys that have spent less come first, in steps, and of keys that have
-//! spent about as much, the newest. Keys in debt come after those without.
+//! banned ones. Within each group, keys that have spent less leave first, in coarse steps. Within a
+//! step the newest key leaves first. Keys in debt leave after those without debt.
 
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, Debt};
@@ -318,7 +318,7 @@ fn keys_that_are_never_idle_are_evicted_by_the_permits_they_have_left() {
 }
 
 /// A key that was spent by a clock that is ahead by less than a thousandth of the time in which its
-/// burst refills counts as the newest. If the clock is further ahead, the key counts as in debt.
+/// burst refills counts as the newest. If that clock is further ahead, the key counts as in debt.
 #[test]
 fn a_key_spent_at_a_slightly_later_tick_counts_as_the_newest() {
     for (ahead, is_newest) in [
@@ -343,8 +343,8 @@ fn a_key_spent_at_a_slightly_later_tick_counts_as_the_newest() {
     }
 }
 
-/// By a clock that is behind, all keys have spent more than they could. Protected keys are still
-/// evicted last, even if the tick is the first or the last one.
+/// To a clock that is behind, all keys seem to have spent more than their burst. Protected keys are
+/// still evicted last, even if the tick is the first or the last one.
 #[test]
 fn protected_keys_are_evicted_last_at_any_tick_of_the_new_key() {
     for at in [

@@ -268,8 +268,8 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
     let limiter = limiter.with_overrides(256).expect("one plan");
     let alike = || (1..=256_u64).map(|n| (n, (n - 1) << 52 | 0x1234_5678_9ABC));
     for (n, key) in alike() {
-        // After 32 changes a slot has the same bits for the number. They are a window's if the
-        // current one is a bucket.
+        // After 32 changes the override number in a slot repeats. The earlier algorithm with that
+        // number is a window if the current one is a bucket.
         let own = match (n - 1) / 32 % 2 {
             0 => format!("fixed-window {n}/h"),
             _ => format!("token-bucket 36/h burst {n}"),

@@ -247,9 +247,10 @@ fn keys_keep_their_bounds_while_quotas_change() {
     });
 }
 
-/// Asks for a key, and waits for the other thread at two operations of the decision, as often as
-/// the arguments say. At the first one the key was not found. At the second one a slot is claimed
-/// and the key was looked for again. If there is no such operation, it waits after the decision.
+/// Asks for a key. The decision waits for the other thread at two of its operations, as often as
+/// the arguments say. At the first, the key has not been found. At the second, a slot is claimed
+/// and the key has been searched for again. If the decision lacks such an operation, the thread
+/// waits after it.
 fn ask_and_wait(
     limiter: &Keyed<Hooked, ManualClock, IdentityState>,
     key: &u64,

@@ -1,5 +1,5 @@
 //! A banned key of a map gets nothing until the tick of the ban's end, for any returns and changes
-//! in between. Then it gets what it would get after a burst.
+//! in between. Then it gets what a key gets that spent its whole burst at that tick.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::support::{
 
 type Map = KeyedMap<String, AnyAlgorithm, NoClock>;
 
-/// Checks that nothing is available for a while, and that nothing can be returned.
+/// Checks that nothing is available until the ban ends, and that nothing can be returned.
 fn is_banned(map: &Map, until: u64, of: &AnyAlgorithm) {
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {

@@ -1,4 +1,4 @@
-//! Keys that have gone leave next to nothing behind, for any reason of their removal.
+//! Removed keys leave almost no memory behind, however they were removed.
 
 use std::io::{self, Write};
 
@@ -128,7 +128,7 @@ fn compaction_of_the_queue_forgets_no_key() {
     assert!(map.is_empty());
 }
 
-/// A writer that takes its time: keys come and go meanwhile. Says how much memory they left.
+/// A slow writer: keys come and go while it writes. It records how much memory they leave behind.
 struct Slow<'m> {
     map: &'m Map,
     next: u64,

@@ -212,7 +212,7 @@ fn use_up(map: &Map, key: u64, at: Tick, parts: &[u64]) {
     }
 }
 
-/// For two keys, also if the second use of one comes after the other key.
+/// Checks each pair of uses, also if a key's second use comes after the other key.
 #[test]
 fn unprotected_keys_are_evicted_first_and_among_them_the_least_spent_and_newest() {
     let at = tick(SECOND);

@@ -11,7 +11,8 @@ use tollgate::outcome::Charged;
 use tollgate::store::View;
 use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Quota, Tick};
 
-/// A plan and the number of quota changes, or [`OWN`] and the number of the override.
+/// What decides on a key: a plan and its number of quota changes, or [`OWN`] and the override's
+/// number.
 pub(crate) type Of = (usize, u64);
 
 /// Stands for the key's own algorithm in place of a plan.
@@ -141,7 +142,7 @@ impl Model {
         }
     }
 
-    /// Returns what decides on a key that is requested by this plan.
+    /// Returns the plan or override that decides on a key requested by this plan.
     pub(crate) fn of(&self, key: u64, plan: usize) -> Of {
         match self.own.get(&key) {
             Some((_, number)) => (OWN, *number),

@@ -1,4 +1,5 @@
-//! Runs a sharded limiter beside its model: every verb from any shard, and every returned value.
+//! Runs a sharded limiter and its model side by side: every verb from any shard, and every returned
+//! value.
 
 use std::fmt::Debug;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! One step at a time, beside the model: every answer, every number, and the waiters that are
-//! woken.
+//! Compares the limiter with the model after each step: every answer, every number, and the waiters
+//! that are woken.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ impl Pair {
         if self.random.one_in(2) {
             self.waiters.remove(&name);
         } else {
-            // It asks again.
+            // It is polled again.
             *state = State::New;
             waiter.wake_counter = Arc::default();
         }

@@ -104,7 +104,8 @@ fn a_waiting_thread_enters_is_refused_or_times_out() {
     });
 }
 
-/// A waiter that was polled and admitted counts once, whichever way it asks then, under any limit.
+/// A waiter that was polled and admitted counts once, in whichever way it then completes, under any
+/// limit.
 #[test]
 fn an_admitted_waiter_is_counted_once_however_it_asks() {
     deadline("a waiter that is inside already", || {

@@ -24,8 +24,8 @@ fn is_ready(enter: &mut EnterFuture<Tested>, waker: &Waker) -> bool {
     poll_by(Pin::new(enter), waker).is_ready()
 }
 
-/// Returns waiters of these weights in the queue. The wakers of some panic, and the others ring the
-/// wake_counter.
+/// Returns waiters of these weights in the queue. The wakers of some panic, and the others count
+/// their wake-ups.
 fn line(
     limiter: &Tested,
     wake_counter: &Arc<WakeCounter>,

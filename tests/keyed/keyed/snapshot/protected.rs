@@ -114,7 +114,7 @@ fn protected_keys_are_dropped_last_when_there_is_no_room() {
         let (limiter, restored) = into_a_smaller_one(one_in);
         let (protected, kept) = (KEYS / one_in, kept(&limiter, one_in));
         assert_eq!(limiter.stats().evicted_protected, protected - kept);
-        // Others stay only where no protected key may be.
+        // Unprotected keys stay only in slots that no protected key can use.
         let least = restored.keys * if one_in == 1 { 100 } else { 95 } / 100;
         assert!(kept >= least, "{kept} of {restored:?}");
     }
