@@ -1,4 +1,4 @@
-//! All orders in which the verbs of several threads can run one after the other.
+//! All sequential orders of the verbs of several threads.
 
 /// Returns every sequence of thread numbers in which thread `i` occurs `lengths[i]` times.
 pub(crate) fn orders(lengths: &[usize]) -> Vec<Vec<usize>> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use crate::layout::{Depth, Layout};
 
-/// One model in several layouts.
+/// A run of one model in several layouts.
 #[derive(Debug)]
 pub struct Run {
     bound: Option<usize>,
@@ -99,7 +99,7 @@ pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Ru
             Ok(()) => panic!("{name} found nothing in {run:?}"),
             Err(message) => assert!(
                 why.split('|').any(|why| message.contains(why.trim())),
-                "{name} should have failed with {why:?}, and failed with {message:?}"
+                "{name} should have failed with {why:?}, but failed with {message:?}"
             ),
         }
         println!("broken  {name:<66} | {:<19} | found: {why}", layout.name());

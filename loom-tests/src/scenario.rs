@@ -129,9 +129,9 @@ where
     }
 
     /// Explores the scenario: in every execution the rules hold and the actors get one of these
-    /// Explores the scenario: in every execution the rules hold and the actors get one of these
     /// sets of answers, and each set occurs. The answers do not come from the limiter itself, so
     /// they show that it is right.
+    ///
     /// # Panics
     ///
     /// If that does not hold.

@@ -125,7 +125,8 @@ fn percent() -> usize {
 /// Runs a model on this many schedules of each kind.
 ///
 /// With each kind it must reach all labels in `must_reach`; otherwise it tests less than it seems
-/// to. A model that has not reached them goes on, up to [`MAX_REPETITIONS`] times as many schedules.
+/// to. A model that has not reached them continues, up to [`MAX_REPETITIONS`] times as many
+/// schedules.
 ///
 /// # Panics
 ///

@@ -65,7 +65,7 @@ macro_rules! check_all {
 }
 
 #[test]
-fn each_short_constructor_makes_what_the_general_one_makes() {
+fn each_short_constructor_makes_the_same_limiter_as_the_general_one() {
     check_all!(Limiter, |algorithm| Ok(Limiter::new(algorithm)));
     check_all!(Sharded, Sharded::new);
     #[cfg(feature = "wide")]

@@ -62,8 +62,8 @@ fn processor() -> String {
     name.unwrap_or_else(|| format!("{} ({})", env::consts::ARCH, env::consts::OS))
 }
 
-/// Describes quanta's clock. quanta does not say which one it uses, but only a counter's readings
-/// need scaling.
+/// Describes quanta's clock. quanta does not say whether it uses a counter, but only a counter's
+/// readings need scaling.
 fn clock() -> String {
     let ns = ns_a_count(&quanta::Clock::new());
     if ns == 1.0 || ns == 0.0 {

@@ -206,7 +206,8 @@ fn a_late_decision_mixes_nothing() {
     relaxed("adjust", store, for_ever, Some(2), late);
     let fence = site("fence(Ordering::Release)");
     relaxed("adjust", fence, MIXED, Some(2), late);
-    // Loom may find either failure first: without the fence, a thread may also retry its read forever.
+    // Loom may find either failure first: without the fence, a thread may also retry its read
+    // forever.
     let fence = site("fence(Ordering::Acquire)");
     relaxed(
         "adjust",

@@ -91,7 +91,7 @@ fn is_the_same_again(run: &mut Run) {
 fn is_charged(run: &mut Run) {
     let scenario = drained(bucket).rule(|played| {
         let last = played.all().last().expect("a denial ends it");
-        // One permit comes in 2 ns. Two are owed, so the caller waits for the third.
+        // One permit comes every 2 ns. Two are owed, so the caller waits for the third.
         let wait = Some(Duration::from_nanos(6));
         assert!(
             matches!(last, Answer::Denied(denied) if denied.retry_after() == wait),

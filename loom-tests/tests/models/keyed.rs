@@ -141,8 +141,8 @@ fn roomy() -> Table {
     tables::table(bucket(BURST + 2), 2)
 }
 
-/// All slots are busy and a new key arrives, while the protected key that it may evict is decided
-/// on. The other key is protected too.
+/// All slots are busy and a new key arrives, while another actor decides on the protected key that
+/// may be evicted for it. The other key is protected too.
 fn evict_protected(run: &mut Run) {
     let (keys, burst) = (&[A, B, Y], BURST + 2);
     let full = tables::counted_scenario(roomy, keys, NOW, burst);
@@ -151,8 +151,8 @@ fn evict_protected(run: &mut Run) {
     full.explore_openly(run);
 }
 
-/// Two keys are granted one permit at a time. A key with a second grant is protected, and no other
-/// key is, whether it is evicted meanwhile or not. It stays as long as another key can leave.
+/// Two keys are granted one permit at a time. A key is protected if and only if it had a second
+/// grant, even if it is evicted meanwhile. A protected key stays as long as another key can leave.
 fn protect(run: &mut Run) {
     let protected = || {
         Scenario::at(roomy).after(|limiter, _| {
@@ -176,7 +176,8 @@ fn protect(run: &mut Run) {
     }
 }
 
-/// All slots are busy and a new key arrives, while the key that it may evict is decided on.
+/// All slots are busy and a new key arrives, while another actor decides on the key that may be
+/// evicted for it.
 fn evict(run: &mut Run) {
     let full = counted(&[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
     let full = full.actor_after(&[both(Y)], &[one(A)]);
@@ -308,15 +309,15 @@ fn two_decide_on_a_key() {
 }
 
 #[test]
-fn a_key_leaves_while_it_is_decided_on() {
-    let name = "keyed::a_key_leaves_while_it_is_decided_on";
+fn a_key_leaves_during_a_decision() {
+    let name = "keyed::a_key_leaves_during_a_decision";
     model(name, None, leave);
     model(name, Some(3), leave_and_come_again);
 }
 
 #[test]
-fn a_key_is_evicted_while_it_is_decided_on() {
-    let name = "keyed::a_key_is_evicted_while_it_is_decided_on";
+fn a_key_is_evicted_during_a_decision() {
+    let name = "keyed::a_key_is_evicted_during_a_decision";
     model(name, Some(3), evict);
     model(name, Some(3), evict_protected);
     let forgets = Fault::ForgetsTheOwner;

@@ -72,16 +72,16 @@ impl Noted {
             assert!(most <= limit, "more inside than the limit: {most}");
         }
         for key in [A, B, Y] {
-            assert_eq!(limiter.inside(&key), 0, "a place was lost, of {key:#x}");
+            assert_eq!(limiter.inside(&key), 0, "capacity was lost, of {key:#x}");
         }
         let stats = limiter.stats();
         let is_counted = (stats.evicted, stats.tracked) == (0, stats.idle);
-        assert!(is_counted, "a place was lost: {stats:?}");
+        assert!(is_counted, "capacity was lost: {stats:?}");
     }
 }
 
-/// Two try to enter with a new key, or with one that was there before, and leave. A caller that
-/// finds a new key already inserted may be denied as busy.
+/// Two actors try to enter with a new key, or with a tracked one, and leave. A caller that finds a
+/// new key already inserted may be denied as busy.
 fn two_try(run: &mut Run) {
     for visits_before in 0..3 {
         let expected = Expected::all(vec![
@@ -111,7 +111,7 @@ fn two_try(run: &mut Run) {
 fn never_more_than_the_limit() {
     let name = "two try to enter by one key";
     model(name, None, two_try);
-    let why = "more inside than the limit | a place was lost";
+    let why = "more inside than the limit | capacity was lost";
     stored(name, why, None, two_try);
 }
 
@@ -131,7 +131,7 @@ fn no_room(run: &mut Run) {
         inside.leave(A, a);
         drop(y);
         inside.check(&limiter, 1);
-        assert_eq!(told, ["no room", "busy"], "a place was lost");
+        assert_eq!(told, ["no room", "busy"], "capacity was lost");
     });
 }
 
@@ -184,13 +184,13 @@ fn leaves_meanwhile(run: &mut Run) {
 fn a_key_with_guards_keeps_its_slot() {
     model("both slots have guards", None, no_room);
     for fault in [Fault::EvictsWhoIsInside, Fault::TakesWhoIsBusy] {
-        let why = "more inside than the limit | a place was lost";
+        let why = "more inside than the limit | capacity was lost";
         with_fault("both slots have guards", fault, why, None, no_room);
     }
     let name = "a key without guards gives way";
     model(name, Some(3), takes_over);
     let fault = Fault::ForgetsTheOwner;
-    with_fault(name, fault, "a place was lost", Some(3), takes_over);
+    with_fault(name, fault, "capacity was lost", Some(3), takes_over);
     model("a guard leaves meanwhile", Some(3), leaves_meanwhile);
 }
 
@@ -223,7 +223,7 @@ fn one_after_the_other(run: &mut Run) {
             });
             let told = layout.act(actors.into());
             if let [Some(one), Some(other)] = told[..] {
-                assert_eq!(one + other, 1, "what was done inside was not seen");
+                assert_eq!(one + other, 1, "a write made inside was not seen");
             }
         });
     }
@@ -234,7 +234,7 @@ fn an_entering_thread_sees_earlier_writes() {
     let name = "one after the other by one key";
     model(name, None, one_after_the_other);
     for operation in ["fence(Ordering::Acquire);", "fence(Ordering::Release);"] {
-        let why = "what was done inside was not seen";
+        let why = "a write made inside was not seen";
         relaxed(name, site(operation), why, None, one_after_the_other);
     }
 }

@@ -315,8 +315,8 @@ fn the_other_leaves(run: &mut Run) {
 }
 
 #[test]
-fn a_late_decision_counts_with_those_after_it() {
-    let name = "keyed_map::a_late_decision_counts_with_those_after_it";
+fn a_late_decision_counts_with_later_ones() {
+    let name = "keyed_map::a_late_decision_counts_with_later_ones";
     model(name, Some(2), late);
     stored(name, TOO_MUCH, Some(2), late_at_once);
     with_fault(
@@ -377,8 +377,8 @@ fn never_more_than_the_capacity() {
 }
 
 #[test]
-fn a_key_comes_once() {
-    model("keyed_map::a_key_comes_once", Some(3), twice);
+fn a_key_is_inserted_once() {
+    model("keyed_map::a_key_is_inserted_once", Some(3), twice);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A key gets its own algorithm, then another one, then none. No decision mixes two algorithms, and
-//! each outcome is that of the same calls one after the other. A thread that stops in the middle of
-//! a change stops no decision. The models find faults in this.
+//! each outcome is that of some sequential order of the same calls. A thread that stops in the
+//! middle of a change stops no decision. The models find faults in this.
 //!
 //! In a model, a slot can tell only four override numbers apart, so that the numbers repeat.
 
@@ -195,8 +195,8 @@ fn a_change_reaches_the_key() {
 }
 
 #[test]
-fn a_key_that_comes_meanwhile_has_the_new_algorithm() {
-    let name = "keyed_overrides::a_key_that_comes_meanwhile_has_the_new_algorithm";
+fn a_key_inserted_meanwhile_has_the_new_algorithm() {
+    let name = "keyed_overrides::a_key_inserted_meanwhile_has_the_new_algorithm";
     model(name, Some(2), comes);
     let why = format!("{MIXED} | {FOR_EVER}");
     for fault in [Fault::SparesClaimsOfTheKey, Fault::ReadsTheVersionFirst] {

@@ -27,7 +27,7 @@ fn one_place() -> Table {
     table
 }
 
-/// The same table, which reports_failure instead of evicting.
+/// The same table, which denies instead of evicting.
 fn one_place_denied() -> Table {
     one_place().with_overflow(Overflow::Deny)
 }

@@ -1,6 +1,6 @@
 //! The exact log: threads claim one or several permits concurrently and help each other to enter
-//! the claims, around the ring more than once. Never more than the limit is counted in a period. A
-//! thread that stops does not hold up the others. The models find faults in this.
+//! the claims, around the ring more than once. No period counts more than the limit. A thread that
+//! stops does not hold up the others. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;

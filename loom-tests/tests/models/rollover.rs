@@ -38,9 +38,9 @@ fn any_algorithm() {
     explore("any", windows::any, &FIXED, NO_ORDER);
 }
 
-/// Two permits in 100 ns from tick 7, rounded up: until 108. The next window begins at 108 and,
-/// rounded up, lasts until 210. A late thread is counted at the tick to which that window's
-/// beginning is rounded up.
+/// Two permits in 100 ns. The window from tick 7 ends at 108, since its beginning is rounded up.
+/// The next one begins at 108 and ends at 210 for the same reason. A late thread is counted at the
+/// tick to which that window's beginning is rounded up.
 const FIRST_HIT: Races<'_> = Races {
     old: 7,
     new: 108,

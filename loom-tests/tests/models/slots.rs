@@ -1,6 +1,6 @@
-//! The slotted window: threads move on to the next slot at once, some of them late and some far
-//! ahead. The sum over any window stays within the limit. A thread that stops does not hold up the
-//! others. The models find faults in this.
+//! The slotted window: threads move on to the next slot concurrently, some of them late and some
+//! far ahead. The sum over any window stays within the limit. A thread that stops does not hold up
+//! the others. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! The smooth limiters: turns are taken while other threads take theirs and while the rate changes,
-//! and the outcome is that of some order of the same verbs. A thread that stops while setting a
-//! rate stops no decision. The models find faults in this.
+//! The smooth limiters: threads take turns and change the rate concurrently, and the outcome is
+//! that of some sequential order of the same verbs. A thread that stops while setting a rate stops
+//! no decision. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;

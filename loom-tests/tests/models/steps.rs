@@ -9,12 +9,12 @@ use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{Answer, Kind, Run, Subject, Verb, broken, samples, suite, words};
 
 /// Broken: keeps its count outside the word, so a step that is retried counts twice.
-struct CountsBeside {
+struct CountsOutside {
     limit: u64,
     taken: Mutex<u64>,
 }
 
-impl Algorithm for CountsBeside {
+impl Algorithm for CountsOutside {
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if *taken + n > self.limit {
@@ -34,13 +34,13 @@ impl Algorithm for CountsBeside {
 }
 
 #[test]
-fn a_step_that_counts_beside_the_word() {
-    let make = || CountsBeside {
+fn a_step_that_counts_outside_the_word() {
+    let make = || CountsOutside {
         limit: 2,
         taken: Mutex::new(0),
     };
     broken(
-        "steps::counts beside the word",
+        "steps::counts outside the word",
         "not exactly the burst",
         None,
         |run| {
@@ -143,7 +143,7 @@ fn an_undo_that_puts_back_a_stale_word() {
 
 #[test]
 fn an_undo_outside_of_the_loop() {
-    let undo = Verb::<TokenBucket>::new("undo beside the loop", Kind::GivesBack, |scope| {
+    let undo = Verb::<TokenBucket>::new("undo outside the loop", Kind::GivesBack, |scope| {
         let Some(granted) = scope.granted.take() else {
             return Answer::Done;
         };
@@ -153,7 +153,7 @@ fn an_undo_outside_of_the_loop() {
         Answer::Returned(back)
     });
     broken(
-        "steps::undo beside the loop",
+        "steps::undo outside the loop",
         "granted twice",
         None,
         |run| {

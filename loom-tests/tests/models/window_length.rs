@@ -134,9 +134,9 @@ fn a_late_permit_counts_in_the_window_it_is_taken_from() {
     });
 }
 
-/// A greedy bucket of four that gets three at once at 108, since it was opened at 7, which is
-/// rounded up to seven and a fraction. Three are taken right before that, one then, and two more by
-/// a late caller whose clock says that the refill has not come. They count at the tick of the
+/// A greedy bucket of four that was opened at 7, which is rounded up to seven and a fraction, so it
+/// gets three permits at once at 108. Three are taken right before 108 and one at 108. A late
+/// caller, to whose clock the refill has not come, takes two more. These count at the tick of the
 /// refill; otherwise five would be taken at once.
 #[test]
 fn a_late_permit_counts_when_it_came() {

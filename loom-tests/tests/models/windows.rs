@@ -130,7 +130,7 @@ fn turns_in_the_queue(subject: &Subject<LeakyBucket>, run: &mut Run) {
 }
 
 #[test]
-fn each_in_a_queue_is_told_its_turn() {
+fn each_caller_in_a_queue_is_told_its_turn() {
     model("windows::turns in the queue", None, |run| {
         turns_in_the_queue(&windows::queue(words::cell), run);
     });

@@ -1,5 +1,5 @@
-//! Invalid input gets an error that names the field, or an answer. It never panics or exceeds the
-//! bound.
+//! Invalid input gets an answer, or an error that names the field. It never causes a panic or
+//! exceeds the bound.
 
 use std::time::Duration;
 

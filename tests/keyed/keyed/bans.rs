@@ -1,5 +1,5 @@
-//! A banned key gets nothing until the tick of the ban's end, for any returns and changes in
-//! between. Then it gets what a key gets that spent its whole burst at that tick.
+//! A banned key gets nothing until the ban's last tick, whatever is returned or changed in between.
+//! Then it gets as much as a key that spent its whole burst at that tick.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgori
 }
 
 #[test]
-fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst() {
+fn a_banned_key_gets_nothing_before_its_longest_ban_ends_and_then_as_after_a_burst() {
     for algorithm in every() {
         let period = period(&algorithm);
         for (bans, changes) in [
@@ -154,7 +154,7 @@ fn a_query_for_a_ban_inserts_no_key_into_the_table() {
     }
 }
 
-/// The ban lasts until the end of time, unless the key is forgotten or reset.
+/// A ban until `Tick::MAX` lasts until the end of time, unless the key is removed or reset.
 #[test]
 fn a_ban_without_an_end_never_ends() {
     for algorithm in every() {
@@ -180,7 +180,7 @@ fn a_ban_without_an_end_never_ends() {
     }
 }
 
-/// This also holds for a key that only ever reserves or charges.
+/// Tested also for a key that only reserves or charges.
 #[test]
 fn reserved_and_charged_permits_can_be_returned_after_a_ban() {
     let limiter = table(bucket("1/s burst 5"));

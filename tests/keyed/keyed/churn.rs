@@ -29,7 +29,7 @@ struct Churn {
     /// Whether a present key is protected. `None` if it was idle, since another key may have used
     /// its slot.
     protected: HashMap<u64, Option<bool>>,
-    /// The numbers of evicted keys that were protected, and that may have been.
+    /// The number of evicted keys that were protected, and the number that may have been.
     lost_protected: u64,
     may_have_lost_protected: u64,
 }
@@ -213,7 +213,7 @@ fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Over
 }
 
 #[test]
-fn eviction_removes_exactly_the_key_that_the_policy_names() {
+fn eviction_removes_exactly_the_key_that_the_policy_chooses() {
     for (seed, algorithm) in (0..).zip(all()) {
         churn(algorithm, Overflow::Evict, seed);
     }

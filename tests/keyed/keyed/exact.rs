@@ -211,7 +211,7 @@ impl Run {
         if self.random.one_in(10) {
             quota = quota.burst(0);
         }
-        // Keys that have left start fresh when they come back.
+        // A key that has left the table starts fresh when it returns.
         if self.keys == FEW && self.random.one_in(4) {
             quota = quota.initial(self.random.below(4));
         }
@@ -320,7 +320,7 @@ fn a_key_answers_as_a_limiter_of_its_own() {
 }
 
 #[test]
-fn a_key_that_comes_back_has_what_it_would_have_if_it_had_stayed() {
+fn a_key_that_returns_is_as_if_it_had_stayed() {
     for (seed, algorithm) in (0..).zip(all()) {
         for changing in [false, true] {
             if changing == (seed % 2 == 0) || !cfg!(debug_assertions) {

@@ -422,9 +422,9 @@ fn the_newest_of_equally_spent_keys_of_two_plans_are_evicted_first() {
     }
 }
 
-/// An eighth is an eighth of each plan's burst. (Time is measured in the largest power of two that
-/// fits at least eight times in the time of a whole burst. For 1000 a day and 100 a minute that
-/// time is 9.8 and 14.0 of these units.)
+/// An eighth means an eighth of the burst of the key's plan. (Time is measured in the largest power
+/// of two that fits at least eight times in the time of a whole burst. For 1000 a day and 100 a
+/// minute that time is 9.8 and 14.0 of these units.)
 #[test]
 fn a_key_that_spent_a_hundredth_is_evicted_before_one_of_another_plan_that_spent_a_quarter() {
     let limiter = with_plans(&[bucket("100/min"), bucket("1000/d")]);

@@ -128,7 +128,7 @@ fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
     assert!(limiter.remove(alice));
     fresh();
-    // It has spent half, and all others have spent more of theirs, so it is evicted first.
+    // This key has spent half of its burst, and all others more of theirs, so it is evicted first.
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
     for key in &others[..60] {
         assert!(limiter.try_acquire_n(key, 5).is_ok());
@@ -240,7 +240,7 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
                 None => assert!(limiter.unset_algorithm("mallory")),
             }
             let until = limiter.banned_until("mallory").expect("still");
-            // Windows cannot begin in between.
+            // A window can't begin in the middle of another, so the ban may end later.
             assert!(until >= over, "{one} {other}");
             let denied = limiter.try_acquire("mallory");
             assert!(matches!(denied, Err(Denied::Banned { .. })), "{denied:?}");
@@ -277,7 +277,7 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
         assert_eq!(limiter.set_algorithm(&key, algorithm(&own)), Ok(()));
         assert!(limiter.try_acquire(&key).is_ok());
     }
-    // No busy key is taken for idle.
+    // No busy key is mistaken for an idle one.
     assert_eq!(limiter.stats().idle, 0);
     for (n, key) in alike() {
         assert_eq!(limiter.key(&key).available(), n - 1);
@@ -292,7 +292,7 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
     assert_eq!((limiter.overrides(), limiter.stats().idle), (0, 252));
 }
 
-/// It is answered as a fresh key of its own algorithm.
+/// Such a key is answered as a fresh key of its own algorithm.
 #[test]
 fn a_key_without_room_is_answered_by_its_own_algorithm() {
     for overflow in [Overflow::Deny, Overflow::Admit] {

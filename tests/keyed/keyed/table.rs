@@ -38,7 +38,7 @@ fn a_key_gets_the_same_answers_in_tables_of_any_size() {
     assert_eq!(small, large);
 }
 
-/// Returns how many of these keys find no room.
+/// Inserts these keys, and returns how many find no slot.
 fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
     let all = keys.len();
     keys.retain(|key| limiter.try_acquire(key).is_ok());

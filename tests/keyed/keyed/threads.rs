@@ -230,7 +230,7 @@ fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
     // The third quota has the highest rate and the largest burst.
     let all: Vec<Vec<Log>> = seen.into_iter().flatten().collect();
     bursts_more(&of_each(&all), "token-bucket 1/10ns burst 20", 0);
-    // The slowest quota makes as many in this time, in any schedule.
+    // Even the slowest quota makes that many permits in this time, in any schedule.
     let grants: usize = all.iter().flatten().map(Log::len).sum();
     assert!(grants > 100, "{grants}");
 }

@@ -1,5 +1,5 @@
-//! A banned key of a map gets nothing until the tick of the ban's end, for any returns and changes
-//! in between. Then it gets what a key gets that spent its whole burst at that tick.
+//! A banned key of a map gets nothing until the ban's last tick, whatever is returned or changed in
+//! between. Then it gets as much as a key that spent its whole burst at that tick.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn is_banned(map: &Map, until: u64, of: &AnyAlgorithm) {
 }
 
 #[test]
-fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst() {
+fn a_banned_key_gets_nothing_before_its_longest_ban_ends_and_then_as_after_a_burst() {
     for algorithm in every() {
         let period = period(&algorithm);
         for bans in [[1; 3], [period / 3; 3], [2, 7 * period + 13, period]] {
@@ -42,7 +42,7 @@ fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst(
             let now = tick(NOW);
             let before = map.key("key").at(now).take_up_to(1);
             for past in [0, 1, NOW - 1, NOW] {
-                assert_eq!(map.key("nobody").at(now).ban(tick(past)), Ok(()));
+                assert_eq!(map.key("stranger").at(now).ban(tick(past)), Ok(()));
             }
             assert!(map.len() <= 1);
             for long in bans {
@@ -206,7 +206,7 @@ fn a_banned_key_is_evicted_last() {
     assert_eq!(map.stats().evicted_protected, 99 - 7);
 }
 
-/// A decision that has computed when its key is banned is denied.
+/// A decision is denied if its key is banned between its read and its write.
 #[test]
 fn a_ban_overrides_a_decision_in_progress() {
     let map: Rc<KeyedMap<u64, Hooked, NoClock>> = Rc::new(of(Hooked(bucket_of(2)), 4));

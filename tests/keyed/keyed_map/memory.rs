@@ -6,8 +6,7 @@ use super::{Map, map};
 use crate::support::memory::taken;
 use crate::support::{Random, often, tick};
 
-/// Entries in the queue of keys to examine that may belong to keys that have gone, beyond the
-/// number of keys.
+/// How many more entries than keys the queue may have, because entries of removed keys remain.
 const SPARE: i64 = 64;
 
 /// The bytes of an entry in the queue, and the additional bytes of its last block.

@@ -1,5 +1,5 @@
-//! The quota of all keys. Each key behaves as a limiter whose quota is set, under any threads. Once
-//! the quota is set, every decision that begins uses it.
+//! The quota of all keys. Each key behaves as a limiter whose quota is set, also with concurrent
+//! threads. Every decision that begins after the quota was set uses it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -101,7 +101,7 @@ fn an_invalid_quota_changes_nothing() {
     assert_eq!(map.key(&1).at(tick(0)).available(), 1);
 }
 
-/// A decision that has computed when the quota is set counts by the new one. So does the first
+/// A decision uses the new quota if that is set between its read and its write. So does the first
 /// decision on a key that is about to be inserted.
 #[test]
 fn a_new_quota_applies_to_a_decision_in_progress() {

@@ -101,7 +101,7 @@ fn keys_with_equal_hashes_are_different_keys() {
     }
 }
 
-/// A tick before that of the key's first decision is replaced by the latter.
+/// A tick before the key's first decision is replaced by the tick of that decision.
 #[test]
 fn an_old_tick_is_treated_as_the_tick_of_the_first_decision() {
     let (map, _) = map(10);

@@ -168,7 +168,7 @@ fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) 
             2 => random.upto(period),
             3 => random.below(period),
             4 => period - now % period - random.below(2),
-            // As soon as any are available, so often at a boundary.
+            // Goes to the tick of the next permit, which is often at a boundary.
             _ => {
                 let due = limiter.at(Tick::from_nanos(now)).time_until(1);
                 due.map_or(0, |due| due.as_nanos() as u64)

@@ -118,7 +118,7 @@ impl Run<'_> {
         self.seen.note("operation");
     }
 
-    /// Takes `n` from both, and compares the answers.
+    /// Takes `n` from the limiter and from the model, and compares the answers.
     fn take(&mut self, first: usize, n: u64, now: Tick) -> Result<(Granted, From), Denied> {
         let right = self.model.acquire(first, n, now);
         // Shard numbers wrap around after the last.

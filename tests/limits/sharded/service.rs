@@ -105,7 +105,7 @@ fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
     .map(|text| read(&text))
 }
 
-/// With the number of shards that the constructor chooses.
+/// Tests the number of shards that the constructor chooses.
 #[test]
 fn shards_serve_nearly_as_much_as_one_word() {
     let (requests, step) = if cfg!(debug_assertions) {
@@ -172,7 +172,7 @@ fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
     (limiter, Limiter::unstarted(algorithm, NoClock))
 }
 
-/// One shard has seen that few permits were left before most of them come back.
+/// One shard has checked the others when few permits were left. Then most of the permits come back.
 #[test]
 fn returned_permits_are_spread_evenly() {
     let (limiter, whole) = both("token-bucket 1000/s burst 1024", 8);

@@ -255,7 +255,7 @@ fn at_inexact_rates_one_permit_of_each_shard_is_a_nanosecond_late() {
 /// At each tick after everything was taken, the shards have what one word would have, except for
 /// less than a permit each.
 #[test]
-fn except_for_fractions_the_shards_have_what_one_word_has() {
+fn except_for_fractions_the_shards_have_as_many_permits_as_one_word() {
     for limit in (1..=1000).step_by(37) {
         let bucket = read(&format!("token-bucket 1/us burst {limit}"));
         let whole = Limiter::unstarted(bucket, NoClock);

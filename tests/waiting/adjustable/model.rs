@@ -1,4 +1,4 @@
-//! Compares a bucket with its model, through changes at any time.
+//! Compares a bucket with its model while the quota changes at any time.
 
 use std::time::Duration;
 

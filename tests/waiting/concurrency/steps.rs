@@ -116,7 +116,7 @@ impl Pair {
             *state = self.model.begin(name, *n);
             self.seen[2] += u64::from(*state == State::Waits);
         } else if *state == State::Waits {
-            // Another task continues with it.
+            // Another task now polls the waiter.
             waiter.wake_counter = Arc::default();
             self.seen[3] += 1;
         }

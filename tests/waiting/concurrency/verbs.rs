@@ -107,7 +107,7 @@ fn a_waiting_thread_enters_is_refused_or_times_out() {
 /// A waiter that was polled and admitted counts once, in whichever way it then completes, under any
 /// limit.
 #[test]
-fn an_admitted_waiter_is_counted_once_however_it_asks() {
+fn an_admitted_waiter_is_counted_once_however_it_completes() {
     deadline("a waiter that is inside already", || {
         let asks: [fn(Waiter) -> Entered; 3] = [
             |waiter| waiter.enter.wait(),

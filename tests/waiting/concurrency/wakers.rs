@@ -162,7 +162,7 @@ fn a_waker_can_use_the_limiter() {
     });
 }
 
-/// Each of them leaves inside the waker that admits it, and so wakes the next one.
+/// Each task leaves while its own waker runs, and so wakes the next task.
 #[test]
 fn tasks_that_run_inside_their_waker_all_run() {
     struct Inline(Mutex<Option<EnterFuture<Tested>>>, Arc<AtomicU64>);
@@ -205,7 +205,7 @@ fn a_waker_that_holds_a_guard_releases_it_when_dropped() {
         let holds = || Waker::from(Arc::new(Holds(limiter.try_enter_owned(1).expect("room"))));
         let mut enter = limiter.enter_owned(3);
         assert!(!is_ready(&mut enter, &holds()));
-        // The first waker is replaced, which makes room.
+        // A new waker replaces the first one, whose guard is dropped.
         assert!(!is_ready(&mut enter, Waker::noop()));
         assert_eq!((limiter.inside(), limiter.waiting()), (3, 0));
         assert!(is_ready(&mut enter, Waker::noop()));

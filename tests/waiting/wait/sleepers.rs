@@ -14,8 +14,8 @@ use crate::support::{WakeCounter, deadline, on_threads_while, poll, poll_by};
 
 const ROUNDS: u64 = if cfg!(debug_assertions) { 10 } else { 200 };
 
-/// A waker that reads the clock when it is dropped, as one does that owns the last reference to a
-/// task in which another sleeps.
+/// Tests a waker that reads the clock when it is dropped. A waker does so if it owns the last
+/// reference to a task that itself sleeps.
 #[test]
 fn a_waker_may_own_a_sleeper() {
     struct Owns(#[allow(dead_code, reason = "only held")] Mutex<Pin<Box<ManualSleep>>>);
@@ -70,7 +70,7 @@ fn the_last_waker_is_woken() {
     assert_eq!(clock.sleepers(), 1);
     clock.advance(Duration::from_secs(1));
     assert_eq!(wakes(), [0, 1]);
-    // Back, and on again.
+    // The clock goes back, and then forward again.
     clock.set(Tick::ZERO);
     assert!(poll_by(sleep.as_mut(), &wake_counters[0].clone().into()).is_pending());
     clock.set(Tick::MAX);

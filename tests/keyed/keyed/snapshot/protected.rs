@@ -15,7 +15,7 @@ use crate::support::{
     IdentityState, NOW, SECOND, bucket, crowded, in_sixteen_slots, of_capacity, tick, with_plans,
 };
 
-/// Also with another quota, in another plan, and at a later time.
+/// Covers another quota, another plan, and a later time.
 #[test]
 fn protected_keys_stay_protected_after_a_restore() {
     let limiter = crowded(bucket("100/min"));
@@ -28,12 +28,12 @@ fn protected_keys_stay_protected_after_a_restore() {
         let mut next = crowded(bucket(quota));
         let elapsed = Duration::from_secs(3);
         assert!(next.restore_after(&mut &*bytes, elapsed).is_ok());
-        // And saved again.
+        // Saved and restored again.
         let mut last = crowded(bucket(quota));
         assert!(read(&mut last, &written(&next)).is_ok());
         are_protected(&last, 8);
     }
-    // Also banned keys.
+    // Banned keys stay protected too.
     for key in in_sixteen_slots(16) {
         assert!(limiter.ban(key, tick(NOW + SECOND)).is_ok());
     }
@@ -103,13 +103,13 @@ fn kept(limiter: &Table, one_in: u64) -> u64 {
 
 #[test]
 fn protected_keys_are_dropped_last_when_there_is_no_room() {
-    // All protected keys have room: one of them, in one of the two blocks, or a tenth.
+    // If one key is protected, or a tenth of all keys, all protected keys have room.
     for one_in in [KEYS, 10] {
         let (limiter, _) = into_a_smaller_one(one_in);
         assert_eq!(kept(&limiter, one_in), KEYS / one_in);
         assert_eq!(limiter.stats().evicted_protected, 0);
     }
-    // Half of them, or all: some are dropped too.
+    // If half of the keys are protected, or all, some protected keys are dropped too.
     for one_in in [2, 1] {
         let (limiter, restored) = into_a_smaller_one(one_in);
         let (protected, kept) = (KEYS / one_in, kept(&limiter, one_in));
