@@ -370,7 +370,7 @@ impl Concurrency {
         // ORDERING: Acquire. A caller that enters sees everything that was done inside by the
         // callers that made the room. It pairs with the Release of `leave`, also through exchanges
         // by other threads and, for a caller that waited, through the lock.
-        // Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // Model: concurrency_word::an_entering_thread_sees_earlier_writes
         let exchanged = self
             .word
             .compare_exchange_weak(word.0, next.0, Acquire, Relaxed);
@@ -437,7 +437,7 @@ impl Concurrency {
         }
         // ORDERING: Release. It publishes what was done inside to the callers that enter later. It
         // pairs with the Acquire of `exchange`.
-        // Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // Model: concurrency_word::an_entering_thread_sees_earlier_writes
         let word = Occupancy(self.word.fetch_sub(n, Release));
         if word.somebody_waits() && !inject_fault!(LeavesSilently) {
             self.let_in();

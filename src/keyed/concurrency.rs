@@ -231,7 +231,7 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         // ORDERING: Acquire. It pairs with the fence in `leave`, since decisions in place are
         // Relaxed. The exchange of the slot read what the last caller that left wrote there, or a
         // later exchange, so this caller sees what that one did inside.
-        // Model: keyed_concurrency::who_enters_sees_what_was_done_inside
+        // Model: keyed_concurrency::an_entering_thread_sees_earlier_writes
         fence(Ordering::Acquire);
         Ok(Inside { hash, n })
     }
@@ -261,7 +261,7 @@ impl Inside {
         }
         // ORDERING: Release. It publishes what was done inside, before the exchange that gives the
         // weight back. It pairs with the fence in `enter`.
-        // Model: keyed_concurrency::who_enters_sees_what_was_done_inside
+        // Model: keyed_concurrency::an_entering_thread_sees_earlier_writes
         fence(Ordering::Release);
         // The key is in the table: it has this guard, so it is not idle.
         let Ok(_) = core.apply(request(core, hash), Refund { n });

@@ -185,7 +185,7 @@ impl<A: Algorithm> Core<A> {
         // ORDERING: Relaxed. It publishes nothing. A stale value only repeats the `fetch_max`.
         if self.horizon.load(Ordering::Relaxed) < now {
             // ORDERING: Relaxed. The exchange that follows publishes it.
-            // Model: keyed_turnover::who_is_late_gets_no_second_burst
+            // Model: keyed_turnover::a_late_caller_gets_no_second_burst
             self.horizon.fetch_max(now, Ordering::Relaxed);
         }
     }
@@ -225,7 +225,7 @@ impl<A: Algorithm> Core<A> {
         }
         // ORDERING: Relaxed. A thread that sees that a key has left synchronizes with its eviction,
         // which published the horizon.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         let horizon = self.horizon.load(Ordering::Relaxed);
         Some(Tick::from_nanos(
             inject_fault!(IgnoresTheHorizon => 0, else horizon),

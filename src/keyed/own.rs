@@ -73,7 +73,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         // ORDERING: SeqCst. It pairs with the fence of `confirm_unique`. If a thread claims a slot
         // that is found free here, its fence comes later, so it sees the override that was put or
         // marked before. If its fence came earlier, its claim is found here and released.
-        // Model: keyed_overrides::a_key_that_comes_meanwhile_has_the_new_algorithm
+        // Model: keyed_overrides::a_key_inserted_meanwhile_has_the_new_algorithm
         fence(Ordering::SeqCst);
         for (bucket, second) in probe_seq.all_buckets() {
             for (at, held) in self.table.slots_of(bucket) {

@@ -94,7 +94,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         // ORDERING: SeqCst. It pairs with the fence of `confirm_unique`. If a thread claims a slot
         // that is found free here, its fence comes later, so it reads this version or a later one.
         // If its fence came earlier, its claim is found here and released.
-        // Model: keyed_quota::who_is_late_by_many_changes_mixes_nothing
+        // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing
         fence(Ordering::SeqCst);
         let (part, buckets) = (u128::from(version % PARTS), self.table.len() as u128);
         let border = |part: u128| (part * buckets / u128::from(PARTS)) as usize;

@@ -162,7 +162,7 @@ where
         // `MapEntry::move_away` and `retire`. A thread that found the entry moved then finds its
         // announced successor, or a later one. A thread that found it retired finds the room that
         // was returned before.
-        // Models: keyed_map::an_algorithm_is_changed, a_late_decision_counts_with_those_after_it
+        // Models: keyed_map::an_algorithm_is_changed, a_late_decision_counts_with_later_ones
         fence(Ordering::Acquire); // after it was found retired or moved
         match found.entry().state() {
             // The entry is usable: another thread decided on it, and it has its first word again.

@@ -257,7 +257,8 @@ impl<A> MapEntry<A> {
         // it in the map. So the horizon that is read below is no earlier. Second, that of
         // `bring_all_to`: either this thread reads the new algorithm, or the thread that sets the
         // quota finds this entry in the map and moves it.
-        // Models: keyed_map::a_late_tick_gets_no_second_burst, a_quota_is_set_for_all_keys
+        // Models: keyed_map::a_late_tick_gets_no_second_burst,
+        // keyed_map_quota::a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // after it was found
         // The entry's algorithm was the latest one when the entry was created, which may be some
         // time ago.

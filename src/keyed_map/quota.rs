@@ -71,7 +71,7 @@ where
         // `MapEntry::begin`, which a thread passes between the insertion of an entry and the first
         // decision on it. So either that thread reads the new algorithm, or this one finds the
         // entry.
-        // Model: keyed_map::a_quota_is_set_for_all_keys
+        // Model: keyed_map_quota::a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // before the walk
         let guard = self.entries.guard();
         for found in self.entries.all(&guard) {

@@ -1,4 +1,4 @@
-//! A table of the limiter that decides fastest, for granted and for denied requests.
+//! A table that names the fastest limiter, for granted and for denied requests.
 
 use std::fmt::Write;
 

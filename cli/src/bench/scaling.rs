@@ -13,7 +13,7 @@ use super::rows::{Row, short};
 use super::tables::{bare, number};
 use super::topology::{Cores, Topology};
 
-/// How many numbers of threads fit side by side.
+/// The number of columns for numbers of threads that fit side by side.
 const ABREAST: usize = 4;
 
 /// Describes the machine, and which processors each number of threads ran on.
@@ -30,7 +30,8 @@ pub(crate) fn machine(
 }
 
 /// Describes how the machine scales without a limiter, for threads that share a word and threads
-/// that do not. One line for each number of threads, and one more if they do not have a core each.
+/// that do not. Writes a line for each number of threads, and another one if these threads do not
+/// have a core each.
 pub(crate) fn contention(threads: &[usize], cores: Cores, measured: &[Measured<'_>]) -> String {
     let mut text = String::new();
     for &n in threads.iter().filter(|&&n| n > 1) {

@@ -1,5 +1,5 @@
-//! How the processors share packages, NUMA nodes, cores and caches, as far as the system reports
-//! it. Linux does, below `/sys`. Everything else is unknown.
+//! How the processors share packages, NUMA nodes, cores and caches. Linux reports this below
+//! `/sys`. On other systems it is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, thread};

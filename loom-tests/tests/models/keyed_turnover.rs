@@ -43,7 +43,8 @@ fn all_of_a() -> [Action; 1] {
     [take(A, BURST, 5)]
 }
 
-/// `A` returns late: after it has left, with a free slot again, or before.
+/// `A` returns late: after `B` has taken its slot, perhaps once the slot of `Z` is free, or before
+/// that.
 fn late(run: &mut Run) {
     let late = bounded(&[A, B]).actor(&[take(B, 1, LATER), forget(Z)]);
     let late = late.actor_after(&all_of_a(), &[take(A, BURST, 15)]);
@@ -82,7 +83,8 @@ fn three(run: &mut Run) {
 }
 
 /// A thread sleeps after it has claimed a slot and confirmed the claim. Meanwhile the key arrives,
-/// leaves as idle, and its slot is claimed for it again: an old claim is not taken for a new one.
+/// leaves as idle, and its slot is claimed for it again. The stale claim is not mistaken for the
+/// new one.
 fn old_claim(run: &mut Run) {
     let again = [
         take(A, 2, 5),
@@ -93,7 +95,7 @@ fn old_claim(run: &mut Run) {
     let told = |played: &ScenarioOutcome| {
         let told = played.in_words();
         assert!(
-            !told[0].starts_with("2 at 15") || told[1].starts_with("not for"),
+            !told[0].starts_with("2 at 15") || told[1].starts_with("denied for"),
             "no order: a second burst, and {told:?}"
         );
     };
@@ -174,8 +176,8 @@ fn same_tag(run: &mut Run) {
 const NO_ORDER: &str = "no order";
 
 #[test]
-fn who_is_late_gets_no_second_burst() {
-    let name = "keyed_turnover::who_is_late_gets_no_second_burst";
+fn a_late_caller_gets_no_second_burst() {
+    let name = "keyed_turnover::a_late_caller_gets_no_second_burst";
     model(name, Some(3), late);
     model(name, Some(2), late_twice);
     let faults = [Fault::RaisesAfterwards, Fault::IgnoresTheHorizon];
@@ -207,21 +209,21 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_is_busy_stays() {
-    let name = "keyed_turnover::who_is_busy_stays";
+fn a_busy_key_stays() {
+    let name = "keyed_turnover::a_busy_key_stays";
     model(name, Some(3), busy);
     with_fault(name, Fault::TakesWhoIsBusy, NO_ORDER, Some(3), busy);
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed_turnover::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed_turnover::a_stopped_thread_stops_no_other";
     model(name, Some(2), one_stops);
 }
 
 #[test]
-fn neighbours_that_are_skipped_hide_nobody() {
-    let name = "keyed_turnover::neighbours_that_are_skipped_hide_nobody";
+fn skipped_neighbours_hide_no_key() {
+    let name = "keyed_turnover::skipped_neighbours_hide_no_key";
     model(name, Some(3), neighbours);
     let why = "slots | no order";
     // Alternatively a thread claims and releases the free slot in a loop, since the key is there.

@@ -262,7 +262,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         self.write_keys()?;
         // ORDERING: Relaxed. A thread that sees that a key has left synchronizes with its eviction,
         // which published the horizon.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         let horizon = self.core.horizon.load(Ordering::Relaxed);
         self.output.numbers(&[END, horizon, self.written])?;
         self.output.end()?;

@@ -102,7 +102,7 @@ impl Table {
         let slots = bucket.slots.each_ref();
         match self.fast_pair {
             // ORDERING: Acquire. Like `load_slot`, but it checks only once how slots are loaded.
-            // Model: keyed_turnover::who_is_late_gets_no_second_burst
+            // Model: keyed_turnover::a_late_caller_gets_no_second_burst
             Some(fast_pair) => {
                 slots.map(|slot| SlotState::of_bits(fast_pair.load(slot, Ordering::Acquire)))
             }
@@ -115,7 +115,7 @@ impl Table {
     pub(super) fn load_labels(&self, fast_pair: FastPair, bucket: usize) -> Option<[u64; SLOTS]> {
         let slots = self.bucket(bucket)?.slots.each_ref();
         // ORDERING: Acquire. Like `load_slot`.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         Some(slots.map(|slot| fast_pair.load_low(slot, Ordering::Acquire)))
     }
 
@@ -124,7 +124,7 @@ impl Table {
         // ORDERING: Acquire. It pairs with `exchange`. A thread that sees this content also sees
         // what was published with it: the parameters of its version, and the horizon raised before
         // an eviction.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         let order = Ordering::Acquire;
         SlotState::of_bits(match self.fast_pair {
             Some(fast_pair) => fast_pair.load(slot, order),

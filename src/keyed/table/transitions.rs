@@ -51,8 +51,8 @@ impl Table {
         let claim = SlotState::pending(tag, at.second, nonce);
         // ORDERING: as `exchange`. It publishes the horizon: a thread that sees that the key has
         // left also sees the horizon.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst (`RaisesAfterwards`),
-        // keyed_turnover::who_is_busy_stays (`TakesWhoIsBusy`)
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst (`RaisesAfterwards`),
+        // keyed_turnover::a_busy_key_stays (`TakesWhoIsBusy`)
         self.exchange(at, live, claim)?;
         Ok(claim)
     }
@@ -67,7 +67,7 @@ impl Table {
     ) -> Result<(), Changed> {
         // ORDERING: as `exchange`. The parameters of the slot's version are published already, by
         // the claim or the fence after it.
-        // Model: keyed_quota::who_is_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`)
+        // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`)
         self.exchange(at, claim, live)
     }
 

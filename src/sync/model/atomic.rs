@@ -41,7 +41,7 @@ macro_rules! modelled {
         #[derive(Debug)]
         pub struct $name {
             word: $checkers,
-            bell: Option<checker::AtomicU64>,
+            load_counter: Option<checker::AtomicU64>,
             hesitated: AtomicBool,
         }
 
@@ -51,7 +51,7 @@ macro_rules! modelled {
                 pub fn new(word: $word) -> Self {
                     Self {
                         word: <$checkers>::new(word),
-                        bell: checker::bell(),
+                        load_counter: checker::load_counter(),
                         hesitated: AtomicBool::new(false),
                     }
                 }
@@ -60,8 +60,8 @@ macro_rules! modelled {
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $word {
                 let order = before(order);
-                if let Some(bell) = &self.bell {
-                    bell.fetch_add(1, Ordering::Relaxed);
+                if let Some(load_counter) = &self.load_counter {
+                    load_counter.fetch_add(1, Ordering::Relaxed);
                 }
                 self.word.load(order)
             }

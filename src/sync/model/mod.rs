@@ -66,7 +66,7 @@ pub struct Conditions {
     pub hesitates: bool,
     /// Each load first increments a counter beside the atomic. Loom then explores more
     /// interleavings of loads; shuttle does not need it.
-    pub rings: bool,
+    pub counts_loads: bool,
 }
 
 impl Conditions {
@@ -75,7 +75,7 @@ impl Conditions {
         relaxed: None,
         stores: false,
         hesitates: false,
-        rings: false,
+        counts_loads: false,
     };
 
     /// Returns the conditions of the models that run now.

@@ -57,7 +57,7 @@ const fn look(
 }
 
 /// A different colour for each: the style sheet selects lines by colour.
-static LOOKS: [Look; 17] = [
+static READINGS: [Look; 17] = [
     look(
         "floor",
         (0x57, 0x60, 0x6A),
@@ -184,7 +184,7 @@ static PLAIN: Look = look("", (0x5A, 0x60, 0x6A), (0xA3, 0xA9, 0xB3), Mark::Ring
 
 impl Look {
     pub(crate) fn of(subject: &str) -> &'static Self {
-        let known = LOOKS.iter().find(|look| look.subject == subject);
+        let known = READINGS.iter().find(|look| look.subject == subject);
         known.unwrap_or(&PLAIN)
     }
 }
@@ -192,7 +192,7 @@ impl Look {
 /// Returns the style sheet of the page and its pictures.
 pub(crate) fn sheet() -> String {
     let mut sheet = PAGE.to_owned();
-    for look in LOOKS.iter().filter(|look| !look.dashes.is_empty()) {
+    for look in READINGS.iter().filter(|look| !look.dashes.is_empty()) {
         // Writing to a String can't fail. Marks are not dashed.
         let (colour, dashes) = (hex(look.colour), look.dashes);
         let _ = writeln!(
@@ -202,7 +202,7 @@ pub(crate) fn sheet() -> String {
     }
     sheet += "@media(prefers-color-scheme:dark){\n";
     sheet += DARK;
-    let looks = LOOKS.iter().chain([&PLAIN]);
+    let looks = READINGS.iter().chain([&PLAIN]);
     let lines = looks.map(|look| (look.colour, look.dark));
     for (light, dark) in lines.chain([(INK, DARK_INK), (GRID, DARK_GRID)]) {
         let (light, dark) = (hex(light), hex(dark));

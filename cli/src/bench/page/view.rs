@@ -86,7 +86,7 @@ impl Part {
         }
     }
 
-    /// Returns whether the measured contestants make the part worth showing.
+    /// Returns whether a contestant was measured that makes this part worth showing.
     fn is_used<'e>(&self, mut entries: impl Iterator<Item = &'e Entry>) -> bool {
         entries.any(|entry| match self.shown {
             Shown::From(source) => entry.source == source,

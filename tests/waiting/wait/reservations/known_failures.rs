@@ -49,7 +49,7 @@ fn a_cancelled_reservation_returns_no_more_than_it_took() {
     for cancelled in [second, third] {
         assert!(later.cancel(cancelled, 1).1 <= 1);
     }
-    // 10 at first, and with the returned ones no more than the bound until now.
+    // The burst of 10 and the returned permits together keep the bound.
     assert!(later.take_up_to(100).n() <= 3);
 }
 
