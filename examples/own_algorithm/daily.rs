@@ -27,7 +27,7 @@ pub(crate) struct Daily {
     limit: u64,
 }
 
-/// The day on which a caller is counted, and the permits already taken on it.
+/// The day on which a caller is counted, and how many permits were taken on it before.
 struct Today {
     day: u64,
     taken: u64,

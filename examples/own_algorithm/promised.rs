@@ -12,8 +12,7 @@ use crate::daily::{DAY_NS, Daily};
 
 const LIMIT: u32 = 100;
 
-/// Returns the bound: twice the limit at once, right before and right after a midnight, and then
-/// one limit a day.
+/// Returns the bound: up to twice the limit around a midnight, and then one limit a day.
 fn bound(limit: u32) -> Bound {
     let quota = Quota::per_day(limit.into()).burst(2 * u64::from(limit));
     Bound::of_quota(quota).expect("a quota")

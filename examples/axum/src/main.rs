@@ -45,7 +45,7 @@ fn router<C: Clock + Clone + Send + Sync + 'static>(clock: C) -> Result<Router, 
 
 async fn limit<C: Clock>(
     State(limits): State<Arc<Limits<C>>>,
-    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: take the forwarded address
+    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address that it forwards
     request: Request,
     next: Next,
 ) -> Result<Response> {
