@@ -41,8 +41,8 @@ pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, ConfigE
     SlottedWindow::with_clock(quota, SLOTS, clock)
 }
 
-/// Returns a log whose permits are refilled faster than they are taken, so every decision advances a
-/// full log by one; or with the same number of permits a day, which the caller takes before the
+/// Returns a log whose permits are refilled faster than they are taken, so every decision advances
+/// a full log by one; or with the same number of permits a day, which the caller takes before the
 /// measurement.
 pub(crate) fn log<C>(kind: Kind, clock: C) -> Result<SlidingLog<C>, ConfigError> {
     let period = match kind {
