@@ -22,7 +22,7 @@ pub(crate) const KEYS: u64 = if cfg!(debug_assertions) {
     1 << 16
 };
 
-/// The golden section of 2^64. It keeps the threads' starting places apart.
+/// 2^64 over the golden ratio. Multiples of it keep the threads' starting places apart.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A limiter that decides about keys.

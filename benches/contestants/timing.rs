@@ -22,7 +22,7 @@ pub(crate) trait Contestant: Sync {
     fn prepare(&self) {}
 }
 
-/// A limiter of which each thread has its own handle.
+/// A limiter that gives each thread its own handle.
 #[allow(dead_code, reason = "not every bench has such contestants")]
 pub(crate) trait Handled: Sync {
     type Handle<'a>: Handle
