@@ -237,7 +237,7 @@ pub trait Reserve: GiveBack + Debt {
     }
 
     /// Gives back the last `n` permits of a reservation, or as many of them as the bound allows;
-    /// reservations that are still waiting count towards the bound. Returns the next word, the rest
+    /// reservations that are still waiting count toward the bound. Returns the next word, the rest
     /// of the reservation, which may now be due sooner, and how many permits came back, rounded up.
     fn cancel(&self, word: u64, now: Tick, granted: &Granted, n: u64) -> (u64, Granted, u64);
 
@@ -259,7 +259,7 @@ pub trait ChangeQuota: Algorithm + Sized {
 
     /// Returns the word with which `next` continues at `now`. It has as many permits as `word` has
     /// now, up to what `next` can hold, and as much debt, up to what `next` can record. A queue
-    /// keeps its line. Fractions of a permit are rounded in the limiter's favour.
+    /// keeps its line. Fractions of a permit are rounded in the limiter's favor.
     ///
     /// `now` should be no older than the ticks that the word has seen. If a caller whose clock is
     /// behind carries a bucket over to windows, a new window may begin as soon as that clock

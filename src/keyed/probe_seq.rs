@@ -1,11 +1,11 @@
 //! Where in the table a key may be.
 //!
-//! Two buckets form a pair. A key has two pairs, and in each a primary bucket and its neighbour:
+//! Two buckets form a pair. A key has two pairs, and in each a primary bucket and its neighbor:
 //!
 //! ```text
 //!            first pair                 second pair
 //!  ┌──────────────┬──────────────┐   ┌──────────────┬──────────────┐
-//!  │ primary (1)  │ neighbour (3)│   │ neighbour (4)│ primary (2)  │
+//!  │ primary (1)  │ neighbor (3)│   │ neighbor (4)│ primary (2)  │
 //!  └──────────────┴──────────────┘   └──────────────┴──────────────┘
 //! ```
 
@@ -71,7 +71,7 @@ impl ProbeSeq {
         (self.hash >> (2 * second as u32) & 3) as usize
     }
 
-    /// Returns the primary buckets, and their neighbours if these are other buckets, of the first
+    /// Returns the primary buckets, and their neighbors if these are other buckets, of the first
     /// pair and the second.
     pub(super) fn buckets(&self) -> ([usize; 2], Option<[usize; 2]>) {
         let (first, second) = (self.first(), self.second());
@@ -84,8 +84,8 @@ impl ProbeSeq {
 
     /// Iterates over all buckets where the key may be, with whether each is in the second pair.
     pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> {
-        let (primary, neighbours) = self.buckets();
-        let all = primary.into_iter().chain(neighbours.into_iter().flatten());
+        let (primary, neighbors) = self.buckets();
+        let all = primary.into_iter().chain(neighbors.into_iter().flatten());
         all.zip([false, true].into_iter().cycle())
     }
 

@@ -358,7 +358,7 @@ where
     /// continues with the permits with which [`algorithm`](Self::algorithm) starts. So its
     /// [`available`](super::MapKey::available) is the same before and after the change, or less:
     /// permits that the new algorithm can't hold are lost, and fractions are rounded in the
-    /// limiter's favour. Changing a key's algorithm repeatedly gains it nothing. To give a key the
+    /// limiter's favor. Changing a key's algorithm repeatedly gains it nothing. To give a key the
     /// full burst of its new algorithm, use [`set_algorithm_afresh`](Self::set_algorithm_afresh).
     ///
     /// A key with its own algorithm stays, idle or not, and is not evicted, until it is

@@ -8,7 +8,7 @@
 //! | `figures` | the counts behind the pictures |
 //! | `picture` | the picture of one algorithm: three loads side by side |
 //! | `panel` | one load: the requests above, the running count below |
-//! | `style` | colours that are readable on light and dark |
+//! | `style` | colors that are readable on light and dark |
 
 mod figures;
 mod loads;

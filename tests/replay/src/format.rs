@@ -214,7 +214,7 @@ impl Line {
     /// Parses a line.
     pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
         // Uses `parse` and not `serde_json::from_str`, which would be compiled here, without
-        // optimisations.
+        // optimizations.
         let value = text
             .parse()
             .map_err(|e| Malformed(format!("no JSON: {e}")))?;

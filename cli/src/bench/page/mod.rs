@@ -7,7 +7,7 @@
 //! | `verdict` | who wins, by how much and why |
 //! | `figure` | one picture |
 //! | `html` | escaped text and tables |
-//! | `style` | colours that are readable on light and on dark |
+//! | `style` | colors that are readable on light and on dark |
 
 mod figure;
 mod html;

@@ -77,13 +77,13 @@ fn evens(from: usize, to: usize) -> impl Iterator<Item = usize> {
 fn whole_cores_of_one_package_come_first_and_siblings_last() {
     let all: Vec<_> = (0..32).collect();
     assert_eq!(SERVER.whole().order(), all, "0 and 16 are one core");
-    let neighbours = Machine {
+    let neighbors = Machine {
         by_core: true,
         ..SERVER
     };
     let firsts = evens(0, 32);
     let expected: Vec<_> = firsts.chain(evens(1, 32)).collect();
-    assert_eq!(neighbours.whole().order(), expected, "0 and 1 are one core");
+    assert_eq!(neighbors.whole().order(), expected, "0 and 1 are one core");
 }
 
 /// Three packages whose nodes are numbered in reverse, as some firmware does.

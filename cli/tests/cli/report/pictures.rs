@@ -74,11 +74,11 @@ fn its_pictures_draw_every_contestant() {
             assert!(is_each, "{place} below each panel of {title}: {texts:?}");
         }
         assert_eq!(times(unit), panels, "{title}");
-        // The colours in the legend equal those in the panels, one for each contestant.
+        // The colors in the legend equal those in the panels, one for each contestant.
         let drawn = all(picture, "polyline").map(|line| attribute(line, "stroke"));
         let drawn: Vec<_> = drawn.filter(|stroke| !INK.contains(stroke)).collect();
-        let colours: BTreeSet<_> = drawn.iter().collect();
-        assert_eq!(colours.len(), subjects.len(), "{title}: {colours:?}");
+        let colors: BTreeSet<_> = drawn.iter().collect();
+        assert_eq!(colors.len(), subjects.len(), "{title}: {colors:?}");
         assert_eq!(drawn.len(), subjects.len() + lines, "{title}");
     }
 }
