@@ -65,7 +65,7 @@ fn json_has_a_row_for_each_contestant_and_number_of_threads() {
     }
 }
 
-const ADVICE: &str = "one thread was not measured, add it to --threads";
+const ADVICE: &str = "one thread was not measured; add it to --threads";
 
 /// Enough numbers of threads for two scaling tables, one below the other.
 const THREADS: [&str; 5] = ["1", "2", "3", "4", "5"];

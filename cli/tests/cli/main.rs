@@ -22,7 +22,7 @@ mod stated_bounds;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
 /// The contestants with each time source, as named in the JSON and in the tables.
@@ -68,8 +68,16 @@ const PEERS: &[(&str, &str)] = if cfg!(feature = "peers") {
 
 /// Runs the program.
 fn tollgate(arguments: &[&str]) -> Output {
+    with_stdout(Stdio::piped(), arguments)
+}
+
+/// Runs the program with this standard output.
+fn with_stdout(stdout: Stdio, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.args(arguments);
+    command
+        .args(arguments)
+        .stdout(stdout)
+        .stderr(Stdio::piped());
     let output = deadline::deadline("the program", move || command.output());
     output.expect("the program runs")
 }

@@ -2,10 +2,10 @@
 //! themselves in words, and are readable on light and dark.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use super::{between, contrast, failure, folder, no_folder, printed, replacement};
+use super::{between, contrast, failure, folder, no_folder, printed, replacement, with_stdout};
 
 const NAMES: [&str; 9] = [
     "fixed-window",
@@ -26,7 +26,7 @@ pub(super) fn committed() -> PathBuf {
 /// Returns all pictures of a folder, by name.
 fn pictures(folder: &Path) -> BTreeMap<String, String> {
     let files = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let read = |file: std::io::Result<fs::DirEntry>| {
+    let read = |file: io::Result<fs::DirEntry>| {
         let path = file.expect("a file").path();
         let name = path.file_stem().expect("a name").to_string_lossy();
         let text = fs::read_to_string(&path).expect("text");
@@ -127,7 +127,23 @@ fn only_the_chosen_algorithms_are_drawn() {
 fn a_folder_that_can_not_be_created_is_named() {
     let (status, said) = failure(&["plot", "--out", &no_folder("pictures")]);
     assert_eq!(status, Some(1));
-    assert!(said.contains("Cargo.toml/pictures"), "{said}");
+    let is_named =
+        said.contains("--out: ") && said.contains("Cargo.toml/pictures can't be written");
+    assert!(is_named, "{said}");
+}
+
+/// `head` closes the pipe before the program has printed everything.
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let folder = folder("closed");
+    let out = folder.to_str().expect("text");
+    for arguments in [&["plot", "--json"][..], &["plot", "--out", out]] {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        drop(reader);
+        let output = with_stdout(writer.into(), arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}");
+    }
 }
 
 /// Pages are white or nearly black, and the picture itself has no background.

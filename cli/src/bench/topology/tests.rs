@@ -187,7 +187,7 @@ fn unreported_facts_are_unknown() {
 fn a_quota_below_the_processors_is_reported() {
     let topology = Topology::read(&[0, 1, 2, 3], 2, |path| SERVER.look(path));
     assert_eq!(topology.thread_counts(), [1, 2]);
-    let last = "a quota limits this process to the time of 2 processors";
+    let last = "a CPU quota limits this process to 2 processors";
     assert_eq!(topology.lines().last().map(String::as_str), Some(last));
 }
 
