@@ -51,9 +51,10 @@ pub(crate) struct Arguments {
     seconds: f64,
 
     /// Print JSON instead of tables: an array of {"name", "threads", "ns_per_op", "mops",
-    /// "vs_floor", "vs_mutex", "vs_one_thread" (null if one thread was not measured), "crowded" (the
-    /// threads do not have a core each)}. With --scaling, an object: {"topology", "placement" (the
-    /// processors of each number of threads, null if threads were not pinned), "rows" (the array)}
+    /// "vs_floor", "vs_mutex", "vs_one_thread" (null if one thread was not measured), "crowded"
+    /// (the threads do not have a core each)}. With --scaling, an object: {"topology", "placement"
+    /// (the processors of each number of threads, null if threads were not pinned), "rows" (the
+    /// array)}
     #[arg(long)]
     pub(crate) json: bool,
 

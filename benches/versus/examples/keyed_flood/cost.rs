@@ -65,7 +65,7 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
     let is = (Given::now(), resident());
     let stats = flooded.table.stats();
     println!(
-        "    {} after it: {} inserted, {} expired, {} evicted, {} denied (no slot)",
+        "    {} keys after it: {} inserted, {} expired, {} evicted, {} denied (no slot)",
         stats.tracked, stats.inserted, stats.expired, stats.evicted, stats.no_room
     );
     let ns = took.as_nanos() as f64 / (rounds * ROUND * BETWEEN) as f64;
@@ -80,12 +80,12 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
             still.among(ROUND, BETWEEN, &mut known),
         );
     }
-    judged.cost("after it", costs);
+    judged.cost("after the flood", costs);
     let mut costs = Costs::over(rounds / 4);
     for _ in 0..rounds / 4 {
         costs.add(flooded.among(ROUND, 0, || 0), still.among(ROUND, 0, || 0));
     }
-    judged.cost("after it, without other requests", costs);
+    judged.cost("after the flood, without other requests", costs);
     let mut costs = Costs::over(BESIDE);
     for _ in 0..BESIDE {
         let others = keys / 4 / BESIDE;
@@ -95,10 +95,10 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
         );
     }
     judged.cost("while another thread floods", costs);
-    for mut scene in [flooded, still] {
+    for (mut scene, which) in [(flooded, "in the flood"), (still, "without a flood")] {
         let (least, most, due) = scene.drained();
         let got = format!(
-            "each of the {SPENT} keys got {least} to {most} permits; its quota allows {due}"
+            "each of the {SPENT} keys got {least} to {most} permits {which}; its quota allows {due}"
         );
         judged.line(&got, (least, most) == (due, due));
     }

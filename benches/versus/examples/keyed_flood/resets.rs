@@ -47,7 +47,10 @@ pub(crate) fn print(keys: u64, seed: u64) -> usize {
     let cases: Vec<Case> = cases.collect();
     let mut targets = Targets::default();
 
-    println!("{} new keys in each case:\n", grouped(keys));
+    println!("{} new keys in each case.", grouped(keys));
+    println!(
+        "Of each pair, the first figure is for victims with several grants, the second for those with one:\n"
+    );
     println!(
         "| table | a new key takes | `Evict`: reset | evicted | denied | `Deny`: reset | denied | `Admit`: reset | not recorded |"
     );
