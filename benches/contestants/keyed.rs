@@ -14,7 +14,7 @@ use super::contestants::{Entry, Source};
 /// shared cache. In a small table every key's cache line would move from core to core, which is
 /// rare in a service with many keys.
 ///
-/// Builds without optimisation use fewer keys. Their figures mean nothing, and tests need not wait
+/// Builds without optimization use fewer keys. Their figures mean nothing, and tests need not wait
 /// for full tables.
 pub(crate) const KEYS: u64 = if cfg!(debug_assertions) {
     1 << 10

@@ -59,7 +59,7 @@ pub(crate) trait Player {
 }
 
 /// Aligned to two cache lines, because processors fetch pairs of lines. Contestants then neither
-/// share a line with a neighbour nor straddle two.
+/// share a line with a neighbor nor straddle two.
 #[repr(align(128))]
 pub(crate) struct Aligned<C>(pub(crate) C);
 

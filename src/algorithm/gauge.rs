@@ -8,7 +8,7 @@ use crate::clock::Tick;
 pub trait Gauge: Algorithm {
     /// Returns how many permits are counted at `now`: the level of the bucket, or the count of the
     /// window. 0 means that nothing is counted, the limit means full, and more is debt. The level
-    /// is exact, even where decisions round in the caller's favour.
+    /// is exact, even where decisions round in the caller's favor.
     fn level(&self, word: u64, now: Tick) -> Level;
 }
 

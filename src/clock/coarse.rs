@@ -35,7 +35,7 @@ use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 /// # }
 /// ```
 pub struct CoarseClock {
-    /// Often read and rarely written: it must not share its cache line with busy neighbours.
+    /// Often read and rarely written: it must not share its cache line with busy neighbors.
     now_ns: CachePadded<AtomicU64>,
     /// The interval of the upkeep thread, 0 while none runs.
     interval_ns: CachePadded<AtomicU64>,

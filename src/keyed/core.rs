@@ -93,8 +93,8 @@ impl<A> Core<A> {
         self
     }
 
-    /// Prefetches the neighbours of a key's primary buckets.
-    fn fetch_neighbours(&self, probe_seq: &ProbeSeq) {
+    /// Prefetches the neighbors of a key's primary buckets.
+    fn fetch_neighbors(&self, probe_seq: &ProbeSeq) {
         self.table.fetch(probe_seq.first() ^ 1);
         self.table.fetch(probe_seq.second() ^ 1);
     }
@@ -146,7 +146,7 @@ impl<A: Algorithm> Core<A> {
             plan,
             now,
         };
-        self.fetch_neighbours(&probe_seq);
+        self.fetch_neighbors(&probe_seq);
         let done = match why {
             NotDone::WasDisturbed => self.first_attempt_later(request, &mut op),
             NotDone::IsLong => None,

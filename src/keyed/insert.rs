@@ -26,7 +26,7 @@ use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: Algorithm> Core<A> {
     /// Chooses a slot for a new key. A free slot comes first, then that of an idle key; primary
-    /// buckets come before neighbours. If there is neither, this chooses the slot of a live key to
+    /// buckets come before neighbors. If there is neither, this chooses the slot of a live key to
     /// evict, if [`Overflow`] allows that, or the claim of another thread. `claims_first` says
     /// which of these two comes first.
     pub(super) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Claimable> {
@@ -206,7 +206,7 @@ impl<A: Algorithm> Core<A> {
     ) -> Option<Tick> {
         // ORDERING: SeqCst. It pairs with itself, and with the fences of `sweep` and `move_to`. If
         // two threads claim slots for the same key, or find them claimed, at least one of them sees
-        // what the other saw. Whether to skip the neighbours is also decided after the fence. On
+        // what the other saw. Whether to skip the neighbors is also decided after the fence. On
         // x86-64 a thread's own exchange is already a fence.
         // Model: keyed::two_insert_the_same_key
         match (by, self.table.fast_pair()) {
@@ -217,8 +217,8 @@ impl<A: Algorithm> Core<A> {
         }
         let labels = self.table.look_at_labels(probe_seq);
         let is_alone = labels.is_some_and(|labels| {
-            let neighbours = || self.table.look_at_labels_of_neighbours(probe_seq);
-            labels.are_of_no_other(probe_seq.tag(), claim, neighbours)
+            let neighbors = || self.table.look_at_labels_of_neighbors(probe_seq);
+            labels.are_of_no_other(probe_seq.tag(), claim, neighbors)
         });
         if !is_alone && !self.end_other_claims(probe_seq, claim) {
             return None;

@@ -270,7 +270,7 @@ impl<A, C, S> Keyed<A, C, S> {
         }
     }
 
-    /// Returns the same table with this behaviour when there is no room for a key.
+    /// Returns the same table with this behavior when there is no room for a key.
     ///
     /// ```
     /// use tollgate::{Keyed, Overflow, Quota};

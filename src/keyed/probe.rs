@@ -5,12 +5,12 @@ use super::slot::SlotState;
 use super::table::{SlotIndex, Table};
 use crate::sync::{FastPair, SLOTS, inject_fault};
 
-/// A key's primary buckets and their neighbours. The slots are numbered in probe order
+/// A key's primary buckets and their neighbors. The slots are numbered in probe order
 /// ([`probe_seq`](super::probe_seq)), and in a bucket by their places.
 #[derive(Debug)]
 pub(super) struct Probe {
     primary: [ProbedBucket; 2],
-    neighbours: Option<[ProbedBucket; 2]>,
+    neighbors: Option<[ProbedBucket; 2]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -34,27 +34,24 @@ pub(super) enum Lookup {
 const FEW: u32 = (SLOTS - SLOTS / 2) as u32;
 
 impl Table {
-    /// Loads the slots where a key may be. It skips the neighbours if a slot of the primary buckets
-    /// has never been used: a key goes to a neighbour only if all slots of its primary buckets are
+    /// Loads the slots where a key may be. It skips the neighbors if a slot of the primary buckets
+    /// has never been used: a key goes to a neighbor only if all slots of its primary buckets are
     /// taken, and a slot that was used once never becomes unused.
     #[inline(always)]
     pub(super) fn look(&self, probe_seq: &ProbeSeq) -> Probe {
         let primary = self.look_at_pair(probe_seq, [probe_seq.first(), probe_seq.second()]);
         let [first, second] = &primary;
-        let neighbours = match first.has_never_used() || second.has_never_used() {
+        let neighbors = match first.has_never_used() || second.has_never_used() {
             true => None,
-            false => self.look_at_neighbours(probe_seq),
+            false => self.look_at_neighbors(probe_seq),
         };
-        Probe {
-            primary,
-            neighbours,
-        }
+        Probe { primary, neighbors }
     }
 
     #[inline(never)]
-    fn look_at_neighbours(&self, probe_seq: &ProbeSeq) -> Option<[ProbedBucket; 2]> {
-        let (_, neighbours) = probe_seq.buckets();
-        Some(self.look_at_pair(probe_seq, neighbours?))
+    fn look_at_neighbors(&self, probe_seq: &ProbeSeq) -> Option<[ProbedBucket; 2]> {
+        let (_, neighbors) = probe_seq.buckets();
+        Some(self.look_at_pair(probe_seq, neighbors?))
     }
 
     #[inline(always)]
@@ -72,11 +69,11 @@ impl Table {
         self.labels_of(probe_seq, [probe_seq.first(), probe_seq.second()])
     }
 
-    /// Loads the labels of the neighbours.
+    /// Loads the labels of the neighbors.
     #[inline(always)]
-    pub(super) fn look_at_labels_of_neighbours(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
-        let (_, neighbours) = probe_seq.buckets();
-        self.labels_of(probe_seq, neighbours?)
+    pub(super) fn look_at_labels_of_neighbors(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
+        let (_, neighbors) = probe_seq.buckets();
+        self.labels_of(probe_seq, neighbors?)
     }
 
     /// Returns whether the labels show that no slot belongs to the key. Returns `false` if labels
@@ -86,7 +83,7 @@ impl Table {
         let has_none = |labels: PairLabels| labels.may_be_of(probe_seq.tag()) == [0; 2];
         self.look_at_labels(probe_seq).is_some_and(has_none)
             && self
-                .look_at_labels_of_neighbours(probe_seq)
+                .look_at_labels_of_neighbors(probe_seq)
                 .is_some_and(has_none)
     }
 
@@ -115,7 +112,7 @@ impl Table {
     }
 }
 
-/// The labels of a key's primary buckets, or of their neighbours.
+/// The labels of a key's primary buckets, or of their neighbors.
 #[derive(Debug)]
 pub(super) struct PairLabels {
     buckets: [usize; 2],
@@ -145,7 +142,7 @@ impl PairLabels {
     }
 
     /// Returns a free slot, chosen as by [`Probe::free`], if a slot of these buckets was never
-    /// used. Otherwise the key may be in the neighbours, and this returns `None`.
+    /// used. Otherwise the key may be in the neighbors, and this returns `None`.
     #[inline(always)]
     pub(super) fn free_of_never_used(&self) -> Option<(SlotIndex, SlotState)> {
         if !self.has_never_used() {
@@ -174,12 +171,12 @@ impl PairLabels {
         &self,
         tag: u64,
         claim: SlotIndex,
-        neighbours: impl FnOnce() -> Option<Self>,
+        neighbors: impl FnOnce() -> Option<Self>,
     ) -> bool {
         self.may_be_of(tag) == self.places_of_claim(claim)
             && (self.has_never_used()
-                || neighbours().is_some_and(|neighbours| {
-                    neighbours.may_be_of(tag) == neighbours.places_of_claim(claim)
+                || neighbors().is_some_and(|neighbors| {
+                    neighbors.may_be_of(tag) == neighbors.places_of_claim(claim)
                 }))
     }
 
@@ -258,7 +255,7 @@ impl Probe {
         let [first, second] = &self.primary;
         first.each(0, &mut see);
         second.each(SLOTS, &mut see);
-        if let Some([first, second]) = &self.neighbours {
+        if let Some([first, second]) = &self.neighbors {
             first.each(2 * SLOTS, &mut see);
             second.each(3 * SLOTS, &mut see);
         }
@@ -297,8 +294,8 @@ impl Probe {
     }
 
     fn buckets(&self) -> impl Iterator<Item = &ProbedBucket> {
-        let neighbours: &[_] = self.neighbours.as_ref().map_or(&[], |buckets| buckets);
-        self.primary.iter().chain(neighbours)
+        let neighbors: &[_] = self.neighbors.as_ref().map_or(&[], |buckets| buckets);
+        self.primary.iter().chain(neighbors)
     }
 
     /// Passes the slots of the key with this tag to `see`, in the order of their numbers, until it
@@ -316,7 +313,7 @@ impl Probe {
         {
             return Some(seen);
         }
-        let [first, second] = self.neighbours.as_ref()?;
+        let [first, second] = self.neighbors.as_ref()?;
         first
             .each_of(tag, &mut see)
             .or_else(|| second.each_of(tag, &mut see))
@@ -339,9 +336,9 @@ impl Probe {
         })
     }
 
-    /// Applies `of` to the primary buckets, and to the neighbours if that returns `None`.
+    /// Applies `of` to the primary buckets, and to the neighbors if that returns `None`.
     fn in_turn<T>(&self, of: impl Fn(&[ProbedBucket; 2]) -> Option<T>) -> Option<T> {
-        of(&self.primary).or_else(|| of(self.neighbours.as_ref()?))
+        of(&self.primary).or_else(|| of(self.neighbors.as_ref()?))
     }
 
     /// Returns a free slot: of a primary bucket if possible, and of the bucket that has more free

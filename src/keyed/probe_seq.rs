@@ -1,12 +1,12 @@
 //! Computes where in the table a key may be.
 //!
-//! Two buckets form a pair. A key has two pairs, with a primary bucket and its neighbour in each.
+//! Two buckets form a pair. A key has two pairs, with a primary bucket and its neighbor in each.
 //! The numbers are the *probe order*, in which the key's buckets are searched:
 //!
 //! ```text
 //!            first pair                 second pair
 //!  ┌──────────────┬──────────────┐   ┌──────────────┬──────────────┐
-//!  │ primary (1)  │ neighbour (3)│   │ neighbour (4)│ primary (2)  │
+//!  │ primary (1)  │ neighbor (3)│   │ neighbor (4)│ primary (2)  │
 //!  └──────────────┴──────────────┘   └──────────────┴──────────────┘
 //! ```
 
@@ -73,8 +73,8 @@ impl ProbeSeq {
         (self.hash >> (2 * second as u32) & 3) as usize
     }
 
-    /// Returns the primary buckets of both pairs, and their neighbours. If both pairs are the same,
-    /// the neighbours are the primary buckets themselves, and this returns `None` for them.
+    /// Returns the primary buckets of both pairs, and their neighbors. If both pairs are the same,
+    /// the neighbors are the primary buckets themselves, and this returns `None` for them.
     pub(super) fn buckets(&self) -> ([usize; 2], Option<[usize; 2]>) {
         let (first, second) = (self.first(), self.second());
         let (third, fourth) = (first ^ 1, second ^ 1);
@@ -87,8 +87,8 @@ impl ProbeSeq {
     /// Iterates over all buckets where the key may be. The flag says whether a bucket is in the
     /// second pair.
     pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> {
-        let (primary, neighbours) = self.buckets();
-        let all = primary.into_iter().chain(neighbours.into_iter().flatten());
+        let (primary, neighbors) = self.buckets();
+        let all = primary.into_iter().chain(neighbors.into_iter().flatten());
         all.zip([false, true].into_iter().cycle())
     }
 

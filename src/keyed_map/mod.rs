@@ -11,7 +11,7 @@ mod decide;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod entries;
 #[cfg(all(tollgate_loom, feature = "loom"))]
-#[path = "entries_modelled.rs"]
+#[path = "entries_modeled.rs"]
 mod entries;
 mod entry;
 mod evict;
@@ -25,7 +25,7 @@ mod owned;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod published;
 #[cfg(all(tollgate_loom, feature = "loom"))]
-#[path = "published_modelled.rs"]
+#[path = "published_modeled.rs"]
 mod published;
 mod quota;
 mod rank;

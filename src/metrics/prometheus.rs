@@ -7,7 +7,7 @@ use super::metric::Kind;
 use super::{Metric, Metrics, MetricsError};
 
 /// A limiter's labels, as names and values, and its statistics.
-type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
+type Labeled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 
 /// Writes statistics as Prometheus text (exposition format 0.0.4).
 ///
@@ -59,7 +59,7 @@ type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 pub fn write_prometheus<W: Write + ?Sized>(
     out: &mut W,
     prefix: &str,
-    limiters: &[Labelled<'_>],
+    limiters: &[Labeled<'_>],
 ) -> Result<(), MetricsError> {
     check(prefix, limiters)?;
     for metric in Metric::ALL {
@@ -106,7 +106,7 @@ fn write_labels<W: Write + ?Sized>(out: &mut W, labels: &[(&str, &str)]) -> fmt:
     }
 }
 
-fn check(prefix: &str, limiters: &[Labelled<'_>]) -> Result<(), MetricsError> {
+fn check(prefix: &str, limiters: &[Labeled<'_>]) -> Result<(), MetricsError> {
     if !is_name(prefix, ":") {
         return Err(MetricsError::Prefix(prefix.to_string()));
     }

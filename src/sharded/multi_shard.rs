@@ -91,7 +91,7 @@ impl<A: Split> ShardedView<'_, A> {
         // Denies a request for more than the limiter can ever have.
         let _ = self.whole.step(0, self.now, n)?;
         let noted = self.hint.note(self.now);
-        let (number, shard) = self.neighbour(0).ok_or(Denied::stuck(n))?;
+        let (number, shard) = self.neighbor(0).ok_or(Denied::stuck(n))?;
         let needs_no_look = |word, granted: &Granted| shard.needs_no_look(word, granted);
         let own = match shard.take_if(self.now, n, needs_no_look) {
             Ok(granted) => return Ok(granted.with_source(number)),
@@ -109,7 +109,7 @@ impl<A: Split> ShardedView<'_, A> {
 
     /// Takes from the shard that was the fullest at the last scan, if that needs no new scan.
     fn take_from_fullest(&self, own: &Shard<A>, n: u64) -> Option<Granted> {
-        let (number, shard) = self.neighbour(own.fullest_distance()?)?;
+        let (number, shard) = self.neighbor(own.fullest_distance()?)?;
         let granted = own.take_from(shard, self.now, n)?;
         Some(granted.with_source(number))
     }
@@ -208,7 +208,7 @@ impl<A: Split> ShardedView<'_, A> {
             fullest: 0,
         };
         let mut distance = 0;
-        while let Some((number, shard)) = self.neighbour(distance) {
+        while let Some((number, shard)) = self.neighbor(distance) {
             let word = match own {
                 Some(own) if distance == 0 => own,
                 _ => shard.cell().load(),
@@ -232,7 +232,7 @@ impl<A: Split> ShardedView<'_, A> {
     /// Stores what later requests from this shard need to know about the scan.
     #[inline(always)]
     fn store_look<const N: usize>(&self, look: &Survey<N>) {
-        let (own, fullest) = (self.neighbour(0), self.neighbour(look.fullest));
+        let (own, fullest) = (self.neighbor(0), self.neighbor(look.fullest));
         if let (Some((_, own)), Some((number, _))) = (own, fullest) {
             let word = look.words.get(number as usize).copied();
             own.store_look(word.unwrap_or_default(), look.fullest, self.now);
@@ -264,7 +264,7 @@ impl<A: Split> ShardedView<'_, A> {
                 };
             }
         };
-        let one = self.neighbour(distance);
+        let one = self.neighbor(distance);
         match one.map(|(number, shard)| (number, shard.at(self.now).try_acquire_n(wanted))) {
             Some((number, Ok(granted))) => Attempt::Done(granted.with_source(number)),
             _ => Attempt::Lost,

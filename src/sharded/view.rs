@@ -77,7 +77,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
     /// Returns the shard at this distance from the first one, with its number. Distances wrap
     /// around at the last shard. Returns `None` if the distance is the number of shards or more.
     #[inline(always)]
-    pub(super) fn neighbour(&self, distance: usize) -> Option<(u32, &'a CachePadded<Shard<A>>)> {
+    pub(super) fn neighbor(&self, distance: usize) -> Option<(u32, &'a CachePadded<Shard<A>>)> {
         let (shards, place) = (self.shards.len(), self.first + distance);
         if distance >= shards {
             return None;
@@ -94,7 +94,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
     pub(super) fn nearest_first(
         self,
     ) -> impl Iterator<Item = (u32, &'a CachePadded<Shard<A>>)> + Clone {
-        (0..).map_while(move |distance| self.neighbour(distance))
+        (0..).map_while(move |distance| self.neighbor(distance))
     }
 
     /// Takes one permit at this tick: see [`Sharded::try_acquire`](crate::Sharded::try_acquire).

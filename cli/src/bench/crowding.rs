@@ -4,9 +4,8 @@ use super::contestants::timing::Kind;
 use super::measure::Measured;
 use super::topology::Cores;
 
-/// Threads that have a core each reach at least this share of the ideal throughput on private
-/// words. Two threads on one core reach half. Lower clock speeds on many cores cost less than a
-/// quarter.
+/// Threads that have a core each make at least this share of the ideal throughput on private words.
+/// Two threads on one core make half; lower clock speeds on many cores cost less than a quarter.
 const SHARE: f64 = 0.75;
 
 /// Why threads do not have a core each.
@@ -51,8 +50,8 @@ impl Crowding {
                 )
             }
             Self::Slowed { times } => format!(
-                "{threads} threads on private words make {times:.2} times as many decisions as one:\nthey \
-                 share a core, or other programs use it: ratios mean little"
+                "{threads} threads on private words make {times:.2} times one thread's decisions.\nThey \
+                 share a core, or other programs run on it. Ratios mean little"
             ),
         }
     }

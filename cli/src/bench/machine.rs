@@ -44,9 +44,9 @@ fn versions() -> String {
         "{}, {}, {}",
         env!("TOLLGATE_RUSTC"),
         if cfg!(debug_assertions) {
-            "not optimised"
+            "not optimized"
         } else {
-            "optimised"
+            "optimized"
         },
         clock(),
     )

@@ -29,6 +29,10 @@ pub(crate) fn machine(
     lines
 }
 
+/// What [`contention`] describes.
+pub(crate) const CONTENTION: &str =
+    "without a limiter, a clock reading and a compare-and-swap (floor, private words)";
+
 /// Describes how the machine scales without a limiter, for threads that share a word and threads
 /// that do not. Writes a line for each number of threads, and another one if these threads do not
 /// have a core each.
@@ -86,7 +90,7 @@ pub(crate) fn tables(
     }
     text += LEGEND;
     if !threads.contains(&1) {
-        text += "       (empty: one thread was not measured, add it to --threads)\n";
+        text += "-      one thread was not measured; add it to --threads\n";
     }
     if heads.iter().any(|&(_, is_crowded)| is_crowded) {
         text += "*      these threads do not have a core each: see above\n";
@@ -96,7 +100,7 @@ pub(crate) fn tables(
 
 const LEGEND: &str = "
 M/s    million decisions a second, all threads together
-times  M/s divided by that of one thread
+times  M/s relative to one thread
 ";
 
 /// Returns a table with a row for each contestant and two columns for each number of threads.

@@ -193,7 +193,7 @@ impl Topology {
         ];
         if self.at_once < self.processors.len() {
             let most = counted(Some(self.at_once), "processor");
-            lines.push(format!("a quota limits this process to the time of {most}"));
+            lines.push(format!("a CPU quota limits this process to {most}"));
         }
         lines
     }

@@ -187,7 +187,7 @@ fn evict(run: &mut Run) {
     two_more.explore_openly(run);
 }
 
-/// Two actors insert the same key into a full table: it is not evicted in favour of itself.
+/// Two actors insert the same key into a full table: it is not evicted in favor of itself.
 fn evict_for_one(run: &mut Run) {
     let told: [&[&str]; 2] = [
         &["1 at 5, 1 left", "1 at 5, 0 left"],

@@ -5,7 +5,7 @@
 //! with two grants is protected, and leaves after keys that are not. The models find faults in
 //! this.
 //!
-//! The map itself is a stand-in (`src/keyed_map/entries_modelled.rs`) that guarantees no more than
+//! The map itself is a stand-in (`src/keyed_map/entries_modeled.rs`) that guarantees no more than
 //! the crate relies on.
 
 use std::hash::{BuildHasher, Hasher};

@@ -1,5 +1,5 @@
 //! A slot passes from an idle key to another. A late caller with the old key notices it, is counted
-//! no earlier than the tick at which the key left, and gets no second burst. Skipped neighbours
+//! no earlier than the tick at which the key left, and gets no second burst. Skipped neighbors
 //! hide no key, and keys that share a tag share nothing else. The models find faults in this.
 
 use tollgate::algorithm::ChangeQuota;
@@ -143,7 +143,7 @@ fn one_stops(run: &mut Run) {
 }
 
 /// Keys of a table of two pairs of slots. The primary buckets of these keys are the first slot of
-/// one pair and the second slot of the other; the neighbours are the other two.
+/// one pair and the second slot of the other; the neighbors are the other two.
 const IN_BOTH: [u64; 2] = [0x100, 0x300];
 /// A key whose first primary bucket is their second one.
 const THERE: u64 = 0x600 | 0b11 << 58;
@@ -154,10 +154,10 @@ fn four_slots() -> Table {
     tables::table(bucket(BURST), 4)
 }
 
-/// A key is put into a neighbour because its primary buckets are full, one of them used for the
+/// A key is put into a neighbor because its primary buckets are full, one of them used for the
 /// first time just before. An actor that inserts the same key once there is room may still see that
-/// bucket as never used, and skips the neighbours.
-fn neighbours(run: &mut Run) {
+/// bucket as never used, and skips the neighbors.
+fn neighbors(run: &mut Run) {
     let [key, other] = IN_BOTH;
     let skips = tables::scenario(four_slots, &[0x100, 0x300, THERE], 5);
     let skips = skips.actor_after(&[take(other, 1, 5)], &[take(THERE, 1, 5), take(key, 1, 5)]);
@@ -222,14 +222,14 @@ fn a_stopped_thread_stops_no_other() {
 }
 
 #[test]
-fn skipped_neighbours_hide_no_key() {
-    let name = "keyed_turnover::skipped_neighbours_hide_no_key";
-    model(name, Some(3), neighbours);
+fn skipped_neighbors_hide_no_key() {
+    let name = "keyed_turnover::skipped_neighbors_hide_no_key";
+    model(name, Some(3), neighbors);
     let why = "slots | no order";
     // Alternatively a thread claims and releases the free slot in a loop, since the key is there.
     let skips = "slots | no order | maximum number of branches";
-    with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbours);
-    relaxed(name, fence(), why, Some(3), neighbours);
+    with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbors);
+    relaxed(name, fence(), why, Some(3), neighbors);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn under_conditions(order: Ordering) -> Ordering {
 /// Defines an atomic that wraps the checker's and applies the current
 /// [`Conditions`](super::Conditions). Each operation is one operation of the checker's atomic,
 /// unless a condition adds more.
-macro_rules! modelled {
+macro_rules! modeled {
     ($(#[$meta:meta])* $name:ident of $word:ty, $checkers:ty) => {
         $(#[$meta])*
         #[derive(Debug)]
@@ -112,7 +112,7 @@ macro_rules! modelled {
                 self.compare_exchange(word, next, success, failure)
             }
 
-            modelled! { read_modify_writes $word: swap fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min }
+            modeled! { read_modify_writes $word: swap fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min }
         }
 
         impl Default for $name {
@@ -139,13 +139,13 @@ macro_rules! modelled {
     )*};
 }
 
-modelled! {
+modeled! {
     /// The checker's 64-bit atomic under the current conditions.
     AtomicU64 of u64, checker::AtomicU64
 }
 
 #[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
-modelled! {
+modeled! {
     /// The checker's 128-bit atomic under the current conditions.
     AtomicU128 of u128, checker::AtomicU128
 }

@@ -104,7 +104,7 @@ pub enum Fault {
     /// Table: a thread that finds no free slot does not check whether the key has arrived
     /// meanwhile.
     BelievesTheFirstLook,
-    /// Table: the neighbours are skipped even if a slot is free because it was released.
+    /// Table: the neighbors are skipped even if a slot is free because it was released.
     SkipsByFree,
     /// Table: a change of one plan leaves the slots of other plans as they are.
     SweepsOnePlan,

@@ -45,14 +45,14 @@ pub(crate) const VIEWS: [View; 2] = [
             },
             Part {
                 title: "given tick",
-                lead: "With a given tick and no clock reading",
+                lead: "With a tick that the caller passes, without a clock reading",
                 shown: Shown::From(Source::Tick),
             },
         ],
     },
     View {
         id: "peers-",
-        title: ", beside others",
+        title: ", compared with others",
         panels: &[
             Part {
                 title: "one limit, each with its own clock",

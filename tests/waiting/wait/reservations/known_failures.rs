@@ -80,7 +80,7 @@ fn no_reservation_is_due_before_its_permits_are_available() {
 }
 
 /// x/time/rate: when reservations were cancelled from the last to the first, nothing came back
-/// where a wait had been truncated: the one before was no longer recognised as the last.
+/// where a wait had been truncated: the one before was no longer recognized as the last.
 #[test]
 fn reservations_can_be_cancelled_from_the_last_to_the_first() {
     let limiter = bucket(Quota::per(1, Duration::from_secs(3)).burst(2));
