@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     };
     round();
     let has = |wanted| std::env::args().any(|argument| argument == wanted);
-    // As a test it only needs to run.
+    // `cargo test` only checks that it runs.
     let rounds = if has("--bench") { 60 } else { 1 };
     let rounds: Vec<_> = (0..rounds).map(|_| round()).collect();
     for (name, place) in NAMES.iter().zip(0..) {

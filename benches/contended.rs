@@ -25,8 +25,8 @@ use tollgate::clock::NoClock;
 use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{Adjustable, Concurrency, Keyed, Tick, TokenBucket};
 
-/// The earlier cost of a decision, when a thread that lost an exchange tried again at once, as a
-/// multiple of the contended floor. The target is half of it.
+/// The cost of a decision before threads backed off after a lost exchange, as a multiple of the
+/// contended floor. The target is half of it.
 const WITHOUT_WAITING: [(&str, f64); 7] = [
     ("slots_system", 1.25),
     ("slots_tick", 0.81),
@@ -275,7 +275,7 @@ fn main() -> ExitCode {
         contestants.retain(|(name, _)| named(name));
     }
     let has = |wanted| std::env::args().any(|argument| argument == wanted);
-    // As a test it only needs to run.
+    // `cargo test` only checks that it runs.
     let rounds = if has("--bench") { 9 } else { 1 };
     let unseen = |(name, _): &Named| Seen {
         name,

@@ -1,4 +1,4 @@
-//! A log pipe: copies standard input to standard output at 5 MB/s at most.
+//! Copies standard input to standard output, at 5 MB/s at most.
 //!
 //! ```text
 //! head -c 10000000 /dev/zero | cargo run --release --example bandwidth > /dev/null

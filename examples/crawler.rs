@@ -4,8 +4,8 @@
 //! cargo run --example crawler --features tokio,keyed
 //! ```
 //!
-//! It runs in tokio's paused time, so that no wait takes time. In a real crawler take out
-//! `start_paused` and `TokioClock`.
+//! It runs in tokio's paused time, so waits take no real time. In a real crawler, remove
+//! `start_paused` and use `SystemClock`.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fetches a page, and checks that the crawler left the host alone for long enough.
+/// Fetches a page, and checks that the host was not asked too early.
 fn fetch(host: u32, visits: &Mutex<HashMap<u32, Instant>>) {
     let now = Instant::now();
     if let Some(before) = visits.lock().expect("no panic").insert(host, now) {

@@ -1,4 +1,4 @@
-//! Limits in hot code: a `static` that any thread asks, and a lease for a loop whose requests are
+//! Limits in hot code: a `static` that all threads share, and a lease for a loop whose requests are
 //! mostly granted.
 //!
 //! ```text
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{written} of 1 000 000 warnings were written");
     assert!((10..1_000_000).contains(&written));
 
-    // A lease takes 64 permits in advance: most grants read no clock and touch no shared memory.
+    // A lease draws 64 permits in advance: most grants read no clock and touch no shared memory.
     let leases = Leases::token_bucket(Quota::per_second(10_000_000), 640)?;
     let mut lease = leases.lease(64);
     let (mut sent, mut denied) = (0_u64, 0_u64);

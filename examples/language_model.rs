@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The cost of a call is known only when it is over. The gateway takes an estimate first and
-//! corrects it afterwards: `settle` gives back the tokens that were not used, or charges those that
-//! were used in addition.
+//! corrects it afterwards: `settle` returns tokens that were not used, or charges more if the
+//! estimate was too low.
 
 use std::error::Error;
 use std::thread;

@@ -1,5 +1,5 @@
-//! Tests with a manual clock: a login that allows five attempts in ten minutes, tested without
-//! waiting.
+//! Tests with a manual clock: a login that allows five attempts at once and one more every two
+//! minutes, tested without waiting.
 //!
 //! ```text
 //! cargo test --example manual_clock --all-features
@@ -10,7 +10,7 @@ use std::error::Error;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{ConfigError, Keyed, Quota, TokenBucket};
 
-/// Generic over its clock, so that a test can move the clock.
+/// A login that is generic over its clock, so that a test can advance the clock.
 struct Login<C> {
     attempts: Keyed<TokenBucket, C>,
 }

@@ -5,11 +5,11 @@
 //! ```
 //!
 //! Each run takes up to ten permits. All runs together get 30 at once and 12 a minute. A run that
-//! is killed holds no lock, and keeps only the permits that it was granted. Delete the file to
-//! start afresh.
+//! is killed holds no lock and loses only the permits that it was granted. Delete the file to start
+//! with a full bucket.
 //!
-//! An [`AtomicWord`] is all that a limiter needs from its memory: a limiter on the mapped file has
-//! all verbs.
+//! A limiter needs only an [`AtomicWord`] from its memory, so a limiter on the mapped file has all
+//! methods.
 
 #![allow(
     clippy::disallowed_types,

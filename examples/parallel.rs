@@ -1,11 +1,11 @@
-//! One limit for many threads: the threads of a rayon pool ask one [`Sharded`] limiter.
+//! One limit for many threads: the threads of a rayon pool share one [`Sharded`] limiter.
 //!
 //! ```text
 //! cargo run --release --example parallel
 //! ```
 //!
-//! Time stands still here, so nothing is refilled: the threads together get exactly the limit,
-//! whatever their number. [`Counted`] counts the grants and denials.
+//! All requests are at one tick, so nothing is refilled: any number of threads together gets
+//! exactly the limit. [`Counted`] counts the grants and denials.
 
 use std::error::Error;
 

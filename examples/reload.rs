@@ -35,8 +35,8 @@ fn open(file: &Path) -> Result<Table> {
     Ok(Keyed::with_named_plans(plans, 100_000, clock)?)
 }
 
-/// Other threads can decide in the meantime. A file with a mistake changes nothing, and a plan that
-/// is no longer in the file keeps its quota.
+/// Applies the file's quotas while other threads decide. A file with an error changes nothing, and
+/// a plan that is no longer in the file keeps its quota.
 fn reload(table: &Table, file: &Path) -> Result<()> {
     for (name, bucket) in read(file)? {
         match table.plan_named(&name) {
@@ -69,7 +69,7 @@ fn main() -> Result<()> {
     let table = open(&file)?;
     assert_eq!(serve(&table)?, [10, 15]);
 
-    // After a typing error the old quotas stay.
+    // A typing error changes no quota.
     fs::write(&file, "free: 60/min burst 10\npaid: 1200/mni burst 200")?;
     let error = reload(&table, &file).expect_err("there is no such unit");
     println!("not reloaded: {error}");
@@ -81,7 +81,7 @@ fn main() -> Result<()> {
     reload(&table, &file)?;
     assert_eq!(paid.key("alice").available(), 170);
 
-    // The next process, a second later. Its file has another order and one more plan.
+    // The next process, a second later. Its file has another order and a new plan.
     let mut snapshot = Vec::new(); // or a file: `snapshot_to`, `restore_from`
     table.snapshot(&mut snapshot)?;
     fs::write(

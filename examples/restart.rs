@@ -1,11 +1,11 @@
-//! Limits that outlive a restart: each run goes on where the last one ended.
+//! Limits that survive a restart: each run continues from the previous one.
 //!
 //! ```text
 //! cargo run --example restart --features keyed
 //! ```
 //!
-//! A run serves some requests of two users and writes their limits to a file, which the next run
-//! reads. Delete the file to start afresh.
+//! A run serves ten requests of each of two users, and writes their limits to a file that the next
+//! run reads. Delete the file to start with full buckets.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -19,10 +19,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     match limiter.restore_from(&path) {
         Ok(restored) => println!("{} users after {:?}", restored.keys, restored.elapsed),
         Err(RestoreError::Io(error)) if error.kind() == ErrorKind::NotFound => {
-            println!("there is no file: all users start afresh");
+            println!("no file yet: all users start with full buckets");
         }
         // Serving without the file is better than not serving.
-        Err(error) => eprintln!("{error}: all users start afresh"),
+        Err(error) => eprintln!("{error}: all users start with full buckets"),
     }
     for user in ["alice", "bob"] {
         let granted = (0..10)

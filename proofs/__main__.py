@@ -19,7 +19,7 @@ def same_source(prover):
     for name in changed:
         print(f"     {name} has changed: compare the model with it, then run scripts/prove --record")
     outcome = "changed" if changed else "same"
-    prover.report(f"source: the {len(source.fingerprints())} modelled functions are unchanged", not changed, outcome, started)
+    prover.report(f"source: the {len(source.fingerprints())} modeled functions are unchanged", not changed, outcome, started)
 
 
 def main():

@@ -1,4 +1,4 @@
-"""The constructors establish what Pace.established says, for all quotas that they accept."""
+"""The constructors establish the relations of Pace.established, for all quotas that they accept."""
 
 import z3
 
@@ -13,7 +13,7 @@ INITIAL, EXCESS = z3.Ints("initial excess")
 
 # The values that valid_period_ns accepts.
 VALID = [is_u64(N, PERIOD), N >= 1, PERIOD >= 1, N <= PERIOD * MAX_PER_NS, PERIOD <= N * MAX_INTERVAL]
-# The values that both branches of from_quota, and from_interval, pass on to `fitted` or `reaching`.
+# The values that from_quota (both branches) and from_interval pass to `fitted` or `reaching`.
 HANDED_ON = [is_u64(SPEED, UNIT, ROUND), SPEED >= ONE, SPEED <= EXACT_N * ONE, UNIT >= 1,
              z3.Or(ROUND == 0, ROUND == 1), z3.Implies(ROUND == 0, SPEED % ONE == 0)]
 
@@ -28,7 +28,7 @@ def from_quota(prover, q):
     m.fits(N), m.fits(PERIOD * MAX_PER_NS, 128), m.fits(N * MAX_INTERVAL, 128)
     speed = m.mul(WHOLE, z3.IntVal(ONE))
     prover.theorem(
-        "from_quota, exact: nothing wraps, what it hands on is right, unit * n = period * speed",
+        "from_quota, exact: nothing wraps, its values are valid, unit * n = period * speed",
         [*VALID, *reduced, WHOLE <= EXACT_N],
         z3.And(m.nothing_wraps(), *handed_on(speed, 0, REST), REST <= PERIOD, REST * N == PERIOD * WHOLE),
         [q.grows(z3.IntVal(1), DIVISOR, REST), q.grows(N, DIVISOR * WHOLE, REST), q.grows(DIVISOR * WHOLE, N, REST),
@@ -46,7 +46,7 @@ def from_quota(prover, q):
         q.grows(speed, 4 * ONE - 1, PERIOD), q.grows(MAX_PER_NS * ONE + 1, speed, PERIOD),
     ]
     prover.theorem(
-        "from_quota, inexact: nothing wraps, no cast cuts off, 4 to 10 units a nanosecond",
+        "from_quota, inexact: nothing wraps, no cast truncates, 4 to 10 units a nanosecond",
         [*VALID, *m.facts],
         z3.And(m.nothing_wraps(), cast, unit >= 1, speed >= 4 * ONE, speed <= MAX_PER_NS * ONE,
                *handed_on(speed, 1, unit)),
@@ -106,9 +106,9 @@ def reaching(prover, q):
           q.grows(0, horizon, SPEED), q.grows(U64 + 1, inverse, SPEED), q.grows(U64 + 1, horizon, SPEED)]
     prover.theorem("reaching: nothing wraps, and it is never None", given, z3.And(m.nothing_wraps(), burst >= 1), by)
     chosen = [*given, tops, z3.Implies(ROUND == 0, SPEED == whole * ONE)]
-    prover.theorem("reaching: establishes what the other theorems take as given", chosen, z3.And(*established), by)
+    prover.theorem("reaching: establishes the assumptions of the other theorems", chosen, z3.And(*established), by)
     exact = z3.Int("exact_burst")
-    prover.theorem("reaching: of burst * unit it makes the burst again; burst - initial fits",
+    prover.theorem("reaching: from burst * unit it computes the burst; burst - initial fits",
                    [*given, REACH == exact * UNIT, exact >= 1, is_u64(exact, INITIAL), INITIAL <= exact],
                    z3.And(burst == exact, burst - INITIAL >= 0, burst - INITIAL <= burst),
                    [q.grows(exact + 1, burst, UNIT), q.grows(burst + 1, exact, UNIT)])
@@ -124,7 +124,7 @@ def from_interval(prover, q):
     reach = m.when(accepted, lambda: m.add(UNIT, EXCESS))
     given = [UNIT >= 1, UNIT <= MAX_INTERVAL, EXCESS >= 0, *m.facts]
     prover.theorem(
-        "from_interval: nothing wraps, and what it hands on is right",
+        "from_interval: nothing wraps, and its values are valid",
         given,
         z3.And(m.nothing_wraps(), *handed_on(z3.IntVal(ONE), 0, UNIT),
                z3.Implies(accepted, z3.And(reach >= UNIT, MIN_HORIZON + 2 * reach <= MAX_WORD,

@@ -1,6 +1,6 @@
 """A limit's guarantees, compared with the quota as rational numbers.
 
-No permit is early, none is more than a nanosecond late, and every interval keeps the bound.
+No permit is early or more than a nanosecond late, and the bound holds over every interval.
 """
 
 import z3
@@ -45,7 +45,7 @@ def punctual(prover, q, p):
         early,
     )
     prover.theorem(
-        "inexact rate: a nanosecond after k * period / n it is granted, 73 years on",
+        "inexact rate: permit k is granted a ns after k * period / n, for 73 years",
         [*inexact_rate(p), *after_running_dry(p), D * N >= K * PERIOD + N, D <= 2 * ONE],
         due(p),
         [q.grows(K * PERIOD + N, D * N, p.unit), q.grows(0, D, 1), q.grows(p.unit * N * ONE, (S + 1) * PERIOD, D),

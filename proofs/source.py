@@ -1,6 +1,6 @@
 """Detects changes to the functions that the model transcribes.
 
-The model is written by hand. If the text of a modelled function changes (comments and layout aside),
+The model is written by hand. If the text of a modeled function changes (comments and layout aside),
 the check fails and names the function. Compare the model with the new text, then run
 `scripts/prove --record`.
 """
@@ -14,7 +14,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = pathlib.Path(__file__).with_name("source.json")
 
-MODELLED = {
+MODELED = {
     "src/algorithm/pace/mod.rs": [
         "from_quota", "from_interval", "fitted", "reaching", "starting_with", "gcd", "min",
     ],
@@ -58,7 +58,7 @@ def functions(path):
 
 def fingerprints():
     prints = {}
-    for path, names in MODELLED.items():
+    for path, names in MODELED.items():
         found = functions(path)
         for name in names:
             code = found.get(name, "(gone)")

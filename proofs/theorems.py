@@ -9,8 +9,9 @@ A, B, C = z3.Ints("a b c")
 WORD, NOW, N, MADE, UNITS, UP = z3.Ints("word now n made units up")
 
 
-# Two clocks, in parts of 2^-60 of a unit: the reading of each, and a later time on both. SLACK is
-# how far the word may be ahead of the clock for a grant.
+# A word moves from one clock to another. AT and TO are the clocks' readings, and LATER is how far
+# both then advance, all in parts of 2^-60 of a unit. SLACK is how far the word may be ahead of the
+# clock for a grant.
 AT, TO, LATER, SLACK = z3.Ints("at to later slack")
 MADE_AT, MADE_TO, MADE_THEN, MADE_LATER = z3.Ints("made_at made_to made_then made_later")
 REBASED = [
@@ -21,15 +22,15 @@ REBASED = [
 
 
 def rebased(p, round_up=None):
-    """Theorems about a rebased busy word. Both clocks make LATER units alike."""
+    """Theorems about a busy word that moves to another clock."""
     round_up = p.round if round_up is None else round_up
     after = smaller(MADE_TO + round_up + WORD - MADE_AT, MAX_WORD)
     whole = z3.Implies(p.round == 0, z3.And(*(x % ONE == 0 for x in (AT, TO, LATER))))
-    # The horizon comes first: see `made`.
+    # Both clocks stand still at the horizon: see `made`.
     here = z3.And(whole, MADE_LATER <= p.top, SLACK <= p.reach + p.round)
     was_due, is_due = WORD <= MADE_THEN + SLACK, after <= MADE_LATER + SLACK
-    yield "what is due was due before: nothing is earlier", z3.Implies(z3.And(here, is_due), was_due)
-    yield "what was due is due at most two units later", z3.Implies(z3.And(here, was_due), after <= MADE_LATER + 2 + SLACK)
+    yield "nothing becomes due earlier", z3.Implies(z3.And(here, is_due), was_due)
+    yield "nothing becomes due more than two units later", z3.Implies(z3.And(here, was_due), after <= MADE_LATER + 2 + SLACK)
 
 
 class Products:

@@ -46,7 +46,7 @@ def faults(prover):
     prover.refuted("fault: word + n * unit <= made + reach, in 64 bits that wrap", given,
                    wrapping == specification(*bits)[0], products="bits")
     strict = z3.ULT(word, made + z3.If(none, reach + round_up, reach - cost))
-    prover.refuted("fault: < for <=", given, strict == specification(*bits)[0], products="bits")
+    prover.refuted("fault: < instead of <=", given, strict == specification(*bits)[0], products="bits")
     forgets = z3.If(none, word, z3.If(z3.UGT(word, made + round_up), word, made) + cost)
     prover.refuted("fault: the rounding is not added to an idle bucket's base",
                    [*given, bit_step(*bits)[0]], wide(forgets) == specification(*bits)[1], products="bits")
@@ -68,7 +68,7 @@ def missing_correction(prover):
 
 
 def no_rounding(prover):
-    """The bucket runs dry at `dry`. At `dry + d` permit k is granted, before its time."""
+    """The bucket is empty at `dry`. At `dry + d` it grants permit k before `k * period / n`."""
     n, period = 13, 1000
     pace = from_quota(n, period, 5, round_up=0)
     dry, d, k, made_dry, made = z3.Ints("dry d k made_dry made")

@@ -8,9 +8,9 @@
 
 set -uo pipefail
 export CARGO_TERM_COLOR=never
-# A run builds nothing twice, so incremental builds cost more than they save.
+# Nothing is built twice, so incremental builds would cost more than they save.
 export CARGO_INCREMENTAL=0
-# A part that takes longer than this hangs.
+# A part that runs longer than this is stopped and fails.
 limit_s=${LIMIT_S:-1200}
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT

@@ -1,4 +1,4 @@
-//! Bans, for tables and maps of keys: a banned key has no permits until a tick.
+//! Bans, for tables and maps of keys: a banned key has no permits before a certain tick.
 
 use core::convert::Infallible;
 
@@ -7,7 +7,7 @@ use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::store::op::{Current, Op, Step};
 
-/// Bans a key: takes all permits that it will have when the ban ends.
+/// The operation that bans a key: it takes all permits that the key will have when the ban ends.
 pub(crate) struct Ban {
     pub(crate) until: Tick,
 }
@@ -28,7 +28,7 @@ impl<A: Algorithm> Op<A> for Ban {
     }
 }
 
-/// Asks when a key's ban ends, and changes nothing.
+/// The operation that finds when a key's ban ends. It changes nothing.
 pub(crate) struct BannedUntil;
 
 impl<A: Algorithm> Op<A> for BannedUntil {
@@ -43,14 +43,14 @@ impl<A: Algorithm> Op<A> for BannedUntil {
         Ok((word, last.map(after)))
     }
 
-    /// Out of line, where it is known whether the key is banned.
+    /// Always runs out of line, because only that path knows whether the key is banned.
     fn run_fast(&mut self, _algorithm: &A, _current: Current) -> Option<Step<A, Self>> {
         None
     }
 }
 
-/// Returns the word with which a ban continues in another algorithm, or `None` if the ban is over.
-/// The ban ends when it would have ended, even if the other algorithm would pay the debt back
+/// Returns the word with which a ban continues under another algorithm, or `None` if the ban is
+/// over. The ban ends at the same tick, even if the other algorithm would refill the permits
 /// sooner.
 pub(crate) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
     let last = last_without_permits(old, word, now)?;
@@ -75,14 +75,14 @@ pub(crate) fn last_without_permits<A: Algorithm>(
     has_none(none).then_some(Tick::from_nanos(none))
 }
 
-/// Returns a word that has no permit up to tick `last`, and one permit right after it. A window has
-/// no such word: it gets one that has no permit before the window of `last` ends.
+/// Returns a word that has no permit up to tick `last`, and one permit right after it. For a window
+/// there is no such word. There the word has no permit before the window of `last` ends.
 pub(crate) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
     let then = after(last);
     let all_but_one = algorithm.available(0, then).saturating_sub(1);
     let (word, _) = algorithm.take_up_to(0, then, all_but_one);
-    // A window counts a caller with an earlier tick in the window that begins at `then`, which has
-    // a permit left. Take all permits at `last` instead.
+    // With a window, a caller with an earlier tick counts in the window that begins at `then`,
+    // where one permit is left. In this case take all permits at `last` instead.
     match [Tick::ZERO, last]
         .iter()
         .all(|tick| algorithm.available(word, *tick) == 0)

@@ -1,5 +1,5 @@
-//! The constructors from a quota, such as `Limiter::token_bucket(quota)`: one for each limiter and
-//! each algorithm. Their names are those that the algorithms have as text.
+//! Constructors that take a quota, such as `Limiter::token_bucket(quota)`: one for each limiter and
+//! each algorithm. Each is named like the algorithm in text form.
 
 #[cfg(feature = "map")]
 use core::hash::Hash;
@@ -25,29 +25,29 @@ macro_rules! each_algorithm {
     ($then:ident! $limiter:tt) => {
         each_that_lends!($then! $limiter);
         $then! { $limiter LeakyBucket leaky_queue queue
-        "A [`LeakyBucket`] that shapes: a grant says how long to wait." }
+        "Creates a [`LeakyBucket`] limiter as a queue: a grant says how long to wait." }
     };
 }
 
-/// Does the same without the queue, which can't lend permits.
+/// Invokes `$then` for each constructor except the queue's, because a queue can't lend permits.
 macro_rules! each_that_lends {
     ($then:ident! $limiter:tt) => {
         $then! { $limiter TokenBucket token_bucket new
-        "A [`TokenBucket`]: permits drop in at a steady rate, up to a burst." }
+        "Creates a [`TokenBucket`] limiter: permits are added at a steady rate, up to a burst." }
         $then! { $limiter Gcra gcra new
-        "[`Gcra`], which decides as the token bucket does." }
+        "Creates a [`Gcra`] limiter, which decides as the token bucket does." }
         $then! { $limiter LeakyBucket leaky_meter meter
-        "A [`LeakyBucket`] that polices: what overflows is denied." }
+        "Creates a [`LeakyBucket`] limiter as a meter: a request that overflows it is denied." }
         $then! { $limiter FixedWindow fixed_window new
-        "A [`FixedWindow`]: `n` permits in each period of the clock." }
+        "Creates a [`FixedWindow`] limiter: at most `n` permits in each period of the clock." }
         $then! { $limiter SlidingWindow sliding_window new
-        "A [`SlidingWindow`]: `n` permits in the last period." }
+        "Creates a [`SlidingWindow`] limiter: at most `n` permits in the last period." }
         $then! { $limiter Intervals intervals new
-        "[`Intervals`]: a bucket that is refilled once in each period." }
+        "Creates an [`Intervals`] limiter: its bucket is refilled once in each period." }
     };
 }
 
-/// Defines one constructor of one limiter. `$algorithm` names the algorithm in `$made`.
+/// Defines one constructor of one limiter. In `$made`, `$algorithm` is the algorithm.
 macro_rules! constructor {
     (
         {
@@ -90,7 +90,7 @@ macro_rules! constructor {
     };
 }
 
-/// Defines a function as it is written.
+/// Expands to its input: `const_unless_loom!` takes this place for constructors that are `const`.
 #[cfg(feature = "std")]
 macro_rules! as_is {
     ($($item:tt)*) => { $($item)* };

@@ -15,29 +15,29 @@
 //! # }
 //! ```
 //!
-//! Start with [`Limiter`]. [`Quota`] describes the limit, [`ManualClock`] controls time in tests,
-//! and an algorithm decides:
+//! Start with [`Limiter`]. [`Quota`] describes the limit, and [`ManualClock`] controls time in
+//! tests. The algorithm decides which requests are granted:
 //!
 //! | algorithm | for |
 //! |---|---|
 //! | [`TokenBucket`], [`Gcra`] | a rate with a burst: the first choice; both decide alike |
-//! | [`LeakyBucket`] | as a meter, the same decisions; as a queue, a grant says how long to wait |
-//! | [`SlidingWindow`] | at most `n` in the last minute, with no burst at the minute's edge |
+//! | [`LeakyBucket`] | a meter decides as the token bucket does; a queue tells each caller how long to wait |
+//! | [`SlidingWindow`] | at most `n` in the last minute, without a double burst where two minutes meet |
 //! | [`FixedWindow`] | at most `n` in a calendar day |
 //! | [`Intervals`] | a bucket that is refilled once a period, all at once |
 //! | [`AnyAlgorithm`] | any of them, chosen at run time: `"sliding-window 1000/min"` |
 //!
-//! Limits that need more than one word:
+//! Other limiters:
 //!
 //! | limiter | for |
 //! |---|---|
 //! | [`Sharded`] | a limit that many cores use at once |
-//! | [`Leases`] | a few threads whose requests are mostly granted; such a grant costs a subtraction |
-//! | [`SlottedWindow`] | at most `n` in the last minute, to the second |
+//! | [`Leases`] | a few threads that borrow permits in batches; a grant from a batch is one subtraction |
+//! | [`SlottedWindow`] | at most `n` in the last minute, counted in slots, such as one per second |
 //! | [`SlidingLog`] | at most `n` in the last minute, exactly |
 //! | `Adjustable` (feature `wide`) | a quota that changes while the limiter is in use |
 //! | [`Counted`] | statistics of any limiter ([`stats`]) |
-//! | `smooth` (feature `wide`) | callers that wait for their turn, at a rate that can change, as with Guava |
+//! | `smooth` (feature `wide`) | callers that wait for their turn, at a rate that can change, like Guava's `RateLimiter` |
 //!
 //! A limit for each key:
 //!
@@ -53,16 +53,17 @@
 //! | [`Limiter::reserve`], [`Reservation`] | permits that become due at a later time |
 //! | [`Limiter::acquire`] | a thread that blocks until its permit is due |
 //! | `Limiter::with_timer`, `AsyncLimiter` (feature `wait`) | futures; with `futures` and `tokio` also streams, sinks and bytes |
-//! | [`Pacer`] | work that is evenly spaced, and must not burst |
+//! | [`Pacer`] | evenly spaced work, without bursts |
 //! | [`WaitingRoom`] | a bounded wait: overload is refused early |
 //!
 //! [`Concurrency`] limits how many callers are inside at once, not how often they enter.
 //! `keyed::KeyedConcurrency` (feature `keyed`) does the same for each key.
 //!
-//! [`RateLimiter`] is the common trait of all limiters that have the verbs of [`Limiter`],
-//! including the keys of a table or map. [`Concurrency`], the smooth limiters and the waiting types
-//! do not implement it. [`traits`] has the verbs that only some limiters support. To write an
-//! algorithm, see [`algorithm`]; to keep words in your own memory, see [`store`].
+//! A limiter's *verbs* are its methods that take, return and count permits, such as `try_acquire`.
+//! [`RateLimiter`] is the common trait of all limiters with the verbs of [`Limiter`], and of the
+//! keys of a table or map. [`Concurrency`], the smooth limiters and the waiting types do not
+//! implement it. [`traits`] has the verbs that only some limiters support. To write an algorithm,
+//! see [`algorithm`]. To keep a limiter's state in your own memory, see [`store`].
 
 // Without `std`, the items linked to above do not exist. These definitions link to docs.rs instead.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]
@@ -182,8 +183,7 @@ pub use wait::room::WaitingRoom;
 ///
 /// # Panics
 ///
-/// An error stops the compiler, never the program: the macro expands to a `const` block, also
-/// inside a function.
+/// Panics only at compile time: the macro expands to a `const` block, even inside a function.
 ///
 /// ```compile_fail,E0080
 /// use tollgate::{Limiter, Quota, TokenBucket, const_unwrap};
@@ -222,8 +222,8 @@ pub mod error {
     pub use crate::snapshot::error::RestoreError;
 }
 
-/// Statistics of limiters and of tables of keys, with an export [as
-/// metrics](stats::write_prometheus).
+/// Statistics of limiters and of tables of keys.
+/// [`write_prometheus`](stats::write_prometheus) exports them as metrics.
 ///
 /// A name means the same everywhere:
 ///
@@ -233,8 +233,8 @@ pub mod error {
 /// | `permits`, `returned`, `charged` | permits granted, returned and charged | [`Counted`] |
 /// | `tracked`, `idle` | keys in the table, and those that are idle | `Keyed`, `KeyedMap` (without `idle`) |
 /// | `inserted`, `expired`, `evicted`, `evicted_protected`, `removed` | keys that entered and left | `Keyed`, `KeyedMap` (without `inserted`) |
-/// | `no_room` | how often a new key found no room | `Keyed`, `KeyedMap` |
-/// | `inside`, `peak`, `limit`, `waiting` | weight; `waiting` counts callers | [`Concurrency`] |
+/// | `no_room` | requests of new keys for which the table had no slot | `Keyed`, `KeyedMap` |
+/// | `inside`, `peak`, `limit`, `waiting` | the weight of callers; `waiting` counts callers | [`Concurrency`] |
 /// | `lent`, `max_lent` | permits | [`Leases`] |
 /// | `waiting_permits`, `longest_wait` | permits, and a time | [`WaitingRoom`] |
 /// | `rate`, `stored`, `max_stored` | permits | the smooth limiters |
@@ -253,7 +253,7 @@ pub mod stats {
     pub use crate::metrics::{Metrics, MetricsError, write_prometheus};
 }
 
-/// Traits for what only some algorithms support, such as reserving and giving back permits.
+/// Traits for verbs that only some algorithms support, such as reserving and giving back permits.
 pub mod traits {
     pub use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, ReserveLimiter, SettleLimiter};
 }

@@ -1,4 +1,4 @@
-//! The direct limiter: an algorithm, a word and a clock.
+//! [`Limiter`]: an algorithm, a word and a clock.
 
 use core::fmt;
 
@@ -30,8 +30,8 @@ use crate::sync::const_unless_loom;
 ///
 /// # In a `static`
 ///
-/// The constructors that read no clock are `const`, so a limit can be a global. With
-/// [`const_unwrap!`](crate::const_unwrap) an invalid quota does not compile:
+/// [`new`](Self::new) and the constructors from a quota are `const`, so a limit can be a global.
+/// With [`const_unwrap!`](crate::const_unwrap), an invalid quota does not compile:
 ///
 /// ```
 /// use tollgate::{Limiter, Quota, TokenBucket, const_unwrap};
@@ -41,10 +41,10 @@ use crate::sync::const_unless_loom;
 /// assert!(LOGINS.try_acquire().is_ok());
 /// ```
 ///
-/// A `const` constructor can't read a clock. This matters only for a quota with
-/// [`initial`](Quota::initial) permits: the limiter starts, and begins to fill, when its first verb
-/// or [`start`](Self::start) is called. A limiter made by [`with_clock`](Self::with_clock) starts
-/// at once.
+/// A `const` constructor can't read a clock, so its limiter starts at its first use, or when
+/// [`start`](Self::start) is called. This matters only for a quota with [`initial`](Quota::initial)
+/// permits, whose bucket begins to fill then. A limiter made by [`with_clock`](Self::with_clock)
+/// starts at once.
 ///
 /// # Debug output
 ///
@@ -53,10 +53,11 @@ use crate::sync::const_unless_loom;
 ///
 /// # Many threads
 ///
-/// Every verb takes `&self` and is one atomic step. No verb blocks, and a thread that is preempted
-/// inside one blocks no other thread. A denied verb writes nothing, with one exception: the first
-/// verb on a limiter from a `const` constructor starts it. (The first reading of the system clock
-/// in a process calibrates it, and may make other threads wait: see [`SystemClock`].)
+/// All methods take `&self`, and every decision is one atomic step. No method blocks, and a thread
+/// that is preempted inside one blocks no other thread. A denial writes nothing, with one
+/// exception: the first request to a limiter from a `const` constructor starts it. (The first
+/// reading of the system clock in a process calibrates it. Other threads may wait for that: see
+/// [`SystemClock`].)
 #[repr(C)]
 pub struct Limiter<A, C = SystemClock, P = WordCell> {
     // The word is first, next to the parameters that every decision reads.
@@ -77,8 +78,8 @@ impl<A> Limiter<A> {
 
 impl<A, C> Limiter<A, C> {
     const_unless_loom! {
-        /// Creates a limiter on your own clock that starts with its first use: the `const` form of
-        /// [`with_clock`](Self::with_clock).
+        /// Creates a limiter that starts at its first use, on your own clock. This is the `const`
+        /// form of [`with_clock`](Self::with_clock), whose limiter starts at once.
         #[must_use]
         pub fn unstarted(algorithm: A, clock: C) -> Self {
             Self {
@@ -94,8 +95,8 @@ impl<A, C, P> Limiter<A, C, P> {
     /// Creates a limiter whose word lives in your own cell, for example in a mapped file (see
     /// `examples/mapped_file.rs`).
     ///
-    /// A word of 0 is a full bucket; [`UNSTARTED`] begins with the quota's `initial` permits. All
-    /// limiters that share a word must use the same algorithm, and clocks that agree.
+    /// A word of 0 is a full bucket. [`UNSTARTED`] is a limiter with the quota's `initial` permits.
+    /// All limiters that share a word must use the same algorithm, and their clocks must agree.
     ///
     /// ```
     /// use tollgate::store::WordCell;
@@ -131,10 +132,11 @@ impl<A, C, P> Limiter<A, C, P> {
 }
 
 impl<A: Algorithm, C, P: AtomicWord> Limiter<A, C, P> {
-    /// Returns a view that runs every verb at this tick, without reading the clock.
+    /// Returns a view whose methods use this tick and read no clock.
     ///
-    /// A tick past the limiter's horizon counts as the horizon, where nothing is refilled (see
-    /// [`Tick`]). For any bucket, [`Tick::MAX`] and the 2 ns before it are past the horizon.
+    /// The limiter treats every tick after its horizon as the horizon, where nothing is refilled
+    /// (see [`Tick`]). For a token bucket, a GCRA and a leaky bucket, [`Tick::MAX`] and the 2 ns
+    /// before it are always past the horizon.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota, Tick};
@@ -178,7 +180,7 @@ impl<A: Algorithm, C: Clock> Limiter<A, C> {
 }
 
 impl<A: Algorithm, C: Clock, P: AtomicWord> Limiter<A, C, P> {
-    /// Starts a limiter that a `const` constructor made, unless it has started.
+    /// Starts a limiter that a `const` constructor made, unless it has already started.
     pub fn start(&self) {
         self.at(self.now()).start();
     }

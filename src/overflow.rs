@@ -1,7 +1,7 @@
-/// What happens to a new key when there is no room for it: every slot that it may use holds another
-/// key, and none of those is idle.
+/// The treatment of a new key if the table or map has no slot for it: every slot that it may use
+/// holds another key, and none of those keys is idle.
 ///
-/// The statistics count each such case.
+/// The statistics count these cases.
 ///
 /// ```
 /// # #[cfg(feature = "keyed")]
@@ -18,19 +18,21 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
-    /// The new key replaces one of the keys that it competes with. The replaced key is fresh when
-    /// it returns, and so may get one more burst.
+    /// The new key replaces the key in one of these slots. The replaced key is fresh when it
+    /// returns, and so may get one more burst.
     ///
     /// A key that was granted only once is replaced before a *protected* key, which was granted
-    /// again after it entered. Among equals, the key that has spent less of its burst goes first,
-    /// and among keys that have spent about the same, the newest. So a flood of new keys replaces
-    /// its own keys, not keys that had already spent their burst and were used twice. The
-    /// statistics count replaced protected keys separately (`evicted_protected`).
+    /// again after it entered. A banned key is replaced last. Otherwise the key that has spent the
+    /// least of its burst is replaced first. Of keys that have spent about the same, it is the
+    /// newest. So a flood of new keys replaces its own keys, not keys that had already spent their
+    /// burst and were used twice. The statistics count replaced protected keys separately
+    /// (`evicted_protected`).
     #[default]
     Evict,
-    /// Every request of the new key is denied ([`Denied::NoRoom`](crate::Denied::NoRoom)). A verb
-    /// that can't be denied answers as for a fresh key, but takes and records nothing.
+    /// Every request of the new key is denied ([`Denied::NoRoom`](crate::Denied::NoRoom)). Methods
+    /// that can't be denied, such as `charge`, answer as for a fresh key, but take and record
+    /// nothing.
     Deny,
-    /// Every request of the new key is decided as for a fresh key, and not recorded.
+    /// Every request of the new key is decided as for a fresh key, and is not recorded.
     Admit,
 }

@@ -34,7 +34,7 @@ impl<const N: usize> SeqLock<N> {
             if let Some(word) = words.next() {
                 // ORDERING: Relaxed. The exchange that makes the version current publishes it. If a
                 // thread reads it too early, the fence in `announce` lets that thread detect it.
-                // Model: adjust::a_late_one_mixes_nothing
+                // Model: adjust::a_late_decision_mixes_nothing
                 word.store(value, Ordering::Relaxed);
             }
         });
@@ -43,11 +43,11 @@ impl<const N: usize> SeqLock<N> {
         }
     }
 
-    /// The version that was announced last. Its words need not be there yet.
+    /// Returns the version that was announced last. Its words may not be written yet.
     #[cfg(feature = "keyed")]
     pub(crate) fn version(&self) -> u64 {
         // ORDERING: Acquire. It pairs with the store of `announce`: a thread that finds a version
-        // here knows what was done before it was written.
+        // here sees everything that was done before the version was announced.
         // Model: keyed_overrides::a_change_reaches_the_key
         self.version.load(Ordering::Acquire)
     }
@@ -55,12 +55,13 @@ impl<const N: usize> SeqLock<N> {
     fn announce(&self, version: u64) {
         // ORDERING: Release. It publishes that the older version is over, and pairs with the fence
         // of the next `is_still`. A thread that finds this version here instead of an older one
-        // loads the pair again, and must then see a newer pair. Otherwise it could retry forever.
-        // Model: adjust::a_late_one_mixes_nothing
+        // loads the limiter's word and version again, and must then see newer ones. Otherwise it
+        // could retry forever.
+        // Model: adjust::a_late_decision_mixes_nothing
         self.version.store(version, Ordering::Release);
-        // ORDERING: Release. It pairs with the fence in `is_still`: a thread that reads one of the
-        // words written after this fence, and then passes that one, sees this version or a later
-        // one. Model: adjust::a_late_one_mixes_nothing
+        // ORDERING: Release. It pairs with the fence in `is_still`: a thread that reads a word
+        // written after this fence, and then passes the fence in `is_still`, sees this version or a
+        // later one. Model: adjust::a_late_decision_mixes_nothing
         fence(Ordering::Release);
     }
 
@@ -74,7 +75,7 @@ impl<const N: usize> SeqLock<N> {
         let mut words = self.words.iter();
         let mut read = || match words.next() {
             // ORDERING: Relaxed. It publishes nothing. If the word is of a later version,
-            // `is_still` detects it. Model: adjust::a_late_one_mixes_nothing
+            // `is_still` detects it. Model: adjust::a_late_decision_mixes_nothing
             Some(word) => word.load(Ordering::Relaxed),
             None => 0,
         };
@@ -91,11 +92,11 @@ impl<const N: usize> SeqLock<N> {
     fn is_still(&self, version: u64) -> bool {
         // ORDERING: Acquire. It pairs with the fence in `announce`: the version loaded after this
         // fence is no older than any of the words read before it. Model:
-        // adjust::a_late_one_mixes_nothing
+        // adjust::a_late_decision_mixes_nothing
         fence(Ordering::Acquire);
         // ORDERING: Relaxed. The fence above orders it after the words. A thread that finds another
         // version retries and passes that fence again, which then pairs with the store in
-        // `announce`. Model: adjust::a_late_one_mixes_nothing
+        // `announce`. Model: adjust::a_late_decision_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
         now == version || inject_fault!(ReadsUnchecked)
     }

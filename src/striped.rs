@@ -7,7 +7,8 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{Count, Ordering};
 use crate::thread_index::ThreadIndex;
 
-/// `N` counters, split into stripes: each thread adds to its own stripe. Clones share the counters.
+/// `N` counters that are split into stripes: each thread adds to its own stripe. Clones share the
+/// counters.
 #[derive(Debug, Clone)]
 pub(crate) struct StripedCounters<const N: usize> {
     thread_index: ThreadIndex,
@@ -16,7 +17,8 @@ pub(crate) struct StripedCounters<const N: usize> {
 
 impl<const N: usize> StripedCounters<N> {
     pub(crate) fn new() -> Self {
-        // A model creates counters in each execution, and must behave the same on every machine.
+        // A model creates counters in each execution, and must run alike on every machine, so it
+        // uses one stripe.
         let is_model = cfg!(any(
             all(tollgate_loom, feature = "loom"),
             all(tollgate_shuttle, feature = "shuttle")
@@ -41,7 +43,7 @@ impl<const N: usize> StripedCounters<N> {
         }
     }
 
-    /// Adds one, and returns a number that no other call for this counter gets.
+    /// Adds one, and returns a number that is unique among the calls for this counter.
     #[cfg(feature = "keyed")]
     pub(crate) fn number(&self, which: usize) -> u64 {
         let thread_index = self.thread_index.of_this_thread();

@@ -1,4 +1,4 @@
-//! Chooses which of several words a thread uses first.
+//! Chooses the shard or stripe that a thread uses first.
 
 #[cfg(not(any(
     all(tollgate_loom, feature = "loom"),
@@ -9,8 +9,8 @@ mod number {
 
     use crate::sync::{AtomicU64, Ordering};
 
-    /// The number of threads that have a number. It wraps after 2^64 threads, and two threads may
-    /// then have the same number.
+    /// How many threads have been numbered. It wraps after 2^64 threads; two threads may then have
+    /// the same number.
     static THREADS: AtomicU64 = AtomicU64::new(0);
 
     /// The value for a thread that has no number yet.
@@ -20,10 +20,10 @@ mod number {
         static NUMBER: Cell<u64> = const { Cell::new(NONE) };
     }
 
-    /// Returns the number of this thread, if it has one already.
+    /// Returns the number of this thread, if it already has one.
     #[inline(always)]
     pub(super) fn known() -> Option<u64> {
-        // A thread-local may already be destroyed while its thread ends.
+        // At the end of a thread, its thread-locals may already be destroyed.
         let number = NUMBER.try_with(Cell::get).unwrap_or(NONE);
         (number != NONE).then_some(number)
     }
@@ -39,7 +39,7 @@ mod number {
     fn first() -> u64 {
         // ORDERING: Relaxed. It publishes nothing: the numbers need only be distinct.
         let new = THREADS.fetch_add(1, Ordering::Relaxed);
-        // If it can't be stored, the thread gets another number next time.
+        // If the number can't be stored, the thread gets another one next time.
         let _ = NUMBER.try_with(|number| number.set(new));
         new
     }
@@ -60,11 +60,11 @@ mod number {
     }
 }
 
-/// Maps threads to the indexes below `places`.
+/// A map from threads to indexes below `places`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadIndex {
     places: usize,
-    /// The smallest power of two that is not below `places`, minus 1.
+    /// The smallest power of two that is at least `places`, minus 1.
     mask: u64,
 }
 
@@ -78,14 +78,14 @@ impl ThreadIndex {
     }
 
     /// Returns the index of this thread. Threads that start one after another get different indexes
-    /// as far as possible. If `places` is not a power of two, some indexes get more threads than
+    /// until all are used. If `places` is not a power of two, some indexes get more threads than
     /// others.
     #[inline]
     pub(crate) fn of_this_thread(self) -> usize {
         self.place(number::of_this_thread())
     }
 
-    /// Returns the index of this thread, if it has a number already.
+    /// Returns the index of this thread, if it already has a number.
     #[inline(always)]
     pub(crate) fn known(self) -> Option<usize> {
         Some(self.place(number::known()?))

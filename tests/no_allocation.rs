@@ -40,7 +40,7 @@ impl Counting {
 }
 
 // SAFETY: Every call is passed on unchanged to the system's allocator. Counting only changes a
-// constant-initialised thread-local integer, which never allocates.
+// constant-initialized thread-local integer, which never allocates.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count();

@@ -14,7 +14,7 @@ use super::contestants::{Entry, Source};
 /// shared cache. In a small table every key's cache line would move from core to core, which is
 /// rare in a service with many keys.
 ///
-/// Builds without optimisation use fewer keys. Their figures mean nothing, and tests need not wait
+/// Builds without optimization use fewer keys. Their figures mean nothing, and tests need not wait
 /// for full tables.
 pub(crate) const KEYS: u64 = if cfg!(debug_assertions) {
     1 << 10
@@ -22,7 +22,7 @@ pub(crate) const KEYS: u64 = if cfg!(debug_assertions) {
     1 << 16
 };
 
-/// The golden section of 2^64. It keeps the threads' starting places apart.
+/// 2^64 over the golden ratio. Multiples of it keep the threads' starting places apart.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A limiter that decides about keys.

@@ -34,7 +34,7 @@ pub(crate) enum Source {
     Coarse,
     /// The caller passes a tick.
     Tick,
-    /// A clock that the contestant brings, by name.
+    /// The contestant's own clock, by name.
     #[allow(dead_code, reason = "not every measurement has such contestants")]
     Own(&'static str),
 }

@@ -22,7 +22,7 @@ pub(crate) trait Contestant: Sync {
     fn prepare(&self) {}
 }
 
-/// A limiter of which each thread has its own handle.
+/// A limiter that gives each thread its own handle.
 #[allow(dead_code, reason = "not every bench has such contestants")]
 pub(crate) trait Handled: Sync {
     type Handle<'a>: Handle
@@ -59,7 +59,7 @@ pub(crate) trait Player {
 }
 
 /// Aligned to two cache lines, because processors fetch pairs of lines. Contestants then neither
-/// share a line with a neighbour nor straddle two.
+/// share a line with a neighbor nor straddle two.
 #[repr(align(128))]
 pub(crate) struct Aligned<C>(pub(crate) C);
 

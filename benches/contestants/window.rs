@@ -31,7 +31,8 @@ impl<C: Sync> Window for SlidingLog<C> {
     }
 }
 
-/// More permits a minute than a measurement requests; or a few a day, which are taken first.
+/// Returns a window with more permits a minute than a measurement requests; or with a few a day,
+/// which the caller takes before the measurement.
 pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, ConfigError> {
     let quota = match kind {
         Kind::Allowed => Quota::per_minute(u64::from(u32::MAX)),
@@ -40,8 +41,9 @@ pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, ConfigE
     SlottedWindow::with_clock(quota, SLOTS, clock)
 }
 
-/// Permits that are refilled faster than they are taken, so every decision advances a full log by
-/// one; or as many permits a day, which are taken first.
+/// Returns a log whose permits are refilled faster than they are taken, so every decision advances
+/// a full log by one; or with the same number of permits a day, which the caller takes before the
+/// measurement.
 pub(crate) fn log<C>(kind: Kind, clock: C) -> Result<SlidingLog<C>, ConfigError> {
     let period = match kind {
         Kind::Allowed => Duration::from_nanos(100),

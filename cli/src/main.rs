@@ -39,7 +39,11 @@ fn main() -> ExitCode {
 
 /// Returns whether the reader closed the pipe, as `head` does. This is not a failure.
 fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    let plain = error.downcast_ref().map(io::Error::kind);
+    let json = || {
+        error
+            .downcast_ref()
+            .and_then(serde_json::Error::io_error_kind)
+    };
+    plain.or_else(json) == Some(io::ErrorKind::BrokenPipe)
 }

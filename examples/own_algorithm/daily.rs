@@ -1,4 +1,4 @@
-//! At most `n` permits a day. The count starts again at midnight.
+//! At most `n` permits a day. The count starts again at midnight of the clock.
 //!
 //! # The word
 //!
@@ -27,11 +27,11 @@ pub(crate) struct Daily {
     limit: u64,
 }
 
-/// The day that a word counts, as a caller sees it.
+/// The day on which a caller is counted, and how many permits were taken on it before.
 struct Today {
     day: u64,
     taken: u64,
-    /// The caller's own tick, or the start of a later day that another caller has seen.
+    /// The tick at which the caller is counted: its own, or the start of `day` if that is later.
     at: Tick,
 }
 
@@ -42,7 +42,8 @@ impl Daily {
         }
     }
 
-    /// A caller from yesterday is counted today: otherwise its grant would lower the word.
+    /// Reads the word for a caller at `now`. A caller from an earlier day is counted on the word's
+    /// day, because a grant must not lower the word.
     fn read(word: u64, now: Tick) -> Today {
         let (day, taken) = (word >> 32, word & u64::from(u32::MAX));
         let today = now.as_nanos() / DAY_NS;
@@ -77,7 +78,7 @@ impl Today {
         (self.day << 32) | taken
     }
 
-    /// Gives back permits of this day only.
+    /// Returns permits to this day, at most those taken on it.
     fn give_back(&self, word: u64, n: u64) -> (u64, u64) {
         match n.min(self.taken) {
             0 => (word, 0),

@@ -1,11 +1,11 @@
-//! An algorithm of your own: written once in daily.rs, it gets the limiter, the trace runner, and
-//! the check of its bound on real threads.
+//! An algorithm of your own. daily.rs defines it; this program runs it in a limiter, compares it
+//! with recorded decisions, and checks its bound on real threads.
 //!
 //! ```text
 //! cargo run --example own_algorithm --features audit
 //! ```
 //!
-//! loom-tests/tests/models/own_algorithm.rs checks the same file with loom.
+//! loom-tests/tests/models/own_algorithm.rs checks it with loom.
 
 mod daily;
 #[cfg(feature = "audit")]
@@ -28,7 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The limiter has the verbs of the traits that `Daily` implements: `charge` does not compile.
+/// Calls the methods that `Daily` supports. It does not implement `Debt`, so `charge` would not
+/// compile.
 fn limited() -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::at(Tick::from_nanos(DAY_NS - 1));
     let limiter = Limiter::with_clock(Daily::new(3), clock.clone());

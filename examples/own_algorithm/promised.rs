@@ -12,8 +12,7 @@ use crate::daily::{DAY_NS, Daily};
 
 const LIMIT: u32 = 100;
 
-/// A caller that takes the whole limit right before midnight and again right after it gets twice
-/// the limit at once. After that it gets one limit a day.
+/// Returns the bound: up to twice the limit around a midnight, and then one limit a day.
 fn bound(limit: u32) -> Bound {
     let quota = Quota::per_day(limit.into()).burst(2 * u64::from(limit));
     Bound::of_quota(quota).expect("a quota")
@@ -25,7 +24,7 @@ pub(crate) fn checked() -> Result<(), Excess> {
     Ok(())
 }
 
-/// Records four threads whose ticks are an hour apart. Each goes through ten days.
+/// Records the grants of four threads whose ticks are an hour apart, over ten days.
 fn recorded() -> Audit {
     let limiter = &Limiter::unstarted(Daily::new(LIMIT), NoClock);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The trace runner: replays the recorded decisions of another limiter on [`Daily`].
+//! Replays the recorded decisions of another limiter on [`Daily`].
 
 use tollgate_replay::{
     Comparison, FileReport, Header, Malformed, Op, Replay, ReplayedLimiter, Source, run_text,

@@ -1,4 +1,4 @@
-//! Outcomes that a model may have, and outcomes that it must have reached at its end.
+//! The outcomes that a model allows, and those that it must have reached at its end.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,7 +61,7 @@ impl<T: PartialEq + Debug> Expected<T> {
     ///
     /// # Panics
     ///
-    /// If one was not.
+    /// If a required outcome was not reached.
     pub fn assert_reached(&self) {
         let missed = self.missed();
         assert!(missed.is_empty(), "never reached: {missed:#?}");

@@ -5,11 +5,11 @@ use tollgate::sync::model::{Conditions, Fault, under};
 
 use crate::run::{Run, broken};
 
-/// Runs a model on code with a fault: it must fail with the message `why`.
+/// Runs a model on code with an injected fault. The model must fail with the message `why`.
 ///
 /// # Panics
 ///
-/// If the model does not fail like that.
+/// If the model does not fail, or fails with another message.
 pub fn with_fault(
     name: &str,
     fault: Fault,
@@ -25,12 +25,12 @@ pub fn with_fault(
     broken(&name, why, bound, |run| under(conditions, || body(run)));
 }
 
-/// Runs a model on code whose exchanges load, compare and then store: it must fail with the message
-/// `why`.
+/// Runs a model on code whose compare-exchange is a load, a comparison and a store. The model must
+/// fail with the message `why`.
 ///
 /// # Panics
 ///
-/// If the model does not fail like that.
+/// If the model does not fail, or fails with another message.
 pub fn stored(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     let conditions = Conditions {
         stores: true,
@@ -56,17 +56,17 @@ impl Site {
         let lines = self.text.lines().enumerate();
         let mut lines = lines.filter(|(_, line)| line.contains(self.operation));
         let (line, _) = lines.next().expect("the operation is in the file");
-        assert!(lines.next().is_none(), "{} is there twice", self.operation);
+        assert!(lines.next().is_none(), "{} occurs twice", self.operation);
         line as u32 + 1
     }
 }
 
-/// Runs a model on code in which the orderings of one operation are `Relaxed`: it must fail with
-/// the message `why`.
+/// Runs a model on code in which the orderings of one operation are `Relaxed`. The model must fail
+/// with the message `why`.
 ///
 /// # Panics
 ///
-/// If the model does not fail like that.
+/// If the model does not fail, or fails with another message.
 pub fn relaxed(name: &str, site: Site, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     let conditions = Conditions {
         relaxed: Some((site.file, site.line())),

@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use loom::thread;
 
-/// How much runs. The environment variable `LOOM_DEPTH` decides.
+/// How many models and layouts run. The environment variable `LOOM_DEPTH` decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// `ci`, the default: two layouts of each model.
     Ci,
-    /// `deep`: all four layouts, and also the models that repeat for another algorithm what one
-    /// shows.
+    /// `deep`: all four layouts of each model. Also runs models that only repeat, for another
+    /// algorithm, what a shorter model shows.
     Deep,
 }
 
@@ -83,7 +83,7 @@ impl Layout {
     ///
     /// # Panics
     ///
-    /// If an actor does.
+    /// If an actor panics.
     pub fn act<T: 'static>(self, mut actors: Vec<Actor<T>>) -> Vec<T> {
         let swapped = matches!(self, Self::MainJoinsSwapped | Self::MainActsSwapped);
         if swapped {

@@ -2,9 +2,9 @@
 //!
 //! A `Subject` is an algorithm with the verbs it supports. A verb is a method of a limiter, such as
 //! `try_acquire_n`. `suite` runs verbs on several threads at once, under loom. In every execution
-//! the answers and the last word must be those of *some* order of the same verbs, one after the
-//! other, and each of these orders must occur. `tests/limits` of the crate shows that the verbs are
-//! right one after the other; the models show that threads make no difference.
+//! the answers and the final value of the word must be those of *some* sequential order of the same
+//! verbs, and the outcome of each such order must occur. `tests/limits` of the crate shows that the
+//! verbs are right on one thread. The models show that concurrent calls are linearizable.
 //!
 //! ```text
 //!  Subject ──► suite ──► WordScenario (actors, verbs, ticks) ──► loom, in every Layout ──► Outcome
@@ -43,7 +43,7 @@ pub use expected::Expected;
 pub use faults::{Site, relaxed, stored, with_fault};
 pub use layout::{Actor, Depth, Layout, actor};
 pub use run::{Run, broken, deep, model};
-pub use scenario::{Scenario, ScenarioOutcome, Told};
+pub use scenario::{AnswerTexts, Scenario, ScenarioOutcome};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Answer, Kind, Scope, Verb};

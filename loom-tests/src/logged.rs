@@ -1,8 +1,8 @@
-//! The answers of an exact log by its definition, a list of ticks. Shares no code with the crate.
+//! A model of the exact log: a list of the ticks of all permits. It shares no code with the crate.
 
 use std::fmt;
 
-use crate::scenario::Told;
+use crate::scenario::AnswerTexts;
 
 /// A call on a log, at a tick.
 #[derive(Debug, Clone, Copy)]
@@ -49,20 +49,21 @@ pub struct Rules {
 /// The ticks of all permits, in the order in which they were claimed.
 type Ticks = Vec<u64>;
 
-/// The tick at which a claim is entered.
+/// Which threads may enter a claim in the log, and so at which tick it counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Entering {
-    /// The tick of the thread that claimed.
+    /// Only the thread that made the claim, at its own tick.
     Alone,
-    /// The tick of any helper. The thread that claimed may also be told the earliest possible tick,
-    /// if its places have been claimed again by the time it looks.
+    /// Any thread, at its own tick. If the claim's places have been claimed again before the
+    /// claiming thread reads its tick, that thread is told the earliest possible tick.
     Helped,
 }
 
 impl Rules {
-    /// Returns all possible answers to the actors' calls in any order, followed by the calls
-    /// `then`. In the first list each actor enters its own claims; in the second others may help.
-    pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<Told>; 2] {
+    /// Returns all possible answers to the actors' calls in any order, and to the calls `then` at
+    /// the end. In the first list each actor enters its own claims. In the second, other actors may
+    /// enter them too.
+    pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<AnswerTexts>; 2] {
         [Entering::Alone, Entering::Helped].map(|entering| {
             let all = before.iter().chain(actors.iter().copied().flatten());
             let ticks = all.chain(then).map(|call| call.tick()).collect();
@@ -108,7 +109,7 @@ impl Rules {
         let now = call.tick().max(newest);
         match call {
             Call::Take(n, at) => match self.expiry(ticks, n) {
-                due if due > now => vec![(format!("not for {}", due - at), ticks.clone())],
+                due if due > now => vec![(format!("denied for {}", due - at), ticks.clone())],
                 due => self.claims(ticks, n, now, newest.max(due), others),
             },
             Call::TakeUpTo(n, _) => match self.available(ticks, now).min(n) {
@@ -119,8 +120,8 @@ impl Rules {
                 }
             },
             Call::Available(_) => {
-                let there = self.available(ticks, now);
-                vec![(format!("{there} there"), ticks.clone())]
+                let available = self.available(ticks, now);
+                vec![(format!("{available} available"), ticks.clone())]
             }
             Call::TimeUntil(n, at) => {
                 let wait = match self.expiry(ticks, n) {
@@ -160,11 +161,11 @@ struct Orders<'a> {
     entering: Entering,
     ticks: Vec<u64>,
     then: &'a [Call],
-    told: Vec<Told>,
+    told: Vec<AnswerTexts>,
 }
 
 impl Orders<'_> {
-    fn go_on(&mut self, ticks: &Ticks, left: &[&[Call]], told: &Told) {
+    fn go_on(&mut self, ticks: &Ticks, left: &[&[Call]], told: &AnswerTexts) {
         if left.iter().all(|calls| calls.is_empty()) {
             let asked = self.then.iter().map(|call| {
                 let mut outcomes = self.rules.outcomes(ticks, *call, &[]);

@@ -1,4 +1,4 @@
-//! All orders in which the verbs of several threads can run one after the other.
+//! All sequential orders of the verbs of several threads.
 
 /// Returns every sequence of thread numbers in which thread `i` occurs `lengths[i]` times.
 pub(crate) fn orders(lengths: &[usize]) -> Vec<Vec<usize>> {
@@ -22,7 +22,7 @@ mod tests {
     use super::orders;
 
     #[test]
-    fn there_are_as_many_as_there_should_be() {
+    fn the_number_of_orders_is_right() {
         assert_eq!(orders(&[1, 1]), [[0, 1], [1, 0]]);
         assert_eq!(orders(&[2, 2]).len(), 6);
         assert_eq!(orders(&[2, 2, 2]).len(), 90);

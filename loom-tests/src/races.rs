@@ -79,15 +79,15 @@ pub const FIXED: Races<'_> = Races {
     ],
     late: &[
         &["1 at 7, 0 left", "2 at 8, 0 left"],
-        &["not for 5", "2 at 8, 0 left"],
+        &["denied for 5", "2 at 8, 0 left"],
     ],
     undo: &[
-        &["2 back", "2 at 8, 0 left, not for 4"],
-        &["0 back", "2 at 8, 0 left, not for 4"],
+        &["2 returned", "2 at 8, 0 left, denied for 4"],
+        &["0 returned", "2 at 8, 0 left, denied for 4"],
     ],
     charge: &[
         &["charged 3 at 7, owes 2", "1 at 8, 1 left, 1 at 8, 0 left"],
-        &["charged 3 at 8, owes 2", "1 at 8, 1 left, not for 4"],
+        &["charged 3 at 8, owes 2", "1 at 8, 1 left, denied for 4"],
         &["charged 3 at 8, owes 3", "1 at 8, 1 left, 1 at 8, 0 left"],
     ],
 };

@@ -1,5 +1,5 @@
-//! Rules that hold for every algorithm: what each kind of verb may write, what lost exchanges mean,
-//! the balance of permits, and the bound.
+//! Rules that hold for every algorithm: what each kind of verb may write, that each lost exchange
+//! has a winner, the balance of permits, and the bound.
 
 use tollgate::Tick;
 use tollgate::audit::Bound;
@@ -37,9 +37,9 @@ pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {
 
 /// Checks that each lost exchange is matched by one that another thread won. So no thread can retry
 /// forever.
-pub(crate) fn check_losses(hands: &[TracedWord]) {
-    let writes: usize = hands.iter().map(TracedWord::writes).sum();
-    for traced in hands {
+pub(crate) fn check_losses(traced_words: &[TracedWord]) {
+    let writes: usize = traced_words.iter().map(TracedWord::writes).sum();
+    for traced in traced_words {
         let others = (writes - traced.writes()) as u64;
         assert!(
             traced.lost() <= others,
@@ -50,20 +50,25 @@ pub(crate) fn check_losses(hands: &[TracedWord]) {
 }
 
 /// Checks that at a single tick the permits available at the end are those at the beginning, less
-/// those taken, plus those that came back. (Does not apply to resets and charges.)
-pub(crate) fn check_balance(had: u64, answers: &[Vec<Answer>], has: u64) {
-    let (mut taken, mut back) = (0, 0);
+/// those taken, plus those that were returned. (Does not apply to resets and charges.)
+pub(crate) fn check_balance(before: u64, answers: &[Vec<Answer>], after: u64) {
+    let (mut taken, mut returned) = (0, 0);
     for answer in answers.iter().flatten() {
         match answer {
             Answer::Granted(granted) => taken += granted.n(),
-            Answer::CameBack(n) => back += n,
+            Answer::Returned(n) => returned += n,
             _ => {}
         }
     }
-    let all = format!("{had} were there, {taken} taken, {back} came back, {has} are there");
-    assert!(had + back <= has + taken, "permits were lost: {all}");
+    let all = format!(
+        "{before} available before, {taken} taken, {returned} returned, {after} available after"
+    );
     assert!(
-        had + back >= has + taken,
+        before + returned <= after + taken,
+        "permits were lost: {all}"
+    );
+    assert!(
+        before + returned >= after + taken,
         "permits were granted twice: {all}"
     );
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use crate::layout::{Depth, Layout};
 
-/// One model in several layouts.
+/// A run of one model in several layouts.
 #[derive(Debug)]
 pub struct Run {
     bound: Option<usize>,
@@ -29,13 +29,13 @@ impl Run {
         self.bound
     }
 
-    /// Lets loom execute a case in each layout, in every interleaving that loom visits within the
-    /// preemption bound. Check what the case should reach afterwards, over all layouts: loom misses
-    /// some interleavings in each of them.
+    /// Runs a case in each layout, in every interleaving that loom visits within the preemption
+    /// bound. Loom misses some interleavings in each layout, so check the reached outcomes only
+    /// after all layouts have run.
     ///
     /// # Panics
     ///
-    /// If one of the executions does.
+    /// If an execution panics.
     pub fn explore(&mut self, execution: impl Fn(Layout) + Send + Sync + 'static) {
         let execution = Arc::new(execution);
         self.cases += 1;
@@ -44,7 +44,7 @@ impl Run {
             let (counted, execution) = (Arc::clone(&count), Arc::clone(&execution));
             let layout = *layout;
             let mut builder = loom::model::Builder::new();
-            // Nothing comes from loom's environment variables, so the printed line says what ran.
+            // Override loom's environment variables, so that the printed line states what ran.
             builder.preemption_bound = self.bound;
             builder.max_permutations = None;
             builder.max_duration = None;
@@ -61,7 +61,7 @@ impl Run {
 ///
 /// # Panics
 ///
-/// If the model does, or if it ran nothing.
+/// If the model panics, or if it explores nothing.
 pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     let mut run = Run::new(bound, Layout::chosen(Depth::here()));
     body(&mut run);
@@ -76,8 +76,8 @@ pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     }
 }
 
-/// Returns whether to run a model that only repeats what a shorter one shows. It runs in
-/// `scripts/deep`; otherwise this prints a line that says so.
+/// Returns whether to run a model that only repeats what a shorter one shows. `scripts/deep` runs
+/// it. Otherwise, prints that the model is left out.
 pub fn deep(name: &str) -> bool {
     let runs = Depth::here() == Depth::Deep;
     if !runs {
@@ -86,12 +86,12 @@ pub fn deep(name: &str) -> bool {
     runs
 }
 
-/// Runs a broken model: it must fail in every layout with the message `why`, or with one of several
-/// messages that `|` separates.
+/// Runs a model on broken code. It must fail in every layout with the message `why`, or with one of
+/// several messages that `|` separates.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// If it does not fail, or fails with another message.
 pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     for &layout in Layout::chosen(Depth::here()) {
         let mut run = Run::new(bound, &[layout]);
@@ -99,7 +99,7 @@ pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Ru
             Ok(()) => panic!("{name} found nothing in {run:?}"),
             Err(message) => assert!(
                 why.split('|').any(|why| message.contains(why.trim())),
-                "{name} should have failed with {why:?}, and failed with {message:?}"
+                "{name} should have failed with {why:?}, but failed with {message:?}"
             ),
         }
         println!("broken  {name:<66} | {:<19} | found: {why}", layout.name());
@@ -108,7 +108,7 @@ pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Ru
 
 thread_local! {
     /// Whether panics of this thread are expected. Loom runs all threads of a model on one thread
-    /// of the system.
+    /// of the operating system.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 

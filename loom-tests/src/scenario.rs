@@ -1,5 +1,6 @@
-//! Scenarios on a limiter with several words: what happens first, and what each thread then does at
-//! the same time. [`WordScenario`](crate::WordScenario) does the same for a single word.
+//! Scenarios on a limiter with several words: the preparations, and then the actions of each
+//! thread, which run concurrently. [`WordScenario`](crate::WordScenario) does the same for a single
+//! word.
 
 mod done;
 mod read;
@@ -36,19 +37,19 @@ impl ScenarioOutcome {
         actors.chain(&self.after)
     }
 
-    /// Checks that all grants, including those before and after, keep this bound. (Does not apply
-    /// if permits come back.)
+    /// Checks that all grants keep this bound, including those of the preparations and of the
+    /// queries at the end. (Does not apply if permits are returned.)
     ///
     /// # Panics
     ///
-    /// If they do not.
+    /// If they exceed it.
     pub fn check_bound(&self, bound: &Bound) {
         let all: Vec<_> = self.all().copied().collect();
         rules::check_bound(bound, &[all]);
     }
 
     /// Returns the answers to the actors and those at the end, as text.
-    pub fn told(&self) -> Told {
+    pub fn told(&self) -> AnswerTexts {
         let all = self.answers.iter().chain([&self.after]);
         all.map(|answers| answers.iter().map(ToString::to_string).collect())
             .collect()
@@ -65,12 +66,12 @@ impl ScenarioOutcome {
 }
 
 /// Answers as text: to each actor, and at the end.
-pub type Told = Vec<Vec<String>>;
+pub type AnswerTexts = Vec<Vec<String>>;
 
 type After<G, M> = dyn Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync;
 type Rule = dyn Fn(&ScenarioOutcome) + Send + Sync;
 
-/// A limiter, and what each actor does with it. `M` is an actor's memory.
+/// A limiter, and the actions of each actor on it. `M` is an actor's memory.
 pub struct Scenario<G, M> {
     make: Arc<dyn Fn() -> G + Send + Sync>,
     /// What the main thread does first, with each actor's memory.
@@ -128,9 +129,9 @@ where
     }
 
     /// Explores the scenario: in every execution the rules hold and the actors get one of these
-    /// Explores the scenario: in every execution the rules hold and the actors get one of these
     /// sets of answers, and each set occurs. The answers do not come from the limiter itself, so
     /// they show that it is right.
+    ///
     /// # Panics
     ///
     /// If that does not hold.
@@ -149,19 +150,24 @@ where
     /// # Panics
     ///
     /// If that does not hold.
-    pub fn explore_among(self, run: &mut Run, required: Vec<Told>, others: Vec<Told>) {
+    pub fn explore_among(
+        self,
+        run: &mut Run,
+        required: Vec<AnswerTexts>,
+        others: Vec<AnswerTexts>,
+    ) {
         let expected = Expected::some(required, others);
         explore(&Arc::new(self), run, &expected, ScenarioOutcome::told);
     }
 
     /// Stops one actor forever, before each of its operations in turn: the others finish, the rules
-    /// hold, and the answers are among `allowed`, indexed by how many actions the stopped actor
-    /// finished.
+    /// hold, and the answers are in `allowed[n]`, where `n` is the number of actions that the
+    /// stopped actor finished.
     ///
     /// # Panics
     ///
     /// If that does not hold.
-    pub fn explore_stopping_among(self, run: &mut Run, who: usize, allowed: Vec<Vec<Told>>) {
+    pub fn explore_stopping_among(self, run: &mut Run, who: usize, allowed: Vec<Vec<AnswerTexts>>) {
         let allowed = allowed.into_iter().map(|told| Expected::some(vec![], told));
         let allowed: Vec<_> = allowed.collect();
         stop_everywhere(&Arc::new(self), run, who, move |played| {
@@ -260,7 +266,7 @@ where
     M: Default + Clone + Send + 'static,
 {
     /// Explores the scenario: in every execution the rules hold and the outcome is that of some
-    /// order of the same actions, one after the other. Each of these within the bound on
+    /// sequential order of the same actions. The outcome of each order within the bound on
     /// preemptions is reached.
     ///
     /// # Panics
@@ -289,8 +295,8 @@ where
         explore(&scenario, run, &expected, ScenarioOutcome::clone);
     }
 
-    /// Explores the scenario: the rules hold in every execution, and the outcome of each order
-    /// within the bound on preemptions is reached. Other outcomes are allowed.
+    /// Explores the scenario: the rules hold in every execution, and the outcome of each sequential
+    /// order within the bound on preemptions is reached. Other outcomes are allowed.
     ///
     /// # Panics
     ///
@@ -346,15 +352,15 @@ fn explore<G, M, T>(
     M: Default + Send + 'static,
     T: Clone + PartialEq + Debug + Send + Sync + 'static,
 {
-    let _said = Said(scenario.to_string());
-    for rings in [false, true] {
-        // Count loads only where loom has missed something without that.
-        if rings && expected.missed().is_empty() {
+    let _said = PrintOnPanic(scenario.to_string());
+    for counts_loads in [false, true] {
+        // Count loads only if loom missed an outcome without that.
+        if counts_loads && expected.missed().is_empty() {
             break;
         }
         let (scenario, noted) = (Arc::clone(scenario), expected.clone());
         let conditions = Conditions {
-            rings,
+            counts_loads,
             ..Conditions::now()
         };
         under(conditions, || {
@@ -374,7 +380,7 @@ fn stop_everywhere<G, M>(
     G: Send + Sync + 'static,
     M: Default + Send + 'static,
 {
-    let _said = Said(format!("actor {who} stops\n{scenario}"));
+    let _said = PrintOnPanic(format!("actor {who} stops\n{scenario}"));
     let judge = Arc::new(judge);
     for operations in 0.. {
         let stopped = Arc::new(Mutex::new(false));
@@ -428,9 +434,9 @@ impl<G, M> Display for Scenario<G, M> {
 }
 
 /// Prints the scenario if it fails unexpectedly.
-struct Said(String);
+struct PrintOnPanic(String);
 
-impl Drop for Said {
+impl Drop for PrintOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() && !crate::run::is_quiet() {
             eprintln!("the scenario that failed:\n{}", self.0);

@@ -1,4 +1,4 @@
-//! Orders of the same actions, one after the other.
+//! Sequential orders of the actors' actions. Some of the actions begin early and finish later.
 
 use crate::orders::orders;
 
@@ -14,7 +14,7 @@ pub(crate) enum Step {
 
 pub(crate) type Schedule = Vec<Step>;
 
-/// At least the number of writes that an action makes before it takes effect.
+/// An upper bound on the writes that an action makes before it takes effect.
 const MANY: u64 = 3;
 
 /// Returns all orders of the actors' actions.
@@ -41,8 +41,8 @@ fn interrupted(schedule: &Schedule) -> usize {
     interrupts.count()
 }
 
-/// Returns these schedules, and those in which up to two actions are begun before they are done:
-/// other actors may see what an action has written before it takes effect.
+/// Returns these schedules, and those in which up to two actions begin early and finish later. In
+/// between, other actors see what such an action has already written.
 pub(crate) fn with_begun(schedules: &[Schedule]) -> Vec<Schedule> {
     let mut all = schedules.to_vec();
     for _ in 0..2 {

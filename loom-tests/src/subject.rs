@@ -19,7 +19,7 @@ use crate::words::{self, MakeWord};
 /// ```
 pub struct Subject<A> {
     pub(crate) algorithm: Arc<dyn Fn() -> A + Send + Sync>,
-    pub(crate) place: MakeWord,
+    pub(crate) make_word: MakeWord,
     pub(crate) verbs: Vec<Verb<A>>,
     pub(crate) states: Vec<State<A>>,
     pub(crate) burst: u64,
@@ -33,19 +33,19 @@ pub struct Subject<A> {
 pub(crate) struct State<A>(pub(crate) Vec<Verb<A>>);
 
 impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
-    /// Makes a subject with the verbs that every algorithm has. Choose small parameters: at least 2
-    /// permits at once, and not many more.
+    /// Makes a subject with the verbs that every algorithm has. Choose a small burst: at least 2,
+    /// and not much more.
     ///
     /// # Panics
     ///
-    /// If the algorithm has fewer than 2 permits at once.
+    /// If the algorithm's burst is below 2.
     pub fn new(algorithm: impl Fn() -> A + Send + Sync + 'static) -> Self {
         let now = Tick::from_nanos(20);
         let burst = algorithm().available(0, now);
         assert!(burst >= 2, "a subject needs at least 2 permits at once");
         Self {
             algorithm: Arc::new(algorithm),
-            place: words::cell,
+            make_word: words::cell,
             verbs: vec![
                 Verb::acquire(0),
                 Verb::acquire(1),
@@ -93,12 +93,12 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
 
     /// Sets which kind of atomic word it uses.
     #[must_use]
-    pub fn on(mut self, place: MakeWord) -> Self {
-        self.place = place;
+    pub fn on(mut self, make_word: MakeWord) -> Self {
+        self.make_word = make_word;
         self
     }
 
-    /// Returns the tick of its scenarios.
+    /// Returns the earlier of the two ticks.
     pub const fn tick(&self) -> Tick {
         self.now
     }
@@ -125,7 +125,7 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         };
         WordScenario {
             algorithm: Arc::clone(&self.algorithm),
-            place: self.place,
+            make_word: self.make_word,
             first: 0,
             before: turns(before),
             actors: actors.iter().map(|actor| turns(actor)).collect(),

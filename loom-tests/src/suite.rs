@@ -96,7 +96,7 @@ pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &m
     }
 }
 
-/// Threads whose ticks differ, or go back, keep the bound together.
+/// Threads keep the bound together, even if their ticks differ or go back.
 pub fn the_bound_at_different_ticks<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
     let one = |tick: Tick| (Verb::acquire(1), tick);
     let all = |tick: Tick| (Verb::take_up_to(subject.burst), tick);

@@ -14,23 +14,23 @@ use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
 use crate::verb::Answer;
 
-/// A hash builder that uses a key as its own hash, of 60 bits.
+/// A hash builder whose hash of a key is the key itself, in 60 bits.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AsItIs;
+pub struct IdentityState;
 
-/// The hasher of [`AsItIs`].
+/// The hasher of [`IdentityState`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Itself(u64);
+pub struct IdentityHasher(u64);
 
-impl BuildHasher for AsItIs {
-    type Hasher = Itself;
+impl BuildHasher for IdentityState {
+    type Hasher = IdentityHasher;
 
-    fn build_hasher(&self) -> Itself {
-        Itself::default()
+    fn build_hasher(&self) -> IdentityHasher {
+        IdentityHasher::default()
     }
 }
 
-impl Hasher for Itself {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -46,16 +46,16 @@ impl Hasher for Itself {
 
 /// A clock that stands still. Only statistics read it.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing;
+pub struct FrozenClock;
 
-impl Clock for Standing {
+impl Clock for FrozenClock {
     fn now(&self) -> Tick {
         Tick::ZERO
     }
 }
 
-/// A table of keys that have some limit.
-pub type TableOf<A> = Keyed<A, Standing, AsItIs>;
+/// A table whose keys have a limit of this kind.
+pub type TableOf<A> = Keyed<A, FrozenClock, IdentityState>;
 /// A table of token buckets.
 pub type Table = TableOf<TokenBucket>;
 /// One call on a table.
@@ -93,8 +93,8 @@ pub fn bucket(burst: u64) -> TokenBucket {
 
 /// Makes a table with this many slots.
 pub fn table<A: Algorithm>(algorithm: A, slots: usize) -> TableOf<A> {
-    let table = Keyed::with_clock(algorithm, slots, Standing).expect("a few slots");
-    table.with_hasher(AsItIs)
+    let table = Keyed::with_clock(algorithm, slots, FrozenClock).expect("a few slots");
+    table.with_hasher(IdentityState)
 }
 
 fn tick(at: u64) -> Tick {
@@ -140,7 +140,7 @@ pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Action<A> {
     Action::new(
         format!("undo of {key:#x} at {at}"),
         move |limiter, memory| match memory.last.take() {
-            Some(granted) => Answer::CameBack(limiter.key(&key).at(tick(at)).undo(granted)),
+            Some(granted) => Answer::Returned(limiter.key(&key).at(tick(at)).undo(granted)),
             None => Answer::Done,
         },
     )
@@ -150,7 +150,7 @@ pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Action<A> {
 pub fn refund<A: GiveBack + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     Action::new(
         format!("refund {n} of {key:#x} at {at}"),
-        move |limiter, _| Answer::CameBack(limiter.key(&key).at(tick(at)).refund(n)),
+        move |limiter, _| Answer::Returned(limiter.key(&key).at(tick(at)).refund(n)),
     )
 }
 
@@ -216,7 +216,8 @@ pub fn check_stopped<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     );
 }
 
-/// Like [`check_stopped`], and checks that no slot is still claimed, if no actor stopped.
+/// Like [`check_stopped`], for runs in which no actor stopped: also checks that no slot is still
+/// claimed.
 ///
 /// # Panics
 ///
@@ -226,8 +227,8 @@ pub fn check<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     assert_eq!(limiter.claims(), 0, "a slot is still claimed");
 }
 
-/// Makes a scenario on such a table. At its end the table is checked, and asked what is left of
-/// these keys.
+/// Makes a scenario on such a table. At its end, checks the table and asks how many permits these
+/// keys have left.
 pub fn scenario<A: Algorithm + Send + Sync + 'static>(
     make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
     keys: &'static [u64],
@@ -239,7 +240,7 @@ pub fn scenario<A: Algorithm + Send + Sync + 'static>(
     })
 }
 
-/// Like [`scenario`], for actors of which one may stop.
+/// Like [`scenario`], but one actor may stop.
 pub fn stopped_scenario<A: Algorithm + Send + Sync + 'static>(
     make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
     keys: &'static [u64],
@@ -296,7 +297,7 @@ pub fn bounded_scenario(
     Scenario::at(make).after(move |limiter, memories| {
         check(limiter, keys);
         let stats = limiter.stats();
-        assert_eq!(stats.evicted, 0, "a key is gone");
+        assert_eq!(stats.evicted, 0, "a key was evicted");
         for key in keys {
             let answers = granted(memories, *key).map(Answer::Granted).collect();
             rules::check_bound(&bound, &[answers]);
@@ -305,7 +306,7 @@ pub fn bounded_scenario(
     })
 }
 
-/// Returns what the actors were granted of a key.
+/// Returns the grants that the actors got for a key.
 fn granted(memories: &[Memory], key: u64) -> impl Iterator<Item = Granted> {
     let all = memories.iter().flat_map(|memory| &memory.granted);
     all.filter(move |(of, _)| *of == key)

@@ -1,4 +1,4 @@
-//! A limit on a total, whose words show if they are mixed with the words of another quota.
+//! A limit on the total number of permits. Its words reveal when they are used under another quota.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

@@ -11,18 +11,18 @@ use tollgate::sync::{AtomicU64, Ordering};
 pub type SharedWord = Arc<dyn AtomicWord + Send + Sync>;
 
 /// More failed exchanges than this in one model mean that a loop does not end.
-const PATIENCE: u64 = 40;
+const MAX_FAILED_EXCHANGES: u64 = 40;
 
-/// A counter that makes loom see more. Loom orders only operations that conflict, so a verb that
-/// only loads may not be ordered with the changes of others, and some interleavings are never
-/// visited. If a thread increments this counter before each load, its loads conflict too. The
-/// increment is relaxed, and synchronizes nothing.
-pub(crate) type Bell = Arc<AtomicU64>;
+/// A counter that makes loom visit more interleavings. Loom permutes only operations that conflict,
+/// so it may skip interleavings of a verb that only loads with the changes of other threads. A
+/// thread that increments this counter before each load makes its loads conflict too. The increment
+/// is relaxed and synchronizes nothing.
+pub(crate) type LoadCounter = Arc<AtomicU64>;
 
 /// One thread's access to a [`SharedWord`].
 pub struct TracedWord {
     shared: SharedWord,
-    bell: Option<Bell>,
+    load_counter: Option<LoadCounter>,
     /// The changes of this thread: the word before and after.
     changes: RefCell<Vec<(u64, u64)>>,
     tries: Cell<u64>,
@@ -34,7 +34,7 @@ impl TracedWord {
     pub fn on(shared: &SharedWord) -> Self {
         Self {
             shared: Arc::clone(shared),
-            bell: None,
+            load_counter: None,
             changes: RefCell::default(),
             tries: Cell::default(),
             lost: Cell::default(),
@@ -43,8 +43,8 @@ impl TracedWord {
 
     /// Sets the counter to increment before each load, if there is one.
     #[must_use]
-    pub(crate) fn ringing(mut self, bell: &Option<Bell>) -> Self {
-        self.bell = bell.clone();
+    pub(crate) fn counting_loads(mut self, load_counter: &Option<LoadCounter>) -> Self {
+        self.load_counter = load_counter.clone();
         self
     }
 
@@ -53,7 +53,7 @@ impl TracedWord {
         self.changes.borrow().len()
     }
 
-    /// Returns the changes from the given one on.
+    /// Returns the changes from number `first` on.
     pub(crate) fn changes_since(&self, first: usize) -> Vec<(u64, u64)> {
         self.changes.borrow()[first..].to_vec()
     }
@@ -66,8 +66,8 @@ impl TracedWord {
 
 impl AtomicWord for TracedWord {
     fn load(&self) -> u64 {
-        if let Some(bell) = &self.bell {
-            bell.fetch_add(1, Ordering::Relaxed);
+        if let Some(load_counter) = &self.load_counter {
+            load_counter.fetch_add(1, Ordering::Relaxed);
         }
         self.shared.load()
     }
@@ -86,7 +86,10 @@ impl AtomicWord for TracedWord {
                 self.tries.set(self.tries.get() + 1);
             }
         }
-        assert!(self.tries.get() <= PATIENCE, "a loop does not end");
+        assert!(
+            self.tries.get() <= MAX_FAILED_EXCHANGES,
+            "a loop does not end"
+        );
         outcome
     }
 

@@ -21,7 +21,7 @@ pub enum Answer {
     /// Permits were taken into debt.
     Charged(Charged),
     /// This many permits came back.
-    CameBack(u64),
+    Returned(u64),
     /// This many permits are available.
     Count(u64),
     /// The permits are available after this time, or never.
@@ -34,7 +34,7 @@ pub enum Answer {
     Done,
 }
 
-/// A short text, so that a model can list what it expects: `2 at 8, 0 left`, `not for 3`.
+/// A short text, so that a model can list what it expects: `2 at 8, 0 left`, `denied for 3`.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -47,15 +47,15 @@ impl fmt::Display for Answer {
                 }
             }
             Self::Denied(denied) => match denied.retry_after() {
-                Some(wait) => write!(f, "not for {}", wait.as_nanos()),
+                Some(wait) => write!(f, "denied for {}", wait.as_nanos()),
                 None => f.write_str("never"),
             },
             Self::Charged(charged) => {
                 let (at, debt) = (charged.at().as_nanos(), charged.debt());
                 write!(f, "charged {} at {at}, owes {debt}", charged.n())
             }
-            Self::CameBack(n) => write!(f, "{n} back"),
-            Self::Count(n) => write!(f, "{n} there"),
+            Self::Returned(n) => write!(f, "{n} returned"),
+            Self::Count(n) => write!(f, "{n} available"),
             Self::Wait(Some(wait)) => write!(f, "{} to wait", wait.as_nanos()),
             Self::Wait(None) => f.write_str("never"),
             Self::Level(level) => write!(f, "level {}", level.as_f64()),
@@ -88,7 +88,7 @@ pub struct Scope<'a, A> {
     pub traced: &'a TracedWord,
     /// The tick at which the thread acts.
     pub now: Tick,
-    /// The last grant of this thread, or else of the scenario's beginning.
+    /// This thread's last grant, or the last one of the preparations.
     pub granted: &'a mut Option<Granted>,
 }
 
@@ -119,7 +119,7 @@ impl<A> Clone for Verb<A> {
 }
 
 impl<A> Verb<A> {
-    /// Makes a verb of your own.
+    /// Makes a custom verb.
     pub fn new(
         name: impl Into<String>,
         kind: Kind,
@@ -212,7 +212,7 @@ impl<A: GiveBack> Verb<A> {
     pub fn undo() -> Self {
         Self::new("undo", Kind::GivesBack, |scope| {
             match scope.granted.take() {
-                Some(granted) => Answer::CameBack(scope.at().undo(granted)),
+                Some(granted) => Answer::Returned(scope.at().undo(granted)),
                 None => Answer::Done,
             }
         })
@@ -221,7 +221,7 @@ impl<A: GiveBack> Verb<A> {
     /// `refund`.
     pub fn refund(n: u64) -> Self {
         Self::new(format!("refund {n}"), Kind::GivesBack, move |scope| {
-            Answer::CameBack(scope.at().refund(n))
+            Answer::Returned(scope.at().refund(n))
         })
     }
 }

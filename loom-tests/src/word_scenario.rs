@@ -1,5 +1,5 @@
-//! Scenarios on a single word: an algorithm, what happens first, and what each actor then does at
-//! the same time.
+//! Scenarios on a single word: an algorithm, the preparations, and then the turns of each actor,
+//! which run concurrently.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Turn<A> {
 pub struct Outcome {
     /// What each actor's verbs answered.
     pub answers: Vec<Vec<Answer>>,
-    /// The word at the end.
+    /// The word's final value.
     pub word: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct WordScenario<A> {
     /// Makes the algorithm anew for each execution.
     pub algorithm: Arc<dyn Fn() -> A + Send + Sync>,
     /// Makes the atomic word.
-    pub place: MakeWord,
+    pub make_word: MakeWord,
     /// The first value of the word.
     pub first: u64,
     /// What is done before the actors begin. Each actor may undo the last of these grants.
@@ -112,33 +112,33 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         expected.assert_reached();
     }
 
-    /// Explores the scenario: in every execution the outcome is that of some order of the same
-    /// verbs, one after the other, and each of these orders occurs.
+    /// Explores the scenario: in every execution the outcome is that of some sequential order of
+    /// the same verbs, and the outcome of each such order occurs.
     ///
     /// # Panics
     ///
     /// If that does not hold.
     pub fn explore(self, run: &mut Run) {
-        let told = Told(self.to_string());
+        let told = PrintOnPanic(self.to_string());
         let expected = self.expected();
         let scenario = Arc::new(self);
-        for rings in [false, true] {
-            // Count loads only where loom has missed something without that.
-            if rings && expected.missed().is_empty() {
+        for counts_loads in [false, true] {
+            // Count loads only if loom missed an outcome without that.
+            if counts_loads && expected.missed().is_empty() {
                 break;
             }
             let (scenario, noted) = (Arc::clone(&scenario), expected.clone());
-            run.explore(move |layout| noted.note(&scenario.execute(layout, rings)));
+            run.explore(move |layout| noted.note(&scenario.execute(layout, counts_loads)));
         }
         expected.assert_reached();
         drop(told);
     }
 
     /// Runs one execution under loom.
-    fn execute(&self, layout: Layout, rings: bool) -> Outcome {
+    fn execute(&self, layout: Layout, counts_loads: bool) -> Outcome {
         let algorithm = Arc::new((self.algorithm)());
-        let shared = (self.place)(self.first);
-        let bell = rings.then(|| Arc::new(AtomicU64::new(0)));
+        let shared = (self.make_word)(self.first);
+        let load_counter = counts_loads.then(|| Arc::new(AtomicU64::new(0)));
         let mut granted = None;
         let before = perform(
             &*algorithm,
@@ -148,19 +148,23 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         );
         let actors = self.actors.iter().map(|turns| {
             let (algorithm, shared) = (Arc::clone(&algorithm), Arc::clone(&shared));
-            let (turns, bell) = (turns.clone(), bell.clone());
+            let (turns, load_counter) = (turns.clone(), load_counter.clone());
             actor(move || {
-                let (traced, mut granted) = (TracedWord::on(&shared).ringing(&bell), granted);
+                let (traced, mut granted) = (
+                    TracedWord::on(&shared).counting_loads(&load_counter),
+                    granted,
+                );
                 let answers = perform(&*algorithm, &traced, &turns, &mut granted);
                 (answers, traced)
             })
         });
-        let (answers, hands): (Vec<_>, Vec<_>) = layout.act(actors.collect()).into_iter().unzip();
+        let (answers, traced_words): (Vec<_>, Vec<_>) =
+            layout.act(actors.collect()).into_iter().unzip();
         let outcome = Outcome {
             answers,
             word: shared.load(),
         };
-        rules::check_losses(&hands);
+        rules::check_losses(&traced_words);
         self.check(&before, &outcome);
         outcome
     }
@@ -207,8 +211,8 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
             .all(|turn| !matches!(turn.verb.kind, Kind::Charges | Kind::Resets))
     }
 
-    /// Returns the outcomes of the verbs one after the other. If the limiter must be started first,
-    /// starting it and the verb itself are two steps, between which other actors may act.
+    /// Returns the outcomes of the verbs in all sequential orders. If the limiter must be started
+    /// first, starting it and the verb itself are two steps, between which other actors may act.
     fn expected(&self) -> Expected<Outcome> {
         let lengths: Vec<usize> = self.actors.iter().map(Vec::len).collect();
         let in_order = |order: &Vec<usize>| self.in_order(order, 1);
@@ -298,9 +302,9 @@ impl<A> std::fmt::Display for WordScenario<A> {
 }
 
 /// Prints the scenario if it fails unexpectedly.
-struct Told(String);
+struct PrintOnPanic(String);
 
-impl Drop for Told {
+impl Drop for PrintOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() && !crate::run::is_quiet() {
             eprintln!("the scenario that failed: {}", self.0);

@@ -45,7 +45,7 @@ impl AtomicWord for Alone {
 }
 
 /// Defines an atomic word that differs from the crate's in some of its three operations.
-macro_rules! place {
+macro_rules! word {
     ($(#[$meta:meta])* $make:ident = $name:ident {
         exchange($atomic:ident, $word:ident, $next:ident) $exchange:block
         $(replace($ratomic:ident, $rnext:ident) $replace:block)?
@@ -84,17 +84,17 @@ fn exchange(atomic: &AtomicU64, word: u64, next: u64) -> Result<(), u64> {
     exchanged.map(drop)
 }
 
-/// Correct, but every second exchange fails spuriously, as a processor's may. Loom's own never
-/// does.
-pub fn hesitant(word: u64) -> SharedWord {
-    Arc::new(Hesitant(WordCell::new(word), Mutex::new(true)))
+/// Correct, but every second exchange fails spuriously, as weak exchanges may on some processors.
+/// Loom's own exchanges never do.
+pub fn fails_spuriously(word: u64) -> SharedWord {
+    Arc::new(FailsSpuriously(WordCell::new(word), Mutex::new(true)))
 }
 
 /// Loom does not track the flag and need not: it only decides which exchange fails.
-struct Hesitant(WordCell, Mutex<bool>);
+struct FailsSpuriously(WordCell, Mutex<bool>);
 
-impl Hesitant {
-    fn is_serious(&self) -> bool {
+impl FailsSpuriously {
+    fn may_succeed(&self) -> bool {
         // Released before any atomic operation, where loom may switch threads.
         let mut serious = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         *serious = !*serious;
@@ -102,13 +102,13 @@ impl Hesitant {
     }
 }
 
-impl AtomicWord for Hesitant {
+impl AtomicWord for FailsSpuriously {
     fn load(&self) -> u64 {
         self.0.load()
     }
 
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
-        if self.is_serious() {
+        if self.may_succeed() {
             self.0.compare_exchange(word, next)
         } else {
             Err(word)
@@ -120,7 +120,7 @@ impl AtomicWord for Hesitant {
     }
 }
 
-place! {
+word! {
     /// Broken: compares, and then stores.
     stores = Stores {
         exchange(atomic, word, next) {
@@ -134,10 +134,10 @@ place! {
     }
 }
 
-place! {
+word! {
     /// Broken: exchanges even if the word has changed, like a loop that does not run its step
     /// again.
-    insists = Insists {
+    overwrites = Overwrites {
         exchange(atomic, _word, next) {
             atomic.swap(next, Ordering::Relaxed);
             Ok(())
@@ -145,9 +145,9 @@ place! {
     }
 }
 
-place! {
+word! {
     /// Broken: always reports that it exchanged the word.
-    boasts = Boasts {
+    claims_success = ClaimsSuccess {
         exchange(atomic, word, next) {
             let _ = exchange(atomic, word, next);
             Ok(())
@@ -155,9 +155,9 @@ place! {
     }
 }
 
-place! {
+word! {
     /// Broken: reports a failure after it succeeded, unless the word was 0.
-    denies = Denies {
+    reports_failure = ReportsFailure {
         exchange(atomic, word, next) {
             exchange(atomic, word, next)?;
             if word == 0 { Err(next) } else { Ok(()) }
@@ -166,13 +166,13 @@ place! {
 }
 
 /// Broken: always loads the word that it was made with, like a loop that does not load again.
-pub fn dreams(word: u64) -> SharedWord {
-    Arc::new(Dreams(WordCell::new(word), word))
+pub fn loads_stale(word: u64) -> SharedWord {
+    Arc::new(LoadsStale(WordCell::new(word), word))
 }
 
-struct Dreams(WordCell, u64);
+struct LoadsStale(WordCell, u64);
 
-impl AtomicWord for Dreams {
+impl AtomicWord for LoadsStale {
     fn load(&self) -> u64 {
         self.1
     }
@@ -186,7 +186,7 @@ impl AtomicWord for Dreams {
     }
 }
 
-place! {
+word! {
     /// Broken: starts the limiter again after another thread has started it.
     starts_over = StartsOver {
         exchange(atomic, word, next) {
@@ -199,7 +199,7 @@ place! {
     }
 }
 
-place! {
+word! {
     /// Broken: swaps the word only if no other thread changes it in between.
     gives_up = GivesUp {
         exchange(atomic, word, next) { exchange(atomic, word, next) }
@@ -211,7 +211,7 @@ place! {
     }
 }
 
-place! {
+word! {
     /// Broken: swaps the word by a load and a store.
     replaces_by_store = ReplacesByStore {
         exchange(atomic, word, next) { exchange(atomic, word, next) }

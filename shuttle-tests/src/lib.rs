@@ -29,6 +29,6 @@ pub use draw::{below, one_in, one_of};
 pub use faults::{stored, with_fault};
 pub use promise::Promise;
 pub use run::{Body, model, reached};
-pub use tables::{Books, Standing, Table, check_table, table};
+pub use tables::{FrozenClock, Ledger, Table, check_table, table};
 pub use threads::{Actor, act, actor};
 pub use watched::{WRONG, Watched};

@@ -21,8 +21,8 @@ impl Promise {
         u128::from(self.burst) + made
     }
 
-    /// Returns the least number of limiters with this bound that could have made all of these
-    /// grants one after another, less one.
+    /// Returns how often, at the least, a limiter with this bound was replaced by a fresh one to
+    /// make all of these grants.
     ///
     /// Each limiter starts fresh, and its ticks may overlap with those of the others. The ticks are
     /// those at which grants were counted.

@@ -11,14 +11,14 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, RoundRobinScheduler, Sch
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 use tollgate::sync::model::{Conditions, under};
 
-/// The schedules that one seed stands for: few enough that a failing seed repeats quickly.
-const OF_A_SEED: usize = 100;
-/// The schedules of each kind among which a fault must be found.
-const FOR_MISTAKES: usize = 100_000;
+/// The number of schedules of one seed. It is small, so that a failing seed repeats quickly.
+const SCHEDULES_PER_SEED: usize = 100;
+/// The number of schedules of each kind within which a fault must be found.
+const SCHEDULES_FOR_FAULTS: usize = 100_000;
 /// A model that has not reached all its labels runs up to this many times its schedules.
-const AT_MOST: usize = 10;
+const MAX_REPETITIONS: usize = 10;
 /// A schedule with more operations than this has a loop that does not end.
-const PATIENCE: usize = 20_000;
+const MAX_STEPS: usize = 20_000;
 
 /// The body of a model, run once for each schedule.
 pub trait Body: Fn() + Copy + Send + Sync + 'static {}
@@ -60,7 +60,7 @@ impl Kind {
         listen();
         BEGUN.set(0);
         SAID.set(None);
-        let runner = Runner::new(self.scheduler(seed, OF_A_SEED), config());
+        let runner = Runner::new(self.scheduler(seed, SCHEDULES_PER_SEED), config());
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
             runner.run(move || {
                 BEGUN.set(BEGUN.get() + 1);
@@ -77,7 +77,7 @@ impl Kind {
 fn config() -> Config {
     let mut config = Config::new();
     config.failure_persistence = FailurePersistence::None;
-    config.max_steps = MaxSteps::FailAfter(PATIENCE);
+    config.max_steps = MaxSteps::FailAfter(MAX_STEPS);
     config.silence_warnings = true;
     // Without this, a failing thread would drop its guards while other threads go on.
     config
@@ -89,7 +89,7 @@ fn config() -> Config {
 /// Returns the seeds for this many schedules. They are the same in every run, unless
 /// `SHUTTLE_STREAM` is set.
 fn seeds(schedules: usize) -> impl Iterator<Item = u64> {
-    let seeds = schedules.div_ceil(OF_A_SEED) as u64;
+    let seeds = schedules.div_ceil(SCHEDULES_PER_SEED) as u64;
     let first = stream().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (0..seeds).map(move |seed| first.wrapping_add(seed))
 }
@@ -125,7 +125,8 @@ fn percent() -> usize {
 /// Runs a model on this many schedules of each kind.
 ///
 /// With each kind it must reach all labels in `must_reach`; otherwise it tests less than it seems
-/// to. A model that has not reached them goes on, up to [`AT_MOST`] times as many schedules.
+/// to. A model that has not reached them continues, up to [`MAX_REPETITIONS`] times as many
+/// schedules.
 ///
 /// # Panics
 ///
@@ -150,12 +151,12 @@ pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body)
             REACHED.with_borrow(|reached| must_reach.iter().find(|what| !reached.contains(**what)))
         };
         REACHED.take();
-        for seed in seeds(AT_MOST * schedules.max(asked)) {
+        for seed in seeds(MAX_REPETITIONS * schedules.max(asked)) {
             if made >= asked && missed().is_none() {
                 break;
             }
             run(seed);
-            made += OF_A_SEED;
+            made += SCHEDULES_PER_SEED;
         }
         if let Some(missed) = missed() {
             panic!("{name} never reached: {missed} ({})", kind.name());
@@ -187,7 +188,7 @@ pub(crate) fn broken(name: &str, why: &str, conditions: Conditions, body: impl B
     let (kind, number, message) = found.unwrap_or_else(|| panic!("{name} found nothing"));
     let mut whys = why.split('|').map(str::trim);
     let Some(why) = whys.find(|why| message.contains(why)) else {
-        panic!("{name} should have said {why:?}, and said {message:?}");
+        panic!("{name} should have failed with {why:?}, but failed with {message:?}");
     };
     println!(
         "broken  {name:<64} | {:<12} | found on schedule {number:>6}: {why}",
@@ -197,10 +198,10 @@ pub(crate) fn broken(name: &str, why: &str, conditions: Conditions, body: impl B
 
 /// Returns the kind and the number of the first schedule that fails, and its message.
 fn first_failure(body: impl Body) -> Option<(Kind, usize, String)> {
-    for (turn, seed) in seeds(FOR_MISTAKES).enumerate() {
+    for (turn, seed) in seeds(SCHEDULES_FOR_FAULTS).enumerate() {
         for kind in Kind::ALL {
             if let Err((number, message)) = kind.run(seed, body) {
-                return Some((kind, turn * OF_A_SEED + number, message));
+                return Some((kind, turn * SCHEDULES_PER_SEED + number, message));
             }
         }
     }

@@ -8,9 +8,9 @@ use tollgate::{Denied, Granted, Keyed, Overflow, Tick};
 
 /// A clock that stands still. Calls pass their ticks explicitly.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing(pub Tick);
+pub struct FrozenClock(pub Tick);
 
-impl Clock for Standing {
+impl Clock for FrozenClock {
     fn now(&self) -> Tick {
         self.0
     }
@@ -20,7 +20,7 @@ impl Clock for Standing {
 type Alike = BuildHasherDefault<DefaultHasher>;
 
 /// A table whose keys are numbers.
-pub type Table<A> = Keyed<A, Standing, Alike>;
+pub type Table<A> = Keyed<A, FrozenClock, Alike>;
 
 /// Returns a table with this many slots and these plans.
 ///
@@ -32,7 +32,7 @@ pub fn table<A: ChangeQuota>(
     slots: usize,
     overflow: Overflow,
 ) -> Table<A> {
-    let limiter = Keyed::with_plans(plans, slots, Standing(Tick::from_nanos(1000)));
+    let limiter = Keyed::with_plans(plans, slots, FrozenClock(Tick::from_nanos(1000)));
     let limiter = limiter.expect("a table").with_hasher(Alike::default());
     assert_eq!(limiter.slots(), slots);
     limiter.with_overflow(overflow)
@@ -40,7 +40,7 @@ pub fn table<A: ChangeQuota>(
 
 /// What one thread, or all threads together, did to each of `KEYS` keys.
 #[derive(Debug, Clone)]
-pub struct Books<const KEYS: usize> {
+pub struct Ledger<const KEYS: usize> {
     /// Permits requested, whether granted or not.
     pub asked: [u64; KEYS],
     /// Grants that were not undone.
@@ -51,7 +51,7 @@ pub struct Books<const KEYS: usize> {
     pub no_room: u64,
 }
 
-impl<const KEYS: usize> Default for Books<KEYS> {
+impl<const KEYS: usize> Default for Ledger<KEYS> {
     fn default() -> Self {
         Self {
             asked: [0; KEYS],
@@ -62,7 +62,7 @@ impl<const KEYS: usize> Default for Books<KEYS> {
     }
 }
 
-impl<const KEYS: usize> Books<KEYS> {
+impl<const KEYS: usize> Ledger<KEYS> {
     /// Records an answer.
     pub fn enter(&mut self, key: usize, n: u64, answer: Result<Granted, Denied>) {
         self.asked[key] += n;

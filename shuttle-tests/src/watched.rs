@@ -20,8 +20,8 @@ use tollgate::{ConfigError, Denied, Granted, Quota, Tick};
 /// └────────────┴───────────────────┘
 /// ```
 ///
-/// With `IDLES`, a key with no permits taken is idle. Another quota then makes it fresh again,
-/// whatever it was granted before. Without `IDLES`, permits never increase.
+/// With `IDLES`, a key with no permits taken is idle. A change of the quota then makes it fresh
+/// again, regardless of earlier grants. Without `IDLES`, permits never increase.
 ///
 /// The number makes each word differ from all earlier ones. Without it, a thread could sleep until
 /// the version bits wrap around, find an equal word, and decide by the old quota. That case is

@@ -1,8 +1,8 @@
 use crate::algorithm::ChangeQuota;
 use crate::clock::Tick;
 
-/// What a change of quota does to the available permits of an [`Adjustable`](super::Adjustable)
-/// limiter or a key.
+/// The effect of a change of quota on the available permits of an [`Adjustable`](super::Adjustable)
+/// limiter or of a key.
 ///
 /// ```
 /// use tollgate::adjustable::Keep;
@@ -22,10 +22,9 @@ use crate::clock::Tick;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Keep {
     /// Keeps the available permits, up to what the new quota can hold, and keeps a debt
-    /// ([`ChangeQuota::carry_over`]). A change adds no permits: right after it, no more are
-    /// available than right before it.
+    /// ([`ChangeQuota::carry_over`]). The change itself never makes more permits available.
     AsIs,
-    /// Keeps the fraction of the burst that is available, rounded down, and keeps a debt
+    /// Keeps the available fraction of the burst, rounded down, and keeps a debt
     /// ([`ChangeQuota::carry_scaled`]). Guava's `setRate` does the same.
     Scaled,
     /// Starts anew, with the new quota's [`initial`](crate::Quota::initial) permits. This allows

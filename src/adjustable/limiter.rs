@@ -26,41 +26,40 @@ use crate::sync::{AtomicU128, Mutex};
 /// # }
 /// ```
 ///
-/// It has the verbs of a [`Limiter`](crate::Limiter). For a limit that never changes, prefer
-/// [`Limiter`](crate::Limiter): it fits a `static` without a `LazyLock`, and it exchanges one word,
-/// which most processors do faster than two.
+/// It has the verbs of a [`Limiter`](crate::Limiter). For a limit that never changes, prefer a
+/// [`Limiter`](crate::Limiter). It needs no `LazyLock` in a `static`, and most processors exchange
+/// its one word faster than two.
 ///
 /// # Guarantees
 ///
-/// **No decision mixes two quotas.** Each uses one quota and the word that belongs to it. For a
-/// grant, both were current when it was made. For a denial or a query, both were current at one
-/// moment during the call.
+/// **No decision mixes two quotas.** Each decision uses one quota and the word that belongs to it.
+/// For a grant, both were current when it was made. For a denial or a query, both were current at
+/// one moment during the call.
 ///
 /// **The bound.** A change takes effect at the tick at which [`set_quota`](Self::set_quota) read
-/// the clock, or at the tick that it was given.
+/// the clock, or at the tick of the view.
 ///
 /// - The grants under each quota keep that quota's bound over every interval. So the grants in any
 ///   interval are at most the sum of the bounds of all quotas that were current in it.
-/// - [`Keep::AsIs`](super::Keep::AsIs) adds no permits: right after a change, at most as many are
-///   available as right before it. So if every change of a bucket uses it, any interval grants at
-///   most the burst of the quota at its beginning, plus what each rate refills while it is current.
-///   (Where the ticks of threads differ, each change may add what the larger rate refills in that
-///   difference.)
-/// - [`Keep::Scaled`](super::Keep::Scaled) keeps the available fraction of the burst, and so adds
-///   permits where the burst grows. [`Keep::Fresh`](super::Keep::Fresh) allows one more burst, as a
-///   reset does.
+/// - [`Keep::AsIs`](super::Keep::AsIs) never makes more permits available. So if every change of a
+///   bucket uses it, any interval grants at most the burst of the quota at its beginning, plus what
+///   each rate refills while it is current. (If the ticks of threads differ, each change may add
+///   what the larger rate refills in that difference.)
+/// - [`Keep::Scaled`](super::Keep::Scaled) keeps the available fraction of the burst, so a larger
+///   burst adds permits. [`Keep::Fresh`](super::Keep::Fresh) allows one more burst, as a reset
+///   does.
 ///
-/// Windows and greedy intervals continue with their counts if their period stays, and the counts
-/// end when they would have ended. Until then, the difference between a larger new limit and the
-/// old one counts as taken. If the period changes, everything counted goes to the current window of
-/// the new period, so changing the period more than once a period grants little. A queue keeps its
-/// line; a larger queue has more room. Where an algorithm counts whole permits,
+/// If the period stays the same, windows and greedy intervals keep their counts until the period
+/// ends. Until then, the difference between a larger new limit and the old one counts as taken. If
+/// the period changes, all counts move to the current window of the new period, so if it changes
+/// more than once per period, few permits are granted. The requests that wait in a queue stay in
+/// it, and a larger queue has more room. If an algorithm counts whole permits,
 /// [`Keep::Scaled`](super::Keep::Scaled) may lose a fraction of a permit with each change.
 ///
-/// **Undo.** A grant under a replaced quota can't be [undone](Self::undo): it returns nothing, and
-/// only time restores its permits. (The word counts in other units now, so whether the clock has
-/// already refilled them is unknown.) A caller that knows can [`refund`](Self::refund). A grant
-/// identifies its version by 32 bits, so don't keep it for 2^32 changes.
+/// **Undo.** [Undoing](Self::undo) a grant under a replaced quota returns nothing, and only time
+/// restores its permits: the word counts in other units now, and does not show how many of these
+/// permits are already refilled. A caller that knows the number can [`refund`](Self::refund) them.
+/// A grant identifies its version by 32 bits, so don't keep it for 2^32 changes.
 ///
 /// ```
 /// use tollgate::adjustable::Keep;
@@ -77,25 +76,25 @@ use crate::sync::{AtomicU128, Mutex};
 /// ```
 ///
 /// **Reservations** stay due at the same tick when the quota changes. Reserved permits count as
-/// debt for later callers. If the rate has risen, a caller that reserves after the change may be
-/// due before an earlier one. Cancelling a reservation from before the change returns no permits.
+/// debt for later callers. If the rate rises, a caller that reserves after the change may be due
+/// before an earlier one. Cancelling a reservation from before the change returns no permits.
 ///
 /// # Many threads
 ///
-/// Decisions are lock-free where the processor exchanges two words in one step
+/// Decisions are lock-free if the processor exchanges two words in one step
 /// ([`is_lock_free`](Self::is_lock_free)): on x86-64 (all but the earliest processors), on aarch64,
-/// and on some others. Elsewhere `portable-atomic` takes a lock for a few instructions. Threads
-/// that change the quota wait for each other, but no decision waits for them, even if one of them
-/// stops halfway.
+/// and on some others. On the rest `portable-atomic` takes a lock for a few instructions. Threads
+/// that change the quota wait for each other. No decision waits for them, even if one of them stops
+/// halfway through a change.
 pub struct Adjustable<A, C = SystemClock> {
     pub(super) ring: Ring,
-    /// The algorithms of the current version and of an adjacent one, placed as the slots place
-    /// their parameters. A thread that changes the quota holds this lock.
+    /// The algorithms of the current version and of an adjacent one, in the same order as the
+    /// parameters in the slots. A thread that changes the quota holds this lock.
     pub(super) sets: Mutex<Sets<A>>,
     pub(super) clock: C,
 }
 
-/// The algorithms of the even and of the odd version.
+/// The algorithms of the last even and of the last odd version.
 #[derive(Debug)]
 pub(super) struct Sets<A> {
     even: A,
@@ -154,7 +153,8 @@ impl<A: Algorithm + Settings + Clone, C: Clock> Adjustable<A, C> {
 }
 
 impl<A: Algorithm + Settings + Clone, C> Adjustable<A, C> {
-    /// Creates a limiter that starts at this tick. Its clock need not be readable.
+    /// Creates a limiter that starts at this tick. The clock may be one that can't be read, such as
+    /// [`NoClock`](crate::clock::NoClock).
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
@@ -215,7 +215,8 @@ impl<A, C> Adjustable<A, C> {
         AtomicU128::is_lock_free()
     }
 
-    /// Calls `ask` with the algorithms and the current version, under the lock that changes take.
+    /// Calls `ask` with the algorithms and the current version, while it holds the lock that
+    /// changes take.
     pub(super) fn with_sets<T>(&self, ask: impl FnOnce(&mut Sets<A>, u64) -> T) -> T {
         // A thread that panicked under this lock left the algorithm of the current version
         // unchanged.
@@ -226,12 +227,12 @@ impl<A, C> Adjustable<A, C> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C> Adjustable<A, C> {
-    /// Returns the current algorithm. Waits while another thread changes it.
+    /// Returns the current algorithm. It waits while another thread changes it.
     pub fn algorithm(&self) -> A {
         self.with_sets(|sets, version| sets.of(version).clone())
     }
 
-    /// Returns the current quota. Waits while another thread changes it.
+    /// Returns the current quota. It waits while another thread changes it.
     pub fn quota(&self) -> Quota {
         self.with_sets(|sets, version| sets.of(version).quota())
     }

@@ -1,5 +1,5 @@
-//! The retry loop. It is that of [`cell`](crate::store::cell), except that each attempt uses the
-//! parameters of its own version.
+//! The retry loop: as in [`cell`](crate::store::cell), except that each attempt uses the parameters
+//! of its own version.
 
 use super::ring::{Pair, Ring};
 use crate::algorithm::{Settings, Visit};
@@ -7,13 +7,13 @@ use crate::clock::Tick;
 use crate::store::op::{Current, Op, OpResult, Step};
 use crate::sync::Backoff;
 
-/// Returns the pair as an operation takes it.
+/// Returns the pair in the form that an operation takes.
 #[inline(always)]
 const fn current(pair: Pair, now: Tick) -> Current {
     Current::new(pair.word, now).with_source(source_of(pair.version))
 }
 
-/// Runs the first, short attempt of an operation on this pair.
+/// The first, short attempt of an operation on this pair.
 struct Fast<'o, O>(&'o mut O, Current);
 
 impl<A, O: Op<A>> Visit<A> for Fast<'_, O> {
@@ -25,7 +25,7 @@ impl<A, O: Op<A>> Visit<A> for Fast<'_, O> {
     }
 }
 
-/// Runs an operation on this pair in full.
+/// An attempt that runs an operation on this pair in full.
 struct Long<'o, O>(&'o mut O, Current);
 
 impl<A, O: Op<A>> Visit<A> for Long<'_, O> {
@@ -37,12 +37,12 @@ impl<A, O: Op<A>> Visit<A> for Long<'_, O> {
     }
 }
 
-/// Runs an operation on the pair until its answer holds: its new word has replaced exactly the word
-/// that it was given, under exactly the version whose algorithm it used. An operation that refuses,
-/// or that leaves the word as it is, writes nothing.
+/// Runs an operation until its new word has replaced exactly the word that it was given, under the
+/// version whose algorithm it used. An operation that refuses, or that leaves the word as it is,
+/// writes nothing.
 ///
-/// This is lock-free where the exchange of a pair is: a thread retries only because another thread
-/// has exchanged the pair, or because the exchange failed spuriously.
+/// This is lock-free if the exchange of a pair is: a thread retries only because another thread has
+/// exchanged the pair, or because the exchange failed spuriously.
 #[inline(always)]
 pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) -> OpResult<A, O> {
     let fast @ Some(_) = ring.fast_pair() else {
@@ -62,8 +62,8 @@ pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) ->
     retry(ring, Some(pair), now, op)
 }
 
-/// Makes the first attempt only. Returns the answer if the operation is short, does not refuse, and
-/// no other thread interfered.
+/// Makes the first attempt only. Returns the answer if the operation has a short path and does not
+/// refuse, and if no other thread interfered.
 #[inline(always)]
 pub(super) fn try_fast<A: Settings, O: Op<A>>(
     ring: &Ring,
@@ -81,8 +81,9 @@ pub(super) fn try_fast<A: Settings, O: Op<A>>(
     Some(output)
 }
 
-/// Makes the attempts after the first one (which used `pair`), and runs long operations. It also
-/// runs every operation on a processor without the instruction. It is out of line, as in `cell`.
+/// Makes the attempts after the first one (which used `pair`), and runs operations without a short
+/// path. On a processor without the instruction that exchanges a pair, it runs every operation. It
+/// is out of line, as in `cell`.
 #[cold]
 #[inline(never)]
 fn retry<A: Settings, O: Op<A>>(

@@ -12,14 +12,13 @@
 //!
 //! A decision loads the pair, reads the parameters of its version, checks that the slot still
 //! belongs to that version, runs the step, and exchanges the pair. Versions never repeat. So an
-//! exchange that succeeds proves that the parameters and the word were still current. A denial used
-//! both as they were when the pair was loaded.
+//! exchange that succeeds proves that the parameters and the word were still current. For a denial,
+//! both were current when the pair was loaded.
 //!
 //! A change writes the parameters of the next version into the other slot, whose version is no
 //! longer current. Then it exchanges the pair for the next version and the carried-over word. Until
 //! that exchange, only a thread that still uses an older version reads that slot, and its check
-//! fails. A thread that stops anywhere in a change leaves a current version with complete
-//! parameters.
+//! fails. Wherever a thread stops in a change, the parameters of the current version are complete.
 
 use crossbeam_utils::CachePadded;
 
@@ -111,8 +110,8 @@ impl Ring {
         })
     }
 
-    /// Runs `then` on the parameters of this pair's version. Returns `None` if the slot belongs to
-    /// another version by now.
+    /// Runs `then` on the parameters of this pair's version. Returns `None` if the slot now belongs
+    /// to another version.
     #[inline(always)]
     pub(super) fn read<A: Settings, T: Visit<A>>(&self, pair: Pair, then: T) -> Option<T::Output> {
         self.slot(pair.version).read(pair.version, then)
@@ -134,8 +133,8 @@ impl Ring {
         }
     }
 
-    /// Replaces the word of the pair, if the pair is unchanged. Otherwise returns the pair that is
-    /// there, which may be an equal one.
+    /// Replaces the word of the pair, if the pair is unchanged. Otherwise returns the current pair,
+    /// which may equal `pair` if the exchange failed spuriously.
     pub(super) fn exchange(&self, pair: Pair, word: u64) -> Result<(), Pair> {
         self.exchange_with(self.fast_pair(), pair, word)
     }

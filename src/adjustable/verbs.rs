@@ -34,14 +34,14 @@ impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
         });
     }
 
-    /// Makes the algorithm that `next` returns the current one, if it returns one.
+    /// Replaces the current algorithm by the one that `next` returns, if it returns one.
     fn bring<E>(&self, keep: Keep, next: impl FnOnce(&A) -> Result<Option<A>, E>) -> Result<(), E> {
         self.store.with_sets(|sets, version| {
             let old = sets.of(version).clone();
             let Some(new) = next(&old)? else {
                 return Ok(());
             };
-            // Stored before the version becomes current: if this thread stops in between, the
+            // Store it before the version becomes current. If this thread panics in between, the
             // algorithm of the current version is right either way.
             *sets.of_mut(version.wrapping_add(1)) = new.clone();
             self.store.ring.bring(&old, &new, keep, self.now);
@@ -103,7 +103,7 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
 }
 
 impl<A: Algorithm + Settings, C> Adjustable<A, C> {
-    /// Returns a view that runs every verb at this tick, without reading the clock.
+    /// Returns a view whose methods use this tick and read no clock.
     #[inline]
     pub const fn at(&self, now: Tick) -> View<&Self> {
         View::new(self, now)

@@ -1,4 +1,4 @@
-//! Where windows begin on the clock.
+//! The alignment of windows: where they begin on the clock.
 
 use core::time::Duration;
 
@@ -13,9 +13,9 @@ pub(super) struct Alignment {
 pub(super) enum Epoch {
     /// The clock's tick 0.
     Clock,
-    /// 1970-01-01 in UTC, on a clock whose tick 0 is this long after it.
+    /// 1970-01-01 in UTC. The clock's tick 0 is this long after that moment.
     Unix(Duration),
-    /// The same, on a clock that knows it: the system clock, unless another one was given.
+    /// The same moment, on a clock that knows the time of day: the system clock by default.
     Utc(Duration),
 }
 
@@ -44,8 +44,8 @@ impl Alignment {
         }
     }
 
-    /// Aligns to Unix time on a clock whose tick 0 is `origin` after 1970. An origin too large for
-    /// the text form is reduced modulo the period.
+    /// Aligns to Unix time on a clock whose tick 0 is `origin` after 1970. An `origin` that is too
+    /// large for the text form is reduced modulo the period.
     pub(super) const fn to_unix(self, origin: Duration, period: u64) -> Self {
         let nanos = origin.as_nanos();
         let origin = if nanos > u64::MAX as u128 {
@@ -67,7 +67,7 @@ impl Alignment {
     }
 }
 
-/// Adds the methods that set where windows begin, to an algorithm with an `alignment` and a
+/// Adds the methods that set where windows begin. The algorithm must have a field `alignment` and a
 /// `const fn aligned(self, Alignment) -> Self`.
 macro_rules! alignable {
     ($algorithm:ident) => {
@@ -108,8 +108,8 @@ macro_rules! alignable {
             }
 
             /// Aligns windows to the multiples of the period since 1970-01-01, 00:00 UTC, on a
-            /// clock whose tick 0 is `origin` after that moment. An [`offset`](Self::offset) is
-            /// added.
+            /// clock whose tick 0 is `origin` after that moment. An [`offset`](Self::offset) still
+            /// applies.
             ///
             /// ```
             /// use std::time::Duration;
@@ -130,9 +130,9 @@ macro_rules! alignable {
             }
 
             /// Aligns windows to the multiples of the period in UTC, on the
-            /// [`SystemClock`](crate::clock::SystemClock): a daily quota starts anew at midnight
-            /// UTC. For midnight in another time zone, add an [`offset`](Self::offset). For other
-            /// clocks use [`aligned_to_utc_on`](Self::aligned_to_utc_on).
+            /// [`SystemClock`](crate::clock::SystemClock): a daily window begins at midnight UTC.
+            /// For midnight in another time zone, add an [`offset`](Self::offset). For other clocks
+            /// use [`aligned_to_utc_on`](Self::aligned_to_utc_on).
             ///
             /// The wall clock is read once per process. Later changes to it have no effect, because
             /// limits run on a monotonic clock.
@@ -153,13 +153,13 @@ macro_rules! alignable {
                 self.aligned_to_utc_on(&crate::clock::SystemClock)
             }
 
-            /// Windows begin at the multiples of the period in UTC, on this clock, which must be
-            /// that of the limiter: a quota per day starts anew at midnight. Add an
-            /// [`offset`](Self::offset) for midnight elsewhere.
+            /// Aligns windows to the multiples of the period in UTC, on this clock, which must be
+            /// the limiter's clock: a daily window begins at midnight UTC. For midnight in another
+            /// time zone, add an [`offset`](Self::offset).
             ///
-            /// As text it is `utc`, which is read for the
-            /// [`SystemClock`](crate::clock::SystemClock); then use
-            /// [`AnyAlgorithm::with_utc_of`](crate::AnyAlgorithm::with_utc_of).
+            /// In text form this is `utc`. Text knows no clock, so parsing it assumes the
+            /// [`SystemClock`](crate::clock::SystemClock). For another clock, call
+            /// [`AnyAlgorithm::with_utc_of`](crate::AnyAlgorithm::with_utc_of) afterwards.
             ///
             /// ```
             /// use std::time::Duration;
@@ -185,7 +185,8 @@ macro_rules! alignable {
                 self.aligned(self.alignment.to(crate::algorithm::alignment::Epoch::Utc(origin)))
             }
 
-            /// The same on a clock with another origin, if it is aligned to UTC.
+            /// Moves windows that are aligned to UTC to a clock with this origin. Others stay as
+            /// they are.
             pub(super) fn with_utc_origin(self, origin: core::time::Duration) -> Self {
                 match self.alignment.epoch {
                     crate::algorithm::alignment::Epoch::Utc(_) => self.aligned_to_epoch(origin),
@@ -197,7 +198,7 @@ macro_rules! alignable {
 }
 pub(super) use alignable;
 
-/// Adds what a window needs in order to have its limit split or lent.
+/// Adds the methods that are needed to split or lend a window's limit.
 macro_rules! limited {
     ($window:ident) => {
         impl $window {
@@ -205,7 +206,8 @@ macro_rules! limited {
                 self.quota.permits()
             }
 
-            /// Returns the smallest limit of a window of this length: one permit in 365 days.
+            /// Returns the smallest limit that a window of this length may have: one permit in 365
+            /// days.
             pub(super) fn least(&self) -> u64 {
                 let period = self.quota.period().as_nanos();
                 let least = period.div_ceil(crate::quota::MAX_INTERVAL_NS.into());

@@ -1,10 +1,11 @@
-//! Carries a word over to another quota where the two words have little or nothing in common.
+//! Carries a word over to another quota by its permits or counts, where the words have different
+//! units.
 
 use super::{Algorithm, ChangeQuota, Debt};
 use crate::clock::Tick;
 
-/// Returns the word with which `next` continues at `now`. It has as many whole permits as `this`
-/// has, up to what `next` can hold, and as much debt.
+/// Returns the word with which `next` continues at `now`. It keeps the whole permits of `this`, up
+/// to what `next` can hold, and the debt.
 pub(super) fn by_permits<A, B>(this: &A, word: u64, now: Tick, next: &B) -> u64
 where
     A: Algorithm + Debt,
@@ -20,8 +21,8 @@ where
     }
 }
 
-/// Returns the word with which `next` continues with the same share of its permits as `this` has of
-/// its own, in whole permits.
+/// Returns the word with which `next` continues. The available share of its permits is the same as
+/// in `this`, rounded down to whole permits.
 pub(super) fn scaled<A: ChangeQuota>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     let (_, seen) = this.take_up_to(word, now, 0);
     // If the word was written at a later tick, continue at that tick.
@@ -39,8 +40,8 @@ pub(super) fn scaled<A: ChangeQuota>(this: &A, word: u64, now: Tick, next: &A) -
 
 /// An algorithm that counts in periods, and whose counts can continue under another quota.
 pub(super) trait Recount: ChangeQuota + Debt + PartialEq {
-    /// Returns the word in which the counts continue until the end of their period, if `next` has
-    /// the same periods.
+    /// Returns the word in which the counts continue until the end of their period. Returns `None`
+    /// if `next` has other periods.
     fn recount(&self, word: u64, now: Tick, next: &Self, counts: CarriedCounts) -> Option<u64>;
 }
 
@@ -99,7 +100,7 @@ impl CarriedCounts {
         }
     }
 
-    /// Converts the count of the previous period, which is only weighted.
+    /// Converts the count of the previous period, which the algorithm only weights.
     pub(super) fn before(self, count: u64, limit: u64, next: u64) -> u64 {
         match self {
             Self::AsIs => count,

@@ -1,5 +1,5 @@
-//! The step that all one-word windows share: they count permits in a window, and forget the count
-//! with the window.
+//! The step that all one-word windows share: they count the permits of a window, and drop the count
+//! when the window ends.
 //!
 //! A window algorithm implements [`WindowCount`], which reads its word; [`Counting`] does the rest.
 
@@ -17,7 +17,7 @@ pub(super) struct Seen<M = ()> {
     pub(super) word: u64,
     /// How many permits are counted.
     pub(super) count: u64,
-    /// Further contents, which depend on the algorithm.
+    /// The other contents of the word, which depend on the algorithm.
     pub(super) more: M,
 }
 
@@ -40,10 +40,11 @@ pub(super) trait WindowCount {
     /// Reads the word at this tick.
     fn see(&self, word: u64, now: Tick) -> Seen<Self::More>;
 
-    /// Does the same if the word is in the current window and reading it takes no division.
+    /// Reads the word as [`see`](Self::see) does, if it is in the current window and reading it
+    /// takes no division.
     fn see_fast(&self, word: u64, now: Tick) -> Option<Seen<Self::More>>;
 
-    /// Returns the most permits at once.
+    /// Returns the most permits that can be counted without debt.
     fn limit(&self) -> NonZeroU64;
 
     /// Returns the largest count that the word can hold.
@@ -73,15 +74,15 @@ pub(super) trait WindowCount {
         Level::of_permits(seen.count)
     }
 
-    /// Returns when `n` more permits will fit, given that they do not fit now, or `None` if the
-    /// clock does not get there.
+    /// Returns when `n` more permits will fit, given that they do not fit now. Returns `None` if
+    /// the clock ends before that.
     fn fits_at(&self, seen: Seen<Self::More>, now: Tick, n: u64) -> Option<Tick>;
 
-    /// Returns when everything that is counted is forgotten, or `None` if nothing is counted.
+    /// Returns when no permit is counted any longer, or `None` if none is counted now.
     fn forgotten_at(&self, seen: Seen<Self::More>) -> Option<Tick>;
 
-    /// Returns the tick at which permits count: now, or the beginning of the word's window if that
-    /// is ahead.
+    /// Returns the tick at which permits are counted: now, or the beginning of the word's window if
+    /// that is later.
     fn counted_at(&self, word: u64, seen: Seen<Self::More>, now: Tick) -> Tick;
 
     /// Returns how many permits of this grant are still counted.
@@ -140,7 +141,7 @@ impl<W: WindowCount> Counting<'_, W> {
         }
     }
 
-    /// Returns the word with `n` more permits, which the count must be able to hold.
+    /// Returns the word with `n` more permits. The caller ensures that the count can hold them.
     #[inline(always)]
     fn next(&self, word: u64, seen: Seen<W::More>, n: u64) -> u64 {
         match n {
@@ -184,8 +185,8 @@ impl<W: WindowCount> Algorithm for Counting<'_, W> {
         let Some(due) = self.due(word, now, self.0.limit().get()) else {
             return Tick::MAX;
         };
-        // A fraction of a permit may still be counted when the whole limit fits, and the word's
-        // window may be ahead.
+        // When the whole limit fits, a fraction of a permit may still be counted, and the word's
+        // window may still be in the future.
         let seen = self.0.see(word, now);
         let forgotten = self.0.forgotten_at(seen);
         due.max(forgotten.unwrap_or_else(|| self.0.counted_at(word, seen, now)))

@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use super::settings::settings;
 
-/// A period with its reciprocal, to divide by it.
+/// A period and its reciprocal, for fast division by the period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct Divisor {
@@ -14,9 +14,9 @@ pub(super) struct Divisor {
 }
 
 impl Divisor {
-    /// Creates the divisor for a period below 2^63 ns, which 50 years are. The period is divided
-    /// into `2^shift` parts, each of at least a nanosecond: `2^shift <= period`. All calls must
-    /// pass the same `shift`.
+    /// Creates the divisor for a period below 2^63 ns (50 years are below that). The period is
+    /// divided into `2^shift` parts, each of at least a nanosecond: `2^shift <= period`. All calls
+    /// must pass the same `shift`.
     pub(super) const fn new(period: NonZeroU64, shift: u32) -> Self {
         let inverse = (1_u128 << (64 + shift)) / period.get() as u128;
         Self {
@@ -39,7 +39,7 @@ impl Divisor {
     #[inline(always)]
     pub(super) const fn divide(&self, x: u64, shift: u32) -> (u64, u64) {
         // `inverse` is at most 1 too small, so the product is less than 1 below the true quotient.
-        // Truncating it loses less than 1 more: the quotient is this number or the next.
+        // Truncating it loses less than 1 more. So the quotient is this number or the next.
         let quotient = ((x as u128 * self.inverse as u128) >> 64) as u64;
         // The remainder is below twice the period, so 64 bits hold all of it.
         let scaled = x.wrapping_shl(shift);

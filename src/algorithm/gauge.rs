@@ -8,11 +8,11 @@ use crate::clock::Tick;
 pub trait Gauge: Algorithm {
     /// Returns how many permits are counted at `now`: the level of the bucket, or the count of the
     /// window. 0 means that nothing is counted, the limit means full, and more is debt. The level
-    /// is exact, even where decisions round in the caller's favour.
+    /// is exact, even where decisions round in the caller's favor.
     fn level(&self, word: u64, now: Tick) -> Level;
 }
 
-/// How much a limiter has counted: permits, with an exact fraction.
+/// The number of permits that a limiter counts, with an exact fraction.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,7 +44,7 @@ impl Level {
         Self::of_units(n as u128, NonZeroU64::MIN)
     }
 
-    /// Creates a level of `units`, of which one permit takes `unit`.
+    /// Creates a level of `units`, at `unit` units per permit.
     #[inline]
     pub const fn of_units(units: u128, unit: NonZeroU64) -> Self {
         let unit = match NonZeroU128::new(unit.get() as u128) {

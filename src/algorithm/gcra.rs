@@ -13,10 +13,10 @@ use crate::quota::{ConfigError, Quota};
 /// Use it to limit by an interval and a tolerance ([`from_interval`](Self::from_interval)), and a
 /// [`TokenBucket`](crate::TokenBucket) to limit by a rate and a burst.
 ///
-/// Permits are due one emission interval apart, and a caller may be early by the tolerance. Made
-/// from a quota, it makes exactly the same decisions as the [`TokenBucket`](crate::TokenBucket),
-/// with the same bound. Made from two durations, which need not be multiples of each other, it
-/// grants `1 + floor(tolerance / interval)` permits at once, and in every interval `[a, b]` at most
+/// Permits are due one emission interval apart, and a caller may be early by the tolerance. A GCRA
+/// from a quota makes exactly the same decisions as the [`TokenBucket`](crate::TokenBucket), with
+/// the same bound. A GCRA from two durations, which need not be multiples of each other, grants
+/// `1 + floor(tolerance / interval)` permits at once, and in every interval `[a, b]` at most
 /// `1 + (tolerance + (b - a)) / interval`.
 ///
 /// ```
@@ -59,8 +59,8 @@ impl Gcra {
     ///
     /// Its [`quota`](crate::algorithm::ChangeQuota::quota) is one permit per interval, and the
     /// burst is the number of permits that it grants at once. If the tolerance is not a multiple of
-    /// the interval, this quota says less than the tolerance does, but the bound remains that of
-    /// the two durations.
+    /// the interval, this quota is only an approximation, but the limiter still decides by the two
+    /// durations.
     ///
     /// # Errors
     ///
@@ -78,8 +78,8 @@ impl Gcra {
         }
     }
 
-    /// Returns the tolerance if the quota does not express it, because it is not a multiple of the
-    /// interval.
+    /// Returns the tolerance if it is not a multiple of the interval, and so can't be expressed by
+    /// the quota.
     pub(crate) const fn uneven_tolerance(&self) -> Option<Duration> {
         let excess = self.pace.excess();
         if excess.is_multiple_of(self.pace.unit()) {

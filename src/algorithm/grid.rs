@@ -1,4 +1,4 @@
-//! Windows of equal length, side by side on the clock.
+//! Windows of equal length that follow each other on the clock.
 //!
 //! ```text
 //!           offset
@@ -7,8 +7,8 @@
 //!  index   0     1         2         3
 //! ```
 //!
-//! Window 0 may have begun before the clock did. After the last window that a word can number, the
-//! clock stops at the end of that window.
+//! Window 0 may have begun before the clock did. When the last window that a word can number ends,
+//! time stops for the limiter: later ticks count as the last tick of that window.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -21,12 +21,12 @@ use crate::clock::Tick;
 use crate::outcome::Granted;
 use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
 
-/// Divides the clock into windows, and finds the window of a tick.
+/// A division of the clock into windows, which finds the window of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Grid {
     period: Divisor,
-    /// How long before tick 0 window 0 began; less than a period.
+    /// How long before tick 0 window 0 began. It is less than a period.
     lead: u64,
     /// The last tick. Later ticks count as this one.
     last: u64,
@@ -49,12 +49,12 @@ impl Grid {
         Self::leading(period, windows, alignment.lead(period.get()))
     }
 
-    /// Creates a grid whose first window began `lead` nanoseconds before tick 0; less than a
-    /// period.
+    /// Creates a grid whose first window began `lead` nanoseconds before tick 0. `lead` is less
+    /// than a period.
     const fn leading(period: NonZeroU64, windows: u64, lead: u64) -> Self {
         let length = windows as u128 * period.get() as u128;
         let last = length - 1 - lead as u128;
-        // The last tick stays below the end of time, because the window after it must begin later.
+        // Keep the last tick below the end of time, because the window after it must begin later.
         let most = (u64::MAX - 1 - lead) as u128;
         Self {
             period: Divisor::new(period, 0),
@@ -109,13 +109,13 @@ impl Grid {
         self.windows - 1
     }
 
-    /// Returns how long ago window `index` began, if `now` is in it and not past the last tick.
-    /// Nearly every decision needs only this, which does not divide. If it returns `None`, use
+    /// Returns how long ago window `index` began, if `now` is in it and not past the last tick. It
+    /// does not divide, and it is all that nearly every decision needs. If it returns `None`, use
     /// [`place`](Self::place).
     #[inline(always)]
     pub(crate) fn elapsed_in(&self, index: u64, now: Tick) -> Option<u64> {
-        // Up to the last tick nothing wraps for a window of this grid. Another index may wrap, but
-        // only in a word that no algorithm wrote, for which any answer will do.
+        // Up to the last tick nothing wraps for a window of this grid. The index in a word that no
+        // algorithm wrote may wrap. Any answer is valid for such a word.
         let (start, now) = (index.wrapping_mul(self.period().get()), now.as_nanos());
         let elapsed = now.wrapping_add(self.lead).wrapping_sub(start);
         if elapsed < self.period().get() && now <= self.last {
@@ -133,7 +133,7 @@ impl Grid {
         WindowPosition { index, elapsed }
     }
 
-    /// Returns whether less is left of the window at `to` than of the window at `from`.
+    /// Returns whether the window at `to` has less time left than the window at `from`.
     pub(super) fn ends_earlier(&self, from: Tick, to: Tick) -> bool {
         self.place(to).elapsed > self.place(from).elapsed
     }
@@ -147,8 +147,8 @@ impl Grid {
         }
     }
 
-    /// Returns the tick at which `elapsed` nanoseconds of a window have passed, if the clock gets
-    /// there. A tick before the clock's start becomes tick 0.
+    /// Returns the tick at which `elapsed` nanoseconds of a window have passed, if it is not past
+    /// the last tick. A tick before the clock's start becomes tick 0.
     #[inline]
     pub(super) fn tick_in(&self, index: u64, elapsed: u64) -> Option<u64> {
         let start = u128::from(index) * u128::from(self.period().get());
@@ -157,7 +157,7 @@ impl Grid {
         (tick <= self.last).then_some(tick)
     }
 
-    /// Returns the first tick of a window, if the clock gets there.
+    /// Returns the first tick of a window, if it is not past the last tick.
     #[inline]
     pub(crate) fn reachable_start_of(&self, index: u64) -> Option<u64> {
         let start = self.start_of(index);
@@ -165,7 +165,8 @@ impl Grid {
     }
 }
 
-/// Returns how many windows cover 50 years, wherever they begin: the first and the last are cut.
+/// Returns how many windows cover 50 years, wherever they begin. The first and the last window may
+/// be only partly in these years.
 pub(crate) const fn needed(period: u64) -> u64 {
     MIN_HORIZON_NS / period + 2
 }
@@ -184,16 +185,17 @@ pub(crate) const fn shortest_period(windows: u64) -> Option<Duration> {
 pub(super) struct Layout {
     /// The width of a count.
     pub(super) bits: u32,
-    /// How many windows can be numbered. The last number is left out, so that no word is all ones.
+    /// How many windows can be numbered. The last number is unused, so that no word is all ones.
     pub(super) windows: u64,
 }
 
 impl Layout {
-    /// Returns the layout with the widest counts that leave room to number the windows of 50 years.
+    /// Returns the layout with the widest counts that leave enough bits for the window numbers of
+    /// 50 years.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the limit does not fit a count: it says what does.
+    /// [`ConfigError`] if the limit does not fit a count. It holds the largest limit that does.
     pub(super) const fn new(quota: Quota, counts: u32) -> Result<Self, ConfigError> {
         let period = match period_of(quota) {
             Ok(period) => period,
@@ -246,7 +248,7 @@ pub(crate) const fn period_of(quota: Quota) -> Result<NonZeroU64, ConfigError> {
     }
 }
 
-/// A meter that makes all permits of a window at once, at the window's beginning.
+/// A meter by which all permits of a window accrue at once, at the window's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct WindowMeter {
@@ -271,7 +273,7 @@ impl Meter for WindowMeter {
 
     #[inline]
     fn tick_of(&self, units: u64) -> u64 {
-        // If the burst lasts for centuries, the window's number times the period may not fit 64
+        // If the burst lasts for centuries, the window's number times the period may exceed 64
         // bits.
         let (index, period) = (units.div_ceil(self.step.get()), self.grid.period().get());
         let start = u128::from(index) * u128::from(period);

@@ -2,7 +2,7 @@
 //!
 //! # The word
 //!
-//! An aligned bucket has the word of a [`Pace`] whose units are permits, which come at the
+//! An aligned bucket has the word of a [`Pace`] whose units are permits. They accrue at the
 //! beginning of each window:
 //!
 //! ```text
@@ -35,23 +35,22 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, MAX_BURST, Quota};
 
-/// A token bucket that gets all of a period's permits at once, at the end of the period.
+/// A token bucket that is refilled once per period, with all of the period's permits at once.
 ///
-/// - By default its periods are aligned to the clock: they begin at tick 0, or where the alignment
-///   methods say. Bucket4j has this as `refillIntervally` (whose periods begin when the bucket is
-///   made) and `refillIntervallyAligned`.
+/// - By default its periods are aligned to the clock: they begin at tick 0, unless an alignment
+///   method changes that. Bucket4j calls this `refillIntervallyAligned`. (In its
+///   `refillIntervally`, periods begin when the bucket is made.)
 /// - If it is [`greedy`](Self::greedy), a period begins with the first permit that is taken from a
-///   full bucket, so each refill comes as soon as a whole period allows.
+///   full bucket, so the first refill is one whole period after that permit.
 ///
-/// A bucket that is refilled permit by permit is the [`TokenBucket`](crate::TokenBucket).
+/// For a bucket that is refilled permit by permit, use a [`TokenBucket`](crate::TokenBucket).
 ///
 /// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`
-/// permits are granted. Around a refill, callers can take a burst and a refill at once. Where that
-/// matters, choose short periods or a [`TokenBucket`](crate::TokenBucket).
+/// permits are granted. Around a refill, callers can take a burst and a refill at once. If that is
+/// too many, choose short periods or a [`TokenBucket`](crate::TokenBucket).
 ///
 /// Unlike a [`FixedWindow`](crate::FixedWindow), it keeps permits that were not taken, up to the
-/// burst. It also remembers what was [charged](crate::Limiter::charge): debt is paid from the next
-/// refills.
+/// burst. It also keeps the debt of a [charge](crate::Limiter::charge), which the next refills pay.
 ///
 /// ```
 /// use std::time::Duration;
@@ -132,7 +131,7 @@ impl Intervals {
         };
         let (n, initial) = (step.get(), quota.initial_permits());
         let needed = needed(period.get());
-        // The refills must fit beside a burst of one permit and a debt of one permit.
+        // The refills must leave room for a burst of one permit and a debt of one permit.
         if (MAX_WORD - 2) / needed < n {
             return Err(ConfigError::LimitTooLarge {
                 n,
@@ -171,8 +170,9 @@ impl Intervals {
         }
     }
 
-    /// Begins a period with the first permit that is taken from a full bucket. Further periods
-    /// follow until the bucket is full again. Alignment has no effect on such a bucket.
+    /// Makes the bucket greedy: a period begins with the first permit that is taken from a full
+    /// bucket, and further periods follow until the bucket is full again. Alignment has no effect
+    /// on such a bucket.
     ///
     /// The word stores the beginning of the period rounded up to a multiple of the
     /// [`quantum`](Self::quantum). So a refill is never early, and at most one quantum late, even
@@ -203,7 +203,7 @@ impl Intervals {
         Self::greedily(self.quota)
     }
 
-    /// Does the same for a quota that may be too large for an aligned bucket.
+    /// Creates a greedy bucket. The quota may be too large for an aligned bucket.
     pub(super) const fn greedily(quota: Quota) -> Result<Self, ConfigError> {
         let Checked {
             period,
@@ -238,8 +238,8 @@ impl Intervals {
         matches!(self.refill, Refill::Greedy(_))
     }
 
-    /// Returns the quantum to which the beginning of a period is rounded up, if the bucket is
-    /// greedy.
+    /// Returns the quantum of a greedy bucket: beginnings of periods are rounded up to a multiple
+    /// of it. Returns `None` for an aligned bucket.
     pub const fn quantum(&self) -> Option<Duration> {
         match &self.refill {
             Refill::Aligned(_) => None,

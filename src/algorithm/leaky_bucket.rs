@@ -1,5 +1,5 @@
-//! The leaky bucket. It uses the word of a [`Pace`]: the height of the word above the clock is the
-//! level of the bucket.
+//! The leaky bucket. It uses the word of a [`Pace`]: the distance of the word above the clock is
+//! the level of the bucket.
 
 use super::Level;
 use super::delegate::runs_on;
@@ -12,25 +12,25 @@ use crate::quota::{ConfigError, Quota};
 /// A leaky bucket: requests fill it, and it leaks at a steady rate. A request that does not fit is
 /// denied.
 ///
-/// - As a [`meter`](Self::meter) it polices: a request that fits may go at once. It makes the same
-///   decisions as the [`TokenBucket`](crate::TokenBucket) of the same quota, seen from the other
-///   side: [`level`](crate::Limiter::level) is how full it is.
-/// - As a [`queue`](Self::queue) it shapes: a request that fits is admitted, and
-///   [`granted.delay()`](Granted::delay) says how long it must wait, so that requests leave at the
-///   quota's rate.
+/// - As a [`meter`](Self::meter) it denies what does not fit, and a request that fits may go at
+///   once. It makes the same decisions as the [`TokenBucket`](crate::TokenBucket) of the same
+///   quota; [`level`](crate::Limiter::level) is how full it is. Networks call this policing.
+/// - As a [`queue`](Self::queue) it delays requests: [`granted.delay()`](Granted::delay) says how
+///   long a request that fits must wait, so that requests leave at the quota's rate. Networks call
+///   this shaping.
 ///
-/// **Bound.** Both forms admit at most `burst + rate * (b - a)` permits in every interval `[a, b]`.
+/// **Bound.** Both forms grant at most `burst + rate * (b - a)` permits in every interval `[a, b]`.
 ///
-/// From a queue, at most `max(free + 1, k) + rate * (b - a + 1 ns)` permits leave in every
-/// interval, provided that all callers wait as told, that no request is for more than `k`, and that
-/// nothing is given back. (Permits that are given back make room for new requests, but a caller
-/// that was already told when to go still goes.) Waits are whole nanoseconds, so two permits can
-/// leave a fraction of a nanosecond too close together, unless the time between permits is a whole
-/// number of nanoseconds.
+/// At most `max(free + 1, k) + rate * (b - a + 1 ns)` permits leave a queue in every interval,
+/// provided that all callers wait for their delay, that no request is for more than `k`, and that
+/// nothing is given back. (Permits that are given back make room for new requests, but earlier
+/// callers keep their delays.) Delays are whole nanoseconds. So two permits can leave a fraction of
+/// a nanosecond too close together, unless the time between permits is a whole number of
+/// nanoseconds.
 ///
-/// **Exactness.** As for the [`TokenBucket`](crate::TokenBucket). No permit leaves early. If the
-/// rate is exact, each permit leaves at the first nanosecond that the rate allows, and otherwise at
-/// most one nanosecond later.
+/// **Exactness.** It is as exact as the [`TokenBucket`](crate::TokenBucket). No permit leaves
+/// early. If the rate is exact, each permit leaves at the first nanosecond that the rate allows.
+/// Otherwise it leaves at most one nanosecond later.
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,7 +53,7 @@ use crate::quota::{ConfigError, Quota};
 #[repr(C)]
 pub struct LeakyBucket {
     pace: Pace,
-    /// A permit that ends at most this many units above the clock goes without delay.
+    /// A permit goes without delay if the word after it is at most this many units above the clock.
     at_once: u64,
     /// How many permits ahead of the rate go without delay. [`u64::MAX`] means all.
     free: u64,
@@ -61,7 +61,8 @@ pub struct LeakyBucket {
 }
 
 impl LeakyBucket {
-    /// Creates a meter, which polices: it holds the quota's burst, and leaks at the quota's rate.
+    /// Creates a meter, which denies what overflows. It holds the quota's burst and leaks at the
+    /// quota's rate.
     ///
     /// # Errors
     ///
@@ -78,12 +79,13 @@ impl LeakyBucket {
         }
     }
 
-    /// Creates a queue, which shapes: it holds the quota's burst, including the request that is
-    /// being served, and requests leave at the quota's rate.
+    /// Creates a queue, which delays requests so that they leave at the quota's rate. It holds the
+    /// quota's burst, including the request that is being served.
     ///
-    /// The permits of one request also leave one by one, and a reservation is due when its last
+    /// The permits of one request leave one by one too, and a reservation is due when its last
     /// permit leaves. A request for more permits than can leave within the caller's maximum wait is
-    /// denied with [`Denied::Never`]. (If the rate is not exact, allow one nanosecond more.)
+    /// denied with [`Denied::Never`]. (If the rate is not exact, make the maximum wait one
+    /// nanosecond longer.)
     ///
     /// # Errors
     ///
@@ -95,8 +97,8 @@ impl LeakyBucket {
         }
     }
 
-    /// Lets up to `permits` permits ahead of the rate go without delay. Later permits leave earlier
-    /// by the same amount. [`u64::MAX`] turns the queue into a meter.
+    /// Lets `permits` permits ahead of the rate go without delay. All later permits leave earlier
+    /// by the time that these take at the rate. [`u64::MAX`] turns the queue into a meter.
     #[must_use]
     pub const fn free(self, permits: u64) -> Self {
         let unit = self.pace.unit();
@@ -107,8 +109,8 @@ impl LeakyBucket {
         }
     }
 
-    /// Returns how many permits ahead of the rate go without delay, or `None` for a meter, where
-    /// all do.
+    /// Returns how many permits ahead of the rate go without delay. Returns `None` for a meter,
+    /// which delays none.
     pub const fn free_permits(&self) -> Option<u64> {
         match self.free {
             u64::MAX => None,
@@ -158,8 +160,8 @@ impl Shaped<'_> {
         }
     }
 
-    /// Returns when the last of the permits leaves: once the clock has made this many units, or now
-    /// if `None`. It leaves after all permits before it, except the free ones.
+    /// Returns when the last of the permits leaves: once this many units have accrued. `None` means
+    /// now. It leaves after all permits before it, except the free ones.
     #[inline(always)]
     fn leaves(&self, n: u64, word: u64, next: u64, now: Tick) -> Option<u64> {
         // If the rate is not exact, the base of an idle bucket is one unit above `made`. Measure
@@ -217,7 +219,7 @@ impl LeakyBucket {
     }
 
     /// Returns the denial of `n` permits that would leave at `due`. Permits leave one by one even
-    /// from an empty queue, so a request is denied for good if the caller cannot wait that long.
+    /// from an empty queue, so the denial is permanent if the caller can't wait that long.
     #[cold]
     fn too_late(&self, word: u64, now: Tick, n: u64, latest: Tick, due: Tick) -> Denied {
         let (patience, wait) = (latest.saturating_since(now), due.saturating_since(latest));
@@ -242,8 +244,8 @@ impl LeakyBucket {
     }
 }
 
-/// The permits of a queue are due when they leave it. A reservation made while the queue is full
-/// waits its turn.
+/// The permits of a queue are due when they leave it. A reservation may be made even while the
+/// queue is full.
 impl crate::algorithm::Reserve for LeakyBucket {
     #[inline]
     fn reserve(
@@ -289,8 +291,8 @@ impl crate::algorithm::ChangeQuota for LeakyBucket {
     #[inline]
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         match (self.free_permits(), next.free_permits()) {
-            // The line is kept, even if it is longer than the next queue allows. A larger queue has
-            // more room.
+            // Keep all waiting requests, even if they are more than the next queue allows. A larger
+            // queue has more room.
             (Some(_), Some(_)) => self.pace.carry_level(word, now, &next.pace),
             _ => self.pace.carry_over(word, now, &next.pace),
         }

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::quota::ConfigError;
 
-/// An algorithm that can set part of its burst aside for permits that are lent but not yet used.
-/// `Leases` needs it.
+/// An algorithm that can set aside part of its burst for permits that are lent but not yet used.
+/// `Leases` requires it.
 pub trait Lend: GiveBack + Forecast + Sized {
     /// Returns the most permits that can be lent: usually one less than the algorithm grants at
     /// once, and 0 if it can lend none.
@@ -61,7 +61,8 @@ impl Lend for Gcra {
     }
 }
 
-/// Only a meter lends. A queue grants permits for a certain time, so they can't be held.
+/// Only a meter can lend. A queue grants each permit for a certain tick, so a permit can't be kept
+/// for later.
 impl Lend for LeakyBucket {
     fn most_lent(&self) -> u64 {
         match self.free_permits() {
@@ -75,7 +76,7 @@ impl Lend for LeakyBucket {
     }
 }
 
-/// Each window has fewer permits by the number that is lent.
+/// Subtracts the lent permits from the limit of each window.
 impl Lend for FixedWindow {
     fn most_lent(&self) -> u64 {
         self.limit() - self.least()
@@ -86,7 +87,7 @@ impl Lend for FixedWindow {
     }
 }
 
-/// Each window has fewer permits by the number that is lent.
+/// Subtracts the lent permits from the limit of each window.
 impl Lend for SlidingWindow {
     fn most_lent(&self) -> u64 {
         self.limit() - self.least()

@@ -1,22 +1,21 @@
 //! Algorithms: pure steps on one 64-bit word.
 //!
 //! A step reads no clock, touches no memory and has no side effects, so a limiter may run it
-//! several times for one decision. Time comes in as a [`Tick`], the word is all of the state, and
-//! `self` holds the parameters.
+//! several times for one decision. Time is passed in as a [`Tick`], the word is the whole state,
+//! and `self` holds the parameters.
 //!
 //! Three rules hold for every algorithm, and the rest of the crate relies on them:
 //!
 //! - **Zero is fresh, and fresh is full.** The word 0 is a limiter that has never been used.
-//! - **An admission never lowers the word.** Giving permits back may lower it.
+//! - **A grant never lowers the word.** Giving permits back may lower it.
 //! - **No algorithm uses the word of all ones.** A [`Limiter`](crate::Limiter) reserves it to mark
-//!   a limiter that has not started. (A map of keys reserves one more word, and stores a larger one
-//!   as the largest that is left.)
+//!   a limiter that has not started. (A map of keys also reserves the next lower word. It replaces
+//!   a larger word by the largest one below both.)
 //!
 //! A word is *idle* if it behaves like a fresh one from now on. It is in *debt* if more permits
-//! were taken than it had.
+//! were taken than were available.
 //!
-//! [`Algorithm`] is what every algorithm can do. Further traits cover what only some can do, so
-//! that code can ask for exactly what it needs:
+//! Every algorithm implements [`Algorithm`]. Further traits add what only some algorithms can do:
 //!
 //! | trait | what it adds | verbs |
 //! |---|---|---|
@@ -27,12 +26,13 @@
 //! | [`ChangeQuota`] | is made from a quota, which can change | `quota` |
 //! | [`Rebase`] | moves its word to another clock | |
 //! | [`Gauge`] | reports how much it has counted | `level` |
-//! | [`Split`] | runs in several words | all, of a `Sharded` |
+//! | [`Split`] | runs in several words | those of a `Sharded` |
 //! | [`Settings`] | stores its parameters in words | those of an [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) |
 //! | [`Lend`] | leaves room for permits that are lent | those of a `Lease` |
 //!
-//! All algorithms of this crate implement all of these traits, except that only the buckets
-//! implement [`Reserve`]. [`AnyAlgorithm`] is any of them, chosen at run time.
+//! All algorithms of this crate implement all of these traits, except [`Reserve`]: only the token
+//! bucket, GCRA and the leaky bucket implement that. [`AnyAlgorithm`] is any of them, chosen at run
+//! time.
 
 mod alignment;
 pub(crate) mod any;
@@ -121,10 +121,9 @@ pub trait Algorithm {
     /// Returns whether the word is idle: it behaves like a fresh one from now on.
     fn is_idle(&self, word: u64, now: Tick) -> bool;
 
-    /// Does the same as [`step`](Self::step) if the short path applies, for example because the
-    /// word is already in the current window. A limiter calls this first, inlined, and makes all
-    /// other steps out of line, which keeps the short path small. Keep the default if all steps
-    /// cost the same.
+    /// Runs [`step`](Self::step) if a short path suffices, for example because the word is already
+    /// in the current window. A limiter calls this first, inlined. It runs all other steps out of
+    /// line, which keeps the inlined code small. Keep the default if all steps cost the same.
     #[inline(always)]
     fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
         Some(self.step(word, now, n))
@@ -138,16 +137,17 @@ pub trait Algorithm {
         0
     }
 
-    /// Returns about when the word becomes idle if it is left alone, or `now` if it already is. A
-    /// full table of keys calls this to find the key that is closest to idle. The default searches
-    /// with [`is_idle`](Self::is_idle); override it if the algorithm can compute the tick.
+    /// Returns the approximate tick at which the word becomes idle if no caller uses it, or `now`
+    /// if it already is. A full table of keys calls this to find the key that is closest to idle.
+    /// The default searches with [`is_idle`](Self::is_idle). Override it if the algorithm can
+    /// compute the tick.
     fn idle_at(&self, word: u64, now: Tick) -> Tick {
         idle_from(self, word, now)
     }
 
     /// Returns whether a larger word always becomes idle later than a smaller one. Words that
-    /// differ by less than a nanosecond's refill may become idle at the same tick. A full table of
-    /// keys then picks the key to evict by comparing words, without calling
+    /// differ by less than a nanosecond's refill may become idle at the same tick. If it returns
+    /// `true`, a full table of keys chooses the key to evict by comparing words, without calling
     /// [`idle_at`](Self::idle_at) for each.
     ///
     /// The default is `false`.
@@ -193,17 +193,17 @@ pub(crate) fn idle_from<A: Algorithm + ?Sized>(algorithm: &A, word: u64, from: T
 /// An algorithm that takes permits back.
 pub trait GiveBack: Algorithm {
     /// Gives back a grant, or the part of it that is still counted. Returns the next word, and how
-    /// many permits came back, rounded up.
+    /// many permits were returned, rounded up.
     fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64);
 
-    /// Gives back `n` permits, up to what a fresh word has. Returns the next word, and how many
-    /// permits came back, rounded up.
+    /// Gives back `n` permits, up to those of a fresh word. Returns the next word, and how many
+    /// permits were returned, rounded up.
     fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64);
 }
 
 /// An algorithm that can take more permits than are available.
 pub trait Debt: Algorithm {
-    /// Takes `n` permits unconditionally. Returns the next word, and what was recorded.
+    /// Takes `n` permits unconditionally. Returns the next word and the record of the charge.
     fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged);
 }
 
@@ -215,20 +215,19 @@ pub trait Forecast: Algorithm {
 }
 
 /// An algorithm that can grant permits before they are available. Each grant says when its permits
-/// are due, in the order in which the callers came.
+/// are due. Earlier callers are due first.
 pub trait Reserve: GiveBack + Debt {
-    /// Takes `n` permits if they are available, or will be at `latest` or sooner. Returns the next
-    /// word and the grant, which is [due](Granted::due) at the first tick at which its permits are
-    /// available.
+    /// Takes `n` permits, if they are available by the tick `latest`. Returns the next word and the
+    /// grant, which is [due](Granted::due) at the first tick at which its permits are available.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the permits will not be available in time: it says how much too late they will
-    /// be, or that they never will.
+    /// [`Denied`] if the permits will not be available in time. It says how long after `latest`
+    /// they will be, or that they never will be.
     fn reserve(&self, word: u64, now: Tick, n: u64, latest: Tick)
     -> Result<(u64, Granted), Denied>;
 
-    /// Does the same for permits that are available now, if the short path applies: see
+    /// Takes `n` permits that are available now, if the short path suffices: see
     /// [`short_step`](Algorithm::short_step). Keep the default.
     #[inline(always)]
     fn reserve_now(&self, word: u64, now: Tick, n: u64) -> Option<(u64, Granted)> {
@@ -236,9 +235,10 @@ pub trait Reserve: GiveBack + Debt {
         granted.is_ready().then_some((next, granted))
     }
 
-    /// Gives back the last `n` permits of a reservation, or as many of them as the bound allows;
-    /// reservations that are still waiting count towards the bound. Returns the next word, the rest
-    /// of the reservation, which may now be due sooner, and how many permits came back, rounded up.
+    /// Gives back the last `n` permits of a reservation, or as many of them as the limit allows.
+    /// Reservations that are still waiting count towards the limit. Returns the next word, the rest
+    /// of the reservation, which may now be due sooner, and how many permits were returned, rounded
+    /// up.
     fn cancel(&self, word: u64, now: Tick, granted: &Granted, n: u64) -> (u64, Granted, u64);
 
     /// Returns how many permits are taken but not yet due, rounded up.
@@ -258,16 +258,17 @@ pub trait ChangeQuota: Algorithm + Sized {
     fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError>;
 
     /// Returns the word with which `next` continues at `now`. It has as many permits as `word` has
-    /// now, up to what `next` can hold, and as much debt, up to what `next` can record. A queue
-    /// keeps its line. Fractions of a permit are rounded in the limiter's favour.
+    /// now, up to what `next` can hold, and as much debt, up to what `next` can record. The
+    /// requests that wait in a queue stay in it. Fractions of a permit are rounded so that no
+    /// permit is gained.
     ///
-    /// `now` should be no older than the ticks that the word has seen. If a caller whose clock is
-    /// behind carries a bucket over to windows, a new window may begin as soon as that clock
-    /// catches up.
+    /// `now` should be no older than the ticks that the word has seen. If it is older, and a bucket
+    /// becomes a window, a new window may begin as soon as the caller's clock catches up.
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64;
 
-    /// Does the same, but scales the available permits: half of the old burst becomes half of the
-    /// new one, rounded down. Debt is carried over unscaled.
+    /// Carries the word over as [`carry_over`](Self::carry_over) does, but scales the available
+    /// permits: half of the old burst becomes half of the new one, rounded down. Debt is not
+    /// scaled.
     fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
         carry::scaled(self, word, now, next)
     }
@@ -275,11 +276,12 @@ pub trait ChangeQuota: Algorithm + Sized {
 
 /// An algorithm whose word can be moved to another clock.
 pub trait Rebase: Algorithm {
-    /// Returns the word that means at tick `to` of another clock what `word` means at tick `from`
-    /// of the old one. It has as many permits and never more, so the bound still holds.
+    /// Returns a word for another clock: it means at that clock's tick `to` what `word` means at
+    /// tick `from` of the old clock. It never has more permits, so the bound still holds.
     ///
-    /// If periods are aligned to the clock, they continue as the new clock's periods. The next
-    /// permits of a bucket may then come earlier, by less than a period. Those of a window that has
-    /// counted permits never come earlier, but may come later, by less than a period.
+    /// Periods that are aligned to the clock continue as the new clock's periods. Therefore the
+    /// next permits of a bucket may be due earlier or later, by less than a period. The permits
+    /// counted in a window never become available earlier than before, but may do so later, by less
+    /// than a period.
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
 }

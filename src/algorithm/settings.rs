@@ -12,13 +12,14 @@ pub const MAX_SETTINGS: usize = 15;
 /// Parameters that can be stored in words while other threads write to them.
 ///
 /// An [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) limiter
-/// stores its parameters in words, and builds an algorithm from them for each decision. So save
-/// only what decisions read. More than [`MAX_SETTINGS`] words do not compile there.
+/// stores its parameters in words, and builds an algorithm from them for each decision. So
+/// [`save`](Settings::save) only the parameters that decisions read. More than [`MAX_SETTINGS`]
+/// words do not compile there.
 ///
-/// A restored algorithm must behave as the saved one does: it must decide, give back, charge and
+/// A restored algorithm must behave as the saved one does. It must decide, give back, charge and
 /// carry words over in the same way, and start with the same word, because a table of keys uses it
-/// for all of these. What only describes the algorithm, such as its quota, may be lost: limiters
-/// keep a copy of that.
+/// for all of these. It need not keep data that only describes the algorithm, such as its quota:
+/// limiters keep a copy of that.
 ///
 /// ```
 /// use tollgate::algorithm::Settings;
@@ -46,9 +47,8 @@ pub trait Settings: Sized {
     /// The most words that [`save`](Self::save) writes.
     const WORDS: usize;
 
-    /// The name under which a snapshot of a
-    /// [`Keyed`](https://docs.rs/tollgate/latest/tollgate/struct.Keyed.html) table stores these
-    /// words, at most 64 bytes long. Words stored under another name are not read.
+    /// The name under which snapshots store these words, at most 64 bytes long. Words stored under
+    /// another name are not read.
     const NAME: &'static str = "";
 
     /// Writes the words, one after the other.
@@ -56,29 +56,30 @@ pub trait Settings: Sized {
 
     /// Reads the words in the same order: as many as were written, or fewer.
     ///
-    /// The words may be torn: a mix of two writes. The result is then discarded, but this must not
-    /// panic. It may return `None` if the words can't be what was written. For the words of a
-    /// single write it must return `Some`, or callers retry forever.
+    /// The words may be torn: a mix of two writes. The caller then discards the result, but this
+    /// method must not panic. It may return `None` for words that `save` never writes. For the
+    /// words of a single write it must return `Some`, or callers retry forever.
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self>;
 
-    /// Restores the algorithm and passes it to `then`. Keep the default unless there are several
-    /// kinds of algorithm: passing each kind on where it is read saves storing it in memory first.
+    /// Restores the algorithm and passes it to `then`. Keep the default unless `Self` is an enum of
+    /// algorithms: if each branch calls `then` itself, the algorithm need not be stored in memory
+    /// first.
     #[inline(always)]
     fn restore_and<T: Visit<Self>>(read: &mut impl FnMut() -> u64, then: T) -> Option<T::Output> {
         Some(then.visit(&Self::restore(read)?))
     }
 
     /// Returns whether a constructor could have made these parameters, so that they are safe to use
-    /// with any word at any tick. A snapshot comes from outside and may hold anything.
+    /// with any word at any tick. A snapshot comes from outside, so its words may be arbitrary.
     ///
-    /// The default is `false`. Then only a snapshot of a table with exactly the same parameters can
-    /// be restored.
+    /// The default is `false`: a snapshot can then be restored only by a limiter with exactly the
+    /// same parameters.
     fn is_sound(&self) -> bool {
         false
     }
 }
 
-/// What to do with a restored algorithm: see [`Settings::restore_and`]. It is a trait and not a
+/// An action on a restored algorithm: see [`Settings::restore_and`]. It is a trait and not a
 /// closure, so that it is always inlined.
 pub trait Visit<A> {
     /// The result.
@@ -91,7 +92,7 @@ pub trait Visit<A> {
 /// A placeholder for the quota, which no decision reads.
 pub(super) const NO_QUOTA: Quota = Quota::per(0, Duration::ZERO);
 
-/// Implements [`Settings`] by saving each of these fields in order; the other fields get a value
+/// Implements [`Settings`] by saving each of these fields in order. The other fields get a value
 /// that no decision reads. The parameters are sound if each field is sound and the fields fit
 /// together.
 macro_rules! settings {

@@ -16,21 +16,21 @@ pub trait Split: Forecast + GiveBack + Clone {
     /// Returns the most shards that the algorithm can be split into, or 1 if it can't be split.
     fn most_shards(&self) -> u64;
 
-    /// Returns the algorithm that each shard runs, and how many of that algorithm's permits make
-    /// one permit of the whole limit: a multiple of `shards`. Returns `None` if that can't be
+    /// Returns the algorithm that each shard runs, and how many of its permits are one permit of
+    /// the whole limit. This number is a multiple of `shards`. Returns `None` if it can't be
     /// represented.
     ///
     /// By default each shard runs the whole algorithm, and one permit is `shards` of its permits.
-    /// An algorithm that can count smaller fractions leaves less unused.
+    /// An algorithm that can count smaller fractions leaves a smaller part of a permit unused.
     fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
         let burst = self.available(0, Tick::ZERO);
         (shards > 0 && burst.checked_mul(shards).is_some()).then(|| (self.clone(), shards))
     }
 
-    /// Returns whether permits come steadily, rather than to all words at the same tick. If they do
-    /// not, small requests drain one word after another instead of draining all words evenly. A
-    /// request that fails and rolls back what it took then finds that no other thread has changed
-    /// the words it emptied.
+    /// Returns whether permits come steadily. The alternative is that all words are refilled at the
+    /// same tick. In that case small requests empty one word after another, not all words evenly.
+    /// Then no other thread takes from the words that a request has emptied, and a request that
+    /// fails can roll back.
     ///
     /// The default is `true`.
     fn is_steady(&self) -> bool {
@@ -38,18 +38,19 @@ pub trait Split: Forecast + GiveBack + Clone {
     }
 
     /// Returns whether an unchanged word never has fewer permits at a later tick than at an earlier
-    /// one. If so, a denial may use what another thread found at another tick. It must hold for all
-    /// ticks, including those before the tick at which the word was written.
+    /// one. This must hold for all ticks, including those before the tick at which the word was
+    /// written. If it does, a request may be denied because of a scan that another thread made at
+    /// another tick.
     ///
     /// The default is `false`.
     fn never_falls(&self) -> bool {
         false
     }
 
-    /// Returns whether a smaller word never has fewer permits than a larger one, at any tick, and
-    /// taking `n` permits adds the same amount to any word in use. If so, a shard's word can be
-    /// compared with an older reading of another shard's word. A wrong answer makes shards uneven,
-    /// but the bound still holds.
+    /// Returns whether words are ordered: at every tick, a smaller word has at least as many
+    /// permits as a larger one, and taking `n` permits adds the same amount to every word that is
+    /// not idle. If so, a shard's word can be compared with an older reading of another shard's
+    /// word. A wrong answer makes shards uneven, but the bound still holds.
     ///
     /// The default is `false`.
     fn is_ordered(&self) -> bool {
@@ -57,8 +58,8 @@ pub trait Split: Forecast + GiveBack + Clone {
     }
 
     /// Returns the first tick, `now` or later, at which these words together have `n` permits if no
-    /// caller takes any, or `None` if they never will. An implementation may or may not add up
-    /// fractions of a permit across words.
+    /// caller takes any. Returns `None` if they never will. An implementation may add up fractions
+    /// of a permit across words, or ignore them.
     ///
     /// The default searches for the tick, which takes longer than computing it.
     fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
@@ -95,8 +96,8 @@ macro_rules! split_by_pace {
 split_by_pace!(TokenBucket);
 split_by_pace!(Gcra);
 
-/// Only a meter can be split. A queue is kept whole: two shards could let permits leave at the same
-/// time, which a queue rules out.
+/// Only a meter can be split. If a queue were split, permits could leave two shards at the same
+/// time, and a queue must prevent that.
 impl Split for LeakyBucket {
     fn most_shards(&self) -> u64 {
         match self.free_permits() {

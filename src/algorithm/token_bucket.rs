@@ -11,21 +11,23 @@ use crate::quota::{ConfigError, Quota};
 /// [`Gcra`](crate::Gcra) makes exactly the same decisions. Use it where the limit is an interval
 /// with a tolerance, and a token bucket where the limit is a rate with a burst.
 ///
-/// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, net
-/// of what was given back, for any number of threads, by the ticks at which the permits were
-/// counted ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A charge may
-/// exceed the bound and put the bucket into debt.
+/// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, less
+/// those that were given back. This holds for any number of threads. The ticks are those at which
+/// the permits were counted ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A
+/// charge may exceed the bound and put the bucket into debt.
 ///
 /// **Exactness.** After the bucket runs dry, permit `k` is due `k * period / n` later, and it is
-/// never early. It is on time if the time between permits is a whole number of nanoseconds, and
-/// also if the reduced fraction `n / period`, with the period in nanoseconds, has a numerator of at
-/// most 11 and the burst fits the word in these units. At all other rates a permit is at most one
-/// nanosecond late, and this error does not grow, even over 50 years. At such a rate a burst that
-/// is taken in parts at one tick may get its last permit one nanosecond later, and what the bucket
-/// reports at that tick may be one permit too low.
+/// never early. It is due at the first nanosecond at or after that time, if the time between
+/// permits is a whole number of nanoseconds. The same holds if the fraction `n / period`, reduced
+/// and with the period in nanoseconds, has a numerator of at most 11, unless the burst is too large
+/// for the word. At all other rates a permit is at most one nanosecond late, and this error does
+/// not grow, even over 50 years. At such a rate, if a burst is taken in parts at one tick, its last
+/// permit may be due one nanosecond later, and the bucket may report one permit too few at that
+/// tick.
 ///
-/// **Range.** Any rate from one permit in 365 days to 10 permits per nanosecond, and any burst up
-/// to 2^40 that the word can hold at that rate. [`new`](Self::new) refuses everything else.
+/// **Range.** The rate may be from one permit in 365 days to 10 permits per nanosecond. The burst
+/// may be up to 2^40, if the word can hold it at that rate. [`new`](Self::new) refuses all other
+/// quotas.
 ///
 /// ```
 /// use tollgate::{ConfigError, Limiter, Quota, TokenBucket};

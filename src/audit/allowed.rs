@@ -82,9 +82,9 @@ impl Bound {
     /// Returns by how many units the allowance of an interval grows if its end moves from `from` to
     /// `to`.
     ///
-    /// Two kinds of bounds have no such number. For refills in steps this is what an interval from
-    /// `from` to `to` may have beyond a burst. For fixed windows and for spans it is 0, the refill
-    /// of an interval within one window or span.
+    /// For some bounds there is no such number. For refills in steps, this returns what an interval
+    /// from `from` to `to` may have beyond a burst. For fixed windows and for spans, it returns 0,
+    /// the refill of an interval within one window or span.
     pub(super) const fn made(&self, from: Tick, to: Tick) -> u128 {
         let length = to.saturating_since(from).as_nanos();
         match self.comes {

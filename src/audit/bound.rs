@@ -4,7 +4,7 @@ use core::time::Duration;
 use super::windows::{Windows, period_of};
 use crate::quota::{ConfigError, Quota};
 
-/// What a limiter promises for every interval `[a, b]`:
+/// The most that a limiter grants in every interval `[a, b]`:
 ///
 /// | constructor | at most |
 /// |---|---|
@@ -37,12 +37,12 @@ pub(super) enum Comes {
     Anew { windows: Windows },
     /// By `units` each period, wherever the periods begin.
     InSteps { units: u64, period: NonZeroU64 },
-    /// Not at all: `span` adjacent places of the clock, which are its ticks or its slots, allow one
-    /// burst.
+    /// Not at all. The clock is divided into `places`, which are ticks or slots, and any `span`
+    /// adjacent places allow one burst.
     Within { places: Windows, span: NonZeroU64 },
 }
 
-/// What happens to debt.
+/// How long debt counts against grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owed {
     /// Refills pay it.
@@ -181,7 +181,7 @@ impl Bound {
     }
 
     /// Returns the bound of a sliding log: at most `n` in every interval that is shorter than the
-    /// quota's period. A permit may be granted as soon as the `n`-th last one is a period old.
+    /// quota's period. A permit may be granted as soon as the `n`-th newest one is a period old.
     ///
     /// # Errors
     ///

@@ -7,12 +7,12 @@ use crate::algorithm::{
 
 /// An algorithm that states its bound, so that the bound can be checked.
 ///
-/// The implementations for this crate's algorithms prove their bounds. In these proofs, operations
-/// are ordered by when they changed the limiter's word, and `made(t)` is the number of units
-/// refilled up to the tick `t`. For an interval `[a, b]`, `f` is the first and `l` the last grant
-/// in it, in that order. The net grants in the interval are at most all permits taken from `f` to
-/// `l`, less those given back between them: permits that were taken in between at other ticks only
-/// add to this number.
+/// The documentation of each implementation in this crate proves its bound. In these proofs,
+/// operations are ordered by when they changed the limiter's word, and `made(t)` is the number of
+/// units refilled up to the tick `t`. In that order, `f` is the first and `l` the last grant whose
+/// tick is in the interval `[a, b]`. Operations between `f` and `l` that took permits at ticks
+/// outside the interval count too. That is safe, since they only add to the number that the bound
+/// limits.
 ///
 /// ```
 /// use tollgate::audit::{Bounded, Audit, Log};
@@ -71,13 +71,13 @@ impl Bounded for LeakyBucket {
 /// Windows on the clock: at most `n` in each. The word's window counts all grants whose tick lies
 /// in it, and the word never returns to an older window. Debt is forgotten with its window.
 ///
-/// Windows opened by the first hit: at most `n * (1 + ceil((b - a) / period))`. Let `m` be the
-/// number of windows from that of `f` to that of `l`, without those that closed because all their
-/// permits came back. The first one ends after `a`. Each later one begins when the one before is
-/// over, or later, and lasts at least a period. It counts nothing at a tick before the end of the
-/// one before: the permit that opens it is not earlier than that, and other permits are not earlier
-/// than its beginning. So `b` is at least `m - 2` periods after the end of the first window, and `b
-/// - a > (m - 2) * period`.
+/// Windows opened by the first hit, which is the permit that opens a window when none is open: at
+/// most `n * (1 + ceil((b - a) / period))`. Let `m` be the number of windows from the window of `f`
+/// to the window of `l`, without windows that closed because all their permits came back. The first
+/// window ends after `a`. Each later window begins at the end of the previous one or after it, and
+/// lasts at least a period. No permit counts in it at a tick before that end: the first hit is not
+/// earlier, and all others are not earlier than the window's beginning. So `b` is at least `m - 2`
+/// periods after the end of the first window, and `b - a > (m - 2) * period`.
 impl Bounded for FixedWindow {
     fn bound(&self) -> Bound {
         let quota = self.quota();
@@ -99,8 +99,8 @@ impl Bounded for FixedWindow {
 /// - If `f` is in window `k - 1`, the interval has at most
 ///   `c(k - 1) + c <= n + c(k - 1) * x / period <= n + rate * x`, and `x <= b - a`.
 /// - If `f` is in a window `j < k - 1`, each of the windows `j` to `k - 2` adds at most `n`. The
-///   interval is longer by the `k - 1 - j` periods `j + 1` to `k - 1`, and the rate times these
-///   periods is as much.
+///   interval is longer by the `k - 1 - j` periods `j + 1` to `k - 1`, in which the rate allows as
+///   much.
 ///
 /// Rounding down allows less than one permit more in the first inequality, and so in the others. A
 /// charge counts in the next window too, but not for long enough to be paid, so a grant may follow
@@ -124,11 +124,12 @@ impl Bounded for SlidingWindow {
 /// Periods on the clock: `burst`, and `n` for each period that begins after `a` and not after `b`.
 /// The proof is that of the token bucket, with permits that are refilled at these beginnings.
 ///
-/// Greedy: `burst + n * ceil((b - a) / period)`. Let `m` be the number of refills from `f` to `l`.
-/// The permits taken from `f` to `l` are at most `burst + n * m`. The first refill is after `a`,
-/// since `f` came before it. Each later refill is at least a period after the one before: a period
-/// that begins when the bucket is full begins after the last refill. The last refill is not after
-/// `b`, since nothing is counted at a tick before the beginning of the word's period. So
+/// Greedy periods (the first permit from a full bucket begins one):
+/// `burst + n * ceil((b - a) / period)`. Let `m` be the number of refills from `f` to `l`. The
+/// permits taken from `f` to `l` are at most `burst + n * m`. The first refill is after `a`, since
+/// `f` came before it. Each later refill is at least a period after the one before: a period that
+/// begins with a full bucket begins after the previous refill. The last refill is not after `b`,
+/// since nothing is counted at a tick before the beginning of the word's period. So
 /// `b - a > (m - 1) * period`.
 impl Bounded for Intervals {
     fn bound(&self) -> Bound {

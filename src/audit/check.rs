@@ -36,8 +36,8 @@ impl Audit {
     ///
     /// # Errors
     ///
-    /// [`Excess`] describes the first interval found in which more was granted than the bound
-    /// allows.
+    /// [`Excess`] describes the first interval that the check finds in which more was granted than
+    /// the bound allows.
     pub fn check(&self, bound: &Bound) -> Result<Summary, Excess> {
         let grants = self.takings.iter().filter(|taking| !taking.is_charge);
         let grants: Vec<_> = grants.copied().collect();
@@ -94,10 +94,11 @@ impl Audit {
         summary
     }
 
-    /// Returns what each credit is worth, in order of when they began.
+    /// Returns the worth of each credit, in the order in which the credits began.
     fn worth(&self, bound: &Bound) -> Vec<Worth> {
-        // For each moment, the latest tick of the takings that began by then, and the earliest tick
-        // of those that ended since. Between these two, the threads' ticks overlap at a reset.
+        // `by_begun` gives, for any moment, the latest tick of the takings that began by then, and
+        // `by_done` the earliest tick of those that ended after it. At a reset, the ticks of
+        // different threads overlap between these two.
         let mut by_begun: Vec<_> = self
             .takings
             .iter()
@@ -144,7 +145,8 @@ impl Audit {
     }
 }
 
-/// Returns for each taking when the first one from it on began, among those that `such` selects.
+/// Returns, for each taking, the earliest beginning of it and all takings after it, counting only
+/// those that `such` selects.
 fn first_begun(takings: &[Taking], such: impl Fn(&Taking) -> bool) -> Vec<Tick> {
     let mut first = Tick::MAX;
     let from_last = takings.iter().rev().map(|taking| {

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::log::Span;
 use crate::clock::Tick;
 
-/// What a credit adds, in units, and in permits unless it is a reset.
+/// The worth of a credit, in units and in permits. For a reset, `permits` is 0.
 pub(super) struct Worth {
     pub(super) units: i128,
     pub(super) permits: i128,
@@ -18,7 +18,8 @@ pub(super) struct Worth {
 pub(super) struct Credits<'h> {
     /// The credits to come, sorted by when they began.
     coming: Peekable<slice::Iter<'h, Worth>>,
-    /// Counted credits that may overlap an interval that begins now, by when they ended.
+    /// Counted credits that may overlap an interval that begins now: when each ended, its units and
+    /// its permits. The one that ended first is on top.
     back: BinaryHeap<Reverse<(Tick, i128, i128)>>,
     /// The sums of `back`.
     pub(super) units: i128,
@@ -26,7 +27,7 @@ pub(super) struct Credits<'h> {
 }
 
 impl<'h> Credits<'h> {
-    /// Makes the credits of a check, all still to come. `credits` is sorted by when they began.
+    /// Makes the credits of a check, with none counted yet. `credits` is sorted by when they began.
     pub(super) fn new(credits: &'h [Worth]) -> Self {
         Self {
             coming: credits.iter().peekable(),

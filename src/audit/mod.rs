@@ -17,15 +17,15 @@
 //!
 //! # Preempted threads
 //!
-//! A thread that reads the clock and is then preempted gives permits back at an old tick, and other
-//! threads spend them at newer ticks. To audit a concurrent history in which permits come back,
-//! record when each operation began and ended, by one clock that all threads share
-//! ([`Entry::during`]). Permits then count as given back in every interval that the operation may
-//! overlap. Without it, an operation takes no time.
+//! A thread that reads the clock and is then preempted may give permits back at an old tick,
+//! although other threads have decided at newer ticks by then. To audit a concurrent history in
+//! which permits come back, record when each operation began and ended, by one clock that all
+//! threads share ([`Entry::during`]). Permits then count as given back in every interval that the
+//! operation may overlap. Without this record, the check assumes that the operation took no time.
 //!
 //! Around a reset, the ticks of different threads may overlap: an operation before the reset may
-//! have a later tick than one after it. In addition to its burst, a reset therefore allows the
-//! refill of the time by which they overlap.
+//! have a later tick than one after it. So a reset allows a burst, and also the refill of the time
+//! by which the ticks overlap.
 //!
 //! The shared clock must order its readings with the operations: use `Instant`, or a counter that
 //! all threads increment. The [`SystemClock`](crate::clock::SystemClock) does not do so between
@@ -134,13 +134,13 @@ pub struct Summary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Excess {
-    /// Where the interval begins.
+    /// The first tick of the interval.
     pub from: Tick,
-    /// Where it ends.
+    /// The last tick of the interval.
     pub to: Tick,
-    /// Permits taken in it, less those that came back. Includes charges.
+    /// Permits taken in the interval, less those that came back. Includes charges.
     pub granted: i128,
-    /// Permits that the bound allows in it, without a reset.
+    /// Permits that the bound allows in the interval, without a reset.
     pub allowed: u128,
 }
 

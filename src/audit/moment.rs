@@ -3,14 +3,14 @@
 use super::log::Taking;
 use crate::clock::Tick;
 
-/// The takings of one tick.
+/// The takings (grants and charges) of one tick.
 #[derive(Clone, Copy)]
 pub(super) struct Moment<'h> {
     pub(super) tick: Tick,
     takings: &'h [Taking],
-    /// When the first grant from here on began.
+    /// The earliest beginning of a grant at this tick or a later one.
     pub(super) grants_begin: Tick,
-    /// When the first taking from here on began.
+    /// The earliest beginning of a taking at this tick or a later one.
     pub(super) begin: Tick,
 }
 

@@ -1,4 +1,4 @@
-//! The check of bounds that allow `n` more permits in steps, wherever these begin.
+//! The check of bounds that allow `n` more permits each period, wherever the periods begin.
 //!
 //! The allowance of an interval is not the sum of the allowances of its parts, since
 //! `ceil((b - a) / period)` depends on the positions of both `a` and `b`. So the check keeps all
@@ -12,9 +12,9 @@
 //! total(b) - n * q + max over all a of (n * p - before(a), and n more where x > y)  <=  burst
 //! ```
 //!
-//! The check takes two maxima: that of `n * p - before(a)` over all `a`, and that of the same plus
-//! `n` over those with `x > y`, from a [`Tree`]. The first may include beginnings with `x > y`,
-//! because the second is greater for them.
+//! The check takes two maxima: of `n * p - before(a)` over all `a`, and of `n * p - before(a) + n`
+//! over those `a` with `x > y`. A [`Tree`] finds the second. The first may include beginnings with
+//! `x > y`, since their value in the second is greater.
 
 use super::Excess;
 use super::bound::{Bound, Comes};

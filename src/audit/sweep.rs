@@ -1,6 +1,6 @@
 //! The check of bounds whose allowance adds up: the refill of an interval is the sum of the refills
-//! of its parts. It looks at each tick once and keeps a single interval, the one that exceeds its
-//! refill by the most.
+//! of its parts. The check looks at each tick once and keeps a single interval, the one that
+//! exceeds its refill by the most.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,14 +15,14 @@ use crate::clock::Tick;
 pub(super) struct Sweep<'h> {
     bound: &'h Bound,
     now: Tick,
-    /// The most by which an interval that ends now exceeds its refill, in units. `since` is where
-    /// that interval begins, and `net` what it has taken, in permits.
+    /// The most by which an interval that ends now exceeds its refill, in units. That interval
+    /// begins at `since`, and `net` permits were taken in it.
     over: i128,
     since: Tick,
     net: i128,
     credits: Credits<'h>,
-    /// Charges that may not precede the next grant, by when they ended: with when they began, their
-    /// tick and their permits.
+    /// Charges that are not yet known to precede all grants to come: when each ended, when it
+    /// began, its tick and its permits. The one that ended first is on top.
     owed: BinaryHeap<Reverse<(Tick, Tick, Tick, u64)>>,
     /// The permits charged in `over`.
     charged: u128,
@@ -33,7 +33,7 @@ pub(super) struct Sweep<'h> {
 }
 
 impl<'h> Sweep<'h> {
-    /// Checks all moments, if the bound's allowance adds up.
+    /// Checks all moments. The bound's allowance must add up.
     pub(super) fn run(
         bound: &'h Bound,
         credits: &'h [Worth],
@@ -70,7 +70,7 @@ impl<'h> Sweep<'h> {
         Ok(())
     }
 
-    /// Moves on to the next tick, where the last grant ended at `done`.
+    /// Moves on to the next tick. The last grant at that tick ended at `done`.
     fn pass_to(&mut self, tick: Tick, done: Option<Tick>) {
         match self.bound.comes {
             // No interval extends into another window.
@@ -87,7 +87,7 @@ impl<'h> Sweep<'h> {
         self.last_done = self.last_done.max(done);
     }
 
-    /// Counts credits that may have come back before the last grant so far.
+    /// Counts credits that may have come back before the last grant so far ended.
     fn receive(&mut self) {
         while let Some(credit) = self.credits.receive(self.last_done) {
             if credit.is_reset {
@@ -99,8 +99,8 @@ impl<'h> Sweep<'h> {
         }
     }
 
-    /// Counts the charges that certainly precede all grants to come, the first of which began at
-    /// `begun`.
+    /// Counts the charges that certainly precede all grants to come. The earliest of those grants
+    /// began at `begun`.
     fn owe(&mut self, begun: Tick) {
         while let Some(&Reverse((done, charge_begun, tick, n))) = self.owed.peek() {
             if done >= begun {
@@ -117,8 +117,9 @@ impl<'h> Sweep<'h> {
         }
     }
 
-    /// Begins a new interval here if that exceeds its refill by more. The first taking from here on
-    /// began at `begun`: credits that ended earlier do not overlap the new interval.
+    /// Begins a new interval here, if that would exceed its refill by more than the current one
+    /// does. The earliest taking from here on began at `begun`, so credits that ended earlier do
+    /// not overlap the new interval.
     fn begin_anew(&mut self, begun: Tick) {
         self.credits.expire(begun);
         if self.over <= -self.credits.units {

@@ -8,7 +8,7 @@ use crate::quota::Quota;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Windows {
     period: NonZeroU64,
-    /// How long before tick 0 one of them began. Less than a period.
+    /// The time from the beginning of a window to tick 0: less than a period.
     lead: u64,
 }
 

@@ -1,11 +1,11 @@
-//! The check of bounds that limit only intervals up to some length, all by the same number: at most
-//! `n` within `span` adjacent ticks or slots of the clock.
+//! The check of bounds that limit only intervals up to some length: at most `n` permits within any
+//! `span` adjacent ticks or slots of the clock.
 //!
-//! The permits taken from `a` to `b` are `total(b) - before(a)`, so the worst beginning within
-//! reach of `b` is the one with the least before it. The beginnings are kept in a queue. The first
-//! one leaves when it is out of reach. The last ones leave when a new one has less before it,
-//! because the new one is worse and stays in reach for longer. So the worst is always in front, and
-//! each beginning enters and leaves once.
+//! The permits taken from `a` to `b` are `total(b) - before(a)`, so the worst beginning `a` within
+//! reach of `b` is the one with the least `before(a)`. The beginnings are kept in a queue. The
+//! front one leaves when it is out of reach. Beginnings at the back leave when a new one has a
+//! smaller `before`, because the new one is worse and stays in reach for longer. So the worst is
+//! always in front, and each beginning enters and leaves once.
 
 use core::cmp::Reverse;
 use core::mem;
@@ -22,8 +22,8 @@ use crate::clock::Tick;
 struct Beginning {
     at: Tick,
     place: u128,
-    /// What was taken before it, less all credits that may have come back before it ended. In
-    /// units, which are permits here, except that a reset is worth several; `net` is in permits.
+    /// The units taken before it, less the credits that ended before it. A unit is a permit here.
+    /// `net` is the same without resets, which are worth units but no permits.
     before: i128,
     net: i128,
 }
@@ -34,14 +34,14 @@ pub(super) struct Within<'h> {
     bound: &'h Bound,
     places: Windows,
     span: u128,
-    /// Sorted by tick. None has less before it than those in front of it.
+    /// Sorted by tick, and so that `before` never decreases from front to back.
     beginnings: VecDeque<Beginning>,
-    /// What was taken so far, less what came back: in units, and in permits.
+    /// The units taken so far, less those that came back. `net` is the same in permits.
     total: i128,
     net: i128,
     credits: Credits<'h>,
-    /// Charges that may not precede the next grant, by when they ended: with when they began, their
-    /// tick and their permits.
+    /// Charges that are not yet known to precede all grants to come: when each ended, when it
+    /// began, its tick and its permits. The one that ended first is on top.
     coming: BinaryHeap<Reverse<(Tick, Tick, Tick, u64)>>,
     /// The tick and permits of charges counted in `total`. Some may be out of reach by now.
     owed: Vec<(Tick, i128)>,
@@ -52,7 +52,7 @@ pub(super) struct Within<'h> {
 }
 
 impl<'h> Within<'h> {
-    /// Checks all moments, if the bound is of this kind.
+    /// Checks all moments. Does nothing if the bound is of another kind.
     pub(super) fn run(
         bound: &'h Bound,
         credits: &'h [Worth],
@@ -112,7 +112,7 @@ impl<'h> Within<'h> {
         Ok(())
     }
 
-    /// Counts credits that may have come back before the last grant so far.
+    /// Counts credits that may have come back before the last grant so far ended.
     fn receive(&mut self) {
         while let Some(credit) = self.credits.receive(self.last_done) {
             if credit.is_reset {
@@ -124,8 +124,8 @@ impl<'h> Within<'h> {
         }
     }
 
-    /// Counts the charges that certainly precede all grants to come, the first of which began at
-    /// `begun`.
+    /// Counts the charges that certainly precede all grants to come. The earliest of those grants
+    /// began at `begun`.
     fn owe(&mut self, begun: Tick) {
         while let Some(&Reverse((done, charge_begun, tick, n))) = self.coming.peek() {
             if done >= begun {
@@ -139,7 +139,7 @@ impl<'h> Within<'h> {
         }
     }
 
-    /// Returns whether an interval that has begun contains this tick.
+    /// Returns whether any interval that the check still keeps contains this tick.
     fn is_near(&self, tick: Tick) -> bool {
         self.beginnings
             .front()
@@ -164,7 +164,7 @@ impl<'h> Within<'h> {
                 self.charge(tick, -n);
             }
         }
-        // Beginnings after a removed charge have less before them now.
+        // `before` has become smaller for beginnings after a removed charge.
         for beginning in mem::take(&mut self.beginnings) {
             self.begin(beginning);
         }

@@ -8,15 +8,16 @@ use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 
 /// A clock that stores its latest tick: a reading is one relaxed load.
 ///
-/// Your own loop moves it forward, by `refresh` once a turn or by [`advance_to`](Self::advance_to)
-/// with a tick that it already has. Or an `Upkeep` thread does. It never goes back.
+/// Your own loop moves the clock forward: call `refresh` in each iteration, or
+/// [`advance_to`](Self::advance_to) with a tick that the loop already has. Or start an `Upkeep`
+/// thread, which does it for you. The clock never goes back.
 ///
 /// # Staleness
 ///
 /// With your own loop, a reading is as old as the last refresh. With an upkeep thread, it is as old
 /// as the thread's interval ([`staleness`](Self::staleness)) plus the time by which the system
-/// oversleeps (`age` measures it). A stale clock runs late, so limits fill late by as much, and
-/// never early.
+/// wakes the thread late. `age` measures the actual value. A stale clock runs late, so permits are
+/// refilled late by as much, and never early.
 ///
 /// ```
 /// use tollgate::clock::CoarseClock;
@@ -27,14 +28,14 @@ use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(100))?, &CLOCK);
 /// for _turn in 0..3 {
-///     CLOCK.refresh(); // once a turn of the event loop
+///     CLOCK.refresh(); // in each iteration of the event loop
 ///     assert!(limiter.try_acquire().is_ok());
 /// }
 /// # Ok(())
 /// # }
 /// ```
 pub struct CoarseClock {
-    /// Often read and rarely written: it must not share its cache line with busy neighbours.
+    /// Often read and rarely written: it must not share its cache line with busy neighbors.
     now_ns: CachePadded<AtomicU64>,
     /// The interval of the upkeep thread, 0 while none runs.
     interval_ns: CachePadded<AtomicU64>,
@@ -68,7 +69,7 @@ impl CoarseClock {
         self.advance_to(super::SystemClock.now())
     }
 
-    /// Returns how long ago the clock was refreshed, by the system clock.
+    /// Returns how far the clock is behind the system clock.
     #[cfg(feature = "std")]
     pub fn age(&self) -> Duration {
         super::SystemClock.now().saturating_since(self.now())

@@ -3,10 +3,10 @@
 //! | clock | a reading costs | for |
 //! |---|---|---|
 //! | [`SystemClock`] | a read of the processor's counter and a multiplication | everything |
-//! | [`CoarseClock`] | one relaxed load | loops that read the time once a turn |
+//! | [`CoarseClock`] | one relaxed load | loops that read the time once per iteration |
 //! | `ManualClock` (feature `std`) | one relaxed load | tests and simulations |
 //! | `TokioClock` (feature `tokio`) | a system call for the monotonic clock | tests with tokio's paused time |
-//! | [`NoClock`] | cannot be read | callers that always pass the time |
+//! | [`NoClock`] | has no readings | callers that always pass the time |
 
 mod coarse;
 #[cfg(feature = "std")]
@@ -111,7 +111,7 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     }
 }
 
-/// No clock: the limiter has only the verbs that take the time as an argument.
+/// No clock: the limiter has only the methods that take the time as an argument.
 ///
 /// ```
 /// use tollgate::clock::NoClock;

@@ -16,12 +16,12 @@ use super::{Clock, CoarseClock, SystemClock, Tick};
 /// ```
 pub trait SleepClock: Clock {
     /// Blocks this thread until the clock reads `due` or later, and returns that reading. `now` is
-    /// the caller's latest reading, which saves one.
+    /// the caller's latest reading, so that the clock need not be read again.
     fn sleep_until(&self, due: Tick, now: Tick) -> Tick;
 }
 
-/// Sleeps by the system's timers. They don't know this clock, so it is read after each sleep. If
-/// the two run at different speeds, there may be several sleeps.
+/// Sleeps with the system's timers. They don't follow this clock, so it is read after each sleep.
+/// If the two run at different speeds, there may be several sleeps.
 fn sleep_by_the_system(clock: &impl Clock, due: Tick, mut now: Tick) -> Tick {
     while now < due {
         thread::sleep(due.saturating_since(now));
@@ -36,7 +36,7 @@ impl SleepClock for SystemClock {
     }
 }
 
-/// Sleeps for as long as the clock is not refreshed to the due tick.
+/// Sleeps until the clock has been moved to the due tick or past it.
 impl SleepClock for CoarseClock {
     fn sleep_until(&self, due: Tick, now: Tick) -> Tick {
         sleep_by_the_system(self, due, now)

@@ -34,8 +34,9 @@ impl Sleepers {
     /// Registers a sleeper, or updates its waker if it is registered already. Returns `None` if the
     /// sleeper is due.
     ///
-    /// The clock is read under the lock that a search for due sleepers takes. So a thread that
-    /// moves the clock after the reading finds the sleeper, and a move before it is in the reading.
+    /// The clock is read under the lock that `wake` takes too, so no wake-up is lost. If another
+    /// thread moves the clock before this reading, the reading shows it. If it moves the clock
+    /// later, its `wake` finds the sleeper.
     fn register(
         &self,
         due: Tick,
@@ -43,7 +44,7 @@ impl Sleepers {
         waker: &Waker,
         now: impl FnOnce() -> Tick,
     ) -> Option<SleeperKey> {
-        // Wakers run foreign code: none is cloned or dropped under the lock.
+        // Wakers run an executor's code, so none is cloned or dropped under the lock.
         let waker = waker.clone();
         let mut all = self.all();
         if now() >= due {

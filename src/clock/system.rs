@@ -11,22 +11,22 @@ use super::{Clock, Tick};
 /// without the feature, it is the system's monotonic clock. The first reading calibrates the
 /// counter against the system's clock, which takes up to 200 ms, once. If the first decision must
 /// not wait for this, call `SystemClock.now()` at start-up. The calibration, and with it all rates,
-/// may be off by some tens of parts per million.
+/// may be off by tens of parts per million.
 ///
 /// On one thread, the clock never goes back. Between threads, readings of the counter are not
 /// ordered with other memory and may disagree by up to a microsecond. Limits tolerate this, but do
 /// not use this clock to decide which of two threads was first.
 ///
-/// Without the feature `std` the type exists, so that `Limiter<TokenBucket>` is the same type with
-/// every set of features. But it does not implement [`Clock`](super::Clock), so only the verbs that
-/// take the time as an argument are available.
+/// Without the feature `std`, the type still exists, so that `Limiter<TokenBucket>` is the same
+/// type with every set of features. It does not implement [`Clock`](super::Clock) then, so only the
+/// methods that take the time as an argument are available.
 ///
 /// # Suspend
 ///
 /// Whether the counter runs while the machine is suspended depends on the machine. If it stops,
-/// limits stop too: the time asleep refills nothing. If it restarts at 0, readings stay at tick 0
-/// until the counter has caught up, and spent limits stay spent: after a resume,
-/// [`reset`](crate::Limiter::reset) the limiters that must not wait.
+/// limits stop too: the time asleep refills nothing. If it restarts at 0, ticks start at 0 again,
+/// and limits refill nothing until the counter is past its value before the suspend. After such a
+/// resume, [`reset`](crate::Limiter::reset) the limiters that must not wait.
 ///
 /// # Fork
 ///
@@ -109,8 +109,9 @@ mod timebase {
     }
 }
 
-/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of the [`SystemClock`]. The two clocks
-/// are compared only once, so that all limits of a process agree on when a day begins.
+/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of the [`SystemClock`]. This clock and
+/// the time of day are compared only once, so that all limits of a process agree on when a day
+/// begins.
 #[cfg(feature = "std")]
 pub(crate) fn unix_origin() -> core::time::Duration {
     static ORIGIN: std::sync::OnceLock<core::time::Duration> = std::sync::OnceLock::new();

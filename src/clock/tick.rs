@@ -5,9 +5,10 @@ use core::time::Duration;
 ///
 /// 64 bits last 584 years. Arithmetic saturates or is checked; nothing wraps.
 ///
-/// Each limiter has a horizon, at least 50 years on and at most 1 ns before [`Tick::MAX`], and
-/// treats every later tick as the horizon. There, its available permits can still be taken and
-/// nothing is refilled; anything more is denied as [`Stuck`](crate::Denied::Stuck).
+/// Each limiter has a *horizon*: the last tick at which it can still refill, at least 50 years
+/// after the clock's start and before [`Tick::MAX`]. The limiter treats every later tick as the
+/// horizon. The permits that are available there can be taken; after that, requests are denied as
+/// [`Stuck`](crate::Denied::Stuck).
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,7 +1,7 @@
 use core::future::Future;
 use core::time::Duration;
 
-/// Lets futures sleep. It is all that waiting needs from a runtime.
+/// A timer that futures can sleep on: all that waiting needs from a runtime.
 ///
 /// `TokioTimer` comes with the feature `tokio`, and `ManualClock` implements this trait too. A
 /// timer for another runtime takes a few lines:

@@ -4,8 +4,8 @@ use super::Clock;
 #[cfg(feature = "std")]
 use super::{CoarseClock, ManualClock, SystemClock};
 
-/// A clock whose tick 0 is a known time in UTC, so that windows can begin with hours or days of
-/// UTC: see [`FixedWindow::aligned_to_utc_on`](crate::FixedWindow::aligned_to_utc_on).
+/// A clock whose tick 0 is a known time in UTC, so that windows can begin on the hour or at
+/// midnight UTC: see [`FixedWindow::aligned_to_utc_on`](crate::FixedWindow::aligned_to_utc_on).
 ///
 /// Implement it for your own clock, such as one driven by an RTC or a simulation:
 ///
@@ -70,14 +70,14 @@ impl UtcClock for ManualClock {
     }
 }
 
-/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of a clock, by reading both clocks now.
-/// It is zero if tick 0 was before 1970.
+/// Returns the time from 1970-01-01, 00:00 UTC, to tick 0 of a clock, by reading that clock and the
+/// time of day now. It is zero if tick 0 was before 1970.
 #[cfg(feature = "std")]
 pub(super) fn origin_of(clock: &impl Clock) -> Duration {
     use std::time::SystemTime;
 
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    // A system whose time is before 1970 has no useful midnight.
+    // A system time before 1970 is wrong, so its midnight means nothing.
     let since = since.unwrap_or_default();
     since.saturating_sub(Duration::from_nanos(clock.now().as_nanos()))
 }

@@ -47,7 +47,8 @@ const ROUNDS: u32 = 3;
 /// A request first looks at all members. If one would deny, the request is denied, and nothing was
 /// written. Otherwise it takes from one member after the other. If a member denies after all,
 /// because another caller was faster, everything that was taken is [undone](crate::Limiter::undo)
-/// in reverse order, and the request looks again, up to three times.
+/// in reverse order, and the request looks again, up to three times. It reads the clock once, and
+/// again after a lost race.
 ///
 /// - No member ever grants more than its own bound allows.
 /// - A denied request leaves every member as it was.
@@ -214,7 +215,8 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// [`AllDenied`] if a member denies. In that case nothing is taken.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<AllGranted<&Self, M, C>, AllDenied> {
-        self.try_acquire_n_at(n, self.now())
+        let grants = self.take(|_| n, self.now(), |_| self.now())?;
+        Ok(AllGranted::new(self, grants))
     }
 
     /// Takes the permits of each member that its cost says.
@@ -228,7 +230,8 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         &self,
         costs: impl AsRef<[u64]>,
     ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
-        self.try_acquire_each_at(costs, self.now())
+        let grants = self.take_each(costs.as_ref(), self.now(), |_| self.now())?;
+        Ok(AllGranted::new(self, grants))
     }
 
     /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
@@ -267,7 +270,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         self: &Arc<Self>,
         costs: impl AsRef<[u64]>,
     ) -> Result<AllGranted<Arc<Self>, M, C>, AllDenied> {
-        let grants = self.take_each(costs.as_ref(), self.now())?;
+        let grants = self.take_each(costs.as_ref(), self.now(), |_| self.now())?;
         Ok(AllGranted::new(Arc::clone(self), grants))
     }
 }
@@ -311,7 +314,7 @@ impl<M: Members<C>, C> All<M, C> {
         n: u64,
         now: Tick,
     ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
-        let grants = self.take(|_| n, now)?;
+        let grants = self.take(|_| n, now, |now| now)?;
         Ok(AllGranted::new(self, grants))
     }
 
@@ -327,7 +330,7 @@ impl<M: Members<C>, C> All<M, C> {
         costs: impl AsRef<[u64]>,
         now: Tick,
     ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
-        let grants = self.take_each(costs.as_ref(), now)?;
+        let grants = self.take_each(costs.as_ref(), now, |now| now)?;
         Ok(AllGranted::new(self, grants))
     }
 
@@ -359,9 +362,14 @@ impl<M: Members<C>, C> All<M, C> {
         available.min().unwrap_or(0)
     }
 
-    fn take_each(&self, costs: &[u64], now: Tick) -> Result<M::Grants, AllDenied> {
+    fn take_each(
+        &self,
+        costs: &[u64],
+        now: Tick,
+        later: impl Fn(Tick) -> Tick,
+    ) -> Result<M::Grants, AllDenied> {
         let costs = self.checked(costs)?;
-        self.take(|member| cost_of(costs, member), now)
+        self.take(|member| cost_of(costs, member), now, later)
     }
 
     /// Returns the costs if there is one for each member.
@@ -376,28 +384,40 @@ impl<M: Members<C>, C> All<M, C> {
         }
     }
 
-    /// Takes from all members, or from none.
+    /// Takes from all members, or from none. `later` reads the clock again after a lost race.
     #[inline]
-    fn take(&self, cost: impl Fn(usize) -> u64, now: Tick) -> Result<M::Grants, AllDenied> {
-        let mut rounds = ROUNDS;
+    fn take(
+        &self,
+        cost: impl Fn(usize) -> u64,
+        now: Tick,
+        later: impl Fn(Tick) -> Tick,
+    ) -> Result<M::Grants, AllDenied> {
+        let (mut rounds, mut now) = (ROUNDS, now);
         loop {
             if !inject_fault!(TakesWithoutALook) {
                 // The first member answers for itself when it is taken from: nothing is taken yet.
                 self.look(1, &cost, now)?;
             }
             let mut grants = self.members.no_grants();
-            let Err((at, denied)) = self.take_in_order(&mut grants, &cost, now) else {
+            let Err((place, denied)) = self.take_in_order(&mut grants, &cost, now) else {
                 return Ok(grants);
             };
+            if place == 0 {
+                return Err(denied);
+            }
+            now = later(now).max(now);
+            if !inject_fault!(ForgetsToUndo) {
+                self.give_back(&mut grants, now);
+            }
             rounds -= 1;
-            if at == 0 || rounds == 0 {
+            if rounds == 0 {
                 return Err(denied);
             }
         }
     }
 
-    /// Takes from one member after the other. If one denies, gives back what was taken, and returns
-    /// the denial with its place in the order.
+    /// Takes from one member after the other, until one denies. Returns that denial with its place
+    /// in the order.
     #[inline(always)]
     fn take_in_order(
         &self,
@@ -414,12 +434,7 @@ impl<M: Members<C>, C> All<M, C> {
                         *slot = Some(granted);
                     }
                 }
-                Some(Err(denied)) => {
-                    if place > 0 && !inject_fault!(ForgetsToUndo) {
-                        self.give_back(grants, now);
-                    }
-                    return Err((place, denied));
-                }
+                Some(Err(denied)) => return Err((place, denied)),
                 None => {}
             }
         }

@@ -12,17 +12,17 @@ use super::{Concurrency, ConcurrencyGuard};
 use crate::outcome::Denied;
 use crate::sync::{Sleeper, inject_fault};
 
-/// Enters a [`Concurrency`] when there is room and it is its turn. Await it on any runtime, or call
-/// [`wait`](Self::wait) in a thread.
+/// A future that enters a [`Concurrency`] when there is room and its turn has come. Await it on any
+/// runtime, or call [`wait`](Self::wait) in a thread.
 ///
 /// [`Concurrency::enter`] returns it. It stands in line from its first poll or wait until it is
-/// inside or dropped. If it is dropped while it waits, it leaves the line, and room that it was
-/// already given goes to the next waiter. It resolves to a guard, or to [`Denied::Never`] if its
-/// weight exceeds the limit, which may have been lowered meanwhile. (If it is polled after that, it
-/// starts again.)
+/// inside or dropped. If it is dropped while it waits, it leaves the line, and any room that it was
+/// given goes to the next waiter. It resolves to a guard, or to [`Denied::Never`] if its weight
+/// exceeds the limit, which may have been lowered meanwhile. If it is polled after that, it starts
+/// again.
 ///
-/// It may be inside before its task runs again. A future that is leaked, or kept without being
-/// polled, keeps its room.
+/// A future may be inside before its task runs again. If it is leaked or never polled again, it
+/// keeps that room.
 ///
 /// ```
 /// use std::thread;
@@ -84,7 +84,7 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
         ConcurrencyGuard::new(self.limiter.clone(), self.n)
     }
 
-    /// Blocks this thread until it is inside.
+    /// Blocks this thread until the future is inside.
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
         self.wait_at_most(None)
     }
 
-    /// Blocks this thread until it is inside, for at most `timeout`. With a timeout of zero it only
-    /// tries, and does not stand in line.
+    /// Blocks this thread until the future is inside, for at most `timeout`. With a timeout of zero
+    /// it only tries, and does not stand in line.
     ///
     /// # Errors
     ///

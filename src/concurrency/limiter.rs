@@ -14,8 +14,9 @@ use crate::sync::{AtomicU64, Backoff, Mutex, inject_fault};
 /// Limits how many callers are inside at once.
 ///
 /// A caller that enters gets a [`ConcurrencyGuard`], and leaves when the guard is dropped: at the
-/// end of its scope, in a panic, or with the future that holds it. A guard may weigh more than 1.
-/// There is no clock: a denied caller stays denied until others leave ([`Denied::Busy`]).
+/// end of its scope, in a panic, or with the future that holds it. A guard has a weight, usually 1,
+/// and the limit is on the total weight. There is no clock: a denied caller stays denied until
+/// others leave ([`Denied::Busy`]).
 ///
 /// ```
 /// use tollgate::{Concurrency, Denied};
@@ -35,24 +36,24 @@ use crate::sync::{AtomicU64, Backoff, Mutex, inject_fault};
 /// # Waiting
 ///
 /// [`enter`](Self::enter) waits: `limiter.enter().await` on any runtime, or
-/// `limiter.enter().wait()` in a thread. Both stand in one line. Waiters enter **in the order in
-/// which they began to wait**, whatever their weight: a light waiter does not pass a heavy one
-/// before it, and `try_enter` passes no waiter. (To pass all waiters, use
-/// [`try_enter_ahead`](Self::try_enter_ahead).) A thread that makes room gives it to the first
-/// waiter before it wakes that waiter. If a waiter gives up, the room that it was given goes to the
+/// `limiter.enter().wait()` in a thread. Tasks and threads share one line. Waiters enter **in the
+/// order in which they began to wait**, whatever their weight: a light waiter does not pass a heavy
+/// one before it, and `try_enter` passes no waiter. (To pass all waiters, use
+/// [`try_enter_ahead`](Self::try_enter_ahead).) A caller that leaves gives its room to the first
+/// waiter, and then wakes that waiter. If a waiter gives up, the room that it was given goes to the
 /// next.
 ///
 /// While no caller waits, there is no lock and no allocation. Entering exchanges one word, which
-/// shows that there is room and that no caller waits; leaving subtracts from it. Once a caller
-/// waits, the line is behind a lock. It is held for a few steps, and never while foreign code runs.
+/// shows whether there is room and whether a caller waits; leaving subtracts from it. The line of
+/// waiters has a lock, which is held for a few steps, and never while a waker runs.
 ///
 /// # Caveats
 ///
-/// A caller that leaves wakes the waiters that it lets in. If an executor runs a task inside its
-/// wake call, and the task leaves in turn, it lets in the next one from within: a long line of such
-/// tasks needs a deep stack.
+/// A caller that leaves wakes the waiters that it lets in. Some executors run a task inside the
+/// call that wakes it. If that task leaves at once, it wakes the next task inside the same call,
+/// and so on, so a long line of such tasks needs a deep stack.
 ///
-/// A guard that is leaked, by [`core::mem::forget`] or in a cycle, stays inside for ever. A guard
+/// A guard that is leaked, by [`core::mem::forget`] or in a cycle, keeps its place forever. A guard
 /// is not tied to its thread and may be sent to another.
 ///
 /// # In a `static`
@@ -211,7 +212,7 @@ impl Concurrency {
         self.take(n, true).map(|()| ConcurrencyGuard::new(self, n))
     }
 
-    /// Returns a future that enters as soon as there is room and it is its turn:
+    /// Returns a future that enters as soon as there is room and its turn has come:
     /// `limiter.enter().await`, or `limiter.enter().wait()` in a thread.
     ///
     /// ```
@@ -339,14 +340,15 @@ impl Concurrency {
         self.inside().max(self.peak.load(Relaxed))
     }
 
-    /// Restarts the peak at the weight inside now, and returns the previous peak. (A caller that
-    /// enters at that moment may count in the new peak together with one that has just left.)
+    /// Restarts the peak at the weight inside now, and returns the previous peak. (If one caller
+    /// leaves and another enters at that moment, the new peak may count both.)
     pub fn reset_peak(&self) -> u64 {
         // ORDERING: Relaxed. The release of the `fetch_add` below publishes it.
         let was = self.peak.swap(0, Relaxed);
-        // ORDERING: Release. It publishes the peak of 0 to a caller that enters later, which then
-        // does not take an older peak for high enough. It pairs with the Acquire of `exchange`. A
-        // caller that entered earlier and is still inside is in the value that this returns.
+        // ORDERING: Release. It publishes the peak of 0 to a caller that enters later, which could
+        // otherwise see the old peak and not record its own. It pairs with the Acquire of
+        // `exchange`. A caller that entered earlier and is still inside is counted in the value
+        // that this operation returns.
         // Model: concurrency_word::no_peak_is_missed
         let inside = Occupancy(self.word.fetch_add(0, Release)).inside();
         self.peak.fetch_max(inside, Relaxed);
@@ -365,10 +367,10 @@ impl Concurrency {
 
     #[inline]
     pub(super) fn exchange(&self, word: Occupancy, next: Occupancy) -> Result<(), Occupancy> {
-        // ORDERING: Acquire. A caller that enters sees what was done by those that left before and
-        // so made the room. It pairs with the Release of `leave`, also through exchanges by other
-        // threads and, for a caller that waited, through the lock.
-        // Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // ORDERING: Acquire. A caller that enters sees everything that was done inside by the
+        // callers that made the room. It pairs with the Release of `leave`, also through exchanges
+        // by other threads and, for a caller that waited, through the lock.
+        // Model: concurrency_word::an_entering_thread_sees_earlier_writes
         let exchanged = self
             .word
             .compare_exchange_weak(word.0, next.0, Acquire, Relaxed);
@@ -450,7 +452,7 @@ impl Concurrency {
         }
         // ORDERING: Release. It publishes what was done inside to the callers that enter later. It
         // pairs with the Acquire of `exchange`.
-        // Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // Model: concurrency_word::an_entering_thread_sees_earlier_writes
         let word = Occupancy(self.word.fetch_sub(n, Release));
         if word.somebody_waits() && !inject_fault!(LeavesSilently) {
             self.let_in();

@@ -1,6 +1,6 @@
 //! Limits how many callers are inside at once: the guard and the future of [`Concurrency`].
 //!
-//! `word.rs` draws the word that decides, and `queue.rs` has the line of waiters.
+//! `word.rs` has the layout of the word that decides, and `queue.rs` the line of waiters.
 
 mod enter_future;
 mod guard;

@@ -3,14 +3,14 @@
 //! Everything here happens under one lock. While no caller waits, entering and leaving don't take
 //! it. Two invariants hold whenever the lock is free:
 //!
-//! - The word's flag is set exactly if a waiter stands in line.
+//! - The word's flag is set if and only if a waiter stands in line.
 //! - The first waiter does not fit, or a thread that made room is on its way to the lock. This
 //!   holds because the flag is set by exchanging a word without room: a thread that makes room
 //!   later sees the flag in the very word that it changes.
 //!
-//! A waiter is let in by counting it in the word and then removing it from the line. So it has its
-//! room before it knows. A ticket that is neither in line nor refused therefore belongs to a waiter
-//! that is inside, and the waiter and the line need no other agreement.
+//! To let a waiter in, a thread counts it in the word and then removes it from the line. So a
+//! ticket that is neither in line nor refused belongs to a waiter that is inside, and that is how
+//! the waiter learns of it.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -37,7 +37,8 @@ struct Waiter {
 pub(super) struct WaitQueue {
     next: QueueTicket,
     waiting: BTreeMap<QueueTicket, Waiter>,
-    /// Waiters that a lowered limit refused and that have not learned of it yet, with that limit.
+    /// Waiters that were refused because the limit was lowered, with that limit, until they learn
+    /// of it.
     refused: BTreeMap<QueueTicket, u64>,
 }
 
@@ -83,8 +84,8 @@ impl WaitQueue {
     }
 }
 
-/// Operations on the line. No waker is woken, cloned or dropped under the lock: its code is
-/// foreign, and its task may hold a guard.
+/// Operations on the line. No waker is woken, cloned or dropped under the lock: that runs an
+/// executor's code, which may drop a guard and so take the lock.
 impl Concurrency {
     pub(super) fn line(&self) -> MutexGuard<'_, WaitQueue> {
         // No code that can panic leaves the line half changed.
@@ -165,8 +166,8 @@ impl Concurrency {
         wake(let_in);
     }
 
-    /// Does the same, but wakes none of them and returns their wakers: all have their room before
-    /// foreign code runs.
+    /// Lets in the first waiters like [`let_in`](Self::let_in), but returns their wakers instead of
+    /// waking them: all have their room before any waker runs.
     fn hand_over(&self, line: &mut WaitQueue) -> Vec<Waker> {
         let mut let_in = Vec::new();
         loop {
@@ -234,7 +235,7 @@ impl Concurrency {
     }
 }
 
-/// Wakes all of them, also if a waker panics. The panic is resumed at the end.
+/// Wakes all wakers, even if one panics. The panic resumes at the end.
 fn wake(wakers: Vec<Waker>) {
     let mut panicked = None;
     for waker in wakers {

@@ -20,7 +20,7 @@ impl<S: Borrow<Counters>> Counted<Concurrency, S> {
     }
 }
 
-/// For the limiter itself, or an `Arc` of it.
+/// Methods for the limiter itself, or an `Arc` of it.
 impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     /// Enters if there is room, and counts the outcome: see [`Concurrency::try_enter`].
     ///
@@ -40,7 +40,7 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     ///
     /// # Errors
     ///
-    /// The same as for that method.
+    /// The same as for [`Concurrency::try_enter`].
     #[inline]
     pub fn try_enter(&self) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
         self.try_enter_n(1)
@@ -51,7 +51,7 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     ///
     /// # Errors
     ///
-    /// The same as for that method.
+    /// The same as for [`Concurrency::try_enter_n`].
     #[inline]
     pub fn try_enter_n(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
         self.entered(self.limiter.borrow().try_enter_n(n))
@@ -62,7 +62,7 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     ///
     /// # Errors
     ///
-    /// The same as for that method.
+    /// The same as for [`Concurrency::try_enter_ahead`].
     #[inline]
     pub fn try_enter_ahead(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
         self.entered(self.limiter.borrow().try_enter_ahead(n))
@@ -84,7 +84,7 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     }
 }
 
-/// For guards that keep the limiter alive.
+/// Methods whose guards keep the limiter alive.
 impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
     /// Returns what was counted so far.
     #[must_use]
@@ -110,7 +110,7 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
     ///
     /// # Errors
     ///
-    /// The same as for that method.
+    /// The same as for [`Concurrency::try_enter_owned`].
     #[inline]
     pub fn try_enter_owned(&self, n: u64) -> Result<ConcurrencyGuard<Arc<Concurrency>>, Denied> {
         self.entered(self.limiter.try_enter_owned(n))
@@ -130,7 +130,7 @@ impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterF
     ///
     /// # Errors
     ///
-    /// The same as for that method.
+    /// The same as for [`EnterFuture::wait`].
     pub fn wait(self) -> Result<ConcurrencyGuard<G>, Denied> {
         let Self { limiter, counters } = self;
         counted(counters.borrow(), limiter.wait())
@@ -141,7 +141,7 @@ impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterF
     ///
     /// # Errors
     ///
-    /// The same as for that method.
+    /// The same as for [`EnterFuture::wait_timeout`].
     pub fn wait_timeout(self, timeout: Duration) -> Result<ConcurrencyGuard<G>, Denied> {
         let Self { limiter, counters } = self;
         counted(counters.borrow(), limiter.wait_timeout(timeout))

@@ -6,8 +6,8 @@ use crate::striped::StripedCounters;
 
 /// The counts of a [`Counted`](super::Counted) limiter.
 ///
-/// Requests for 0 permits are not counted. Each number is correct by itself. While other threads
-/// decide, the numbers need not be of the same moment.
+/// Requests for 0 permits are not counted. Each number is correct by itself, but while
+/// other threads decide, the numbers may be from different moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LimiterStats {
@@ -25,8 +25,7 @@ pub struct LimiterStats {
 
 /// The counters of a [`Counted`](super::Counted) limiter. Clones share them.
 ///
-/// They are in cache lines of their own, one stripe for each core, and each thread adds to its own
-/// stripe.
+/// Each counter is split into one part for each core, in cache lines of its own.
 #[derive(Clone)]
 pub struct Counters(StripedCounters<5>);
 
@@ -85,7 +84,7 @@ impl Counters {
         self.0.add(Counter::Charged as usize, n);
     }
 
-    /// Counts an answer.
+    /// Counts a grant or a denial.
     #[inline(always)]
     pub(crate) fn outcome(&self, outcome: &Result<Granted, Denied>) {
         match outcome {

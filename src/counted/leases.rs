@@ -13,7 +13,7 @@ impl<A: Lend, C: Clock, S: Borrow<Counters>> Counted<Leases<A, C>, S> {
     /// Creates a lease that counts: see [`Leases::lease`]. A permit counts when it is taken from
     /// the lease, and not when the lease draws it.
     ///
-    /// Counting takes longer than a lease's decision.
+    /// Counting costs more than the lease's decision itself.
     ///
     /// ```
     /// use tollgate::{Counted, Leases, Quota, TokenBucket};
@@ -48,7 +48,7 @@ impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
     ///
     /// # Errors
     ///
-    /// The same as for that method.
+    /// The same as for [`Lease::try_acquire`].
     #[inline]
     pub fn try_acquire(&mut self) -> Result<(), Denied> {
         self.try_acquire_n(1)
@@ -58,7 +58,7 @@ impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
     ///
     /// # Errors
     ///
-    /// The same as for that method.
+    /// The same as for [`Lease::try_acquire_n`].
     #[inline]
     pub fn try_acquire_n(&mut self, n: u64) -> Result<(), Denied> {
         let outcome = self.limiter.try_acquire_n(n);
@@ -69,8 +69,8 @@ impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
         outcome
     }
 
-    /// Gives back what the lease holds: see [`Lease::give_back`]. This is not counted, since no
-    /// request was granted these permits.
+    /// Gives back what the lease holds: see [`Lease::give_back`]. These permits are not counted as
+    /// returned, since no request had taken them.
     pub fn give_back(&mut self) -> u64 {
         self.limiter.give_back()
     }

@@ -14,8 +14,9 @@ use core::fmt;
 
 /// A limiter that counts what it grants and what it denies.
 ///
-/// The counters are in cache lines of their own, one stripe for each core. A thread adds to its own
-/// stripe, and `stats` sums them. A limiter that is not wrapped pays nothing.
+/// Each counter is split into one part for each core, in cache lines of its own, so that threads
+/// rarely write to the same line. `stats` sums the parts. A limiter that is not wrapped pays
+/// nothing.
 ///
 /// ```
 /// use tollgate::{Counted, Limiter, Quota};
@@ -35,17 +36,16 @@ use core::fmt;
 ///
 /// | wrapped | counts |
 /// |---|---|
-/// | any [`RateLimiter`](crate::RateLimiter), or a key of a table | its methods, and those that reserve and wait if it has them |
-/// | `Keyed`, `KeyedMap` | all keys together: `key(..)` is a `Counted` key, and `stats()` adds `decisions` to the table's own |
+/// | any [`RateLimiter`](crate::RateLimiter), or a key of a table | its methods, including those that reserve and wait |
+/// | `Keyed`, `KeyedMap` | all keys together: `key(..)` is a `Counted` key, and `stats()` has the table's statistics and these counts as `decisions` |
 /// | [`Leases`](crate::Leases) | permits taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
 /// | [`Concurrency`](crate::Concurrency) | callers that entered, with their weights, and callers that were denied |
 /// | [`Pacer`](crate::Pacer) | its reservations |
 ///
-/// Wrap the counted limiter, and not the other way round, in an `AsyncLimiter` or a
-/// [`WaitingRoom`](crate::WaitingRoom): `WaitingRoom::for_wait(Counted::new(limiter), longest)`.
+/// To count what an `AsyncLimiter` or a [`WaitingRoom`](crate::WaitingRoom) does, count the limiter
+/// inside it: `WaitingRoom::for_wait(Counted::new(limiter), longest)`.
 ///
-/// `S` is how it holds its counters: as [`Counters`], or as a reference in the key of a counted
-/// table.
+/// `S` is [`Counters`], or a reference to them in the key of a counted table.
 #[derive(Clone, Copy)]
 pub struct Counted<G, S = Counters> {
     pub(crate) limiter: G,

@@ -26,10 +26,37 @@ macro_rules! links {
     };
 }
 
+/// Defines the folder of the pictures, a URL, in the same way.
+macro_rules! pictures {
+    ($folder:expr) => {
+        pictures!($folder,
+            "fixed-window-first-hit.svg"
+            "fixed-window.svg"
+            "gcra.svg"
+            "intervals-greedy.svg"
+            "intervals.svg"
+            "leaky-meter.svg"
+            "leaky-queue.svg"
+            "sliding-window.svg"
+            "token-bucket.svg"
+        )
+    };
+    ($folder:expr, $($file:literal)*) => {
+        concat!($("[", $file, "]: <", $folder, $file, ">\n"),*)
+    };
+}
+
 macro_rules! guides {
     ($($name:ident $file:literal)*) => {
         $(
             #[doc = links!()]
+            // docs.rs serves the files of the package. A local build shows those on this machine.
+            #[cfg_attr(docsrs, doc = pictures!(concat!(
+                "https://docs.rs/crate/tollgate/", env!("CARGO_PKG_VERSION"), "/source/docs/pictures/"
+            )))]
+            #[cfg_attr(all(doc, not(docsrs)), doc = pictures!(concat!(
+                "file://", env!("CARGO_MANIFEST_DIR"), "/docs/pictures/"
+            )))]
             #[doc = include_str!(concat!("../../docs/", $file))]
             pub mod $name {}
         )*

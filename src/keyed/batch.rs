@@ -20,8 +20,8 @@ impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if the number of outcomes differs from that of keys: then
-    /// nothing is decided.
+    /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
+    /// decided.
     pub fn try_acquire_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -54,13 +54,13 @@ impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
 }
 
 impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
-    /// Takes one permit of each key by this plan: see
+    /// Takes one permit of each key under this plan: see
     /// [`try_acquire_many`](super::Keyed::try_acquire_many).
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if the number of outcomes differs from that of keys: then
-    /// nothing is decided.
+    /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
+    /// decided.
     pub fn try_acquire_many<Q: Hash>(
         &self,
         keys: &[Q],

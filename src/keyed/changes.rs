@@ -1,12 +1,12 @@
-//! Changes of plans: each plan's parameters in the last versions, with the tick of each change and
-//! what it kept.
+//! The history of quota changes: each plan's parameters in the latest versions, with the tick and
+//! the [`Keep`] of each change.
 //!
 //! Five bits of a slot's label say which version its word has. A thread that finds a word of an
 //! older version migrates it before it decides: change by change, each at the tick at which it was
-//! made. So a change need not visit the keys. But five bits recur, and no slot may still have an
-//! old version then. So each change also sweeps one part of the table, in turn, and migrates the
-//! slots there: no slot is ever more than [`PARTS`] versions behind. All plans share one version,
-//! and each plan has an entry for each of the last versions.
+//! made. So a change need not visit all keys. But five bits repeat after 32 changes, and a slot
+//! that is so far behind would be misread. So each change also sweeps one part of the table, in
+//! turn, and migrates the slots there: no slot is ever more than [`PARTS`] versions behind. All
+//! plans share one version number, and each change writes an entry for every plan.
 
 use core::fmt;
 use std::boxed::Box;
@@ -20,11 +20,12 @@ use crate::clock::Tick;
 use crate::seq_lock::SeqLock;
 use crate::sync::SettersMutex;
 
-/// The number of parts of a table, of which each change sweeps one. The version before a part's
-/// last sweep, those since, and the one that is being written must have different bits.
+/// The number of parts of a table. Each change sweeps one of them, so a slot is at most this many
+/// versions behind. Those older versions, the current one, and the one that is being written must
+/// differ in their bits.
 pub(super) const PARTS: u64 = VERSIONS - 2;
 
-/// The parameters of a version, with the tick and what was kept.
+/// The parameters of a plan in one version, with the change's tick and `keep`.
 type Set = SeqLock<{ MAX_SETTINGS + 2 }>;
 
 /// A plan in one version.
@@ -33,7 +34,7 @@ pub(super) struct PlanChange<A> {
     pub(super) algorithm: A,
     /// When the version became current.
     pub(super) at: Tick,
-    /// What the change kept, or `None` if it changed another plan.
+    /// What happened to the permits, or `None` if the change was to another plan.
     pub(super) keep: Option<Keep>,
 }
 
@@ -80,8 +81,8 @@ pub(super) struct Changes<A> {
     ring: Box<[Set]>,
     plans: usize,
     methods: QuotaMethods<A>,
-    /// The current algorithms, complete with what parameters may leave out. A thread that changes
-    /// one holds the lock.
+    /// The current algorithms, as they were given. ([`Settings`] may leave out what decisions don't
+    /// read.) A thread that changes one holds the lock.
     latest: SettersMutex<Vec<A>>,
 }
 
@@ -97,7 +98,7 @@ impl<A> Changes<A> {
         act(&mut latest)
     }
 
-    /// Returns a plan in this version, or `None` if a later version has the same bits by now.
+    /// Returns a plan in this version, or `None` if a later version has overwritten it.
     #[inline]
     pub(super) fn read(&self, plan: u8, version: u64) -> Option<PlanChange<A>> {
         (self.methods.read)(self.set(plan.into(), version)?, version)

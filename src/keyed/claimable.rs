@@ -10,9 +10,9 @@ use crate::clock::Tick;
 pub(super) struct Claimable {
     pub(super) at: SlotIndex,
     pub(super) held: SlotState,
-    /// The event to count if a key leaves the slot.
+    /// The event to count, if claiming the slot makes a key leave.
     pub(super) leaves: Option<Event>,
-    /// A tick since which that key has been idle, if it is.
+    /// The tick since which that key has been idle, or 0 if it is not idle.
     pub(super) since: Tick,
 }
 

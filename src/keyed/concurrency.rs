@@ -2,7 +2,7 @@
 //!
 //! The table is a [`Keyed`] with the algorithm [`Places`] and [`Overflow::Deny`]. A key with guards
 //! is never idle, so it keeps its slot until its guards are dropped. Nothing else removes a key, so
-//! a guard that leaves finds its key.
+//! a guard finds its key when it is dropped.
 
 use ::core::fmt;
 use ::core::hash::Hash;
@@ -47,32 +47,32 @@ use crate::sync::{Ordering, fence, inject_fault};
 /// # Memory
 ///
 /// The limiter allocates all memory when it is created, 24 bytes for each key of its `capacity`, as
-/// a [`Keyed`](crate::Keyed) does. A key takes a slot while it has guards; after that another key
-/// can take the slot. A key with guards is never evicted. If all slots in reach of a new key belong
-/// to such keys, the caller is denied with [`Denied::NoRoom`].
+/// a [`Keyed`](crate::Keyed) does. A key occupies a slot while it has guards. After that another
+/// key can take the slot. A key with guards is never evicted. If all slots that a new key can use
+/// belong to such keys, the caller is denied with [`Denied::NoRoom`].
 ///
 /// # Guarantees
 ///
 /// - No more than the limit is ever inside for a key.
 /// - A dropped guard always gives back what it took. A leaked guard (by
-///   [`core::mem::forget`](::core::mem::forget), or in a cycle) stays inside forever.
+///   [`core::mem::forget`](::core::mem::forget), or in a reference cycle) stays inside forever.
 /// - A caller that enters after another one left sees everything that the other one did inside, as
 ///   with a lock.
-/// - No call waits for another thread, if the processor exchanges two words in one step
+/// - No call waits for another thread, if the processor has an atomic exchange of 128 bits
 ///   ([`Keyed::is_lock_free`](crate::Keyed::is_lock_free)).
 ///
-/// The table knows a key by 60 bits of its hash. Two keys whose hashes agree in these share a
-/// limit.
+/// Two keys whose hashes agree in 60 bits share a limit.
 pub struct KeyedConcurrency<S = SeededHasher> {
     table: Keyed<Places, NoClock, S>,
     limit: u64,
 }
 
 impl KeyedConcurrency {
-    /// Creates a limiter that lets in at most `limit` at once for each of `capacity` keys.
+    /// Creates a limiter for `capacity` keys, which lets in at most `limit` callers at once for
+    /// each key.
     ///
-    /// The capacity is that of [`Keyed::new`](crate::Keyed::new): there is room for that number of
-    /// keys with guards, and often for more.
+    /// The capacity means the same as for [`Keyed::new`](crate::Keyed::new): the number of keys
+    /// that have guards at the same time. There is often room for more.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl<S> KeyedConcurrency<S> {
 }
 
 impl<S: KeyHasher> KeyedConcurrency<S> {
-    /// Enters if there is room for this key.
+    /// Enters, if the limit of this key allows it.
     ///
     /// # Errors
     ///
@@ -158,7 +158,8 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         self.try_enter_n(key, 1)
     }
 
-    /// Enters with a weight of `n`, or not at all. A weight of 0 takes no room.
+    /// Enters with a weight of `n`, which counts as `n` callers, or not at all. A weight of 0 takes
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -230,7 +231,7 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         // ORDERING: Acquire. It pairs with the fence in `leave`, since decisions in place are
         // Relaxed. The exchange of the slot read what the last caller that left wrote there, or a
         // later exchange, so this caller sees what that one did inside.
-        // Model: keyed_concurrency::who_enters_sees_what_was_done_inside
+        // Model: keyed_concurrency::an_entering_thread_sees_earlier_writes
         fence(Ordering::Acquire);
         Ok(Inside { hash, n })
     }
@@ -260,7 +261,7 @@ impl Inside {
         }
         // ORDERING: Release. It publishes what was done inside, before the exchange that gives the
         // weight back. It pairs with the fence in `enter`.
-        // Model: keyed_concurrency::who_enters_sees_what_was_done_inside
+        // Model: keyed_concurrency::an_entering_thread_sees_earlier_writes
         fence(Ordering::Release);
         // The key is in the table: it has this guard, so it is not idle.
         let Ok(_) = core.apply(request(core, hash), Refund { n });

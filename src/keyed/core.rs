@@ -1,4 +1,5 @@
-//! Decisions on keys: find the key's slot, or insert the key, and change its word there.
+//! Decides on keys: finds a key's slot, or inserts the key, and changes the word in the slot. The
+//! word is the state of the key's limit ([`slot`](super::slot)).
 
 use super::claimable::{Claimable, ClaimedBy};
 use super::overrides::OWN;
@@ -15,11 +16,11 @@ use crate::overflow::Overflow;
 use crate::store::op::{Current, Op, OpResult, Refusal};
 use crate::sync::{AtomicU64, Backoff, inject_fault};
 
-/// How many rounds a thread tries to insert a key against other threads that take the same slots,
-/// before it reports that there is no room.
+/// How often a thread tries to insert a key while other threads take the slots that it chose. After
+/// that it reports that there is no room.
 const ROUNDS: usize = 32;
 
-/// The source of a grant that was not recorded: none of it can be given back.
+/// The source ([`source_of`]) of a grant that was not recorded. Such a grant can't be undone.
 const UNRECORDED: u32 = u32::MAX;
 
 /// A table without its clock and hasher.
@@ -34,7 +35,7 @@ pub(super) struct Core<A> {
     pub(super) horizon: AtomicU64,
 }
 
-/// A key, the plan by which it is asked for, and the tick.
+/// A key, the plan under which it is requested, and the tick.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) probe_seq: ProbeSeq,
@@ -55,8 +56,8 @@ pub(super) enum NotDone {
 pub(super) enum Fresh<A, O: Op<A>> {
     /// Nothing has to be stored. This is the answer.
     Answer(OpResult<A, O>),
-    /// This word must be stored for the key, by this algorithm. Without an answer the operation is
-    /// refused, and will be refused again once the word is stored.
+    /// This word, which algorithm `of` made, must be stored for the key. `answer` is `None` if the
+    /// algorithm refuses the operation. It will refuse it again when the word is stored.
     Keep {
         word: u64,
         of: InForce,
@@ -79,8 +80,8 @@ impl<A> Core<A> {
     pub(super) fn emptied(mut self) -> Self {
         self.plans.clear_overrides();
         if self.events.tracked() == 0 {
-            // The usual case: no key was inserted. Its memory may not even be mapped yet, so don't
-            // touch it.
+            // The usual case: no key was inserted. The table's memory may not even be mapped yet,
+            // so don't touch it.
             return self;
         }
         for (at, held) in self.table.all() {
@@ -92,8 +93,8 @@ impl<A> Core<A> {
         self
     }
 
-    /// Prefetches the neighbours of a key's primary buckets.
-    fn fetch_neighbours(&self, probe_seq: &ProbeSeq) {
+    /// Prefetches the neighbors of a key's primary buckets.
+    fn fetch_neighbors(&self, probe_seq: &ProbeSeq) {
         self.table.fetch(probe_seq.first() ^ 1);
         self.table.fetch(probe_seq.second() ^ 1);
     }
@@ -110,8 +111,8 @@ impl<A> Core<A> {
 }
 
 impl<A: Algorithm> Core<A> {
-    /// Runs an operation on a key's word. The first attempt handles a protected key in a primary
-    /// bucket, in the plan that the request names, if no quota has ever been changed.
+    /// Runs an operation on a key's word. The first attempt is inlined and handles the usual case
+    /// ([`first_attempt`](super::first_attempt)). All others are out of line.
     #[inline(always)]
     pub(super) fn apply<O: Op<A>>(&self, request: Request, mut op: O) -> OpResult<A, O> {
         // Pass the parts separately, so that they stay in registers.
@@ -145,7 +146,7 @@ impl<A: Algorithm> Core<A> {
             plan,
             now,
         };
-        self.fetch_neighbours(&probe_seq);
+        self.fetch_neighbors(&probe_seq);
         let done = match why {
             NotDone::WasDisturbed => self.first_attempt_later(request, &mut op),
             NotDone::IsLong => None,
@@ -167,8 +168,8 @@ impl<A: Algorithm> Core<A> {
         let (mut rounds, mut is_full, mut is_brought) = (0, false, false);
         let mut backoff = Backoff::new();
         while rounds < ROUNDS {
-            // The last look found no room. Look for the key again: another thread may have taken
-            // the room by inserting this very key.
+            // If the last round found no room, look for the key once more: another thread may have
+            // taken the last slot for this very key.
             let was_full = core::mem::take(&mut is_full);
             let probe = self.table.look(&probe_seq);
             let done = match probe.find(probe_seq.tag()) {
@@ -202,7 +203,8 @@ impl<A: Algorithm> Core<A> {
                     fresh => match self.choose(&probe, now, rounds == 0) {
                         Some(place) => self.insert(request, place, &mut op, fresh),
                         None if was_full || inject_fault!(BelievesTheFirstLook) => break,
-                        // Check that the key has not arrived, by the labels alone.
+                        // Check that no other thread has inserted the key. Its slots' labels
+                        // suffice for that.
                         None if self.table.has_none_of(&probe_seq) => break,
                         None => {
                             is_full = true;
@@ -295,7 +297,7 @@ impl<A: Algorithm> Core<A> {
         self.run_fresh_by(of, request, now, op)
     }
 
-    /// Does the same by this algorithm.
+    /// Does what [`run_fresh`](Self::run_fresh) does, with this algorithm.
     fn run_fresh_by<O: Op<A>>(
         &self,
         of: InForce,
@@ -308,9 +310,10 @@ impl<A: Algorithm> Core<A> {
             let first = first_word(algorithm, now);
             let view = Current::new(first, now).with_source(source_of(of));
             let (word, answer) = match op.run(algorithm, view) {
-                // Don't store an unchanged word, unless its time begins with the first request for
-                // permits. Never store the word 0: it has no tick, so a late caller would use it
-                // instead of the horizon.
+                // Don't store an unchanged word, with one exception: a key that starts with less
+                // than its burst (a first word other than 0) begins to refill with its first
+                // request for permits. Never store the word 0: it contains no tick, so a caller
+                // with an old tick would count at that tick instead of at the horizon.
                 Ok((next, answer))
                     if !O::BANS
                         && ((first, next) == (0, 0)
@@ -343,8 +346,9 @@ impl<A: Algorithm> Core<A> {
         done
     }
 
-    /// Turns a claim into the key's slot, with the operation done. Returns `None` if that fails, or
-    /// if the key is in the table already and the operation is still to be done. `fresh` is the
+    /// Turns a claim into the key's live slot, with the word after the operation. Returns `None` if
+    /// the operation still has to be done: because the claim could not be established, or because
+    /// the algorithm refused the operation and only the key was inserted. `fresh` is the
     /// operation's result at the request's tick.
     fn establish<O: Op<A>>(
         &self,
@@ -362,9 +366,9 @@ impl<A: Algorithm> Core<A> {
         let now = self
             .confirm_unique(&request.probe_seq, at, by)?
             .max(request.now);
-        // Read after the claim and the fence that follows it. Then a thread that sweeps this part
-        // of the table after this version became current releases the claim, and so does a thread
-        // that gives the key another algorithm.
+        // Read after the claim and the fence that follows it. A thread that sweeps this part of the
+        // table for this version, or for a later one, therefore finds the claim and releases it. So
+        // does a thread that changes the key's override.
         let in_force = early.unwrap_or_else(in_force);
         let fresh = match fresh {
             Some(Fresh::Keep { of, .. }) if of == in_force && now == request.now => fresh,
@@ -414,8 +418,8 @@ impl<A: Algorithm> Core<A> {
         })
     }
 
-    /// Asks the key's current algorithm, or that of the first plan if the requested plan does not
-    /// exist.
+    /// Passes the key's current algorithm to `ask`. If the requested plan does not exist, it passes
+    /// that of the first plan.
     fn now_in_force<T>(&self, request: &Request, mut ask: impl FnMut(&A) -> T) -> T {
         let plan = self.plans.get(request.plan).map_or(0, |_| request.plan);
         let hash = request.probe_seq.hash();
@@ -436,8 +440,8 @@ pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
         .min(crate::store::cell::UNSTARTED - 1)
 }
 
-/// Returns the source that is kept in a grant: the plan and version that made it. It recurs after
-/// 2^28 changes.
+/// Returns the number by which a grant identifies the algorithm that made it: the plan, and the
+/// last 28 bits of the version.
 #[inline(always)]
 pub(super) const fn source_of(of: InForce) -> u32 {
     (of.plan() as u32) << 28 | of.version() as u32 & ((1 << 28) - 1)

@@ -13,7 +13,7 @@ use crate::quota::ConfigError;
 use super::stats::KeyedStats;
 
 impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Returns a counted view by the plan with this name: see [`Keyed::plan_named`].
+    /// Returns a counted view under the plan with this name: see [`Keyed::plan_named`].
     ///
     /// ```
     /// use tollgate::{Counted, Keyed, ManualClock, Quota, TokenBucket};
@@ -33,7 +33,7 @@ impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
         Some(self.part(self.limiter().plan_named(name)?))
     }
 
-    /// Returns a counted view by this plan: see [`Keyed::plan`].
+    /// Returns a counted view under this plan: see [`Keyed::plan`].
     #[inline]
     pub fn plan(&self, plan: usize) -> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
         self.part(self.limiter().plan(plan))
@@ -41,7 +41,7 @@ impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
 }
 
 impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Returns a key with all verbs of a counted limiter: see [`Keyed::key`].
+    /// Returns a counted view of one key: see [`Keyed::key`].
     ///
     /// ```
     /// use tollgate::{Counted, Keyed, Quota, TokenBucket};
@@ -175,7 +175,7 @@ impl<A: Algorithm, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
 }
 
 impl<'a, A, C, H: KeyHasher> Counted<KeyedPlan<'a, A, C, H>, &'a Counters> {
-    /// Returns a key with all verbs of a counted limiter: see [`KeyedPlan::key`].
+    /// Returns a counted view of one key: see [`KeyedPlan::key`].
     #[inline(always)]
     pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Counted<Key<'a, A, C>, &'a Counters> {
         Counted {

@@ -1,6 +1,7 @@
-//! The first attempt of a decision on a key, which almost always suffices. It requires that the key
-//! is protected and in a primary bucket, that its slot has the requested plan, and that the word
-//! has the current version.
+//! The first attempt to decide on a key, which almost always suffices. It requires that the key is
+//! protected ([`slot`](super::slot)) and in a primary bucket ([`probe_seq`](super::probe_seq)),
+//! that its slot has the requested plan, and that no quota was ever changed. After a change,
+//! [`changed_attempt`](Core::changed_attempt) does the same for words of the current version.
 
 use super::core::{Core, NotDone, Request, source_of};
 use super::plans::InForce;
@@ -30,7 +31,8 @@ impl<A: Algorithm> Core<A> {
         Ok(Ok(answer))
     }
 
-    /// Repeats the first attempt while it is disturbed.
+    /// Repeats the first attempt while other threads change the slot before the exchange. Returns
+    /// `None` if the first attempt no longer applies.
     pub(super) fn first_attempt_later<O: Op<A>>(
         &self,
         request: &Request,
@@ -49,7 +51,7 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Computes the result of the first attempt, and finds the slot for it.
+    /// Finds the slot for the first attempt, and computes its result.
     #[inline(always)]
     fn first_step<O: Op<A>>(
         &self,
@@ -76,7 +78,8 @@ impl<A: Algorithm> Core<A> {
         Some((place, op.run_fast(algorithm, word)?))
     }
 
-    /// Does the same if a plan has been changed and the key's word has the current version.
+    /// Makes the first attempt when quotas have been changed, if the key's word has the current
+    /// version.
     pub(super) fn changed_attempt<O: Op<A>>(
         &self,
         request: &Request,
@@ -93,7 +96,8 @@ impl<A: Algorithm> Core<A> {
         self.attempt_at(request, version, place, op)
     }
 
-    /// Decides on a key whose slot has this version. A grant protects the key.
+    /// Decides on a key whose slot has this version. A grant protects the key. Returns `None` if
+    /// the version is no longer current or the slot has changed.
     pub(super) fn attempt_at<O: Op<A>>(
         &self,
         request: &Request,

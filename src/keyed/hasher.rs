@@ -5,22 +5,23 @@ use std::collections::hash_map::RandomState;
 use foldhash::SharedSeed;
 use foldhash::quality::FoldHasher;
 
-/// Hashes keys to 64 bits. A table knows its keys by 60 of these.
+/// Hashes keys to 64 bits. A table identifies a key by 60 of them.
 ///
-/// Every [`BuildHasher`] is a `KeyHasher`. It should mix all bits well, and have a seed that is
-/// unknown to those that choose the keys. The default is [`SeededHasher`]. A hasher with a
-/// [seed](Self::seed) implements this trait itself, and not `BuildHasher`.
+/// Every [`BuildHasher`] is a `KeyHasher`. Use one that mixes all bits well and has a secret seed:
+/// a client that knows the seed can choose keys that collide. The default is [`SeededHasher`]. To
+/// support a [seed](Self::seed) in snapshots, implement this trait directly instead of
+/// `BuildHasher`.
 pub trait KeyHasher {
     /// Returns the key's hash, which must always be the same for the same key.
     fn hash_key<Q: Hash + ?Sized>(&self, key: &Q) -> u64;
 
-    /// Returns the seed, if a hasher that gives the same hashes can be made from it. A snapshot
-    /// contains the seed, so that a table with another seed can restore it.
+    /// Returns the seed, or `None` if no hasher with the same hashes can be made from it. A
+    /// snapshot contains the seed, and a table that restores it adopts the seed.
     fn seed(&self) -> Option<[u64; 2]> {
         None
     }
 
-    /// Returns the hasher with this seed, if one can be made.
+    /// Returns a hasher with this seed, or `None` if the type has no seed.
     #[must_use]
     fn reseeded(&self, seed: [u64; 2]) -> Option<Self>
     where

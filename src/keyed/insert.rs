@@ -26,9 +26,9 @@ use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: Algorithm> Core<A> {
     /// Chooses a slot for a new key. A free slot comes first, then that of an idle key; primary
-    /// buckets come before neighbours. If there is neither, the slot of a live key is evicted, if
-    /// the overflow allows it, or another claim is taken over. `claims_first` says which of these
-    /// two comes first.
+    /// buckets come before neighbors. If there is neither, this chooses the slot of a live key to
+    /// evict, if [`Overflow`] allows that, or the claim of another thread. `claims_first` says
+    /// which of these two comes first.
     pub(super) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Claimable> {
         let is_full = probe.is_full_of_keys();
         if !is_full {
@@ -36,9 +36,9 @@ impl<A: Algorithm> Core<A> {
                 return Some(Claimable::of(free, None));
             }
         }
-        // A new key is counted no earlier than the horizon, so keys that are idle at the horizon
-        // are idle. ORDERING: Relaxed. It pairs with nothing: a stale horizon finds fewer idle
-        // keys.
+        // A new key counts at the horizon or later. So a key that is idle at the horizon counts as
+        // idle here, even if `now` is older. ORDERING: Relaxed. It publishes nothing and pairs with
+        // nothing: a stale horizon finds fewer idle keys.
         let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
         // Read after the slots, so that none of them has a later version.
         let version = self.plans.version();
@@ -77,8 +77,9 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Chooses like [`choose_leaving`](Self::choose_leaving), if each slot has a key, and a larger
-    /// word is idle later. Returns `None` if the words' order does not suffice.
+    /// Makes the same choice as [`choose_leaving`](Self::choose_leaving) by comparing words alone.
+    /// Each slot must have a key, and a larger word must become idle later. Returns `None` if
+    /// comparing words does not suffice.
     #[inline(always)]
     fn choose_in_order(
         &self,
@@ -112,8 +113,8 @@ impl<A: Algorithm> Core<A> {
         let is_idle = |held| is_idle(held) || inject_fault!(TakesWhoIsBusy);
         if let Some((at, held)) = probe.idle(is_idle) {
             return Some(Claimable {
-                // Use the version by which the key is idle. By another version it may have become
-                // idle much later.
+                // Use the version under which the key was found to be idle. Under another one it
+                // may have become idle much later.
                 since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
                 ..Claimable::of((at, held), Some(Event::Expired))
             });
@@ -130,7 +131,7 @@ impl<A: Algorithm> Core<A> {
         probe.nth(first.found()?.0).map(evicted)
     }
 
-    /// Returns what decides which key is evicted.
+    /// Returns what keys are judged by when one is to be evicted.
     const fn judged_by(&self, version: u64, now: Tick) -> By<'_, A> {
         By {
             plans: &self.plans,
@@ -139,9 +140,9 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Migrates all live slots to the current version if there is no free slot. Each of them has to
-    /// be examined then, and would otherwise be converted each time. Returns whether any slot
-    /// changed.
+    /// Migrates all live slots to the current version if there is no free slot. Without free slots
+    /// each new key examines them all, and would otherwise convert their words each time. Returns
+    /// whether any slot changed.
     pub(super) fn migrate_all(&self, probe: &Probe) -> bool {
         // Read after the slots, so that none of them has a later version.
         let version = self.plans.version();
@@ -178,13 +179,13 @@ impl<A: Algorithm> Core<A> {
         Some(claim)
     }
 
-    /// Raises the horizon to this tick, since when an evicted key has been idle.
+    /// Raises the horizon to this tick, at which an evicted key became idle.
     fn raise(&self, now: Tick) {
         let now = now.as_nanos();
         // ORDERING: Relaxed. It publishes nothing. A stale value only repeats the `fetch_max`.
         if self.horizon.load(Ordering::Relaxed) < now {
             // ORDERING: Relaxed. The exchange that follows publishes it.
-            // Model: keyed_turnover::who_is_late_gets_no_second_burst
+            // Model: keyed_turnover::a_late_caller_gets_no_second_burst
             self.horizon.fetch_max(now, Ordering::Relaxed);
         }
     }
@@ -205,7 +206,7 @@ impl<A: Algorithm> Core<A> {
     ) -> Option<Tick> {
         // ORDERING: SeqCst. It pairs with itself, and with the fences of `sweep` and `move_to`. If
         // two threads claim slots for the same key, or find them claimed, at least one of them sees
-        // what the other saw. Whether to skip the neighbours is also decided after the fence. On
+        // what the other saw. Whether to skip the neighbors is also decided after the fence. On
         // x86-64 a thread's own exchange is already a fence.
         // Model: keyed::two_insert_the_same_key
         match (by, self.table.fast_pair()) {
@@ -216,22 +217,23 @@ impl<A: Algorithm> Core<A> {
         }
         let labels = self.table.look_at_labels(probe_seq);
         let is_alone = labels.is_some_and(|labels| {
-            let neighbours = || self.table.look_at_labels_of_neighbours(probe_seq);
-            labels.are_of_no_other(probe_seq.tag(), claim, neighbours)
+            let neighbors = || self.table.look_at_labels_of_neighbors(probe_seq);
+            labels.are_of_no_other(probe_seq.tag(), claim, neighbors)
         });
         if !is_alone && !self.end_other_claims(probe_seq, claim) {
             return None;
         }
         // ORDERING: Relaxed. A thread that sees that a key has left synchronizes with its eviction,
         // which published the horizon.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         let horizon = self.horizon.load(Ordering::Relaxed);
         Some(Tick::from_nanos(
             inject_fault!(IgnoresTheHorizon => 0, else horizon),
         ))
     }
 
-    /// Returns whether the key is in no other slot, after releasing its other claims.
+    /// Releases the key's claims that come after this one, and returns whether the key is then in
+    /// no other slot.
     #[cold]
     #[inline(never)]
     fn end_other_claims(&self, probe_seq: &ProbeSeq, claim: SlotIndex) -> bool {
@@ -321,8 +323,7 @@ mod tests {
         let place = core.choose(&core.table.look(&probe_seq), second(100), true);
         let place = place.expect("all are idle");
         assert!(matches!(place.leaves, Some(Event::Expired)));
-        // By this quota each key has one of a thousand permits, and needs almost a year for the
-        // rest.
+        // Under this quota each key has 1 of 1000 permits, and needs almost a year for the rest.
         let slow = Quota::per_day(3).burst(1000);
         core.set_quota(0, slow, Keep::AsIs, second(101))
             .expect("the quota is valid");

@@ -1,4 +1,4 @@
-//! Methods by which models inspect a table.
+//! Methods with which loom and shuttle models inspect a table.
 
 use core::hash::Hash;
 

@@ -1,4 +1,4 @@
-//! A key of a table, with all verbs of a limiter.
+//! A view of one key of a table, with all methods of a limiter.
 
 use core::fmt;
 use core::time::Duration;
@@ -17,19 +17,19 @@ use crate::store::place::Place;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// A key of a [`Keyed`](super::Keyed) table: [`Keyed::key`](super::Keyed::key) returns it. It has
-/// all verbs of a [`Limiter`](crate::Limiter) for this key alone, including those that wait, and is
-/// a [`RateLimiter`](crate::RateLimiter).
+/// A view of one key of a [`Keyed`](super::Keyed) table, made by [`Keyed::key`](super::Keyed::key).
+/// It has all methods of a [`Limiter`](crate::Limiter), including those that wait, and implements
+/// [`RateLimiter`](crate::RateLimiter).
 ///
-/// A `Key` does not store the key itself, but where it may be in the table, and looks for it there
-/// with each verb. So you can keep it while the key leaves the table and comes back. It is `Copy`,
-/// and a [`Reservation`](crate::Reservation) contains a copy: `limiter.key(name).reserve(1)?` is
-/// valid as long as the table.
+/// A `Key` contains the key's hash, and each method looks the key up in the table. So you can keep
+/// it while the key leaves the table and comes back. It is `Copy`, and a
+/// [`Reservation`](crate::Reservation) contains a copy: `limiter.key(name).reserve(1)?` is valid as
+/// long as the table.
 ///
-/// Undo a grant on the key that it was made for. A grant by another plan, or from before a change
-/// of the table's quota, gives nothing back. While the key is banned no grant gives anything back;
-/// a [`reset`](Self::reset) ends the ban. Queries don't insert the key. If the table has no room
-/// for the key, requests are denied with [`Denied::NoRoom`], unless its
+/// Undo a grant on the key that it was made for. Undoing a grant from another plan, or from before
+/// a change of the table's quota, returns no permits. While the key is banned, no permits can be
+/// returned. A [`reset`](Self::reset) ends the ban. Queries don't insert the key. If the table has
+/// no room for the key, requests are denied with [`Denied::NoRoom`], unless its
 /// [`Overflow`](crate::Overflow) admits them.
 ///
 /// ```
@@ -68,7 +68,7 @@ impl<'a, A, C> Key<'a, A, C> {
         }
     }
 
-    /// Returns a view on which each verb runs at this tick and reads no clock.
+    /// Returns a view whose methods run at this tick and read no clock.
     #[inline(always)]
     pub const fn at(&self, now: Tick) -> View<Self> {
         View::new(*self, now)
@@ -109,12 +109,13 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban. [`Denied::NoSuchPlan`] if the
+    /// plan of this view does not exist.
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.at(self.now()).ban(until)
     }
 
-    /// Bans this key for a time from now: see [`Keyed::ban_for`](super::Keyed::ban_for).
+    /// Bans this key for this duration: see [`Keyed::ban_for`](super::Keyed::ban_for).
     ///
     /// ```
     /// use std::time::Duration;
@@ -131,15 +132,16 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban. [`Denied::NoSuchPlan`] if the
+    /// plan of this view does not exist.
     pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
         let now = self.now();
         self.at(now).ban(now.saturating_add(long))
     }
 
-    /// Returns when the ban of this key ends, or `None` if it is not banned. This is the first tick
-    /// with a permit, which is later than the tick until which the key was
-    /// [banned](super::Keyed::ban). Finding it takes about a microsecond.
+    /// Returns when the ban of this key ends, or `None` if it is not banned. It ends with the first
+    /// permit, which comes later than the tick that was passed to [`ban`](super::Keyed::ban).
+    /// Finding that tick takes about a microsecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -153,7 +155,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     ///
     /// limiter.ban_for("mallory", Duration::from_secs(60))?;
     /// let until = limiter.key("mallory").banned_until().ok_or("not banned")?;
-    /// // From a tick to the time that is left: a second more, in which the first permit comes.
+    /// // The ban lasts 60 seconds, and the first permit comes a second later.
     /// let left = until.saturating_since(limiter.clock().now());
     /// assert_eq!(left, Duration::from_secs(61));
     /// match limiter.try_acquire("mallory") {
@@ -174,7 +176,8 @@ impl<A: Algorithm, C> View<Key<'_, A, C>> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban. [`Denied::NoSuchPlan`] if the
+    /// plan of this view does not exist.
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         match until <= self.now {
             true => Ok(()),

@@ -1,14 +1,17 @@
-//! Which key is evicted, if no slot is free and no key is idle.
+//! Decides which key is evicted, if no slot is free and no key is idle.
 //!
-//! Keys that are not *protected* leave before those that are, and banned keys leave last. Of keys
-//! that are alike in that, those without debt leave first. Of these, the key that has spent the
-//! fewest eighths of its permits leaves first. Among keys that have spent the same number of
-//! eighths it is the newest, so a flood of new keys that each spend everything evicts its own keys.
-//! Of keys in debt, the one with the least debt leaves first.
+//! Keys leave in this order:
 //!
-//! A word says when its key becomes idle, and algorithms have nothing else in common. So the time
-//! until then measures what a key has spent. Of two keys that have spent the same, the newer one
-//! has more of that time left.
+//! 1. unprotected keys, then *protected* ones ([`slot`](super::slot)), then banned ones;
+//! 2. among these, keys without debt before keys in debt;
+//! 3. among keys without debt, the one that has spent the fewest eighths of its burst, and of
+//!    several the newest; among keys in debt, the one with the least debt.
+//!
+//! So a flood of new keys that each spend everything evicts its own keys.
+//!
+//! All that a word of every algorithm says is when its key becomes idle. So the time until then
+//! measures what a key has spent. Of two keys that have spent the same, the newer one has more of
+//! that time left.
 
 use super::plans::Plans;
 use super::probe::Probe;
@@ -60,7 +63,8 @@ impl Scale {
         (u128::from(class) << CLASS_SHIFT) | last
     }
 
-    /// Returns how many eighths such a key has spent, or [`OWES`].
+    /// Returns how many eighths of its burst a key has spent that becomes idle after `until_idle`,
+    /// or [`OWES`] if it is in debt.
     #[inline(always)]
     fn spent(self, until_idle: u64) -> u64 {
         match until_idle.saturating_sub(self.all) > self.ahead {
@@ -69,7 +73,7 @@ impl Scale {
         }
     }
 
-    /// Returns `again` in eighths of `all`, at most 7.
+    /// Returns the refilled part `again` in whole eighths of `all`, at most 7.
     #[inline(always)]
     const fn eighths(self, again: u64) -> u64 {
         // A division would take as long as everything else here.
@@ -157,12 +161,13 @@ pub(super) struct By<'p, A> {
 }
 
 impl<A: Algorithm> By<'_, A> {
-    /// Returns the number of the slot whose key leaves first. The keys must have one plan, in which
-    /// a larger word is idle later, and none may be idle. Returns `None` if keys of the lowest
-    /// class have spent different parts of all that they can have: then each key must be
-    /// considered.
+    /// Returns the number of the slot whose key leaves first, found by comparing words. All keys
+    /// must have one plan, in which a larger word becomes idle later, and none may be idle. Returns
+    /// `None` if the keys of the lowest class have not all spent the same number of eighths. Then
+    /// each key must be considered.
     ///
-    /// In a flood all keys have spent about as much. Comparing two of them shows that.
+    /// In a flood all keys have spent about the same. Comparing the key that becomes idle first
+    /// with the one that becomes idle last shows that.
     #[inline(always)]
     pub(super) fn first_in_order(
         self,

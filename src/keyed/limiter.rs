@@ -20,7 +20,7 @@ use crate::sync::{IS_MODEL, SLOTS};
 ///
 /// A bounded number of keys can have algorithms of their own:
 /// [`with_overrides`](Self::with_overrides). `KeyedMap` (feature `map`) stores the keys, can list
-/// them, and gives any of them its own algorithm; it needs more memory and time for each key.
+/// them, and can give any of them its own algorithm. It needs more memory and time for each key.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};
@@ -37,23 +37,26 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// ```
 ///
 /// The size is fixed: the table allocates 24 bytes for each key of its capacity when it is created,
-/// and nothing afterwards. It does not store keys but knows each by 60 bits of its hash, which has
-/// a random seed. So it has no key type: each call takes any key that can be hashed. A key enters
-/// the table with the first permit that it takes, and need not be removed: once it is idle, another
-/// key can take its slot. If a new key finds neither an unused slot nor that of an idle key in
-/// reach, [`Overflow`] says what happens. `docs/KEYS.md` explains how all this works and what it
-/// costs.
+/// and nothing afterwards. It does not store keys, only 60 bits of their hashes, which have a
+/// random seed. So it has no key type: each call takes any key that implements `Hash`.
+///
+/// A key enters the table when it first takes a permit. You need not remove it. Once it is *idle*,
+/// which means that it decides like a fresh key because its bucket is full or its window is over,
+/// another key can take its slot. A new key can use up to 16 of the slots. If all of these belong
+/// to keys that are not idle, [`Overflow`] says what happens. `docs/KEYS.md` explains how all this
+/// works and what it costs.
 ///
 /// # Guarantees
 ///
-/// **The bound.** Each key keeps to its algorithm's bound over every interval, measured at the
-/// ticks at which its grants are counted, like a limiter of its own. Each time that a key is
-/// evicted, removed or reset, it may have one more burst. Expiry allows none: a key that left while
-/// idle and returns is counted no earlier than the tick at which it became idle, even if the
-/// caller's tick is older.
+/// **The bound.** Each key keeps its algorithm's bound over every interval of
+/// [`Granted::at`](crate::Granted::at), as if it had a limiter of its own. Each eviction, removal
+/// or reset of a key allows one more burst. An idle key that loses its slot and returns gains
+/// nothing: even if the caller's tick is older, it counts no earlier than the tick at which it
+/// became idle.
 ///
-/// **Many threads.** No decision waits for another thread, wherever that thread stops, if the
-/// processor exchanges two words in one step ([`Keyed::is_lock_free`]).
+/// **Many threads.** No decision waits for another thread, not even for one that is preempted in
+/// the middle of a decision. This requires a processor with an atomic exchange of 128 bits
+/// ([`Keyed::is_lock_free`]).
 ///
 /// **Few collisions.** Two keys whose hashes agree in 60 bits share a limit. Among ten million keys
 /// the probability that two collide is 1 in 20 000.
@@ -69,8 +72,9 @@ const SLOTS_IN_100_KEYS: u128 = 149;
 impl<A: Algorithm> Keyed<A> {
     /// Creates a table for `capacity` keys, on the system's clock.
     ///
-    /// A table has room for `capacity` keys that are all in use, except about one in ten thousand.
-    /// The capacity is not an upper bound: keys are inserted while they find a slot, up to
+    /// For `capacity`, choose the number of keys that will be in use, that is, not idle, at the
+    /// same time. In a table with that many, about one new key in a thousand finds no room. The
+    /// capacity is not an upper bound: keys are inserted while they find a slot, up to
     /// [`slots`](Self::slots). The smallest table has 2048 slots, which is room for about 1300
     /// keys, so a test of [`Overflow`] needs many more keys than that.
     ///
@@ -119,9 +123,9 @@ impl<A: Algorithm, C> Keyed<A, C> {
 }
 
 impl<A: ChangeQuota, C> Keyed<A, C> {
-    /// Creates a table with one to eight plans. A plan is an algorithm, known by its place in this
-    /// list: see [`plan`](Self::plan). If the list comes from a configuration, give the plans
-    /// names: [`with_named_plans`](Self::with_named_plans).
+    /// Creates a table with one to eight plans. A plan is an algorithm, identified by its position
+    /// in this list: see [`plan`](Self::plan). If the list comes from a configuration, give the
+    /// plans names: [`with_named_plans`](Self::with_named_plans).
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -150,8 +154,8 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
     }
 
     /// Creates a table whose plans have names of 1 to 64 bytes. [`plan_named`](Self::plan_named)
-    /// finds a plan by its name. A [snapshot](Self::snapshot) does so too, so the order of the
-    /// plans may change between two processes.
+    /// finds a plan by its name, and so does [`restore`](Self::restore). So the order of the plans
+    /// may change between two processes.
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -185,7 +189,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// single keys ([`set_algorithm`](Self::set_algorithm)).
     ///
     /// All memory for overrides is allocated here, 600 to 1400 bytes each. A table with overrides
-    /// has at most seven plans. Decisions on known keys without an override take as long as before.
+    /// has at most seven plans. Overrides do not slow down decisions on known keys that have none.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -234,7 +238,7 @@ fn table_for(capacity: usize) -> Result<Table, ConfigError> {
     }
 }
 
-/// The most keys whose slots can be addressed.
+/// Returns the largest capacity whose slots can be addressed.
 const fn max_capacity() -> usize {
     usize::MAX >> 6
 }
@@ -242,9 +246,9 @@ const fn max_capacity() -> usize {
 impl<A, C, S> Keyed<A, C, S> {
     /// Returns the same table, empty, with another hasher.
     ///
-    /// If the hasher has no [seed](KeyHasher::seed), as `RandomState`, a [snapshot](Self::snapshot)
-    /// can't be restored in another process. Use [`SeededHasher`], or a hasher that is the same in
-    /// each process.
+    /// To restore a [snapshot](Self::snapshot) in another process, use a hasher with a
+    /// [seed](KeyHasher::seed), such as [`SeededHasher`], or one that gives the same hashes in each
+    /// process. `RandomState` does neither.
     ///
     /// ```
     /// use std::hash::RandomState;
@@ -266,7 +270,7 @@ impl<A, C, S> Keyed<A, C, S> {
         }
     }
 
-    /// Returns the same table with this behaviour when there is no room for a key.
+    /// Returns the same table with this behavior when there is no room for a key.
     ///
     /// ```
     /// use tollgate::{Keyed, Overflow, Quota};
@@ -305,8 +309,9 @@ impl<A, C, S> Keyed<A, C, S> {
         self.core.plans.count()
     }
 
-    /// Returns whether this processor exchanges two words in one step. If it does not, each change
-    /// holds a lock for a few instructions, and a thread that is preempted there blocks the others.
+    /// Returns whether this processor has an atomic exchange of 128 bits. If it has none, each
+    /// change holds a lock for a few instructions, and a thread that is preempted there blocks the
+    /// others.
     #[must_use]
     pub fn is_lock_free() -> bool {
         crate::sync::AtomicU128::is_lock_free()

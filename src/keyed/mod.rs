@@ -1,5 +1,5 @@
-//! A limit for each of a million keys, in one table of fixed size: the views, hashers and snapshots
-//! of [`Keyed`].
+//! The types around [`Keyed`], a table of fixed size with a limit for each key: key views, hashers,
+//! concurrency limits and restore reports.
 
 mod batch;
 mod changes;

@@ -14,8 +14,8 @@
 //! └───────────────────┴───────────┴──────┘    └────────┴────────────────────────────┘
 //! ```
 //!
-//! A search for a hash starts at its home place, and ends at the largest distance that any override
-//! has from its home.
+//! A search is linear probing: it starts at the home place of the hash, and ends at the largest
+//! distance that any override has from its home.
 
 use core::fmt;
 use std::boxed::Box;
@@ -45,7 +45,8 @@ type Set = SeqLock<MAX_SETTINGS>;
 
 /// The overrides of a table.
 pub(super) struct Overrides<A> {
-    /// The places: a power of two, and at least twice the number of overrides.
+    /// The key of each place. The number of places is a power of two, and at least twice the
+    /// maximum of overrides.
     keys: Box<[AtomicU64]>,
     sets: Box<[Set]>,
     /// The largest distance of an override from its home.
@@ -55,8 +56,8 @@ pub(super) struct Overrides<A> {
     max: usize,
     /// Reads an algorithm. A function pointer, so that only the constructor needs `A: Settings`.
     read: fn(&Set, u64) -> Option<A>,
-    /// The overrides by their hashes, complete with what parameters may leave out. A thread that
-    /// sets one holds the lock.
+    /// The algorithms by hash, as they were given. ([`Settings`] may leave out what decisions don't
+    /// read.) A thread that sets or removes an override holds the lock.
     owners: SettersMutex<HashMap<u64, A>>,
 }
 
@@ -75,9 +76,9 @@ impl<A: Settings + Clone> Overrides<A> {
         }
         let places = (2 * overrides).next_power_of_two();
         let mut owners = HashMap::new();
-        // Twice as many as there may be, and the one for which `insert` makes room before it finds
-        // that the key is there: a map of which half is empty is cleaned up in place, and not made
-        // larger.
+        // Reserve twice the maximum, so that the map never grows: a map that is at most half full
+        // rehashes in place. Add one, because `insert` makes room before it finds that the key is
+        // there.
         let room = 2 * (overrides + 1);
         owners.try_reserve(room).map_err(|_| too_many)?;
         Ok(Self {
@@ -145,8 +146,8 @@ impl<A> Overrides<A> {
         act(&mut owners)
     }
 
-    /// Marks the override of this hash: from now on a key enters the table without it. The caller
-    /// holds the lock.
+    /// Marks the override of this hash as being removed: from now on the key enters the table
+    /// without it. The caller holds the lock.
     pub(super) fn leave(&self, hash: u64) {
         for (key, _) in self.places_of(hash) {
             // ORDERING: Relaxed. The fence of `move_to` follows.
@@ -245,8 +246,8 @@ impl<A> Overrides<A> {
     /// Iterates over the places where an override of a key with this tag may be.
     fn places(&self, tag: u64) -> impl Iterator<Item = (&AtomicU64, &Set)> {
         let home = self.home(tag);
-        // ORDERING: Relaxed. It is no smaller than when the latest number was set that this thread
-        // has seen.
+        // ORDERING: Relaxed. It publishes nothing. A thread that has seen an override's number, in
+        // `latest` or in a slot, also sees the distance that `put` stored before it.
         let reach = self.reach.load(Ordering::Relaxed);
         (0..=reach).filter_map(move |distance| self.place(home, distance))
     }
@@ -271,9 +272,9 @@ fn number_at(key: &AtomicU64, set: &Set, is_it: impl Fn(u64) -> bool) -> Option<
         return None;
     }
     let number = set.version();
-    // If another override takes this place, its number is written after this key is cleared, so a
-    // second look at the key detects it. ORDERING: Acquire. As above: if the key has been cleared,
-    // what was published before is visible.
+    // If another override takes this place, its number is written after this key is cleared. So a
+    // second look at the key detects that. ORDERING: Acquire. As above: if the key has been
+    // cleared, the override that was put before that is visible.
     is_it(key.load(Ordering::Acquire)).then_some(number)
 }
 

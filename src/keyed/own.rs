@@ -1,9 +1,9 @@
 //! How a key gets and loses an override: see [`overrides`](super::overrides).
 //!
-//! The thread first puts the override, then passes a fence. It then moves the key's slot to the
-//! override, by an exchange, and releases claims for the key. A thread that claims a slot passes a
-//! fence after its claim and looks for an override then. So either it finds the override, or its
-//! claim is found and released.
+//! A thread that sets an override first stores it, then passes a fence. Then it moves the key's
+//! slot to the override, by an exchange, and releases claims for the key. A thread that claims a
+//! slot passes a fence after its claim, and looks for an override after that. So either this thread
+//! finds the override, or the first one finds the claim and releases it.
 
 use super::core::Core;
 use super::overrides::OWN;
@@ -73,7 +73,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         // ORDERING: SeqCst. It pairs with the fence of `confirm_unique`. If a thread claims a slot
         // that is found free here, its fence comes later, so it sees the override that was put or
         // marked before. If its fence came earlier, its claim is found here and released.
-        // Model: keyed_overrides::a_key_that_comes_meanwhile_has_the_new_algorithm
+        // Model: keyed_overrides::a_key_inserted_meanwhile_has_the_new_algorithm
         fence(Ordering::SeqCst);
         for (bucket, second) in probe_seq.all_buckets() {
             for (at, held) in self.table.slots_of(bucket) {

@@ -16,8 +16,8 @@ use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// A key of a [`Keyed`] table that keeps the table alive: [`Keyed::key_owned`] returns it. It has
-/// the verbs of a [`Key`], and can move to another thread or task.
+/// A view of one key that keeps its [`Keyed`] table alive, made by [`Keyed::key_owned`]. It has the
+/// methods of a [`Key`], and can move to another thread or task.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct OwnedKey<A, C = SystemClock, S = SeededHasher> {
 }
 
 impl<A, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Returns a key that keeps the table alive: see [`key`](Self::key).
+    /// Returns a view of one key that keeps the table alive: see [`key`](Self::key).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -66,15 +66,15 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A, C, S: KeyHasher> OwnedKey<A, C, S> {
-    /// Returns the same key by another [plan](Keyed::plan).
+    /// Returns the same key under another [plan](Keyed::plan).
     #[must_use]
     pub fn with_plan(self, plan: usize) -> Self {
         let plan = self.table.plan(plan).index();
         Self { plan, ..self }
     }
 
-    /// Returns the same key by the [plan with this name](Keyed::plan_named), or `None` if there is
-    /// none.
+    /// Returns the same key under the [plan with this name](Keyed::plan_named), or `None` if there
+    /// is none.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -110,7 +110,7 @@ impl<A, C, S> OwnedKey<A, C, S> {
         )
     }
 
-    /// Returns a view on which each verb runs at this tick and reads no clock.
+    /// Returns a view whose methods run at this tick and read no clock.
     #[inline]
     pub fn at(&self, now: Tick) -> View<Key<'_, A, C>> {
         self.key().at(now)
@@ -156,12 +156,13 @@ impl<A: Algorithm, C: Clock, S> OwnedKey<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban. [`Denied::NoSuchPlan`] if the
+    /// plan of this view does not exist.
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.key().ban(until)
     }
 
-    /// Bans the key for a time from now: see [`ban`](Self::ban).
+    /// Bans the key for this duration: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///

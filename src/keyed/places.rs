@@ -1,11 +1,12 @@
-//! The algorithm of [`KeyedConcurrency`](super::KeyedConcurrency): the word is the weight inside.
+//! The algorithm of [`KeyedConcurrency`](super::KeyedConcurrency): the word is the total weight of
+//! the callers inside.
 
 use crate::algorithm::{Algorithm, GiveBack};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 
-/// Allows `limit` at once. Time gives nothing back; only guards do. The word of a key without
-/// guards is 0, so the key is idle. A key with guards is never idle.
+/// Allows a total weight of `limit` at once. Only guards give weight back; time does not. The word
+/// of a key without guards is 0, so the key is idle. A key with guards is never idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) limit: u64,

@@ -12,19 +12,19 @@ use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// A view of a table by one of its plans: see [`Keyed::plan`] and [`Keyed::plan_named`].
+/// A view of a table under one of its plans, made by [`Keyed::plan`] or [`Keyed::plan_named`].
 ///
-/// If a key is requested by another plan than before, it keeps its permits or debt, up to what the
-/// new plan can hold ([`ChangeQuota::carry_over`]). If the plan does not exist, requests are denied
-/// with [`Denied::NoSuchPlan`] and not recorded; a verb that can't be denied answers as for a fresh
-/// key of plan 0.
+/// A key that is used under another plan than before keeps its permits or debt, up to what the new
+/// plan can hold ([`ChangeQuota::carry_over`]). If the plan does not exist, requests are denied
+/// with [`Denied::NoSuchPlan`]. Methods that can't be denied, such as queries, then answer as for a
+/// fresh key of plan 0, and record nothing.
 pub struct KeyedPlan<'a, A, C, S> {
     pub(super) limiter: &'a Keyed<A, C, S>,
     pub(super) plan: usize,
 }
 
 impl<'a, A, C, S: KeyHasher> KeyedPlan<'a, A, C, S> {
-    /// Returns a key, with all verbs of a limiter.
+    /// Returns a view of one key under this plan, with all methods of a limiter.
     #[inline(always)]
     pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Key<'a, A, C> {
         let Keyed {
@@ -38,7 +38,7 @@ impl<'a, A, C, S: KeyHasher> KeyedPlan<'a, A, C, S> {
         Key::new(core, clock, probe_seq, self.index())
     }
 
-    /// Returns the plan, or a number that no plan has.
+    /// Returns the plan's index, or one that no plan has.
     #[inline(always)]
     pub(super) fn index(&self) -> u8 {
         u8::try_from(self.plan).unwrap_or(u8::MAX)

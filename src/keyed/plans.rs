@@ -16,7 +16,7 @@ use crate::clock::Tick;
 use crate::quota::ConfigError;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The most bytes of a plan's name.
+/// The maximum length of a plan's name, in bytes.
 pub(super) const MAX_PLAN_NAME: usize = 64;
 
 /// Converts the word of one plan into that of another.
@@ -48,8 +48,8 @@ impl InForce {
     }
 }
 
-/// The plans of a table, at least one, and their changes. All plans share one version, so the word
-/// of a slot has one version, even if its key changes to another plan.
+/// The plans of a table, at least one, and their changes. All plans share one version number, so a
+/// slot's version keeps its meaning when its key changes to another plan.
 pub(super) struct Plans<A> {
     first: A,
     others: Box<[A]>,
@@ -57,9 +57,9 @@ pub(super) struct Plans<A> {
     changes: OnceLock<Changes<A>>,
     /// `None` in a table of one plan, where no key changes its plan.
     carry_over: Option<CarryOver<A>>,
-    /// The names of all plans, or none.
+    /// The names of the plans, in their order. Empty if they have no names.
     names: Box<[String]>,
-    /// The overrides, if the table can have any: then it has no plan [`OWN`].
+    /// The overrides, if the table was created with any. Then no plan has the number [`OWN`].
     overrides: Option<Box<Overrides<A>>>,
 }
 
@@ -94,8 +94,8 @@ impl<A> Plans<A> {
         }
     }
 
-    /// Returns the first plan if it is the algorithm of all keys: there is no other plan, no
-    /// override, and no change up to this version.
+    /// Returns the first plan if it decides on all keys: the table has no other plan and no
+    /// overrides, and this version is the original one.
     #[inline(always)]
     pub(super) fn only(&self, version: u64) -> Option<&A> {
         let is_only = self.others.is_empty() && self.overrides.is_none();
@@ -107,7 +107,7 @@ impl<A> Plans<A> {
         core::iter::once(&self.first).chain(&self.others)
     }
 
-    /// Returns the names of all plans, or none.
+    /// Returns the names of the plans, or an empty slice if they have none.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
@@ -126,6 +126,7 @@ impl<A> Plans<A> {
         self.version.load(Ordering::Acquire)
     }
 
+    /// Makes this version current.
     pub(super) fn bring(&self, version: u64) {
         // ORDERING: Release. It publishes the parameters of this version, and pairs with the load
         // of `version`.
@@ -168,8 +169,8 @@ impl<A> Plans<A> {
         }
     }
 
-    /// Returns the algorithm with which a key with this hash enters the table, if this plan is
-    /// requested.
+    /// Returns the algorithm that a key with this hash gets when it enters the table under this
+    /// plan.
     #[inline(always)]
     pub(super) fn in_force(&self, plan: u8, hash: u64) -> InForce {
         match self.overrides() {
@@ -185,8 +186,8 @@ impl<A> Plans<A> {
         self.own_in_force(hash).unwrap_or_else(of_plan)
     }
 
-    /// Runs `act` on the algorithm that decides on a key with this hash. Returns `None` if the plan
-    /// does not exist, or the version is outdated.
+    /// Runs `act` on the algorithm that `of` identifies, for a key with this hash. Returns `None`
+    /// if the plan does not exist, or the version is outdated.
     #[inline(always)]
     pub(super) fn with_in_force<T>(
         &self,
@@ -210,8 +211,8 @@ impl<A> Plans<A> {
         }
     }
 
-    /// Runs `act` on a version of a plan. Returns `None` if the plan does not exist, or the version
-    /// is outdated.
+    /// Runs `act` on the algorithm of a plan in this version. Returns `None` if the plan does not
+    /// exist, or the version is outdated.
     #[inline]
     pub(super) fn with<T>(&self, plan: u8, version: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
         if version == 0 {
@@ -283,8 +284,9 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
         })
     }
 
-    /// Returns the live slot of a key with this hash, converted to another algorithm. The caller
-    /// prevents changes of quotas and overrides.
+    /// Returns the live slot of a key with this hash, converted to another algorithm, or `None` if
+    /// the slot's algorithm is outdated. The caller holds the lock of the overrides, so no quota or
+    /// override changes meanwhile.
     pub(super) fn moved(
         &self,
         held: SlotState,
@@ -315,8 +317,8 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
     }
 }
 
-/// Returns the word of a live slot, converted to another algorithm. A ban ends when it would have
-/// ended.
+/// Returns the word of a live slot, converted to another algorithm. A ban still ends at the same
+/// tick.
 fn carry<A: Algorithm>(
     held: SlotState,
     from: &A,
@@ -343,7 +345,7 @@ impl<A: Algorithm> Plans<A> {
 
     fn migrated_from(&self, mut held: SlotState, behind: u64, version: u64) -> Option<SlotState> {
         if self.overrides_of(held).is_some() {
-            // It has the number of an override, and no version.
+            // These bits are the number of an override, not a version.
             return Some(held);
         }
         let (changes, plan) = (self.changes.get()?, held.plan());
@@ -376,14 +378,14 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
-    /// Returns about when the key of a slot becomes idle.
+    /// Returns approximately when the key of a slot becomes idle.
     pub(super) fn idle_at(&self, held: SlotState, version: u64, now: Tick) -> Tick {
         let idle_at = |algorithm: &A, word| algorithm.idle_at(word, now);
         self.ask(held, version, idle_at).unwrap_or(Tick::MAX)
     }
 
-    /// Returns a tick since which the key of a slot has been idle. It is as early as possible, so
-    /// that a late caller is counted no later than necessary.
+    /// Returns the first tick at which the key of a slot is idle. The horizon is raised to it, so a
+    /// later tick would count new keys later than necessary.
     pub(super) fn idle_since(&self, held: SlotState, version: u64) -> Option<Tick> {
         self.ask(held, version, |algorithm, word| {
             // `idle_at` is approximate, and may be too early.
@@ -392,7 +394,8 @@ impl<A: Algorithm> Plans<A> {
         })
     }
 
-    /// Passes a live slot's plan and word to `ask`. Returns `None` if the plan changes meanwhile.
+    /// Passes a live slot's current algorithm and word to `ask`. Returns `None` if the algorithm
+    /// changes meanwhile.
     #[inline(always)]
     pub(super) fn ask<T>(
         &self,
@@ -407,7 +410,7 @@ impl<A: Algorithm> Plans<A> {
         }
     }
 
-    /// Does the same for plans that have been changed, and for overrides.
+    /// Does what [`ask`](Self::ask) does, for changed plans and for overrides.
     #[cold]
     #[inline(never)]
     fn ask_changed<T>(
@@ -443,7 +446,7 @@ impl<A: Algorithm> Plans<A> {
     }
 }
 
-/// Shows the current plans. If a thread changes one, this waits for it.
+/// Shows the current plans. Waits for a thread that changes one.
 impl<A: fmt::Debug> fmt::Debug for Plans<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.changes.get() {

@@ -5,18 +5,19 @@ use super::slot::SlotState;
 use super::table::{SlotIndex, Table};
 use crate::sync::{FastPair, SLOTS, inject_fault};
 
-/// A key's primary buckets and their neighbours, in the key's own order.
+/// A key's primary buckets and their neighbors. The slots are numbered in probe order
+/// ([`probe_seq`](super::probe_seq)), and in a bucket by their places.
 #[derive(Debug)]
 pub(super) struct Probe {
     primary: [ProbedBucket; 2],
-    neighbours: Option<[ProbedBucket; 2]>,
+    neighbors: Option<[ProbedBucket; 2]>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProbedBucket {
     bucket: usize,
     second: bool,
-    /// The slot of the bucket that the key prefers.
+    /// The place in the bucket where the key's search for it, or for a free slot, begins.
     preferred: usize,
     held: [SlotState; SLOTS],
 }
@@ -28,31 +29,29 @@ pub(super) enum Lookup {
     Nothing,
 }
 
-/// A key takes its first bucket without comparing if more slots than this are free there.
+/// If the first bucket has more free slots than this, a key goes there, however many the second
+/// has.
 const FEW: u32 = (SLOTS - SLOTS / 2) as u32;
 
 impl Table {
-    /// Loads the slots where a key may be. It skips the neighbours if a slot of the primary buckets
-    /// has never been used: a key goes to a neighbour only if all slots of its primary buckets are
+    /// Loads the slots where a key may be. It skips the neighbors if a slot of the primary buckets
+    /// has never been used: a key goes to a neighbor only if all slots of its primary buckets are
     /// taken, and a slot that was used once never becomes unused.
     #[inline(always)]
     pub(super) fn look(&self, probe_seq: &ProbeSeq) -> Probe {
         let primary = self.look_at_pair(probe_seq, [probe_seq.first(), probe_seq.second()]);
         let [first, second] = &primary;
-        let neighbours = match first.has_never_used() || second.has_never_used() {
+        let neighbors = match first.has_never_used() || second.has_never_used() {
             true => None,
-            false => self.look_at_neighbours(probe_seq),
+            false => self.look_at_neighbors(probe_seq),
         };
-        Probe {
-            primary,
-            neighbours,
-        }
+        Probe { primary, neighbors }
     }
 
     #[inline(never)]
-    fn look_at_neighbours(&self, probe_seq: &ProbeSeq) -> Option<[ProbedBucket; 2]> {
-        let (_, neighbours) = probe_seq.buckets();
-        Some(self.look_at_pair(probe_seq, neighbours?))
+    fn look_at_neighbors(&self, probe_seq: &ProbeSeq) -> Option<[ProbedBucket; 2]> {
+        let (_, neighbors) = probe_seq.buckets();
+        Some(self.look_at_pair(probe_seq, neighbors?))
     }
 
     #[inline(always)]
@@ -63,28 +62,28 @@ impl Table {
         ]
     }
 
-    /// Loads the labels of the primary buckets. Returns `None` if that takes as long as loading
-    /// whole slots.
+    /// Loads the labels of the primary buckets. Returns `None` on a processor where that takes as
+    /// long as loading whole slots.
     #[inline(always)]
     pub(super) fn look_at_labels(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
         self.labels_of(probe_seq, [probe_seq.first(), probe_seq.second()])
     }
 
-    /// Loads the labels of the neighbours.
+    /// Loads the labels of the neighbors.
     #[inline(always)]
-    pub(super) fn look_at_labels_of_neighbours(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
-        let (_, neighbours) = probe_seq.buckets();
-        self.labels_of(probe_seq, neighbours?)
+    pub(super) fn look_at_labels_of_neighbors(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
+        let (_, neighbors) = probe_seq.buckets();
+        self.labels_of(probe_seq, neighbors?)
     }
 
-    /// Returns whether the labels show that no slot belongs to the key. It is `false` if labels
+    /// Returns whether the labels show that no slot belongs to the key. Returns `false` if labels
     /// can't be loaded alone.
     #[inline(always)]
     pub(super) fn has_none_of(&self, probe_seq: &ProbeSeq) -> bool {
         let has_none = |labels: PairLabels| labels.may_be_of(probe_seq.tag()) == [0; 2];
         self.look_at_labels(probe_seq).is_some_and(has_none)
             && self
-                .look_at_labels_of_neighbours(probe_seq)
+                .look_at_labels_of_neighbors(probe_seq)
                 .is_some_and(has_none)
     }
 
@@ -113,7 +112,7 @@ impl Table {
     }
 }
 
-/// The labels of a key's primary buckets, or of their neighbours.
+/// The labels of a key's primary buckets, or of their neighbors.
 #[derive(Debug)]
 pub(super) struct PairLabels {
     buckets: [usize; 2],
@@ -142,8 +141,8 @@ impl PairLabels {
         })
     }
 
-    /// Returns a free slot, as [`Probe::free`] does, if a slot of these buckets has never been
-    /// used: then the key is not in the neighbours.
+    /// Returns a free slot, chosen as by [`Probe::free`], if a slot of these buckets was never
+    /// used. Otherwise the key may be in the neighbors, and this returns `None`.
     #[inline(always)]
     pub(super) fn free_of_never_used(&self) -> Option<(SlotIndex, SlotState)> {
         if !self.has_never_used() {
@@ -165,23 +164,24 @@ impl PairLabels {
         Some((at, SlotState::of_label(label)))
     }
 
-    /// Returns whether the labels show that this claim is the key's only slot. They must be those
-    /// of the primary buckets.
+    /// Returns whether the labels show that this claim is the key's only slot. `self` must have the
+    /// labels of the primary buckets.
     #[inline(always)]
     pub(super) fn are_of_no_other(
         &self,
         tag: u64,
         claim: SlotIndex,
-        neighbours: impl FnOnce() -> Option<Self>,
+        neighbors: impl FnOnce() -> Option<Self>,
     ) -> bool {
         self.may_be_of(tag) == self.places_of_claim(claim)
             && (self.has_never_used()
-                || neighbours().is_some_and(|neighbours| {
-                    neighbours.may_be_of(tag) == neighbours.places_of_claim(claim)
+                || neighbors().is_some_and(|neighbors| {
+                    neighbors.may_be_of(tag) == neighbors.places_of_claim(claim)
                 }))
     }
 
-    /// Returns the slots that may belong to the key with this tag. No other slot does.
+    /// Returns the slots that may belong to the key with this tag. All other slots certainly do
+    /// not.
     #[inline(always)]
     fn may_be_of(&self, tag: u64) -> [u32; 2] {
         self.places(|held, second| held.may_be_of(tag, second))
@@ -225,7 +225,7 @@ fn places_of<T>(slots: &[T; SLOTS], is: impl Fn(&T) -> bool) -> u32 {
     places
 }
 
-/// Returns the first of these slots, in the key's own order.
+/// Returns the first of these slots, in the order of a search that begins at the preferred one.
 #[inline(always)]
 fn first_of(places: u32, preferred: usize) -> Option<usize> {
     let mut in_turn = (0..SLOTS).map(|turn| (turn ^ preferred) % SLOTS);
@@ -244,18 +244,18 @@ fn is_never_used(held: SlotState) -> bool {
 }
 
 impl Probe {
-    /// Iterates over all slots, in the key's own order.
+    /// Iterates over all slots, in the order of their numbers.
     pub(super) fn slots(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
         self.buckets().flat_map(ProbedBucket::slots)
     }
 
-    /// Passes all slots to `see`, each with its number in the key's own order.
+    /// Passes all slots to `see`, each with its number.
     #[inline(always)]
     pub(super) fn each(&self, mut see: impl FnMut(usize, SlotState)) {
         let [first, second] = &self.primary;
         first.each(0, &mut see);
         second.each(SLOTS, &mut see);
-        if let Some([first, second]) = &self.neighbours {
+        if let Some([first, second]) = &self.neighbors {
             first.each(2 * SLOTS, &mut see);
             second.each(3 * SLOTS, &mut see);
         }
@@ -269,7 +269,7 @@ impl Probe {
         all.is_live()
     }
 
-    /// Returns the first slot that satisfies `holds`, in the key's own order.
+    /// Returns the slot with the lowest number that satisfies `holds`.
     #[inline(always)]
     pub(super) fn first(
         &self,
@@ -294,12 +294,12 @@ impl Probe {
     }
 
     fn buckets(&self) -> impl Iterator<Item = &ProbedBucket> {
-        let neighbours: &[_] = self.neighbours.as_ref().map_or(&[], |buckets| buckets);
-        self.primary.iter().chain(neighbours)
+        let neighbors: &[_] = self.neighbors.as_ref().map_or(&[], |buckets| buckets);
+        self.primary.iter().chain(neighbors)
     }
 
-    /// Passes the slots of the key with this tag to `see`, in the key's own order, until it returns
-    /// `Some`.
+    /// Passes the slots of the key with this tag to `see`, in the order of their numbers, until it
+    /// returns `Some`.
     #[inline(always)]
     pub(super) fn each_of<T>(
         &self,
@@ -313,7 +313,7 @@ impl Probe {
         {
             return Some(seen);
         }
-        let [first, second] = self.neighbours.as_ref()?;
+        let [first, second] = self.neighbors.as_ref()?;
         first
             .each_of(tag, &mut see)
             .or_else(|| second.each_of(tag, &mut see))
@@ -336,9 +336,9 @@ impl Probe {
         })
     }
 
-    /// Asks the primary buckets, and the neighbours if they have no answer.
+    /// Applies `of` to the primary buckets, and to the neighbors if that returns `None`.
     fn in_turn<T>(&self, of: impl Fn(&[ProbedBucket; 2]) -> Option<T>) -> Option<T> {
-        of(&self.primary).or_else(|| of(self.neighbours.as_ref()?))
+        of(&self.primary).or_else(|| of(self.neighbors.as_ref()?))
     }
 
     /// Returns a free slot: of a primary bucket if possible, and of the bucket that has more free

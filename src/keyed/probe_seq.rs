@@ -1,11 +1,12 @@
-//! Where in the table a key may be.
+//! Computes where in the table a key may be.
 //!
-//! Two buckets form a pair. A key has two pairs, and in each a primary bucket and its neighbour:
+//! Two buckets form a pair. A key has two pairs, with a primary bucket and its neighbor in each.
+//! The numbers are the *probe order*, in which the key's buckets are searched:
 //!
 //! ```text
 //!            first pair                 second pair
 //!  ┌──────────────┬──────────────┐   ┌──────────────┬──────────────┐
-//!  │ primary (1)  │ neighbour (3)│   │ neighbour (4)│ primary (2)  │
+//!  │ primary (1)  │ neighbor (3)│   │ neighbor (4)│ primary (2)  │
 //!  └──────────────┴──────────────┘   └──────────────┴──────────────┘
 //! ```
 
@@ -13,10 +14,11 @@ use core::num::NonZeroU64;
 
 use super::slot::TAG_SHIFT;
 
-/// The pairs of the smallest table. The bits of a hash that are not in the tag distinguish this
-/// number of pairs.
+/// The number of pairs in the smallest table. The eight bits of a hash that are not in the tag
+/// distinguish this number of pairs.
 pub(super) const LEAST_PAIRS: u64 = 256;
-/// The bits of a hash that are used: those of the tag, and those that distinguish the least pairs.
+/// How many bits of a hash are used: the 52 of the tag, and eight that distinguish [`LEAST_PAIRS`]
+/// pairs.
 pub(super) const HASH_BITS: u32 = 60;
 
 /// The sequence of buckets where a key may be.
@@ -77,8 +79,8 @@ impl ProbeSeq {
         (self.hash >> (2 * second as u32) & 3) as usize
     }
 
-    /// Returns the primary buckets, and their neighbours if these are other buckets, of the first
-    /// pair and the second.
+    /// Returns the primary buckets of both pairs, and their neighbors. If both pairs are the same,
+    /// the neighbors are the primary buckets themselves, and this returns `None` for them.
     pub(super) fn buckets(&self) -> ([usize; 2], Option<[usize; 2]>) {
         let (first, second) = (self.first(), self.second());
         let (third, fourth) = (first ^ 1, second ^ 1);
@@ -88,15 +90,16 @@ impl ProbeSeq {
         )
     }
 
-    /// Iterates over all buckets where the key may be, with whether each is in the second pair.
+    /// Iterates over all buckets where the key may be. The flag says whether a bucket is in the
+    /// second pair.
     pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> {
-        let (primary, neighbours) = self.buckets();
-        let all = primary.into_iter().chain(neighbours.into_iter().flatten());
+        let (primary, neighbors) = self.buckets();
+        let all = primary.into_iter().chain(neighbors.into_iter().flatten());
         all.zip([false, true].into_iter().cycle())
     }
 
-    /// Returns the probe sequence of the key that is in this bucket with this tag, in its first
-    /// pair or its second. Returns `None` if there can't be such a key.
+    /// Returns the probe sequence of the key that has this tag and is in this bucket. `second` says
+    /// whether the bucket is in the key's second pair. Returns `None` if no key can be there.
     pub(super) fn found(
         bucket: usize,
         tag: u64,
@@ -132,7 +135,7 @@ const fn distance(tag: u64) -> u64 {
     tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Returns `below` times a fraction of 2^64.
+/// Scales a fraction of 2^64 to the range from 0 to `below`.
 #[inline(always)]
 fn scale(fraction: u64, below: u64) -> u64 {
     ((u128::from(fraction) * u128::from(below)) >> 64) as u64

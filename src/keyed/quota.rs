@@ -1,4 +1,4 @@
-//! Changes of the quota for all keys at once: see [`changes`](super::changes).
+//! Changes the quota of all keys at once: see [`changes`](super::changes).
 
 use super::changes::{Changes, PARTS, PlanChange};
 use super::core::Core;
@@ -19,8 +19,8 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         at: Tick,
     ) -> Result<(), ConfigError> {
         match self.plans.overrides() {
-            // A thread that returns a key from its override to a plan holds this lock, because the
-            // version must not change meanwhile.
+            // Hold this lock too: `unset_own` holds it while it moves a key from its override to a
+            // plan, and the version must not change meanwhile.
             Some(overrides) if !inject_fault!(ChangesQuotasMeanwhile) => {
                 overrides.change(|_| self.set_quota_of(plan, quota, keep, at))
             }
@@ -41,7 +41,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             let Some(algorithm) = latest.get_mut(plan) else {
                 return Err(self.no_such(plan));
             };
-            // The quota is current already, and the permits stay as they are.
+            // Nothing would change: the quota is current already, and permits are kept.
             if keep != Keep::Fresh && algorithm.quota() == quota {
                 return Ok(());
             }
@@ -88,12 +88,13 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         ConfigError::NoSuchPlan { plan, plans }
     }
 
-    /// Migrates a part of the table to this version, which is current.
+    /// Migrates one part of the table to this version, the current one. Successive versions take
+    /// the parts in turn.
     fn sweep(&self, plan: usize, version: u64) {
         // ORDERING: SeqCst. It pairs with the fence of `confirm_unique`. If a thread claims a slot
         // that is found free here, its fence comes later, so it reads this version or a later one.
         // If its fence came earlier, its claim is found here and released.
-        // Model: keyed_quota::who_is_late_by_many_changes_mixes_nothing
+        // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing
         fence(Ordering::SeqCst);
         let (part, buckets) = (u128::from(version % PARTS), self.table.len() as u128);
         let border = |part: u128| (part * buckets / u128::from(PARTS)) as usize;

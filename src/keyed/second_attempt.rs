@@ -1,7 +1,7 @@
-//! The second attempt of a decision on a key, out of line. It looks at labels alone, and handles
-//! three cases: a key that is not protected, and becomes so with this grant; a key with an
-//! override; and a new key, if its primary buckets have slots that were never used, as while the
-//! table fills up.
+//! The second attempt to decide on a key, out of line. To find the slot it loads only labels, which
+//! are the halves of slots without the words. It handles three cases: a key that is not protected
+//! yet, which a grant protects; a key with an override; and a new key, if a slot of its primary
+//! buckets was never used. The last case is usual while the table fills up.
 
 use super::claimable::Claimable;
 use super::core::{Core, Fresh, Request, source_of};
@@ -13,8 +13,8 @@ use crate::algorithm::Algorithm;
 use crate::store::op::{Current, Op, OpResult};
 
 impl<A: Algorithm> Core<A> {
-    /// Returns `None` if it changed nothing: this is none of the three cases, or another thread was
-    /// faster.
+    /// Makes the second attempt. Returns `None`, without a change, if this is none of the three
+    /// cases or another thread was faster.
     pub(super) fn second_attempt<O: Op<A>>(
         &self,
         request: &Request,
@@ -67,8 +67,9 @@ impl<A: Algorithm> Core<A> {
             Ok((_, answer)) => Ok(answer),
             Err(refusal) => Err(refusal),
         };
-        // The number was looked for after the slot: of a slot that has changed since, its bits may
-        // be those of a later one.
+        // The override's number was looked up after the slot was read. If the slot has changed
+        // since, the number's last bits may be those of a later override. In that case return
+        // `None`.
         (self.table.load(at) == held).then_some(said)
     }
 }
@@ -121,7 +122,7 @@ mod tests {
         let at = labels.first_that_may_be_of(probe_seq.tag()).expect("it");
         let found = || core.table.found(fast_pair, at).expect("a slot");
         let late = found();
-        // One of a thousand is left, and so it is of ten.
+        // One permit of 1000 is left, and still one when the burst is 10.
         for _ in 2..VERSIONS {
             set(&other, 9);
         }

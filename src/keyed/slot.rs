@@ -7,8 +7,17 @@
 //! └─────────────────┴────────────┴─────────┴───────────┴──────┴────────┴──────┘
 //! ```
 //!
-//! A key is *protected* from its second grant on: keys that were granted something only once, such
-//! as those of a flood, are evicted before it.
+//! A slot is 128 bits. The lower half is its *label*.
+//!
+//! - The **word** is the state of the key's limit. A claim has a unique number, the nonce, in its
+//!   place.
+//! - The **tag** is 52 bits of the key's hash. The slot's position gives eight more.
+//! - The **version** is that of the quota to which the word belongs, or the number of the key's
+//!   override.
+//! - **Protected** keys have got at least two grants. Keys with only one, such as those of a flood,
+//!   are evicted first.
+//! - **Second** says whether the slot is in the key's second pair of buckets
+//!   ([`probe_seq`](super::probe_seq)).
 
 use crate::sync::{IS_MODEL, inject_fault};
 
@@ -36,8 +45,7 @@ pub(super) enum SlotKind {
     Pending = 1,
     /// The slot belongs to a key.
     Live = 2,
-    /// The slot belongs to a banned key. Nothing can be given back until the key is granted
-    /// something again.
+    /// The slot belongs to a banned key. No permits can be given back before the key's next grant.
     Banned = 3,
 }
 
@@ -66,7 +74,7 @@ impl SlotState {
         }
     }
 
-    /// Returns a content with this label and no word, such as that of a free slot.
+    /// Returns the content with this label and the word 0, such as that of a free slot.
     #[inline(always)]
     pub(super) const fn of_label(label: u64) -> Self {
         Self { label, word: 0 }
@@ -115,7 +123,7 @@ impl SlotState {
         }
     }
 
-    /// Returns the same content, protected if it was so already or `is_protected` is true.
+    /// Returns the same content, and protects the key if `is_protected` is true.
     #[inline(always)]
     pub(super) const fn protected_if(self, is_protected: bool) -> Self {
         Self {
@@ -143,7 +151,7 @@ impl SlotState {
         self.label & (PROTECTED | STATE) ^ SlotKind::Live as u64
     }
 
-    /// See [`rank`](Self::rank).
+    /// The [`rank`](Self::rank) of a key that is protected and not banned.
     pub(super) const IS_PROTECTED: u64 = PROTECTED;
 
     pub(super) const fn with_version(self, version: u64) -> Self {
@@ -205,7 +213,8 @@ impl SlotState {
         self.may_be_of(tag, second) && !self.is_free()
     }
 
-    /// Does the same, but also returns `true` for free slots if the tag is 0.
+    /// Does what [`is_of`](Self::is_of) does, but also returns `true` for free slots if the tag is
+    /// 0.
     #[inline(always)]
     pub(super) fn may_be_of(self, tag: u64, second: bool) -> bool {
         let its_pair = inject_fault!(IgnoresThePair => self.is_second(), else second);

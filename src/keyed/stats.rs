@@ -7,7 +7,7 @@ use crate::striped::StripedCounters;
 pub(super) enum Event {
     /// A key was inserted.
     Inserted,
-    /// An idle key left for another one.
+    /// An idle key lost its slot to another key.
     Expired,
     /// A key was evicted that was neither idle nor protected.
     Evicted,
@@ -19,7 +19,7 @@ pub(super) enum Event {
     NoRoom,
 }
 
-/// The counters of a table, and the numbers of claims.
+/// The counters of a table: one for each event, and one that numbers claims.
 #[derive(Debug)]
 pub(super) struct Events(StripedCounters<7>);
 
@@ -63,8 +63,8 @@ impl Events {
     }
 }
 
-/// The counts of a [`Keyed`](super::Keyed) table: the keys in it, and those that left.
-/// [`stats`](super::Keyed::stats) returns them.
+/// Statistics of the keys in a [`Keyed`](super::Keyed) table and of those that left, returned by
+/// [`stats`](super::Keyed::stats).
 ///
 /// While no other thread uses the table, `inserted` is `tracked + expired + evicted + removed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -72,7 +72,7 @@ impl Events {
 pub struct KeyedStats {
     /// How many keys are in the table.
     pub tracked: u64,
-    /// How many of these are idle: they can't be told from fresh keys, and others can take their
+    /// How many of these are idle: they decide like fresh keys, and other keys can take their
     /// slots.
     pub idle: u64,
     /// How many keys were inserted. A key that left and came back is counted again.
@@ -82,15 +82,15 @@ pub struct KeyedStats {
     pub expired: u64,
     /// How many keys were evicted although they were not idle. Each may have one more burst.
     pub evicted: u64,
-    /// How many of these were protected, which means that they had been granted something again
-    /// after they were inserted. A protected key is evicted only if every key that could leave is
-    /// protected or banned. (A banned key counts as it would without its ban.)
+    /// How many of the evicted keys were protected: each had got at least two grants. A protected
+    /// key is evicted only if every key that competes for the slot is protected or banned. A ban
+    /// neither protects a key nor ends its protection.
     pub evicted_protected: u64,
     /// How many keys were removed by [`remove`](super::Keyed::remove), or replaced by a
     /// [restored](super::Keyed::restore) snapshot.
     pub removed: u64,
-    /// How often a key found no room, and was denied, or admitted without being recorded, as
-    /// [`Overflow`](crate::Overflow) says.
+    /// How often a key found no room. [`Overflow`](crate::Overflow) says whether it was denied, or
+    /// admitted without a record.
     pub no_room: u64,
     /// The decisions on all keys, if the table is in a [`Counted`](crate::Counted).
     pub decisions: Option<LimiterStats>,

@@ -1,4 +1,4 @@
-//! The verbs of a table.
+//! The methods of a table: decisions, bans, statistics and quota changes.
 
 use core::hash::Hash;
 use core::time::Duration;
@@ -16,8 +16,8 @@ use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
 impl<A, C, S> Keyed<A, C, S> {
-    /// Returns a view of the table by one of its plans, known by its place in the list that the
-    /// table was created with. The verbs of the table itself use plan 0.
+    /// Returns a view of the table under one of its plans: the one at this position in the list
+    /// that the table was created with. The methods of the table itself use plan 0.
     ///
     /// ```
     /// use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota};
@@ -41,7 +41,7 @@ impl<A, C, S> Keyed<A, C, S> {
         }
     }
 
-    /// Returns a view of the table by the plan with this name, or `None` if there is none: see
+    /// Returns a view of the table under the plan with this name, or `None` if there is none: see
     /// [`with_named_plans`](Self::with_named_plans). Look the plan up once and keep the view, which
     /// is `Copy`.
     ///
@@ -62,7 +62,8 @@ impl<A, C, S> Keyed<A, C, S> {
         Some(self.plan(self.core.plans.position(name)?))
     }
 
-    /// Iterates over the names of the plans, in their order. It is empty if they have no names.
+    /// Iterates over the names of the plans, in their order. The iterator is empty if the plans
+    /// have no names.
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -97,7 +98,7 @@ impl<A, C, S> Keyed<A, C, S> {
 }
 
 impl<A, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Returns a key, with all verbs of a limiter.
+    /// Returns a view of one key, with all methods of a limiter.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, Tick};
@@ -146,8 +147,8 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if the number of outcomes differs from that of keys: then
-    /// nothing is decided.
+    /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
+    /// decided.
     pub fn try_acquire_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -217,8 +218,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if the number of outcomes differs from that of keys: then
-    /// nothing is decided.
+    /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
+    /// decided.
     pub fn try_acquire_many<Q: Hash>(
         &self,
         keys: &[Q],
@@ -227,12 +228,14 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).try_acquire_many(keys, outcomes)
     }
 
-    /// Bans this key: it gets no permits before tick `until`, even if permits are given back. When
-    /// the ban ends the key is empty, and refills as after a burst. The ban ends sooner if the key
-    /// is [removed](Self::remove) or [reset](Key::reset), or its quota is changed with
-    /// [`Keep::Fresh`]. A tick in the past bans nothing. A longer ban replaces a shorter one, but
-    /// not the reverse. During the ban, requests are denied with [`Denied::Banned`], also those
-    /// that would wait; [`banned_until`](Self::banned_until) returns when it ends.
+    /// Bans this key: it gets no permits before tick `until`, even if permits are given back. Then
+    /// it refills from empty, as after a spent burst. During the ban, requests are denied with
+    /// [`Denied::Banned`], including those that could wait, and
+    /// [`banned_until`](Self::banned_until) returns when it ends.
+    ///
+    /// Another ban can extend a ban, but not shorten it. A tick in the past bans nothing. The ban
+    /// ends early if the key is [removed](Self::remove) or [reset](Key::reset), or if its quota is
+    /// changed with [`Keep::Fresh`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -253,16 +256,16 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban.
     pub fn ban<Q: Hash + ?Sized>(&self, key: &Q, until: Tick) -> Result<(), Denied> {
         self.key(key).ban(until)
     }
 
-    /// Bans this key for a time from now: see [`ban`](Self::ban).
+    /// Bans this key for this duration: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban, and [`Denied::NoSuchPlan`].
+    /// [`Denied::NoRoom`] if the table has no slot for the ban.
     pub fn ban_for<Q: Hash + ?Sized>(&self, key: &Q, long: Duration) -> Result<(), Denied> {
         let now = self.clock().now();
         self.key(key).at(now).ban(now.saturating_add(long))
@@ -340,18 +343,18 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
-    /// Changes the quota of all keys at once; in a table with several plans, of the keys of plan 0.
-    /// `keep` says what happens to the permits that they have. The call visits a small part of the
-    /// table. Any other key is migrated when it is next asked for, with the same result as if it
-    /// were migrated now.
+    /// Changes the quota of all keys at once. In a table with several plans, it changes that of
+    /// plan 0. A key with an [algorithm of its own](Self::set_algorithm) keeps that. `keep` says
+    /// what happens to the permits that a key has. The call visits one of 30 parts of the table.
+    /// Any other key is converted when it is next used, with the same result as if it were
+    /// converted now.
     ///
-    /// For each key the change is the same as for an [`Adjustable`](crate::Adjustable) limiter.
-    /// After the first change, decisions cost some nanoseconds more. A decision that is made during
-    /// the change may still use the old quota.
+    /// Each key changes as an [`Adjustable`](crate::Adjustable) limiter does. After the first
+    /// change, decisions cost a few nanoseconds more. A decision that is made during the change may
+    /// still use the old quota.
     ///
-    /// With [`Keep::AsIs`] and a larger burst, every key in the table is in use until the larger
-    /// burst has filled, even if it was idle. With [`Keep::Scaled`] idle keys stay idle, and other
-    /// keys can take their slots.
+    /// With [`Keep::AsIs`] and a larger burst, no key in the table is idle until the larger burst
+    /// has filled, so new keys find no idle slots. With [`Keep::Scaled`], idle keys stay idle.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
@@ -385,7 +388,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
         self.plan(0).set_quota_at(quota, keep, now)
     }
 
-    /// Returns the current quota.
+    /// Returns the current quota. In a table with several plans, this is that of plan 0.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;

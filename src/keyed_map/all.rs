@@ -95,9 +95,10 @@ where
     ///   returns may be yielded twice;
     /// - so there may be more items than keys, and more than the map's capacity.
     ///
-    /// Each [`TrackedKey`] has its key's state from when the iterator reached it, at the one tick
-    /// at which the iteration began. An iteration always ends: it walks through the map's table as
-    /// it was at the beginning. [`len`](KeyedMap::len) counts the keys without a walk.
+    /// Each [`TrackedKey`] shows its key as it was when the iterator reached it. All are judged at
+    /// one tick, that at which the iteration began. An iteration always ends: it walks through the
+    /// map's table as it was at the beginning. [`len`](KeyedMap::len) counts the keys without a
+    /// walk.
     pub fn iter(&self) -> impl Iterator<Item = TrackedKey<'_, K, A>>
     where
         C: Clock,
@@ -112,7 +113,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Pins the map, for iterating over its keys.
+    /// Returns a guard through which the map's keys can be iterated.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota};

@@ -62,15 +62,14 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Bans a key: it is granted nothing before this tick, whatever permits are returned meanwhile.
-    /// After that tick it starts with no permits, as after a spent burst. Grants from before the
-    /// ban can't be undone. While it is banned, requests are denied with [`Denied::Banned`], also
-    /// those that would wait, and [`banned_until`](Self::banned_until) returns when the ban is
-    /// over.
+    /// Bans a key: it gets no permits before tick `until`, even if permits are given back. Then it
+    /// refills from empty, as after a spent burst. Grants from before the ban can't be undone.
+    /// During the ban, requests are denied with [`Denied::Banned`], including those that could
+    /// wait, and [`banned_until`](Self::banned_until) returns when it ends.
     ///
-    /// A ban in the past does nothing. A longer ban replaces a shorter one, but not the other way
-    /// round. A ban ends early if the key is [removed](Self::remove), [reset](MapKey::reset) or
-    /// started [afresh](Self::set_algorithm_afresh), or if the quota changes with
+    /// A tick in the past bans nothing. Another ban can extend a ban, but not shorten it. A ban
+    /// ends early if the key is [removed](Self::remove), [reset](MapKey::reset) or started
+    /// [afresh](Self::set_algorithm_afresh), or if the quota changes with
     /// [`Keep::Fresh`](crate::adjustable::Keep::Fresh). Banned keys are evicted after all others.
     ///
     /// ```
@@ -101,7 +100,7 @@ where
         self.key(key).ban(until)
     }
 
-    /// Bans a key for this time from now: see [`ban`](Self::ban).
+    /// Bans a key for this duration: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
@@ -114,7 +113,8 @@ where
         self.key(key).ban_for(long)
     }
 
-    /// Returns when the ban of this key is over, if it is banned: see [`MapKey::banned_until`].
+    /// Returns when the ban of this key ends, or `None` if it is not banned: see
+    /// [`MapKey::banned_until`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -154,7 +154,7 @@ where
         self.store.map().ban_at(self.store.key(), until, self.now)
     }
 
-    /// Returns when the ban of this key is over, at this tick: see [`MapKey::banned_until`].
+    /// Returns when the ban of this key ends, as of this tick: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         let Ok(until) = self.store.apply(self.now, BannedUntil);
@@ -179,7 +179,7 @@ where
         self.at(self.clock().now()).ban(until)
     }
 
-    /// Bans this key for this time from now: see [`KeyedMap::ban`].
+    /// Bans this key for this duration: see [`KeyedMap::ban`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -202,9 +202,9 @@ where
         self.at(now).ban(now.saturating_add(long))
     }
 
-    /// Returns when the ban of this key is over: the first tick with a permit again, which is later
-    /// than the tick until which the key was [banned](KeyedMap::ban). Returns `None` if the key is
-    /// not banned, or no longer. The search for that tick takes about a microsecond.
+    /// Returns when the ban of this key ends, or `None` if it is not banned. It ends with the first
+    /// permit, which comes later than the tick that was passed to [`ban`](KeyedMap::ban). Finding
+    /// that tick takes about a microsecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -220,7 +220,7 @@ where
     ///
     /// map.ban_for("mallory", Duration::from_secs(60))?;
     /// let until = mallory.banned_until().ok_or("not banned")?;
-    /// // From a tick to the time that is left: a second more, in which the first permit comes.
+    /// // The ban lasts 60 seconds, and the first permit comes a second later.
     /// let left = until.saturating_since(map.clock().now());
     /// assert_eq!(left, Duration::from_secs(61));
     /// match map.try_acquire("mallory") {

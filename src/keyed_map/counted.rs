@@ -11,7 +11,7 @@ use crate::counted::{Counted, Counters};
 use crate::outcome::{Denied, Granted};
 
 impl<K, A, C, H, S: Borrow<Counters>> Counted<KeyedMap<K, A, C, H>, S> {
-    /// Returns a counted limit of a key: see [`KeyedMap::key`].
+    /// Returns a counted view of one key: see [`KeyedMap::key`].
     ///
     /// ```
     /// use tollgate::{Counted, KeyedMap, Quota, TokenBucket};

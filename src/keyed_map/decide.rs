@@ -56,8 +56,8 @@ where
         }
     }
 
-    /// Runs an operation on a key that is not in the map, if it leaves nothing to store or there is
-    /// no room. Otherwise inserts the key and returns `None`; the caller looks again.
+    /// Answers an operation on a key that is not in the map, if nothing has to be stored or there
+    /// is no room. Otherwise inserts the key and returns `None`, and the caller looks again.
     #[cold]
     #[inline(never)]
     fn decide_on_absent<Q, O>(
@@ -79,7 +79,7 @@ where
         let word = first_word(algorithm, at);
         let outcome = op.run(algorithm, Current::new(word, at).with_source(0));
         let keep = match &outcome {
-            // A key that starts below a full burst starts filling with its first request.
+            // A key that starts with less than its burst begins to refill with its first request.
             Ok((next, _)) if op.is_unchanged(word, *next) => O::GRANTS && word != 0,
             Ok((next, _)) => (word, *next) != (0, 0),
             Err(_) => word != 0,
@@ -147,7 +147,7 @@ where
         before.wrapping_add(1)
     }
 
-    /// Clears a retired or moved entry out of the way.
+    /// Removes a retired entry, or replaces a moved one by its successor.
     #[cold]
     #[inline(never)]
     pub(super) fn get_past<Q>(
@@ -162,7 +162,7 @@ where
         // `MapEntry::move_away` and `retire`. A thread that found the entry moved then finds its
         // announced successor, or a later one. A thread that found it retired finds the room that
         // was returned before.
-        // Models: keyed_map::an_algorithm_is_changed, a_late_decision_counts_with_those_after_it
+        // Models: keyed_map::an_algorithm_is_changed, a_late_decision_counts_with_later_ones
         fence(Ordering::Acquire); // after it was found retired or moved
         match found.entry().state() {
             // The entry is usable: another thread decided on it, and it has its first word again.

@@ -1,11 +1,16 @@
-//! Stores the entries: in papaya's map, with a queue of all tickets, in which idle keys are found
-//! in small steps.
+//! Stores the entries in papaya's map, and a [`KeyTicket`] for each in a queue. A search for idle
+//! keys takes the next few tickets from the queue.
 //!
-//! The protocol relies on five properties of the map. An entry that is found stays readable while
-//! the guard lives. Of two insertions of a key, one succeeds. Only the thread that removed an entry
-//! is told so. A thread that finds an entry sees what was written before it was inserted. A walk
-//! through the map finds each entry that was inserted before it began and is not removed. It does
-//! not rely on anything when an entry is no longer found (see [`entry`](super::entry)).
+//! The protocol relies on five properties of the map:
+//!
+//! - An entry that is found stays readable while the guard lives.
+//! - Of two insertions of a key, one succeeds.
+//! - Only the thread that removed an entry is told so.
+//! - A thread that finds an entry sees what was written before the entry was inserted.
+//! - A walk through the map finds each entry that was inserted before the walk began and is not
+//!   removed.
+//!
+//! A search that finds no entry need not synchronize with anything (see [`entry`](super::entry)).
 
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::ptr;
@@ -52,8 +57,8 @@ impl<K, A> FoundEntry<'_, K, A> {
         self.entry
     }
 
-    /// Whether it took the place of another entry of this key: one that was inserted has the number
-    /// of its key's ticket.
+    /// Returns whether this entry replaced another entry of its key. An entry that was inserted has
+    /// the number of the key's ticket.
     pub(super) fn was_moved(&self) -> bool {
         self.entry().number() != self.ticket().id
     }

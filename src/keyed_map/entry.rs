@@ -3,12 +3,12 @@
 //! # The word
 //!
 //! A decision finds its key's entry, reads the word, computes the next one, and exchanges the word.
-//! It may stop for any time in between. So before an entry is removed from the map, its word is
-//! *retired*: exchanged for all ones, which no algorithm uses. A late decision then reads the
-//! retired word, or its exchange fails, and it looks its key up again. **A retired word grants
-//! nothing, and a denial or a query uses a word that was current when it was read.** So at most one
-//! word at a time grants permits for a key: a new entry can be inserted only after the old one was
-//! removed, and that was retired before.
+//! Its thread may be preempted in between, for any time. So before an entry is removed from the
+//! map, its word is *retired*: exchanged for all ones, which no algorithm uses. A late decision
+//! then reads the retired word, or its exchange fails, and it looks its key up again. **A retired
+//! word grants nothing, and a denial or a query uses a word that was current when it was read.** So
+//! at most one word at a time grants permits for a key: a new entry can be inserted only after the
+//! old one was removed, and the old one was retired before that.
 //!
 //! ```text
 //!   inserted: pending ──first verb──► word ⇄ word ──retired──► all ones, for ever; then removed
@@ -24,13 +24,13 @@
 //!
 //! # The ticks
 //!
-//! A key that left as idle at tick `t` decided like a fresh key from `t` on, but not before. A
-//! caller with an older tick would find it fresh too early. So each entry counts *since* a tick
-//! that is no earlier than any tick at which its key has ever left as idle, and a verb with an
-//! older tick counts at that tick. All entries of a key, one after the other, then decide like a
-//! single word that is replaced by a fresh one when the two can't be told apart. The bound holds on
-//! the ticks at which permits were counted ([`Granted::at`](crate::Granted::at)), whatever the
-//! callers' ticks.
+//! A key that becomes idle at tick `t` decides like a fresh key from `t` on, but not before. If it
+//! leaves, a caller with an older tick would find it fresh too early. So each entry has a *since*
+//! tick, and an operation with an older tick runs at the since tick instead. The since tick is no
+//! earlier than any tick at which an earlier entry of the key became idle. So all entries of a key
+//! together decide like one word, which is replaced by a fresh one only when both decide alike. The
+//! bound holds over every interval of [`Granted::at`](crate::Granted::at), whatever the callers'
+//! ticks.
 //!
 //! One tick serves all keys: the [`Horizon`]. It is raised *before* a word is retired. It is read
 //! *after* the new entry is in the map, by the first thread that decides on that entry. (A thread
@@ -64,8 +64,8 @@ pub(super) const STILL_PENDING: u64 = PENDING - 1;
 const PROTECTED: u64 = 1 << 62;
 
 /// The bit of `number` for a banned key. It is set when the entry is made, and cleared after the
-/// first grant, when the ban is over. It is the highest bit, so one comparison shows whether the
-/// fast path applies.
+/// first grant after the ban. It is the highest bit, so one comparison shows whether the fast path
+/// applies.
 const BANNED: u64 = 1 << 63;
 
 /// The bit of `number` for a key with its own algorithm.
@@ -82,7 +82,7 @@ pub(super) struct MapEntry<A> {
     /// The word, with 0 and the first word swapped. An entry is created with 0, which stands for
     /// its first word before that word is known.
     pub(super) cell: WordCell,
-    /// The tick since which the entry counts.
+    /// The earliest tick at which operations on the entry run, or [`PENDING`].
     pub(super) since: AtomicU64,
     /// A unique number, with the bits [`BANNED`], [`PROTECTED`] and [`OWN`].
     pub(super) number: AtomicU64,
@@ -235,8 +235,8 @@ impl<A> MapEntry<A> {
         fence(Ordering::Release); // before the second grant
     }
 
-    /// Returns the tick since which the entry counts; the first call sets it. Returns `None` if the
-    /// map's algorithm was replaced before that: the entry is then retired.
+    /// Returns the entry's since tick, which the first call sets. Returns `None` if the map's
+    /// algorithm was replaced before that. The entry is then retired.
     #[inline(always)]
     pub(super) fn since(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
         // ORDERING: Relaxed. It publishes nothing. The tick is written once, and nothing else
@@ -251,13 +251,14 @@ impl<A> MapEntry<A> {
     #[cold]
     #[inline(never)]
     fn begin(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
-        // ORDERING: SeqCst. It publishes nothing, and pairs with two fences. This thread has found
-        // the entry in the map. The fence of `retire`: if the key had an earlier entry, that one
-        // was retired, and its tick brought to the horizon, before it was removed and this one
-        // could be inserted. So the horizon that is read below is no earlier. The fence of
+        // ORDERING: SeqCst. It publishes nothing, and pairs with two fences. First, that of
+        // `retire`: if the key had an earlier entry, the horizon was raised and that entry retired
+        // before it was removed. Only then could this entry be inserted, and this thread has found
+        // it in the map. So the horizon that is read below is no earlier. Second, that of
         // `bring_all_to`: either this thread reads the new algorithm, or the thread that sets the
         // quota finds this entry in the map and moves it.
-        // Models: keyed_map::a_late_tick_gets_no_second_burst, a_quota_is_set_for_all_keys
+        // Models: keyed_map::a_late_tick_gets_no_second_burst,
+        // keyed_map_quota::a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // after it was found
         // The entry's algorithm was the latest one when the entry was created, which may be some
         // time ago.
@@ -272,7 +273,7 @@ impl<A> MapEntry<A> {
         Some(Tick::from_nanos(self.say(since)))
     }
 
-    /// Sets the tick since which the entry counts, unless it is set. Returns the tick that is set.
+    /// Sets the since tick, unless it is set already. Returns the tick that is set.
     fn say(&self, since: u64) -> u64 {
         // ORDERING: Relaxed, here and below. The tick publishes nothing else, and is written once.
         // Model: keyed_map::a_late_tick_gets_no_second_burst
@@ -321,7 +322,7 @@ impl<A> MapEntry<A> {
         };
         match outcome {
             Err(refusal) if !self.has_ban() => Some((Err(refusal), at)),
-            // A banned key gets the same answer.
+            // This answer is the same for a banned key.
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
             // A grant to an unprotected or banned key also changes its bits, out of line.
             Ok((next, answer))
@@ -371,8 +372,8 @@ impl<A> MapEntry<A> {
             if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }
-            // With a debt longer than any clock runs, an algorithm may return a larger word, which
-            // would mean that the entry was moved.
+            // An algorithm may return a larger word for a debt that takes longer than any clock
+            // runs. That word would mean that the entry was moved.
             let next = next.min(MAX_WORD);
             // Before the exchange: a thread that reads the word of a second grant then also sees
             // that the key is protected.

@@ -1,10 +1,10 @@
-//! The latest tick at which a key that left became idle.
+//! The horizon: the latest tick at which any key that has left the map became idle.
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The latest tick at which a key that left as idle became idle.
+/// The latest tick at which any key that has left as idle became idle.
 #[derive(Default)]
 pub(super) struct Horizon(AtomicU64);
 
@@ -40,8 +40,8 @@ pub(super) fn first_idle<A: Algorithm>(algorithm: &A, word: u64, from: Tick, to:
     Tick::from_nanos(idle)
 }
 
-/// Returns since when the word is idle, if it is idle at `now`: the exact tick, or a tick that the
-/// horizon has reached.
+/// Returns a tick at which the word is idle, or `None` if it is not idle at `now`. It is the first
+/// such tick, unless the word is idle at `reached`, the horizon: then any tick up to that will do.
 pub(super) fn idle_since<A: Algorithm>(
     algorithm: &A,
     word: u64,

@@ -10,7 +10,7 @@ use super::published::Published;
 /// another cache line than the algorithm, which decisions read.
 pub(super) type SharedAlgorithm<A> = Arc<CachePadded<A>>;
 
-/// The algorithm of all keys: the first one, until another one is published.
+/// The algorithm of all keys without their own: the first one, until another one is published.
 pub(super) struct Latest<A> {
     first: SharedAlgorithm<A>,
     later: Published<CachePadded<A>>,

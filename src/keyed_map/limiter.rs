@@ -21,7 +21,7 @@ use crate::sync::{AtomicU64, Ordering, SettersMutex};
 /// The highest capacity: more keys would not fit in the address space.
 const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 
-/// A limit for each key, in a map that stores the keys: they can be listed, removed by a condition,
+/// A limit for each key, in a map that stores the keys: they can be listed, removed by a predicate,
 /// and have their own algorithms.
 ///
 /// `Keyed` (feature `keyed`) takes less memory and time per key, but stores only hashes of the
@@ -35,7 +35,7 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// assert!(map.try_acquire_n("alice", 5).is_ok());
 /// assert!(map.try_acquire("alice").is_err());
 /// assert!(map.try_acquire("bob").is_ok());
-/// let alice = map.key("alice"); // with all verbs of a limiter
+/// let alice = map.key("alice"); // has all methods of a limiter
 /// assert_eq!(alice.refund(2), 2);
 /// assert_eq!(map.pin().iter().count(), 2);
 /// # Ok(())
@@ -44,55 +44,59 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 ///
 /// # Keys
 ///
-/// A key is cloned only when it is inserted, banned, or its algorithm or quota is set: where keys
-/// are `String`, a `&str` is enough for every call. A key stays until it is idle, that is, until it
-/// decides like a fresh key. It may then leave, and is fresh when it returns, which makes no
-/// difference. (Only a quota with
-/// [`initial`](crate::Quota::initial) permits starts again with those.) Idle keys leave in small
-/// steps: each new key checks the next four keys in turn. There is no sweep and no background
-/// thread. [`purge_idle`](Self::purge_idle) makes steps without a new key.
+/// Every call takes a borrowed key: a `&str` if the map's keys are `String`. The key is cloned only
+/// when it is inserted or banned, or when its algorithm or quota is set.
+///
+/// A key stays in the map until it is *idle*, that is, until it decides like a fresh key. Then it
+/// may leave, and starts as a fresh key when it returns, which makes no difference. (Only a quota
+/// with [`initial`](crate::Quota::initial) permits starts again with those.) There is no sweep and
+/// no background thread: each new key checks the next four keys in turn, and removes idle ones.
+/// [`purge_idle`](Self::purge_idle) does so without a new key.
 ///
 /// # Capacity
 ///
 /// The map never holds more than `capacity` keys. If there is no room for a new key, the map looks
 /// at up to sixteen keys. If none of them is idle, the [`Overflow`] decides.
 ///
-/// The map evicts one of these sixteen keys or one of the newest keys. A key that got a second
-/// grant after it was inserted is *protected*, and is evicted after unprotected keys. Among equals,
-/// the key that has spent the least of its burst (in eighths) is evicted first, and keys in debt
-/// last. Among those, the newest key is evicted first. So a flood of new keys evicts its own keys
-/// and does not reset spent ones. A [banned](Self::ban) key is evicted after all others.
+/// With [`Overflow::Evict`], the default, the map evicts one of these sixteen keys or one of the
+/// newest keys. A key that got a second grant after it was inserted is *protected*, and is evicted
+/// after unprotected keys. Among equals, the key that has spent the least of its burst (in eighths)
+/// is evicted first, and keys in debt last. Among those, the newest key is evicted first. So a
+/// flood of new keys evicts its own keys and does not reset spent ones. A [banned](Self::ban) key
+/// is evicted after all others, and a key with its [own algorithm](Self::set_algorithm) never.
 ///
 /// # Memory
 ///
-/// Memory is allocated as keys are inserted. Each key takes 24 bytes for the limit, 16 for finding
+/// Memory is allocated as keys are inserted. Each key takes 32 bytes for the limit, 16 for finding
 /// it, the key itself, 24 in the queue of keys to be checked, and the overhead of the table and the
 /// allocator. An entry is freed soon after its key has left. Two things may stay:
 ///
 /// - The queue keeps the places of removed keys until their turn. After each
-///   [`remove`](Self::remove) and [`retain`](Self::retain) there are at most as many of them as
-///   keys, plus 64.
+///   [`remove`](Self::remove) and [`retain`](Self::retain), their number is at most that of the
+///   keys in the map, plus 64.
 /// - The table does not shrink when keys leave. It has 9 bytes for each slot, and at most four
-///   slots for each of the most keys that it ever held. When new keys are inserted into a nearly
+///   slots for each key that it held when it was fullest. When new keys are inserted into a nearly
 ///   empty table, it is halved now and then.
 ///
 /// # Many threads
 ///
 /// A decision on a key in the map waits for no other thread: the map is read without a lock, and
-/// the word is exchanged as a [`Limiter`](crate::Limiter)'s is. That holds while another thread
-/// changes the key's algorithm, bans it or [sets the quota](Self::set_quota) of all keys; such
-/// changes wait for each other. A thread that adds or removes a key, or finds it in the middle of
-/// such a change, allocates or frees memory, and may wait while the map grows.
+/// the key's state is changed by compare-and-swap, like that of a [`Limiter`](crate::Limiter). This
+/// holds even while another thread changes the key's algorithm, bans it or [sets the
+/// quota](Self::set_quota) of all keys. Such changes wait for each other. A thread that adds or
+/// removes a key, or finds it in the middle of such a change, allocates or frees memory, and may
+/// wait while the map grows.
 ///
-/// **Bound.** Each key keeps its algorithm's bound, on the ticks at which its permits were counted
-/// ([`Granted::at`]), however late a caller is, and however often the key leaves as idle and
-/// returns. Each time the key is removed, evicted, or restarted with another algorithm or quota, it
-/// may get one more burst. Requests that are admitted without room are not counted.
+/// **Bound.** Each key keeps its algorithm's bound over every interval of [`Granted::at`], even if
+/// a caller's tick is old, and however often the key leaves as idle and returns. Each time the key
+/// is removed, evicted, or restarted with another algorithm or quota, it may get one more burst.
+/// Requests that are admitted without room are not counted.
 ///
-/// All ticks of a map belong to one clock. A tick far in the future removes keys that are not yet
-/// idle at other callers' ticks. These keys, and all new keys, then count from the last tick at
-/// which a removed key became idle. After a ban of a year, or a charge that takes as long to pay
-/// off, that is a year ahead: a new key gets its burst, and no more permits until then.
+/// All ticks of a map belong to one clock. If a caller passes a tick far in the future, the map
+/// removes keys that are idle at that tick but in use at the ticks of other callers. These keys,
+/// and all new keys, then count from the latest tick at which a removed key became idle. If that
+/// key was banned for a year, or had a debt that takes as long to pay off, the tick is a year
+/// ahead: a new key gets its burst, and no more permits until then.
 pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) entries: Entries<K, A>,
     pub(super) hasher: S,
@@ -227,7 +231,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S> {
-    /// Returns the limit of a key, with all verbs.
+    /// Returns a view of one key, with all methods of a limiter.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota};

@@ -1,7 +1,8 @@
-//! A limit for each key, in a map that stores the keys: the views and iterators of [`KeyedMap`].
-//!
-//! `entry.rs` explains how keys leave, `rank.rs` which of them leave first, and `entries.rs` where
-//! they are stored.
+//! The types around [`KeyedMap`], a map that stores its keys with a limit for each: key views,
+//! iterators and restore reports.
+
+// `entry.rs` explains how keys leave, `rank.rs` which of them leave first, and `entries.rs` where
+// they are stored.
 
 mod all;
 mod bans;
@@ -10,7 +11,7 @@ mod decide;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod entries;
 #[cfg(all(tollgate_loom, feature = "loom"))]
-#[path = "entries_modelled.rs"]
+#[path = "entries_modeled.rs"]
 mod entries;
 mod entry;
 mod evict;
@@ -24,7 +25,7 @@ mod owned;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod published;
 #[cfg(all(tollgate_loom, feature = "loom"))]
-#[path = "published_modelled.rs"]
+#[path = "published_modeled.rs"]
 mod published;
 mod quota;
 mod rank;

@@ -36,12 +36,12 @@ pub(super) struct Change<A> {
     of: u64,
     ticket: KeyTicket,
     successor: Successor<A>,
-    /// The one before, if a panic kept its successor from the map.
+    /// The change before this one, if a panic kept its successor out of the map.
     broken_off: Option<Arc<Change<A>>>,
 }
 
 impl<A> Change<A> {
-    /// What takes the place of the entry of this number.
+    /// Returns the successor of the entry with this number.
     fn of(&self, number: u64) -> Option<&Successor<A>> {
         let mut next = Some(self);
         while let Some(change) = next {
@@ -74,7 +74,7 @@ pub(super) struct Next<A> {
     pub(super) is_banned: bool,
 }
 
-/// Carries a key over to another algorithm. A ban ends when it would have ended.
+/// Carries a key over to another algorithm. A ban still ends at the same tick.
 pub(super) fn carried_to<A: ChangeQuota>(
     next: &SharedAlgorithm<A>,
     is_own: bool,
@@ -354,12 +354,12 @@ where
     /// Gives a key its own algorithm, which continues with the available permits
     /// ([`ChangeQuota::carry_over`]). Earlier grants can't be undone after that.
     ///
-    /// A key that is not in the map is fresh, whether it was never inserted or has left as idle: it
-    /// continues with the permits with which [`algorithm`](Self::algorithm) starts. So its
-    /// [`available`](super::MapKey::available) is the same before and after the change, or less:
-    /// permits that the new algorithm can't hold are lost, and fractions are rounded in the
-    /// limiter's favour. Changing a key's algorithm repeatedly gains it nothing. To give a key the
-    /// full burst of its new algorithm, use [`set_algorithm_afresh`](Self::set_algorithm_afresh).
+    /// A key that is not in the map is fresh, and continues with the permits of a fresh key under
+    /// the map's [`algorithm`](Self::algorithm). So a change never adds permits, even if it is
+    /// repeated: [`available`](super::MapKey::available) is the same before and after it, or less,
+    /// because permits that the new algorithm can't hold are lost and fractions are rounded down.
+    /// To give a key the full burst of its new algorithm, use
+    /// [`set_algorithm_afresh`](Self::set_algorithm_afresh).
     ///
     /// A key with its own algorithm stays, idle or not, and is not evicted, until it is
     /// [removed](Self::remove) or the algorithm is [unset](Self::unset_algorithm). Otherwise it
@@ -394,9 +394,8 @@ where
         self.set_algorithm_at(key, algorithm, self.clock.now())
     }
 
-    /// Gives a key its own algorithm, and starts the key afresh with all permits with which the new
-    /// algorithm starts, whether it was in the map or not. This allows one more burst. It works
-    /// with every algorithm.
+    /// Gives a key its own algorithm, and starts the key afresh under it, whether it was in the map
+    /// or not. This allows one more burst. The algorithm need not implement [`ChangeQuota`].
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! Hints at the newest keys, which an eviction considers too.
 //!
-//! All tickets are in one queue, where a flood of new keys is behind all other keys: a few looks at
-//! the front find none of the flood's keys. With the hints, a flood evicts its own keys: each new
-//! key gets the room, and the place of the hint, of a key that was inserted shortly before it.
+//! All tickets are in one queue, and those of a flood of new keys are at its end. A search that
+//! takes a few tickets from the front finds none of the flood's keys. With the hints, a flood
+//! evicts its own keys: each new key takes the room, and the hint's place, of a key that was
+//! inserted shortly before it.
 //!
 //! A hint is the hash of a key, and owns nothing: the key's ticket is in the queue as well. A lost
 //! or stale hint can only make an eviction choose worse.
@@ -10,7 +11,7 @@
 use super::stored::KeyTicket;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The number of hints: more than threads that make room at the same moment.
+/// The number of hints, which should exceed the number of threads that evict at the same moment.
 const NEWEST: usize = 32;
 
 /// The hints. 0 marks a free place. (A key whose hash is 0 has no hint.)

@@ -14,8 +14,8 @@ use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// A key of a [`KeyedMap`] that keeps the map alive, made by [`KeyedMap::key_owned`]. It has the
-/// verbs of a [`MapKey`], and can be sent to another thread or task.
+/// A view of one key that keeps its [`KeyedMap`] alive, made by [`KeyedMap::key_owned`]. It has the
+/// methods of a [`MapKey`], and can move to another thread or task.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct OwnedMapKey<K, A, C = SystemClock, S = RandomState> {
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S> {
-    /// Returns the limit of a key, as [`key`](Self::key) does, and keeps the map alive.
+    /// Returns a view of one key that keeps the map alive: see [`key`](Self::key).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -64,13 +64,13 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
 }
 
 impl<K, A, C, S> OwnedMapKey<K, A, C, S> {
-    /// Returns the key, borrowed.
+    /// Returns the key, borrowed from this one.
     #[inline]
     pub fn key(&self) -> MapKey<'_, K, K, A, C, S> {
         self.map.key(&self.key)
     }
 
-    /// Returns a view that runs every verb at this tick, without reading the clock.
+    /// Returns a view whose methods run at this tick and read no clock.
     #[inline]
     pub fn at(&self, now: Tick) -> View<MapKey<'_, K, K, A, C, S>> {
         self.key().at(now)
@@ -133,7 +133,7 @@ where
         self.key().ban(until)
     }
 
-    /// Bans the key for this time from now: see [`ban`](Self::ban).
+    /// Bans the key for this duration: see [`ban`](Self::ban).
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ where
         self.key().ban_for(long)
     }
 
-    /// Returns when the ban of this key is over: see [`MapKey::banned_until`].
+    /// Returns when the ban of this key ends: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         self.key().banned_until()

@@ -1,9 +1,9 @@
 //! Sets the quota of all keys without their own algorithm.
 //!
 //! A thread that sets the quota publishes the new algorithm, then walks through the map and moves
-//! each entry with another one (see [`moving`](super::moving)). Behind the walk, an entry may still
-//! be inserted with the old algorithm, by a thread that looked the algorithm up and then stopped
-//! for a while. So the first thread that decides on an entry reads the algorithm again, after the
+//! each entry that has an older one (see [`moving`](super::moving)). Behind the walk, a thread that
+//! looked the algorithm up earlier, and was then preempted, may still insert an entry with the old
+//! one. So the first thread that decides on an entry reads the algorithm again, after the
 //! insertion. There is a fence between the insertion and this second look, and one between the
 //! publication and the walk: so at least one of the two threads finds the other's work.
 
@@ -57,8 +57,8 @@ where
         Ok(())
     }
 
-    /// Makes new keys start with this algorithm. A thread that changes a key's algorithm has
-    /// finished, or will find this one.
+    /// Makes new keys start with this algorithm. It takes the lock, so that a thread that changes a
+    /// key's algorithm has finished before or reads this one.
     fn publish(&self, next: SharedAlgorithm<A>) {
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         self.latest.set(next);
@@ -71,7 +71,7 @@ where
         // `MapEntry::begin`, which a thread passes between the insertion of an entry and the first
         // decision on it. So either that thread reads the new algorithm, or this one finds the
         // entry.
-        // Model: keyed_map::a_quota_is_set_for_all_keys
+        // Model: keyed_map_quota::a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // before the walk
         let guard = self.entries.guard();
         for found in self.entries.all(&guard) {
@@ -126,17 +126,17 @@ where
     /// Changes the quota of all keys without their [own algorithm](Self::set_algorithm); `keep`
     /// decides what happens to their available permits.
     ///
-    /// For each key, this does what a change does to an [`Adjustable`](crate::Adjustable) limiter.
-    /// It visits all keys, one after the other. Decisions continue without waiting: keys that were
-    /// not visited yet use the old quota. Each decision that begins after this has returned uses
-    /// the new quota. Earlier grants can't be undone after that.
+    /// Each key changes as an [`Adjustable`](crate::Adjustable) limiter does. The call visits all
+    /// keys, one after the other. Decisions do not wait for it: a key that was not visited yet uses
+    /// the old quota. Each decision that begins after the call has returned uses the new quota.
+    /// Earlier grants can't be undone after that.
     ///
     /// While this runs, the map takes up to twice its memory. Other threads that change quotas wait
     /// for this one.
     ///
     /// With [`Keep::AsIs`] and a larger burst, no key in the map is idle until the larger burst has
-    /// filled, not even keys that were idle before. With [`Keep::Scaled`] they stay idle, and can
-    /// leave.
+    /// filled, not even keys that were idle before. With [`Keep::Scaled`], idle keys stay idle, and
+    /// can leave.
     ///
     /// ```
     /// use tollgate::adjustable::Keep;

@@ -3,11 +3,11 @@
 //! A key that got a second grant after it was inserted is *protected*. Of the keys that the map
 //! looks at:
 //!
-//! 1. banned keys that have got no grant since are evicted last;
-//! 2. of the others, unprotected keys are evicted first;
-//! 3. of these, the keys that have spent the least of their burst, in eighths; those in debt are
-//!    last;
-//! 4. of these, the newest.
+//! 1. unprotected keys are evicted first, then protected ones, then banned ones that have got no
+//!    grant since;
+//! 2. among these, keys that have spent less of their burst, in eighths, are evicted before others,
+//!    and keys in debt last;
+//! 3. among these, the newest is evicted first.
 //!
 //! The map looks at keys at the front of the queue, which may be of any age, and at the newest keys
 //! (`newest.rs`). So a flood of new keys evicts its own keys, however much each of them takes:
@@ -32,8 +32,8 @@ pub(super) struct Candidate<'g, K, A> {
 /// The eviction order: the key with the lowest rank is evicted first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    /// How much is [`spent`], in the low bits; the two highest bits are set if the key is banned
-    /// and if it is protected.
+    /// How much is [`spent`], in the low bits. The highest bit says whether the key is banned, and
+    /// the next one whether it is protected.
     standing: u8,
     /// Of two keys that have spent as much, the newer one ranks lower.
     age: Reverse<u64>,
@@ -55,7 +55,7 @@ pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     }
     let (spent, all) = (all.saturating_sub(left), all.max(1));
     match spent.checked_mul(8) {
-        // A division of 64 bits is several times as fast.
+        // A division of 64 bits is several times as fast as one of 128 bits.
         Some(eighths) => eighths.div_ceil(all) as u8,
         None => (u128::from(spent) * 8).div_ceil(u128::from(all)) as u8,
     }

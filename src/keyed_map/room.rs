@@ -17,8 +17,8 @@ use crate::sync::{AtomicU64, Ordering, inject_fault};
 /// How far a thread searches for room for a new key. Models need less.
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod far {
-    /// How many keys are checked for each new one. While keys become idle, more leave than are
-    /// inserted.
+    /// How many keys are checked for each new one. So as long as keys become idle, more can leave
+    /// than are inserted.
     pub(super) const STEPS: usize = 4;
 
     /// How many keys are checked at most, if there is no room.
@@ -27,9 +27,9 @@ mod far {
     /// How often an eviction is tried, while other threads are faster.
     pub(in crate::keyed_map) const ATTEMPTS: usize = 16;
 
-    /// In how many rounds a verb makes room by removing other keys. After these it takes only free
-    /// room. A key that was just inserted is idle, so two threads that insert one key each could
-    /// otherwise remove each other's key for ever.
+    /// In how many rounds an operation makes room by removing other keys. After these it takes only
+    /// free room: a key that was just inserted is idle, so two threads that each insert a key could
+    /// otherwise remove each other's key forever.
     pub(super) const ROUNDS: u32 = 16;
 }
 #[cfg(all(tollgate_loom, feature = "loom"))]
@@ -125,7 +125,8 @@ pub(super) struct SeenEntry<'g, K, A> {
     pub(super) candidate: Option<Candidate<'g, K, A>>,
     /// Whether a pending entry was seen.
     pending: bool,
-    /// How many keys have left. (Another thread may have removed an entry, and have its room.)
+    /// How many keys this search has retired. (Another thread may have removed such an entry and
+    /// taken its room.)
     pub(super) left: usize,
 }
 
@@ -164,8 +165,8 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Returns room for a new key, in this round of a verb, if there is any or it can be made.
-    /// Always checks [`STEPS`] keys.
+    /// Returns room for a new key, if there is any or an old key can be removed. `round` counts the
+    /// attempts of one operation. Checks at least [`STEPS`] keys in each round before [`ROUNDS`].
     pub(super) fn room(&self, round: u32, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
         if round >= ROUNDS {
             return self.reserve();
@@ -273,8 +274,8 @@ where
 
     /// Retires a word that is idle.
     pub(super) fn retire_idle(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> bool {
-        // What its key did before it was moved is in the word as it was at the move, and not as it
-        // was before.
+        // The word of a moved entry says nothing about the time before the move: the key may have
+        // spent its burst then.
         if now < live.since && found.was_moved() {
             return false;
         }

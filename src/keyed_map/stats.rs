@@ -2,7 +2,8 @@ use crate::counted::LimiterStats;
 use crate::metrics::{Metric, MetricSource, Value};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Statistics of a [`KeyedMap`](super::KeyedMap): of the keys in it and of those that left.
+/// Statistics of the keys in a [`KeyedMap`](super::KeyedMap) and of those that left, returned by
+/// [`stats`](super::KeyedMap::stats).
 ///
 /// Each number is exact by itself. While other threads decide, the numbers need not belong to the
 /// same moment.
@@ -21,8 +22,8 @@ pub struct MapStats {
     /// Keys that [`remove`](super::KeyedMap::remove) removed, and keys that were not idle and that
     /// [`retain`](super::KeyedMap::retain) removed.
     pub removed: u64,
-    /// Verbs on keys without room. They were denied, or answered as for a fresh key, as
-    /// [`Overflow`](crate::Overflow) says.
+    /// Calls for keys that found no room. [`Overflow`](crate::Overflow) says whether they were
+    /// denied, or answered as for a fresh key.
     pub no_room: u64,
     /// The decisions on all keys, if the map is in a [`Counted`](crate::Counted).
     pub decisions: Option<LimiterStats>,

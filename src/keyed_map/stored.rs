@@ -1,5 +1,5 @@
 //! Keys as the map stores them, with their hash and a unique number. So the map finds exactly the
-//! same key again without cloning or comparing it, and never calls the key's own `Hash`.
+//! same entry again without cloning or comparing the key, and without calling the key's `Hash`.
 
 use core::borrow::Borrow;
 use core::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! A key's limit, with the verbs of a limiter.
+//! A view of one key, with the methods of a limiter.
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -15,14 +15,14 @@ use crate::store::place::Place;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// The limit of one key of a [`KeyedMap`], made by [`KeyedMap::key`]. It has all verbs of a
-/// [`Limiter`](crate::Limiter), including those that wait, and is a
+/// A view of one key of a [`KeyedMap`], made by [`KeyedMap::key`]. It has all methods of a
+/// [`Limiter`](crate::Limiter), including those that wait, and implements
 /// [`RateLimiter`](crate::RateLimiter).
 ///
 /// If there is no room for the key, a request is denied with
-/// [`Denied::NoRoom`](crate::Denied::NoRoom). A query does not insert the key, and neither does a
-/// verb that leaves it fresh. Undoing a grant returns nothing if the key has left since, or has got
-/// another algorithm or quota. While a key is banned, no permits can be returned; a
+/// [`Denied::NoRoom`](crate::Denied::NoRoom). A query does not insert the key, and neither does any
+/// other call that leaves it fresh. Undoing a grant returns nothing if the key has left since, or
+/// has got another algorithm or quota. While a key is banned, no permits can be returned; a
 /// [`reset`](Self::reset) ends the ban.
 pub struct MapKey<'a, K, Q: ?Sized, A, C, S> {
     map: &'a KeyedMap<K, A, C, S>,
@@ -34,9 +34,10 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
         Self { map, key }
     }
 
-    /// Returns a view that runs every verb at this tick, without reading the clock.
+    /// Returns a view whose methods run at this tick and read no clock.
     ///
-    /// If the key left as idle, an older tick counts as the tick at which the key became idle.
+    /// If the key has left the map as idle, a tick before it became idle counts as the tick at
+    /// which it became idle.
     ///
     /// ```
     /// use tollgate::clock::NoClock;

@@ -8,7 +8,7 @@ use crate::outcome::Denied;
 use crate::sync::inject_fault;
 use lender::Sealed as _;
 
-/// Permits that one thread holds: while it holds some, a grant is a subtraction.
+/// Permits that one thread holds. While it has any, a grant is a subtraction.
 ///
 /// [`Leases::lease`] creates one. An empty lease reads the clock and draws as many permits as its
 /// [`size`](Self::size) from the limiter, or denies the request. A lease that is dropped gives back
@@ -58,18 +58,19 @@ impl<G: Deref<Target: Lender>> Lease<G> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits or none. `n` = 0 succeeds if the lease holds a permit or the limiter is
-    /// not in debt.
+    /// Takes `n` permits or none. A request for 0 permits succeeds if the lease holds a permit or
+    /// the limiter is not in debt.
     ///
     /// # Errors
     ///
     /// [`Denied`] if the lease and the limiter together have fewer than `n` permits. The lease then
     /// keeps what it drew, up to its size. [`Denied::Never`] if `n` is more than the limiter can
-    /// have at once plus what the lease holds. If the lease holds more later, it may grant more.
+    /// have at once plus what the lease holds. The same request may succeed later if the lease then
+    /// holds more.
     #[inline(always)]
     pub fn try_acquire_n(&mut self, n: u64) -> Result<(), Denied> {
         match self.held.checked_sub(n) {
-            // An empty lease asks the limiter even for no permits, since that may be in debt.
+            // An empty lease asks the limiter even for 0 permits, since the limiter may be in debt.
             Some(left) if self.held > 0 => {
                 self.held = left;
                 Ok(())
@@ -118,8 +119,8 @@ impl<G: Deref<Target: Lender>> Lease<G> {
         self.held
     }
 
-    /// Returns how many permits the lease can hold: what was asked for, or what was left of the
-    /// total.
+    /// Returns how many permits the lease can hold: the requested size, or what was left of the
+    /// total if that was less.
     #[inline]
     #[must_use]
     pub const fn size(&self) -> u64 {
@@ -180,15 +181,15 @@ mod lender {
         /// Returns the denial of a request for one permit, if none is available.
         fn denial(&self, now: Tick) -> Option<Denied>;
 
-        /// Draws up to `n` permits, which is not 0, and takes one of them. Returns how many are
-        /// held then.
+        /// Draws up to `n` permits, where `n` is not 0, and takes one of them. Returns how many the
+        /// lease then holds.
         fn draw_one(&self, n: u64, now: Tick) -> Result<u64, Denied>;
 
-        /// Draws up to `wanted` permits. Then takes `n` from what is held, and what is missing from
-        /// the limiter.
+        /// Draws up to `wanted` permits. Then takes `n`: first from the permits that the lease
+        /// holds, and the rest from the limiter.
         fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied>;
 
-        /// Takes permits back, and returns how many came back.
+        /// Gives the lease's permits back to the limiter, and returns how many came back.
         fn take_back(&self, held: u64) -> u64;
     }
 

@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// A [`Limiter`] that lends permits to threads: while a [`Lease`] holds permits, it grants them
 /// without reading the clock and without touching shared memory.
 ///
-/// It pays if most requests are granted, with a lease for each of a few threads. A denial reads the
-/// clock and asks the limiter, so a [`Limiter`] is as fast if most requests are denied.
+/// Use it if most requests are granted and each of a few threads has a lease. A denial reads the
+/// clock and asks the limiter, so if most requests are denied, a plain [`Limiter`] is just as fast.
 /// (docs/MANY_CORES.md has a table of which limiter is fastest when.)
 ///
 /// A thread without a lease can call [`try_acquire`](Self::try_acquire) and
@@ -51,10 +51,11 @@ use std::sync::Arc;
 /// (For a window, the limit of each window is smaller by `total`.) Permits that a request takes
 /// beyond the lease's size count like any other grant.
 ///
-/// A lease grants whenever that limiter would. If a caller decides at a tick ahead of the clock, by
-/// [`at`](Limiter::at) on the [`limiter`](Self::limiter), and so begins the next window, leases
-/// draw from that window too. Their permits count in that window, as [`Granted::at`] says of a
-/// grant without a lease, and not at the tick at which they are used.
+/// A lease grants whenever that limiter would. With windows there is one caveat. A caller can begin
+/// the next window early, by [`at`](Limiter::at) on the [`limiter`](Self::limiter) with a tick
+/// ahead of the clock. Leases then draw from that window too, and their permits count in it, and
+/// not at the tick at which they are used. ([`Granted::at`] says the same of a grant without a
+/// lease.)
 ///
 /// **Costs.** The burst for a caller without a lease is smaller by `total`, even while no lease is
 /// alive. Only the lease can use the permits that it holds, until it gives them back or is dropped.
@@ -71,7 +72,7 @@ impl<A: Lend> Leases<A> {
     /// # Errors
     ///
     /// [`ConfigError::ZeroLeases`] if `total` is 0, and [`ConfigError::LeasesTooLarge`] if the
-    /// algorithm can't lend that many and keep a permit.
+    /// algorithm can't lend that many and keep at least one.
     ///
     /// ```
     /// use tollgate::{ConfigError, Leases, Quota, TokenBucket};
@@ -96,7 +97,7 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     /// # Errors
     ///
     /// [`ConfigError::ZeroLeases`] if `total` is 0, and [`ConfigError::LeasesTooLarge`] if the
-    /// algorithm can't lend that many and keep a permit.
+    /// algorithm can't lend that many and keep at least one.
     pub fn with_clock(algorithm: A, total: u64, clock: C) -> Result<Self, ConfigError> {
         let max = algorithm.most_lent();
         if total == 0 {
@@ -115,7 +116,7 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     /// Creates a lease of up to `size` permits: fewer if less is left of the total. A lease of size
     /// 0 takes each permit from the limiter. See [`Lease::size`].
     ///
-    /// It holds no permits yet.
+    /// The new lease holds no permits yet.
     pub fn lease(&self, size: u64) -> Lease<&Self> {
         Lease::new(self, size)
     }
@@ -146,12 +147,13 @@ impl<A, C> Leases<A, C> {
         &self.limiter
     }
 
-    /// Returns the most that leases can hold together: the `total` that this was created with.
+    /// Returns the most permits that leases can hold together: the `total` that the limiter was
+    /// created with.
     pub const fn max_lent(&self) -> u64 {
         self.total
     }
 
-    /// Returns the sizes of all live leases, added up.
+    /// Returns the sum of the sizes of all live leases.
     pub fn lent(&self) -> u64 {
         // ORDERING: Relaxed. It publishes nothing: the value is for display, and no decision
         // depends on it.

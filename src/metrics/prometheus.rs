@@ -7,17 +7,19 @@ use super::metric::Kind;
 use super::{Metric, Metrics, MetricsError};
 
 /// A limiter's labels, as names and values, and its statistics.
-type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
+type Labeled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 
 /// Writes statistics as Prometheus text (exposition format 0.0.4).
 ///
-/// A metric's name is the prefix, `_`, and the name of the field (of the method, if the limiter
-/// itself is written), followed by `_total` if the metric only increases. Write all limiters of a
-/// program in one call: Prometheus accepts only one description of each metric, so it rejects the
-/// combined output of two calls.
+/// A metric is named after the statistics' field or the limiter's method, with the prefix and `_`
+/// in front: `tollgate_limit`. A metric that only increases ends with `_total`, and a time with
+/// `_seconds`.
 ///
-/// Labels name limiters. Don't put a key into a label: Prometheus keeps a time series for each
-/// value that it has ever seen.
+/// Write all limiters of a program in one call: Prometheus accepts only one description of each
+/// metric, so it rejects the combined output of two calls.
+///
+/// Use labels to tell limiters apart. Don't put a key into a label: Prometheus keeps a time series
+/// for each value that it has ever seen.
 ///
 /// ```
 /// use tollgate::stats::write_prometheus;
@@ -51,13 +53,13 @@ type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 ///
 /// # Errors
 ///
-/// [`MetricsError`] if the prefix or the name of a label is not valid in Prometheus, or if two
-/// limiters with the same labels have the same metric; then nothing was written. Also if the output
-/// fails.
+/// [`MetricsError`] if the prefix or the name of a label is not valid in Prometheus, if a limiter
+/// has two labels of the same name, or if two limiters with the same labels have a metric in
+/// common. Nothing is written then. If writing to `out` fails, a part may have been written.
 pub fn write_prometheus<W: Write + ?Sized>(
     out: &mut W,
     prefix: &str,
-    limiters: &[Labelled<'_>],
+    limiters: &[Labeled<'_>],
 ) -> Result<(), MetricsError> {
     check(prefix, limiters)?;
     for metric in Metric::ALL {
@@ -104,7 +106,7 @@ fn write_labels<W: Write + ?Sized>(out: &mut W, labels: &[(&str, &str)]) -> fmt:
     }
 }
 
-fn check(prefix: &str, limiters: &[Labelled<'_>]) -> Result<(), MetricsError> {
+fn check(prefix: &str, limiters: &[Labeled<'_>]) -> Result<(), MetricsError> {
     if !is_name(prefix, ":") {
         return Err(MetricsError::Prefix(prefix.to_string()));
     }
@@ -121,7 +123,8 @@ fn check(prefix: &str, limiters: &[Labelled<'_>]) -> Result<(), MetricsError> {
             limiter.value(metric).is_some() && other.value(metric).is_some()
         };
         for (earlier, (others, other)) in limiters.iter().take(place).enumerate() {
-            // No name occurs twice, so the labels are equal if there are as many of them.
+            // No name occurs twice, so two lists are the same if they are equally long and one
+            // contains the other.
             let are_same =
                 labels.len() == others.len() && labels.iter().all(|l| others.contains(l));
             if are_same && Metric::ALL.iter().any(|metric| has_both(*other, *metric)) {

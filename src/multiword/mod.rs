@@ -1,4 +1,4 @@
-//! Windows that need more memory than a word: [`SlottedWindow`] and [`SlidingLog`].
+//! Windows that need more than one word of memory: [`SlottedWindow`] and [`SlidingLog`].
 
 mod log;
 mod slotted;

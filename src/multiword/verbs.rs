@@ -1,8 +1,8 @@
 //! Generates the methods of limiters whose state is more than one word, from the common lists of
 //! methods.
 
-/// Implements a limiter's clock-reading methods, and the traits, by its methods that take a tick.
-/// The names of its groups of methods follow the type.
+/// Implements a limiter's clock-reading methods and its traits by its methods that take a tick.
+/// Each `$group` names a list of methods in `rate_limiter::verbs`.
 macro_rules! verbs_by_ticks {
     ($limiter:ident: $($group:ident),*) => {
         impl<C> $limiter<C> {

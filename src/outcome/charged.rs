@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use crate::clock::Tick;
 
-/// The record of a charge: permits that were taken unconditionally.
+/// A charge: permits that were taken unconditionally.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,8 +37,8 @@ impl Charged {
         }
     }
 
-    /// Sets how many permits are owed, and how long it takes until they are paid: [`Duration::MAX`]
-    /// if they never are.
+    /// Sets how many permits are owed, and how long it takes until they are paid. [`Duration::MAX`]
+    /// means that they never will be.
     #[inline]
     #[must_use]
     pub const fn with_debt(self, debt: u64, clear_after: Duration) -> Self {
@@ -49,9 +49,9 @@ impl Charged {
         }
     }
 
-    /// Returns how many permits were recorded: all that were charged, unless the word could not
-    /// hold that much debt (decades of it). It is 0 if a table of keys had no room for the key, or
-    /// did not have the plan.
+    /// Returns how many permits were recorded. These are all that were charged, unless the word
+    /// can't hold that much debt (decades of it). It is 0 if a table of keys had no slot for the
+    /// key, or no such plan.
     #[inline]
     pub const fn n(&self) -> u64 {
         self.n
@@ -69,8 +69,8 @@ impl Charged {
         self.debt
     }
 
-    /// Returns how long it takes until the debt is paid, if no caller takes or charges more;
-    /// [`Duration::MAX`] if the clock will not get there.
+    /// Returns how long it takes until the debt is paid, if no caller takes or charges more.
+    /// [`Duration::MAX`] means that the clock ends before that.
     #[inline]
     pub const fn clear_after(&self) -> Duration {
         self.clear_after

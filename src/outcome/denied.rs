@@ -26,7 +26,7 @@ use super::seconds::ceil_secs;
 #[must_use]
 #[non_exhaustive]
 // The tag has a byte of its own, so a caller that only checks for a denial does not compute the
-// wait. Otherwise the compiler would store the tag in unused values of the wait.
+// wait. Otherwise the compiler would store the tag in the niche of `Duration`.
 #[repr(u8)]
 pub enum Denied {
     /// The permits will be available later.
@@ -43,18 +43,18 @@ pub enum Denied {
         /// The number of permits requested.
         requested: u64,
         /// How long until the ban is over and the permits are available, if no other caller takes
-        /// any; `None` if the clock ends before that.
+        /// any. `None` if the clock ends first.
         retry_after: Option<Duration>,
     },
-    /// Other callers are inside, or wait ahead of this one. There will be enough room when they
-    /// have left, which may be at any time. Limits on concurrency deny requests in this way.
+    /// A concurrency limit is reached: other callers are inside, or wait ahead of this one. They
+    /// may leave at any time.
     #[non_exhaustive]
     Busy {
         /// The number of permits requested.
         requested: u64,
     },
-    /// A table or map of keys has no room for another key: all places that it looked at hold keys
-    /// that are in use. There will be room when one of them has been left alone for long enough.
+    /// A table or map of keys has no room for another key: every slot that the key may use holds a
+    /// key that is in use. A slot becomes free when its key is idle.
     #[non_exhaustive]
     NoRoom {
         /// The number of permits requested.
@@ -66,26 +66,26 @@ pub enum Denied {
         /// The number of permits requested.
         requested: u64,
     },
-    /// The request is for more permits than can ever be available at once; or, in a queue, for more
-    /// than can leave within the time that the caller can wait.
+    /// The request is for more permits than can ever be available at once. For a queue, it may also
+    /// be for more permits than can leave the queue within the caller's maximum wait.
     #[non_exhaustive]
     Never {
         /// The number of permits requested.
         requested: u64,
-        /// The most permits that can be requested, with that wait.
+        /// The most permits that can be requested, with the same maximum wait.
         limit: u64,
     },
-    /// The limiter's word is so far in the future that its clock will not get there: a caller
-    /// passed a tick near the end of time, or charged decades of debt. Waiting does not help. A
-    /// reset does, and so does giving back enough permits, if there are any to give back.
+    /// The limiter's word is ahead of the last tick of its clock, so waiting does not help. A
+    /// caller passed a tick near the end of time, or charged decades of debt. A reset helps, and so
+    /// does giving back enough permits.
     #[non_exhaustive]
     Stuck {
         /// The number of permits requested.
         requested: u64,
     },
     /// A future waited with a timer that does not follow the limiter's clock: the timer slept for a
-    /// minute or more, and the clock hardly moved. This happens with tokio's paused time and the
-    /// system clock. Give the limiter a `TokioClock` there.
+    /// minute or more while the clock hardly advanced. This happens with tokio's paused time and
+    /// the system clock. With paused time, give the limiter a `TokioClock`.
     #[non_exhaustive]
     TimerMismatch {
         /// The number of permits requested.
@@ -166,7 +166,7 @@ impl Denied {
 
     /// Returns [`retry_after`](Self::retry_after) in whole seconds, rounded up, for the HTTP header
     /// `Retry-After`. It is at least 1 for any wait above zero, so a client that obeys it does not
-    /// come too early.
+    /// retry too early.
     ///
     /// ```
     /// use std::time::Duration;
@@ -184,7 +184,7 @@ impl Denied {
         }
     }
 
-    /// Returns whether the same request can never be granted, even after a wait.
+    /// Returns whether the same request stays denied, however long the caller waits.
     #[inline]
     pub const fn is_permanent(&self) -> bool {
         match self {

@@ -6,7 +6,7 @@ use crate::clock::Tick;
 
 /// A granted request: the permits were available, and are taken.
 ///
-/// It holds what was known at the decision. Each method computes its answer when it is called.
+/// It stores the state at the decision. Each method computes its answer when it is called.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,8 +24,8 @@ use crate::clock::Tick;
 ///
 /// # Spent once
 ///
-/// A grant can't be copied, and [`undo`](crate::Limiter::undo) consumes it, so its permits come
-/// back only once. To keep what a grant says, use [`info`](Self::info).
+/// A grant can't be copied, and [`undo`](crate::Limiter::undo) consumes it, so its permits are
+/// returned only once. To keep its numbers, use [`info`](Self::info).
 ///
 /// ```compile_fail,E0382
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,17 +48,17 @@ use crate::clock::Tick;
 /// A grant does not know its limiter: undo it on the one that made it. A `Reservation` holds its
 /// limiter, so it can't be given back to another one.
 #[derive(PartialEq, Eq, Hash)]
-// Models run every order of their verbs with the same grant.
+// Models of loom and shuttle reuse one grant in every order of operations.
 #[cfg_attr(any(tollgate_loom, tollgate_shuttle), derive(Clone, Copy))]
 pub struct Granted {
     n: u64,
     at: Tick,
     mark: u64,
-    /// What is left, in the algorithm's own unit, and how many of these units a permit takes. The
-    /// division waits until it is needed.
+    /// The remaining room in the algorithm's own unit, and the units per permit. The division is
+    /// made only when a caller asks.
     room: u64,
     unit: NonZeroU64,
-    /// When the limiter will be idle, and when the caller may go, in units of which the clock makes
+    /// When the limiter will be idle, and when the caller may go, in units that accrue at
     /// `speed / 2^60` per nanosecond.
     reset: u64,
     ready: u64,
@@ -67,7 +67,7 @@ pub struct Granted {
     source: u32,
 }
 
-/// What a [`Granted`] says: a copy that can be kept, and that gives nothing back.
+/// The numbers of a [`Granted`], as a copy that can be kept but not undone.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -83,12 +83,10 @@ pub struct Granted {
 pub struct GrantInfo {
     n: u64,
     at: Tick,
-    /// What is left, in the algorithm's own unit, and how many of these units a permit takes. The
-    /// division waits until it is needed.
+    /// See [`Granted`].
     room: u64,
     unit: NonZeroU64,
-    /// When the limiter will be idle, and when the caller may go, in units of which the clock makes
-    /// `speed / 2^60` per nanosecond.
+    /// See [`Granted`].
     reset: u64,
     ready: u64,
     speed: NonZeroU64,
@@ -102,9 +100,9 @@ pub(crate) const SEVERAL: u32 = u32::MAX;
 const NANOSECONDS: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 60) - 1);
 
 impl Granted {
-    /// Creates a grant of `n` permits, counted at `at`, for the step of an
-    /// [`Algorithm`](crate::algorithm::Algorithm). Nothing remains, and the limiter is idle, unless
-    /// the following methods change that.
+    /// Creates a grant of `n` permits, counted at `at`, for an
+    /// [`Algorithm`](crate::algorithm::Algorithm) to return. It says that nothing remains and that
+    /// the limiter is idle; the `with_` methods change that.
     #[inline]
     pub const fn new(n: u64, at: Tick) -> Self {
         Self {
@@ -120,7 +118,7 @@ impl Granted {
         }
     }
 
-    /// Returns a copy, for code that hands out only one of the two.
+    /// Returns a copy. The caller must hand out only one of the two.
     #[inline]
     pub(crate) const fn again(&self) -> Self {
         Self { ..*self }
@@ -138,8 +136,8 @@ impl Granted {
         Self { n, ..self }
     }
 
-    /// Returns the same grant with `n` permits, each of which takes `permit` of those that the
-    /// algorithm counted.
+    /// Returns the same grant in larger permits: `n` of them, each worth `permit` of the
+    /// algorithm's permits.
     #[inline(always)]
     #[cfg(feature = "std")]
     pub(crate) const fn of_permits(self, n: u64, permit: u64) -> Self {
@@ -179,7 +177,7 @@ impl Granted {
             .with_source(SEVERAL)
     }
 
-    /// Sets what remains: `room` units, of which a permit takes `unit`.
+    /// Sets what remains: `room` units, at `unit` units per permit.
     #[inline]
     pub const fn with_room(self, room: u64, unit: NonZeroU64) -> Self {
         Self { room, unit, ..self }
@@ -207,8 +205,7 @@ impl Granted {
         }
     }
 
-    /// Sets when the limiter will be idle, in units of which the clock makes `speed / 2^60` per
-    /// nanosecond.
+    /// Sets when the limiter will be idle, in units that accrue at `speed / 2^60` per nanosecond.
     #[inline]
     pub(crate) const fn with_reset_units(self, reset: u64, speed: NonZeroU64) -> Self {
         Self {
@@ -239,7 +236,7 @@ impl Granted {
         self.mark
     }
 
-    /// Returns what the grant says, as a value that can be kept.
+    /// Returns the grant's numbers as a value that can be kept.
     #[inline]
     pub const fn info(&self) -> GrantInfo {
         GrantInfo {
@@ -253,14 +250,15 @@ impl Granted {
         }
     }
 
-    /// Returns whether the caller may go at once, as far as this is known without computing a tick.
+    /// Returns whether the caller may go at once. It computes no tick, so `false` only means that
+    /// the caller may have to wait.
     #[inline(always)]
     pub(crate) const fn is_ready(&self) -> bool {
         self.ready == 0
     }
 
-    /// Returns the same grant as of its due tick: its permits count then, and there is nothing to
-    /// wait for.
+    /// Returns the same grant as if it were made at its due tick: its permits count then, and the
+    /// delay is zero.
     #[inline]
     pub const fn when_due(self) -> Self {
         Self {
@@ -296,28 +294,27 @@ readers! {
         self.n
     }
 
-    /// Returns the tick at which the limiter counted the permits: the caller's own tick, or a later
-    /// one if the limiter has seen a later tick and its algorithm counts by that. (If a period
-    /// begins with its first permit, its beginning is rounded up to a quantum, and a caller within
-    /// that quantum is counted at the beginning.)
+    /// Returns the tick at which the limiter counted the permits. This is the caller's own tick,
+    /// with two exceptions. If the limiter has seen a later tick, some algorithms count at that
+    /// tick. If a period begins with its first permit, its beginning is rounded up to a quantum,
+    /// and permits that are taken before this beginning count at the beginning.
     fn at(self) -> Tick {
         self.at
     }
 
-    /// Returns how many permits were left at that tick.
+    /// Returns how many permits were left right after the grant.
     fn remaining(self) -> u64 {
         self.room / self.unit.get()
     }
 
-    /// Returns how long after that tick the limiter is idle, if no caller takes more.
+    /// Returns how long after [`at`](Self::at) the limiter is idle again, if no caller takes more.
     fn reset_after(self) -> Duration {
         self.tick_of(self.reset).saturating_since(self.at)
     }
 
     /// Returns how long the caller must wait before it uses the permits. This is zero, unless the
-    /// permits are reserved or the algorithm shapes as a
-    /// [`LeakyBucket::queue`](crate::LeakyBucket::queue) does. The rate is kept only if callers
-    /// wait.
+    /// permits are reserved or come from a [`LeakyBucket::queue`](crate::LeakyBucket::queue). The
+    /// rate is kept only if callers wait.
     ///
     /// ```
     /// use std::time::Duration;
@@ -350,7 +347,7 @@ readers! {
 }
 
 impl GrantInfo {
-    /// Returns the first tick at which the clock has made `units`.
+    /// Returns the first tick at which this many units have accrued.
     #[inline]
     const fn tick_of(&self, units: u64) -> Tick {
         let tick = ((units as u128) << 60).div_ceil(self.speed.get() as u128);

@@ -1,10 +1,11 @@
-//! What a decision says: [`Granted`], [`Denied`], [`Charged`] for permits taken unconditionally,
-//! and [`Settled`] for a corrected estimate.
+//! The outcomes of a decision: [`Granted`], [`Denied`], [`Charged`] for permits taken
+//! unconditionally, and [`Settled`] for a corrected estimate.
 //!
 //! # HTTP headers
 //!
-//! A grant has what the headers of a response need. After a denial, ask the limiter at the tick of
-//! the decision: this does not read the clock again, and it keeps denials small.
+//! A grant holds all numbers for the headers of a response. A denial does not, so that it stays
+//! small. Ask the limiter for them at the tick of the decision, so that the clock is not read
+//! again.
 //!
 //! ```
 //! use std::time::Duration;

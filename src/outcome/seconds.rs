@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 /// Returns a wait in whole seconds, rounded up: at least 1 for any wait above zero. HTTP headers
-/// use whole seconds, and a client that obeys a wait that was rounded down comes too early.
+/// use whole seconds, and after a wait that was rounded down a client would retry too early.
 ///
 /// ```
 /// use std::time::Duration;

@@ -14,17 +14,18 @@ use super::{Charged, Granted};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Settled {
-    /// How many permits came back, rounded up.
+    /// How many permits were returned, rounded up.
     pub returned: u64,
-    /// How many unused permits did not come back, because the clock has refilled them already, or
-    /// because a later caller waits behind them.
+    /// How many unused permits were not returned, because the clock has already refilled them or
+    /// because a later caller is waiting for permits behind them.
     pub lost: u64,
     /// How many permits were taken in addition, into debt if they were not available.
     pub charged: u64,
 }
 
 impl Settled {
-    /// Creates the outcome for `unused` permits too many, of which `returned` came back.
+    /// Creates the outcome for a grant of `unused` permits too many. The limiter took back
+    /// `returned` of them.
     pub(crate) const fn too_many(unused: u64, returned: u64) -> Self {
         Self {
             returned,
@@ -33,7 +34,8 @@ impl Settled {
         }
     }
 
-    /// Creates the outcome where no permits were left over, and `charged` were taken in addition.
+    /// Creates the outcome for a grant that was fully used, and after which `charged` more permits
+    /// were taken.
     pub(crate) const fn charged(charged: u64) -> Self {
         Self {
             returned: 0,
@@ -51,7 +53,7 @@ impl Settled {
         }
     }
 
-    /// Settles a grant of which `actual` permits were needed.
+    /// Settles a grant whose actual cost is `actual` permits.
     #[inline]
     pub(crate) fn by(
         granted: Granted,

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use super::{MAX_BURST, MAX_INTERVAL_NS, MAX_PER_NS};
 
-/// Why a limiter or an algorithm could not be made. Each variant is about one field, and holds the
-/// field's value and what is allowed where these vary.
+/// The reason why a limiter or an algorithm could not be made. Each variant is about one field. It
+/// holds the field's value and the allowed range, unless these are always the same.
 ///
 /// ```
 /// use tollgate::{ConfigError, Quota, TokenBucket};
@@ -45,7 +45,8 @@ pub enum ConfigError {
     },
     /// The burst is 0, so nothing could ever be granted.
     ZeroBurst,
-    /// The burst does not fit the word at this rate, for 50 years and with a burst of debt.
+    /// The burst is too large for this rate: the word must also have room for 50 years and for a
+    /// burst of debt.
     BurstTooLarge {
         /// The requested burst.
         burst: u64,
@@ -66,7 +67,8 @@ pub enum ConfigError {
         /// The requested interval.
         interval: Duration,
     },
-    /// The tolerance does not fit the word at this interval, for 50 years and with a burst of debt.
+    /// The tolerance is too long for this interval: the word must also have room for 50 years and
+    /// for a burst of debt.
     ToleranceTooLong {
         /// The requested tolerance.
         tolerance: Duration,
@@ -102,7 +104,8 @@ pub enum ConfigError {
         /// The longest window.
         max: Duration,
     },
-    /// The word can't count this many permits per window and still number the windows of 50 years.
+    /// The word has too few bits for this many permits per window and for the numbers of all
+    /// windows in 50 years.
     LimitTooLarge {
         /// The requested number of permits.
         n: u64,
@@ -195,27 +198,27 @@ pub enum ConfigError {
         /// The earlier plan that has the same name.
         other: usize,
     },
-    /// No overrides at all.
+    /// The number of overrides is 0.
     ZeroOverrides,
-    /// More overrides than a table can have, or than there is memory for.
+    /// There are more overrides than a table can have, or than there is memory for.
     TooManyOverrides {
-        /// What was asked for.
+        /// The requested number of overrides.
         overrides: usize,
-        /// The most that a table can have.
+        /// The most overrides that a table can have.
         max: usize,
     },
     /// A key can't have an algorithm of its own: the table was made without overrides.
     NoOverrides,
-    /// As many keys as can have an algorithm of their own have one.
+    /// All overrides are in use: no further key can have an algorithm of its own.
     OverridesInUse {
-        /// How many can: what the table was made with.
+        /// The number of overrides that the table was made with.
         max: usize,
     },
     /// The number of outcomes differs from the number of keys.
     OutcomesLength {
         /// The number of keys.
         keys: usize,
-        /// The number of outcomes that there is room for.
+        /// The length of the slice for the outcomes.
         outcomes: usize,
     },
     /// The concurrency limit is 0.

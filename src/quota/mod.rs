@@ -120,7 +120,7 @@ impl Quota {
         Self::per(n, Duration::from_secs(86_400))
     }
 
-    /// Sets the burst: the most permits at once.
+    /// Sets the burst: the most permits that can be taken at once.
     #[must_use]
     pub const fn burst(self, n: u64) -> Self {
         Self {
@@ -129,9 +129,9 @@ impl Quota {
         }
     }
 
-    /// Sets how many permits are available at first, instead of a full burst. (If an algorithm is
-    /// not exact at this rate, the last of them comes a nanosecond later: see
-    /// [`TokenBucket`](crate::TokenBucket).)
+    /// Sets how many permits are available at first, instead of a full burst. (At a rate that the
+    /// algorithm can't express exactly, the last of these permits may become available a nanosecond
+    /// later: see [`TokenBucket`](crate::TokenBucket).)
     #[must_use]
     pub const fn initial(self, n: u64) -> Self {
         Self {
@@ -150,7 +150,7 @@ impl Quota {
         self.period
     }
 
-    /// Returns the burst: the most permits at once.
+    /// Returns the burst: the most permits that can be taken at once.
     pub const fn burst_size(&self) -> u64 {
         match self.burst {
             Some(burst) => burst,
@@ -171,7 +171,7 @@ impl Quota {
         self.burst.is_none() && self.initial.is_none()
     }
 
-    /// Checks that the burst and the initial permits are those of a window: `n`.
+    /// Checks that the burst and the initial permits are both `n`, as a window requires.
     pub(crate) const fn check_is_window(&self) -> Result<(), ConfigError> {
         let (n, burst, initial) = (self.n, self.burst_size(), self.initial_permits());
         if burst != n {

@@ -22,8 +22,7 @@ use super::Quota;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The names of each unit, and its length in nanoseconds. The first name is the one that is
-/// written.
+/// The names of each unit, and its length in nanoseconds. `Display` writes the first name.
 const UNITS: [(&[&str], u64); 7] = [
     (&["d", "day", "days"], 86_400 * SECOND),
     (&["h", "hr", "hrs", "hour", "hours"], 3600 * SECOND),
@@ -94,7 +93,8 @@ pub(crate) enum Why {
 }
 
 impl ParseQuotaError {
-    /// Returns the byte range of the text that is wrong. It is empty where something is missing.
+    /// Returns the byte range of the wrong part of the text. The range is empty if something is
+    /// missing.
     pub const fn span(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -207,7 +207,7 @@ fn multiple(word: &str) -> Option<u64> {
     known.map(|(_, multiple)| *multiple)
 }
 
-/// Reads the parts of a text, and keeps track of their positions.
+/// A reader of the parts of a text, which keeps track of their positions.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     at: usize,
@@ -227,8 +227,8 @@ impl<'t> Reader<'t> {
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Takes the longest prefix of the rest whose characters all satisfy `such`, and returns its
-    /// position.
+    /// Takes the longest prefix of the rest whose characters all satisfy `such`. Returns its
+    /// position and the prefix.
     fn take(&mut self, such: impl Fn(char) -> bool) -> (usize, &'t str) {
         let (start, rest) = (self.at, self.rest());
         let len = rest.find(|c| !such(c)).unwrap_or(rest.len());
@@ -236,8 +236,8 @@ impl<'t> Reader<'t> {
         (start, rest.get(..len).unwrap_or(""))
     }
 
-    /// Takes the next word of letters and hyphens, and returns its position. The word is empty if
-    /// anything other than a word comes next.
+    /// Takes the next word of letters and hyphens. Returns its position and the word, which is
+    /// empty if something else comes next.
     pub(crate) fn word(&mut self) -> (usize, &'t str) {
         self.skip_space();
         self.take(|c| c.is_alphabetic() || c == '-')

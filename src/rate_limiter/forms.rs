@@ -33,8 +33,8 @@ macro_rules! limiter_verbs {
                 self.at(now).try_acquire_n(n)
             }
 
-            /// Forgets everything: the limiter is fresh and full again. This allows one more burst.
-            /// Callers that wait for reserved permits still go when they were told to.
+            /// Makes the limiter fresh and full again, which allows one more burst. Reserved
+            /// permits stay due at the same time.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -87,17 +87,17 @@ macro_rules! limiter_verbs {
 }
 pub(crate) use limiter_verbs;
 
-/// Implements the verb `settle` for a limiter that has the traits for it.
+/// Implements the verb `settle` for a limiter that implements `GiveBackLimiter` and `DebtLimiter`.
 macro_rules! settle_form {
     ([$($parameters:tt)*] $limiter:ty) => {
         impl<$($parameters)*> $limiter {
-            /// Corrects an estimate when its cost is known: for tokens of a language model, bytes
-            /// of a response, or the time of a query.
+            /// Corrects a grant for an estimated cost, once the actual cost is known. Use it for
+            /// the tokens of a language model, the bytes of a response, or the time of a query.
             ///
-            /// If `actual` is less than what was granted, the rest comes back as by
-            /// [`undo`](Self::undo): permits that the clock has already refilled do not come back a
-            /// second time, and nothing comes back to a window that is over. If `actual` is more,
-            /// the difference is [charged](Self::charge), into debt if it is not available.
+            /// If `actual` is less than what was granted, the rest is returned, as
+            /// [`undo`](Self::undo) does: permits that the clock has already refilled are not
+            /// returned a second time, and a window that is over gets nothing back. If `actual` is
+            /// more, the difference is [charged](Self::charge), into debt if it is not available.
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

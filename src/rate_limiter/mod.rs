@@ -23,10 +23,11 @@ macro_rules! declare_traits {
         )*}
     ) => {
         /// A limiter that grants permits. All limiters with the verbs of a
-        /// [`Limiter`](crate::Limiter) implement it, and so do their wrappers and the keys of a
-        /// table or map. `Concurrency`, the smooth limiters and the waiting types do not.
+        /// [`Limiter`](crate::Limiter) (`try_acquire`, `take_up_to`, `available` and so on)
+        /// implement it, and so do their wrappers and the keys of a table or map. `Concurrency`,
+        /// the smooth limiters and the waiting types do not.
         ///
-        /// Limiters have these verbs as methods of their own. Use the trait for code that works
+        /// Limiters also have these verbs as inherent methods. Use the trait for code that works
         /// with any limiter.
         ///
         /// ```
@@ -99,8 +100,8 @@ macro_rules! declare_traits {
             /// # Errors
             ///
             /// [`Denied`] if it is not available.
-            // Always inlined only in optimized builds: in others each copy has thousands of
-            // instructions.
+            // Always inlined only in optimized builds. Without optimization each inlined copy has
+            // thousands of instructions.
             #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
@@ -163,12 +164,13 @@ macro_rules! declare_traits {
 }
 each_group_of_verbs!([declare_traits] {});
 
-/// A limiter that can correct an estimate. Every limiter that takes permits back and can owe
-/// permits implements it.
+/// A limiter that can correct a grant for an estimated cost. Every limiter that takes permits back
+/// and can owe permits implements it.
 pub trait SettleLimiter: GiveBackLimiter + DebtLimiter {
-    /// Corrects an estimate when its cost is known, at this tick. If `actual` is less than what was
-    /// granted, the rest comes back as by [`undo`](GiveBackLimiter::undo_at). If it is more, the
-    /// difference is [charged](DebtLimiter::charge_at).
+    /// Corrects a grant for an estimated cost, at this tick, once the actual cost is known. If
+    /// `actual` is less than what was granted, the rest is returned by
+    /// [`undo`](GiveBackLimiter::undo_at). If it is more, the difference is
+    /// [charged](DebtLimiter::charge_at).
     fn settle_at(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
         Settled::by(
             granted,
@@ -178,7 +180,8 @@ pub trait SettleLimiter: GiveBackLimiter + DebtLimiter {
         )
     }
 
-    /// Corrects an estimate when its cost is known, on the limiter's clock.
+    /// Corrects a grant for an estimated cost, on the limiter's clock, once the actual cost is
+    /// known.
     ///
     /// ```
     /// use tollgate::clock::Clock;
@@ -210,30 +213,30 @@ impl<G: GiveBackLimiter + DebtLimiter + ?Sized> SettleLimiter for G {}
 
 /// A limiter that grants permits before they are available, to callers that wait.
 pub trait ReserveLimiter: GiveBackLimiter + DebtLimiter {
-    /// Takes `n` permits at this tick if they are available, or will be at `latest` or sooner.
-    /// [`Granted::due`] says when.
+    /// Takes `n` permits at this tick, if they are available by the tick `latest`. [`Granted::due`]
+    /// says when they are.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the permits will not be available in time: `retry_after` says by how much they
-    /// will be too late.
+    /// [`Denied`] if the permits will not be available by `latest`. Its `retry_after` is the time
+    /// between `latest` and the tick at which they will be.
     fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
 
     /// Returns how many permits are taken but not yet due at this tick, rounded up.
     fn waiting_at(&self, now: Tick) -> u64;
 
     /// Takes `n` permits that are available now, in one attempt. `None` means that nothing was
-    /// taken; use [`reserve_until_at`](Self::reserve_until_at). Override the default only where
-    /// this is faster.
+    /// taken; use [`reserve_until_at`](Self::reserve_until_at). The default always returns `None`:
+    /// override it only if one attempt is faster.
     #[inline(always)]
     fn reserve_fast_at(&self, n: u64, now: Tick) -> Option<Granted> {
         let _ = (n, now);
         None
     }
 
-    /// Gives back, at this tick, as much of the last `n` permits of a reservation as possible.
-    /// Returns the rest of the reservation, which may now be due sooner, and how many permits came
-    /// back.
+    /// Gives back the last `n` permits of a reservation at this tick, or as many of them as
+    /// possible. Returns the rest of the reservation, which may now be due sooner, and the number
+    /// of permits that were returned.
     fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
 }
 

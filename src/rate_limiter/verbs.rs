@@ -1,17 +1,17 @@
 //! The list of verbs. The verbs of a limiter on its own clock, and the limiter's traits, are
 //! generated from it.
 //!
-//! A group holds the verbs that require the same of the algorithm. It names that requirement, the
-//! trait of limiters with these verbs (if there is one), and each verb with its form that takes a
-//! tick.
+//! Each group holds verbs that require the same trait of the algorithm. It names that trait, the
+//! trait of limiters with these verbs (if there is one), and each verb together with its form that
+//! takes a tick.
 
 /// The verbs of every limiter.
 macro_rules! take_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
             [Algorithm] RateLimiter {
-            /// Takes `n` permits, or none. `n` = 0 succeeds exactly when the limiter is not in
-            /// debt, and changes nothing.
+            /// Takes `n` permits, or none. With `n` = 0 it changes nothing, and succeeds unless the
+            /// limiter is in debt.
             ///
             /// # Errors
             ///
@@ -81,8 +81,8 @@ macro_rules! forecast_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
             [Forecast] {
-            /// Returns how long until `n` permits are available, if no caller takes any, or `None`
-            /// if they never will be. Takes none.
+            /// Returns how long it takes until `n` permits are available, if no caller takes any.
+            /// Returns `None` if they never will be. Takes none.
             ///
             /// ```
             /// use std::time::Duration;
@@ -128,14 +128,14 @@ macro_rules! give_back_verbs {
         $($then)+! { $context
             /// A limiter that takes permits back.
             [GiveBack] GiveBackLimiter {
-            /// Gives back exactly this grant, or as much of it as the bound allows: permits that
-            /// the clock has already refilled do not come back a second time. Returns how many
-            /// permits came back, rounded up.
+            /// Gives back a grant, or the part of it that may still be returned: permits that the
+            /// clock has already refilled are not returned a second time. Returns how many permits
+            /// were returned, rounded up.
             ///
-            /// The bound holds net of what came back, counted at the time it came back: a bucket is
-            /// never more than full, in whatever order grants are undone. Give a grant back to the
-            /// limiter that made it. A reset has already given back everything that was granted
-            /// before it.
+            /// The limit then holds for the permits granted minus the permits returned. Each counts
+            /// from the tick at which it was granted or returned. A bucket never becomes more than
+            /// full, in whatever order grants are undone. Give a grant back to the limiter that
+            /// made it, and not after a reset: the reset has already returned its permits.
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -147,14 +147,13 @@ macro_rules! give_back_verbs {
             /// # }
             /// ```
             fn undo / undo_at(granted: $crate::outcome::Granted) -> u64;
-            /// Gives back `n` permits, but never more than fill the bucket. Returns how many came
-            /// back, rounded up.
+            /// Gives back `n` permits, up to a full bucket. Returns how many permits were returned,
+            /// rounded up.
             ///
-            /// It does not know when these permits were taken. So do not use it for an estimate
-            /// that turns out too high: permits that the clock has already refilled would come back
-            /// a second time, and a grant of yesterday would be credited to today. Use `settle` or
-            /// `undo` for that. Use `refund` for permits from another source, such as a quota that
-            /// was bought.
+            /// Use it for permits from another source, such as a quota that was bought. For an
+            /// estimate that was too high, use `settle` or `undo`: `refund` does not know when the
+            /// permits were taken, so it would return permits that the clock has already refilled,
+            /// or credit a grant of yesterday to today.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {

@@ -10,24 +10,26 @@
 //! ```
 //!
 //! - **A request for one permit** before the tick is denied without a scan.
-//! - **A thread that is about to scan** notes the epoch first. If the scan finds that no shard has
-//!   a permit before some tick, the thread exchanges the noted epoch for that tick. If the word
-//!   holds a tick that has passed, the thread exchanges it for a new epoch before the scan, even if
-//!   it then takes permits. So the tick that others read is always that of the next permit.
+//! - **A thread that is about to scan** notes the epoch first: it keeps a copy. If the scan finds
+//!   that no shard has a permit before some tick, the thread exchanges the noted epoch for that
+//!   tick. If the word holds a tick that has passed, the thread exchanges it for a new epoch before
+//!   the scan, even if it then takes permits. So a tick in the word is always the tick of the next
+//!   permit.
 //! - **A thread that lowers a word**, or puts it into debt, sets a new epoch after that and before
 //!   its method returns. (Taking permits raises a word. Returning them lowers it.)
 //!
 //! No epoch is used twice, so the exchange succeeds only if no thread has set an epoch since this
-//! one was noted. The scan sees everything that was lowered before the noted epoch; anything that
-//! is lowered later sets a new epoch. If a denial still reads the old tick, it is concurrent with
-//! the method that lowers. All other operations raise words and take permits away, so the tick
+//! one was noted. The scan sees every word that was lowered before the noted epoch. A thread that
+//! lowers a word later sets a new epoch. A denial can still read the old tick only while that
+//! thread is inside its method. All other operations raise words and so take permits, so the tick
 //! stays right.
 //!
 //! The epoch must be set after the word is lowered. If it were set before, another thread could
-//! note it, scan, and set a tick before the permits are back, and that tick would stay.
+//! note it, scan, and set a tick before the permits are returned, and the tick would stay although
+//! it is wrong.
 //!
-//! A thread computes the tick at one time and others use it at another. Therefore the hint needs
-//! algorithms in which a word that does not change never loses permits over time:
+//! The tick may be used at another tick than the one at which it was computed. So the algorithm
+//! must ensure that an unchanged word never loses permits over time:
 //! [`Split::never_falls`](crate::algorithm::Split::never_falls).
 
 use crate::clock::Tick;
@@ -36,7 +38,7 @@ use crate::sync::{AtomicU64, Ordering, inject_fault};
 /// The bit that marks an epoch.
 const EPOCH: u64 = 1 << 63;
 
-/// The hint's word as it was noted; it holds an epoch.
+/// A copy of the hint's word, which holds an epoch.
 #[derive(Clone, Copy)]
 pub(super) struct Noted(u64);
 
@@ -65,7 +67,7 @@ impl Hint {
         (word < EPOCH).then(|| Tick::from_nanos(word))
     }
 
-    /// Notes the epoch before a scan at this tick. `None` if the scan can't set the hint.
+    /// Notes the epoch before a scan at this tick. Returns `None` if the scan may not set the hint.
     pub(super) fn note(&self, now: Tick) -> Option<Noted> {
         // ORDERING: Acquire. It pairs with the release in `raise`: the scan that follows sees what
         // was lowered before that epoch. Models: hint::
@@ -88,7 +90,8 @@ impl Hint {
         }
     }
 
-    /// Sets the tick before which no shard has a permit, if the noted epoch is still there.
+    /// Sets the tick before which no shard has a permit, if the noted epoch is still the current
+    /// one.
     pub(super) fn set(&self, noted: Noted, due: Tick) {
         let due = due.as_nanos();
         if due >= EPOCH {
@@ -112,7 +115,7 @@ impl Hint {
         self.word.swap(next, Ordering::Release);
     }
 
-    /// Returns a new epoch. They wrap after 2^63, which takes centuries.
+    /// Returns a new epoch. Epochs wrap after 2^63, which takes centuries.
     fn next_epoch(&self) -> u64 {
         // ORDERING: Relaxed. It publishes nothing: epochs need only be distinct.
         EPOCH | self.epochs.fetch_add(1, Ordering::Relaxed).wrapping_add(1)

@@ -22,8 +22,8 @@ use crate::thread_index::ThreadIndex;
 /// A rate limiter for many cores: the limit is split into shards, each in cache lines of its own,
 /// and each thread uses its own shard first.
 ///
-/// It has the methods of a [`Limiter`](crate::Limiter) except those that wait.
-/// [`is_idle`](ShardedView::is_idle) is on its [view](Self::at).
+/// It has the methods of a [`Limiter`](crate::Limiter), except those that wait and those that save
+/// and restore a snapshot. [`is_idle`](ShardedView::is_idle) is on its [view](Self::at).
 ///
 /// ```
 /// use tollgate::{Quota, Sharded};
@@ -43,69 +43,71 @@ use crate::thread_index::ThreadIndex;
 ///
 /// # Guarantees
 ///
-/// **The bound is the algorithm's own**, exactly, for any number of threads: the bounds of the
-/// shards add up to it. Each shard is as exact as a single word.
+/// **The bound is exactly the algorithm's own**, for any number of threads: it is the sum of the
+/// shards' bounds. Each shard is as exact as a single word.
 ///
-/// **No permit is stranded.** The shards have equal shares of burst and rate, down to a fraction of
-/// a permit. If no single shard has enough, a request takes fractions from several, so any thread
-/// can take every permit at one tick. (At rates that whole nanoseconds can't express, the last
-/// permit may come later by up to a nanosecond for each shard.) The shards admit less than a single
-/// word would only in two cases:
+/// **Every permit can be taken by any thread.** The shards have equal shares of burst and rate,
+/// down to a fraction of a permit. If no single shard has enough, a request takes fractions from
+/// several. (At rates that whole nanoseconds can't express, the last permit may be late by up to a
+/// nanosecond for each shard.) The shards grant less than a single word would only in two cases:
 ///
-/// - A full shard can't refill, even if another shard is not full. Therefore shards are kept level:
-///   a request that would leave its own shard less than seven eighths full scans all shards, and
-///   takes from one or several of the fullest. For buckets and aligned intervals one scan serves
-///   several requests, if a shard holds at least 32 permits and the fullest is at most 31/32 full:
-///   until the thread's shard has a 32nd less than the fullest had.
-/// - Less than a whole fraction can't be granted until the rest of it comes. For a sliding window
-///   that is less than a 32nd of a permit in all shards together, or less than a permit if the
-///   limit takes more than an eighth of the range that its word can count. For the other algorithms
-///   it is negligible.
+/// - A full shard can't refill, even if another shard is not full. So shards are kept level: a
+///   request that would leave its own shard less than seven eighths full scans all shards, and
+///   takes from one or several of the fullest. For buckets and aligned intervals, one scan serves
+///   several requests: the next scan comes when the thread's shard has a 32nd less than the fullest
+///   shard had. (This requires that a shard holds at least 32 permits and that the fullest is at
+///   most 31/32 full.)
+/// - The shards count whole fractions of a permit, and a part of a fraction can't be granted. For a
+///   sliding window these parts are less than a 32nd of a permit in all shards together, or less
+///   than a permit if the limit takes more than an eighth of the range that its word can count. For
+///   the other algorithms they are negligible.
 ///
-/// With the number of shards that [`new`](Self::new) chooses, `Sharded` serves at least 99 % of
-/// what a single word serves if each request takes one permit (97 % for greedy intervals of fewer
-/// than 8 permits), and 95 % if each takes half the burst. This holds at loads from 0.5 to 1.5,
-/// both with requests spread over all shards and with all requests on one. `cargo test -p tollgate
-/// --test limits service` measures it; docs/MANY_CORES.md says what other numbers of shards
-/// cost.
+/// With the number of shards that [`new`](Self::new) chooses, `Sharded` grants at least 99 % of
+/// what a single word grants if each request takes one permit (97 % for greedy intervals of fewer
+/// than 8 permits), and 95 % if each takes half the burst. This holds at loads from 0.5 to 1.5
+/// times the rate, both with requests spread over all shards and with all requests on one.
+/// `cargo test -p tollgate --test limits service` measures it. docs/MANY_CORES.md says what other
+/// numbers of shards cost.
 ///
 /// # Requests that take from several shards
 ///
 /// A request that needs several shards takes from one after the other. All requests use the same
-/// order. If other threads are faster and the request can't get everything, it rolls back what it
-/// took. Until then other requests may be denied for lack of those permits.
+/// order. If other threads are faster and the request can't get everything, it rolls back: it
+/// returns what it took. In the meantime other requests may be denied because these permits are
+/// missing.
 ///
-/// A request returns permits to a shard only if no other thread has changed that shard meanwhile.
+/// A rollback returns permits to a shard only if no other thread has changed that shard meanwhile.
 /// Otherwise returning the permits could count them twice, so they stay consumed. The limiter then
-/// grants less than it could until time refills them, as it refills granted permits. This happens
-/// to requests for several permits. It happens to requests for one permit only if three or more
-/// threads take the last permits of shards with fewer than eight permits each.
+/// grants less than it could until time refills them, as it refills granted permits. A request for
+/// several permits can lose permits in this way. A request for one permit can do so only if three
+/// or more threads take the last permits of shards with fewer than eight permits each.
 ///
-/// A shard accepts no returned permits while another thread rolls back on it: an `undo` or a
-/// `refund` at that moment returns them to the other shards, as far as those have room.
+/// While a thread rolls back on a shard, that shard accepts no returned permits. An `undo` or a
+/// `refund` at that moment returns them to the other shards, up to what these can hold.
 ///
 /// # Denials
 ///
-/// A thread that finds no permit in any shard stores the tick at which the next one comes. Until
-/// then requests for one permit are denied without a scan, as fast as with a single word. Returning
-/// permits clears that tick. This is the only place where a denial writes: once for each tick that
-/// is stored, and not for each denial. An algorithm of your own takes part if it [never
-/// falls](Split::never_falls).
+/// A thread that finds no permit in any shard stores the tick of the next permit. Until then
+/// requests for one permit are denied without a scan, as fast as with a single word. Returning
+/// permits clears that tick. A denial writes only here, and only once for each stored tick. An
+/// algorithm of your own gets this if it [never falls](Split::never_falls).
 ///
 /// # What differs from a `Limiter`
 ///
 /// - [`Granted::remaining`](crate::Granted::remaining) and
 ///   [`reset_after`](crate::Granted::reset_after) describe the shards that the permits came from.
 ///   [`available`](Self::available) reads all shards, one after the other.
-/// - `charge` takes the available permits and spreads the debt evenly over all shards, as `refund`
-///   spreads what it gives back. The reported debt is the sum over the shards. A shard grants again
-///   when its own debt is paid. (After an `undo` in debt, the shard that granted is the first to
-///   grant again.) A sliding window in fractions can count debts of up to three times its limit.
-/// - `undo` returns the permits to the shard that granted them, and to the others what that shard
-///   has no room for because other permits came back to it. A grant from several shards returns to
-///   all shards, as many permits as a single word would take back if it had made no other grant.
+/// - `charge` takes the available permits and spreads the debt evenly over all shards. `refund`
+///   spreads the returned permits in the same way. The reported debt is the sum over the shards. A
+///   shard grants again when its own debt is paid. (After an `undo` in debt, the shard that granted
+///   is the first to grant again.) A sliding window in fractions can count debts of up to three
+///   times its limit.
+/// - `undo` returns the permits to the shard that granted them. If that shard has no room, because
+///   other permits were returned to it, the rest goes to the other shards. A grant from several
+///   shards is returned to all shards: as many permits as a single word with no other grant would
+///   take back.
 /// - `reset` resets one shard after the other. It skips a shard on which another thread is rolling
-///   back at that moment.
+///   back.
 pub struct Sharded<A, C = SystemClock> {
     pub(super) shards: Box<[CachePadded<Shard<A>>]>,
     hint: CachePadded<Hint>,
@@ -120,9 +122,9 @@ impl Sharded<TokenBucket> {
 }
 
 impl<A: Split> Sharded<A> {
-    /// Creates a limiter on the system clock with one shard for each core of the machine, but at
-    /// most one for every four permits of the burst or limit (two for 4 to 7 permits, one below
-    /// that). [`shards`](Self::shards) returns the number.
+    /// Creates a limiter on the system clock, with one shard for each core of the machine. It has
+    /// at most one shard for every four permits of the burst or limit (two shards for 4 to 7
+    /// permits, one for fewer). [`shards`](Self::shards) returns the number.
     ///
     /// # Errors
     ///
@@ -196,7 +198,7 @@ impl<A: Split, C> Sharded<A, C> {
         &self.clock
     }
 
-    /// Returns a view whose methods run at this tick, without reading a clock.
+    /// Returns a view whose methods use this tick and read no clock.
     #[inline(always)]
     pub fn at(&self, now: Tick) -> ShardedView<'_, A> {
         self.view(self.thread_index.of_this_thread(), now)
@@ -237,7 +239,7 @@ impl<A: Split, C> Sharded<A, C> {
     }
 
     /// Tries the hint, and then the thread's own shard once. Nearly every decision ends here. All
-    /// others are one out-of-line call in tail position.
+    /// others make one out-of-line call at the end.
     #[inline(always)]
     fn try_once(&self, n: u64, now: Tick) -> Option<Result<Granted, Denied>> {
         if let Some(due) = self.hint.known() {
@@ -289,8 +291,8 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         Self::for_cores(algorithm, cores, clock)
     }
 
-    /// Creates a limiter for this number of cores, instead of asking the machine. Use it if you
-    /// know better how many threads will call the limiter.
+    /// Creates a limiter for this number of cores instead of the machine's. Use it if you know
+    /// better how many threads will call the limiter.
     ///
     /// # Errors
     ///
@@ -308,7 +310,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     /// # }
     /// ```
     pub fn for_cores(algorithm: A, cores: usize, clock: C) -> Result<Self, ConfigError> {
-        // The tests of service measure what small shards lose.
+        // `tests/limits` measures what small shards lose.
         let bears = match algorithm.most_shards() {
             ..4 => 1,
             permits => usize::try_from((permits / 4).max(2)).unwrap_or(MAX_SHARDS),
@@ -365,8 +367,8 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     /// # Errors
     ///
     /// [`Denied`] if the shards have fewer than `n` permits together. If other threads interfere
-    /// while it takes from several shards, it may be denied although there would have been enough
-    /// without them. The denial may then say to retry at once.
+    /// while the request takes from several shards, it may be denied although enough permits are
+    /// available; `retry_after` may then be as short as 1 ns.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         let now = self.now();

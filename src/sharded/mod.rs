@@ -11,13 +11,13 @@
 //! ```
 //!
 //! Each shard has a word of its own and runs the algorithm on fractions of a permit, so that all
-//! shards get equal shares. No word counts for the whole limiter: the bounds of the shards add up
-//! to the bound of the limiter, however the threads interleave.
+//! shards get equal shares. There is no word for the whole limiter: the shards' bounds add up to
+//! the limiter's bound, however the threads interleave.
 //!
 //! A decision takes from the thread's own shard if that leaves it at least seven eighths full, or
 //! nearly as full as the fullest shard was at the last scan. Otherwise it scans all shards and
 //! takes from one or several, which keeps them level (`multi_shard.rs`). If no shard has a permit,
-//! a word beside the shards stores the tick of the next permit, and requests before that tick are
+//! a word beside the shards stores the tick of the next permit. Requests before that tick are
 //! denied without a scan (`hint.rs`).
 
 mod hint;

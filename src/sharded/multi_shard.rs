@@ -9,15 +9,16 @@
 //! shards. If one shard would still be about as full as the others afterwards, the request takes
 //! from that shard alone. Otherwise it takes from all shards above a common level.
 //!
-//! A scan for each request would be slow while a burst is used up. So a scan stores a limit for the
-//! shard of its thread: the word of the fullest shard, plus a 32nd of what a shard can hold. (A
-//! larger word has fewer permits. Words must be comparable: [`Split::is_ordered`].) Requests take
-//! from their own shard, and then from the fullest one, without another scan until the word exceeds
-//! the limit.
+//! A scan for each request would be slow while a burst is used up. So a scan stores a limit for its
+//! thread's own shard: the word of the fullest shard, plus a 32nd of what a shard can hold. (A
+//! larger word has fewer permits. The algorithm must order its words: [`Split::is_ordered`].)
+//! Requests take from their own shard, and then from the fullest one, without another scan until
+//! the word exceeds the limit.
 //!
-//! No limit is stored while the fullest shard is nearly full, since a full shard loses what it
+//! No limit is stored while the fullest shard is nearly full, because a full shard loses what it
 //! would refill. If the word is smaller than the one that was stored for the fullest shard, permits
-//! came back since the scan. Other shards may have got some back too, so the request scans again.
+//! were returned since the scan. They may have been returned to other shards too, so the request
+//! scans again.
 
 use core::time::Duration;
 
@@ -36,12 +37,12 @@ const SOON: Duration = Duration::from_nanos(1);
 /// requests can make each other fail, and none may retry forever.
 const ATTEMPTS: u32 = 4;
 
-/// If at most this fraction of the burst is left (one eighth), requests empty one shard after the
-/// other instead of keeping them level. No other request takes from an empty shard, so a failed
-/// request can roll back everything.
+/// If at most an eighth of the burst is left, requests empty one shard after the other instead of
+/// keeping them level. No other request takes from an empty shard, so a failed request can roll
+/// back everything.
 const SCARCE: u64 = 8;
 
-/// Shards of fewer permits than this are kept level to a fraction of a permit.
+/// The number of permits below which shards that are kept level differ by less than a permit.
 const SMALL: u64 = 4;
 
 /// The outcome of an attempt to take permits.
@@ -49,7 +50,7 @@ enum Attempt {
     Done(Granted),
     /// Another thread was faster, and nothing was taken here.
     Lost,
-    /// The shards had less than the scan found. What was taken is rolled back.
+    /// The shards had less than the scan found. The request has rolled back.
     TooFew,
     /// One shard counts at a later tick than the others: try again at that tick.
     From(Tick),
@@ -63,19 +64,19 @@ struct Survey<const N: usize> {
     /// The words, by shard number.
     words: [u64; N],
     total: u64,
-    /// What the thread's own shard has.
+    /// The fractions in the thread's own shard.
     own: u64,
-    /// What the fullest shard has, and its distance from the thread's own: the nearest one, if
-    /// several are equally full.
+    /// The fractions in the fullest shard, and its distance from the thread's own. If several are
+    /// equally full, it is the nearest.
     most: u64,
     fullest: usize,
 }
 
 /// A plan to take from several shards.
 struct Plan<const N: usize> {
-    /// What each shard has, by shard number.
+    /// The fractions in each shard, by shard number.
     have: [u64; N],
-    /// What to leave in each.
+    /// The fractions to leave in each shard.
     leave: u64,
 }
 
@@ -87,10 +88,10 @@ impl<A: Split> ShardedView<'_, A> {
         if n == 0 {
             return self.acquire_none();
         }
-        // Denies requests for more than the limiter can ever have.
+        // Denies a request for more than the limiter can ever have.
         let _ = self.whole.step(0, self.now, n)?;
         let noted = self.hint.note(self.now);
-        let (number, shard) = self.neighbour(0).ok_or(Denied::stuck(n))?;
+        let (number, shard) = self.neighbor(0).ok_or(Denied::stuck(n))?;
         let needs_no_look = |word, granted: &Granted| shard.needs_no_look(word, granted);
         let own = match shard.take_if(self.now, n, needs_no_look) {
             Ok(granted) => return Ok(granted.with_source(number)),
@@ -108,12 +109,12 @@ impl<A: Split> ShardedView<'_, A> {
 
     /// Takes from the shard that was the fullest at the last scan, if that needs no new scan.
     fn take_from_fullest(&self, own: &Shard<A>, n: u64) -> Option<Granted> {
-        let (number, shard) = self.neighbour(own.fullest_distance()?)?;
+        let (number, shard) = self.neighbor(own.fullest_distance()?)?;
         let granted = own.take_from(shard, self.now, n)?;
         Some(granted.with_source(number))
     }
 
-    /// Makes a decision that needs a scan.
+    /// Decides with a scan of all shards.
     #[inline(never)]
     fn acquire_of<const N: usize>(
         self,
@@ -131,7 +132,7 @@ impl<A: Split> ShardedView<'_, A> {
                 }
                 Denied::later(n, due.saturating_since(self.now))
             }
-            // Other threads interfered, or the shards have less at a later tick than at this one.
+            // Other threads interfered, or the shards have fewer permits at a later tick.
             _ => Denied::later(n, SOON),
         };
         self.take::<N, _>(Some(own), wanted, denied)
@@ -151,7 +152,7 @@ impl<A: Split> ShardedView<'_, A> {
         })
     }
 
-    /// Takes up to `n` permits. `None` if there are none.
+    /// Takes up to `n` permits. Returns `None` if no permit is available.
     pub(super) fn take_some(self, n: u64) -> Option<Granted> {
         let wanted = |there: u64| there.min(n);
         self.hint.note(self.now);
@@ -168,8 +169,8 @@ impl<A: Split> ShardedView<'_, A> {
     ///
     /// # Errors
     ///
-    /// What `denied` returns: for the scan, if `wanted` returned 0; for `None`, if other threads
-    /// were faster in every attempt.
+    /// Returns the result of `denied`. Its argument is the scan if `wanted` returned 0, and `None`
+    /// if other threads were faster in every attempt.
     #[inline(always)]
     fn take<const N: usize, E>(
         self,
@@ -188,8 +189,8 @@ impl<A: Split> ShardedView<'_, A> {
             match then.take_of(n, &look) {
                 Attempt::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
                 Attempt::Lost => {}
-                // Each of these ticks is later than the one before. The last is that of the shard
-                // that is furthest ahead.
+                // Each of these ticks is later than the one before. None is later than the tick of
+                // the shard that is furthest ahead.
                 Attempt::From(tick) => then.now = tick,
                 Attempt::TooFew => left -= 1,
             }
@@ -207,7 +208,7 @@ impl<A: Split> ShardedView<'_, A> {
             fullest: 0,
         };
         let mut distance = 0;
-        while let Some((number, shard)) = self.neighbour(distance) {
+        while let Some((number, shard)) = self.neighbor(distance) {
             let word = match own {
                 Some(own) if distance == 0 => own,
                 _ => shard.cell().load(),
@@ -231,7 +232,7 @@ impl<A: Split> ShardedView<'_, A> {
     /// Stores what later requests from this shard need to know about the scan.
     #[inline(always)]
     fn store_look<const N: usize>(&self, look: &Survey<N>) {
-        let (own, fullest) = (self.neighbour(0), self.neighbour(look.fullest));
+        let (own, fullest) = (self.neighbor(0), self.neighbor(look.fullest));
         if let (Some((_, own)), Some((number, _))) = (own, fullest) {
             let word = look.words.get(number as usize).copied();
             own.store_look(word.unwrap_or_default(), look.fullest, self.now);
@@ -263,7 +264,7 @@ impl<A: Split> ShardedView<'_, A> {
                 };
             }
         };
-        let one = self.neighbour(distance);
+        let one = self.neighbor(distance);
         match one.map(|(number, shard)| (number, shard.at(self.now).try_acquire_n(wanted))) {
             Some((number, Ok(granted))) => Attempt::Done(granted.with_source(number)),
             _ => Attempt::Lost,
@@ -271,8 +272,8 @@ impl<A: Split> ShardedView<'_, A> {
     }
 
     /// Returns how much less than the others a shard may have after a request took from it, in
-    /// fractions of a permit. If this is smaller, requests take from more shards. If it is larger,
-    /// it happens more often that one shard is full while another is not.
+    /// fractions of a permit. A smaller result makes requests take from more shards. A larger one
+    /// makes it more likely that one shard is full while another is not.
     fn may_be_uneven(&self, n: u64) -> u64 {
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
         let share = permit / n.max(1);
@@ -283,7 +284,7 @@ impl<A: Split> ShardedView<'_, A> {
         share.saturating_add(self.full() / 64)
     }
 
-    /// Returns what a full shard has.
+    /// Returns the number of fractions in a full shard.
     fn full(&self) -> u64 {
         self.shards.first().map_or(0, |shard| shard.full())
     }
@@ -298,7 +299,8 @@ impl<A: Split> ShardedView<'_, A> {
         }
     }
 
-    /// The same, for a request that is not too large.
+    /// Returns the first tick at which these words together have `n` permits. The caller ensures
+    /// that the limiter can ever have that many.
     fn due_of(&self, words: &[u64], n: u64) -> Option<Tick> {
         let words = words.get(..self.shards.len())?;
         let algorithm = self.shards.first()?.algorithm();
@@ -309,7 +311,7 @@ impl<A: Split> ShardedView<'_, A> {
         algorithm.due_together(words, self.now, n.saturating_mul(self.permit()))
     }
 
-    /// Plans to take from the fullest shards, so that all have about the same afterwards.
+    /// Plans to take from the fullest shards, so that all are about equally full afterwards.
     fn plan<const N: usize>(&self, look: &Survey<N>, wanted: u64, uneven: u64) -> Option<Plan<N>> {
         let mut have = [0; N];
         for ((have, word), shard) in have.iter_mut().zip(&look.words).zip(self.shards) {
@@ -340,8 +342,7 @@ impl<A: Split> ShardedView<'_, A> {
         }
     }
 
-    /// Returns the latest tick at which one of the planned shards counts, if they count at
-    /// different ticks.
+    /// Returns the latest tick at which a planned shard counts its permits, if these ticks differ.
     fn latest_of<const N: usize>(
         &self,
         look: &Survey<N>,
@@ -360,12 +361,12 @@ impl<A: Split> ShardedView<'_, A> {
         (first < last).then_some(last)
     }
 
-    /// Takes what is missing from this shard and those after it, in at most two rounds over all
-    /// shards. If it can't take everything, each stack frame rolls back what it took. The function
-    /// is recursive because the frames hold what to roll back.
+    /// Takes the missing fractions from this shard and those after it, in at most two rounds over
+    /// all shards. If it can't take everything, each stack frame rolls back what it took. The
+    /// function is recursive because its stack frames store what to roll back.
     ///
-    /// All requests visit the shards in the same order. If two scan at the same moment, the slower
-    /// one finds the first shard changed before it has taken anything.
+    /// All requests visit the shards in the same order. If two requests scan at the same moment,
+    /// the slower one finds the first shard changed before it has taken anything.
     fn gather_from<const N: usize>(
         &self,
         mut turn: usize,
@@ -375,8 +376,8 @@ impl<A: Split> ShardedView<'_, A> {
     ) -> Attempt {
         let shards = self.shards.len();
         while turn < 2 * shards {
-            // If other threads took permits meanwhile, the second round takes all that the shards
-            // still have.
+            // If other threads took permits meanwhile, the second round leaves nothing in the
+            // shards.
             let (number, leave) = match turn.checked_sub(shards) {
                 None => (turn, plan.leave),
                 Some(number) => (number, 0),

@@ -1,19 +1,19 @@
-//! One shard of the limit: a word that counts, and a second word that keeps threads that lower the
-//! first one apart.
+//! One shard of the limit: a word that counts, and a second word that coordinates the threads that
+//! lower the first.
 //!
 //! # Rolling back what a request could not use
 //!
-//! A request that takes from several shards and can't get everything rolls back what it took. No
-//! caller was granted those permits. So rolling back, unlike a give-back that a caller asks for,
-//! must not make a single permit available early, for any algorithm and for any ticks that other
+//! A request that takes from several shards and can't get everything rolls back what it took. Its
+//! caller was granted nothing. So a rollback, unlike a give-back that a caller asks for, must not
+//! make any permit available early. This must hold for every algorithm and for all ticks that other
 //! threads pass.
 //!
-//! Therefore rolling back restores the word from **before** the take only if two things hold: the
-//! word still has the value from **after** the take, and nothing has lowered it in between. Then no
-//! thread has changed it, because grants, charges and new windows only raise a word. Other requests
-//! may have taken and rolled back under the same rule, which leaves no trace.
+//! So a rollback restores the word from **before** the take only if two things hold: the word still
+//! has the value from **after** the take, and nothing has lowered it in between. Then no thread has
+//! changed it, because grants, charges and new windows only raise a word. (Other requests may have
+//! taken and rolled back under the same rule, but that changes nothing.)
 //!
-//! The word alone does not show that it was lowered. Permits may come back, the bucket may become
+//! The word alone does not show that it was lowered. Permits may be returned, the bucket may become
 //! idle, and a later take may then produce the very same word. Hence the second word:
 //!
 //! ```text
@@ -24,21 +24,21 @@
 //! ```
 //!
 //! - **A take** notes the number of changes first, and the word before and after.
-//! - **Rolling back** adds one to the lowest field, if no thread is giving back and the number of
-//!   changes is as noted. Then it exchanges the word and leaves.
-//! - **Giving back** (undo, refund, reset) adds one to the middle field, if no thread is rolling
-//!   back. Then it exchanges the word and leaves. Entering and leaving each count as a change. If a
-//!   thread is rolling back, nothing is given back.
+//! - **A rollback** adds one to the lowest field, if no thread is giving back and the number of
+//!   changes is as noted. Then it exchanges the first word, and subtracts the one again.
+//! - **A give-back** (undo, refund, reset) adds one to the middle field, if no thread is rolling
+//!   back. Then it exchanges the first word, and subtracts the one again. The addition and the
+//!   subtraction each count as a change. If a thread is rolling back, nothing is given back.
 //!
-//! So while a thread rolls back, no other thread gives back, and none has since the permits were
-//! taken. A give-back that was under way at the take either has left since, which is a change, or
-//! is still inside. (It would not be enough to count a change on entering: a take can note that
-//! change and produce again the word that the give-back read, and the exchange of the give-back
-//! then succeeds.)
+//! So while a thread rolls back, no other thread gives back, and none has given back since the
+//! permits were taken. A give-back that was under way at the take has either ended since, which is
+//! a change, or still shows in the middle field. (It would not be enough to count a change at the
+//! beginning of a give-back. A take could note that change and produce again the word that the
+//! give-back has read. The exchange of the give-back would then succeed.)
 //!
-//! No thread waits for another. A thread that stops while it rolls back prevents this shard from
-//! taking permits back. A thread that stops while it gives back prevents others from rolling back.
-//! Both lose permits and grant none.
+//! No thread waits for another. If a thread stops during a rollback, this shard accepts no returned
+//! permits. If a thread stops during a give-back, others can't roll back. In both cases permits are
+//! lost, and none is granted twice.
 
 use core::num::NonZeroU64;
 
@@ -51,9 +51,9 @@ use crate::store::view::View;
 use crate::store::word::WordStore;
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
-/// The width of the two fields that count threads. A thread that would overflow a field is refused.
+/// The width of the two fields that count threads. If a field is full, further threads are refused.
 const WIDTH: u32 = 12;
-/// The increments of the fields: one thread that rolls back, one that gives back, one change.
+/// The increments of the fields: a thread that rolls back, a thread that gives back, and a change.
 const ROLLING_BACK: u64 = 1;
 const GIVING_BACK: u64 = 1 << WIDTH;
 const CHANGE: u64 = 1 << (2 * WIDTH);
@@ -70,7 +70,8 @@ const fn changes(state: u64) -> u64 {
     state / CHANGE
 }
 
-/// Between two scans, a shard may drop below the fullest one by this part of what it can hold.
+/// Between two scans, a shard may have less than the fullest one by up to a 32nd of what it can
+/// hold.
 const SLACK: u64 = 32;
 
 /// The largest number of shards of a limiter.
@@ -80,23 +81,24 @@ pub(super) const MAX_SHARDS: usize = 256;
 pub(super) struct Shard<A> {
     /// The word comes first, next to the parameters that every decision reads.
     cell: WordCell,
-    /// The number of fractions in a permit. The algorithm counts these.
+    /// The number of fractions in a permit. The algorithm counts fractions.
     permit: NonZeroU64,
-    /// A request that leaves at least this much room, as the algorithm reports it, needs no scan.
+    /// A request that leaves at least this much room (in the unit of [`Granted::room`]) needs no
+    /// scan.
     keep: u64,
     algorithm: A,
-    /// How far this shard may drop below the fullest one before the next scan, as a difference of
-    /// words. 0 if words can't be compared, or if it is less than a permit.
+    /// How much this shard may have less than the fullest one before the next scan, as a difference
+    /// of words. It is 0 if words can't be compared, or if the difference is less than a permit.
     slack: u64,
     /// The largest word that needs no scan: that of the fullest shard at the last scan, plus
     /// `slack`.
     limit: AtomicU64,
-    /// The distance of that shard from this one.
+    /// The distance of the fullest shard at the last scan from this one.
     fullest: AtomicU64,
     backs: AtomicU64,
 }
 
-/// What is needed to roll back what a request took from a shard.
+/// The data to roll back what a request took from a shard.
 pub(super) struct Taken {
     before: u64,
     after: u64,
@@ -106,7 +108,7 @@ pub(super) struct Taken {
 impl<A: Split> Shard<A> {
     /// Creates one of `shards` shards.
     pub(super) fn new(algorithm: A, permit: NonZeroU64, shards: u64, tick: Tick) -> Self {
-        // Seven eighths of what a new shard has.
+        // Seven eighths of the room of a new shard.
         let keep = match algorithm.step(0, tick, 0) {
             Ok((_, fresh)) if shards > 1 => fresh.room() - fresh.room() / 8,
             _ => 0,
@@ -146,7 +148,7 @@ impl<A: Split> Shard<A> {
         self.permit.get()
     }
 
-    /// Returns what a full shard has.
+    /// Returns the number of fractions in a full shard.
     pub(super) fn full(&self) -> u64 {
         self.algorithm.available(0, Tick::ZERO)
     }
@@ -171,8 +173,8 @@ impl<A: Split> Shard<A> {
     }
 
     /// Returns whether the word is between that of the fullest shard at the last scan and the
-    /// limit. If it is smaller, permits came back to it, and other shards may have got some back
-    /// too.
+    /// limit. If it is smaller, permits were returned to this shard, and maybe to others too, so a
+    /// new scan is needed.
     #[inline(always)]
     fn is_within_limit(&self, word: u64) -> bool {
         // ORDERING: Relaxed. It publishes nothing: it affects which shard permits are taken from,
@@ -183,7 +185,7 @@ impl<A: Split> Shard<A> {
     }
 
     /// Stores the word of the fullest shard and its distance, as a scan found them. Stores nothing
-    /// if that shard is nearly full, since a full shard loses what it would refill.
+    /// if that shard is nearly full, because a full shard loses what it would refill.
     pub(super) fn store_look(&self, word: u64, distance: usize, now: Tick) {
         let full = self.full();
         let is_open = self.algorithm.available(word, now) <= full - full / SLACK;
@@ -205,7 +207,7 @@ impl<A: Split> Shard<A> {
         Some(self.fullest.load(Ordering::Relaxed) as usize)
     }
 
-    /// Takes `n` permits from another shard, if that stays within this one's limit.
+    /// Takes `n` permits from another shard, if its word stays within this shard's limit.
     pub(super) fn take_from(&self, other: &Self, now: Tick, n: u64) -> Option<Granted> {
         other
             .take_if(now, n, |word, _| self.is_within_limit(word))
@@ -244,8 +246,8 @@ impl<A: Split> Shard<A> {
         Ok(granted?.of_permits(n, self.permit()))
     }
 
-    /// Takes up to `n` fractions, and returns what is needed to roll them back. `None` if the shard
-    /// has fewer than `at_least`, or none.
+    /// Takes up to `n` fractions, and returns what is needed to roll them back. Returns `None` if
+    /// the shard is empty or has fewer than `at_least`.
     pub(super) fn take(&self, now: Tick, at_least: u64, n: u64) -> Option<(Granted, Taken)> {
         // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back whose change is
         // noted here has exchanged the word before this take. Models: shards::
@@ -264,8 +266,7 @@ impl<A: Split> Shard<A> {
         })
     }
 
-    /// Rolls back permits that no caller was granted, if no thread has changed the word since the
-    /// take.
+    /// Rolls back a take, if no thread has changed the word since.
     pub(super) fn roll_back(&self, taken: &Taken) {
         let may_enter = |state| {
             let is_as_noted = changes(state) == taken.changes && giving_back(state) == 0;

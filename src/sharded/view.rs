@@ -32,8 +32,8 @@ impl Full {
     }
 }
 
-/// A view of a [`Sharded`](crate::Sharded) limiter at one tick and from one shard, which its
-/// requests use first.
+/// A view of a [`Sharded`](crate::Sharded) limiter at one tick. Its requests use one shard first:
+/// by default, that of the thread that created the view.
 pub struct ShardedView<'a, A> {
     pub(super) shards: &'a [CachePadded<Shard<A>>],
     pub(super) hint: &'a Hint,
@@ -52,8 +52,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
     /// Returns the same view with another first shard. Shards are numbered from 0; a larger number
     /// wraps around.
     ///
-    /// Use it where the caller knows better than a thread's index which shard to use, such as with
-    /// one thread for each core.
+    /// Use it if you know better which shard each thread should use, for example with one thread
+    /// for each core.
     ///
     /// ```
     /// use tollgate::clock::NoClock;
@@ -75,9 +75,9 @@ impl<'a, A: Split> ShardedView<'a, A> {
     }
 
     /// Returns the shard at this distance from the first one, with its number. Distances wrap
-    /// around at the last shard; `None` once they are back at the first.
+    /// around at the last shard. Returns `None` if the distance is the number of shards or more.
     #[inline(always)]
-    pub(super) fn neighbour(&self, distance: usize) -> Option<(u32, &'a CachePadded<Shard<A>>)> {
+    pub(super) fn neighbor(&self, distance: usize) -> Option<(u32, &'a CachePadded<Shard<A>>)> {
         let (shards, place) = (self.shards.len(), self.first + distance);
         if distance >= shards {
             return None;
@@ -94,7 +94,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
     pub(super) fn nearest_first(
         self,
     ) -> impl Iterator<Item = (u32, &'a CachePadded<Shard<A>>)> + Clone {
-        (0..).map_while(move |distance| self.neighbour(distance))
+        (0..).map_while(move |distance| self.neighbor(distance))
     }
 
     /// Takes one permit at this tick: see [`Sharded::try_acquire`](crate::Sharded::try_acquire).
@@ -128,7 +128,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         }
     }
 
-    /// Takes `n` permits from the thread's own shard in a single attempt. `None` means that nothing
+    /// Takes `n` permits from the view's first shard in a single attempt. `None` means that nothing
     /// was taken; use the slow path.
     #[inline(always)]
     pub(super) fn try_once(&self, n: u64) -> Option<Granted> {
@@ -170,7 +170,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.take_some(n).unwrap_or_else(|| self.take_of_own(n))
     }
 
-    /// Takes up to `n` permits from the thread's own shard.
+    /// Takes up to `n` permits from the view's first shard.
     fn take_of_own(&self, n: u64) -> Granted {
         let Some(shard) = self.shards.get(self.first) else {
             return Granted::new(0, self.now);
@@ -204,8 +204,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.lowering(|| self.shards.iter().for_each(|shard| shard.reset()));
     }
 
-    /// Runs `lower`, which lowers words, and then discards what the hint knows. A lower word has
-    /// more permits.
+    /// Runs `lower`, which lowers words and so adds permits, and then discards what the hint knows.
     pub(super) fn lowering<T>(&self, lower: impl FnOnce() -> T) -> T {
         if inject_fault!(RaisesTheEpochFirst) {
             self.hint.raise();
@@ -241,9 +240,9 @@ impl<'a, A: Split> ShardedView<'a, A> {
                 if back == fractions.n() {
                     return back.div_ceil(self.permit());
                 }
-                // The shard has no room for the rest, because other permits came back to it. Give
-                // the rest to all shards, less what time has refilled by the latest tick that this
-                // shard has seen.
+                // The shard has no room for the rest, because other permits were returned to it.
+                // Give the rest to all shards, but not the part that time has already refilled at
+                // the latest tick that this shard has seen.
                 let now = self.now.max(shard.at(self.now).take_up_to(0).at());
                 let (_, all) = shard.algorithm().undo(fractions.mark(), now, &fractions);
                 let others = self.give_back_to_all(all.saturating_sub(back));
@@ -275,8 +274,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
         back.div_ceil(self.permit()).min(n)
     }
 
-    /// Gives fractions back to all shards in equal shares, and returns how many came back. What a
-    /// full shard can't take goes to the other shards.
+    /// Gives fractions back to all shards in equal shares, and returns how many were returned. If a
+    /// shard becomes full, the rest of its share goes to the other shards.
     fn give_back_to_all(&self, fractions: u64) -> u64 {
         let (mut left, mut full) = (fractions, Full::default());
         loop {
@@ -303,7 +302,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
 }
 
 impl<A: Split + Debt> ShardedView<'_, A> {
-    /// Corrects an estimate at this tick: see [`Sharded::settle`](crate::Sharded::settle).
+    /// Corrects a grant for an estimated cost, at this tick: see
+    /// [`Sharded::settle`](crate::Sharded::settle).
     pub fn settle(&self, granted: Granted, actual: u64) -> Settled {
         Settled::by(
             granted,
@@ -319,7 +319,7 @@ impl<A: Split + Debt> ShardedView<'_, A> {
         let taken = self.take_up_to(n);
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
         let (owed, mut at) = (n - taken.n(), taken.at());
-        // One owed permit is the same number of fractions of each shard.
+        // An owed permit is spread over the shards: each owes the same number of fractions.
         let each = owed.saturating_mul(permit.checked_div(shards).unwrap_or(0));
         let (mut charged, mut debt, mut clear) = (0_u128, 0_u128, Duration::ZERO);
         for shard in self.shards {
@@ -330,7 +330,7 @@ impl<A: Split + Debt> ShardedView<'_, A> {
             debt += u128::from(one.debt());
             clear = clear.max(one.clear_after());
         }
-        // The new debt moves the tick of the next permit.
+        // The new debt changes the tick of the next permit.
         self.hint.raise();
         let permit = u128::from(permit.max(1));
         let charged = u64::try_from(charged / permit).unwrap_or(owed).min(owed);

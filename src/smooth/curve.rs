@@ -1,5 +1,5 @@
-//! The two ways to store permits and what stored permits cost. The two limiters differ only in
-//! this.
+//! How permits are stored, and what stored permits cost. This is the only difference between the
+//! two limiters.
 
 use core::time::Duration;
 
@@ -11,8 +11,8 @@ use super::state::{NEVER, SmoothState};
 pub(super) const MIN_RATE: f64 = 1.0 / (365.0 * 86_400.0);
 /// The fastest rate.
 pub(super) const MAX_RATE: f64 = 1e12;
-/// The largest number of permits that a store can hold: a double still distinguishes it from one
-/// more.
+/// The largest number of permits that a store can hold. Up to here, a double distinguishes each
+/// number from the next.
 const MAX_STORED: f64 = (1_u64 << 50) as f64;
 /// The longest time that a store may take to fill.
 const MAX_FILL: Duration = Duration::from_secs(365 * 86_400);
@@ -39,7 +39,7 @@ pub struct PermitInterval {
     pub(super) unit: Unit,
     /// In permits a second.
     pub(super) rate: f64,
-    /// The units from one permit to the next.
+    /// The time from one permit to the next, in units.
     pub(super) interval: f64,
 }
 
@@ -57,13 +57,13 @@ impl PermitInterval {
 pub trait Curve: Copy {
     /// Returns the largest number of stored permits.
     fn max(&self, pace: &PermitInterval) -> f64;
-    /// Returns the units from one stored permit to the next.
+    /// Returns the time that it takes to store one more permit, in units.
     fn refill_interval(&self, pace: &PermitInterval) -> f64;
     /// Returns how many permits a new limiter stores.
     fn initial(&self, pace: &PermitInterval) -> f64;
     /// Returns the cost of taking `take` of the `stored` permits.
     fn cost(&self, pace: &PermitInterval, stored: f64, take: f64) -> Cost;
-    /// Returns the fastest rate with this store.
+    /// Returns the fastest rate at which at most `MAX_STORED` permits can be stored.
     fn max_rate(&self) -> f64;
 }
 
@@ -91,8 +91,8 @@ impl Curve for Bursty {
 
 /// A limiter is warm while its store is at or below a threshold: permits are then an interval
 /// apart. Above the threshold the interval grows linearly, up to the cold interval with a full
-/// store. It takes the warm-up time to go from a full store to the threshold, and half that time
-/// from there to an empty one.
+/// store. At the fastest pace, callers take the warm-up time to empty a full store down to the
+/// threshold, and half of that time to empty the rest.
 impl WarmingUp {
     /// Returns the warm-up time in units.
     fn period(&self, pace: &PermitInterval) -> f64 {
@@ -146,8 +146,8 @@ impl Curve for WarmingUp {
     }
 }
 
-/// The largest ratio of stored permits to those that a warm limiter grants in the warm-up time. It
-/// is reached with a cold factor of 1.
+/// The largest store, in multiples of what a warm limiter grants in the warm-up time. A cold factor
+/// of 1 needs this much.
 const MOST_A_PERIOD: f64 = 1.5;
 
 fn max_rate(fill: Duration, times: f64) -> f64 {
@@ -222,7 +222,7 @@ impl<K: Curve> StoredPermits<K> {
                 let came = self.pace.unit.settle(came, max);
                 (state.stored + came).min(max)
             }
-            // Without room nothing is stored. This avoids dividing zero by zero.
+            // A store of size zero stays empty. This avoids dividing zero by zero.
             false => 0.0,
         };
         SmoothState {
@@ -246,7 +246,7 @@ impl<K: Curve> StoredPermits<K> {
         }
     }
 
-    /// Returns the number of permits that is the same fraction of a full store at another rate.
+    /// Converts a number of stored permits to the same fraction of a full store at another rate.
     pub(super) fn scaled(&self, stored: f64, new: &Self) -> f64 {
         let (old, max) = (self.max(), new.max());
         match old > 0.0 {

@@ -26,25 +26,25 @@ pub enum SmoothError {
         rate: f64,
         /// The smallest rate.
         min: f64,
-        /// The largest rate, for the limiter's store.
+        /// The largest rate. With more, too many permits could be stored.
         max: f64,
     },
-    /// More than 365 days of permits to store, or too many permits at this rate.
+    /// `max_burst` is above 365 days, or stores too many permits at this rate.
     MaxBurst {
         /// The value that was asked for.
         max_burst: Duration,
-        /// The longest time, at this rate.
+        /// The longest time allowed at this rate.
         max: Duration,
     },
-    /// A warm-up time of more than 365 days, or one with too many permits at this rate.
+    /// `warm_up` is above 365 days, or stores too many permits at this rate.
     WarmUp {
         /// The value that was asked for.
         warm_up: Duration,
-        /// The longest time, at this rate.
+        /// The longest time allowed at this rate.
         max: Duration,
     },
-    /// A cold factor below 1, which would make a cold limiter faster than a warm one, or one that
-    /// is too large or NaN.
+    /// The cold factor is too large, NaN, or below 1, which would make a cold limiter faster than a
+    /// warm one.
     ColdFactor {
         /// The value that was asked for.
         cold_factor: f64,

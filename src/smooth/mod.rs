@@ -1,14 +1,14 @@
 //! Rate limiters that space permits at a steady rate, which can be changed in use: [`SmoothBursty`]
 //! and [`SmoothWarmingUp`], as in Guava.
 //!
-//! Each request gets a *turn*: the tick from which on its caller may go. A request never waits for
+//! Each request gets a *turn*: the first tick at which its caller may go. A request never waits for
 //! its own permits: the **next** one does. So if no turn is pending, a caller gets any number of
-//! permits at once, and the caller after it waits for them. Permits that accumulate while the
-//! limiter is idle are stored, up to a limit:
+//! permits at once, and the caller after it waits for them. Permits that accumulate while no caller
+//! comes are stored, up to a limit:
 //!
 //! | | stored permits | use it for |
 //! |---|---|---|
-//! | [`SmoothBursty`] | are free, up to a second of them (or [`max_burst`](Smooth::max_burst)) | a rate after which callers may catch up |
+//! | [`SmoothBursty`] | are free, up to a second of them (or [`max_burst`](Smooth::max_burst)) | a steady rate, with a burst after a pause |
 //! | [`SmoothWarmingUp`] | cost more, the more of them there are: an idle limiter is cold | a cache or a pool that must warm up |
 //!
 //! ```
@@ -17,7 +17,7 @@
 //! use tollgate::ManualClock;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // Two permits a second once warm, which takes four seconds. A third of that when cold.
+//! // Two permits a second once warm, and a third of that when cold. Warming up takes four seconds.
 //! let limiter = SmoothWarmingUp::with_clock(2.0, Duration::from_secs(4), ManualClock::new())?;
 //! let due = |_| limiter.reserve(1).map(|turn| turn.due().as_nanos() / 1_000_000);
 //! let waits = [0; 6].map(due);
@@ -30,33 +30,35 @@
 //!
 //! - **No caller is early.** The tick of a turn is rounded up to a whole nanosecond, and a waiting
 //!   caller wakes at that tick or later.
-//! - **The rate holds in each interval** between the ticks of two turns. The permits of all calls
-//!   whose turn is in it, except the last, are at most `stored + rate * interval`. For a
-//!   [`SmoothBursty`], `stored` is at most `rate * max_burst`. A limiter that warms up has no free
-//!   permits, so there it is 0. Rates, costs and stored permits are doubles. With a cold factor of
+//! - **The rate holds in each interval** that begins and ends with a turn: all calls whose turn is
+//!   in the interval, except the last call, take at most `stored + rate * interval` permits. For a
+//!   [`SmoothBursty`], `stored` is at most `rate * max_burst`. For a [`SmoothWarmingUp`], which has
+//!   no free permits, it is 0. Rates, costs and stored permits are doubles. With a cold factor of
 //!   3, the relative error of a cost is at most 2^-50, a nanosecond in two weeks. The extra cost of
 //!   cold permits is less exact if the factor is large: the error is 2^-38 with a factor of 1000,
-//!   2^-19 with a million. No permit costs less than an interval.
+//!   2^-19 with a million. Even then, no permit of such a limiter costs less than an interval.
 //! - **The limiter serves the full rate**, except for rounding. Each call's cost is rounded up to a
 //!   nanosecond, so there is at most one call a nanosecond. Every sixteenth change of the rate
-//!   costs at most one more nanosecond. (A store of more than 50 days loses up to 7 ns of what
-//!   accumulates between two calls, because a double has no more digits.)
+//!   costs at most one more nanosecond. (If more than 50 days of permits can be stored, up to 7 ns
+//!   of what accumulates between two calls is lost, because a double has no more digits.)
 //! - **A change of the rate** takes effect at one moment: each call pays the old rate or the new
-//!   one. Turns that were given stay as they are, and the store stays full to the same fraction.
+//!   one. Turns that callers already have do not change. The stored permits stay the same fraction
+//!   of the maximum.
 //!
 //! # Whole microseconds
 //!
 //! [`in_whole_micros`](Smooth::in_whole_micros) counts as Guava does, decision by decision: in
-//! whole microseconds, with each part of a cost rounded down. At three million permits a second a
-//! call's cost is then rounded to zero, and nothing is limited. Use it for programs that need the
-//! same answers as Guava's. (One difference remains: every sixteenth change of the rate moves the
-//! next turn later by a microsecond, unless that turn is in the past. Guava's does not.)
+//! whole microseconds, with each part of a cost rounded down. At three million permits a second,
+//! for example, one permit costs a third of a microsecond, which is rounded to zero, so single
+//! permits are not limited at all. Use it for programs that need the same answers as Guava's. (One
+//! difference remains: every sixteenth change of the rate moves the next turn later by a
+//! microsecond, unless that turn is in the past. Guava's does not.)
 //!
 //! # Lock-free
 //!
-//! The state is 128 bits, changed by one exchange ([`is_lock_free`] returns whether the processor
-//! has such an exchange). No decision ever waits for another thread. Threads that set a rate
-//! exclude each other by a mutex.
+//! The state is 128 bits, changed by one atomic exchange. If the processor has such an exchange
+//! ([`is_lock_free`]), no decision ever waits for another thread. Threads that set a rate exclude
+//! each other by a mutex.
 
 mod curve;
 mod error;
@@ -82,8 +84,8 @@ use curve::{
 use pace::Unit;
 use state::SmoothState;
 
-/// A rate limiter that spaces permits at a steady rate, and stores permits for a second (or
-/// [`max_burst`](Smooth::max_burst)) while no caller comes. Stored permits are free.
+/// A rate limiter that spaces permits at a steady rate. While no caller comes, it stores the
+/// permits of up to a second (or [`max_burst`](Smooth::max_burst)). Stored permits are free.
 ///
 /// ```
 /// use std::time::Duration;
@@ -214,8 +216,8 @@ impl<C> Smooth<Bursty, C> {
         Ok(Self::begin(curve, Unit::Nanos, rate, clock, start))
     }
 
-    /// Sets for how long permits accumulate. The default is one second; zero stores none. The store
-    /// then starts as in a new limiter.
+    /// Sets for how long permits accumulate. The default is one second; with zero, none are stored.
+    /// This restarts the store as in a new limiter.
     ///
     /// # Errors
     ///
@@ -246,7 +248,8 @@ impl SmoothWarmingUp {
     /// # Errors
     ///
     /// [`SmoothError`] if the rate is zero, negative, NaN, infinite, below one in 365 days, or
-    /// above 10^12; or if `warm_up` is above 365 days, or the time of 2^50 permits.
+    /// above 10^12; or if `warm_up` is above 365 days, or so long that more than 2^50 permits could
+    /// be stored.
     ///
     /// ```
     /// use std::time::Duration;
@@ -310,7 +313,8 @@ impl<C> Smooth<WarmingUp, C> {
     }
 
     /// Sets how many times slower a cold limiter is. The default is 3. With 1 every permit costs an
-    /// interval, and stored permits make no difference. The store then starts as in a new limiter.
+    /// interval, and stored permits make no difference. This restarts the store as in a new
+    /// limiter.
     ///
     /// # Errors
     ///
@@ -367,7 +371,7 @@ impl<K: Curve, C> Smooth<K, C> {
     }
 
     /// Makes the limiter count as Guava does, in whole microseconds: see [the
-    /// module](self#whole-microseconds). The store then starts as in a new limiter.
+    /// module](self#whole-microseconds). This restarts the store as in a new limiter.
     ///
     /// ```
     /// use std::time::Duration;

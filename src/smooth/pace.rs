@@ -49,9 +49,9 @@ impl Unit {
         Tick::from_nanos(units.saturating_mul(self.nanos()))
     }
 
-    /// Rounds the permits of a store down to a multiple of its last digit, and to at most `max`.
-    /// The last digit is that of a double as large as `max`. Therefore adding and taking is exact,
-    /// and a store never has more than accumulated. In microseconds nothing is rounded.
+    /// Rounds stored permits down to a multiple of the last digit of a double as large as `max`,
+    /// and to at most `max`. Sums and differences of such numbers are exact, so a store never has
+    /// more than accumulated. In microseconds nothing is rounded.
     pub(super) fn settle(self, permits: f64, max: f64) -> f64 {
         if self == Self::Micros || max <= 0.0 {
             return permits;
@@ -63,7 +63,7 @@ impl Unit {
     }
 }
 
-/// The cost of a call, added up part by part.
+/// The cost of a call, added up part by part: `parts` in nanoseconds, `cut` in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     unit: Unit,

@@ -33,8 +33,9 @@ impl<K: Curve, C> Smooth<K, C> {
 
     #[inline]
     fn exchange(&self, state: SmoothState, next: SmoothState) -> bool {
-        // ORDERING: Relaxed. It publishes nothing of its own, and continues the release of the
-        // thread that set the rate. A thread that fails loads the state again. Models: smooth::
+        // ORDERING: Relaxed. It publishes nothing of its own, and continues the release sequence
+        // that the exchange in `change` heads. A thread that fails loads the state again. Models:
+        // smooth::
         self.state
             .compare_exchange_weak(
                 state.pack(),
@@ -57,9 +58,9 @@ impl<K: Curve, C> Smooth<K, C> {
     #[inline]
     pub(super) fn rate_of(&self, state: SmoothState) -> f64 {
         // ORDERING: Acquire. It pairs with the release of the rate in `change`: a thread that reads
-        // a rate written over this version's sees that the state has changed, both by a load and by
-        // an exchange. The models check the load. For the exchange it is argued, since a model does
-        // not reorder the operations of a thread. Models: smooth::
+        // a newer rate, written over the rate of this version, then sees a changed state, in its
+        // next load as in its exchange. The models check the load. That the exchange fails is only
+        // argued, since a model does not reorder the operations of a thread. Models: smooth::
         f64::from_bits(self.place_of(state.version).load(Ordering::Acquire))
     }
 
@@ -104,7 +105,7 @@ impl<K: Curve, C> Smooth<K, C> {
         }
     }
 
-    /// Makes another rate current at this moment.
+    /// Makes `rate` the current rate. `now` is the caller's tick, in units.
     pub(super) fn change(&self, rate: f64, now: u64) {
         let alone = inject_fault!(SetsTogether => None, else
             Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner)));
@@ -118,9 +119,9 @@ impl<K: Curve, C> Smooth<K, C> {
         }
         let (old, new) = (self.store(in_force), self.store(rate));
         let version = inject_fault!(OverwritesTheRate => state.version, else state.version + 1);
-        // ORDERING: Release. It publishes that the state no longer has the version whose rate this
-        // overwrites, and pairs with the acquire in `rate_of`. It is a swap because words change
-        // only by read-modify-writes. Models: smooth::
+        // ORDERING: Release. It publishes that the state no longer has the version whose rate is
+        // overwritten here, and pairs with the acquire in `rate_of`. It is a swap because words
+        // change only by read-modify-writes. Models: smooth::
         self.place_of(version)
             .swap(rate.to_bits(), Ordering::Release);
         loop {

@@ -2,7 +2,8 @@ use core::time::Duration;
 
 use crate::clock::Tick;
 
-/// The turn of a caller: permits that were taken, and the tick from which on the caller may go.
+/// The turn of a caller: the permits that were taken, and the first tick at which the caller may
+/// go.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +39,7 @@ impl SmoothReservation {
         self.n
     }
 
-    /// Returns the tick at which they were asked for.
+    /// Returns the tick at which the permits were requested.
     #[inline]
     pub const fn at(&self) -> Tick {
         self.at
@@ -50,7 +51,7 @@ impl SmoothReservation {
         self.due
     }
 
-    /// Returns how long after asking the caller may go.
+    /// Returns the time from the request until the caller may go.
     #[inline]
     pub const fn delay(&self) -> Duration {
         self.due.saturating_since(self.at)

@@ -8,7 +8,7 @@
 //! └──────────────────────────────┴──────┴────────────────────────────────┘
 //! ```
 //!
-//! - **The next turn** is the tick from which on the next caller may go. It never decreases.
+//! - **The next turn** is the first tick at which the next caller may go. It never decreases.
 //! - **The version** selects the current rate: see `rates.rs`.
 //! - **The stored permits** are those that accumulated while no caller came.
 
@@ -43,8 +43,8 @@ impl SmoothState {
     }
 
     /// Returns the state with the next version and this number of stored permits. When the versions
-    /// wrap, the next turn moves later by one unit, unless it has just `moved`. So no pair of a
-    /// next turn and a version ever occurs twice.
+    /// wrap, the next turn also moves later by one unit, unless this change has `moved` it already.
+    /// So no pair of a next turn and a version ever occurs twice.
     pub(super) const fn next_version(self, stored: f64, moved: bool) -> Self {
         let version = (self.version + 1) % VERSIONS;
         let next = match version {

@@ -12,7 +12,7 @@ use crate::metrics::{Metric, MetricSource, Value};
 use crate::outcome::Denied;
 
 impl<K: Curve, C> Smooth<K, C> {
-    /// Takes `n` permits at this tick, and returns when the caller may go: see
+    /// Takes `n` permits at this tick. The reservation says when the caller may go: see
     /// [`reserve`](Self::reserve).
     ///
     /// # Errors
@@ -46,8 +46,8 @@ impl<K: Curve, C> Smooth<K, C> {
     }
 
     /// Takes `n` permits at this tick, if their turn comes within `timeout`: see
-    /// [`acquire_timeout`](Self::acquire_timeout). It does not wait; the reservation has the tick
-    /// of the turn.
+    /// [`acquire_timeout`](Self::acquire_timeout). It does not wait: the reservation says at which
+    /// tick the turn comes.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl<K: Curve, C> Smooth<K, C> {
         self.look().1.rate()
     }
 
-    /// Returns the largest number of permits that are stored at the current rate.
+    /// Returns the largest number of permits that can be stored at the current rate.
     ///
     /// ```
     /// use tollgate::smooth::SmoothBursty;
@@ -132,15 +132,15 @@ impl<K: Curve, C> Smooth<K, C> {
         self.look().1.max()
     }
 
-    /// Returns how many permits are [stored](Self::stored) at this tick. If the limiter has seen a
-    /// later tick, it is the number at that one.
+    /// Returns how many permits are [stored](Self::stored) at this tick. If the next turn is later,
+    /// returns the number at that turn.
     #[must_use]
     pub fn stored_at(&self, now: Tick) -> f64 {
         let (state, store) = self.look();
         store.resync(state, self.unit.of(now)).stored
     }
 
-    /// Returns when the next caller may go, if it asks at this tick: see
+    /// Returns the tick at which the next caller may go, if it asks at this tick: see
     /// [`next_free`](Self::next_free).
     #[must_use]
     pub fn next_free_at(&self, now: Tick) -> Tick {
@@ -152,17 +152,17 @@ impl<K: Curve, C> Smooth<K, C> {
 }
 
 impl<K: Curve, C: Clock> Smooth<K, C> {
-    /// Takes any number `n` of permits, and returns when the caller may go: when all permits taken
-    /// before are paid for. The caller does not wait for its own permits; the next one does. A
-    /// request for 0 permits takes nothing and may go at once.
+    /// Takes any number `n` of permits. The reservation says when the caller may go: after the time
+    /// that all earlier permits cost. The caller does not wait for its own permits; the next caller
+    /// does. A request for 0 permits takes nothing and may go at once.
     ///
     /// This does not wait: [`acquire_n`](Self::acquire_n) does.
     ///
     /// # Errors
     ///
-    /// [`Denied::Stuck`] if the turn is beyond what 60 bits of nanoseconds can represent, 36 years
-    /// after the clock's start. That happens after a caller took that many permits, or passed a
-    /// tick that late. Nothing is taken, and every later request is denied too.
+    /// [`Denied::Stuck`] if the turn is 36 years after the clock's start (60 bits of nanoseconds)
+    /// or later. That happens once callers have taken that many years' worth of permits, or have
+    /// passed a tick that late. Nothing is taken, and every later request is denied too.
     ///
     /// ```
     /// use std::time::Duration;
@@ -218,13 +218,13 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
         self.try_acquire_n_at(n, self.clock.now())
     }
 
-    /// Changes the rate to `rate` permits a second. Turns that were given stay as they are, and the
-    /// store stays full to the same fraction.
+    /// Changes the rate to `rate` permits a second. Turns that callers already have do not change.
+    /// The stored permits stay the same fraction of [`max_stored`](Self::max_stored).
     ///
     /// # Errors
     ///
     /// [`SmoothError`] if the rate is zero, negative, NaN, infinite, below one in 365 days, above
-    /// 10^12, or above the rate at which 2^50 permits are stored. Nothing is changed then.
+    /// 10^12, or so high that more than 2^50 permits could be stored. Nothing is changed then.
     ///
     /// ```
     /// use std::time::Duration;
@@ -236,7 +236,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// let limiter = SmoothBursty::with_clock(10.0, clock.clone())?;
     /// clock.advance(Duration::from_millis(500));
     /// limiter.set_rate(20.0)?;
-    /// assert_eq!(limiter.stored(), 10.0); // half of what it stores, as before
+    /// assert_eq!(limiter.stored(), 10.0); // half of the maximum, as before
     /// assert!(limiter.set_rate(-1.0).is_err());
     /// # Ok(())
     /// # }
@@ -252,8 +252,8 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
         self.stored_at(self.clock.now())
     }
 
-    /// Returns when the next caller may go: now, or when all permits taken before are paid for.
-    /// [`Tick::MAX`] if never.
+    /// Returns the tick at which the next caller may go: now, or after the time that all permits
+    /// taken so far cost. [`Tick::MAX`] if never.
     ///
     /// ```
     /// use tollgate::smooth::SmoothBursty;

@@ -22,8 +22,8 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
         self.acquire_n(1)
     }
 
-    /// Takes any number `n` of permits, and waits until all permits taken before are paid for. It
-    /// does not wait for its own.
+    /// Takes any number `n` of permits, and waits for the time that all earlier permits cost. The
+    /// caller does not wait for its own permits.
     ///
     /// # Errors
     ///
@@ -47,8 +47,8 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
         Ok(turn)
     }
 
-    /// Takes any number `n` of permits if their turn comes within `timeout`, and waits for it. With
-    /// a timeout of zero it never waits.
+    /// Takes any number `n` of permits if their turn comes within `timeout`, and waits for that
+    /// turn. With a timeout of zero it never waits.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A checksum of 64 bits: CRC-64/XZ, which other programs can compute too. It detects any damage
-//! within 64 consecutive bits, and misses other damage with a probability of 2^-64.
+//! A 64-bit checksum: CRC-64/XZ, which other programs can compute too. It detects all damage that
+//! lies within 64 consecutive bits. It misses other damage with a probability of 2^-64.
 
 /// The polynomial of ECMA-182, with the lowest power first.
 const POLYNOMIAL: u64 = 0xC96C_5795_D787_0F42;
@@ -36,7 +36,7 @@ const fn tables() -> [[u64; 256]; STRIDE] {
     tables
 }
 
-/// The checksum of the bytes added until now.
+/// The checksum of all bytes added so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Crc(u64);
 
@@ -49,7 +49,7 @@ impl Crc {
         while let Some((stride, rest)) = bytes.split_first_chunk::<STRIDE>() {
             bytes = rest;
             let mixed = (self.0 ^ u64::from_le_bytes(*stride)).to_le_bytes();
-            // The first byte is followed by the most bytes, so its table comes last.
+            // The first byte is followed by the most bytes, so it uses the last table.
             let each = mixed.iter().zip(TABLES.iter().rev());
             self.0 = each.fold(0, |sum, (byte, table)| sum ^ at(table, *byte));
         }

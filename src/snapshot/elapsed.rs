@@ -5,7 +5,7 @@ use core::time::Duration;
 /// The time between a snapshot and its restore.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Elapsed {
-    /// Measured by the time of day, which is this now.
+    /// Measured up to this time of day, in nanoseconds since 1970: that of the restore.
     #[cfg_attr(
         not(feature = "std"),
         allow(dead_code, reason = "the time of day is not known then")
@@ -37,8 +37,8 @@ impl Elapsed {
         Self::Until(time_of_day())
     }
 
-    /// Returns the time since `then`, a time of day. It is zero if the time of day went back or was
-    /// unknown.
+    /// Returns the time since `then`, a time of day. It is zero if the time of day was set back or
+    /// is unknown.
     pub(crate) const fn since(self, then: u64) -> Duration {
         match self {
             Self::Known(elapsed) => elapsed,

@@ -3,7 +3,7 @@ use core::fmt;
 #[cfg(feature = "std")]
 use std::{io, string::String};
 
-/// Says why a snapshot was not restored. Nothing has changed then.
+/// The reason why a snapshot was not restored. A limiter or table is unchanged after this error.
 ///
 /// ```
 /// use tollgate::error::RestoreError;
@@ -31,11 +31,11 @@ pub enum RestoreError {
     /// The first bytes are not those of a snapshot of this kind. Limiters and tables of keys write
     /// different snapshots.
     NotASnapshot,
-    /// This version of the crate does not know the snapshot's format.
+    /// This version of the crate can't read the snapshot's format.
     Version {
         /// The version of the snapshot's format.
         found: u64,
-        /// The latest version that is known.
+        /// The latest version that can be read.
         known: u64,
     },
     /// The snapshot is damaged: its checksum does not match its content.
@@ -65,40 +65,40 @@ pub enum RestoreError {
         /// The algorithm of this limiter.
         expected: &'static str,
     },
-    /// The snapshot's parameters differ from the limiter's, and its words can't be carried over: no
-    /// such algorithm has these parameters, or the algorithm can't check them
+    /// The snapshot's parameters differ from the limiter's, and its words can't be carried over. No
+    /// constructor of the algorithm makes such parameters, or the algorithm can't check them
     /// ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
     OtherParameters {
         /// The plan in the snapshot, if it is a snapshot of a table of keys.
         plan: Option<usize>,
     },
-    /// The parameters of a key's own algorithm differ from those that the key has in the table, and
-    /// its word can't be carried over: no such algorithm has these parameters, or it can't check
-    /// them ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
+    /// A key's own algorithm has other parameters in the snapshot than in the table, and the key's
+    /// word can't be carried over. No constructor of the algorithm makes such parameters, or the
+    /// algorithm can't check them ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
     OtherOwnParameters,
-    /// Keys of the table have algorithms of their own, but the hasher would take over another seed,
-    /// with which these keys could not be found. Set them after the restore, or give the table a
-    /// `SeededHasher` with the snapshot's seed.
+    /// Keys of the table have algorithms of their own, and the snapshot's hasher has another seed.
+    /// With that seed the table would no longer find these keys. Set their algorithms after the
+    /// restore, or give the table a `SeededHasher` with the snapshot's seed.
     OverridesOfAnotherSeed {
         /// How many keys have algorithms of their own.
         overrides: usize,
     },
-    /// Either the snapshot or the table has names of plans, but not both, and this plan of the
-    /// snapshot differs from the plan in the same place of the table. So the plan that corresponds
-    /// to it is unknown.
+    /// Only the snapshot or only the table has names of plans, so plans are matched by position.
+    /// This plan of the snapshot differs from the table's plan at the same position, so the right
+    /// plan is unknown.
     PlanNamesMissing {
-        /// The plan, by its place in the snapshot.
+        /// The plan, by its position in the snapshot.
         plan: usize,
-        /// `true` if the snapshot has no names, `false` if the table has none.
+        /// `true` if the snapshot has no names. `false` if the table has none.
         in_snapshot: bool,
     },
-    /// The snapshot is of a table whose hasher gives other hashes. A hasher that can't be rebuilt
-    /// from its seed does so in each process.
+    /// The snapshot is of a table with a hasher that gives other hashes. A hasher that can't be
+    /// rebuilt from its seed gives other hashes in each process.
     OtherHasher,
-    /// [`SnapshotKey`](https://docs.rs/tollgate/latest/tollgate/keyed_map/trait.SnapshotKey.html)
-    /// can't read a key from its bytes.
+    /// A key's bytes could not be read by
+    /// [`SnapshotKey`](https://docs.rs/tollgate/latest/tollgate/keyed_map/trait.SnapshotKey.html).
     InvalidKey {
-        /// The number of the key in the snapshot, from 1 on.
+        /// The number of the key in the snapshot. The first key is number 1.
         key: u64,
     },
     /// There is not enough memory for another table.
@@ -106,7 +106,7 @@ pub enum RestoreError {
 }
 
 impl RestoreError {
-    /// Returns the number if it is in the range, and an error otherwise.
+    /// Returns the number if it is within the range, and an error otherwise.
     pub(crate) fn unless_within(
         field: &'static str,
         found: u64,

@@ -5,11 +5,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many names for a temporary file are tried. Processes that were stopped while writing may
-/// have left files with some of them.
+/// How many names to try for a temporary file. Processes that were stopped while they wrote a file
+/// may have left some of these names in use.
 const NAMES: u32 = 1000;
 
-/// A file that is removed on drop while `is_needed`.
+/// A file that is removed on drop, unless it has been renamed (`is_needed` is false then).
 struct Temporary {
     path: PathBuf,
     is_needed: bool,
@@ -49,13 +49,13 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.is_needed {
-            // If the removal fails, there is nothing else to do.
+            // If the removal fails, nothing more can be done.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Replaces a file: writes a new one beside it, and renames that when it is complete.
+/// Replaces a file: writes a new file beside it, and renames the new file when it is complete.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<u64>,
@@ -72,8 +72,8 @@ pub(crate) fn replace(
             true => Path::new("."),
             false => folder,
         };
-        // Make the new name survive a loss of power. Where this fails, either the old or the new
-        // file is there afterwards.
+        // Make the new name survive a loss of power. If this fails, a loss of power leaves either
+        // the old or the new file.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
     Ok(written)

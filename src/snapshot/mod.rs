@@ -1,5 +1,5 @@
-//! Snapshots: the state of one limiter as bytes, for the next process; and the parts that snapshots
-//! of tables and maps share.
+//! Snapshots: the state of one limiter as bytes, for the next process. Snapshots of tables and maps
+//! share some of its parts.
 //!
 //! All numbers have 64 bits, lowest byte first.
 //!
@@ -12,8 +12,8 @@
 //! └──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - The **tick** is one of the limiter's clock. The **time of day** is that of the same moment, in
-//!   nanoseconds since 1970, or 0 if it is unknown.
+//! - The **tick** is that of the limiter's clock at the snapshot. The **time of day** at the same
+//!   moment is in nanoseconds since 1970, or 0 if it is unknown.
 //! - Unused bytes of the name and unused parameters are 0.
 //! - The **checksum** is CRC-64/XZ.
 
@@ -42,7 +42,7 @@ pub const SNAPSHOT_BYTES: usize = NUMBERS * 8;
 /// checksum.
 const NUMBERS: usize = 5 + MAX_NAME / 8 + 1 + MAX_SETTINGS + 2;
 
-/// The last four bytes detect a transfer that treats the file as text, because it changes them. The
+/// A transfer that treats the file as text changes the last four bytes, so these detect it. The
 /// snapshot of a table begins with other bytes.
 const MAGIC: [u8; 8] = *b"\x89TGL\r\n\x1a\n";
 const VERSION: u64 = 1;
@@ -57,7 +57,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Returns this word of this algorithm at this tick.
+    /// Creates the state of a limiter with this algorithm and word at this tick.
     pub(crate) fn new<A: Settings>(algorithm: &A, word: u64, at: Tick, time_of_day: u64) -> Self {
         Self {
             at,

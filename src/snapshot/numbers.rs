@@ -1,4 +1,4 @@
-//! Numbers and bytes of a snapshot, with a checksum of all of them.
+//! Writes and reads the numbers and bytes of a snapshot, with a checksum.
 
 use std::io::{self, Read, Write};
 use std::string::String;
@@ -8,7 +8,7 @@ use super::error::RestoreError;
 use super::parameters::Parameters;
 use crate::algorithm::MAX_SETTINGS;
 
-/// Writes numbers, and adds them to the checksum.
+/// A writer of numbers, which adds them to the checksum.
 pub(crate) struct Output<'w> {
     writer: &'w mut dyn Write,
     crc: Crc,
@@ -39,7 +39,7 @@ impl<'w> Output<'w> {
     }
 }
 
-/// Reads numbers, and adds them to the checksum. It reads nothing beyond the snapshot.
+/// A reader of numbers, which adds them to the checksum. It reads nothing beyond the snapshot.
 pub(crate) struct Input<'r> {
     reader: &'r mut dyn Read,
     crc: Crc,

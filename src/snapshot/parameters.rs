@@ -37,7 +37,8 @@ impl Parameters {
         self.numbers.get(..self.count).unwrap_or_default()
     }
 
-    /// Returns the algorithm with exactly these parameters, if there is one and it can check them.
+    /// Returns the algorithm with exactly these parameters. Returns `None` if no constructor makes
+    /// them, or if the algorithm can't check them.
     pub(crate) fn algorithm<A: Settings>(&self) -> Option<A> {
         let mut numbers = self.numbers().iter();
         let algorithm = A::restore(&mut || numbers.next().copied().unwrap_or(0))?;
@@ -46,7 +47,7 @@ impl Parameters {
     }
 }
 
-/// Returns the algorithm's name as it is written.
+/// Returns the algorithm's name as snapshots contain it.
 pub(crate) fn name_of<A: Settings>() -> &'static [u8] {
     let name = A::NAME.as_bytes();
     name.get(..MAX_NAME).unwrap_or(name)

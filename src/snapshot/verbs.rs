@@ -1,4 +1,4 @@
-//! The verbs that save and restore the state of a limiter of one word.
+//! The verbs that save and restore the state of a limiter, for limiters whose state is one word.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::store::op::{Current, Op, Step};
 use crate::store::view::View;
 
-/// Replaces a limiter's state by a saved one.
+/// The operation that replaces a limiter's state by a saved one.
 struct Restore {
     saved: Saved,
     elapsed: Duration,
@@ -44,7 +44,7 @@ impl<S: Store<Algorithm: Settings>> View<S> {
 }
 
 impl<S: Store<Algorithm: ChangeQuota + Rebase + Settings>> View<S> {
-    /// Continues from a saved state, and returns the time since it was saved.
+    /// Continues from a saved state. Returns the time since it was saved.
     pub(crate) fn load(&self, bytes: &[u8], elapsed: Elapsed) -> Result<Duration, RestoreError> {
         let saved = Saved::from_bytes::<S::Algorithm>(bytes)?;
         let elapsed = saved.elapsed(elapsed);
@@ -53,8 +53,8 @@ impl<S: Store<Algorithm: ChangeQuota + Rebase + Settings>> View<S> {
     }
 }
 
-/// Implements the verbs of a limiter of one word, and of its views. Further generic parameters come
-/// before the types.
+/// Implements these verbs for a limiter and for its views. Further generic parameters come before
+/// the types.
 macro_rules! snapshot_verbs {
     ([$($parameters:tt)*] $store:ty, [$($own:tt)*] $limiter:ty) => {
         impl<$($parameters)*, A: $crate::algorithm::Algorithm + $crate::algorithm::Settings>
@@ -97,9 +97,9 @@ macro_rules! snapshot_verbs {
             A: $crate::algorithm::Algorithm + $crate::algorithm::Settings,
         {
             /// Returns the limiter's state as bytes. After a restart,
-            /// [`restore_after`](Self::restore_after) continues from it, so the restart hands out
-            /// no fresh burst. Write the bytes to flash memory or to a file; replace the file in
-            /// one step (write a new one, then rename it).
+            /// [`restore_after`](Self::restore_after) continues from it, so the restart allows no
+            /// further burst. Write the bytes to flash memory or to a file. Replace the file in one
+            /// step: write a new one, then rename it.
             ///
             /// ```
             /// use tollgate::{Limiter, Quota};
@@ -117,16 +117,16 @@ macro_rules! snapshot_verbs {
             /// # }
             /// ```
             ///
-            /// A snapshot does not contain permits that are granted after it. It needs no
-            /// allocation.
+            /// Permits that are granted after a snapshot are not in it. Taking a snapshot allocates
+            /// nothing.
             ///
             /// # Other limiters
             ///
             /// [`Limiter`](crate::Limiter), `Adjustable`, `Keyed` and `KeyedMap` have snapshots.
             /// `Sharded`, `SlottedWindow`, `SlidingLog` and the smooth limiters don't: their state
             /// is more than one word, and can't be read in one step while other threads decide.
-            /// `Leases` has none because threads hold its permits, and `Concurrency` has none
-            /// because its guards end with the process.
+            /// `Leases` has none because the permits that threads hold would be missing.
+            /// `Concurrency` has none because its guards end with the process.
             #[must_use = "it is what `restore` needs"]
             pub fn snapshot(&self) -> [u8; $crate::store::SNAPSHOT_BYTES] {
                 self.at(self.now()).snapshot()
@@ -141,23 +141,24 @@ macro_rules! snapshot_verbs {
         {
             /// Replaces the limiter's state by a [snapshot](Self::snapshot), in one atomic step.
             /// The limiter continues on its own clock, as if it had never stopped. Returns the time
-            /// since the snapshot, by the time of day. It is zero if the time of day went back or
-            /// was not saved.
+            /// since the snapshot, by the time of day. This is zero if the time of day was set back
+            /// or was not saved.
             ///
-            /// The limiter keeps its own quota and configuration. If the snapshot has another
-            /// quota, or another of the algorithms in an [`AnyAlgorithm`](crate::AnyAlgorithm), its
-            /// state is carried over
-            /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)): the
-            /// limiter has as many permits as before, up to what it can hold, and the same debt.
+            /// The limiter keeps its own quota and configuration. If the snapshot is of another
+            /// quota, or (with [`AnyAlgorithm`](crate::AnyAlgorithm)) of another algorithm, its
+            /// state is [carried over](crate::algorithm::ChangeQuota::carry_over): the limiter has
+            /// as many permits as before, up to what it can hold, and the same debt.
             ///
-            /// No permit comes early. If the interval of the quota is not a whole number of
-            /// nanoseconds, permits may be due a nanosecond later with each restore. A window that
-            /// began with its first hit may end a [quantum](crate::FixedWindow::quantum) later. If
-            /// the new clock's periods begin at other times than the old clock's, a window that has
-            /// counted permits ends no earlier ([`Rebase`](crate::algorithm::Rebase)).
+            /// The bound of the limit still holds. If the interval of the quota is not a whole
+            /// number of nanoseconds, permits may be due a nanosecond later with each restore. A
+            /// window that was opened by its first hit may end a
+            /// [quantum](crate::FixedWindow::quantum) later. If the new clock's periods begin at
+            /// other times than the old clock's, a window with counted permits may end later, but
+            /// not earlier, and the next refill of aligned [`Intervals`](crate::Intervals) may come
+            /// earlier or later (see [`Rebase`](crate::algorithm::Rebase)).
             ///
-            /// Don't give back a grant from before the restore: the restored state does not know
-            /// it.
+            /// Don't give back a grant from before the restore: the limiter can't tell which of its
+            /// permits are refilled already.
             ///
             /// # Errors
             ///
@@ -170,13 +171,13 @@ macro_rules! snapshot_verbs {
             ) -> Result<core::time::Duration, $crate::snapshot::error::RestoreError> {
                 let elapsed = $crate::snapshot::elapsed::Elapsed::until_now();
                 // Read the clock after the time of day. In the other order, the time between the
-                // two would count twice.
+                // two readings would count twice.
                 self.at(self.now()).load(snapshot, elapsed)
             }
 
             /// Replaces the limiter's state by a [snapshot](Self::snapshot) that is `elapsed` old,
-            /// as `restore` does. Use it if the clock does not follow the time of day, if the time
-            /// of day is unreliable, or without the feature `std`.
+            /// as `restore` does. Use it if the time of day is unreliable or does not apply to the
+            /// clock, or without the feature `std`.
             ///
             /// ```
             /// use std::time::Duration;

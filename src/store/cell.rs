@@ -1,4 +1,4 @@
-//! Where a word lives, and the loop that changes it.
+//! The memory of a word, and the loop that changes it.
 //!
 //! ```text
 //!  word: u64 ──► operation (pure, may run again) ──► Ok((next word, answer)) | Err(denied)
@@ -20,7 +20,7 @@ pub const UNSTARTED: u64 = u64::MAX;
 /// Memory that holds a word, with three atomic operations: load, compare-exchange and swap.
 ///
 /// [`WordCell`] is the usual one. Implement this for words in other memory, such as a mapped file:
-/// a [`WordStore`](crate::store::WordStore) then provides all verbs.
+/// a [`WordStore`](crate::store::WordStore) then provides all methods of a limiter.
 pub trait AtomicWord {
     /// Returns the current word.
     fn load(&self) -> u64;
@@ -29,8 +29,8 @@ pub trait AtomicWord {
     ///
     /// # Errors
     ///
-    /// The word that the cell holds instead. It may be `word` itself, in which case the loop tries
-    /// again.
+    /// The word that the cell holds instead. It may be `word` itself: the exchange then failed
+    /// spuriously, and the caller tries again.
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64>;
 
     /// Replaces the word unconditionally, and returns the previous one.
@@ -123,9 +123,8 @@ impl fmt::Debug for WordCell {
     }
 }
 
-/// Runs `op` on the word until its answer holds, that is, until the word that it returned has
-/// replaced the word that it was given. An operation that refuses, or leaves the word as it is,
-/// writes nothing.
+/// Runs `op` on the word until the word that it returned has replaced the word that it was given.
+/// An operation that refuses, or leaves the word as it is, writes nothing.
 ///
 /// This is lock-free: an exchange fails only if another one succeeded, or spuriously on processors
 /// with a weak exchange. So whenever a thread retries, another thread has made progress. A retry

@@ -4,9 +4,10 @@
 //!  limiter ──at(now)──► View { store, now } ──verb──► store.apply(now, operation)
 //! ```
 //!
-//! Each verb is written once, on [`View`], as an operation that the store runs. The stores of this
-//! crate are a [`WordStore`] (for a [`Limiter`](crate::Limiter)), a word next to parameters that
-//! change (`Adjustable`), a slot of a table (`Key`) and an entry of a map (`MapKey`).
+//! A *verb* is a method of a limiter, such as `try_acquire`. Each verb is written once, on
+//! [`View`], as an operation that the store runs. The stores of this crate are a [`WordStore`] (for
+//! a [`Limiter`](crate::Limiter)), a word next to parameters that change (`Adjustable`), a slot of
+//! a table (`Key`) and an entry of a map (`MapKey`).
 //!
 //! For a word in memory of your own, implement [`AtomicWord`], which is all that
 //! [`Limiter::with_cell`](crate::Limiter::with_cell) needs. Implement [`Store`] if the algorithm
@@ -62,12 +63,13 @@ pub trait Store {
     /// The algorithm.
     type Algorithm: Algorithm;
 
-    /// Runs an operation at this tick until its answer holds: until the state that it computed has
-    /// replaced the state that it was computed from.
+    /// Runs an operation at this tick, and again for as long as another thread changes the state
+    /// meanwhile. When this returns, the state that the operation computed has replaced the state
+    /// that it was given.
     ///
     /// # Errors
     ///
-    /// The operation's refusal. In that case nothing is written.
+    /// The operation's refusal. Nothing is written then.
     fn apply<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> OpResult<Self::Algorithm, O>;
 
     /// Makes one attempt, without a retry. `None` means that nothing was changed; use

@@ -129,22 +129,23 @@ pub type Step<A, O> = Result<(u64, <O as Op<A>>::Output), <O as Op<A>>::Refusal>
 /// An operation on the state of a limiter with the algorithm `A`. It is pure: a store may run it
 /// several times for one call.
 ///
-/// It is a trait and not a closure, so that it is always inlined and what the caller does not read
-/// of the answer is never computed.
+/// This is a trait and not a closure, so that an operation is always inlined. The compiler then
+/// drops the parts of the answer that the caller does not read.
 pub trait Op<A>: Sized {
     /// The answer.
     type Output;
     /// Why the operation was refused.
     type Refusal: Refusal;
 
-    /// Whether a change by this operation is a grant, which ends a ban.
+    /// Whether this operation ends a key's ban when it changes the state, as a grant does.
     const GRANTS: bool = false;
 
     /// Whether the operation takes permits. A key in a table becomes protected when permits are
     /// taken from it a second time; unprotected keys are evicted before protected ones.
     const TAKES: bool = false;
 
-    /// Whether the operation bans a key. It then runs under the plan that the key already has.
+    /// Whether the operation bans a key. It then runs under the plan (one of the table's
+    /// algorithms) that the key already has.
     const BANS: bool = false;
 
     /// Computes the next word and the answer.
@@ -154,21 +155,21 @@ pub trait Op<A>: Sized {
     /// The refusal. In that case the word stays as it is.
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self>;
 
-    /// Does the same in a few instructions, if the state allows it. Returns `None` if
-    /// [`run`](Self::run) must do it, out of line.
+    /// Does the same as [`run`](Self::run) in a few instructions, if the state allows that. Returns
+    /// `None` if the store must call `run`, out of line.
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
         Some(self.run(algorithm, current))
     }
 
-    /// Returns whether there is nothing to write.
+    /// Returns whether `next` need not be written.
     #[inline(always)]
     fn is_unchanged(&self, word: u64, next: u64) -> bool {
         word == next
     }
 
-    /// Returns the answer of a store that can't run the operation, given the reason as a denial.
-    /// Returns `None` if the operation has no such answer.
+    /// Returns the answer to use if a store can't run the operation. `why` makes a denial that
+    /// names the reason. Returns `None` if the operation has no such answer.
     #[inline]
     fn unavailable(&self, why: fn(u64) -> Denied, now: Tick) -> Option<OpResult<A, Self>> {
         let _ = (why, now);

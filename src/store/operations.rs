@@ -32,7 +32,8 @@ impl<A: Algorithm> Op<A> for Acquire {
         Some(step.map(|(next, granted)| (next, current.made(granted))))
     }
 
-    /// This is known before the step runs, and for one permit at compile time.
+    /// Returns whether `n` is 0. This is known before the step runs, and for one permit at compile
+    /// time.
     #[inline(always)]
     fn is_unchanged(&self, _word: u64, _next: u64) -> bool {
         self.n == 0
@@ -87,8 +88,9 @@ pub(crate) struct ReserveUntil {
 }
 
 impl ReserveUntil {
-    /// Returns the denial as of the caller's tick, which is older than the store's. By the store's
-    /// tick the request can never be granted, but by the caller's tick it may be.
+    /// Returns the denial as of the caller's tick, which is older than the store's. From the
+    /// store's tick, `latest` is too soon for this request ever to be granted. From the caller's
+    /// tick, it may not be.
     #[cold]
     fn too_late_now<A: Reserve>(&self, algorithm: &A, current: Current) -> Denied {
         let Current { word, now, .. } = current;
@@ -234,7 +236,8 @@ impl<A: GiveBack> Op<A> for Undo {
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
-        // If another state made the grant, its mark means nothing here.
+        // If another version of the state made the grant, its mark, the word after the grant, means
+        // nothing here.
         if !current.takes_back(&self.granted) && !inject_fault!(UndoesOldMarks) {
             return Ok((current.word, 0));
         }

@@ -1,4 +1,4 @@
-//! The view: a store and a tick. All verbs are written here, once.
+//! The view: a store and a tick. All verbs (the methods of limiters) are written here, once.
 
 use core::fmt;
 use core::time::Duration;
@@ -13,8 +13,8 @@ use crate::store::operations::{
     Acquire, Cancel, Charge, Check, Look, Refund, ReserveUntil, TakeUpTo, Undo,
 };
 
-/// A limiter at one tick: every verb runs at that tick, without reading a clock. Each limiter's
-/// `at` creates one.
+/// A limiter at one tick: every method runs at that tick, without reading a clock. The method `at`
+/// of a limiter creates a view.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota, Tick};
@@ -93,7 +93,8 @@ impl<S: Store> View<S> {
         granted
     }
 
-    /// Returns the denial of one permit, if none is available and the short path finds that out.
+    /// Returns the denial of a request for one permit. `None` if a permit is available, or if the
+    /// short path can't tell.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn denial(&self) -> Option<Denied> {
@@ -205,7 +206,7 @@ impl<S: Store<Algorithm: GiveBack + Debt>> View<S> {
 
 impl<S: Store<Algorithm: Reserve>> View<S> {
     /// Takes `n` permits if they are available, or will be at `latest` or sooner. [`Granted::due`]
-    /// says when. `Limiter::reserve` and all waiting verbs use this.
+    /// says when. `Limiter::reserve` and all waiting methods use this.
     ///
     /// # Errors
     ///

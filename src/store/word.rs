@@ -27,7 +27,7 @@ use crate::store::view::View;
 /// # }
 /// ```
 ///
-/// If the cell holds [`UNSTARTED`], the first verb gives it the algorithm's initial word.
+/// If the cell holds [`UNSTARTED`], the first operation gives it the algorithm's initial word.
 pub struct WordStore<'a, A, P = WordCell> {
     pub(crate) algorithm: &'a A,
     pub(crate) cell: &'a P,
@@ -40,7 +40,7 @@ impl<'a, A, P> WordStore<'a, A, P> {
         Self { algorithm, cell }
     }
 
-    /// Returns a view on which every verb runs at this tick.
+    /// Returns a view of the word at this tick.
     #[inline]
     pub const fn at(self, now: Tick) -> View<Self> {
         View::new(self, now)

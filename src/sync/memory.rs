@@ -56,9 +56,9 @@ mod zeroed {
     impl Buckets {
         /// Allocates `count` zeroed buckets. Returns `None` if there is no memory for them.
         ///
-        /// The allocation asks only for a slot's alignment, and has a few slots more to find an
-        /// aligned start. With a bucket's alignment, many allocators would write the zeros
-        /// themselves and touch every page.
+        /// The allocation asks only for a slot's alignment, and for a few more slots, so that the
+        /// first bucket can be aligned. With a bucket's alignment, many allocators would write the
+        /// zeros themselves and touch every page.
         pub(crate) fn zeroed(count: usize) -> Option<Self> {
             let slots = count.checked_mul(SLOTS)?.checked_add(SLOTS - 1)?;
             let layout = Layout::array::<AtomicU128>(slots).ok()?;
@@ -115,7 +115,7 @@ mod zeroed {
 mod huge_pages {
     use core::ptr::NonNull;
 
-    /// A multiple of every size of ordinary pages on Linux.
+    /// A multiple of every ordinary page size on Linux.
     const PAGE: usize = 1 << 16;
     /// The size of a huge page on most processors. Smaller allocations are left as they are.
     const LEAST: usize = 1 << 21;

@@ -81,12 +81,13 @@ pub(crate) type SettersMutex<T> = source::SettersMutex<T>;
 #[cfg(feature = "std")]
 pub(crate) use source::Sleeper;
 
-/// What a thread does after a failed exchange. In a model it does nothing: waiting would not add
-/// any interleaving.
+/// The wait of a thread after a failed exchange. A model does not wait: that would not add any
+/// interleaving.
 pub(crate) use source::Backoff;
 
-/// With one argument, whether the model asks for this fault. With two expressions, selects the
-/// wrong or the right one. In other builds only the right code is compiled.
+/// Injects a fault in models. With one argument, it is true if the model asks for that fault. With
+/// two expressions, it evaluates the wrong one if the model asks for the fault, and the right one
+/// otherwise. In other builds only the right code is compiled.
 #[allow(unused_imports, reason = "unused without std")]
 pub(crate) use source::inject_fault;
 

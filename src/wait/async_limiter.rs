@@ -64,13 +64,13 @@ impl<G, T> AsyncLimiter<G, T> {
         }
     }
 
-    /// Delays each caller that has to wait by a random time, which spreads callers out. The caller
-    /// takes its permits after the delay. Permits are still never used before the limit allows, but
-    /// callers may be served out of order: a later one with a shorter delay may go first.
+    /// Adds a random delay for each caller that has to wait, which spreads callers out. The caller
+    /// takes its permits after the delay. The limit is still kept, but callers may be served out of
+    /// order: a later one with a shorter delay may go first.
     ///
-    /// A caller that does not have to wait is not delayed. With a timeout, the delay takes at most
-    /// the part of the timeout that the wait itself leaves over. If other callers overtake during
-    /// the delay, the caller may be denied at its end.
+    /// A caller that does not have to wait is not delayed. With a timeout, the delay is at most
+    /// what the wait itself leaves of the timeout. If other callers take permits during the delay,
+    /// the caller may be denied after it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -121,8 +121,8 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
         self.acquire_timeout(n, Duration::MAX)
     }
 
-    /// Takes `n` permits, waiting for at most `timeout`. If they would take longer, the future
-    /// takes nothing and returns [`Denied`] at once.
+    /// Takes `n` permits, waiting for at most `timeout`. If they would be available only later, the
+    /// future takes nothing and returns [`Denied`] at once.
     pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> AcquireFuture<'_, G, T> {
         AcquireFuture {
             on: self,
@@ -136,7 +136,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
 
 #[cfg(any(feature = "futures", feature = "tokio"))]
 impl<G: ReserveLimiter<Clock: Clock>, T> AsyncLimiter<G, T> {
-    /// Gives back the permits of a grant beyond the first `used`.
+    /// Gives back all permits of a grant but the first `used`.
     pub(super) fn settle(&self, granted: Granted, used: u64) {
         let unused = granted.n().saturating_sub(used);
         if unused > 0 {
@@ -147,8 +147,9 @@ impl<G: ReserveLimiter<Clock: Clock>, T> AsyncLimiter<G, T> {
 }
 
 pin_project! {
-    /// Waits for permits. Dropping it while it waits gives its permits back as far as possible. It
-    /// completes once: polled again after that, it stays pending forever.
+    /// The future of [`AsyncLimiter::acquire`], which waits for permits. Dropping it while it waits
+    /// gives its permits back as far as possible. If it is polled again after it has completed, it
+    /// stays pending forever.
     #[must_use = "futures do nothing unless they are polled"]
     pub struct AcquireFuture<'o, G, T>
     where

@@ -30,9 +30,8 @@ where
     Ok(granted.when_due())
 }
 
-/// How a reservation holds its limiter. `borrowed` holds a reference, and `copied` holds a copy of
-/// a limiter that is only a view. `owned` holds a reference too, or takes the limiter by value in
-/// the `_owned` methods.
+/// The way in which a reservation holds its limiter: `borrowed` by reference; `copied` by value,
+/// for a limiter that is only a view; `owned` by reference, and by value in the `_owned` methods.
 macro_rules! kept {
     (borrowed) => {
         &Self
@@ -283,8 +282,9 @@ macro_rules! waits {
                 $crate::wait::acquire(self, n, self.now(), $crate::clock::Tick::MAX)
             }
 
-            /// Takes `n` permits, blocking this thread for at most `timeout`. If they would take
-            /// longer, takes nothing and returns at once. With a timeout of zero it never blocks.
+            /// Takes `n` permits, blocking this thread for at most `timeout`. If they would be
+            /// available only later, takes nothing and returns at once. With a timeout of zero it
+            /// never blocks.
             ///
             /// # Errors
             ///

@@ -6,8 +6,9 @@ use crate::clock::{Clock, SleepClock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
-/// The most permits taken at once while bytes keep coming, and the number taken otherwise.
+/// The most permits taken at once while bytes keep coming.
 const MOST: u64 = 64 * 1024;
+/// The default size of a piece: the number of permits taken at a time at first.
 const FEW: u64 = 512;
 
 /// A blocking reader or writer at a limited rate, one permit a byte.
@@ -54,9 +55,10 @@ impl<G, I> BlockingBytes<G, I> {
         }
     }
 
-    /// Sets how many bytes to take permits for at a time (512 by default); a call takes more only
-    /// while more bytes keep coming. Smaller pieces spread the bytes more evenly, and wake more
-    /// often. The value is raised to at least 1, and lowered to what the limiter can grant at once.
+    /// Sets how many bytes to take permits for at a time (512 by default). While bytes keep coming,
+    /// a call takes more permits, as far as the limiter has them. Smaller pieces spread the bytes
+    /// more evenly, but the thread wakes more often. The value is raised to at least 1, and lowered
+    /// to what the limiter can grant at once.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
         self.few = (bytes as u64).max(1);

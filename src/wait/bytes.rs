@@ -16,16 +16,18 @@ use crate::clock::{Clock, Timer};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
-/// The most permits taken at once while bytes keep coming, and the number taken otherwise.
+/// The most permits taken at once while bytes keep coming.
 const MOST: u64 = 64 * 1024;
+/// The default size of a piece: the number of permits taken at a time at first.
 const FEW: u64 = 512;
 
 impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
-    /// Limits a reader or writer to the limiter's rate, one permit a byte. Permits are taken before
-    /// bytes move. Unused permits are kept for the next bytes, at most one
-    /// [piece](Throttled::in_pieces_of) for each direction, and given back on drop. So in any
-    /// interval, callers that share a limiter move at most one piece per direction more than it
-    /// grants.
+    /// Limits a reader or writer to the limiter's rate, one permit a byte.
+    ///
+    /// Permits are taken before bytes move, in [pieces](Throttled::in_pieces_of) of 512 bytes by
+    /// default. Each direction keeps at most one piece of unused permits for its next bytes, and
+    /// gives it back on drop. So in any interval, each direction moves at most one piece more than
+    /// the limiter granted it.
     ///
     /// Reading and writing take from the same limiter, and wait separately.
     ///
@@ -61,7 +63,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     }
 }
 
-/// How many permits to take at a time.
+/// The number of permits to take at a time: `few`, or up to `most` while bytes keep coming.
 #[derive(Debug, Clone, Copy)]
 struct Pieces {
     few: u64,
@@ -91,7 +93,8 @@ impl<S> Way<S> {
 }
 
 impl<S: Future<Output = ()>> Way<S> {
-    /// Returns permits for at least one and at most `wanted` bytes: the kept ones, or new ones.
+    /// Returns permits for at least one and at most `wanted` bytes. Uses the kept permits before it
+    /// takes new ones.
     fn poll_permits<G, T>(
         self: Pin<&mut Self>,
         on: &AsyncLimiter<G, T>,
@@ -192,9 +195,10 @@ pin_project! {
 }
 
 impl<I, G: ReserveLimiter<Clock: Clock>, T: Timer> Throttled<I, G, T> {
-    /// Sets how many bytes to take permits for at a time (512 by default); more are taken only
-    /// while more bytes keep coming. Smaller pieces spread the bytes more evenly, and wake more
-    /// often. The value is raised to at least 1, and lowered to what the limiter can grant at once.
+    /// Sets how many bytes to take permits for at a time (512 by default). While bytes keep coming,
+    /// a call takes more permits, as far as the limiter has them. Smaller pieces spread the bytes
+    /// more evenly, but the task wakes more often. The value is raised to at least 1, and lowered
+    /// to what the limiter can grant at once.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
         let few = (bytes as u64).max(1);

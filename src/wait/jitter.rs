@@ -36,8 +36,8 @@ impl Jitter {
         Self::between(Duration::ZERO, most)
     }
 
-    /// Makes a jitter with delays between these two, uniformly distributed. Both are capped at 584
-    /// years (`u64::MAX` nanoseconds).
+    /// Makes a jitter with delays between `one` and `other`, in either order, uniformly
+    /// distributed. Both are capped at 584 years (`u64::MAX` nanoseconds).
     #[must_use]
     pub const fn between(one: Duration, other: Duration) -> Self {
         let (one, other) = (nanos(one), nanos(other));

@@ -1,8 +1,8 @@
 //! Waiting for permits, in threads and in futures.
 //!
 //! A caller that waits reserves its permits at once, with one atomic exchange, and sleeps until
-//! they are due. There is no queue: the limiter's word encodes when each reservation is due, so a
-//! waiter knows its tick in advance and sleeps once.
+//! they are due. There is no queue: the limiter's state, a single word, encodes when the next
+//! permits are due, so a waiter knows its tick in advance and sleeps once.
 
 #[cfg(feature = "wait")]
 pub(crate) mod async_limiter;

@@ -11,12 +11,14 @@ use crate::quota::{ConfigError, Quota};
 /// Spaces work evenly: each [`acquire`](Self::acquire) returns when the next piece of work may
 /// begin.
 ///
-/// A pacer is a [`Gcra`] limiter with a burst of `slack + 1`, which starts with one permit.
+/// A pacer is a [`Gcra`] limiter that starts with one permit and has a burst of `slack + 1`. Each
+/// permit is a turn.
 ///
-/// A late caller may catch up: up to 10 unused turns are kept, and the next callers get them at
-/// once. [`with_slack`](Self::with_slack) sets another number. With a slack of 0, turns are always
-/// at least an interval apart. Each deadline follows the previous deadline and not the previous
-/// wake-up, so sleeping a little too long each time does not lower the long-run rate.
+/// The *slack* is how many unused turns are kept: 10, unless [`with_slack`](Self::with_slack) sets
+/// another number. A late caller can catch up, since it gets these turns at once. With a slack of
+/// 0, turns are always at least an interval apart. Each deadline follows the previous deadline and
+/// not the previous wake-up, so sleeping a little too long each time does not lower the long-run
+/// rate.
 ///
 /// **Bound.** At most `1 + slack + rate * (b - a)` turns in every interval `[a, b]`.
 ///
@@ -93,8 +95,8 @@ impl<C: Clock> Pacer<C> {
 }
 
 impl<C> Pacer<C> {
-    /// Makes a pacer with this slack and a clock of your own. It starts at its first use, with no
-    /// turns to catch up on.
+    /// Makes a pacer with this slack and a clock of your own. The pacer starts at its first use,
+    /// with no turns to catch up on.
     ///
     /// # Errors
     ///

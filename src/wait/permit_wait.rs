@@ -52,8 +52,8 @@ impl Stage {
         Ok(Self::Reserved { granted, due })
     }
 
-    /// Like `reserved`, but a caller that has to wait is first delayed by the jitter, as far as its
-    /// timeout leaves time for that.
+    /// Like `reserved`, but first delays a caller that has to wait. The delay is the jitter, or the
+    /// time that its timeout leaves over if that is shorter.
     fn jittered<G: ReserveLimiter<Clock: Clock>, T>(
         on: &AsyncLimiter<G, T>,
         n: u64,
@@ -197,8 +197,8 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         if let Ok(granted) = ready!(turn.poll_permits(on, 1, Duration::MAX, context)) {
             return Poll::Ready(granted);
         }
-        // Either the limiter is stuck beyond the end of its clock and may be reset, or the timer
-        // does not follow the clock. Try again later.
+        // Either the limiter is stuck, until a caller resets it, or the timer does not follow the
+        // clock. Try again later.
         let mut this = self.project();
         if this.sleep.is_none() {
             this.sleep.set(Some(on.timer.sleep(STUCK)));

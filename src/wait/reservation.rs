@@ -10,14 +10,14 @@ use crate::rate_limiter::ReserveLimiter;
 /// however many callers wait. Dropping a reservation keeps its permits taken;
 /// [`cancel`](Self::cancel) gives them back as far as possible.
 ///
-/// **Bound.** A used permit counts at the tick at which it was due or, if later, reserved. Counted
-/// there, used permits keep the bucket's bound, whichever other reservations are cancelled. There
-/// are two exceptions:
+/// **Bound.** A permit that is used counts at the tick at which it was due, or at which it was
+/// reserved if that is later. Counted this way, used permits keep the bucket's bound, even if other
+/// reservations are cancelled. There are two exceptions:
 ///
-/// - Permits [given back](crate::Limiter::undo) count as not taken from then on. While callers
-///   wait, use `cancel`, which takes them into account.
-/// - After a [reset](crate::Limiter::reset), callers that already waited proceed on top of the new
-///   burst. Do not cancel their reservations.
+/// - [`undo`](crate::Limiter::undo) and `refund` give permits back without regard to callers that
+///   wait. While callers wait, use `cancel`, which takes those callers into account.
+/// - A [reset](crate::Limiter::reset) grants a new burst, and callers that were already waiting
+///   still go. Do not cancel their reservations.
 ///
 /// ```
 /// use std::time::Duration;
@@ -34,11 +34,11 @@ use crate::rate_limiter::ReserveLimiter;
 /// assert_eq!(second.delay(), Duration::from_millis(100));
 /// assert_eq!(third.delay(), Duration::from_millis(200));
 ///
-/// // The last in line gives back all; the next one has its turn.
+/// // The last reservation in line gives back all its permits, and the next one gets its place.
 /// assert_eq!(third.cancel().returned, 1);
 /// assert_eq!(limiter.reserve(1)?.delay(), Duration::from_millis(200));
 ///
-/// // One in the middle can't: those after it have been told when to go.
+/// // One in the middle gives back none: the caller behind it was told when to go.
 /// assert_eq!(second.cancel().lost, 1);
 /// # Ok(())
 /// # }
@@ -73,7 +73,7 @@ impl<G> Reservation<G> {
         self.granted.due()
     }
 
-    /// Returns how long after the reservation was made the permits are due.
+    /// Returns the time from making the reservation until its permits are due.
     pub const fn delay(&self) -> Duration {
         self.granted.delay()
     }
@@ -129,10 +129,11 @@ impl<G: ReserveLimiter<Clock: Clock>> Reservation<G> {
 
     /// Gives the permits back as far as possible without breaking the bound.
     ///
-    /// The last reservation in line gives back all its permits. One in the middle gives back
-    /// nothing while a caller waits: the callers behind it were told when to go, and a newcomer
-    /// with its permits would go at the same tick as one of them. Once no caller waits, permits
-    /// that the clock has refilled already are not given back a second time.
+    /// - The last reservation in line gives back all its permits.
+    /// - While a caller waits, one in the middle gives back nothing. The callers behind it were
+    ///   told when to go, and a newcomer with its permits would go at the same tick as one of them.
+    /// - If no caller waits, a reservation gives back the permits that the clock has not refilled
+    ///   yet.
     pub fn cancel(self) -> Cancelled {
         let now = self.limiter.clock().now();
         self.cancel_at(now)

@@ -16,8 +16,8 @@ use crate::store::AtomicWord;
 /// overload is denied while the caller still has time to go elsewhere. Waiters are served in order
 /// of arrival at the limiter's rate; no newcomer overtakes them.
 ///
-/// The room holds as many permits as the limiter grants within the longest wait, so one check
-/// enforces both.
+/// The longest wait and the size of the room are one limit: the room holds as many permits as the
+/// limiter grants within that wait.
 ///
 /// ```
 /// use std::time::Duration;
@@ -59,11 +59,12 @@ impl<G> WaitingRoom<G> {
 }
 
 impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
-    /// Makes a room in which callers wait for at most `waiting` permits at once. A request for
-    /// several permits counts with those that are not available yet.
+    /// Makes a room in which callers wait for at most `waiting` permits at once. Of a request for
+    /// several permits, only those that are not available yet count.
     ///
-    /// Ticks are whole nanoseconds, so each waiter may be due a fraction of a nanosecond late. A
-    /// waiter that is due within `waiting` nanoseconds may therefore count as served.
+    /// Ticks are whole nanoseconds, so each waiter's tick is rounded up, and the room allows a
+    /// nanosecond for each of them. A waiter that is due within `waiting` nanoseconds may therefore
+    /// no longer count as waiting.
     ///
     /// ```
     /// use std::time::Duration;
@@ -89,7 +90,7 @@ impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
             1 => Self::one_by_one(&limiter, waiting),
             _ => {
                 let time = period.saturating_mul(waiting.into()).div_ceil(permits);
-                // A nanosecond for each waiter, but never enough to serve one more.
+                // Allow a nanosecond for each waiter, but less than the time to serve one more.
                 time.saturating_add(u128::from(waiting).min(period / permits / 2))
             }
         };
@@ -97,8 +98,9 @@ impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
         Self { limiter, longest }
     }
 
-    /// Returns how long `waiting` callers wait if each is due a whole number of nanoseconds after
-    /// the one before. Extrapolates from at most 10 000 of them, and adds a nanosecond.
+    /// Returns how many nanoseconds the last of `waiting` callers waits if each is due a whole
+    /// number of nanoseconds after the one before. Extrapolates from at most 10 000 callers, and
+    /// adds a nanosecond.
     fn one_by_one(limiter: &Limiter<A, C, P>, waiting: u64) -> u128 {
         let some = waiting.min(10_000);
         let (mut word, mut due) = (0, Tick::ZERO);

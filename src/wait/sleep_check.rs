@@ -3,17 +3,18 @@ use core::time::Duration;
 use crate::clock::Tick;
 
 /// Detects a timer that does not follow the limiter's clock, such as tokio's timer in paused time
-/// with the system's clock. A future would sleep again and again while the clock does not move.
+/// with the system's clock. Without this check, a future would sleep again and again while the
+/// clock does not move.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SleepCheck {
     began: Tick,
     asked: Duration,
-    /// The total length of the latest sleeps in which the clock did not follow.
+    /// The total length of the latest sleeps in a row that the clock did not follow.
     in_vain: Duration,
 }
 
-/// At least this much sleep without progress is a mismatch: a coarse clock may stand still for a
-/// while.
+/// How long the clock may fail to follow before that is a mismatch. This is long, since a coarse
+/// clock may stand still for a while.
 const MOST_IN_VAIN: Duration = Duration::from_secs(60);
 
 impl SleepCheck {
@@ -30,9 +31,9 @@ impl SleepCheck {
         (self.began, self.asked) = (now, asked);
     }
 
-    /// Called when the timer woke too early. Returns whether the clock moved by less than half of
-    /// the requested time in each of the latest sleeps: at least two of them, and at least a minute
-    /// in total.
+    /// Returns whether the timer does not follow the clock. Call it after the timer woke too early.
+    /// It is true if the clock moved by less than half of the requested time in each of the latest
+    /// sleeps, at least two in a row and at least a minute in total.
     pub(crate) fn finds_mismatch(&mut self, now: Tick) -> bool {
         let before = self.in_vain;
         let is_followed = now.saturating_since(self.began) >= self.asked / 2;

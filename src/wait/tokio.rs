@@ -7,9 +7,9 @@ use crate::clock::Timer;
 /// Tokio's timer, which has a resolution of a millisecond and rounds up.
 ///
 /// In tokio's paused time, use [`TokioClock`](crate::clock::TokioClock) for the limiter. The
-/// system's clock runs in real time there. A future that waits with this timer would then return
-/// [`Denied::TimerMismatch`](crate::Denied::TimerMismatch), and a stream or sink would wait until
-/// that much real time has passed.
+/// [`SystemClock`](crate::clock::SystemClock) still runs in real time there. With the system clock,
+/// a future that waits would return [`Denied::TimerMismatch`](crate::Denied::TimerMismatch), and a
+/// stream or sink would wait in real time.
 ///
 /// ```
 /// use tollgate::wait::TokioTimer;

@@ -193,14 +193,14 @@ fn keys_are_identified_by_their_hashes_and_a_weight_of_0_takes_nothing() {
     assert!(limiter.try_enter(&(7, "alice")).is_ok());
     let nothing = limiter
         .try_enter_n("alice", 0)
-        .expect("there is room for nothing");
+        .expect("a weight of 0 always fits");
     assert_eq!((nothing.n(), limiter.inside("alice")), (0, 1));
     drop(nothing);
     assert_eq!(limiter.inside("alice"), 1);
     drop(guard);
     let _nothing = limiter
         .try_enter_n("carol", 0)
-        .expect("there is room for nothing");
+        .expect("a weight of 0 always fits");
     assert_eq!((limiter.inside("carol"), limiter.stats().tracked), (0, 2));
 }
 

@@ -1,5 +1,5 @@
-//! A counted table or map counts the decisions on all its keys, by every way to ask for a key. Keys
-//! that keep their table alive act on that table.
+//! A counted table or map counts the decisions on all its keys, in every way of asking for a key.
+//! Owned keys, which keep their table alive, act on that table.
 
 use std::sync::Arc;
 use std::thread;
@@ -74,7 +74,7 @@ fn a_table_counts_each_verb_of_each_key() {
                     .expect("as many");
                 outcomes.iter().for_each(|outcome| add(&mut right, outcome));
                 let few = table.try_acquire_many(&keys[..3], &mut outcomes);
-                assert!(few.is_err(), "which decides and counts nothing");
+                assert!(few.is_err(), "a batch with too few outcomes is an error");
             }
             verb => ask(&table.key(&key), verb, &mut right),
         }

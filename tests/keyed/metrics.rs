@@ -17,7 +17,7 @@ use crate::support::Random;
 type Labels = BTreeMap<String, String>;
 
 /// A limiter with its labels.
-type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
+type Labeled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 
 /// A parsed metric.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ fn read(text: &str) -> Vec<Family> {
     families
 }
 
-fn written(prefix: &str, limiters: &[Labelled]) -> String {
+fn written(prefix: &str, limiters: &[Labeled]) -> String {
     let mut text = String::new();
     write_prometheus(&mut text, prefix, limiters).expect("written");
     text
@@ -279,7 +279,7 @@ fn large_counts_are_exact() {
 #[test]
 fn bad_names_and_equal_labels_are_refused_before_anything_is_written() {
     let stats = limiter().stats();
-    let refused = |prefix: &str, limiters: &[Labelled]| {
+    let refused = |prefix: &str, limiters: &[Labeled]| {
         let mut text = String::new();
         let error = write_prometheus(&mut text, prefix, limiters).expect_err("refused");
         assert_eq!(text, "");

@@ -36,7 +36,7 @@ fn the_system_clock_has_one_origin_and_does_not_go_back() {
 /// the interval of ticks must lie inside one interval of the standard library's clock, and around
 /// another.
 #[test]
-fn the_system_clock_runs_as_fast_as_the_standard_librarys() {
+fn the_system_clock_runs_as_fast_as_instant() {
     SystemClock.now();
     let outer = Instant::now();
     let tick = SystemClock.now();

@@ -65,7 +65,7 @@ macro_rules! check_all {
 }
 
 #[test]
-fn each_short_constructor_makes_what_the_general_one_makes() {
+fn each_short_constructor_makes_the_same_limiter_as_the_general_one() {
     check_all!(Limiter, |algorithm| Ok(Limiter::new(algorithm)));
     check_all!(Sharded, Sharded::new);
     #[cfg(feature = "wide")]
@@ -76,7 +76,8 @@ fn each_short_constructor_makes_what_the_general_one_makes() {
     check_all!(KeyedMap, |algorithm| KeyedMap::new(algorithm, 70), 70);
 }
 
-/// It shows the smaller quota of the limiter that it lends from.
+/// The `Debug` of leases shows the quota of their limiter, which is smaller than the whole by the
+/// total.
 #[test]
 fn a_short_constructor_of_leases_takes_the_total() {
     let quota = Quota::per_hour(90);

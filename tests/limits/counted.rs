@@ -126,8 +126,8 @@ fn limiters() -> Vec<AnyLimiter> {
 const WHOLE: usize = 7;
 
 /// limitador checks first and then adds, and grants 1001 of 1000. Here requests for one permit get
-/// all permits and not one more. Requests for one to seven leave the rest available. (Where
-/// requests for several collide in shards, some of the rest may become available only with time.)
+/// all permits and not one more. Requests for one to seven leave the rest available. (If requests
+/// for several permits collide in shards, some of the rest may become available only later.)
 #[test]
 fn a_thread_pool_of_any_size_gets_exactly_the_limit() {
     deadline("a pool", || {

@@ -20,7 +20,7 @@ impl Random {
     }
 }
 
-/// Maps different numbers to different numbers, and spreads neighbours apart.
+/// Maps different numbers to different numbers, and spreads neighbors apart.
 const fn mix(number: u64) -> u64 {
     let z = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

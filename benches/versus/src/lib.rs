@@ -1,5 +1,5 @@
-//! Code that the comparisons share: traits for limiters, other crates' limiters, and windows that
-//! have been in use for a long time.
+//! Code that the comparisons share: traits for limiters, other crates' limiters, and windows in the
+//! state of a long-running service.
 
 pub mod keys;
 pub mod memory;

@@ -13,30 +13,30 @@ const USUAL_THREADS: usize = 8;
 
 const MAX_SECONDS: f64 = 3600.0;
 
-/// Measure what a decision costs on this machine.
+/// Measure what a decision costs on this machine
 ///
 /// Every contestant makes allowed or denied decisions in a loop. Short slices of all contestants
 /// take turns, so that a disturbance affects them alike. The figures are medians over the slices.
 ///
 ///   ns      time of a decision on its thread
 ///   M/s     million decisions a second, all threads together
-///   floor   ns divided by the floor's: a raw clock reading and one exchange of a word (denied: one
-///           load), with the same number of threads. Lower is better. Contestants that read no
-///           clock can be below 1
-///   mutex   throughput divided by that of one bucket behind a std::sync::Mutex, with the same
-///           clock (the system clock for other crates) and number of threads. Higher is better
-///   times   M/s divided by that of one thread: how it scales. The ideal is the number of threads
+///   floor   ns relative to the floor with the same number of threads. Lower is better. Contestants
+///           that read no clock can be below 1
+///   mutex   throughput relative to one token bucket behind a std::sync::Mutex, with the same clock
+///           (for other crates, the system clock) and number of threads. Higher is better
+///   times   throughput relative to one thread. The ideal is the number of threads
 ///
-/// The first rows, the floor on one word and on private words, show how the machine itself scales.
-/// A star marks numbers of threads that do not have a core each; their ratios mean little. Threads
-/// are pinned, first to whole cores of one package. They share a processor only if there are more
-/// threads than processors.
+/// The first two rows have no limiter and show how the machine itself scales. The floor is a raw
+/// clock reading and one compare-and-swap (denied: one load) on a 64-bit word that all threads
+/// share. With private words, each thread has a word of its own. A star marks numbers of threads
+/// that do not have a core each; their ratios mean little. Threads are pinned, first to whole cores
+/// of one package. They share a processor only if there are more threads than processors.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
-    /// How many threads share one limiter: 1,2,8 measures with one, two and eight [default: 1, 2, 4
-    /// and so on, up to the number of processors and at most 8; with --scaling also all whole cores
-    /// and all processors]
+    /// Numbers of threads that share one limiter, for example 1,2,8 [default: 1, 2, 4 and 8, up to
+    /// the number of processors; with --scaling all powers of two, the number of whole cores, and
+    /// that of processors]
     #[arg(long, value_name = "N,N,..", value_delimiter = ',', value_parser = threads)]
     threads: Option<Vec<usize>>,
 
@@ -50,16 +50,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
     seconds: f64,
 
-    /// Print only an array of {"name", "threads", "ns_per_op", "mops", "vs_floor", "vs_mutex",
-    /// "vs_one_thread" (null if one thread was not measured), "crowded" (the threads do not have a
-    /// core each)}. With --scaling, print an object: {"topology", "placement" (the processors of
-    /// each number of threads, null if threads were not pinned), "rows"}
+    /// Print JSON instead of tables: an array of {"name", "threads", "ns_per_op", "mops",
+    /// "vs_floor", "vs_mutex", "vs_one_thread" (null if one thread was not measured), "crowded"
+    /// (the threads do not have a core each)}. With --scaling, an object: {"topology", "placement"
+    /// (the processors of each number of threads, null if threads were not pinned), "rows" (the
+    /// array)}
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a page with pictures to DIR/index.html, which is created or replaced: throughput by
-    /// threads and, without --scaling, the latency of single decisions from p50 to p99.99, which
-    /// takes half of the time. Build with --features peers to include other crates
+    /// Write a page with pictures to DIR/index.html, and replace it if it exists. The page shows
+    /// throughput by threads. Without --scaling it also shows the latency of single decisions from
+    /// p50 to p99.99, which takes half of the time. Build with --features peers to include other
+    /// crates
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
 }

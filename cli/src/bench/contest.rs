@@ -26,8 +26,8 @@ impl Contest {
     }
 }
 
-/// The contestants that show how limiters scale, few enough for many numbers of threads. The
-/// mutexes are the reference of the others.
+/// The contestants that show how limiters scale. They are few, because they are measured with many
+/// numbers of threads. The others are compared with the mutexes.
 const SCALING: [&str; 11] = [
     "floor",
     "private",

@@ -50,8 +50,8 @@ impl Crowding {
                 )
             }
             Self::Slowed { times } => format!(
-                "{threads} threads on private words make {times:.2} times one thread's decisions:\nthey \
-                 share a core, or other programs use it: ratios mean little"
+                "{threads} threads on private words make {times:.2} times one thread's decisions.\nThey \
+                 share a core, or other programs run on it. Ratios mean little"
             ),
         }
     }

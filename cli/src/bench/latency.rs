@@ -22,10 +22,11 @@ pub(crate) const PERCENTILES: [(&str, f64); 4] = [
     ("p99.99", 99.99),
 ];
 
-/// How often all contestants take turns.
+/// The number of rounds in which all contestants take turns.
 const ROUNDS: u32 = 5;
 
-/// The least number of decisions a round: two in all lie beyond the last percentile.
+/// The least number of decisions in a round. Over all rounds, two decisions lie beyond the last
+/// percentile.
 const LEAST: u64 = 20_000 / ROUNDS as u64;
 
 /// Decisions between two checks of whether to stop.

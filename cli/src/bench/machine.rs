@@ -44,9 +44,9 @@ fn versions() -> String {
         "{}, {}, {}",
         env!("TOLLGATE_RUSTC"),
         if cfg!(debug_assertions) {
-            "not optimised"
+            "not optimized"
         } else {
-            "optimised"
+            "optimized"
         },
         clock(),
     )
@@ -62,8 +62,8 @@ fn processor() -> String {
     name.unwrap_or_else(|| format!("{} ({})", env::consts::ARCH, env::consts::OS))
 }
 
-/// Describes quanta's clock. quanta does not say which one it uses, but only a counter's readings
-/// need scaling.
+/// Describes quanta's clock. quanta does not say whether it uses a counter, but only a counter's
+/// readings need scaling.
 fn clock() -> String {
     let ns = ns_a_count(&quanta::Clock::new());
     if ns == 1.0 || ns == 0.0 {
@@ -75,19 +75,19 @@ fn clock() -> String {
 /// Returns the steps in which the raw counter advances, in nanoseconds, if they are visible. Some
 /// counters advance by many ticks at a time.
 pub(crate) fn step_ns(clock: &quanta::Clock) -> Option<f64> {
-    const LOOKS: u64 = 10_000;
+    const READINGS: u64 = 10_000;
     let between = |i| {
         let before = clock.raw();
         // Delays of different lengths, so that a fine counter shows many different values.
         (0..i % 32).for_each(|turn| _ = black_box(turn));
         clock.raw().saturating_sub(before)
     };
-    let differences: Vec<_> = (0..LOOKS).map(between).collect();
+    let differences: Vec<_> = (0..READINGS).map(between).collect();
     Some(step(&differences)? * ns_a_count(clock))
 }
 
-/// Returns the step of which nearly all differences are multiples, give or take one. Returns `None`
-/// if the step is too small to tell, or if all differences are alike.
+/// Returns the step that divides nearly all differences, to within one tick. Returns `None` if the
+/// step is too small to tell, or if all differences are alike.
 fn step(differences: &[u64]) -> Option<f64> {
     let least = *differences.iter().filter(|&&n| n > 0).min()?;
     let singles = || differences.iter().filter(|&&n| n > 0 && 2 * n < 3 * least);

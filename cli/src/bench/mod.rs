@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             writeln!(out, "{line}")?;
         }
         if !contention.is_empty() {
-            write!(out, "\n{contention}")?;
+            write!(out, "\n{}:\n{contention}", scaling::CONTENTION)?;
         }
         write!(out, "{}", tables::tables(&rows))?;
         let scaling = scaling::tables(&threads, cores, &measured, &rows);

@@ -19,7 +19,7 @@ use super::contestants::{Entry, Source};
 use super::keyed::{ByKey, Walked};
 use asked::Asked;
 
-/// Returns all of them: the first four have one limit, the others one for each key.
+/// Returns all peers. The first four have one limit, and the others have one for each key.
 pub(crate) fn entries(kind: Kind) -> Result<[Entry; 6], String> {
     let entry = |name, subject, clock, runner: Result<_, String>| {
         let runner = runner.map_err(|error| format!("{subject}: {error}"))?;

@@ -54,7 +54,7 @@ impl Placement {
         })
     }
 
-    /// Returns a line that says so if threads were not pinned.
+    /// Returns a note if threads could not be pinned.
     pub(crate) fn note(&self) -> Option<&'static str> {
         const NOTE: &str = "threads could not be pinned to processors: they ran unpinned";
         (!self.is_pinned()).then_some(NOTE)
@@ -62,7 +62,7 @@ impl Placement {
 }
 
 impl Placed {
-    /// Returns a line of text.
+    /// Describes the threads and their processors in one line.
     pub(crate) fn line(&self) -> String {
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         let (n, on) = (self.threads, self.processors.len());

@@ -1,4 +1,4 @@
-//! A table of the limiter that decides fastest, for granted and for denied requests.
+//! A table that names the fastest limiter, for granted and for denied requests.
 
 use std::fmt::Write;
 
@@ -61,7 +61,8 @@ pub(crate) fn table(threads: &[usize], rows: &[Row<'_>]) -> String {
 const TITLE: &str = "which limiter is quickest";
 
 const LEGEND: &str = "
-allowed  the quickest limiter for granted requests; denied: for denied ones
+allowed  the quickest limiter for allowed decisions
+denied   the quickest limiter for denied decisions
 ns       time of a decision on its thread
 Limiters within 10 % of the quickest are tied; the table names the simplest one.
 ";

@@ -13,7 +13,7 @@ use super::rows::{Row, short};
 use super::tables::{bare, number};
 use super::topology::{Cores, Topology};
 
-/// How many numbers of threads fit side by side.
+/// The number of columns for numbers of threads that fit side by side.
 const ABREAST: usize = 4;
 
 /// Describes the machine, and which processors each number of threads ran on.
@@ -29,8 +29,13 @@ pub(crate) fn machine(
     lines
 }
 
+/// What [`contention`] describes.
+pub(crate) const CONTENTION: &str =
+    "without a limiter, a clock reading and a compare-and-swap (floor, private words)";
+
 /// Describes how the machine scales without a limiter, for threads that share a word and threads
-/// that do not. One line for each number of threads, and one more if they do not have a core each.
+/// that do not. Writes a line for each number of threads, and another one if these threads do not
+/// have a core each.
 pub(crate) fn contention(threads: &[usize], cores: Cores, measured: &[Measured<'_>]) -> String {
     let mut text = String::new();
     for &n in threads.iter().filter(|&&n| n > 1) {
@@ -85,7 +90,7 @@ pub(crate) fn tables(
     }
     text += LEGEND;
     if !threads.contains(&1) {
-        text += "       (empty: one thread was not measured, add it to --threads)\n";
+        text += "-      one thread was not measured; add it to --threads\n";
     }
     if heads.iter().any(|&(_, is_crowded)| is_crowded) {
         text += "*      these threads do not have a core each: see above\n";
@@ -95,7 +100,7 @@ pub(crate) fn tables(
 
 const LEGEND: &str = "
 M/s    million decisions a second, all threads together
-times  M/s divided by that of one thread
+times  M/s relative to one thread
 ";
 
 /// Returns a table with a row for each contestant and two columns for each number of threads.

@@ -25,8 +25,8 @@ pub(crate) fn tables(rows: &[Row<'_>]) -> String {
 const LEGEND: &str = "
 ns     time of a decision on its thread
 M/s    million decisions a second, all threads together
-floor  ns divided by the floor's: a clock reading, an exchange (denied: a load)
-mutex  throughput divided by that of a bucket in a std mutex on the same clock
+floor  ns relative to the first row, which has no limiter
+mutex  throughput relative to a bucket in a std mutex on the same clock
 ";
 
 /// Returns a table with allowed decisions on the left and denied ones on the right.

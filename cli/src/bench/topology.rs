@@ -1,5 +1,5 @@
-//! How the processors share packages, NUMA nodes, cores and caches, as far as the system reports
-//! it. Linux does, below `/sys`. Everything else is unknown.
+//! How the processors share packages, NUMA nodes, cores and caches. Linux reports this below
+//! `/sys`. On other systems it is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, thread};
@@ -193,7 +193,7 @@ impl Topology {
         ];
         if self.at_once < self.processors.len() {
             let most = counted(Some(self.at_once), "processor");
-            lines.push(format!("a quota limits this process to the time of {most}"));
+            lines.push(format!("a CPU quota limits this process to {most}"));
         }
         lines
     }

@@ -3,7 +3,7 @@
 use super::loads::END_NS;
 use super::record::{Answered, Request};
 
-/// The width of a bar, which counts requests together.
+/// The width of a bar, in nanoseconds.
 pub(crate) const BIN_NS: u64 = 100_000_000;
 
 /// The requests in a bin, and how many of them were admitted.

@@ -8,7 +8,7 @@
 //! | `figures` | the counts behind the pictures |
 //! | `picture` | the picture of one algorithm: three loads side by side |
 //! | `panel` | one load: the requests above, the running count below |
-//! | `style` | colours that are readable on light and dark |
+//! | `style` | colors that are readable on light and dark |
 
 mod figures;
 mod loads;
@@ -21,7 +21,7 @@ mod subjects;
 use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -30,20 +30,19 @@ use subjects::Subject;
 
 /// Draw what each algorithm admits over time, under the same three loads.
 ///
-/// The real algorithms decide, on a manual clock; no formula draws the curves. Every run draws the
-/// same pictures, byte for byte.
+/// The library's own algorithms make the decisions, on a manual clock. Every run draws the same
+/// pictures, byte for byte.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The folder for the pictures
+    /// Write the pictures to this folder, which is created if needed
     #[arg(long, value_name = "FOLDER", default_value = "docs/pictures")]
     out: PathBuf,
 
-    /// An algorithm to draw; can be given several times [default: all]
+    /// Draw only this algorithm; can be given several times [default: all]
     #[arg(long = "algorithm", value_name = "NAME", value_parser = subjects::NAMES)]
     algorithms: Vec<String>,
 
-    /// Print the figures behind the pictures, every request with the moment at which it may go, and
-    /// draw nothing
+    /// Print JSON instead of drawing: each algorithm's requests, and when each admitted one leaves
     #[arg(long)]
     json: bool,
 }
@@ -66,12 +65,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         serde_json::to_writer_pretty(&mut out, &recorded)?;
         writeln!(out)?;
     } else {
-        fs::create_dir_all(&arguments.out)
-            .map_err(|error| format!("{}: {error}", arguments.out.display()))?;
+        let failed = |path: &Path, error: io::Error| {
+            format!("--out: {} can't be written: {error}", path.display())
+        };
+        fs::create_dir_all(&arguments.out).map_err(|error| failed(&arguments.out, error))?;
         for one in &recorded {
             let path = arguments.out.join(format!("{}.svg", one.name));
-            fs::write(&path, picture::draw(one)?)
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+            fs::write(&path, picture::draw(one)?).map_err(|error| failed(&path, error))?;
             writeln!(out, "{}", path.display())?;
         }
     }

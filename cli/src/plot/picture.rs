@@ -76,7 +76,7 @@ fn draw_head(area: &Area<'_>, recorded: &Recorded) -> Drawn {
     Ok(())
 }
 
-/// Adds a title and a description for screen readers, and colours for light and dark.
+/// Adds a title and a description for screen readers, and colors for light and dark.
 fn with_words(svg: &str, recorded: &Recorded) -> String {
     let named = "<svg role=\"img\" aria-labelledby=\"title about\" ";
     // Full opacity is the default. Writing it would add a tenth to the file.

@@ -65,7 +65,7 @@ fn json_has_a_row_for_each_contestant_and_number_of_threads() {
     }
 }
 
-const ADVICE: &str = "one thread was not measured, add it to --threads";
+const ADVICE: &str = "one thread was not measured; add it to --threads";
 
 /// Enough numbers of threads for two scaling tables, one below the other.
 const THREADS: [&str; 5] = ["1", "2", "3", "4", "5"];
@@ -73,8 +73,8 @@ const THREADS: [&str; 5] = ["1", "2", "3", "4", "5"];
 /// The text before the tables, and the tables. All tests share one measurement.
 static TEXT: LazyLock<(String, String)> = LazyLock::new(|| {
     let text = bench(&THREADS.join(","), &[]);
-    let colour = text.find('\u{1b}');
-    assert_eq!(colour, None, "colours without a terminal");
+    let color = text.find('\u{1b}');
+    assert_eq!(color, None, "colors without a terminal");
     let (head, _) = text.split_once("\n1 thread\n").expect("a head and tables");
     (head.to_owned(), text[head.len()..].to_owned())
 });

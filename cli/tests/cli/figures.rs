@@ -161,7 +161,7 @@ fn all_grant_the_burst_at_once_after_idling() {
     for name in buckets.into_iter().chain(windows) {
         assert_eq!(most_within(&admitted(name, "burst"), 0), LIMIT, "{name}");
     }
-    // The bucket goes on at once, the windows at their ends.
+    // After its burst a bucket continues at once, and a window only at its end.
     for (name, next) in [
         ("token-bucket", 1700 * MS),
         ("fixed-window", 2100 * MS),

@@ -78,15 +78,27 @@ fn largest(accepts: impl Fn(u64) -> bool) -> u64 {
     good
 }
 
+/// The page shows each picture by a label. The page defines the label for the repository, and the
+/// module `guide` for rustdoc.
 #[test]
 fn each_picture_is_shown_once() {
     let guide = guide();
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/guide/mod.rs");
+    let module = fs::read_to_string(module).expect("the module");
     for file in fs::read_dir(committed()).expect("pictures") {
-        let name = file.expect("a file").file_name();
-        let link = format!("](pictures/{})", name.to_string_lossy());
-        assert_eq!(guide.matches(&link).count(), 1, "{link}");
+        let name = file.expect("a file").file_name().into_string();
+        let name = name.expect("text");
+        assert_eq!(guide.matches(&format!("][{name}]\n")).count(), 1, "{name}");
+        let definition = format!("\n[{name}]: pictures/{name}\n");
+        assert_eq!(guide.matches(&definition).count(), 1, "{name}");
+        assert_eq!(
+            module.matches(&format!("\"{name}\"\n")).count(),
+            1,
+            "{name}"
+        );
     }
-    assert_eq!(guide.matches("](pictures/").count(), 9);
+    assert_eq!(guide.matches("![").count(), 9);
+    assert_eq!(module.matches(".svg\"").count(), 9);
 }
 
 #[test]

@@ -22,7 +22,7 @@ mod stated_bounds;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
 /// The contestants with each time source, as named in the JSON and in the tables.
@@ -68,8 +68,16 @@ const PEERS: &[(&str, &str)] = if cfg!(feature = "peers") {
 
 /// Runs the program.
 fn tollgate(arguments: &[&str]) -> Output {
+    with_stdout(Stdio::piped(), arguments)
+}
+
+/// Runs the program with this standard output.
+fn with_stdout(stdout: Stdio, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.args(arguments);
+    command
+        .args(arguments)
+        .stdout(stdout)
+        .stderr(Stdio::piped());
     let output = deadline::deadline("the program", move || command.output());
     output.expect("the program runs")
 }
@@ -119,21 +127,21 @@ fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
     parts.unwrap_or_else(|| panic!("no {end} after {start}")).0
 }
 
-/// Returns the replacement of a colour in a style sheet, which is the same for fills and strokes.
-fn replacement<'s>(sheet: &'s str, colour: &str) -> &'s str {
+/// Returns the replacement of a color in a style sheet, which is the same for fills and strokes.
+fn replacement<'s>(sheet: &'s str, color: &str) -> &'s str {
     let [fill, stroke] = ["fill", "stroke"].map(|attribute| {
-        let rule = format!("[{attribute}=\"{colour}\"]{{{attribute}:");
+        let rule = format!("[{attribute}=\"{color}\"]{{{attribute}:");
         &after(sheet, &rule)[..7]
     });
     assert_eq!(fill, stroke);
     fill
 }
 
-/// Returns the WCAG 2 contrast ratio of two colours, given as `#RRGGBB`.
+/// Returns the WCAG 2 contrast ratio of two colors, given as `#RRGGBB`.
 fn contrast(one: &str, other: &str) -> f64 {
-    let luminance = |colour: &str| {
+    let luminance = |color: &str| {
         let part = |i: usize| {
-            let part = u8::from_str_radix(&colour[i..i + 2], 16).expect("two digits");
+            let part = u8::from_str_radix(&color[i..i + 2], 16).expect("two digits");
             let part = f64::from(part) / 255.0;
             if part <= 0.04045 {
                 part / 12.92

@@ -2,10 +2,10 @@
 //! themselves in words, and are readable on light and dark.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use super::{between, contrast, failure, folder, no_folder, printed, replacement};
+use super::{between, contrast, failure, folder, no_folder, printed, replacement, with_stdout};
 
 const NAMES: [&str; 9] = [
     "fixed-window",
@@ -26,7 +26,7 @@ pub(super) fn committed() -> PathBuf {
 /// Returns all pictures of a folder, by name.
 fn pictures(folder: &Path) -> BTreeMap<String, String> {
     let files = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let read = |file: std::io::Result<fs::DirEntry>| {
+    let read = |file: io::Result<fs::DirEntry>| {
         let path = file.expect("a file").path();
         let name = path.file_stem().expect("a name").to_string_lossy();
         let text = fs::read_to_string(&path).expect("text");
@@ -70,12 +70,12 @@ fn each_picture_is_small_and_describes_itself() {
 #[test]
 fn the_double_burst_is_in_the_picture() {
     for (name, svg) in pictures(&committed()) {
-        let lines = |colour| {
+        let lines = |color| {
             let drawn = svg.lines().filter(|line| line.starts_with("<polyline"));
-            let lines = drawn.filter(move |line| line.contains(colour));
+            let lines = drawn.filter(move |line| line.contains(color));
             lines.map(heights).collect::<Vec<_>>()
         };
-        // The last line of each colour belongs to the panel of the edge.
+        // The last line of each color belongs to the panel of the edge.
         let (limits, counts) = (lines(LIMIT), lines(ADMITTED));
         let limit = limits.last().expect("a limit")[0];
         let count = counts.last().expect("a count");
@@ -92,7 +92,7 @@ fn the_double_burst_is_in_the_picture() {
     }
 }
 
-/// The colours before the style sheet replaces them.
+/// The colors before the style sheet replaces them.
 const LIMIT: &str = "stroke=\"#D05005\"";
 const ADMITTED: &str = "stroke=\"#0C7ADB\"";
 
@@ -127,26 +127,42 @@ fn only_the_chosen_algorithms_are_drawn() {
 fn a_folder_that_can_not_be_created_is_named() {
     let (status, said) = failure(&["plot", "--out", &no_folder("pictures")]);
     assert_eq!(status, Some(1));
-    assert!(said.contains("Cargo.toml/pictures"), "{said}");
+    let is_named =
+        said.contains("--out: ") && said.contains("Cargo.toml/pictures can't be written");
+    assert!(is_named, "{said}");
+}
+
+/// `head` closes the pipe before the program has printed everything.
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let folder = folder("closed");
+    let out = folder.to_str().expect("text");
+    for arguments in [&["plot", "--json"][..], &["plot", "--out", out]] {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        drop(reader);
+        let output = with_stdout(writer.into(), arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}");
+    }
 }
 
 /// Pages are white or nearly black, and the picture itself has no background.
 #[test]
-fn the_colours_are_readable_on_light_and_dark() {
+fn the_colors_are_readable_on_light_and_dark() {
     const PAGES: [&str; 2] = ["#FFFFFF", "#0D1117"];
     for (name, svg) in pictures(&committed()) {
         let sheet = between(&svg, "<style>", "</style>");
         let rest = svg.replace(sheet, "");
-        let used = colours(&rest);
+        let used = colors(&rest);
         assert!((3..=4).contains(&used.len()), "{name}: {used:?}");
-        for colour in used {
+        for color in used {
             let worst = |it| contrast(it, PAGES[0]).min(contrast(it, PAGES[1]));
-            assert!(worst(colour) >= 4.3, "{name}: {colour}");
+            assert!(worst(color) >= 4.3, "{name}: {color}");
             for (theme, own) in ["light", "dark"].into_iter().zip(PAGES) {
                 let media = format!("@media(prefers-color-scheme:{theme}){{");
-                let new = replacement(between(sheet, &media, "}}"), colour);
+                let new = replacement(between(sheet, &media, "}}"), color);
                 let is_readable = contrast(new, own) >= 6.2 && worst(new) >= 2.99;
-                assert!(is_readable, "{name}: {new} for {colour}");
+                assert!(is_readable, "{name}: {new} for {color}");
             }
         }
         let whole = "width=\"960\" height=\"400\"";
@@ -154,8 +170,8 @@ fn the_colours_are_readable_on_light_and_dark() {
     }
 }
 
-/// Returns all colours of fills and strokes.
-fn colours(svg: &str) -> BTreeSet<&str> {
+/// Returns all colors of fills and strokes.
+fn colors(svg: &str) -> BTreeSet<&str> {
     let [fills, strokes] = ["fill=\"", "stroke=\""].map(|attribute| svg.split(attribute).skip(1));
     let values = fills.chain(strokes);
     let values = values.map(|value| value.split_once('"').expect("a value").0);

@@ -15,14 +15,14 @@ use axum::{Router, http::StatusCode, routing::get};
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{ConfigError, Denied, FixedWindow, Keyed, Quota, TokenBucket, outcome::ceil_secs};
 
-/// API keys and their plans: a real service asks its database.
+/// API keys and their plans. A real service would ask its database.
 const CUSTOMERS: [(&str, &str); 2] = [("alice", "paid"), ("bob", "free")];
 const BAN: Duration = Duration::from_secs(900);
 
 struct Limits<C> {
     /// Limits for each API key, with a plan for each tier.
     keys: Keyed<TokenBucket, C>,
-    /// Limits for each address, even if its keys differ. Requests that are denied by key count too.
+    /// Limits for each address, over all of its keys. Requests denied by their key count too.
     addresses: Keyed<TokenBucket, C>,
     /// Wrong keys for each address: the third one within an hour bans it.
     strikes: Keyed<FixedWindow, C>,
@@ -45,7 +45,7 @@ fn router<C: Clock + Clone + Send + Sync + 'static>(clock: C) -> Result<Router, 
 
 async fn limit<C: Clock>(
     State(limits): State<Arc<Limits<C>>>,
-    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address that it names
+    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address that it forwards
     request: Request,
     next: Next,
 ) -> Result<Response> {

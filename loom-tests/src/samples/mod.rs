@@ -11,14 +11,14 @@ use tollgate::{Gcra, Quota, TokenBucket};
 use crate::subject::Subject;
 use crate::words::MakeWord;
 
-/// A token bucket with a permit every 2 ns, and 2 at once.
+/// A token bucket with one permit every 2 ns and a burst of 2.
 ///
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn bucket(place: MakeWord) -> Subject<TokenBucket> {
+pub fn bucket(make_word: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2);
-    all_verbs(TokenBucket::new(quota).expect("a quota"), place)
+    all_verbs(TokenBucket::new(quota).expect("a quota"), make_word)
 }
 
 /// The same token bucket, starting empty.
@@ -26,19 +26,19 @@ pub fn bucket(place: MakeWord) -> Subject<TokenBucket> {
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn empty_bucket(place: MakeWord) -> Subject<TokenBucket> {
+pub fn empty_bucket(make_word: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2).initial(0);
-    all_verbs(TokenBucket::new(quota).expect("a quota"), place)
+    all_verbs(TokenBucket::new(quota).expect("a quota"), make_word)
 }
 
-/// A token bucket whose arithmetic rounds: 17 permits every 10 ns, and 3 at once.
+/// A token bucket whose arithmetic rounds: 17 permits every 10 ns and a burst of 3.
 ///
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn rounding_bucket(place: MakeWord) -> Subject<TokenBucket> {
+pub fn rounding_bucket(make_word: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(17, Duration::from_nanos(10)).burst(3);
-    all_verbs(TokenBucket::new(quota).expect("a quota"), place).rounding()
+    all_verbs(TokenBucket::new(quota).expect("a quota"), make_word).rounding()
 }
 
 /// GCRA with an interval of 2 ns and a tolerance of 3 ns, which is not a multiple of it.
@@ -46,14 +46,14 @@ pub fn rounding_bucket(place: MakeWord) -> Subject<TokenBucket> {
 /// # Panics
 ///
 /// Never: the durations are valid.
-pub fn spaced(place: MakeWord) -> Subject<Gcra> {
+pub fn spaced(make_word: MakeWord) -> Subject<Gcra> {
     let (interval, tolerance) = (Duration::from_nanos(2), Duration::from_nanos(3));
     let gcra = Gcra::from_interval(interval, tolerance).expect("an interval");
-    all_verbs(gcra, place)
+    all_verbs(gcra, make_word)
 }
 
 /// Makes a subject with all verbs and the algorithm's own bound.
-fn all_verbs<A>(algorithm: A, place: MakeWord) -> Subject<A>
+fn all_verbs<A>(algorithm: A, make_word: MakeWord) -> Subject<A>
 where
     A: Bounded + Debt + Forecast + Gauge + GiveBack + Copy + Send + Sync + 'static,
 {
@@ -63,5 +63,5 @@ where
         .with_forecast()
         .with_gauge()
         .promising(algorithm.bound())
-        .on(place)
+        .on(make_word)
 }

@@ -1,6 +1,6 @@
-//! The leaky bucket and the algorithms with windows as subjects. Each has two or three permits at
-//! once. Unless a function says otherwise, the second tick is the first of a new window and the
-//! first tick is the one before, so a late thread is in the old window.
+//! The leaky bucket and the algorithms with windows as subjects, each with a burst of two or three
+//! permits. Unless a function says otherwise, the subject's later tick is the first of a new window
+//! and its earlier tick is the last of the old one. So a late thread is in the old window.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ const fn per(n: u64, period: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period))
 }
 
-/// A queue of three permits, with a permit every 2 ns and one free of delay.
+/// A queue with a burst of three, one permit every 2 ns, and one permit without delay.
 ///
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn queue(place: MakeWord) -> Subject<LeakyBucket> {
+pub fn queue(make_word: MakeWord) -> Subject<LeakyBucket> {
     let queue = LeakyBucket::queue(per(1, 2).burst(3)).expect("a quota");
-    all_verbs(queue.free(1), place)
+    all_verbs(queue.free(1), make_word)
 }
 
 /// A fixed window: two permits in each 4 ns of the clock.
@@ -30,9 +30,9 @@ pub fn queue(place: MakeWord) -> Subject<LeakyBucket> {
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn fixed(place: MakeWord) -> Subject<FixedWindow> {
+pub fn fixed(make_word: MakeWord) -> Subject<FixedWindow> {
     let windows = FixedWindow::new(per(2, 4)).expect("a quota");
-    all_verbs(windows, place).at(7, 8)
+    all_verbs(windows, make_word).at(7, 8)
 }
 
 /// A window opened by the first hit: two permits in 100 ns. Its beginning is rounded up to a
@@ -41,21 +41,21 @@ pub fn fixed(place: MakeWord) -> Subject<FixedWindow> {
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn first_hit(place: MakeWord) -> Subject<FixedWindow> {
+pub fn first_hit(make_word: MakeWord) -> Subject<FixedWindow> {
     let windows = FixedWindow::new(per(2, 100)).expect("a quota");
     let windows = windows.opened_by_first_hit().expect("it fits");
-    all_verbs(windows, place).at(7, 108)
+    all_verbs(windows, make_word).at(7, 108)
 }
 
-/// A sliding window of three permits in 8 ns. The second tick is two into the next window, where
-/// the window before weighs three quarters.
+/// A sliding window of three permits in 8 ns. The later tick is 2 ns into the next window, where
+/// the previous window counts for three quarters.
 ///
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn sliding(place: MakeWord) -> Subject<SlidingWindow> {
+pub fn sliding(make_word: MakeWord) -> Subject<SlidingWindow> {
     let windows = SlidingWindow::new(per(3, 8)).expect("a quota");
-    all_verbs(windows, place).at(15, 18)
+    all_verbs(windows, make_word).at(15, 18)
 }
 
 /// The same sliding window, rounded down.
@@ -63,19 +63,19 @@ pub fn sliding(place: MakeWord) -> Subject<SlidingWindow> {
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn sliding_down(place: MakeWord) -> Subject<SlidingWindow> {
+pub fn sliding_down(make_word: MakeWord) -> Subject<SlidingWindow> {
     let windows = SlidingWindow::new(per(3, 8)).expect("a quota");
-    all_verbs(windows.rounding(Rounding::Down), place).at(15, 18)
+    all_verbs(windows.rounding(Rounding::Down), make_word).at(15, 18)
 }
 
-/// A bucket of three that gets two permits every 4 ns of the clock, and starts with one.
+/// A bucket of three that gets two permits every 4 ns of the clock.
 ///
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn intervals(place: MakeWord) -> Subject<Intervals> {
+pub fn intervals(make_word: MakeWord) -> Subject<Intervals> {
     let intervals = Intervals::new(per(2, 4).burst(3)).expect("a quota");
-    all_verbs(intervals, place).at(7, 8)
+    all_verbs(intervals, make_word).at(7, 8)
 }
 
 /// The same bucket, starting empty.
@@ -83,9 +83,9 @@ pub fn intervals(place: MakeWord) -> Subject<Intervals> {
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn empty_intervals(place: MakeWord) -> Subject<Intervals> {
+pub fn empty_intervals(make_word: MakeWord) -> Subject<Intervals> {
     let intervals = Intervals::new(per(2, 4).burst(3).initial(0)).expect("a quota");
-    all_verbs(intervals, place).at(7, 8)
+    all_verbs(intervals, make_word).at(7, 8)
 }
 
 /// A greedy bucket of three: two permits come 4 ns after the first one is taken, and so on.
@@ -93,9 +93,9 @@ pub fn empty_intervals(place: MakeWord) -> Subject<Intervals> {
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn greedy(place: MakeWord) -> Subject<Intervals> {
+pub fn greedy(make_word: MakeWord) -> Subject<Intervals> {
     let intervals = Intervals::new(per(2, 4).burst(3)).expect("a quota");
-    all_verbs(intervals.greedy().expect("it fits"), place).at(7, 11)
+    all_verbs(intervals.greedy().expect("it fits"), make_word).at(7, 11)
 }
 
 /// `AnyAlgorithm`, holding a fixed window.
@@ -103,7 +103,7 @@ pub fn greedy(place: MakeWord) -> Subject<Intervals> {
 /// # Panics
 ///
 /// Never: the quota is valid.
-pub fn any(place: MakeWord) -> Subject<AnyAlgorithm> {
+pub fn any(make_word: MakeWord) -> Subject<AnyAlgorithm> {
     let windows = FixedWindow::new(per(2, 4)).expect("a quota");
-    all_verbs(AnyAlgorithm::from(windows), place).at(7, 8)
+    all_verbs(AnyAlgorithm::from(windows), make_word).at(7, 8)
 }

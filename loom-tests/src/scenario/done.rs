@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tollgate::sync::model::{Conditions, under};
 
-use super::{Said, Scenario, outcomes, stop_everywhere};
+use super::{PrintOnPanic, Scenario, outcomes, stop_everywhere};
 use crate::expected::Expected;
 use crate::run::Run;
 use crate::schedule;
@@ -23,11 +23,11 @@ where
     /// If that does not hold.
     pub fn explore_any(self, run: &mut Run) {
         let scenario = Arc::new(self);
-        let _said = Said(scenario.to_string());
+        let _said = PrintOnPanic(scenario.to_string());
         let others = outcomes(&scenario, schedule::in_order(&scenario.lengths()));
         let expected = Expected::some(vec![], others);
         let conditions = Conditions {
-            rings: true,
+            counts_loads: true,
             ..Conditions::now()
         };
         under(conditions, || {

@@ -1,4 +1,4 @@
-//! Runs a scenario by schedules, with nothing left for loom to choose. The outcomes of threads are
+//! Runs a scenario on one thread, by given schedules. The outcomes of the concurrent runs are
 //! compared with these.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -36,14 +36,14 @@ fn take(n: u64) -> Action {
 
 fn undo() -> Action {
     Action::new("undo", |limiter, memory| match memory.take() {
-        Some(granted) => Answer::CameBack(limiter.at(NOW).undo(granted)),
+        Some(granted) => Answer::Returned(limiter.at(NOW).undo(granted)),
         None => Answer::Done,
     })
 }
 
 fn refund(n: u64) -> Action {
     Action::new(format!("refund {n}"), move |limiter, _| {
-        Answer::CameBack(limiter.at(NOW).refund(n))
+        Answer::Returned(limiter.at(NOW).refund(n))
     })
 }
 
@@ -125,8 +125,8 @@ fn against_another(run: &mut Run) {
         .explore(run);
 }
 
-/// An actor that is late by two changes: its parameters are overwritten while it reads them. It
-/// takes one permit, or as many as only the first change makes available.
+/// An actor is two changes late: its parameters are overwritten while it reads them. It takes one
+/// permit, or as many as are available only under the first change.
 fn late(run: &mut Run) {
     for n in [1, 4] {
         let sets = counted().actor(&[as_is(4), as_is(5)]);
@@ -140,7 +140,8 @@ fn undone(run: &mut Run) {
     sets.actor_after(&[take(2)], &[undo()]).explore(run);
 }
 
-/// A decision between the read and the exchange of a change; and the same word under two versions.
+/// A decision comes between the read and the exchange of a change. Also, the word is the same under
+/// two versions.
 fn carried(run: &mut Run) {
     let sets = counted().actor(&[as_is(2)]);
     sets.actor(&[take(1), take(1)]).explore(run);
@@ -168,7 +169,7 @@ fn one_stops(run: &mut Run) {
     for (lost, [stops, goes_on]) in casts {
         let scenario = counted().actor(stops).actor(goes_on);
         let scenario = scenario.after(|limiter, _| {
-            // A grant that is not recorded as taken.
+            // Answered as a grant, but `taken` does not count it.
             let left = limiter.at(NOW).take_up_to(LIMIT);
             vec![Answer::Granted(left)]
         });
@@ -195,8 +196,8 @@ fn a_decision_is_of_one_version() {
 }
 
 #[test]
-fn a_late_one_mixes_nothing() {
-    model("adjust::a_late_one_mixes_nothing", Some(2), late);
+fn a_late_decision_mixes_nothing() {
+    model("adjust::a_late_decision_mixes_nothing", Some(2), late);
     for fault in [Fault::ReadsUnchecked, Fault::AnnouncesAfterwards] {
         with_fault("adjust", fault, MIXED, Some(2), late);
     }
@@ -205,7 +206,8 @@ fn a_late_one_mixes_nothing() {
     relaxed("adjust", store, for_ever, Some(2), late);
     let fence = site("fence(Ordering::Release)");
     relaxed("adjust", fence, MIXED, Some(2), late);
-    // Either may come first: without the fence, a thread that reads again may also do so forever.
+    // Loom may find either failure first: without the fence, a thread may also retry its read
+    // forever.
     let fence = site("fence(Ordering::Acquire)");
     relaxed(
         "adjust",
@@ -222,8 +224,8 @@ fn no_change_is_lost() {
 }
 
 #[test]
-fn a_grant_of_before_is_not_undone() {
-    let name = "adjust::a_grant_of_before_is_not_undone";
+fn a_grant_from_before_a_change_is_not_undone() {
+    let name = "adjust::a_grant_from_before_a_change_is_not_undone";
     model(name, Some(3), undone);
     with_fault("adjust", Fault::UndoesOldMarks, MIXED, Some(3), undone);
 }
@@ -244,8 +246,12 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    model("adjust::who_stops_stops_nobody", Some(2), one_stops);
+fn a_stopped_thread_stops_no_other() {
+    model(
+        "adjust::a_stopped_thread_stops_no_other",
+        Some(2),
+        one_stops,
+    );
 }
 
 /// Finds the operation in the file that contains it.

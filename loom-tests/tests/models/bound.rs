@@ -30,16 +30,19 @@ fn it_holds_at_different_ticks() {
 }
 
 #[test]
-fn it_breaks_in_broken_cells() {
+fn broken_words_break_it() {
     broken("bound::compares and stores", "no order", Some(3), |run| {
         suite::the_bound_at_different_ticks(&samples::bucket(words::stores), run);
     });
     broken(
-        "bound::exchanges whatever is there",
+        "bound::exchanges unconditionally",
         "no order",
         Some(3),
         |run| {
-            suite::the_bound_at_different_ticks(&samples::spaced(words::insists).at(20, 22), run);
+            suite::the_bound_at_different_ticks(
+                &samples::spaced(words::overwrites).at(20, 22),
+                run,
+            );
         },
     );
 }
@@ -75,7 +78,7 @@ impl Algorithm for TurnsBack {
 }
 
 #[test]
-fn it_breaks_where_time_is_turned_back() {
+fn a_limiter_that_goes_back_in_time_breaks_it() {
     let quota: Quota = "1/2ns burst 2".parse().expect("a quota");
     let bucket = TokenBucket::new(quota).expect("a quota");
     let why = "an admission lowered the word";

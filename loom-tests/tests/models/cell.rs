@@ -4,8 +4,8 @@
 use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, Verb, broken, model, samples, suite};
 
-fn burst(run: &mut Run, place: MakeWord) {
-    suite::exactly_the_burst_at_one_tick(&samples::bucket(place), run);
+fn burst(run: &mut Run, make_word: MakeWord) {
+    suite::exactly_the_burst_at_one_tick(&samples::bucket(make_word), run);
 }
 
 #[test]
@@ -15,9 +15,9 @@ fn never_grants_more_than_the_burst() {
 }
 
 #[test]
-fn never_grants_more_where_exchanges_fail_without_a_reason() {
-    let name = "cell::never_grants_more_where_exchanges_fail_without_a_reason";
-    model(name, Some(3), |run| burst(run, words::hesitant));
+fn never_grants_more_if_exchanges_fail_spuriously() {
+    let name = "cell::never_grants_more_if_exchanges_fail_spuriously";
+    model(name, Some(3), |run| burst(run, words::fails_spuriously));
 }
 
 #[test]
@@ -29,34 +29,34 @@ fn the_burst_is_exceeded_or_lost_in_broken_cells() {
             "granted twice",
         ),
         (
-            "cell::burst, exchanges whatever is there",
-            words::insists,
+            "cell::burst, exchanges unconditionally",
+            words::overwrites,
             "granted twice",
         ),
         (
-            "cell::burst, says it exchanged",
-            words::boasts,
+            "cell::burst, always reports success",
+            words::claims_success,
             "granted twice",
         ),
         (
-            "cell::burst, says it failed after it exchanged",
-            words::denies,
+            "cell::burst, reports failure after success",
+            words::reports_failure,
             "exchanges were lost",
         ),
         (
-            "cell::burst, does not look again",
-            words::dreams,
+            "cell::burst, does not load again",
+            words::loads_stale,
             "a loop does not end",
         ),
     ];
-    for (name, place, why) in cells {
-        broken(name, why, None, |run| burst(run, place));
+    for (name, make_word, why) in cells {
+        broken(name, why, None, |run| burst(run, make_word));
     }
 }
 
 /// A reset against every verb that changes the word, on an empty bucket and on one in debt.
-fn resets(run: &mut Run, place: MakeWord) {
-    let subject = samples::bucket(place);
+fn resets(run: &mut Run, make_word: MakeWord) {
+    let subject = samples::bucket(make_word);
     let now = subject.tick();
     let others = [
         Verb::acquire(1),
@@ -90,22 +90,22 @@ fn reset_is_not_lost() {
 fn resets_are_lost_in_broken_cells() {
     let cells: [(_, MakeWord, _); 3] = [
         (
-            "cell::reset, gives up if somebody comes between",
+            "cell::reset, gives up if another thread intervenes",
             words::gives_up,
             "no order",
         ),
         (
-            "cell::reset, overwritten by who compares and stores",
+            "cell::reset, overwritten by a compare and a store",
             words::stores,
             "no order",
         ),
         (
-            "cell::reset, overwritten by who insists",
-            words::insists,
+            "cell::reset, overwritten by an unconditional exchange",
+            words::overwrites,
             "no order",
         ),
     ];
-    for (name, place, why) in cells {
-        broken(name, why, None, |run| resets(run, place));
+    for (name, make_word, why) in cells {
+        broken(name, why, None, |run| resets(run, make_word));
     }
 }

@@ -78,8 +78,8 @@ impl Movable for StoresLatest {
     }
 }
 
-/// Two threads move the clock by 5 and 9, or to 5 and 9. Checks what each was told, and the time at
-/// the end.
+/// Two threads move the clock by 5 and 9, or to 5 and 9. Checks the answer to each thread, and the
+/// time at the end.
 fn two_moves<C: Movable>(run: &mut Run, outcomes: [(u64, u64, u64); 2]) {
     let expected = Expected::all(outcomes.to_vec());
     let noted = expected.clone();
@@ -142,7 +142,7 @@ fn coarse_clock_never_goes_back() {
         two_readings::<CoarseClock>(run);
     });
     broken(
-        "clock::brings a tick by a load and a store",
+        "clock::stores a tick by a load and a store",
         "no order",
         None,
         |run| {
@@ -150,7 +150,7 @@ fn coarse_clock_never_goes_back() {
         },
     );
     broken(
-        "clock::brings ticks by a load and a store",
+        "clock::stores ticks by a load and a store",
         "went back",
         Some(3),
         |run| {
@@ -160,7 +160,7 @@ fn coarse_clock_never_goes_back() {
 }
 
 /// Two threads ask a limiter with one permit every 2 ns, while a third moves its clock by 2. The
-/// outcome is what each thread got, and what is left at the end.
+/// outcome is the number of permits that each thread got and the number left at the end.
 fn follow(run: &mut Run) {
     let expected = Expected::all(vec![
         (1, 0, 1), // both asked before the clock moved

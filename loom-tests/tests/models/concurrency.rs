@@ -1,4 +1,4 @@
-//! A concurrency limit: actors enter, leave, wait, give up and set the limit against each other. No
+//! A concurrency limit: actors concurrently enter, leave, wait, give up and set the limit. No
 //! waiter is overtaken or forgotten, and nothing is lost. (`concurrency_word.rs` has the models of
 //! the word alone.)
 
@@ -22,9 +22,9 @@ fn limiter(limit: u64) -> Tested {
 
 /// Whether the waiter was woken. Loom does not track it.
 #[derive(Default)]
-struct Bell(Mutex<bool>);
+struct WakeFlag(Mutex<bool>);
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
@@ -34,7 +34,7 @@ impl Wake for Bell {
 /// that loom finds blocked cannot unwind.)
 struct Waiter {
     enter: EnterFuture<Tested>,
-    bell: Arc<Bell>,
+    wake_flag: Arc<WakeFlag>,
     guard: Option<Guard>,
     refused: bool,
 }
@@ -44,7 +44,7 @@ impl Waiter {
     fn new(limiter: &Tested, n: u64) -> Self {
         let mut waiter = Self {
             enter: limiter.enter_owned(n),
-            bell: Arc::default(),
+            wake_flag: Arc::default(),
             guard: None,
             refused: false,
         };
@@ -53,7 +53,7 @@ impl Waiter {
     }
 
     fn poll(&mut self) {
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = Waker::from(Arc::clone(&self.wake_flag));
         match Pin::new(&mut self.enter).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(Ok(guard)) => self.guard = Some(guard),
             Poll::Ready(Err(_)) => self.refused = true,
@@ -68,7 +68,11 @@ impl Waiter {
         if !at_once {
             self.poll();
         }
-        let woken = *self.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let woken = *self
+            .wake_flag
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match (self.guard.is_some() || self.refused, at_once || woken) {
             (true, false) => "not woken",
             (true, true) if self.refused => "refused",
@@ -112,7 +116,11 @@ fn leave_against_enter(run: &mut Run) {
         waiters.sort_by_key(|waiter| waiter.guard.is_none());
         let inside = limiter.inside();
         let (first, other) = (waiters.remove(0), waiters.remove(0));
-        let others_turn = *other.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let others_turn = *other
+            .wake_flag
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let ends = match others_turn && first.guard.is_none() {
             true => [other.end(), first.end()],
             false => [first.end(), other.end()],
@@ -140,7 +148,7 @@ fn threads_sleep(run: &mut Run) {
 }
 
 #[test]
-fn nobody_is_forgotten() {
+fn no_waiter_is_forgotten() {
     model("one leaves, two wait", Some(3), leave_against_enter);
     model("two sleep in turn", Some(3), threads_sleep);
     let why = "a waiter was forgotten";
@@ -176,7 +184,7 @@ fn leave_against_try(run: &mut Run) {
 }
 
 #[test]
-fn nobody_is_passed() {
+fn no_waiter_is_overtaken() {
     model("one leaves, one tries, one waits", None, leave_against_try);
     let why = "a waiter was overtaken";
     with_fault(
@@ -188,8 +196,8 @@ fn nobody_is_passed() {
     );
 }
 
-/// Two wait in line. One actor leaves while the first in line gives up; it may have been let in
-/// already.
+/// Two actors wait. One that is inside leaves while the first waiter gives up. That waiter may
+/// already have been admitted.
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(1);
@@ -197,13 +205,13 @@ fn leave_against_give_up(run: &mut Run) {
         let (first, second) = (Waiter::new(&limiter, 1), Waiter::new(&limiter, 1));
         layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
         let end = second.end();
-        assert_eq!(end, "inside", "room that was handed over was lost");
+        assert_eq!(end, "inside", "capacity that was handed over was lost");
         check_empty(&limiter);
     });
 }
 
-/// The first in line wants more than is available and gives up, while a newcomer arrives for which
-/// there is room.
+/// The first waiter wants more than is available and gives up. Meanwhile a newcomer arrives that
+/// fits.
 fn enter_against_give_up(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);
@@ -225,15 +233,15 @@ fn enter_against_give_up(run: &mut Run) {
 }
 
 #[test]
-fn who_gives_up_loses_nothing() {
+fn a_waiter_that_gives_up_loses_nothing() {
     let name = "one leaves, one gives up, one waits";
     model(name, None, leave_against_give_up);
     let (fault, why) = (
         Fault::KeepsWhatWasHanded,
-        "room that was handed over was lost",
+        "capacity that was handed over was lost",
     );
     with_fault(name, fault, why, None, leave_against_give_up);
-    let name = "one gives up, one comes";
+    let name = "one gives up, one arrives";
     model(name, None, enter_against_give_up);
     let (fault, why) = (Fault::GivesUpSilently, "a waiter was forgotten");
     with_fault(name, fault, why, None, enter_against_give_up);
@@ -252,7 +260,7 @@ fn leave_against_timeout(run: &mut Run) {
                 drop(held);
                 "left"
             }),
-            // The time is over at the first check.
+            // The timeout has already passed at the first check.
             actor(move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)))),
         ]);
         check_empty(&limiter);
@@ -262,8 +270,8 @@ fn leave_against_timeout(run: &mut Run) {
 }
 
 #[test]
-fn who_is_late_loses_nothing() {
-    let name = "one leaves, the time of one is over";
+fn a_waiter_that_times_out_loses_nothing() {
+    let name = "one leaves, one times out";
     model(name, None, leave_against_timeout);
     let (fault, why) = (Fault::TooLateAnyhow, "something was lost");
     with_fault(name, fault, why, None, leave_against_timeout);
@@ -290,7 +298,7 @@ fn raise_against_enter(run: &mut Run) {
     });
 }
 
-/// The limit is lowered while a newcomer arrives that wants as much as the old limit.
+/// The limit is lowered while a newcomer arrives that wants the whole old limit.
 fn lower_against_enter(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);
@@ -305,7 +313,7 @@ fn lower_against_enter(run: &mut Run) {
         ]);
         let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
         drop(held);
-        assert_eq!(ends, ["refused"], "a waiter waits in vain");
+        assert_eq!(ends, ["refused"], "a waiter waits for more than the limit");
         check_empty(&limiter);
     });
 }
@@ -342,16 +350,19 @@ fn lower_against_leave(run: &mut Run) {
 }
 
 #[test]
-fn a_limit_is_set_beside_others() {
-    let name = "the limit is raised, one comes";
+fn the_limit_changes_while_others_enter() {
+    let name = "the limit is raised, one arrives";
     model(name, None, raise_against_enter);
     let (fault, why) = (Fault::RaisesSilently, "a waiter was forgotten");
     with_fault(name, fault, why, None, raise_against_enter);
-    let name = "the limit is lowered, one comes";
+    let name = "the limit is lowered, one arrives";
     model(name, None, lower_against_enter);
-    let (fault, why) = (Fault::LowersSilently, "a waiter waits in vain");
+    let (fault, why) = (
+        Fault::LowersSilently,
+        "a waiter waits for more than the limit",
+    );
     with_fault(name, fault, why, None, lower_against_enter);
-    let name = "the limit is lowered, one leaves and comes";
+    let name = "the limit is lowered, one leaves and enters again";
     model(name, None, lower_against_leave);
     let (fault, why) = (Fault::SetsByStore, "not counted | was lost | was not set");
     with_fault(name, fault, why, None, lower_against_leave);

@@ -1,5 +1,5 @@
-//! The word of a concurrency limit: no more are inside than the limit, a thread that enters sees
-//! what was done inside before, and no peak is missed.
+//! The word of a concurrency limit: the weight inside never exceeds the limit, a thread that enters
+//! sees writes that were made inside before, and no peak is missed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,7 +39,7 @@ const ENTER: &str = "compare_exchange_weak(word.0, next.0, Acquire, Relaxed)";
 const LEAVE: &str = "self.word.fetch_sub(n, Release)";
 const NEW_PEAK: &str = "self.word.fetch_add(0, Release)";
 
-/// Two try to enter, each with a weight of two and a limit of three, and leave.
+/// Under a limit of three, two actors with a weight of two try to enter, and leave.
 fn two_try(run: &mut Run) {
     let expected = Expected::all(vec![
         ["inside", "busy"],
@@ -85,7 +85,7 @@ fn never_more_than_the_limit() {
     stored("two try to enter", why, None, two_try);
 }
 
-/// Two are alone inside, one after the other: the second sees what the first wrote.
+/// Two actors are inside one after the other, never together. The second sees what the first wrote.
 fn one_after_the_other(run: &mut Run) {
     run.explore(|layout| {
         let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
@@ -125,7 +125,7 @@ fn one_waits_for_the_other(run: &mut Run) {
 }
 
 #[test]
-fn who_enters_sees_what_was_done_inside() {
+fn an_entering_thread_sees_earlier_writes() {
     let name = "one after the other";
     model(name, None, one_after_the_other);
     for operation in [ENTER, LEAVE] {

@@ -1,5 +1,5 @@
-//! The hint of shards: a denial based on what another thread found hides no permit that has come
-//! back, and returns a correct retry time.
+//! The hint of a sharded limiter, by which a thread denies a request because another thread found
+//! no permits. Such a denial hides no permit that has come back, and its retry time is right.
 
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use tollgate::{AnyAlgorithm, Sharded, Tick};
 use tollgate_loom_tests::{Answer, Run, ScenarioOutcome, Site, model, relaxed, with_fault};
 
 use super::shards::{
-    NOW, Scenario, balance, bucket, charge, large, refund, reset, rob, take, take_at, undo,
+    NOW, Scenario, balance, bucket, charge, large, refund, reset, take, take_at, take_from_second,
+    undo,
 };
 
 /// The tick of the next permit.
 const NEXT: u64 = NOW + 2;
 
-/// Makes a scenario on two shards. At its end, single permits are taken until one is denied, by
-/// requests that the hint would deny.
+/// Makes a scenario on two shards. At its end, single permits are taken until a request is denied.
+/// The hint applies to these requests.
 fn drained(algorithm: fn() -> AnyAlgorithm) -> Scenario {
     drained_at(algorithm, 2, NOW)
 }
@@ -59,11 +60,13 @@ fn come_back(run: &mut Run) {
 fn is_rolled_back(run: &mut Run) {
     let scenario = drained(large).rule(all_is_taken(8));
     let scenario = scenario.actor_after(&[take(8, 0), refund(2)], &[take(2, 0)]);
-    scenario.actor(&[rob(), take(1, 1)]).explore_rules(run);
+    scenario
+        .actor(&[take_from_second(), take(1, 1)])
+        .explore_rules(run);
 }
 
-/// The hint's tick has passed. One thread takes the permit that comes then. Another asks at the
-/// tick before, and is not told an earlier tick than that of the next permit.
+/// The hint's tick has passed. One thread takes the permit of that tick. Another asks at the tick
+/// before, and its denial must not name a tick before that of the next permit.
 fn is_over(run: &mut Run) {
     let scenario = drained(bucket).rule(|played| {
         let (taken, _) = balance(played);
@@ -75,8 +78,8 @@ fn is_over(run: &mut Run) {
     scenario.explore_rules(run);
 }
 
-/// One thread finds that the permit of the next tick is taken. Another gives that permit back and
-/// asks at this tick, and so finds the next tick again. One shard, which loses nothing.
+/// One thread finds that the permit of the next tick is taken. Another returns that permit and asks
+/// at this tick, so it finds the same next tick again. With a single shard no permit is lost.
 fn is_the_same_again(run: &mut Run) {
     let scenario = drained_at(bucket, 1, NEXT).rule(all_is_taken(4));
     let scenario = scenario.actor_after(&[take(3, 0), take(1, 0)], &[take_at(1, 0, NEXT)]);
@@ -84,15 +87,15 @@ fn is_the_same_again(run: &mut Run) {
     scenario.actor(&gives_back).explore_rules(run);
 }
 
-/// A charge moves the tick at which a permit comes. After it no caller is told the old tick.
+/// A charge moves the tick at which a permit comes. No denial after the charge names the old tick.
 fn is_charged(run: &mut Run) {
     let scenario = drained(bucket).rule(|played| {
         let last = played.all().last().expect("a denial ends it");
-        // At one permit in 2 ns, two are owed and the third is the next.
+        // One permit comes every 2 ns. Two are owed, so the caller waits for the third.
         let wait = Some(Duration::from_nanos(6));
         assert!(
             matches!(last, Answer::Denied(denied) if denied.retry_after() == wait),
-            "an old tick is told: {last:?}"
+            "an outdated tick was returned: {last:?}"
         );
     });
     let scenario = scenario.actor_after(&[take(3, 0)], &[charge(2)]);
@@ -125,8 +128,8 @@ fn no_permit_that_came_back_is_hidden() {
 }
 
 #[test]
-fn what_is_rolled_back_is_not_hidden() {
-    let name = "hint::what_is_rolled_back_is_not_hidden";
+fn rolled_back_permits_are_not_hidden() {
+    let name = "hint::rolled_back_permits_are_not_hidden";
     model(name, Some(3), is_rolled_back);
     for fault in [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly] {
         with_fault(name, fault, HIDDEN, Some(3), is_rolled_back);
@@ -143,9 +146,15 @@ fn a_tick_that_is_over_hides_nothing() {
 }
 
 #[test]
-fn a_charge_ends_what_was_known() {
-    let name = "hint::a_charge_ends_what_was_known";
+fn a_charge_invalidates_the_hint() {
+    let name = "hint::a_charge_invalidates_the_hint";
     model(name, Some(3), is_charged);
     let fault = Fault::SetsTheHintBlindly;
-    with_fault(name, fault, "an old tick is told", Some(3), is_charged);
+    with_fault(
+        name,
+        fault,
+        "an outdated tick was returned",
+        Some(3),
+        is_charged,
+    );
 }

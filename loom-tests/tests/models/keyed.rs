@@ -57,8 +57,8 @@ fn both_slots(run: &mut Run) {
     second.actor(&[forget(B), one(A)]).explore(run);
 }
 
-/// One actor takes twice, or the key is removed and inserted again: an old claim is not taken for a
-/// new one.
+/// One actor takes twice, or the key is removed and inserted again. A stale claim is not mistaken
+/// for a new one.
 fn insert_again(run: &mut Run) {
     let twice = scenario(&[A]).actor(&[one(A)]);
     twice.actor(&[one(A), one(A)]).explore(run);
@@ -84,7 +84,7 @@ fn three_insert(run: &mut Run) {
     two_keys.actor(&[one(B)]).explore_openly(run);
 }
 
-/// Each verb on a tracked key against each other.
+/// Each verb on a tracked key, against each other verb.
 fn decide(run: &mut Run) {
     let verbs = || {
         [
@@ -126,7 +126,7 @@ fn leave(run: &mut Run) {
     }
 }
 
-/// The same with two actions after each other.
+/// The same with two actions in sequence.
 fn leave_and_come_again(run: &mut Run) {
     for leaves in [forget(A), reset(A), ban(A, 100, NOW)] {
         let scenario = scenario(&[A]).actor_after(&[one(A)], &[leaves]);
@@ -141,8 +141,8 @@ fn roomy() -> Table {
     tables::table(bucket(BURST + 2), 2)
 }
 
-/// All slots are busy and a new key arrives, while the protected key that it may evict is decided
-/// on. The other key is protected too.
+/// All slots are busy and a new key arrives, while another actor decides on the protected key that
+/// may be evicted for it. The other key is protected too.
 fn evict_protected(run: &mut Run) {
     let (keys, burst) = (&[A, B, Y], BURST + 2);
     let full = tables::counted_scenario(roomy, keys, NOW, burst);
@@ -151,8 +151,8 @@ fn evict_protected(run: &mut Run) {
     full.explore_openly(run);
 }
 
-/// Two keys are granted one permit at a time. A key with a second grant is protected, and no other
-/// key is, whether it is evicted meanwhile or not. It stays as long as another key can leave.
+/// Two keys are granted one permit at a time. A key is protected if and only if it had a second
+/// grant, even if it is evicted meanwhile. A protected key stays as long as another key can leave.
 fn protect(run: &mut Run) {
     let protected = || {
         Scenario::at(roomy).after(|limiter, _| {
@@ -163,7 +163,7 @@ fn protect(run: &mut Run) {
                 let there = limiter.key(&key).at(Tick::from_nanos(NOW)).available();
                 let came_again = BURST + 2 - there > 1;
                 let is_protected = limiter.is_protected(&key).unwrap_or(false);
-                assert_eq!(is_protected, came_again, "{there} permits are there");
+                assert_eq!(is_protected, came_again, "{there} permits are available");
             }
             Vec::new()
         })
@@ -176,7 +176,8 @@ fn protect(run: &mut Run) {
     }
 }
 
-/// All slots are busy and a new key arrives, while the key that it may evict is decided on.
+/// All slots are busy and a new key arrives, while another actor decides on the key that may be
+/// evicted for it.
 fn evict(run: &mut Run) {
     let full = counted(&[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
     let full = full.actor_after(&[both(Y)], &[one(A)]);
@@ -186,7 +187,7 @@ fn evict(run: &mut Run) {
     two_more.explore_openly(run);
 }
 
-/// Two actors insert the same key into a full table: it is not evicted in favour of itself.
+/// Two actors insert the same key into a full table: it is not evicted in favor of itself.
 fn evict_for_one(run: &mut Run) {
     let told: [&[&str]; 2] = [
         &["1 at 5, 1 left", "1 at 5, 0 left"],
@@ -253,8 +254,8 @@ fn one_stops(run: &mut Run) {
     crowded.explore_stopping(run, 0);
 }
 
-/// The first actor stops in a full table. After claiming the last slot, or the slot of an evicted
-/// key, it does not keep the other from using the slot.
+/// The first actor stops in a full table. Even if it has claimed the last slot or the slot of an
+/// evicted key, the other actor can use that slot.
 fn one_stops_in_the_last_slot(run: &mut Run) {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let table = move || two_slots().with_overflow(overflow);
@@ -308,15 +309,15 @@ fn two_decide_on_a_key() {
 }
 
 #[test]
-fn a_key_leaves_while_it_is_decided_on() {
-    let name = "keyed::a_key_leaves_while_it_is_decided_on";
+fn a_key_leaves_during_a_decision() {
+    let name = "keyed::a_key_leaves_during_a_decision";
     model(name, None, leave);
     model(name, Some(3), leave_and_come_again);
 }
 
 #[test]
-fn a_key_is_evicted_while_it_is_decided_on() {
-    let name = "keyed::a_key_is_evicted_while_it_is_decided_on";
+fn a_key_is_evicted_during_a_decision() {
+    let name = "keyed::a_key_is_evicted_during_a_decision";
     model(name, Some(3), evict);
     model(name, Some(3), evict_protected);
     let forgets = Fault::ForgetsTheOwner;
@@ -329,7 +330,7 @@ fn a_key_is_protected_by_its_second_grant_and_no_other() {
     let name = "keyed::a_key_is_protected_by_its_second_grant_and_no_other";
     model(name, Some(3), protect);
     let blindly = Fault::ProtectsBlindly;
-    with_fault(name, blindly, "permits are there", Some(3), protect);
+    with_fault(name, blindly, "permits are available", Some(3), protect);
 }
 
 #[test]
@@ -343,8 +344,8 @@ fn there_is_no_room() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed::a_stopped_thread_stops_no_other";
     model(name, Some(1), one_stops);
     model(name, Some(1), one_stops_in_the_last_slot);
     with_fault(name, Fault::WaitsForClaims, NO_ORDER, Some(1), one_stops);

@@ -1,5 +1,6 @@
-//! A concurrency limit for each key: no more are inside than the limit, no place is lost even while
-//! keys without guards leave the table, and a caller that enters sees what was done inside before.
+//! A concurrency limit for each key: the weight inside never exceeds the limit, no capacity is lost
+//! even while keys without guards leave the table, and a caller that enters sees writes that were
+//! made inside before.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,16 +8,16 @@ use tollgate::Denied;
 use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
 use tollgate::sync::model::Fault;
 use tollgate::sync::{AtomicU64, Ordering::Relaxed};
-use tollgate_loom_tests::tables::{A, AsItIs, B, Y};
+use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
 use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored, with_fault};
 
-type Limiter = Arc<KeyedConcurrency<AsItIs>>;
-type Guard = OwnedKeyedGuard<AsItIs>;
+type Limiter = Arc<KeyedConcurrency<IdentityState>>;
+type Guard = OwnedKeyedGuard<IdentityState>;
 
 /// A table of two slots.
 fn limiter(limit: u64) -> Limiter {
     let limiter = KeyedConcurrency::new(limit, 2).expect("a limit");
-    Arc::new(limiter.with_hasher(AsItIs))
+    Arc::new(limiter.with_hasher(IdentityState))
 }
 
 fn said<T>(entered: &Result<T, Denied>) -> &'static str {
@@ -28,8 +29,8 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     }
 }
 
-/// For each of two keys, how much is inside now and how much was at most, as the holders of the
-/// guards count it.
+/// For each of two keys, the weight inside now and its maximum, as counted by the holders of the
+/// guards.
 #[derive(Clone, Default)]
 struct Noted(Arc<Mutex<[(u64, u64); 2]>>);
 
@@ -71,16 +72,16 @@ impl Noted {
             assert!(most <= limit, "more inside than the limit: {most}");
         }
         for key in [A, B, Y] {
-            assert_eq!(limiter.inside(&key), 0, "a place was lost, of {key:#x}");
+            assert_eq!(limiter.inside(&key), 0, "capacity was lost, of {key:#x}");
         }
         let stats = limiter.stats();
         let is_counted = (stats.evicted, stats.tracked) == (0, stats.idle);
-        assert!(is_counted, "a place was lost: {stats:?}");
+        assert!(is_counted, "capacity was lost: {stats:?}");
     }
 }
 
-/// Two try to enter with a new key, or with one that was there before, and leave. A caller that
-/// finds a new key already inserted may be denied as busy.
+/// Two actors try to enter with a new key, or with a tracked one, and leave. A caller that finds a
+/// new key already inserted may be denied as busy.
 fn two_try(run: &mut Run) {
     for visits_before in 0..3 {
         let expected = Expected::all(vec![
@@ -110,7 +111,7 @@ fn two_try(run: &mut Run) {
 fn never_more_than_the_limit() {
     let name = "two try to enter by one key";
     model(name, None, two_try);
-    let why = "more inside than the limit | a place was lost";
+    let why = "more inside than the limit | capacity was lost";
     stored(name, why, None, two_try);
 }
 
@@ -130,7 +131,7 @@ fn no_room(run: &mut Run) {
         inside.leave(A, a);
         drop(y);
         inside.check(&limiter, 1);
-        assert_eq!(told, ["no room", "busy"], "a place was lost");
+        assert_eq!(told, ["no room", "busy"], "capacity was lost");
     });
 }
 
@@ -183,13 +184,13 @@ fn leaves_meanwhile(run: &mut Run) {
 fn a_key_with_guards_keeps_its_slot() {
     model("both slots have guards", None, no_room);
     for fault in [Fault::EvictsWhoIsInside, Fault::TakesWhoIsBusy] {
-        let why = "more inside than the limit | a place was lost";
+        let why = "more inside than the limit | capacity was lost";
         with_fault("both slots have guards", fault, why, None, no_room);
     }
     let name = "a key without guards gives way";
     model(name, Some(3), takes_over);
     let fault = Fault::ForgetsTheOwner;
-    with_fault(name, fault, "a place was lost", Some(3), takes_over);
+    with_fault(name, fault, "capacity was lost", Some(3), takes_over);
     model("a guard leaves meanwhile", Some(3), leaves_meanwhile);
 }
 
@@ -202,13 +203,13 @@ fn site(operation: &'static str) -> Site {
     }
 }
 
-/// Two are alone inside, one after the other: the second sees what the first wrote.
+/// Two actors are inside one after the other, never together. The second sees what the first wrote.
 fn one_after_the_other(run: &mut Run) {
     for visits_before in 0..3 {
         run.explore(move |layout| {
             let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
             for _ in 0..visits_before {
-                drop(limiter.try_enter(&A).expect("nobody is inside"));
+                drop(limiter.try_enter(&A).expect("no caller is inside"));
             }
             let actors = [(), ()].map(|()| {
                 let (limiter, data) = (Arc::clone(&limiter), Arc::clone(&data));
@@ -222,18 +223,18 @@ fn one_after_the_other(run: &mut Run) {
             });
             let told = layout.act(actors.into());
             if let [Some(one), Some(other)] = told[..] {
-                assert_eq!(one + other, 1, "what was done inside was not seen");
+                assert_eq!(one + other, 1, "a write made inside was not seen");
             }
         });
     }
 }
 
 #[test]
-fn who_enters_sees_what_was_done_inside() {
+fn an_entering_thread_sees_earlier_writes() {
     let name = "one after the other by one key";
     model(name, None, one_after_the_other);
     for operation in ["fence(Ordering::Acquire);", "fence(Ordering::Release);"] {
-        let why = "what was done inside was not seen";
+        let why = "a write made inside was not seen";
         relaxed(name, site(operation), why, None, one_after_the_other);
     }
 }

@@ -1,10 +1,11 @@
-//! The map of keys. A retired word grants nothing, so a late decision counts together with those
-//! after it. A key that left as idle has no second burst, even for a caller with an old tick. There
-//! are never more keys than the capacity. A key that changes its algorithm keeps its permits. A
-//! thread that stops while a key leaves stops no other. A key with two grants is protected, and
-//! leaves after keys that are not. The models find faults in this.
+//! The map of keys. The word of a key that has left is retired and grants nothing, so a late
+//! decision is counted together with later ones. A key that left as idle gets no second burst, even
+//! for a caller with an old tick. There are never more keys than the capacity. A key that changes
+//! its algorithm keeps its permits. A thread that stops while a key leaves stops no other. A key
+//! with two grants is protected, and leaves after keys that are not. The models find faults in
+//! this.
 //!
-//! The map itself is a stand-in (`src/keyed_map/entries_modelled.rs`) that guarantees no more than
+//! The map itself is a stand-in (`src/keyed_map/entries_modeled.rs`) that guarantees no more than
 //! the crate relies on.
 
 use std::hash::{BuildHasher, Hasher};
@@ -19,15 +20,15 @@ use tollgate_loom_tests::{
     stored, with_fault,
 };
 
-pub(crate) type Tested = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
+pub(crate) type Tested = KeyedMap<u64, TokenBucket, NoClock, IdentityHasher>;
 pub(crate) type Action = Any<Tested, ()>;
 pub(crate) type Scenario = AnyScenario<Tested, ()>;
 
 /// A hasher that uses the key as its hash, so that a model knows where the key is.
 #[derive(Default)]
-pub(crate) struct AsTheyAre(u64);
+pub(crate) struct IdentityHasher(u64);
 
-impl BuildHasher for AsTheyAre {
+impl BuildHasher for IdentityHasher {
     type Hasher = Self;
 
     fn build_hasher(&self) -> Self {
@@ -35,7 +36,7 @@ impl BuildHasher for AsTheyAre {
     }
 }
 
-impl Hasher for AsTheyAre {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -108,7 +109,7 @@ fn len() -> Action {
 pub(crate) fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Scenario {
     Scenario::at(move || {
         let map = KeyedMap::with_clock(bucket(burst), capacity, NoClock).expect("a capacity");
-        map.with_hasher(AsTheyAre(0)).with_overflow(overflow)
+        map.with_hasher(IdentityHasher(0)).with_overflow(overflow)
     })
 }
 
@@ -132,9 +133,9 @@ pub(crate) fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 
 }
 
 /// Runs scenarios with counted loads: otherwise loom misses too much of actors that only read.
-pub(crate) fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
+pub(crate) fn counting_loads(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
     let conditions = Conditions {
-        rings: true,
+        counts_loads: true,
         ..Conditions::now()
     };
     under(conditions, || scenarios(run));
@@ -147,14 +148,14 @@ pub(crate) const TOO_MUCH: &str = "more than was promised";
 fn late(run: &mut Run) {
     let told: [&[&str]; 4] = [
         // The other is first, and the key is no longer idle.
-        &["0 there, not for 20", "2 at 20, 0 left"],
-        &["0 there, 2 at 20, 0 left", "not for 20"],
+        &["0 available, denied for 20", "2 at 20, 0 left"],
+        &["0 available, 2 at 20, 0 left", "denied for 20"],
         // The key is idle and leaves, and then the other is first.
-        &["1 there, not for 20", "2 at 20, 0 left"],
-        &["1 there, 2 at 20, 0 left", "not for 20"],
+        &["1 available, denied for 20", "2 at 20, 0 left"],
+        &["1 available, 2 at 20, 0 left", "denied for 20"],
     ];
-    // The second is not required: the key stays and this actor is first only if an exchange of the
-    // other comes in between.
+    // The second outcome is not required: the key stays and this actor is first only if the other's
+    // exchange comes in between.
     let reached = [told[0], told[2], told[3]];
     let leaves = bounded().actor_after(&[take(1, 1, 0)], &[purge(1, 20), take(1, 2, 20)]);
     leaves.actor(&[take(1, 2, 20)]).explore_to(run, &reached);
@@ -186,7 +187,7 @@ pub(crate) fn removed(run: &mut Run) {
 fn an_old_tick(run: &mut Run) {
     let leaves = bounded().actor_after(&[take(1, 2, 0)], &[purge(1, 30)]);
     let comes = leaves.actor(&[visit(2), take(1, 2, 5)]);
-    ringing(run, |run| comes.explore_rules(run));
+    counting_loads(run, |run| comes.explore_rules(run));
 }
 
 /// The same, while another actor inserts the key, uses its burst and has it leave.
@@ -221,8 +222,8 @@ fn the_last_room(run: &mut Run) {
 /// Two actors insert the same key: it is there once, with one burst.
 fn twice(run: &mut Run) {
     let told: [&[&str]; 2] = [
-        &["2 at 0, 0 left", "not for 20"],
-        &["not for 20", "2 at 0, 0 left"],
+        &["2 at 0, 0 left", "denied for 20"],
+        &["denied for 20", "2 at 0, 0 left"],
     ];
     let comes = bounded().actor(&[take(1, 2, 0)]);
     comes.actor(&[take(1, 2, 0)]).explore_to(run, &told);
@@ -314,8 +315,8 @@ fn the_other_leaves(run: &mut Run) {
 }
 
 #[test]
-fn a_late_decision_counts_with_those_after_it() {
-    let name = "keyed_map::a_late_decision_counts_with_those_after_it";
+fn a_late_decision_counts_with_later_ones() {
+    let name = "keyed_map::a_late_decision_counts_with_later_ones";
     model(name, Some(2), late);
     stored(name, TOO_MUCH, Some(2), late_at_once);
     with_fault(
@@ -376,8 +377,8 @@ fn never_more_than_the_capacity() {
 }
 
 #[test]
-fn a_key_comes_once() {
-    model("keyed_map::a_key_comes_once", Some(3), twice);
+fn a_key_is_inserted_once() {
+    model("keyed_map::a_key_is_inserted_once", Some(3), twice);
 }
 
 #[test]
@@ -410,8 +411,12 @@ fn a_second_grant_protects_a_key() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    model("keyed_map::who_stops_stops_nobody", Some(1), one_stops);
+fn a_stopped_thread_stops_no_other() {
+    model(
+        "keyed_map::a_stopped_thread_stops_no_other",
+        Some(1),
+        one_stops,
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use tollgate::sync::model::Fault;
 use tollgate_loom_tests::{Answer, Run, model, with_fault};
 
 use crate::keyed_map::{
-    Action, TOO_MUCH, count, granted, purge, ringing, scenario, take, tick, visit,
+    Action, TOO_MUCH, count, counting_loads, granted, purge, scenario, take, tick, visit,
 };
 
 fn ban(key: u64, until: u64) -> Action {
@@ -17,7 +17,7 @@ fn ban(key: u64, until: u64) -> Action {
 
 fn refund(key: u64, n: u64, at: u64) -> Action {
     Action::new(format!("refund {n} of {key} at {at}"), move |limiter, _| {
-        Answer::CameBack(limiter.key(&key).at(tick(at)).refund(n))
+        Answer::Returned(limiter.key(&key).at(tick(at)).refund(n))
     })
 }
 
@@ -44,8 +44,8 @@ fn others_meanwhile(run: &mut Run) {
     banned(&[purge(1, 0)]).explore_rules(run);
 }
 
-/// The ban until 20 is over at 30, and a permit is available. Another thread with a tick before
-/// that gives some back, which has no effect before the grant that ends the ban.
+/// The ban until 20 is over at 30, and a permit is available. Another thread with an earlier tick
+/// returns permits. That has no effect before the grant that ends the ban.
 fn the_first_grant(run: &mut Run) {
     let over = scenario(3, Overflow::Deny).rule(|played| {
         for answer in &played.answers[0][1..] {
@@ -56,7 +56,7 @@ fn the_first_grant(run: &mut Run) {
     let begun = [take(1, 1, 0), ban(1, 20)];
     let over = over.actor_after(&begun, &[visit(2), take(1, 1, 30)]);
     let over = over.actor(&[visit(3), refund(1, 2, 0)]);
-    ringing(run, |run| over.explore_rules(run));
+    counting_loads(run, |run| over.explore_rules(run));
 }
 
 #[test]

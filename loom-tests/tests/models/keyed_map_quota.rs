@@ -1,7 +1,7 @@
-//! The quota of all keys of a map. Once it is set, no key gets more than the new quota allows,
-//! not even a key inserted meanwhile. Each key is carried over once. If two threads set the
-//! quota, one of them has the last word for all keys. A thread that stops while it sets the quota
-//! stops no decision.
+//! The quota of all keys of a map. Once it is set, no key gets more than the new quota allows, not
+//! even a key inserted meanwhile. Each key is carried over once. If two threads set the quota, all
+//! keys end up with the same one of the two. A thread that stops while it sets the quota stops no
+//! decision.
 
 use tollgate::Overflow;
 use tollgate::adjustable::Keep;
@@ -9,8 +9,8 @@ use tollgate::sync::model::Fault;
 use tollgate_loom_tests::{Answer, Run, ScenarioOutcome, Site, model, relaxed, with_fault};
 
 use crate::keyed_map::{
-    Action, Scenario, TOO_MUCH, count, give, granted, purge, quota, remove, ringing, scenario,
-    scenario_of, take, tick, visit,
+    Action, Scenario, TOO_MUCH, count, counting_loads, give, granted, purge, quota, remove,
+    scenario, scenario_of, take, tick, visit,
 };
 
 fn set(burst: u64, keep: Keep) -> Action {
@@ -27,14 +27,14 @@ fn unset(key: u64) -> Action {
 }
 
 /// Asks at the end how many permits key 1 has, while the clock stands still.
-fn with_what_is_left(scenario: Scenario) -> Scenario {
+fn with_remaining_permits(scenario: Scenario) -> Scenario {
     scenario.after(|limiter, _| vec![Answer::Count(limiter.key(&1).at(tick(0)).available())])
 }
 
 /// Checks that after the first actor has set a quota of one permit, this actor and later callers
 /// get at most one permit.
 fn one_at_most(scenario: Scenario) -> Scenario {
-    with_what_is_left(scenario).rule(|played| {
+    with_remaining_permits(scenario).rule(|played| {
         let after: u64 = granted(&played.answers[0]) + played.after.iter().map(count).sum::<u64>();
         assert!(after <= 1, "{TOO_MUCH}: {after}");
     })
@@ -48,16 +48,16 @@ fn a_new_key(run: &mut Run) {
 }
 
 /// The same, with counted loads and another key that the inserting thread visits first.
-fn a_new_key_rings(run: &mut Run) {
+fn a_new_key_with_counted_loads(run: &mut Run) {
     let sets = one_at_most(scenario_of(3, 2, Overflow::Deny));
     let sets = sets.actor(&[set(1, Keep::AsIs), take(1, 2, 0)]);
     let comes = sets.actor(&[visit(2), take(1, 1, 0)]);
-    ringing(run, |run| comes.explore_rules(run));
+    counting_loads(run, |run| comes.explore_rules(run));
 }
 
 /// Checks that the permits taken and those left add up: a key is carried over once.
 fn adds_up(scenario: Scenario) -> Scenario {
-    with_what_is_left(scenario).rule(|played: &ScenarioOutcome| {
+    with_remaining_permits(scenario).rule(|played: &ScenarioOutcome| {
         let there: u64 = played.after.iter().map(count).sum();
         let taken = granted(played.all());
         assert_eq!(taken + there, 2, "{TOO_MUCH}, or less");
@@ -136,7 +136,11 @@ fn a_newcomer_stops(run: &mut Run) {
 fn a_quota_is_set_for_all_keys() {
     let name = "keyed_map_quota::a_quota_is_set_for_all_keys";
     model(name, Some(2), a_new_key);
-    model(&format!("{name}, ringing"), Some(2), a_new_key_rings);
+    model(
+        &format!("{name}, counted loads"),
+        Some(2),
+        a_new_key_with_counted_loads,
+    );
     for fault in [Fault::TrustsItsBirth, Fault::WalksFirst] {
         with_fault("keyed_map_quota", fault, TOO_MUCH, Some(2), a_new_key);
     }
@@ -152,14 +156,14 @@ fn a_key_is_carried_over_once() {
 }
 
 #[test]
-fn one_of_two_quotas_is_that_of_all_keys() {
-    let name = "keyed_map_quota::one_of_two_quotas_is_that_of_all_keys";
+fn after_two_changes_all_keys_have_one_quota() {
+    let name = "keyed_map_quota::after_two_changes_all_keys_have_one_quota";
     model(name, Some(1), two_threads_set_it);
 }
 
 #[test]
-fn other_changes_of_a_key_leave_it_with_the_quota_of_all() {
-    let name = "keyed_map_quota::other_changes_of_a_key_leave_it_with_the_quota_of_all";
+fn a_key_that_changes_meanwhile_has_the_new_quota() {
+    let name = "keyed_map_quota::a_key_that_changes_meanwhile_has_the_new_quota";
     model(name, Some(2), another_algorithm_meanwhile);
     model(&format!("{name}, removed"), Some(2), a_removal_meanwhile);
 }
@@ -185,6 +189,6 @@ fn weaker_orderings_are_found() {
     };
     for site in [walk, begin] {
         let name = "keyed_map_quota";
-        relaxed(name, site, TOO_MUCH, Some(2), a_new_key_rings);
+        relaxed(name, site, TOO_MUCH, Some(2), a_new_key_with_counted_loads);
     }
 }

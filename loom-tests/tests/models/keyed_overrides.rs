@@ -1,8 +1,8 @@
-//! A key that gets its own algorithm, another one, and none. No decision mixes two algorithms, and
-//! each outcome is that of the same calls one after the other. A thread that stops in the middle of
-//! a change stops no decision. The models find faults in this.
+//! A key gets its own algorithm, then another one, then none. No decision mixes two algorithms, and
+//! each outcome is that of some sequential order of the same calls. A thread that stops in the
+//! middle of a change stops no decision. The models find faults in this.
 //!
-//! In a model a slot distinguishes four numbers of overrides, so that they repeat.
+//! In a model, a slot can tell only four override numbers apart, so that the numbers repeat.
 
 use std::time::Duration;
 
@@ -133,21 +133,21 @@ fn carried(run: &mut Run) {
     }
 }
 
-/// The key gets one algorithm after the other, and its decision is late by some of them.
+/// The key gets one algorithm after the other, and a decision on it is late by some of the changes.
 fn late(run: &mut Run) {
     let changes = [own(A, 7), none(A), own(A, 8), none(A)];
     let changes = scenario(&[A]).actor_after(&spent(), &changes);
     changes.actor(&[one(A)]).explore_rules(run);
 }
 
-/// A key goes back to its plan, whose quota changes meanwhile so often that versions repeat.
+/// A key returns to its plan, while the plan's quota changes so often that versions repeat.
 fn back_to_its_plan(run: &mut Run) {
     let sets = [7, 8, 9, 10].map(set_plan);
     let back = scenario(&[A]).actor_after(&spent(), &[none(A)]);
     back.actor(&sets).explore_rules(run);
 }
 
-/// Another key gets the place of the override that the key had.
+/// Another key's override takes the entry that this key's override had.
 fn taken(run: &mut Run) {
     let changes = [none(A), own(B, 8), one(B)];
     let changes = scenario(&[A, B]).actor_after(&spent(), &changes);
@@ -195,8 +195,8 @@ fn a_change_reaches_the_key() {
 }
 
 #[test]
-fn a_key_that_comes_meanwhile_has_the_new_algorithm() {
-    let name = "keyed_overrides::a_key_that_comes_meanwhile_has_the_new_algorithm";
+fn a_key_inserted_meanwhile_has_the_new_algorithm() {
+    let name = "keyed_overrides::a_key_inserted_meanwhile_has_the_new_algorithm";
     model(name, Some(2), comes);
     let why = format!("{MIXED} | {FOR_EVER}");
     for fault in [Fault::SparesClaimsOfTheKey, Fault::ReadsTheVersionFirst] {

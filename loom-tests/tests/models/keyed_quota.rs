@@ -2,8 +2,8 @@
 //! inserted meanwhile and however many changes a late thread misses. Keys move between plans. A
 //! thread that stops in the middle of a change stops no decision. The models find faults in this.
 //!
-//! In a model a slot distinguishes four versions, so the fourth change brings the first version
-//! back.
+//! In a model, a slot can tell only four versions apart, so the fourth change repeats the first
+//! version.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tollgate::adjustable::Keep;
 use tollgate::sync::model::Fault;
 use tollgate::{Keyed, Quota, Tick};
 use tollgate_loom_tests::tables::{
-    self, A, AsItIs, B, Standing, TableOf, available, forget, refund, take, take_by, undo,
+    self, A, B, FrozenClock, IdentityState, TableOf, available, forget, refund, take, take_by, undo,
 };
 use tollgate_loom_tests::total::{self, Lenient as Total};
 use tollgate_loom_tests::{Answer, Run, Site, deep, model, relaxed, with_fault};
@@ -29,8 +29,8 @@ fn two_slots() -> TableOf<Total> {
 /// A table of two plans.
 fn two_plans() -> TableOf<Total> {
     let plans = [LIMIT, 2 * LIMIT].map(Total::of);
-    let table = Keyed::with_plans(plans, 2, Standing).expect("two plans");
-    table.with_hasher(AsItIs)
+    let table = Keyed::with_plans(plans, 2, FrozenClock).expect("two plans");
+    table.with_hasher(IdentityState)
 }
 
 /// A scenario on such a table, in which no answer comes from another quota's word.
@@ -209,11 +209,11 @@ fn weaker_orderings_are_found() {
 }
 
 #[test]
-fn who_is_late_by_many_changes_mixes_nothing() {
-    let name = "keyed_quota::who_is_late_by_many_changes_mixes_nothing";
+fn a_thread_late_by_many_changes_mixes_nothing() {
+    let name = "keyed_quota::a_thread_late_by_many_changes_mixes_nothing";
     model(name, Some(1), late);
     model(name, Some(1), late_with_a_key);
-    let longer = "keyed_quota::who_is_late_by_many_changes, of two preemptions";
+    let longer = "keyed_quota::a_thread_late_by_many_changes, of two preemptions";
     if deep(longer) {
         model(longer, Some(2), late);
     }
@@ -233,8 +233,8 @@ fn a_key_goes_to_another_plan() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed_quota::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed_quota::a_stopped_thread_stops_no_other";
     model(name, Some(1), one_stops);
 }
 

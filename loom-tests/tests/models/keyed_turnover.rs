@@ -1,5 +1,5 @@
 //! A slot passes from an idle key to another. A late caller with the old key notices it, is counted
-//! no earlier than the tick at which the key left, and gets no second burst. Skipped neighbours
+//! no earlier than the tick at which the key left, and gets no second burst. Skipped neighbors
 //! hide no key, and keys that share a tag share nothing else. The models find faults in this.
 
 use tollgate::algorithm::ChangeQuota;
@@ -43,7 +43,8 @@ fn all_of_a() -> [Action; 1] {
     [take(A, BURST, 5)]
 }
 
-/// `A` returns late: after it has left, with a free slot again, or before.
+/// `A` returns late: after `B` has taken its slot, perhaps once the slot of `Z` is free, or before
+/// that.
 fn late(run: &mut Run) {
     let late = bounded(&[A, B]).actor(&[take(B, 1, LATER), forget(Z)]);
     let late = late.actor_after(&all_of_a(), &[take(A, BURST, 15)]);
@@ -82,7 +83,8 @@ fn three(run: &mut Run) {
 }
 
 /// A thread sleeps after it has claimed a slot and confirmed the claim. Meanwhile the key arrives,
-/// leaves as idle, and its slot is claimed for it again: an old claim is not taken for a new one.
+/// leaves as idle, and its slot is claimed for it again. The stale claim is not mistaken for the
+/// new one.
 fn old_claim(run: &mut Run) {
     let again = [
         take(A, 2, 5),
@@ -93,7 +95,7 @@ fn old_claim(run: &mut Run) {
     let told = |played: &ScenarioOutcome| {
         let told = played.in_words();
         assert!(
-            !told[0].starts_with("2 at 15") || told[1].starts_with("not for"),
+            !told[0].starts_with("2 at 15") || told[1].starts_with("denied for"),
             "no order: a second burst, and {told:?}"
         );
     };
@@ -141,7 +143,7 @@ fn one_stops(run: &mut Run) {
 }
 
 /// Keys of a table of two pairs of slots. The primary buckets of these keys are the first slot of
-/// one pair and the second slot of the other; the neighbours are the other two.
+/// one pair and the second slot of the other; the neighbors are the other two.
 const IN_BOTH: [u64; 2] = [0x100, 0x300];
 /// A key whose first primary bucket is their second one.
 const THERE: u64 = 0x600 | 0b11 << 58;
@@ -152,10 +154,10 @@ fn four_slots() -> Table {
     tables::table(bucket(BURST), 4)
 }
 
-/// A key is put into a neighbour because its primary buckets are full, one of them used for the
+/// A key is put into a neighbor because its primary buckets are full, one of them used for the
 /// first time just before. An actor that inserts the same key once there is room may still see that
-/// bucket as never used, and skips the neighbours.
-fn neighbours(run: &mut Run) {
+/// bucket as never used, and skips the neighbors.
+fn neighbors(run: &mut Run) {
     let [key, other] = IN_BOTH;
     let skips = tables::scenario(four_slots, &[0x100, 0x300, THERE], 5);
     let skips = skips.actor_after(&[take(other, 1, 5)], &[take(THERE, 1, 5), take(key, 1, 5)]);
@@ -174,8 +176,8 @@ fn same_tag(run: &mut Run) {
 const NO_ORDER: &str = "no order";
 
 #[test]
-fn who_is_late_gets_no_second_burst() {
-    let name = "keyed_turnover::who_is_late_gets_no_second_burst";
+fn a_late_caller_gets_no_second_burst() {
+    let name = "keyed_turnover::a_late_caller_gets_no_second_burst";
     model(name, Some(3), late);
     model(name, Some(2), late_twice);
     let faults = [Fault::RaisesAfterwards, Fault::IgnoresTheHorizon];
@@ -207,27 +209,27 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_is_busy_stays() {
-    let name = "keyed_turnover::who_is_busy_stays";
+fn a_busy_key_stays() {
+    let name = "keyed_turnover::a_busy_key_stays";
     model(name, Some(3), busy);
     with_fault(name, Fault::TakesWhoIsBusy, NO_ORDER, Some(3), busy);
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed_turnover::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed_turnover::a_stopped_thread_stops_no_other";
     model(name, Some(2), one_stops);
 }
 
 #[test]
-fn neighbours_that_are_skipped_hide_nobody() {
-    let name = "keyed_turnover::neighbours_that_are_skipped_hide_nobody";
-    model(name, Some(3), neighbours);
+fn skipped_neighbors_hide_no_key() {
+    let name = "keyed_turnover::skipped_neighbors_hide_no_key";
+    model(name, Some(3), neighbors);
     let why = "slots | no order";
     // Alternatively a thread claims and releases the free slot in a loop, since the key is there.
     let skips = "slots | no order | maximum number of branches";
-    with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbours);
-    relaxed(name, fence(), why, Some(3), neighbours);
+    with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbors);
+    relaxed(name, fence(), why, Some(3), neighbors);
 }
 
 #[test]

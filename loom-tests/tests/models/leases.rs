@@ -1,6 +1,7 @@
-//! Leases: threads draw, drop, and take what others have dropped, beside one that takes without a
-//! lease. Leases never hold more than the total, and never more is used than the limiter has.
-//! Nothing is lost when all leases are dropped. A thread that stops does not hold up the others.
+//! Leases: threads draw permits, drop leases and reuse dropped sizes, while one thread takes
+//! permits without a lease. Leases never hold more than the total, and no more permits are used
+//! than the limiter has. Nothing is lost when all leases are dropped. A thread that stops does not
+//! hold up the others.
 
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,7 +102,7 @@ fn give_back() -> Action {
         let lease = traced.lease.as_mut().expect("a lease");
         let back = lease.give_back();
         limiter.note(traced, 0);
-        Answer::CameBack(back)
+        Answer::Returned(back)
     })
 }
 
@@ -115,7 +116,7 @@ fn acquire(n: u64) -> Action {
     })
 }
 
-/// Makes a scenario of these actors, each with what is done before and what it does.
+/// Makes a scenario of these actors, each with its preparations and its actions.
 fn scenario(actors: &[[&[Action]; 2]]) -> Scenario {
     let mut scenario = Scenario::at(limiter);
     for [before, actions] in actors {
@@ -127,15 +128,19 @@ fn scenario(actors: &[[&[Action]; 2]]) -> Scenario {
 /// Makes a scenario that checks what the leases hold at the end, drops them all, and checks that
 /// everything unused is available again.
 fn all_end(actors: &[[&[Action]; 2]]) -> Scenario {
-    let scenario = scenario(actors).after(|limiter, hands| {
-        let leases = || hands.iter().filter_map(|traced| traced.lease.as_ref());
+    let scenario = scenario(actors).after(|limiter, traced_words| {
+        let leases = || {
+            traced_words
+                .iter()
+                .filter_map(|traced| traced.lease.as_ref())
+        };
         let (sizes, held) = (
             leases().map(|lease| lease.size()).sum::<u64>(),
             leases().map(|lease| lease.held()).sum::<u64>(),
         );
-        assert_eq!(limiter.leases.lent(), sizes, "another size is lent");
+        assert_eq!(limiter.leases.lent(), sizes, "the lent size is wrong");
         let before = limiter.leases.limiter().available();
-        for traced in hands {
+        for traced in traced_words {
             drop_it().act(limiter, traced);
         }
         let after = limiter.leases.limiter().available();
@@ -151,7 +156,7 @@ fn all_end(actors: &[[&[Action]; 2]]) -> Scenario {
     })
 }
 
-/// Returns the permits that actors know they have used, with leases one by one.
+/// Returns the permits that actors know they have used. Through a lease they use one at a time.
 fn used(played: &ScenarioOutcome) -> u64 {
     let used = played.all().map(|answer| match answer {
         Answer::Is(true) => 1,
@@ -163,7 +168,10 @@ fn used(played: &ScenarioOutcome) -> u64 {
 
 /// Two leases, and what is left of the total.
 fn sizes(run: &mut Run) {
-    let told: [&[&str]; 2] = [&["2 there", "1 there"], &["1 there", "2 there"]];
+    let told: [&[&str]; 2] = [
+        &["2 available", "1 available"],
+        &["1 available", "2 available"],
+    ];
     let both: &[[&[Action]; 2]] = &[[&[], &[lease(2)]], [&[], &[lease(2)]]];
     all_end(both).explore_to(run, &told);
 }
@@ -172,7 +180,7 @@ fn sizes(run: &mut Run) {
 fn draws(run: &mut Run) {
     let two_left: &[Action] = &[acquire(4), lease(2)];
     let told: [&[&str]; 2] = [
-        &["true, true", "not for 1000000000"],
+        &["true, true", "denied for 1000000000"],
         &["true, false", "1 at 20, 1 left"],
     ];
     let one: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[], &[acquire(1)]]];
@@ -185,13 +193,13 @@ fn draws(run: &mut Run) {
 }
 
 /// One actor drops its lease. Another gets a lease and uses it, while the limiter has no other
-/// permits: the thread that gets the size has the permits.
+/// permits. A thread that gets a released size must also get its permits.
 fn drops(run: &mut Run) {
     let nothing_left: &[Action] = &[acquire(3), lease(3), take()];
     let told: [&[&str]; 3] = [
-        &["done", "0 there, false"],
-        &["done", "0 there, true"],
-        &["done", "3 there, true"],
+        &["done", "0 available, false"],
+        &["done", "0 available, true"],
+        &["done", "3 available, true"],
     ];
     let actors: &[[&[Action]; 2]] = &[[nothing_left, &[drop_it()]], [&[], &[lease(3), take()]]];
     all_end(actors).explore_to(run, &told);
@@ -204,8 +212,8 @@ fn drops_in_plenty(run: &mut Run) {
         [&[], &[lease(3), take(), drop_it()]],
     ];
     let told: [&[&str]; 2] = [
-        &["done", "0 there, true, done"],
-        &["done", "3 there, true, done"],
+        &["done", "0 available, true, done"],
+        &["done", "3 available, true, done"],
     ];
     all_end(actors).explore_to(run, &told);
 }
@@ -266,9 +274,11 @@ fn one_stops(run: &mut Run) {
     ];
     for [stops, goes_on] in casts {
         let scenario = scenario(&[[&[], stops], [&[acquire(2)], goes_on]]);
-        let scenario = scenario.after(|limiter, hands| {
+        let scenario = scenario.after(|limiter, traced_words| {
             let lent = limiter.leases.lent();
-            let leases = hands.iter().filter_map(|traced| traced.lease.as_ref());
+            let leases = traced_words
+                .iter()
+                .filter_map(|traced| traced.lease.as_ref());
             let held: u64 = leases.map(|lease| lease.held()).sum();
             assert!(lent <= TOTAL, "{lent} are lent");
             assert!(held <= lent, "{held} are held, and {lent} are lent");
@@ -297,7 +307,7 @@ fn sizes_are_shared() {
     model("leases::sizes_are_shared", None, sizes);
     stored(
         "leases::sizes_are_shared",
-        "another size is lent",
+        "the lent size is wrong",
         None,
         sizes,
     );
@@ -310,8 +320,8 @@ fn draws_and_takes() {
 }
 
 #[test]
-fn who_gets_the_size_has_the_permits() {
-    let name = "leases::who_gets_the_size_has_the_permits";
+fn a_reused_size_comes_with_its_permits() {
+    let name = "leases::a_reused_size_comes_with_its_permits";
     model(name, None, drops);
     for operation in ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("] {
         relaxed("leases", site(operation), "no order", None, drops);
@@ -337,8 +347,8 @@ fn three_threads() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    model("leases::who_stops_stops_nobody", None, one_stops);
+fn a_stopped_thread_stops_no_other() {
+    model("leases::a_stopped_thread_stops_no_other", None, one_stops);
 }
 
 /// Finds the operation in the file that contains it.

@@ -1,6 +1,6 @@
-//! The exact log: threads claim at once and help each other to enter claims, of one permit and of
-//! several, around the ring more than once. Never more than the limit is counted in a period. A
-//! thread that stops does not hold up the others. The models find faults in this.
+//! The exact log: threads claim one or several permits concurrently and help each other to enter
+//! the claims, around the ring more than once. No period counts more than the limit. A thread that
+//! stops does not hold up the others. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -198,14 +198,14 @@ fn three_claim(run: &mut Run) {
 }
 
 /// The first actor stops forever, before each of its operations in turn.
-fn one_stops(casts: &[(u64, [&[Call]; 3])], run: &mut Run) {
-    for &(limit, [before, stops, goes_on]) in casts {
+fn one_stops(cases: &[(u64, [&[Call]; 3])], run: &mut Run) {
+    for &(limit, [before, stops, goes_on]) in cases {
         let rules = Rules {
             limit,
             period: PERIOD,
         };
         let allowed = (0..=stops.len()).map(|done| {
-            // It did its next call, or did not.
+            // The stopped actor's next call took effect, or it did not.
             let both = [done, (done + 1).min(stops.len())].map(|calls| {
                 let [_, mut told] = rules.told(before, &[&stops[..calls], goes_on], &then(limit));
                 for told in &mut told {
@@ -223,16 +223,16 @@ fn one_stops(casts: &[(u64, [&[Call]; 3])], run: &mut Run) {
 
 /// One call each.
 fn one_stops_once(run: &mut Run) {
-    let casts: [(u64, [&[Call]; 3]); 2] = [
+    let cases: [(u64, [&[Call]; 3]); 2] = [
         (1, [&[Take(1, 5)], &[Take(1, 20)], &[Take(1, 31)]]),
         (2, [&[Take(1, 5)], &[Take(2, 20)], &[Take(1, 21)]]),
     ];
-    one_stops(&casts, run);
+    one_stops(&cases, run);
 }
 
 /// The other actor goes around the ring several times.
 fn one_stops_on_its_way(run: &mut Run) {
-    let casts: [(u64, [&[Call]; 3]); 3] = [
+    let cases: [(u64, [&[Call]; 3]); 3] = [
         (1, [&[], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]]),
         (
             2,
@@ -247,7 +247,7 @@ fn one_stops_on_its_way(run: &mut Run) {
             ],
         ),
     ];
-    one_stops(&casts, run);
+    one_stops(&cases, run);
 }
 
 #[test]
@@ -285,15 +285,14 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "log::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "log::a_stopped_thread_stops_no_other";
     model(name, None, one_stops_once);
-    let name = "log::who_stops_stops_nobody, on the way";
+    let name = "log::a_stopped_thread_stops_no_other, on the way";
     model(name, Some(1), one_stops_on_its_way);
 }
 
-/// The messages if more is granted than the limit; or if less is granted, or at another tick, than
-/// in any order.
+/// The messages if the log grants more than the limit, or if its answers match no order.
 const TOO_MANY: &str = " permits in | no order";
 
 #[test]

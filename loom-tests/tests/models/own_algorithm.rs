@@ -1,5 +1,5 @@
 //! An algorithm from outside the crate gets all models that apply to it by implementing the traits.
-//! This one is that of `examples/own_algorithm`, from the same file.
+//! This one is the algorithm of `examples/own_algorithm`, included from the same file.
 
 #[path = "../../../examples/own_algorithm/daily.rs"]
 mod daily;
@@ -9,8 +9,8 @@ use tollgate::Quota;
 use tollgate::audit::Bound;
 use tollgate_loom_tests::{Subject, broken, deep, model, suite, words};
 
-/// Two permits a day, with midnight between the threads' ticks. A caller that takes all before it
-/// and all after it has four almost at once.
+/// Two permits a day, with midnight between the threads' ticks. A caller that takes all permits
+/// before midnight and all after it gets four almost at once.
 fn daily() -> Subject<Daily> {
     let quota = Quota::per_day(2).burst(4);
     let bound = Bound::of_quota(quota).expect("a quota");
@@ -66,7 +66,7 @@ fn it_fails_in_a_broken_cell() {
     });
 }
 
-/// One permit less than two adjacent days have.
+/// A bound of one permit less than two adjacent days grant.
 #[test]
 fn a_smaller_promise_is_broken() {
     let quota = Quota::per_day(2).burst(3);

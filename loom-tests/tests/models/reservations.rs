@@ -1,5 +1,5 @@
-//! Reservations: one exchange each, due in the order in which they were made. Reserve, cancel,
-//! settle and acquire against each other give the outcome of some order of them, and used permits
+//! Reservations: one exchange each, due in the order in which they were made. Concurrent calls of
+//! reserve, cancel, settle and acquire have the outcome of some sequential order, and used permits
 //! keep the bound at the ticks at which they are due. The models find faults in this.
 
 use std::time::Duration;
@@ -58,7 +58,7 @@ fn cancel(n: u64, at: u64) -> Action {
     Action::new(
         format!("cancel {n} at {at}"),
         move |limiter, memory| match memory.take() {
-            Some(granted) => Answer::CameBack(limiter.at(tick(at)).cancel(granted, n).1),
+            Some(granted) => Answer::Returned(limiter.at(tick(at)).cancel(granted, n).1),
             None => Answer::Done,
         },
     )
@@ -79,7 +79,7 @@ fn keeps_the_bound(played: &ScenarioOutcome) {
         for answer in before.iter().chain(answers) {
             match answer {
                 Answer::Granted(granted) => own.push((granted.due().as_nanos(), granted.n())),
-                Answer::CameBack(_) => {
+                Answer::Returned(_) => {
                     own.pop();
                 }
                 _ => {}
@@ -110,7 +110,7 @@ fn scenario() -> Scenario {
     })
 }
 
-/// The same if reservations are cancelled only completely, and before they are due.
+/// The same, for reservations that are cancelled only completely and before they are due.
 fn bounded() -> Scenario {
     scenario().rule(keeps_the_bound)
 }

@@ -22,9 +22,9 @@ where
     broken(&title, why, None, |run| {
         races.explore(&make(words::stores), run);
     });
-    let title = format!("rollover::{name}, exchanges whatever is there");
+    let title = format!("rollover::{name}, exchanges unconditionally");
     broken(&title, why, None, |run| {
-        races.explore(&make(words::insists), run);
+        races.explore(&make(words::overwrites), run);
     });
 }
 
@@ -38,9 +38,9 @@ fn any_algorithm() {
     explore("any", windows::any, &FIXED, NO_ORDER);
 }
 
-/// Two permits in 100 ns from tick 7, rounded up: until 108. The next window begins at 108 and,
-/// rounded up, lasts until 210. A late thread is counted at the tick to which that window's
-/// beginning is rounded up.
+/// Two permits in 100 ns. The window from tick 7 ends at 108, since its beginning is rounded up.
+/// The next one begins at 108 and ends at 210 for the same reason. A late thread is counted at the
+/// tick to which that window's beginning is rounded up.
 const FIRST_HIT: Races<'_> = Races {
     old: 7,
     new: 108,
@@ -51,18 +51,21 @@ const FIRST_HIT: Races<'_> = Races {
     ],
     late: &[
         &["1 at 7, 0 left", "2 at 108, 0 left"],
-        &["not for 203", "2 at 108, 0 left"],
+        &["denied for 203", "2 at 108, 0 left"],
     ],
     undo: &[
-        &["2 back", "2 at 108, 0 left, not for 102"],
-        &["0 back", "2 at 108, 0 left, not for 102"],
+        &["2 returned", "2 at 108, 0 left, denied for 102"],
+        &["0 returned", "2 at 108, 0 left, denied for 102"],
     ],
     charge: &[
         &[
             "charged 3 at 7, owes 2",
             "1 at 108, 1 left, 1 at 108, 0 left",
         ],
-        &["charged 3 at 110, owes 2", "1 at 108, 1 left, not for 102"],
+        &[
+            "charged 3 at 110, owes 2",
+            "1 at 108, 1 left, denied for 102",
+        ],
         &[
             "charged 3 at 110, owes 3",
             "1 at 108, 1 left, 1 at 108, 0 left",
@@ -82,21 +85,21 @@ const SLIDING: Races<'_> = Races {
     new: 20,
     all: 3,
     both: &[
-        &["1 at 20, 0 left", "not for 2"],
-        &["not for 2", "1 at 20, 0 left"],
+        &["1 at 20, 0 left", "denied for 2"],
+        &["denied for 2", "1 at 20, 0 left"],
     ],
     late: &[
-        &["1 at 15, 0 left", "not for 2"],
-        &["not for 9", "2 at 20, 0 left"],
+        &["1 at 15, 0 left", "denied for 2"],
+        &["denied for 9", "2 at 20, 0 left"],
     ],
     undo: &[
-        &["3 back", "2 at 20, 1 left, 1 at 20, 0 left"],
-        &["3 back", "not for 2, 1 at 20, 2 left"],
-        &["0 back", "not for 2, 1 at 20, 0 left"],
+        &["3 returned", "2 at 20, 1 left, 1 at 20, 0 left"],
+        &["3 returned", "denied for 2, 1 at 20, 2 left"],
+        &["0 returned", "denied for 2, 1 at 20, 0 left"],
     ],
     charge: &[
-        &["charged 4 at 15, owes 2", "not for 1, not for 1"],
-        &["charged 4 at 16, owes 3", "1 at 20, 1 left, not for 9"],
+        &["charged 4 at 15, owes 2", "denied for 1, denied for 1"],
+        &["charged 4 at 16, owes 3", "1 at 20, 1 left, denied for 9"],
         &[
             "charged 4 at 16, owes 4",
             "1 at 20, 1 left, 1 at 20, 0 left",
@@ -117,15 +120,15 @@ const SLIDING_DOWN: Races<'_> = Races {
     ],
     late: &[
         &["1 at 15, 0 left", "2 at 20, 0 left"],
-        &["not for 6", "2 at 20, 0 left"],
+        &["denied for 6", "2 at 20, 0 left"],
     ],
     undo: &[
-        &["3 back", "2 at 20, 1 left, 1 at 20, 0 left"],
-        &["0 back", "2 at 20, 0 left, not for 2"],
+        &["3 returned", "2 at 20, 1 left, 1 at 20, 0 left"],
+        &["0 returned", "2 at 20, 0 left, denied for 2"],
     ],
     charge: &[
-        &["charged 4 at 15, owes 2", "1 at 20, 0 left, not for 1"],
-        &["charged 4 at 16, owes 3", "1 at 20, 2 left, not for 8"],
+        &["charged 4 at 15, owes 2", "1 at 20, 0 left, denied for 1"],
+        &["charged 4 at 16, owes 3", "1 at 20, 2 left, denied for 8"],
         &[
             "charged 4 at 16, owes 4",
             "1 at 20, 2 left, 1 at 20, 1 left",
@@ -153,16 +156,16 @@ const INTERVALS: Races<'_> = Races {
     both: FIXED.both,
     late: &[
         &["1 at 7, 0 left", "2 at 8, 0 left"],
-        &["not for 1", "2 at 8, 1 left"],
+        &["denied for 1", "2 at 8, 1 left"],
     ],
     undo: &[
-        &["3 back", "2 at 8, 1 left, 1 at 8, 0 left"],
-        &["3 back", "2 at 8, 0 left, 1 at 8, 2 left"],
-        &["3 back", "2 at 8, 0 left, not for 4"],
+        &["3 returned", "2 at 8, 1 left, 1 at 8, 0 left"],
+        &["3 returned", "2 at 8, 0 left, 1 at 8, 2 left"],
+        &["3 returned", "2 at 8, 0 left, denied for 4"],
     ],
     charge: &[
-        &["charged 4 at 7, owes 2", "not for 4, not for 4"],
-        &["charged 4 at 7, owes 4", "1 at 8, 2 left, not for 8"],
+        &["charged 4 at 7, owes 2", "denied for 4, denied for 4"],
+        &["charged 4 at 7, owes 4", "1 at 8, 2 left, denied for 8"],
         &["charged 4 at 7, owes 5", "1 at 8, 2 left, 1 at 8, 1 left"],
     ],
 };
@@ -173,7 +176,7 @@ fn intervals() {
 }
 
 /// A bucket of three that gets two more 4 ns after the first was taken. A late thread can take from
-/// these too, and its undo gives back what they leave room for.
+/// these too, and its undo returns as many as fit beside them.
 const GREEDY: Races<'_> = Races {
     old: 7,
     new: 11,
@@ -187,13 +190,13 @@ const GREEDY: Races<'_> = Races {
         &["1 at 11, 0 left", "2 at 11, 1 left"],
     ],
     undo: &[
-        &["3 back", "2 at 11, 1 left, 1 at 11, 0 left"],
-        &["1 back", "2 at 11, 0 left, 1 at 11, 0 left"],
-        &["1 back", "2 at 11, 0 left, not for 4"],
+        &["3 returned", "2 at 11, 1 left, 1 at 11, 0 left"],
+        &["1 returned", "2 at 11, 0 left, 1 at 11, 0 left"],
+        &["1 returned", "2 at 11, 0 left, denied for 4"],
     ],
     charge: &[
-        &["charged 4 at 7, owes 2", "not for 4, not for 4"],
-        &["charged 4 at 11, owes 2", "1 at 11, 2 left, not for 8"],
+        &["charged 4 at 7, owes 2", "denied for 4, denied for 4"],
+        &["charged 4 at 11, owes 2", "1 at 11, 2 left, denied for 8"],
         &[
             "charged 4 at 11, owes 3",
             "1 at 11, 2 left, 1 at 11, 1 left",

@@ -40,7 +40,7 @@ mod mailer {
         }
 
         /// One turn of a worker: returns the letter to send, if the limit allows one and there is
-        /// one. The permit is taken first, so that no letter leaves the outbox that may not be
+        /// one. The permit is taken first, so that a letter leaves the outbox only if it may be
         /// sent. If there is no letter, the permit is given back, so that it is not wasted.
         pub(crate) fn next(&self) -> Option<Letter> {
             let granted = self.limiter.try_acquire().ok()?;

@@ -58,7 +58,7 @@ pub(super) fn take(n: u64, first: usize) -> Action {
 }
 
 /// Takes the permit of the second shard, and keeps the earlier grant in memory.
-pub(super) fn rob() -> Action {
+pub(super) fn take_from_second() -> Action {
     Action::new("take 1 from 1 on, and forget it", |limiter, _| {
         take(1, 1).act(limiter, &mut None)
     })
@@ -74,14 +74,14 @@ fn take_up_to_at(n: u64, first: usize, at: u64) -> Action {
 
 pub(super) fn undo() -> Action {
     Action::new("undo", |limiter, memory| match memory.take() {
-        Some(granted) => Answer::CameBack(limiter.at(Tick::from_nanos(NOW)).undo(granted)),
+        Some(granted) => Answer::Returned(limiter.at(Tick::from_nanos(NOW)).undo(granted)),
         None => Answer::Done,
     })
 }
 
 pub(super) fn refund(n: u64) -> Action {
     Action::new(format!("refund {n}"), move |limiter, _| {
-        Answer::CameBack(limiter.at(Tick::from_nanos(NOW)).refund(n))
+        Answer::Returned(limiter.at(Tick::from_nanos(NOW)).refund(n))
     })
 }
 
@@ -129,15 +129,15 @@ fn standing() -> Scenario {
     })
 }
 
-/// One actor asks for more than is available while another takes the rest: a request that fits is
-/// not denied forever.
+/// One actor asks for more than is available while another takes the rest. A request that a full
+/// limiter could grant is not denied forever.
 fn told_when(run: &mut Run) {
     let says_when = standing().rule(|played| {
         for answer in played.all() {
             let is_told = |denied: &tollgate::Denied| denied.retry_after().is_some();
             assert!(
                 !matches!(answer, Answer::Denied(denied) if !is_told(denied)),
-                "denied for ever"
+                "denied forever"
             );
         }
     });
@@ -146,9 +146,9 @@ fn told_when(run: &mut Run) {
 }
 
 #[test]
-fn a_denial_of_what_fits_says_when() {
+fn a_denial_of_a_request_that_fits_says_when() {
     model(
-        "shards::a_denial_of_what_fits_says_when",
+        "shards::a_denial_of_a_request_that_fits_says_when",
         Some(3),
         told_when,
     );
@@ -160,14 +160,14 @@ pub(super) fn balance(played: &ScenarioOutcome) -> (u64, u64) {
     for answer in played.all().take(played.all().count() - 1) {
         match answer {
             Answer::Granted(granted) => taken += granted.n(),
-            Answer::CameBack(n) => back += n,
+            Answer::Returned(n) => back += n,
             _ => {}
         }
     }
     (taken, back)
 }
 
-/// Takes from the own shard, from the other one, and halves from both.
+/// Takes a permit from the thread's own shard, from the other shard, and half a permit from each.
 fn siblings(run: &mut Run) {
     let one = standing().actor(&[take(1, 0), take(1, 0)]);
     one.actor(&[take(1, 1), take(1, 1)]).explore_openly(run);
@@ -182,10 +182,10 @@ fn several(run: &mut Run) {
     // A request for one permit takes half of it from each shard, and another thread may see the
     // first half taken.
     let told: [&[&str]; 4] = [
-        &["2 at 100, 0 left", "not for 2"],
-        &["not for 2", "1 at 100, 0 left"],
-        &["not for 2", "1 at 100, 1 left"],
-        &["not for 1", "1 at 100, 1 left"],
+        &["2 at 100, 0 left", "denied for 2"],
+        &["denied for 2", "1 at 100, 0 left"],
+        &["denied for 2", "1 at 100, 1 left"],
+        &["denied for 1", "1 at 100, 1 left"],
     ];
     for first in [0, 1] {
         let scenario = standing().actor_after(&[take(1, 0)], &[take(2, first)]);
@@ -201,9 +201,9 @@ fn two_of_several(run: &mut Run) {
     same.actor(&[take(2, 0)]).explore_openly(run);
 }
 
-/// Each verb against each other from each state, at one tick. A give-back during a rollback is
-/// refused, and what the rolled-back request had taken may be lost: fewer than the three permits
-/// that it wanted. But no permit is granted twice.
+/// Each verb against each other from each state, at one tick. Permits that are returned during a
+/// rollback may be refused, and those that the rolled-back request had taken may be lost: fewer
+/// than the three that it wanted. But no permit is granted twice.
 fn each_verb_against_each_other(run: &mut Run) {
     let states: [&[Action]; 3] = [&[], &[take(1, 0)], &[take(2, 0), take(1, 1)]];
     let verbs = || {
@@ -291,31 +291,31 @@ pub(super) fn large() -> AnyAlgorithm {
     TokenBucket::new(quota).expect("a quota").into()
 }
 
-/// One thread asks for two permits, one in each shard, and another takes the second. Then permits
-/// come back and, once the shards are full, one more is taken: the word of the first shard equals
-/// the one that the first thread left.
+/// One thread asks for two permits, one in each shard, and another thread takes the second first.
+/// Then permits come back and, once the shards are full, one more is taken. Now the first shard's
+/// word equals the one that the first thread left.
 fn the_same_word_again(run: &mut Run) {
     let full = NOW + 12;
     let before = [take(8, 0), refund(2)];
-    let robs = [rob(), refund(2), take_at(1, 0, full)];
+    let other = [take_from_second(), refund(2), take_at(1, 0, full)];
     let scenario = at_most(8, full, play_until(large, full));
     let scenario = scenario.actor_after(&before, &[take(2, 0)]);
-    scenario.actor(&robs).explore_rules(run);
+    scenario.actor(&other).explore_rules(run);
 }
 
 /// The same with a different word: later, each shard has two permits more than were left.
 fn another_word(run: &mut Run) {
     let later = NOW + 8;
-    let robs = [take(1, 1), take_at(1, 0, later)];
+    let other = [take(1, 1), take_at(1, 0, later)];
     let scenario = at_most(5, later, play_until(large, later));
     let scenario = scenario.actor_after(&[take(6, 0)], &[take(2, 0)]);
     scenario
-        .actor(&robs)
+        .actor(&other)
         .rule(|played| played.check_bound(&large().bound()))
         .explore_rules(run);
 }
 
-/// 128 permits: a shard may have two fewer than the fullest had when it was last checked.
+/// 128 permits: a shard may have two fewer than the fullest shard had at the last check.
 fn loose() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(128);
     TokenBucket::new(quota).expect("a quota").into()
@@ -325,13 +325,13 @@ fn loose() -> AnyAlgorithm {
 /// take from their own shard and from the fullest one without another check, while others take and
 /// give back.
 fn after_a_look(run: &mut Run) {
-    let casts: [[&[Action]; 2]; 4] = [
+    let cases: [[&[Action]; 2]; 4] = [
         [&[take(1, 0), take(1, 0)], &[take(1, 1)]],
         [&[take(1, 0), take(1, 0)], &[take(1, 0)]],
         [&[take(1, 0), take(1, 0)], &[take(3, 1)]],
         [&[take(1, 0), undo()], &[take(1, 0), take(1, 1)]],
     ];
-    for [one, other] in casts {
+    for [one, other] in cases {
         let scenario = play_until(loose, NOW).rule(|played| {
             let (taken, back) = balance(played);
             assert!(
@@ -348,7 +348,7 @@ fn after_a_look(run: &mut Run) {
 /// Threads at different ticks together keep the bound of the whole limiter.
 fn at_different_ticks(run: &mut Run) {
     for algorithm in [bucket, windows] {
-        let casts: [[&[Action]; 2]; 4] = [
+        let cases: [[&[Action]; 2]; 4] = [
             [&[take(3, 0)], &[take_at(1, 1, NEXT), take(1, 0)]],
             [&[take(2, 1)], &[take(1, 0), take_at(2, 0, NEXT)]],
             [&[take_at(3, 0, NEXT)], &[take(2, 1)]],
@@ -357,7 +357,7 @@ fn at_different_ticks(run: &mut Run) {
                 &[take_up_to_at(3, 1, NOW)],
             ],
         ];
-        for [one, other] in casts {
+        for [one, other] in cases {
             let scenario = play_until(algorithm, NEXT).actor(one).actor(other);
             let bound = algorithm().bound();
             scenario
@@ -417,9 +417,9 @@ fn one_stops_long_before(run: &mut Run) {
     );
 }
 
-/// Runs these casts: what was done before, the actor that stops, and the one that goes on.
-fn stopping(run: &mut Run, casts: &[[&[Action]; 3]]) {
-    for [before, stops, goes_on] in casts {
+/// Runs these cases: what was done before, the actor that stops, and the one that goes on.
+fn stopping(run: &mut Run, cases: &[[&[Action]; 3]]) {
+    for [before, stops, goes_on] in cases {
         let scenario = play_until(bucket, NOW).rule(|played| {
             let (taken, back) = balance(played);
             // A stopped undo may have given back a permit without an answer.
@@ -460,8 +460,8 @@ fn two_take_from_several() {
 }
 
 #[test]
-fn what_a_look_notes_grants_no_more() {
-    let name = "shards::what_a_look_notes_grants_no_more";
+fn a_stored_limit_grants_no_more() {
+    let name = "shards::a_stored_limit_grants_no_more";
     model(name, Some(3), after_a_look);
     stored(name, "were taken | no order", Some(3), after_a_look);
 }
@@ -530,9 +530,13 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    model("shards::who_stops_stops_nobody", Some(2), one_stops);
-    let name = "shards::who_stops_long_before";
+fn a_stopped_thread_stops_no_other() {
+    model(
+        "shards::a_stopped_thread_stops_no_other",
+        Some(2),
+        one_stops,
+    );
+    let name = "shards::a_thread_stopped_long_before";
     if deep(name) {
         model(name, Some(2), one_stops_long_before);
     }

@@ -1,6 +1,6 @@
-//! The slotted window: threads move on to the next slot at once, some of them late and some far
-//! ahead. The sum over any window stays within the limit. A thread that stops does not hold up the
-//! others. The models find faults in this.
+//! The slotted window: threads move on to the next slot concurrently, some of them late and some
+//! far ahead. The sum over any window stays within the limit. A thread that stops does not hold up
+//! the others. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ fn undo(at: u64) -> Action {
     Action::new(
         format!("undo at {at}"),
         move |limiter, memory| match memory.take() {
-            Some(granted) => Answer::CameBack(limiter.undo_at(granted, tick(at))),
+            Some(granted) => Answer::Returned(limiter.undo_at(granted, tick(at))),
             None => Answer::Done,
         },
     )
@@ -63,7 +63,7 @@ fn undo(at: u64) -> Action {
 
 fn refund(n: u64, at: u64) -> Action {
     Action::new(format!("refund {n} at {at}"), move |limiter, _| {
-        Answer::CameBack(limiter.refund_at(n, tick(at)))
+        Answer::Returned(limiter.refund_at(n, tick(at)))
     })
 }
 
@@ -121,8 +121,8 @@ const NO_ORDER: &str = "no order";
 /// Two threads at the end of a slot, with every outcome spelled out.
 fn at_an_edge(run: &mut Run) {
     let two_go_on: [&[&str]; 2] = [
-        &["1 at 15, 0 left", "not for 14"],
-        &["not for 15", "1 at 16, 0 left"],
+        &["1 at 15, 0 left", "denied for 14"],
+        &["denied for 15", "1 at 16, 0 left"],
     ];
     let both = bounded(3).actor_after(&[take(2, 5)], &[take(1, 15)]);
     both.actor(&[take(1, 16)]).explore_to(run, &two_go_on);
@@ -130,31 +130,31 @@ fn at_an_edge(run: &mut Run) {
     // The late thread comes first, or last, or while the other one moves on to the next slot: then
     // it is counted there.
     let late: [&[&str]; 3] = [
-        &["1 at 5, 1 left", "not for 15"],
-        &["not for 25", "2 at 15, 0 left"],
-        &["1 at 10, 1 left", "not for 15"],
+        &["1 at 5, 1 left", "denied for 15"],
+        &["denied for 25", "2 at 15, 0 left"],
+        &["1 at 10, 1 left", "denied for 15"],
     ];
     let comes_late = bounded(3).actor_after(&[take(1, 5)], &[take(1, 5)]);
     comes_late.actor(&[take(2, 15)]).explore_to(run, &late);
 
     let far_ahead: [&[&str]; 2] = [
         &["1 at 35, 2 left", "1 at 30, 1 left"],
-        &["1 at 35, 2 left", "not for 5"],
+        &["1 at 35, 2 left", "denied for 5"],
     ];
     let jumps = bounded(3).actor_after(&[take(3, 5)], &[take(1, 35)]);
     jumps.actor(&[take(1, 25)]).explore_to(run, &far_ahead);
 
     let undone: [&[&str]; 2] = [
-        &["2 back", "1 at 15, 2 left"],
-        &["0 back", "1 at 15, 0 left"],
+        &["2 returned", "1 at 15, 2 left"],
+        &["0 returned", "1 at 15, 0 left"],
     ];
     let undoes = scenario(3).actor_after(&[take(2, 5)], &[undo(6)]);
     undoes.actor(&[take(1, 15)]).explore_to(run, &undone);
 
     let charged: [&[&str]; 3] = [
-        &["charged 3 at 6, owes 1", "not for 15"],
+        &["charged 3 at 6, owes 1", "denied for 15"],
         &["charged 3 at 10, owes 2", "1 at 15, 1 left"],
-        &["charged 3 at 10, owes 1", "not for 25"],
+        &["charged 3 at 10, owes 1", "denied for 25"],
     ];
     let charges = scenario(3).actor_after(&[take(1, 5)], &[charge(3, 6)]);
     charges.actor(&[take(1, 15)]).explore_to(run, &charged);
@@ -244,20 +244,20 @@ fn undone_at_an_edge(run: &mut Run) {
 /// Three threads in three slots: one is late, and may be the last to record what others have
 /// recorded.
 fn three_threads(run: &mut Run) {
-    let casts: [[&[Action]; 3]; 3] = [
+    let cases: [[&[Action]; 3]; 3] = [
         [&[take(1, 5)], &[take(1, 15)], &[take(1, 26)]],
         [&[take(1, 15)], &[take(2, 16)], &[take(1, 36)]],
         [&[undo(6)], &[take(1, 15)], &[take(2, 16)]],
     ];
-    for [one, other, third] in casts {
+    for [one, other, third] in cases {
         let scenario = scenario(2).actor_after(&[take(2, 5)], one);
         scenario.actor(other).actor(third).explore_begun(run);
     }
 }
 
 /// The first actor stops forever, before each of its operations in turn.
-fn one_stops(casts: &[[&[Action]; 2]], run: &mut Run) {
-    for [stops, goes_on] in casts {
+fn one_stops(cases: &[[&[Action]; 2]], run: &mut Run) {
+    for [stops, goes_on] in cases {
         let scenario = scenario(2).actor_after(&[take(2, 5)], stops);
         scenario.actor(goes_on).explore_stopping_in_order(run, 0);
     }
@@ -265,24 +265,24 @@ fn one_stops(casts: &[[&[Action]; 2]], run: &mut Run) {
 
 /// One verb each.
 fn one_stops_once(run: &mut Run) {
-    let casts: [[&[Action]; 2]; 5] = [
+    let cases: [[&[Action]; 2]; 5] = [
         [&[take(1, 15)], &[take(1, 16)]],
         [&[take(1, 15)], &[take(1, 26)]],
         [&[take(1, 26)], &[take(1, 6)]],
         [&[charge(2, 15)], &[time_until(1, 16)]],
         [&[undo(6)], &[take(1, 15)]],
     ];
-    one_stops(&casts, run);
+    one_stops(&cases, run);
 }
 
 /// The other actor continues for a while.
 fn one_stops_on_its_way(run: &mut Run) {
-    let casts: [[&[Action]; 2]; 3] = [
+    let cases: [[&[Action]; 2]; 3] = [
         [&[take(1, 15)], &[take(1, 16), take(1, 26), take(1, 36)]],
         [&[take(1, 36)], &[take(1, 15), take(1, 26)]],
         [&[undo(6), take(1, 15)], &[take(1, 16), available(26)]],
     ];
-    one_stops(&casts, run);
+    one_stops(&cases, run);
 }
 
 #[test]
@@ -320,10 +320,10 @@ fn three_at_once() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "slots::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "slots::a_stopped_thread_stops_no_other";
     model(name, None, one_stops_once);
-    let name = "slots::who_stops_stops_nobody, on the way";
+    let name = "slots::a_stopped_thread_stops_no_other, on the way";
     model(name, Some(1), one_stops_on_its_way);
 }
 

@@ -1,6 +1,6 @@
-//! The smooth limiters: turns are taken while other threads take theirs and while the rate changes,
-//! and the outcome is that of some order of the same verbs. A thread that stops while setting a
-//! rate stops no decision. The models find faults in this.
+//! The smooth limiters: threads take turns and change the rate concurrently, and the outcome is
+//! that of some sequential order of the same verbs. A thread that stops while setting a rate stops
+//! no decision. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,8 +168,8 @@ fn three_threads() -> impl Iterator<Item = Scenario> {
     scenarios.into_iter()
 }
 
-/// Sets rates until the version numbers start again at 0, while another actor takes a turn: if it
-/// sees the last rate before it takes the turn, the turn is at the last rate.
+/// Sets rates until the version wraps around to 0, while another actor takes a turn. If that actor
+/// has seen the last rate, its turn is at that rate.
 fn round_the_versions() -> impl Iterator<Item = Scenario> {
     let sets = (1..=16).map(|set_to| set(f64::from(set_to) / 4.0, 0));
     let sets: Vec<_> = sets.chain([next_free(0)]).collect();
@@ -223,24 +223,24 @@ fn three_at_once() {
 }
 
 #[test]
-fn the_versions_begin_anew() {
+fn versions_wrap_around() {
     model(
-        "smooth::the_versions_begin_anew",
+        "smooth::versions_wrap_around",
         Some(2),
         all(round_the_versions),
     );
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "smooth::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "smooth::a_stopped_thread_stops_no_other";
     model(name, None, one_stops_anywhere);
 }
 
 /// Stored permits are free. The expected answers are derived by hand, and not from the limiter
 /// itself.
 #[test]
-fn in_words() {
+fn turns_match_answers_derived_by_hand() {
     type Action = Any<SmoothBursty<NoClock>, ()>;
     let take = |n: u64, at: u64| {
         Action::new("take", move |limiter: &Arc<SmoothBursty<NoClock>>, ()| {
@@ -257,7 +257,7 @@ fn in_words() {
             SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate")
         })
     };
-    model("smooth::in_words", None, |run| {
+    model("smooth::turns_match_answers_derived_by_hand", None, |run| {
         // Two are stored. Taking three leaves half a second to wait, unless another actor has taken
         // the two before.
         let both = at(2.0).actor(&[take(3, 5)]).actor(&[take(2, 5)]);

@@ -4,8 +4,8 @@
 use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, broken, model, samples, suite};
 
-fn starts(run: &mut Run, place: MakeWord) {
-    suite::each_verb_starts(&samples::empty_bucket(place), run);
+fn starts(run: &mut Run, make_word: MakeWord) {
+    suite::each_verb_starts(&samples::empty_bucket(make_word), run);
 }
 
 #[test]
@@ -16,27 +16,27 @@ fn it_starts_once() {
 }
 
 #[test]
-fn it_starts_once_where_exchanges_fail_without_a_reason() {
-    let name = "start::it_starts_once_where_exchanges_fail_without_a_reason";
-    model(name, None, |run| starts(run, words::hesitant));
+fn it_starts_once_if_exchanges_fail_spuriously() {
+    let name = "start::it_starts_once_if_exchanges_fail_spuriously";
+    model(name, None, |run| starts(run, words::fails_spuriously));
 }
 
 #[test]
-fn it_starts_twice_in_broken_places() {
+fn broken_words_start_twice() {
     let places: [(_, MakeWord, _); 3] = [
         (
-            "start::starts over what has started",
+            "start::starts a started limiter again",
             words::starts_over,
             "no order",
         ),
         ("start::compares and stores", words::stores, "no order"),
         (
-            "start::gives up a reset if somebody starts",
+            "start::gives up a reset if another thread starts",
             words::gives_up,
             "no order",
         ),
     ];
-    for (name, place, why) in places {
-        broken(name, why, None, |run| starts(run, place));
+    for (name, make_word, why) in places {
+        broken(name, why, None, |run| starts(run, make_word));
     }
 }

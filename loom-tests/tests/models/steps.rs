@@ -8,13 +8,13 @@ use tollgate::store::AtomicWord;
 use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{Answer, Kind, Run, Subject, Verb, broken, samples, suite, words};
 
-/// Counts beside the word: a step that is run again counts twice.
-struct CountsBeside {
+/// Broken: keeps its count outside the word, so a step that is retried counts twice.
+struct CountsOutside {
     limit: u64,
     taken: Mutex<u64>,
 }
 
-impl Algorithm for CountsBeside {
+impl Algorithm for CountsOutside {
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if *taken + n > self.limit {
@@ -34,13 +34,13 @@ impl Algorithm for CountsBeside {
 }
 
 #[test]
-fn a_step_that_counts_beside_the_word() {
-    let make = || CountsBeside {
+fn a_step_that_counts_outside_the_word() {
+    let make = || CountsOutside {
         limit: 2,
         taken: Mutex::new(0),
     };
     broken(
-        "steps::counts beside the word",
+        "steps::counts outside the word",
         "not exactly the burst",
         None,
         |run| {
@@ -49,7 +49,7 @@ fn a_step_that_counts_beside_the_word() {
     );
 }
 
-/// Decides by what it saw when it was last asked.
+/// Broken: decides by the word that its previous step returned, and ignores the current one.
 struct Remembers {
     bucket: TokenBucket,
     last: Mutex<Option<u64>>,
@@ -143,17 +143,17 @@ fn an_undo_that_puts_back_a_stale_word() {
 
 #[test]
 fn an_undo_outside_of_the_loop() {
-    let undo = Verb::<TokenBucket>::new("undo beside the loop", Kind::GivesBack, |scope| {
+    let undo = Verb::<TokenBucket>::new("undo outside the loop", Kind::GivesBack, |scope| {
         let Some(granted) = scope.granted.take() else {
             return Answer::Done;
         };
         let word = scope.traced.load();
         let (next, back) = scope.algorithm.undo(word, scope.now, &granted);
         scope.traced.swap(next);
-        Answer::CameBack(back)
+        Answer::Returned(back)
     });
     broken(
-        "steps::undo beside the loop",
+        "steps::undo outside the loop",
         "granted twice",
         None,
         |run| {

@@ -1,5 +1,5 @@
-//! Every verb of the crate's algorithms against every other: the answers and the last word are
-//! those of some order of the same verbs, one after the other.
+//! Every verb of the crate's algorithms against every other: the answers and the word's final value
+//! are those of some sequential order of the same verbs.
 
 use tollgate_loom_tests::{broken, model, samples, suite, words};
 
@@ -39,12 +39,12 @@ fn each_verb_among_three() {
 }
 
 #[test]
-fn each_verb_where_exchanges_fail_without_a_reason() {
+fn each_verb_if_exchanges_fail_spuriously() {
     model(
         "verbs::each_where_exchanges_fail_without_a_reason",
         None,
         |run| {
-            suite::each_verb_against_each_other(&samples::bucket(words::hesitant), run);
+            suite::each_verb_against_each_other(&samples::bucket(words::fails_spuriously), run);
         },
     );
 }
@@ -72,19 +72,22 @@ fn verbs_fail_on_broken_cells() {
         },
     );
     broken(
-        "verbs::pairs, GCRA, exchanges whatever is there",
+        "verbs::pairs, GCRA, exchanges unconditionally",
         twice,
         None,
         |run| {
-            suite::each_verb_against_each_other(&samples::spaced(words::insists), run);
+            suite::each_verb_against_each_other(&samples::spaced(words::overwrites), run);
         },
     );
     broken(
-        "verbs::pairs, rounding bucket, says it exchanged",
+        "verbs::pairs, rounding bucket, always reports success",
         no_order,
         None,
         |run| {
-            suite::each_verb_against_each_other(&samples::rounding_bucket(words::boasts), run);
+            suite::each_verb_against_each_other(
+                &samples::rounding_bucket(words::claims_success),
+                run,
+            );
         },
     );
 }

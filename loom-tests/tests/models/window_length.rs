@@ -50,8 +50,8 @@ impl Algorithm for FirstHit {
     }
 }
 
-/// One thread hits at a tick, and another a nanosecond less than a period later. Whichever is
-/// first, both are in its window.
+/// One thread hits at a tick, and another a nanosecond less than a period later. Both are in the
+/// window of whichever comes first.
 fn less_than_a_period_apart<A: suite::Subjected>(
     subject: &Subject<A>,
     ticks: [u64; 2],
@@ -107,8 +107,8 @@ impl Algorithm for CountsLateOnes {
 
 /// Two permits of a window are taken 99 ns after it began. When the next window begins, at 200,
 /// another caller takes one of its permits, and a caller that is late by a nanosecond takes the
-/// other two. That would make four at one tick if the late ones were counted when they were asked
-/// for.
+/// other two. If those two counted at the late caller's own tick, four permits would count at that
+/// tick.
 fn late_by_a_nanosecond<A: suite::Subjected>(subject: &Subject<A>, run: &mut Run) {
     let take = |n, tick| (Verb::acquire(n), Tick::from_nanos(tick));
     let actors: [&[_]; 2] = [&[take(1, 200)], &[take(2, 199)]];
@@ -134,9 +134,9 @@ fn a_late_permit_counts_in_the_window_it_is_taken_from() {
     });
 }
 
-/// A greedy bucket of four that gets three at once at 108, since it was opened at 7, which is
-/// rounded up to seven and a fraction. Three are taken right before that, one then, and two more by
-/// a late caller whose clock says that the refill has not come. They count at the tick of the
+/// A greedy bucket of four that was opened at 7, which is rounded up to seven and a fraction, so it
+/// gets three permits at once at 108. Three are taken right before 108 and one at 108. A late
+/// caller, to whose clock the refill has not come, takes two more. These count at the tick of the
 /// refill; otherwise five would be taken at once.
 #[test]
 fn a_late_permit_counts_when_it_came() {
@@ -150,7 +150,7 @@ fn a_late_permit_counts_when_it_came() {
         let scenario = subject.scenario(&[take(1, 7), take(3, 107)], &actors);
         let told: [&[_]; 2] = [
             &["1 at 108, 2 left", "2 at 108, 0 left"],
-            &["1 at 108, 2 left", "not for 1"],
+            &["1 at 108, 2 left", "denied for 1"],
         ];
         scenario.explore_to(run, &told);
     });

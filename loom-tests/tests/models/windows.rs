@@ -60,7 +60,7 @@ fn starts<A: Subjected>() -> Suite<A> {
 
 fn at_one_tick<A: Subjected>() -> Suite<A> {
     Suite {
-        name: "exactly what is there at one tick",
+        name: "exactly the available permits at one tick",
         explore: suite::exactly_the_burst_at_one_tick,
         bound: None,
         why: "granted twice",
@@ -130,7 +130,7 @@ fn turns_in_the_queue(subject: &Subject<LeakyBucket>, run: &mut Run) {
 }
 
 #[test]
-fn each_in_a_queue_is_told_its_turn() {
+fn each_caller_in_a_queue_is_told_its_turn() {
     model("windows::turns in the queue", None, |run| {
         turns_in_the_queue(&windows::queue(words::cell), run);
     });
@@ -167,7 +167,7 @@ fn intervals() {
 }
 
 #[test]
-fn intervals_that_start_with_nothing() {
+fn intervals_that_start_empty() {
     explore("empty intervals", windows::empty_intervals, [starts()]);
 }
 

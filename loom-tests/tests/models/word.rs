@@ -1,6 +1,6 @@
 //! The contract of an atomic word: an exchange succeeds if the word is as expected and otherwise
-//! returns the current one, and a swap returns what it replaced. So no word is taken out twice, and
-//! none disappears.
+//! returns the current one, and a swap returns what it replaced. So no value is replaced twice, and
+//! none is lost.
 
 use std::sync::Arc;
 
@@ -44,26 +44,24 @@ fn both(run: &mut Run, make: MakeWord) {
 }
 
 #[test]
-fn no_word_disappears() {
-    model("place::no_word_disappears", None, |run| {
-        both(run, words::cell)
-    });
+fn no_value_is_lost() {
+    model("word::no_value_is_lost", None, |run| both(run, words::cell));
 }
 
 #[test]
-fn words_disappear_from_broken_places() {
-    let name = "place::replaces by a load and a store";
+fn broken_words_lose_values() {
+    let name = "word::replaces by a load and a store";
     broken(name, "no order", None, |run| {
         both(run, words::replaces_by_store)
     });
-    let name = "place::gives up if somebody comes between";
+    let name = "word::gives up if another thread intervenes";
     broken(name, "no order", None, |run| both(run, words::gives_up));
-    let name = "place::compares and stores";
+    let name = "word::compares and stores";
     broken(name, "no order", None, |run| {
         replace_and_exchange(run, words::stores)
     });
-    let name = "place::exchanges whatever is there";
+    let name = "word::exchanges unconditionally";
     broken(name, "no order", None, |run| {
-        replace_and_exchange(run, words::insists)
+        replace_and_exchange(run, words::overwrites)
     });
 }

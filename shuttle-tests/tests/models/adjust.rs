@@ -25,13 +25,13 @@ const DECISIONS: u64 = 6;
 
 /// What a thread kept and changed.
 #[derive(Default)]
-struct Told {
+struct ThreadResult {
     kept: u64,
     changes: u64,
 }
 
 /// Changes the quota repeatedly. With `Keep::AsIs` a change never adds permits.
-fn sets(limiter: &Tested) -> Told {
+fn sets(limiter: &Tested) -> ThreadResult {
     let mut changes = 0;
     for _ in 0..CHANGES {
         let limit = one_of(&[3, 5, 6, 7, 9]);
@@ -41,9 +41,9 @@ fn sets(limiter: &Tested) -> Told {
         changes += 1;
         assert!(limiter.version() >= before, "the version went backwards");
     }
-    Told {
+    ThreadResult {
         changes,
-        ..Told::default()
+        ..ThreadResult::default()
     }
 }
 
@@ -78,7 +78,7 @@ fn limiter() -> Arc<Tested> {
     Arc::new(Adjustable::starting_at(Strict::of(LIMIT), NoClock, NOW))
 }
 
-fn setters(limiter: &Arc<Tested>) -> impl Iterator<Item = Actor<Told>> {
+fn setters(limiter: &Arc<Tested>) -> impl Iterator<Item = Actor<ThreadResult>> {
     (0..SETTERS).map(|_| {
         let limiter = Arc::clone(limiter);
         actor(move || sets(&limiter))
@@ -93,9 +93,9 @@ fn changed_in_use() {
         actor(move || {
             let mut held = Vec::new();
             decides(&limiter, &mut held);
-            Told {
+            ThreadResult {
                 kept: kept(&held),
-                ..Told::default()
+                ..ThreadResult::default()
             }
         })
     });
@@ -117,17 +117,17 @@ fn one_stops() {
             if stopped {
                 reached("a thread stops");
             }
-            Told {
+            ThreadResult {
                 kept: kept(&held),
-                ..Told::default()
+                ..ThreadResult::default()
             }
         })
     });
     check(&limiter, act(setters(&limiter).chain(deciders).collect()));
 }
 
-fn check(limiter: &Tested, told: Vec<Told>) {
-    let sum = |of: fn(&Told) -> u64| told.iter().map(of).sum::<u64>();
+fn check(limiter: &Tested, told: Vec<ThreadResult>) {
+    let sum = |of: fn(&ThreadResult) -> u64| told.iter().map(of).sum::<u64>();
     // A change to the current quota does not count as one.
     let (version, changes) = (limiter.version(), sum(|told| told.changes));
     assert!(version <= changes, "{version} changes of {changes}");
@@ -169,9 +169,9 @@ fn nothing_is_mixed() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
+fn a_stopped_thread_stops_no_other() {
     model(
-        "adjust::who_stops_stops_nobody",
+        "adjust::a_stopped_thread_stops_no_other",
         5_000,
         &["a thread stops"],
         one_stops,

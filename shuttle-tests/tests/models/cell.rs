@@ -67,7 +67,7 @@ fn at_one_tick() {
     );
 }
 
-/// Returns how many permits a thread holds at its end.
+/// Takes permits and returns some of them. Returns how many the thread holds at its end.
 fn keep_or_give_back(limiter: &Tested, now: Tick) -> u64 {
     let mut held: Vec<Granted> = Vec::new();
     let mut kept = 0;

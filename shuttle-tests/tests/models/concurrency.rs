@@ -92,8 +92,8 @@ const WRONG: &str =
     "deadlock | weight or waiters remain | inside of | overflow | exceeded max_steps";
 
 #[test]
-fn nobody_is_forgotten() {
-    let name = "concurrency::nobody_is_forgotten";
+fn no_waiter_is_forgotten() {
+    let name = "concurrency::no_waiter_is_forgotten";
     model(name, 5_000, &["a thread waits"], at_a_limiter::<false>);
     for fault in [
         Fault::WaitsBlindly,
@@ -107,8 +107,8 @@ fn nobody_is_forgotten() {
 }
 
 #[test]
-fn nobody_is_forgotten_while_the_limit_changes() {
-    let name = "concurrency::nobody_is_forgotten_while_the_limit_changes";
+fn no_waiter_is_forgotten_while_the_limit_changes() {
+    let name = "concurrency::no_waiter_is_forgotten_while_the_limit_changes";
     model(name, 5_000, &["a thread waits"], at_a_limiter::<true>);
     for fault in [Fault::LowersSilently, Fault::SetsByStore] {
         with_fault("concurrency, limits", fault, WRONG, at_a_limiter::<true>);

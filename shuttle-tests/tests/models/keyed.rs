@@ -8,7 +8,7 @@ use std::time::Duration;
 use tollgate::sync::model::Fault;
 use tollgate::{Denied, Granted, Overflow, Quota, Tick, TokenBucket};
 use tollgate_shuttle_tests::{
-    Books, Table, act, actor, below, check_table, model, reached, stored, table, with_fault,
+    Ledger, Table, act, actor, below, check_table, model, reached, stored, table, with_fault,
 };
 
 const THREADS: u64 = 4;
@@ -32,18 +32,18 @@ fn same_keys<const SLOTS: usize, const KEYS: usize>() {
         let limiter = Arc::clone(&limiter);
         actor(move || takes::<KEYS>(&limiter))
     });
-    let books = Books::of_all(act(actors.collect()));
+    let ledger = Ledger::of_all(act(actors.collect()));
     check_table::<_, KEYS>(&limiter, 0);
     assert_eq!(limiter.stats().no_room, 0, "a request found no room");
     for key in 0..KEYS {
-        let (asked, held) = (books.asked[key], books.held(key));
+        let (asked, held) = (ledger.asked[key], ledger.held(key));
         assert_eq!(held, asked.min(BURST), "not the burst, asked for {asked}");
         reached(if asked > BURST { "a burst" } else { "less" });
     }
 }
 
-fn takes<const KEYS: usize>(limiter: &Tested) -> Books<KEYS> {
-    let mut books = Books::default();
+fn takes<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
+    let mut ledger = Ledger::default();
     for _ in 0..1 + below(CALLS) {
         let key = below(KEYS as u64) as usize;
         match below(6) {
@@ -53,15 +53,15 @@ fn takes<const KEYS: usize>(limiter: &Tested) -> Books<KEYS> {
                 let length = limiter.try_acquire_many_at(&keys, &mut outcomes, NOW);
                 length.expect("there are two");
                 for (key, outcome) in keys.into_iter().zip(outcomes) {
-                    books.enter(key, 1, outcome);
+                    ledger.enter(key, 1, outcome);
                 }
             }
-            1 => books.enter(key, 1, Ok(limiter.key(&key).at(NOW).take_up_to(1))),
+            1 => ledger.enter(key, 1, Ok(limiter.key(&key).at(NOW).take_up_to(1))),
             2 => assert!(limiter.key(&key).at(NOW).available() <= BURST),
-            _ => books.enter(key, 1, limiter.try_acquire_at(&key, NOW)),
+            _ => ledger.enter(key, 1, limiter.try_acquire_at(&key, NOW)),
         }
     }
-    books
+    ledger
 }
 
 /// Threads also undo grants and remove keys. Each removal allows one more burst, and so does each
@@ -72,15 +72,15 @@ fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
         let limiter = Arc::clone(&limiter);
         actor(move || takes_and_forgets::<KEYS>(&limiter))
     });
-    let books = Books::of_all(act(actors.collect()));
+    let ledger = Ledger::of_all(act(actors.collect()));
     check_table::<_, KEYS>(&limiter, 0);
     let stats = limiter.stats();
-    assert_eq!(stats.removed, books.removed.iter().sum::<u64>());
+    assert_eq!(stats.removed, ledger.removed.iter().sum::<u64>());
     let mut evicted = 0;
     for key in 0..KEYS {
-        let (held, left) = (books.held(key), limiter.key(&key).at(NOW).available());
+        let (held, left) = (ledger.held(key), limiter.key(&key).at(NOW).available());
         let bursts = (held + left).div_ceil(BURST);
-        evicted += bursts.saturating_sub(1 + books.removed[key]);
+        evicted += bursts.saturating_sub(1 + ledger.removed[key]);
         if held > BURST {
             reached("more than a burst");
         }
@@ -91,25 +91,25 @@ fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
     assert!(evicted <= stats.evicted, "{evicted} bursts too many");
 }
 
-fn takes_and_forgets<const KEYS: usize>(limiter: &Tested) -> Books<KEYS> {
-    let mut books = Books::<KEYS>::default();
+fn takes_and_forgets<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
+    let mut ledger = Ledger::<KEYS>::default();
     for _ in 0..CALLS {
         let key = below(KEYS as u64) as usize;
         let view = limiter.key(&key).at(NOW);
         match below(6) {
-            0 => books.removed[key] += u64::from(limiter.remove(&key)),
+            0 => ledger.removed[key] += u64::from(limiter.remove(&key)),
             1 => {
-                if let Some(granted) = books.grants[key].pop() {
+                if let Some(granted) = ledger.grants[key].pop() {
                     match view.undo(granted) {
-                        0 => books.grants[key].push(granted),
+                        0 => ledger.grants[key].push(granted),
                         back => assert_eq!(back, granted.n()),
                     }
                 }
             }
-            _ => books.enter(key, 1, view.try_acquire()),
+            _ => ledger.enter(key, 1, view.try_acquire()),
         }
     }
-    books
+    ledger
 }
 
 /// Threads also ban keys. After a ban nothing is granted and nothing is returned.

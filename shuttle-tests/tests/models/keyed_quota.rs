@@ -9,13 +9,13 @@ use tollgate::adjustable::Keep;
 use tollgate::sync::model::{Fault, Stop, stopping};
 use tollgate::{Overflow, Quota, Tick};
 use tollgate_shuttle_tests::{
-    Books, Table, WRONG, Watched, act, actor, below, check_table, model, one_of, reached, stored,
+    Ledger, Table, WRONG, Watched, act, actor, below, check_table, model, one_of, reached, stored,
     table, with_fault,
 };
 
 /// The size of a model.
 #[derive(Debug, Clone, Copy)]
-struct Cast {
+struct Size {
     slots: usize,
     plans: u64,
     setters: u64,
@@ -27,7 +27,7 @@ struct Cast {
 }
 
 /// Two threads change the quota five times each, and three decide.
-const MANY: Cast = Cast {
+const MANY: Size = Size {
     slots: 2,
     plans: 1,
     setters: 2,
@@ -36,10 +36,10 @@ const MANY: Cast = Cast {
     calls: 8,
     stops: None,
 };
-/// Two plans, and a slot for each key. A change of one plan leaves the words of the other plan as
-/// they are, so no version may repeat: a thread that sleeps until one does, and finds an equal
-/// word, may decide by the old quota.
-const PLANS: Cast = Cast {
+/// Two plans, and a slot for each key. A change of one plan does not touch the words of the other.
+/// So versions must not repeat here: a thread that sleeps until a version repeats, and then finds
+/// an equal word, may decide by the old quota.
+const PLANS: Size = Size {
     slots: 4,
     plans: 2,
     setters: 1,
@@ -47,7 +47,7 @@ const PLANS: Cast = Cast {
     ..MANY
 };
 /// One thread changes the quota until versions repeat, while two threads decide twice.
-const FEW: Cast = Cast {
+const FEW: Size = Size {
     setters: 1,
     changes: 7,
     deciders: 2,
@@ -62,74 +62,74 @@ const NOW: Tick = Tick::from_nanos(5);
 
 type Tested<const IDLES: bool> = Table<Watched<IDLES>>;
 
-fn sets<const IDLES: bool>(limiter: &Tested<IDLES>, cast: Cast) {
-    for _ in 0..cast.changes {
+fn sets<const IDLES: bool>(limiter: &Tested<IDLES>, size: Size) {
+    for _ in 0..size.changes {
         let quota = Quota::per(one_of(&LIMITS), Duration::from_secs(1));
-        let plan = limiter.plan(below(cast.plans) as usize);
+        let plan = limiter.plan(below(size.plans) as usize);
         let set = plan.set_quota_at(quota, Keep::AsIs, NOW);
         set.expect("a quota of a plan");
     }
 }
 
-fn decides<const IDLES: bool>(limiter: &Tested<IDLES>, cast: Cast, books: &mut Books<KEYS>) {
-    for _ in 0..cast.calls {
+fn decides<const IDLES: bool>(limiter: &Tested<IDLES>, size: Size, ledger: &mut Ledger<KEYS>) {
+    for _ in 0..size.calls {
         let key = below(KEYS as u64) as usize;
-        let view = limiter.plan(below(cast.plans) as usize).key(&key).at(NOW);
+        let view = limiter.plan(below(size.plans) as usize).key(&key).at(NOW);
         match below(6) {
             0 => {
                 let left = view.available();
                 assert!(left <= HIGHEST, "two quotas are mixed: {left} left");
             }
-            1 => books.enter(key, 2, Ok(view.take_up_to(2))),
+            1 => ledger.enter(key, 2, Ok(view.take_up_to(2))),
             // With two plans this is left out: a key that moved to the other plan and back returns
             // what it was granted before, or a part of it.
-            2 if cast.plans == 1 => {
-                if let Some(granted) = books.grants[key].pop() {
+            2 if size.plans == 1 => {
+                if let Some(granted) = ledger.grants[key].pop() {
                     match view.undo(granted) {
                         0 => {
                             reached("undo after a change returns nothing");
-                            books.grants[key].push(granted);
+                            ledger.grants[key].push(granted);
                         }
                         back => assert_eq!(back, granted.n(), "two quotas are mixed"),
                     }
                 }
             }
-            _ => books.enter(key, 1, view.try_acquire()),
+            _ => ledger.enter(key, 1, view.try_acquire()),
         }
     }
 }
 
-fn changed<const IDLES: bool>(cast: Cast) {
+fn changed<const IDLES: bool>(size: Size) {
     let plans = [LIMITS[2], LIMITS[1]].map(Watched::<IDLES>::of);
-    let plans = plans.into_iter().take(cast.plans as usize);
-    let limiter = Arc::new(table(plans, cast.slots, Overflow::Deny));
-    let setters = (0..cast.setters).map(|_| {
+    let plans = plans.into_iter().take(size.plans as usize);
+    let limiter = Arc::new(table(plans, size.slots, Overflow::Deny));
+    let setters = (0..size.setters).map(|_| {
         let limiter = Arc::clone(&limiter);
         actor(move || {
-            sets(&limiter, cast);
-            (Books::default(), 0)
+            sets(&limiter, size);
+            (Ledger::default(), 0)
         })
     });
-    let deciders = (0..cast.deciders).map(|number| {
+    let deciders = (0..size.deciders).map(|number| {
         let limiter = Arc::clone(&limiter);
         actor(move || {
-            let stops = cast.stops.filter(|_| number == 0);
+            let stops = size.stops.filter(|_| number == 0);
             let stop = Stop::Operations(stops.map_or(u64::MAX, below));
-            let mut books = Books::default();
-            let stopped = stopping(stop, || decides(&limiter, cast, &mut books)).is_none();
-            (books, usize::from(stopped))
+            let mut ledger = Ledger::default();
+            let stopped = stopping(stop, || decides(&limiter, size, &mut ledger)).is_none();
+            (ledger, usize::from(stopped))
         })
     });
     let told = act(setters.chain(deciders).collect());
-    let (books, stopped): (Vec<_>, Vec<_>) = told.into_iter().unzip();
+    let (ledger, stopped): (Vec<_>, Vec<_>) = told.into_iter().unzip();
     let stopped = stopped.into_iter().sum();
     if stopped > 0 {
         reached("a thread stops");
     }
-    check(&limiter, &Books::of_all(books), stopped);
+    check(&limiter, &Ledger::of_all(ledger), stopped);
 }
 
-fn check<const IDLES: bool>(limiter: &Tested<IDLES>, books: &Books<KEYS>, stopped: usize) {
+fn check<const IDLES: bool>(limiter: &Tested<IDLES>, ledger: &Ledger<KEYS>, stopped: usize) {
     let stats = limiter.stats();
     if stats.expired > 0 {
         reached("an idle key expired");
@@ -140,10 +140,10 @@ fn check<const IDLES: bool>(limiter: &Tested<IDLES>, books: &Books<KEYS>, stoppe
     let fresh = |key: usize| {
         let left = limiter.key(&key).at(NOW).available();
         assert!(left <= HIGHEST, "two quotas are mixed: {left} left");
-        let mut grants = books.grants[key].iter();
+        let mut grants = ledger.grants[key].iter();
         let is_wrong = grants.any(|granted| granted.n() == WRONG);
         assert!(!is_wrong, "two quotas are mixed");
-        books.held(key).div_ceil(HIGHEST)
+        ledger.held(key).div_ceil(HIGHEST)
     };
     let fresh: u64 = (0..KEYS).map(fresh).sum();
     assert!(IDLES || fresh <= stats.inserted, "permits were created");
@@ -162,7 +162,7 @@ fn nothing_is_mixed() {
     let two = format!("{name}, two plans");
     model(&two, 3_000, &[], || changed::<false>(PLANS));
     // A fresh key's word is always 0, so versions must not repeat here either.
-    let idle = Cast { slots: 2, ..PLANS };
+    let idle = Size { slots: 2, ..PLANS };
     let all = ["an idle key expired"];
     model(&format!("{two}, idle"), 3_000, &all, move || {
         changed::<true>(idle)
@@ -182,13 +182,13 @@ fn nothing_is_mixed() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let cast = Cast {
+fn a_stopped_thread_stops_no_other() {
+    let size = Size {
         stops: Some(150),
         ..PLANS
     };
-    let name = "keyed_quota::who_stops_stops_nobody";
+    let name = "keyed_quota::a_stopped_thread_stops_no_other";
     model(name, 3_000, &["a thread stops"], move || {
-        changed::<false>(cast)
+        changed::<false>(size)
     });
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 use tollgate::sync::model::{Fault, Stop, stopping};
 use tollgate::{Denied, Overflow, Quota, Tick, TokenBucket};
 use tollgate_shuttle_tests::{
-    Books, Promise, Table, act, actor, below, check_table, model, reached, stored, table,
+    Ledger, Promise, Table, act, actor, below, check_table, model, reached, stored, table,
     with_fault,
 };
 
 /// The size of a model.
 #[derive(Debug, Clone, Copy)]
-struct Cast {
+struct Size {
     slots: usize,
     overflow: Overflow,
     threads: u64,
@@ -28,7 +28,7 @@ struct Cast {
 }
 
 /// Four threads of eight calls on six keys. Keys leave the table only when they are idle.
-const IDLE: Cast = Cast {
+const IDLE: Size = Size {
     slots: 2,
     overflow: Overflow::Deny,
     threads: 4,
@@ -38,20 +38,20 @@ const IDLE: Cast = Cast {
     stop: 0,
 };
 /// Keys are evicted and removed too.
-const ALL: Cast = Cast {
+const ALL: Size = Size {
     overflow: Overflow::Evict,
     forgets: true,
     ..IDLE
 };
 /// Three threads of four calls on three keys, for faults that need few steps at the right places.
-const FEW: Cast = Cast {
+const FEW: Size = Size {
     threads: 3,
     calls: 4,
     keys: 3,
     ..IDLE
 };
 /// Two of five threads stop.
-const STOP: Cast = Cast {
+const STOP: Size = Size {
     threads: 5,
     stop: 2,
     ..ALL
@@ -68,52 +68,52 @@ const LATER: u64 = 10_000;
 
 type Tested = Table<TokenBucket>;
 
-fn limiter(cast: Cast) -> Arc<Tested> {
+fn limiter(size: Size) -> Arc<Tested> {
     let quota = Quota::per(PROMISE.permits, Duration::from_nanos(PROMISE.period));
     let bucket = TokenBucket::new(quota.burst(PROMISE.burst)).expect("a quota");
-    Arc::new(table([bucket], cast.slots, cast.overflow))
+    Arc::new(table([bucket], size.slots, size.overflow))
 }
 
 /// Takes permits of all keys, and sometimes removes one. Its time advances by itself.
-fn goes_on(limiter: &Tested, cast: Cast, books: &mut Books<KEYS>) {
+fn goes_on(limiter: &Tested, size: Size, ledger: &mut Ledger<KEYS>) {
     let mut now = 100 + below(12);
-    for _ in 0..cast.calls {
+    for _ in 0..size.calls {
         now += below(5);
-        let (key, at) = (below(cast.keys) as usize, Tick::from_nanos(now));
+        let (key, at) = (below(size.keys) as usize, Tick::from_nanos(now));
         let view = limiter.key(&key).at(at);
         match below(8) {
-            0 if cast.forgets => books.removed[key] += u64::from(limiter.remove(&key)),
+            0 if size.forgets => ledger.removed[key] += u64::from(limiter.remove(&key)),
             0 => {
-                let keys = [key, below(cast.keys) as usize];
+                let keys = [key, below(size.keys) as usize];
                 let mut outcomes = [Err(Denied::busy(1)); 2];
                 let length = limiter.try_acquire_many_at(&keys, &mut outcomes, at);
                 length.expect("there are two");
                 for (key, outcome) in keys.into_iter().zip(outcomes) {
-                    books.enter(key, 1, outcome);
+                    ledger.enter(key, 1, outcome);
                 }
             }
             1 => assert!(view.available() <= PROMISE.burst),
-            2 => books.enter(key, 2, view.try_acquire_n(2)),
-            _ => books.enter(key, 1, view.try_acquire()),
+            2 => ledger.enter(key, 2, view.try_acquire_n(2)),
+            _ => ledger.enter(key, 1, view.try_acquire()),
         }
     }
 }
 
-fn turnover(cast: Cast) {
-    let limiter = limiter(cast);
-    let actors = (0..cast.threads).map(|number| {
+fn turnover(size: Size) {
+    let limiter = limiter(size);
+    let actors = (0..size.threads).map(|number| {
         let limiter = Arc::clone(&limiter);
         actor(move || {
-            let stops = number < cast.stop;
+            let stops = number < size.stop;
             let stop = Stop::Operations(if stops { below(80) } else { u64::MAX });
-            let mut books = Books::default();
-            let stopped = stopping(stop, || goes_on(&limiter, cast, &mut books)).is_none();
-            (books, usize::from(stopped))
+            let mut ledger = Ledger::default();
+            let stopped = stopping(stop, || goes_on(&limiter, size, &mut ledger)).is_none();
+            (ledger, usize::from(stopped))
         })
     });
-    let (books, stopped): (Vec<_>, Vec<_>) = act(actors.collect()).into_iter().unzip();
+    let (ledger, stopped): (Vec<_>, Vec<_>) = act(actors.collect()).into_iter().unzip();
     let stopped = stopped.into_iter().sum();
-    check(&limiter, &Books::of_all(books), stopped);
+    check(&limiter, &Ledger::of_all(ledger), stopped);
     for key in 0..KEYS {
         let later = Tick::from_nanos(LATER * (key as u64 + 1));
         let has_come = limiter.try_acquire_at(&key, later).is_ok();
@@ -122,7 +122,7 @@ fn turnover(cast: Cast) {
     check_table::<_, KEYS>(&limiter, stopped);
 }
 
-fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
+fn check(limiter: &Tested, ledger: &Ledger<KEYS>, stopped: usize) {
     let stats = limiter.stats();
     for (count, what) in [
         (limiter.claims() as u64, "a claim remains"),
@@ -138,15 +138,15 @@ fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
     }
     check_table::<_, KEYS>(limiter, stopped);
     // The statistics count removals of stopped threads, which the record lacks.
-    let untold = stats.removed - books.removed.iter().sum::<u64>();
-    let is_told = (untold, books.no_room) == (0, stats.no_room);
+    let untold = stats.removed - ledger.removed.iter().sum::<u64>();
+    let is_told = (untold, ledger.no_room) == (0, stats.no_room);
     assert!(
         is_told || stopped > 0,
         "the statistics and the record differ: {stats:?}"
     );
     let evicted = |key: usize| {
-        let losses = PROMISE.losses(&books.grants[key]);
-        losses.saturating_sub(books.removed[key])
+        let losses = PROMISE.losses(&ledger.grants[key]);
+        losses.saturating_sub(ledger.removed[key])
     };
     let evicted: u64 = (0..KEYS).map(evicted).sum();
     assert!(evicted <= stats.evicted + untold, "more than was promised");
@@ -159,7 +159,7 @@ const WRONG: &str = "more than was promised | a key has two slots | the statisti
 fn idle_keys_leave() {
     let name = "keyed_turnover::idle_keys_leave";
     let all = ["an idle key expired", "no room"];
-    let four = Cast { slots: 4, ..IDLE };
+    let four = Size { slots: 4, ..IDLE };
     model(name, 5_000, &all, || turnover(IDLE));
     model(&format!("{name}, 4 slots"), 5_000, &all, move || {
         turnover(four)
@@ -182,7 +182,7 @@ fn idle_keys_leave() {
 fn keys_are_evicted_and_forgotten() {
     let name = "keyed_turnover::keys_are_evicted_and_forgotten";
     let all = ["an idle key expired", "evicted", "removed"];
-    let four = Cast { slots: 4, ..ALL };
+    let four = Size { slots: 4, ..ALL };
     model(name, 5_000, &all, || turnover(ALL));
     model(&format!("{name}, 4 slots"), 5_000, &all, move || {
         turnover(four)
@@ -191,15 +191,15 @@ fn keys_are_evicted_and_forgotten() {
 }
 
 #[test]
-fn who_stops_stops_nobody() {
-    let name = "keyed_turnover::who_stops_stops_nobody";
+fn a_stopped_thread_stops_no_other() {
+    let name = "keyed_turnover::a_stopped_thread_stops_no_other";
     let all = [
         "a thread stops",
         "a claim remains",
         "an idle key expired",
         "evicted",
     ];
-    let denies = Cast {
+    let denies = Size {
         slots: 4,
         overflow: Overflow::Deny,
         ..STOP

@@ -15,9 +15,9 @@ use crate::quota::{ConfigError, Quota};
 
 /// Any algorithm of this crate, for code that chooses one at run time.
 ///
-/// It has all verbs except those that wait, which not every algorithm supports. It costs one
-/// predictable branch more than the algorithm itself. It can be parsed from text and written as
-/// text (with the feature `serde`, also by serde):
+/// It supports all verbs except those that wait. A decision costs one predictable branch more than
+/// with the algorithm itself. It can be parsed from text and written as text (with the feature
+/// `serde`, also by serde):
 ///
 /// ```text
 /// [token-bucket]  QUOTA
@@ -49,9 +49,9 @@ use crate::quota::{ConfigError, Quota};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AnyAlgorithm {
-    /// Permits come at a steady rate, up to a burst.
+    /// Permits are added at a steady rate, up to a burst.
     TokenBucket(TokenBucket),
-    /// The same decisions, expressed in time.
+    /// The token bucket's decisions, expressed in time.
     Gcra(Gcra),
     /// Requests leak at a steady rate.
     LeakyBucket(LeakyBucket),
@@ -59,7 +59,7 @@ pub enum AnyAlgorithm {
     FixedWindow(FixedWindow),
     /// Up to `n` permits in the last period.
     SlidingWindow(SlidingWindow),
-    /// All permits of a period come at once.
+    /// All permits of a period are added at once.
     Intervals(Intervals),
 }
 
@@ -79,9 +79,9 @@ macro_rules! any_of {
 runs_on!(AnyAlgorithm, any_of);
 
 impl AnyAlgorithm {
-    /// The same on this clock, which must be that of the limiter: windows whose text says `utc`
-    /// begin with the periods of UTC there. Without it they do on the
-    /// [`SystemClock`](crate::clock::SystemClock). All other algorithms stay as they are.
+    /// Aligns windows whose text says `utc` to UTC on this clock, which must be the limiter's
+    /// clock. Without this they are aligned for the [`SystemClock`](crate::clock::SystemClock). All
+    /// other algorithms stay as they are.
     ///
     /// ```
     /// use std::time::Duration;
@@ -115,12 +115,13 @@ impl ChangeQuota for AnyAlgorithm {
         any_of!(self, core => core.quota())
     }
 
-    /// Keeps all other options of the algorithm, except a tolerance, which belongs to its interval.
+    /// Keeps all other options of the algorithm, except a tolerance, which makes sense only with
+    /// its interval.
     fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
         any_of!(self, core => core.with_quota(quota).map(Self::from))
     }
 
-    /// Also carries over from one algorithm to another, by whole permits.
+    /// Carries the word over even to another algorithm, in whole permits.
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         match (self, next) {
             (Self::TokenBucket(this), Self::TokenBucket(next)) => this.carry_over(word, now, next),
@@ -151,7 +152,7 @@ impl ChangeQuota for AnyAlgorithm {
                 this.carry_scaled(word, now, next)
             }
             (Self::Intervals(this), Self::Intervals(next)) => this.carry_scaled(word, now, next),
-            // Different algorithms scale whole permits.
+            // Between different algorithms, whole permits are scaled.
             (this, next) => carry::scaled(this, word, now, next),
         }
     }

@@ -83,8 +83,8 @@ const ALIGNED: [&str; 3] = ["utc", "origin", "offset"];
 #[cfg(not(feature = "std"))]
 const ALIGNED: [&str; 2] = ["origin", "offset"];
 
-/// What an algorithm allows after the quota: its own options, whether the alignment options are
-/// allowed too, and how an error message lists them.
+/// The options that an algorithm allows after the quota: its own, whether the alignment options are
+/// allowed too, and how an error message lists them all.
 type Known = (&'static [&'static str], bool, &'static str);
 
 fn known(algorithm: &str) -> Option<Known> {
@@ -212,7 +212,7 @@ impl FromStr for AnyAlgorithm {
     }
 }
 
-/// Creates a GCRA. If there is a tolerance, the quota only gives the interval.
+/// Creates a GCRA. With a tolerance, only the interval is taken from the quota.
 fn gcra(quota: Quota, tolerance: Option<Duration>) -> Result<Gcra, ConfigError> {
     let Some(tolerance) = tolerance else {
         return Gcra::new(quota);

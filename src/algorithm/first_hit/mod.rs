@@ -1,5 +1,5 @@
-//! A period that begins with the first permit that is taken when none is.
-//! `FixedWindow::opened_by_first_hit` and `Intervals::greedy` share it.
+//! A period that begins when a permit is taken while no permit is counted.
+//! `FixedWindow::opened_by_first_hit` and `Intervals::greedy` use it.
 //!
 //! # The word
 //!
@@ -11,17 +11,17 @@
 //! └──────────────────────────────────────┴─────────────────────────────┘
 //! ```
 //!
-//! A period has `2^shift` parts, as many as fit. The length of a part is the quantum. The clock has
-//! made exactly `floor(now * 2^shift / period)` parts. A period begins at the next whole part, so
-//! it ends at least one period after the permit that began it, and at most one quantum later than
-//! that. The following periods leave no gap, and no error accumulates. A period that ends at 0 is
-//! always over, so the word 0 is fresh.
+//! A period is divided into `2^shift` parts, as many as the word can count. The length of a part is
+//! the quantum. By `now`, exactly `floor(now * 2^shift / period)` parts have passed. A period
+//! begins at the next whole part. So it ends at least one period after the permit that began it,
+//! and at most one quantum later than that. Each further period follows the one before it without a
+//! gap, and no error accumulates. A period that ends at 0 is always over, so the word 0 is fresh.
 //!
-//! At the end of each period a fixed number of permits comes back, or all of them, including debt.
+//! At the end of each period a fixed number of permits is refilled, or all of them, including debt.
 //! Permits taken above the limit are debt, which can be as large as the limit.
 //!
-//! **Budget.** `2^bits * parts in 50 years < 2^64`, where `2^bits > 2 * limit`, and a period has at
-//! least 64 parts, or its parts are a nanosecond long.
+//! **Budget.** `2^bits * parts in 50 years < 2^64`, where `2^bits > 2 * limit`. A period has at
+//! least 64 parts, unless a part would then be shorter than a nanosecond.
 
 mod verbs;
 
@@ -41,7 +41,7 @@ const MIN_SHIFT: u32 = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct FirstHit {
-    /// The most permits at once.
+    /// The most permits that can be taken at once.
     limit: NonZeroU64,
     /// The largest count.
     most: u64,
@@ -52,7 +52,7 @@ pub(super) struct FirstHit {
     /// A period has `2^shift` parts.
     shift: u32,
     period: Divisor,
-    /// How many permits come back at the end of each period. [`u64::MAX`] means all.
+    /// How many permits are refilled at the end of each period. [`u64::MAX`] means all.
     back: NonZeroU64,
     /// The last tick. Later ticks count as this one.
     horizon: u64,
@@ -61,8 +61,8 @@ pub(super) struct FirstHit {
 }
 
 impl FirstHit {
-    /// Creates a period with `limit` permits, of which `back` come back at the end of each period,
-    /// and `initial` are available at first.
+    /// Creates a period with `limit` permits. `back` of them are refilled at the end of each
+    /// period, and `initial` are available at first.
     ///
     /// # Errors
     ///
@@ -79,7 +79,8 @@ impl FirstHit {
         } else {
             MIN_SHIFT
         };
-        // The ends begin with 0, and the last two are left out, so that the word is never all ones.
+        // Ends are numbered from 0. The last two numbers are unused, so that the word is never all
+        // ones.
         let ends_needed = ((windows as u128) << coarsest) + 3;
         let most_bits = (u64::MAX as u128 / ends_needed).checked_ilog2();
         let bits = match most_bits {
@@ -135,8 +136,8 @@ impl FirstHit {
             && Self::new(period, self.limit, self.back, initial).is_ok_and(|made| made == *self)
     }
 
-    /// Returns the length of a part, to which the beginning of a period is rounded up. The length
-    /// itself is rounded up to a nanosecond.
+    /// Returns the length of a part, rounded up to a nanosecond. Beginnings of periods are rounded
+    /// up to a multiple of the part.
     pub(super) const fn quantum(&self) -> Duration {
         Duration::from_nanos(self.first_with(1))
     }
@@ -146,7 +147,7 @@ impl FirstHit {
         self.most - self.limit.get()
     }
 
-    /// Returns the first tick at which the clock has made `parts` parts.
+    /// Returns the first tick at which this many parts have passed.
     #[inline]
     const fn first_with(&self, parts: u64) -> u64 {
         self.period.first_with(parts, self.shift)

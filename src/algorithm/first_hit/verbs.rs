@@ -9,7 +9,7 @@ use crate::clock::Tick;
 use crate::outcome::Granted;
 
 impl FirstHit {
-    /// Returns how many parts the clock has made, and the next whole part.
+    /// Returns how many whole parts have passed, and the same number rounded up.
     #[inline(always)]
     fn made(&self, now: Tick) -> (u64, u64) {
         let (made, rest) = self
@@ -18,8 +18,8 @@ impl FirstHit {
         (made, made + u64::from(rest > 0))
     }
 
-    /// Returns the word brought forward to `now`: periods that are over have given their permits
-    /// back, and if none are taken a period begins now.
+    /// Returns the word brought forward to `now`: periods that are over have refilled their
+    /// permits. If no permits are taken, a period begins now.
     #[inline(always)]
     fn settled(&self, word: u64, now: Tick) -> u64 {
         if self.runs(word, now) {
@@ -32,8 +32,8 @@ impl FirstHit {
     /// Returns whether the word's period is not over and permits are taken.
     #[inline(always)]
     fn runs(&self, word: u64, now: Tick) -> bool {
-        // The first tick at or after the period's end. It wraps only for a word that no algorithm
-        // wrote, and is then too early rather than too late.
+        // The first tick at or after the period's end. It can wrap only for a word that no
+        // algorithm wrote. It is too early then, never too late.
         let (end, (whole, part)) = (word >> self.bits, self.quantum);
         let parts = u128::from(end) * u128::from(part);
         let tick = end
@@ -66,7 +66,8 @@ impl FirstHit {
         Seen { word, count, more }
     }
 
-    /// Returns when permits count: now, or at the beginning of the word's period if that is ahead.
+    /// Returns the tick at which permits are counted: now, or the beginning of the word's period if
+    /// that is later.
     #[inline(always)]
     fn counts_from(&self, word: u64, now: Tick) -> Tick {
         let begin = (word >> self.bits).saturating_sub(self.parts());
@@ -78,13 +79,13 @@ impl FirstHit {
         }
     }
 
-    /// Returns whether a period may have begun by `now`, although its recorded beginning is ahead.
-    /// Beginnings are rounded up, so the period may have begun in the part before.
+    /// Returns whether a period may have begun by `now`, although its recorded beginning is later.
+    /// Beginnings are rounded up, so the period may have begun during the part before.
     ///
-    /// There are two exceptions. If the recorded beginning is a whole tick, the previous period may
-    /// have ended at that very tick, and permits that counted earlier would count before its end.
-    /// If only some permits come back at the end of a period, the recorded beginning may be such an
-    /// end, which is not rounded.
+    /// In two cases the answer is `false` before the recorded beginning. If that is a whole tick,
+    /// the previous period may have ended at exactly that tick, and a permit counted before it
+    /// would belong to the previous period. If only some permits are refilled at the end of a
+    /// period, the recorded beginning may be the end of a period, which is not rounded.
     #[cold]
     fn may_have_begun(&self, begin: u64, now: Tick) -> bool {
         let (period, now) = (self.period.period().get(), u128::from(now.as_nanos()));
@@ -101,7 +102,7 @@ impl FirstHit {
         self.counts_from(word, now) > now
     }
 
-    /// Returns the first tick at which `permits` of the permits taken have come back.
+    /// Returns the first tick at which this many of the permits taken have been refilled.
     #[inline]
     fn returned(&self, seen: Seen, permits: u64) -> u64 {
         let more = permits.div_ceil(self.back.get()).saturating_sub(1);
@@ -116,8 +117,8 @@ impl FirstHit {
         (end << self.bits) | taken
     }
 
-    /// Returns the word in which the count continues until the same end, if `next` has the same
-    /// period.
+    /// Returns the word in which the count continues until the same end. Returns `None` if `next`
+    /// has another period.
     pub(in crate::algorithm) fn recount(
         &self,
         word: u64,
@@ -162,8 +163,8 @@ impl WindowCount for FirstHit {
         self.limit
     }
 
-    /// The last end is never written, but a word may hold anything, and it must not become all
-    /// ones.
+    /// Returns the largest count, or one less for a word with the last end: such a word must not
+    /// become all ones. The algorithm never writes that end, but a word from elsewhere may hold it.
     #[inline(always)]
     fn most(&self, seen: Seen) -> u64 {
         self.most - u64::from(seen.word >> self.bits >= u64::MAX >> self.bits)
@@ -187,7 +188,8 @@ impl WindowCount for FirstHit {
         self.counts_from(word, now)
     }
 
-    /// The oldest permits come back first. What then remains of the grant can be given back.
+    /// Returns the permits of the grant that have not been refilled. The oldest permits are
+    /// refilled first.
     #[inline]
     fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
         let (end, taken) = (granted.mark() >> self.bits, granted.mark() & self.most);
@@ -195,7 +197,7 @@ impl WindowCount for FirstHit {
             return 0;
         };
         if since & (self.parts() - 1) > 0 {
-            // All permits came back in the meantime, and a new period began.
+            // All permits were refilled in the meantime, and a new period began.
             return 0;
         }
         let came_back = self.back.get().saturating_mul(since >> self.shift);

@@ -1,4 +1,4 @@
-//! Fixed windows that lie side by side on the clock.
+//! Fixed windows that follow each other on the clock.
 //!
 //! # The word
 //!
@@ -9,17 +9,17 @@
 //! └──────────────────────────────────────┴─────────────────────────────┘
 //! ```
 //!
-//! The window numbers must last for 50 years, and the count gets all other bits. A count above the
-//! limit is debt.
+//! The window numbers take enough bits for 50 years, and the count takes all others. A count above
+//! the limit is debt.
 //!
 //! If the word is in an older window, that window is over and its count is not read. Windows are
 //! numbered from the clock's start and never wrap, so an old count can't become current again. If
 //! the word is in a later window, a caller with a later tick wrote it, and this caller's permits
 //! count in that window.
 //!
-//! **Budget.** `(limit + largest debt) * (windows in 50 years) < 2^64`: `bits` is the largest width
-//! for which `2^(64 - bits)` windows last 50 years, and `limit` must be below `2^bits`. The rest of
-//! the count is the largest debt.
+//! **Budget.** `(limit + largest debt) * (windows in 50 years) < 2^64`. `bits` is the largest width
+//! that leaves enough window numbers for 50 years, and `limit` must be below `2^bits`. The counts
+//! above `limit` are for debt.
 
 use core::num::NonZeroU64;
 
@@ -98,8 +98,8 @@ impl Aligned {
         if current > window {
             current << self.bits
         } else if window > self.grid.last_index() {
-            // The last number is never written, but a word may hold anything. Treat such a word as
-            // full, so that it can't become all ones.
+            // The algorithm never writes the last number, but a word from elsewhere may hold it.
+            // Treat such a word as full, so that it can't become all ones.
             word | self.most
         } else {
             word
@@ -158,7 +158,8 @@ impl WindowCount for Aligned {
         now.max(Tick::from_nanos(self.grid.start_of(self.window(seen.word))))
     }
 
-    /// Returns 0 if the grant's window is over, by the clock or by the word.
+    /// Returns 0 if the grant's window is over, by the clock or because the word is in a later
+    /// window.
     #[inline]
     fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
         match self.window(granted.mark()) == self.window(seen.word) {
@@ -172,9 +173,9 @@ impl WindowCount for Aligned {
         seen.count == 0 && self.window(seen.word) <= self.grid.place(now).index
     }
 
-    /// The count moves to the current window of the other clock, or as many windows ahead as
-    /// before. If that window would end earlier than the old one, the count moves one window
-    /// further. So permits stay counted for less than one window longer.
+    /// Moves the count to the other clock's current window, or to one that is as many windows ahead
+    /// of it as before. If that window would end earlier than the old one, the count moves one
+    /// window further. So permits stay counted for less than one window longer.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         let seen = self.see(word, from);

@@ -1,5 +1,5 @@
-//! The fixed window: [`Aligned`] to the clock, or opened by the first hit, which is a [`FirstHit`]
-//! that gives all permits back at the end of its period.
+//! The fixed window. It is [`Aligned`] to the clock, or opened by the first hit: then it is a
+//! [`FirstHit`] whose permits are all refilled at the end of its period.
 
 mod aligned;
 
@@ -18,23 +18,24 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// A fixed window: up to `n` permits in each period, all of them forgotten at its end.
+/// A fixed window: up to `n` permits in each period. The count starts again at 0 in the next
+/// period.
 ///
 /// Windows follow each other from tick 0 of the clock, unless one of the methods changes that.
 ///
-/// **Bound.** At most `n` permits in each window, and exactly `n` if enough are requested. In an
-/// interval `[a, b]` that is at most `n * (1 + ceil((b - a) / period))`: a caller that asks right
-/// before and right after the end of a window gets `2 * n` at once. Where that matters, use a
+/// **Bound.** At most `n` permits in each window, and exactly `n` if enough are requested. So at
+/// most `n * (1 + ceil((b - a) / period))` in an interval `[a, b]`: requests right before and right
+/// after the end of a window can get `2 * n` at once. If that is too many, use a
 /// [`SlidingWindow`](crate::SlidingWindow) or a [`TokenBucket`](crate::TokenBucket).
 ///
-/// If a caller's tick is older than the window that the word is in, its permits count in that
-/// window, at its beginning ([`Granted::at`]). So clocks that disagree never admit more.
-/// [Undoing](crate::Limiter::undo) a grant after its window is over gives nothing back. A
-/// [charge](crate::Limiter::charge) counts in the current window and is forgotten with it.
+/// If a caller's tick is older than the word's window, its permits count at the beginning of that
+/// window ([`Granted::at`]). So threads whose clocks differ are never granted more than the limit.
+/// [Undoing](crate::Limiter::undo) a grant after its window is over returns nothing. A
+/// [charge](crate::Limiter::charge) counts in the current window only.
 ///
-/// A window has no separate burst and no separate initial permits: a quota in which these differ
-/// from `n` is refused. Windows are from 1 ns to 50 years long, with at least one permit in 365
-/// days. The largest `n` depends on the length: up to 8 589 934 591 per second.
+/// A window has no burst and no initial permits of its own: a quota in which these differ from `n`
+/// is refused. A window is from 1 ns to 50 years long, with at least one permit in 365 days. The
+/// largest `n` depends on the length: up to 8 589 934 591 per second.
 ///
 /// ```
 /// use std::time::Duration;
@@ -95,12 +96,12 @@ impl FixedWindow {
         }
     }
 
-    /// Opens a window with the first permit that is taken when none is open. The window is over one
-    /// period later. Alignment has no effect on such windows.
+    /// Opens a window when a permit is taken while no window is open. The window ends one period
+    /// later. Alignment has no effect on such windows.
     ///
     /// The word stores the beginning of the window rounded up to a multiple of the
     /// [`quantum`](Self::quantum). So a window is never shorter than the period, and at most one
-    /// quantum longer. A window closes early if all of its permits are given back.
+    /// quantum longer. If all of its permits are given back, the window closes early.
     ///
     /// # Errors
     ///
@@ -126,7 +127,8 @@ impl FixedWindow {
         Self::first_hit(self.quota)
     }
 
-    /// Does the same for a quota that may be too large for aligned windows.
+    /// Creates windows that are opened by the first hit. The quota may be too large for aligned
+    /// windows.
     pub(super) const fn first_hit(quota: Quota) -> Result<Self, ConfigError> {
         let period = match period_of(quota) {
             Ok(period) => period,
@@ -154,8 +156,8 @@ impl FixedWindow {
         }
     }
 
-    /// Returns the quantum to which the beginning of a window is rounded up, if windows are opened
-    /// by the first hit.
+    /// Returns the quantum of windows that are opened by the first hit: their beginnings are
+    /// rounded up to a multiple of it. Returns `None` for aligned windows.
     pub const fn quantum(&self) -> Option<Duration> {
         match &self.opening {
             Opening::Aligned(_) => None,
@@ -163,8 +165,8 @@ impl FixedWindow {
         }
     }
 
-    /// Returns how many permits above its limit a window can count. Charges beyond that are not
-    /// recorded.
+    /// Returns the largest debt: how many permits above its limit a window can count. Charges
+    /// beyond that are not recorded.
     pub const fn largest_debt(&self) -> u64 {
         match &self.opening {
             Opening::Aligned(aligned) => aligned.largest_debt(),

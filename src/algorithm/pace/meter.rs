@@ -1,4 +1,4 @@
-//! How the clock makes units over time.
+//! Meters: how many units accrue over time.
 
 use core::num::NonZeroU64;
 
@@ -9,25 +9,25 @@ use crate::outcome::Granted;
 /// The number of fractional bits of `speed`.
 pub(super) const SPEED_BITS: u32 = 60;
 
-/// How many units the clock has made by each tick. The number never decreases over time.
+/// The number of units that have accrued by each tick. It never decreases over time.
 pub(crate) trait Meter {
-    /// Whether units come one by one, so that a larger word becomes idle later.
+    /// Whether units accrue one by one, so that a larger word becomes idle later.
     const ONE_BY_ONE: bool;
 
-    /// Returns how many units the clock has made by `now`, or by the horizon if `now` is later.
+    /// Returns how many units have accrued by `now`, or by the horizon if `now` is later.
     fn made(&self, now: Tick) -> u64;
 
-    /// Returns the first tick at which the clock has made `units`, as if there were no horizon.
+    /// Returns the first tick at which this many units have accrued, as if there were no horizon.
     fn tick_of(&self, units: u64) -> u64;
 
-    /// Returns the last tick at which units are made.
+    /// Returns the last tick at which units accrue.
     fn horizon(&self) -> u64;
 
-    /// Adds to the grant when the clock will have made as many units as `word`.
+    /// Sets the grant's reset: the tick at which as many units have accrued as `word` says.
     fn resets(&self, granted: Granted, word: u64) -> Granted;
 }
 
-/// A meter that makes units at a steady speed.
+/// A meter by which units accrue at a steady speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Steady {
@@ -40,7 +40,7 @@ pub(crate) struct Steady {
 }
 
 impl Steady {
-    /// Returns whether the clock has made fewer than `units` at `tick`.
+    /// Returns whether fewer than `units` have accrued at `tick`.
     #[inline]
     fn is_short(&self, tick: u64, units: u64) -> bool {
         u128::from(tick) * u128::from(self.speed.get()) < u128::from(units) << SPEED_BITS
@@ -78,8 +78,8 @@ impl Meter for Steady {
 
 settings!(Steady, 3; speed horizon inverse);
 
-/// Returns the whole units that `ticks` nanoseconds make at `speed`. The caller ensures that the
-/// result fits.
+/// Returns the whole units that accrue in `ticks` nanoseconds at `speed`. The caller ensures that
+/// the result fits.
 #[inline]
 pub(super) const fn scale(ticks: u64, speed: u64) -> u64 {
     ((ticks as u128 * speed as u128) >> SPEED_BITS) as u64

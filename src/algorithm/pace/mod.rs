@@ -9,12 +9,12 @@
 //! └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A bucket counts in units of its own. The clock makes `speed / 2^60` units per nanosecond, and
-//! has made `made(now)` of them by now. One permit is `unit` units, and a full bucket is `reach`
-//! units. The word is `word - made(now)` units above the clock, and that is how much the bucket
-//! lacks. GCRA calls the word the theoretical arrival time.
+//! A bucket counts in units of its own. `speed / 2^60` units accrue per nanosecond, and `made(now)`
+//! have accrued by now. One permit is `unit` units, and a full bucket is `reach` units. The bucket
+//! lacks `word - made(now)` units; comments call this the distance of the word *above the clock*.
+//! GCRA calls the word the theoretical arrival time.
 //!
-//! The [`Meter`] decides how units come: steadily ([`Steady`]), as below, or many at once
+//! The [`Meter`] decides how units accrue: steadily ([`Steady`]), as below, or many at once
 //! ([`WindowMeter`](super::grid::WindowMeter)).
 //!
 //! ```text
@@ -28,23 +28,24 @@
 //! Let the quota be `n` permits in `period` nanoseconds, reduced by their greatest common divisor.
 //!
 //! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond:
-//!   `speed = n * 2^60`, `unit = period`, `round = 0`. Clock, permits and full buckets are then
-//!   whole numbers of units, so every decision is that of a bucket with rational arithmetic. This
-//!   covers all intervals of whole nanoseconds (`n = 1`, where the unit is the nanosecond). If the
-//!   burst does not fit the word in these units, but fits in coarser ones, the next case applies.
+//!   `speed = n * 2^60`, `unit = period`, `round = 0`. Accrued units, permits and full buckets are
+//!   then whole numbers of units, so every decision is the one that rational arithmetic would make.
+//!   This covers all intervals of whole nanoseconds (`n = 1`, where the unit is the nanosecond). If
+//!   the burst does not fit the word in these units, but fits in coarser ones, the next case
+//!   applies.
 //! - Otherwise a unit is a quarter of a nanosecond or less: `unit = ceil(4 * period / n)` and
-//!   `speed = 2^60 * unit * n / period`, rounded down. `made` then loses a fraction of a unit, and
-//!   `round = 1` moves the base of an idle bucket up past it, so that no permit is early. This
-//!   costs at most that one unit (1/4 ns), and the rounding of the speed costs about 0.35 ns after
-//!   50 years of uninterrupted work (2^60.5 ns * 2^-62). So no permit is due more than one
-//!   nanosecond late, and nothing accumulates from one permit to the next.
+//!   `speed = 2^60 * unit * n / period`, rounded down. `made` then loses a fraction of a unit.
+//!   `round = 1` moves the base of an idle bucket up past this fraction, so that no permit is
+//!   early. This costs at most that one unit (1/4 ns), and the rounding of the speed costs about
+//!   0.35 ns after 50 years of uninterrupted work (2^60.5 ns * 2^-62). So no permit is due more
+//!   than one nanosecond late, and nothing accumulates from one permit to the next.
 //!
 //! # Why nothing wraps
 //!
 //! `horizon` is the last tick at which `made + round + 2 * reach` fits the word, so a full burst
 //! and a burst of debt always fit. The horizon is at least 50 years; otherwise the quota is
-//! refused. Later ticks count as the horizon: the limiter refills nothing more. `scripts/prove`
-//! proves both sections for all words, ticks and quotas.
+//! refused. Later ticks count as the horizon: nothing more is refilled. `scripts/prove` proves this
+//! section and the one before it for all words, ticks and quotas.
 
 pub(super) mod meter;
 mod reserve;
@@ -62,7 +63,7 @@ use super::grid::WindowMeter;
 use super::settings::settings;
 use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quota};
 
-/// The largest reduced numerator whose clock lasts 50 years: 11 * 50 years is below 2^64 ns.
+/// The largest reduced `n` for which the units of 50 years fit: 11 * 50 years is below 2^64 ns.
 const EXACT_N: u64 = 11;
 
 /// The largest word. The word of all ones, above it, is reserved for the limiter.
@@ -73,7 +74,7 @@ pub(super) const MAX_WORD: u64 = u64::MAX - 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Pace<M = Steady> {
-    /// How the clock makes units.
+    /// How units accrue.
     meter: M,
     /// Units per permit.
     unit: NonZeroU64,
@@ -142,7 +143,7 @@ impl Pace {
         }
         let max_reach = (MAX_WORD - MIN_HORIZON_NS) as u128 / 2;
         let max_reach = min(max_reach, MAX_BURST as u128 * unit + (unit - 1));
-        // The subtraction cannot wrap: the interval is at most a year, and a year's reach always
+        // The subtraction cannot wrap: the interval is at most a year, and a reach of a year always
         // fits.
         let max = max_reach - unit;
         if excess > max {
@@ -173,8 +174,8 @@ impl Pace {
         }
     }
 
-    /// Returns the pace with this reach, which the caller knows to fit. Returns `None` if the unit
-    /// is 0 or above the reach.
+    /// Returns the pace with this reach. The caller ensures that it fits. Returns `None` if the
+    /// unit is 0 or above the reach.
     const fn reaching(speed: u64, round: u64, unit: u64, reach: u64) -> Option<Self> {
         let (Some(unit), Some(speed)) = (NonZeroU64::new(unit), NonZeroU64::new(speed)) else {
             return None;
@@ -224,7 +225,7 @@ impl Pace {
 }
 
 impl<M: Copy> Pace<M> {
-    /// Creates a pace whose units are whole permits, made by `meter`.
+    /// Creates a pace whose units are whole permits, which accrue as `meter` says.
     pub(super) const fn of_permits(meter: M, burst: NonZeroU64, initial: u64) -> Self {
         Self {
             meter,

@@ -1,8 +1,8 @@
 //! Permits that are taken before they are available.
 //!
-//! A reservation is a grant that is due later. It raises the word as any grant does, and the
-//! further the word is above the clock, the later its permits are due. So waiting callers are
-//! stacked in the word, in the order in which they came, and no list of them is needed:
+//! A reservation is a grant that is due later. It raises the word as any grant does. The further
+//! the word is above the clock, the later the permits are due. So the word alone keeps the waiting
+//! callers in the order in which they came, and no list of them is needed:
 //!
 //! ```text
 //!      made(now)              made(now) + reach                                 word
@@ -15,19 +15,18 @@
 //! Each permit has a place of its own in the word, `unit` units long. The places of one reservation
 //! are adjacent and span at most `reach`. The reservation is due at the first tick `t` at which
 //! `made(t) + reach` reaches the top of its highest place, so all of its places lie between
-//! `made(t)` and `made(t) + reach`. The permits that go in `[a, b]` therefore have places between
-//! `made(a)` and `made(b) + reach`, and these hold `burst + rate * (b - a)` permits.
+//! `made(t)` and `made(t) + reach`. The permits that become due in `[a, b]` therefore have places
+//! between `made(a)` and `made(b) + reach`, and these hold `burst + rate * (b - a)` permits.
 //!
 //! # What a cancellation gives back
 //!
-//! - The last reservation in line gives back all that is cancelled. Its places are free, and the
-//!   next caller gets them. If it keeps some permits, they keep the lowest places, so they are due
-//!   sooner.
-//! - A reservation in the middle gives back nothing while any caller waits. The callers after it
-//!   have been told when to go, and go then, so their places can't move down. If the word were
-//!   lowered anyway, the next caller would get a place that another caller already holds, and both
-//!   would go at the same tick. The cancelled permits are lost, but only once, and no caller goes
-//!   early.
+//! - The last reservation in line returns all permits that are cancelled. Its places are free, and
+//!   the next caller gets them. If it keeps some permits, they keep the lowest places, so they are
+//!   due sooner.
+//! - A reservation in the middle returns nothing while any caller waits. The callers after it
+//!   already know when they are due, so their places can't move down. If the word were lowered
+//!   anyway, the next caller would get a place that another caller already has, and both would go
+//!   at the same tick. The cancelled permits are lost, but only once, and no caller goes early.
 //! - While no caller waits, every reservation in the word is due, and places move down as for any
 //!   `undo`.
 
@@ -75,8 +74,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         Ok((next, granted.with_ready_at(due)))
     }
 
-    /// Returns the next word, and the grant of permits that are available once the clock has made
-    /// `made` units.
+    /// Returns the next word, and the grant of permits that are available once `made` units have
+    /// accrued.
     #[inline(always)]
     fn granted_at(&self, word: u64, made: u64, now: Tick, n: u64) -> (u64, Granted) {
         let next = if n == 0 {
@@ -91,21 +90,21 @@ impl<M: Meter + PartialEq> Pace<M> {
     /// at most `at_once` units above the clock.
     #[inline]
     pub(crate) fn waiting(&self, at_once: u64, word: u64, now: Tick) -> u64 {
-        // As for debt, `round` does not count: a full burst that is taken at once from an idle
-        // bucket does not wait.
+        // `round` does not count here, as it does not count for debt: a full burst that is taken at
+        // once from an idle bucket does not wait.
         let due = self.made(now).saturating_add(self.round);
         let due = due.saturating_add(at_once.min(self.reach));
         word.saturating_sub(due).div_ceil(self.unit.get())
     }
 
-    /// Returns the tick at which the clock has made `units`, if it gets there.
+    /// Returns the tick at which this many units have accrued, if it is not past the horizon.
     pub(crate) fn tick_of(&self, units: u64) -> Option<Tick> {
         let tick = self.meter.tick_of(units);
         (tick <= self.meter.horizon()).then(|| Tick::from_nanos(tick))
     }
 
     /// Gives back the last `n` permits of a reservation, or as many of them as possible. Returns
-    /// the next word, the rest of the reservation, and how many permits came back, rounded up.
+    /// the next word, the rest of the reservation, and how many permits were returned, rounded up.
     #[inline]
     pub(crate) fn cancel(
         &self,
@@ -117,7 +116,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         self.cancel_of(self.reach, word, now, granted, n)
     }
 
-    /// Does the same where a reservation is due once it is at most `at_once` units above the clock.
+    /// Cancels as [`cancel`](Self::cancel) does, where a reservation is due once it is at most
+    /// `at_once` units above the clock.
     pub(crate) fn cancel_of(
         &self,
         at_once: u64,
@@ -127,7 +127,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         n: u64,
     ) -> (u64, Granted, u64) {
         let at_once = at_once.min(self.reach);
-        // The caller's tick may be older than the grant's. Time does not run backwards.
+        // The caller's tick may be older than the grant's. Use the later one.
         let now = now.max(granted.at());
         let made = self.made(now);
         let base = made + self.round;
@@ -135,8 +135,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         let kept = granted.again().with_n(granted.n() - n);
         let is_last = word == granted.mark();
         let someone_waits = word > made.saturating_add(at_once);
-        // A reset, or an `undo` of a reservation that was still waiting, has lowered the word. The
-        // places of this reservation may belong to others by now.
+        // A reset, or an `undo` of a reservation that was still waiting, has lowered the word.
+        // Other reservations may have the places of this one now.
         let waited = granted.mark() > made.saturating_add(at_once);
         let is_gone = waited && word < granted.mark();
         if is_gone || someone_waits && !is_last && !inject_fault!(CancelsInTheMiddle) {
@@ -148,7 +148,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         if !(someone_waits && is_last) {
             return (next, kept, back);
         }
-        // The permits that are kept move to lower places, and are due when those are.
+        // The permits that are kept move to lower places, and become due when these places do.
         let due = Tick::from_nanos(self.meter.tick_of(next.saturating_sub(at_once)));
         let due = due.max(now).min(granted.due());
         (next, kept.with_mark(next).with_ready_at(due), back)

@@ -29,7 +29,7 @@ impl<M: Meter + PartialEq> Pace<M> {
             return word;
         }
         if ahead >= self.reach {
-            // There is nothing to scale, and debt is carried over unscaled.
+            // There is nothing to scale. Debt is carried over unscaled.
             return self.carry_over(word, now, next);
         }
         let have = u128::from(self.reach - ahead) * u128::from(next.reach) / u128::from(self.reach);

@@ -1,9 +1,9 @@
 //! The equal shards that a pace is split into.
 //!
-//! A shard runs the whole pace, but its permits are units: the clock makes as many units for it,
-//! and its bucket holds as many, but a permit of the whole takes `parts` times as many. So the
-//! rates and bursts of the shards are equal, and they add up to exactly those of the whole, for
-//! every quota.
+//! A shard runs at the speed of the whole pace, with a bucket of as many units. But a shard's
+//! permits are units, and one permit of the whole limit takes `parts * unit` of them. So the rates
+//! and bursts of the shards are equal, and they add up to exactly those of the whole, for every
+//! quota.
 
 use core::num::NonZeroU64;
 
@@ -11,8 +11,9 @@ use super::{Meter, Pace};
 use crate::clock::Tick;
 
 impl<M: Meter + Copy> Pace<M> {
-    /// Returns the pace of each of `parts` shards, whose permits are units, and how many of these
-    /// make a permit of the whole. Returns `None` if the sum over all shards does not fit 64 bits.
+    /// Returns the pace of each of `parts` shards, whose permits are units, and the number of units
+    /// in a permit of the whole limit. Returns `None` if the sum over all shards does not fit 64
+    /// bits.
     pub(in crate::algorithm) fn per_shard(&self, parts: u64) -> Option<(Self, u64)> {
         self.reach.checked_mul(parts)?;
         let permit = self.unit.get().checked_mul(parts)?;
@@ -51,7 +52,8 @@ impl<M: Meter + Copy> Pace<M> {
             if missing == 0 {
                 break;
             }
-            // A word may be full before that. The next round lets the others make up for it.
+            // A word may become full before that. Then the other words must supply the rest, which
+            // the next round computes.
             let until = match filling {
                 0 => in_debt_for,
                 filling => missing.div_ceil(filling).min(in_debt_for),

@@ -9,7 +9,7 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
 impl<M: Meter + PartialEq> Pace<M> {
-    /// Returns how many units the clock has made by `now`.
+    /// Returns how many units have accrued by `now`.
     #[inline(always)]
     pub(crate) fn made(&self, now: Tick) -> u64 {
         self.meter.made(now)
@@ -21,12 +21,13 @@ impl<M: Meter + PartialEq> Pace<M> {
         self.made(now) + self.round
     }
 
-    /// Returns how far above the clock the word may be for `n` permits to be granted. `n` is at
-    /// most a burst.
+    /// Returns the largest distance of the word above the clock at which `n` permits are granted.
+    /// `n` is at most a burst.
     #[inline]
     pub(super) fn slack(&self, n: u64) -> u64 {
         if n == 0 {
-            // Not in debt: a full burst taken from idle leaves the word at made + round + reach.
+            // This is the limit of debt: a full burst taken from idle leaves the word at made +
+            // round + reach.
             self.reach + self.round
         } else {
             self.reach - n * self.unit.get()
@@ -51,7 +52,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         Ok((next, self.granted(next, made, now, n)))
     }
 
-    /// Every step is short.
+    /// Runs the step: every step is short.
     #[inline(always)]
     pub(crate) fn short_step(
         &self,
@@ -88,7 +89,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         self.meter.resets(granted, next)
     }
 
-    /// Returns the denial of a request that can be granted once the clock has made `units`.
+    /// Returns the denial of a request that can be granted once this many units have accrued.
     #[inline(always)]
     fn denied(&self, units: u64, now: Tick, n: u64) -> Denied {
         let due = self.meter.tick_of(units);
@@ -109,7 +110,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         word <= self.made(now)
     }
 
-    /// Returns the tick at which the clock has made as many units as the word.
+    /// Returns the tick at which as many units have accrued as the word says.
     #[inline]
     pub(crate) fn idle_at(&self, word: u64, now: Tick) -> Tick {
         let idle_at = self.meter.tick_of(word);
@@ -143,17 +144,17 @@ impl<M: Meter + PartialEq> Pace<M> {
     }
 
     /// Lowers the word by `units`, but not below the base of an idle bucket. Returns the next word,
-    /// and how many permits came back, rounded up. The limit is the base and not `made`, because
-    /// the clock may be a fraction of a unit past `made`: a word lowered to `made` would bring a
-    /// permit forward.
+    /// and how many permits were returned, rounded up. The lower limit is the base and not `made`:
+    /// time may be a fraction of a unit past `made`, so a word lowered to `made` would make a
+    /// permit available early.
     #[inline]
     pub(super) fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
         let units = units.min(word.saturating_sub(base));
         (word - units, units.div_ceil(self.unit.get()))
     }
 
-    /// The grant occupies the word from `mark - n * unit` to `mark`. The clock has already refilled
-    /// the part that it has passed, so this part is not given back again.
+    /// Gives back the part of the grant that time has not refilled. The grant occupies the word
+    /// from `mark - n * unit` to `mark`, and the part below the clock is refilled already.
     #[inline]
     pub(crate) fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
         let base = self.made(now) + self.round;
@@ -232,10 +233,10 @@ impl<M: Meter + PartialEq> Pace<M> {
         if ahead == 0 {
             return 0;
         }
-        // Each clock may be a fraction of a unit past `made`. Where such fractions occur, `round`
+        // Each clock may be a fraction of a unit past `made`. If there are such fractions, `round`
         // is one unit, which is more than the new clock's fraction, so nothing is due sooner than
         // before. It is due less than two units later, which is less than half a nanosecond: at
-        // most one tick. An idle word, handled above, keeps nothing of the old clock.
+        // most one tick. An idle word, handled above, needs no such correction.
         let base = self.made(to) + self.round;
         base.saturating_add(ahead).min(MAX_WORD)
     }

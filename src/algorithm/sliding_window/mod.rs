@@ -16,19 +16,19 @@
 //!
 //! Here `left` is how much of the current window is left, from a whole period at its beginning to a
 //! nanosecond at its end. Both sides are multiplied by the period and compared in 128 bits, so
-//! nothing is rounded. With [`Rounding::Down`] the previous window counts in whole permits, which
-//! is the same as allowing `period - 1` more in that comparison.
+//! nothing is rounded. With [`Rounding::Down`] the previous window counts in whole permits. To
+//! round down, the comparison allows `period - 1` more.
 //!
-//! When the clock enters the next window, `count` becomes `before`. Two windows later both are
-//! forgotten. Windows are numbered from the clock's start and never wrap, so an old count can't
-//! become current again. If the word is in a later window, a caller with a later tick wrote it, and
-//! this caller's permits count at the beginning of that window, where the previous window has the
-//! most weight.
+//! When the clock enters the next window, `count` becomes `before`. When two windows have passed,
+//! both are 0. Windows are numbered from the clock's start and never wrap, so an old count can't
+//! become current again. If the word is in a later window, a caller with a later tick wrote it.
+//! Then this caller's permits count at the beginning of that window, where the previous window has
+//! the most weight.
 //!
 //! **Budget.** Two counts share the word with the window's number:
-//! `(limit + largest debt)^2 * (windows in 50 years) < 2^64`. `bits` is the largest width for which
-//! `2^(64 - 2 * bits)` windows last 50 years, and `limit` must be below `2^bits`. The rest of the
-//! count is the largest debt.
+//! `(limit + largest debt)^2 * (windows in 50 years) < 2^64`. `bits` is the largest width that
+//! leaves enough window numbers for 50 years, and `limit` must be below `2^bits`. The counts above
+//! `limit` are for debt.
 
 mod verbs;
 
@@ -44,36 +44,36 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// The most fractions into which a shard divides its share of a permit.
+/// The most fractions that a shard counts per permit.
 const MOST_FRACTIONS: u64 = 32;
 
 /// A sliding window: up to `n` permits in the last period, estimated from the counts of the current
 /// window and the previous one.
 ///
-/// The estimate assumes that the previous window was filled evenly, and weights its count by the
-/// share of it that is still within one period. A request is granted if
+/// The estimate assumes that the previous window was filled evenly. It weights that window's count
+/// by the share of the window that is still within the last period. A request is granted if
 /// `before * left / period + count + n` is at most the limit. The comparison is exact.
 ///
 /// **Bound.** In every interval `[a, b]` at most `n + rate * (b - a)` permits, as with a
 /// [`TokenBucket`](crate::TokenBucket) whose burst is `n`. [`Rounding::Down`] adds less than one
-/// permit to this bound. An interval of one period may thus hold up to `2 * n` permits, but never
-/// the double burst of the [`FixedWindow`](crate::FixedWindow), all at once at the edge of a
-/// window.
+/// permit to this bound. So an interval of one period may hold up to `2 * n` permits. A
+/// [`FixedWindow`](crate::FixedWindow) can grant them all at once, at the end of a window. A
+/// sliding window can't.
 ///
 /// **Under-admission.** The previous window keeps some weight until the last nanosecond of the
-/// current one, so after a window with any permits the next one admits at most `n - 1`. Under
-/// constant demand there are `n - 1` permits per period, and with `n` = 1 one permit every two
-/// periods. [`Rounding::Down`] admits `n`.
+/// current one. So after a window with any permits, the next one grants at most `n - 1`. Under
+/// constant demand the limiter grants `n - 1` permits per period; with `n` = 1, one permit every
+/// two periods. [`Rounding::Down`] grants `n`.
 ///
-/// If a caller's tick is older than the window that the word is in, its permits count at the
-/// beginning of that window ([`Granted::at`](crate::Granted::at)). So clocks that disagree never
-/// admit more. [Undoing](crate::Limiter::undo) a grant after its window is over gives nothing back.
-/// A [charge](crate::Limiter::charge) counts in the current window, and is weighted in the next one
-/// like all other permits.
+/// If a caller's tick is older than the word's window, its permits count at the beginning of that
+/// window ([`Granted::at`](crate::Granted::at)). So threads whose clocks differ are never granted
+/// more than the limit. [Undoing](crate::Limiter::undo) a grant after its window is over returns
+/// nothing. A [charge](crate::Limiter::charge) counts in the current window, and is weighted in the
+/// next one like all other permits.
 ///
-/// A window has no separate burst and no separate initial permits: a quota in which these differ
-/// from `n` is refused. The largest `n` depends on the length of the window: up to 65 535 per
-/// second, 524 287 per minute, 4 194 303 per hour.
+/// A window has no burst and no initial permits of its own: a quota in which these differ from `n`
+/// is refused. The largest `n` depends on the length of the window: up to 65 535 per second,
+/// 524 287 per minute, 4 194 303 per hour.
 ///
 /// ```
 /// use std::time::Duration;
@@ -95,8 +95,9 @@ const MOST_FRACTIONS: u64 = 32;
 pub struct SlidingWindow {
     // The fields that every decision reads come first, so that they share a cache line with the
     // word.
-    /// The most that all counted permits may weigh: the limit times the period, plus what rounding
-    /// down the previous window leaves out. The lower and the upper 64 bits.
+    /// The largest weight that all counted permits may have together, as its lower and upper 64
+    /// bits. It is the limit times the period, plus `period - 1` if the previous window is rounded
+    /// down.
     allowed: (u64, u64),
     /// The largest count.
     most: u64,
@@ -112,7 +113,7 @@ pub struct SlidingWindow {
 /// How a [`SlidingWindow`] rounds the share of the previous window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rounding {
-    /// Exact: not rounded at all.
+    /// No rounding: the share is exact.
     #[default]
     Exact,
     /// Rounded down to whole permits, as integer counters do.
@@ -209,10 +210,10 @@ impl SlidingWindow {
             && beyond.is_some_and(is_rounded)
     }
 
-    /// Returns the same window counting fractions of a permit, and how many fractions make a
-    /// permit: as many as the counts have room for, up to [`MOST_FRACTIONS`], and 1 if there is
-    /// only one part. With several fractions, a window can still count a debt of three times the
-    /// limit.
+    /// Returns the same window counting fractions of a permit, and the number of fractions in a
+    /// permit: as many as the counts have bits for, up to [`MOST_FRACTIONS`], and 1 if there is
+    /// only one shard. If a permit has several fractions, a window can still count a debt of three
+    /// times the limit.
     pub(super) fn in_fractions(&self, parts: u64) -> (Self, u64) {
         let room = self.most / 4 / self.limit.get();
         let most = if parts > 1 { MOST_FRACTIONS } else { 1 };
@@ -220,8 +221,8 @@ impl SlidingWindow {
         let (lower, upper) = self.allowed;
         let allowed = u128::from(upper) << 64 | u128::from(lower);
         let allowed = allowed.saturating_mul(fraction.get().into());
-        // With [`Rounding::Down`], `allowed` is more than the limit. Over all parts the excess is
-        // less than a permit, so together they grant no permit above the limit.
+        // With [`Rounding::Down`], `allowed` is more than the limit. The excess of all shards
+        // together is less than a permit, so they grant no permit above the limit.
         let limit = u64::try_from(allowed / u128::from(self.grid.period().get()));
         let window = Self {
             allowed: (allowed as u64, (allowed >> 64) as u64),
@@ -231,8 +232,8 @@ impl SlidingWindow {
         (window, fraction.get())
     }
 
-    /// Returns how many permits above its limit a window can count. Charges beyond that are not
-    /// recorded.
+    /// Returns the largest debt: how many permits above its limit a window can count. Charges
+    /// beyond that are not recorded.
     pub const fn largest_debt(&self) -> u64 {
         self.most - self.limit.get()
     }

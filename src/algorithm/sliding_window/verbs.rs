@@ -26,8 +26,8 @@ impl SlidingWindow {
         word >> (2 * self.bits)
     }
 
-    /// Returns the word brought forward to `now`, and how long ago its window began: 0 if the
-    /// window is ahead, because a caller with a later tick began it.
+    /// Returns the word brought forward to `now`, and how long ago its window began. This is 0 if a
+    /// caller with a later tick began the window.
     #[inline(always)]
     fn settled(&self, word: u64, now: Tick) -> (u64, u64) {
         match self.grid.elapsed_in(self.window(word), now) {
@@ -42,8 +42,8 @@ impl SlidingWindow {
     fn elsewhere(&self, word: u64, now: Tick) -> (u64, u64) {
         let place = self.grid.place(now);
         let settled = match place.index.checked_sub(self.window(word)) {
-            // The last number is never written, but a word may hold anything. Treat such a word as
-            // full, so that it can't become all ones.
+            // The algorithm never writes the last number, but a word from elsewhere may hold it.
+            // Treat such a word as full, so that it can't become all ones.
             None if self.window(word) > self.grid.last_index() => return (word | self.most, 0),
             None => return (word, 0),
             Some(0) => word,
@@ -77,16 +77,15 @@ impl SlidingWindow {
         u128::from(seen.more.count) * u128::from(seen.more.left) + self.weight(seen.count)
     }
 
-    /// Returns the most that all counted permits may weigh.
+    /// Returns the largest weight that all counted permits may have together.
     #[inline(always)]
     fn allowed(&self) -> u128 {
         let (lower, upper) = self.allowed;
         u128::from(upper) << 64 | u128::from(lower)
     }
 
-    /// Returns the most that may be left of a window for `count` permits to fit in it, after
-    /// `before` permits in the previous window. Returns `None` if `count` is too large at all
-    /// times.
+    /// Returns the largest remainder of a window at which `count` permits fit in it, after `before`
+    /// permits in the previous window. Returns `None` if `count` never fits.
     #[inline]
     fn most_left(&self, before: u64, count: u64) -> Option<u64> {
         let rest = self.allowed().checked_sub(self.weight(count))?;
@@ -125,7 +124,7 @@ impl WindowCount for SlidingWindow {
     fn room(&self, seen: Seen) -> u64 {
         let room = self.allowed().saturating_sub(self.weighed(seen));
         let room = room / u128::from(self.grid.period().get());
-        // At most the limit: rounding down leaves out less than a permit.
+        // The room is at most the limit, because rounding down leaves out less than a permit.
         u64::try_from(room).unwrap_or(self.limit.get())
     }
 
@@ -146,8 +145,9 @@ impl WindowCount for SlidingWindow {
         Level::of_units(self.weighed(seen), self.grid.period())
     }
 
-    /// The request fits in this window, once less of the window is left; or in the next window,
-    /// where this window's count is weighted; or in the window after that, where no count is left.
+    /// Returns the first tick at which the request fits. This is in the current window, once less
+    /// of it is left; or in the next window, where this window's count is weighted; or in the
+    /// window after that, where both counts are 0.
     #[inline]
     fn fits_at(&self, seen: Seen, now: Tick, n: u64) -> Option<Tick> {
         let index = self.window(seen.word);
@@ -180,7 +180,8 @@ impl WindowCount for SlidingWindow {
         now.max(Tick::from_nanos(self.grid.start_of(self.window(seen.word))))
     }
 
-    /// Returns 0 if the grant's window is over, by the clock or by the word.
+    /// Returns 0 if the grant's window is over, by the clock or because the word is in a later
+    /// window.
     #[inline]
     fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
         match self.window(granted.mark()) == self.window(seen.word) {
@@ -195,17 +196,17 @@ impl WindowCount for SlidingWindow {
         is_empty && self.window(seen.word) <= self.grid.place(now).index
     }
 
-    /// If both clocks are equally far into their windows, the counts stay as they are. Otherwise
-    /// the current weight, rounded up, becomes the count of the other clock's window, because how
-    /// far that window has come says nothing about the old one. Permits counted in a window ahead
-    /// stay counted in that window, or in the next one if it would end earlier.
+    /// Keeps the counts as they are if both clocks are equally far into their windows. Otherwise
+    /// the current weight, rounded up, becomes the count of the other clock's window, because the
+    /// two windows overlap differently with the last period. Permits counted in a later window stay
+    /// counted in that window, or in the next one if it would end earlier.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         let seen = self.see(word, from);
         let (old, new) = (self.grid.place(from), self.grid.place(to));
         let ahead = self.window(seen.word).saturating_sub(old.index);
         let level = WindowCount::level(self, seen).ceil().min(self.most);
-        // A window that is ahead must not end earlier than before.
+        // A window that is later than the current one must not end earlier than before.
         let later = ahead + u64::from(ahead > 0 && self.grid.ends_earlier(from, to));
         let index = new.index.saturating_add(later);
         let is_told = index <= self.grid.last_index();

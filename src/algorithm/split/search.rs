@@ -1,4 +1,4 @@
-//! Searches for the tick at which several words together have `n` permits, for any algorithm.
+//! Searches, for any algorithm, for the tick at which several words together have `n` permits.
 
 use super::Split;
 use crate::clock::Tick;
@@ -20,7 +20,8 @@ pub(super) fn due_together<A: Split>(
     if there(before) {
         return Some(before);
     }
-    // No permits come between these ticks, so the first of them with enough permits is the answer.
+    // Between these ticks no permits are added, so the first tick with enough permits is the
+    // answer.
     for _ in 0..STEPS {
         let more = |word: &u64| {
             let one_more = algorithm.available(*word, before).saturating_add(1);

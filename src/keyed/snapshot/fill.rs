@@ -34,8 +34,8 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         }
     }
 
-    /// Inserts a key, or replaces its content if it is there already. If there is no room, the key
-    /// that is first to leave is dropped, which may be the new one.
+    /// Inserts a key, or replaces its content if it is there already. If there is no room, drops
+    /// the key that would be evicted first, which may be the new one.
     pub(super) fn put(&mut self, probe_seq: &ProbeSeq, of: impl Fn(bool) -> SlotState) {
         let seen = self.table.look(probe_seq);
         if let Lookup::Live(at, held) = seen.find(probe_seq.tag()) {
@@ -81,8 +81,8 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         self.table.write_unshared(at, held, next);
     }
 
-    /// Makes room by moving a key from one of these slots to a free slot where that key may be,
-    /// too. Returns the slot that it left, which still holds its old content.
+    /// Makes room by moving a key from one of these slots to a free slot elsewhere in its probe
+    /// sequence. Returns the slot that the key left, which still holds its old content.
     fn moved_on(&self, seen: &Probe) -> Option<(SlotIndex, SlotState)> {
         let mut slots = seen.slots();
         slots.find_map(|(at, held)| {

@@ -19,22 +19,22 @@
 //! └──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - The **tick** is one of the table's clock. The **time of day** is that of the same moment, in
-//!   nanoseconds since 1970. From these the next process computes the time that has passed.
-//! - A key's word belongs to one of the **plans** that were written last before it. If a quota
-//!   changes while the snapshot is being written, all plans are written again.
+//! - The **tick** is that of the table's clock. The **time of day** is the same moment, in
+//!   nanoseconds since 1970, from which the next process computes the time that has passed.
+//! - A key's word belongs to a plan of the last block of **plans** before it. If a quota changes
+//!   while the snapshot is being written, all plans are written again.
 //! - If the plans have **names**, these come once, before all other blocks. (Versions 1 and 2 of
 //!   the format have no names.)
-//! - A key is known by the 60 bits of its **hash** that are used. They do not depend on the size of
-//!   a table.
+//! - A key is identified by the 60 bits of its **hash** that are used. They do not depend on the
+//!   size of a table.
 //! - A block of kind 3 has a bit for each key that says whether it is **protected**, lowest bit
 //!   first, in numbers of 64 bits. In a block of kind 2 no key is protected. (Version 1 of the
 //!   format has only kind 2.)
 //! - A key with an algorithm of its own has a block of **kind 5**, which contains the parameters of
 //!   that algorithm. A table that can have such keys writes version 4 of the format; other tables
 //!   write version 3, which has no such block.
-//! - The **horizon** is read after all keys. A key that left as idle before then became idle at
-//!   this tick or earlier.
+//! - The **horizon** is read after all keys. A key that left the table before then, because it was
+//!   idle, became idle at this tick or earlier.
 //!
 //! Every count precedes what it counts, and is at most a few thousand. So a damaged count can't
 //! make a reader allocate more than that. The checksum is CRC-64/XZ.
@@ -62,7 +62,7 @@ const VERSION_OF_OVERRIDES: u64 = 4;
 const CHUNK: usize = 4096;
 /// The bytes of a key.
 const KEY_BYTES: usize = 16;
-/// The numbers that say which keys of a block are protected.
+/// How many numbers hold the protected bits of a full block.
 const CHUNK_BITS: usize = CHUNK / u64::BITS as usize;
 
 /// The kinds of blocks.
@@ -128,14 +128,14 @@ impl ProtectedBits {
         self.0 == [0; CHUNK_BITS]
     }
 
-    /// Returns the numbers for this number of keys.
+    /// Returns the numbers that hold the bits of the first `keys` keys.
     fn numbers(&self, keys: usize) -> &[u64] {
         self.0.get(..keys.div_ceil(64)).unwrap_or(&self.0)
     }
 }
 
-/// Hashes a fixed key, by which a reader checks the hasher. The key has parts of several types, so
-/// it also detects a hasher that differs only for slices or long keys, for example because
+/// Hashes a fixed key, with which a reader checks the hasher. The key has parts of several types,
+/// so it also detects a hasher that differs only for slices or long keys, for example because
 /// addresses have another size.
 fn probe<S: KeyHasher>(hasher: &S) -> u64 {
     let slice = [0x0123_u16; 40].as_slice();

@@ -41,7 +41,7 @@ pub(super) enum Block {
 pub(super) struct Reading<'r> {
     input: Input<'r>,
     version: u64,
-    /// The names of the plans, or none.
+    /// The names of the plans. Empty if they have none.
     names: Vec<String>,
     /// The number of plans, or 0 before they are read.
     plans: u64,
@@ -106,7 +106,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// Returns the names of the plans, or none.
+    /// Returns the names of the plans, or an empty slice if they have none.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }

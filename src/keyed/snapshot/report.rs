@@ -2,8 +2,8 @@ use core::time::Duration;
 use std::string::String;
 use std::vec::Vec;
 
-/// Counts what happened to the keys of a snapshot: the result of
-/// [`Keyed::restore`](crate::Keyed::restore).
+/// The result of [`Keyed::restore`](crate::Keyed::restore): what happened to the keys of the
+/// snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Restored {
@@ -11,10 +11,10 @@ pub struct Restored {
     pub keys: u64,
     /// How many keys were left out because they had become idle by the time of the restore.
     pub idle: u64,
-    /// How many keys were dropped because the table has no room for all. They are the first to
-    /// leave, and each may have one more burst.
+    /// How many keys were dropped because the table has no room for all: those that would be
+    /// evicted first. Each may have one more burst.
     pub no_room: u64,
-    /// The time since the snapshot, as it was counted.
+    /// The time since the snapshot that the restore counted.
     pub elapsed: Duration,
     /// What happened to each plan of the snapshot, in its order.
     pub plans: Vec<RestoredPlan>,
@@ -24,7 +24,7 @@ pub struct Restored {
 
 /// Counts the keys of a snapshot that had an algorithm of their own
 /// ([`Keyed::set_algorithm`](crate::Keyed::set_algorithm)) or have one in the table, including idle
-/// keys. A snapshot contains no overrides: a key continues with what is set in the table.
+/// keys. A restore sets no overrides: a key continues with the algorithm that the table has for it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -97,7 +97,7 @@ pub struct RestoredOverrides {
 pub struct RestoredPlan {
     /// The plan's name in the snapshot, if it has one.
     pub name: Option<String>,
-    /// The plan of the table in which its keys continue, by its place there.
+    /// The position in the table of the plan in which the keys continue.
     pub plan: usize,
     /// How that plan compares with the one in the snapshot.
     pub found: PlanMatch,
@@ -112,8 +112,8 @@ pub enum PlanMatch {
     /// The table has the plan, with the same quota: its keys continue unchanged.
     Same,
     /// The table has the plan, but with another quota or algorithm: its keys were carried over
-    /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)). If plans have no
-    /// names, the plan in the same place may have been meant for other keys.
+    /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)). Plans without
+    /// names are matched by position, so this plan may have been meant for other keys.
     Changed,
     /// The table does not have the plan: its keys were carried over to the first plan.
     Missing,

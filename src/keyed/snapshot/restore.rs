@@ -120,7 +120,8 @@ fn word<A: ChangeQuota + Rebase>(
             }
             Some(was) => {
                 let next = was.carry_over(was.rebase(word, from, now), now, to);
-                // The new algorithm may pay debt back sooner or later.
+                // The ban's end comes from the old algorithm: the new one may pay debt back at
+                // another rate.
                 (next, end_of_ban(was, record, moved))
             }
         };
@@ -131,7 +132,7 @@ fn word<A: ChangeQuota + Rebase>(
         let word = word.min(UNSTARTED - 1);
         (!to.is_idle(word, now)).then_some(word)
     });
-    // No other thread changes it meanwhile.
+    // No other thread changes the algorithm meanwhile, so this is not outdated.
     word.flatten()
 }
 
@@ -270,7 +271,9 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             restored,
             no_room_protected: fill.no_room_protected,
             hasher: head.hasher,
-            // A key that is not in the snapshot was idle at `from`, or at the horizon.
+            // A key that is not in the snapshot was idle at `from`, or became idle at the horizon
+            // or earlier. A new key starts at the later of these ticks, converted to the table's
+            // clock.
             horizon: now.saturating_add(horizon.saturating_since(from)),
         })
     }
@@ -325,7 +328,8 @@ fn report<A>(
     each.collect()
 }
 
-/// Inserts a key with this word of this algorithm. Returns `false` if it is idle, and so left out.
+/// Inserts a key with this algorithm and word. `None` means that the key is idle: it is left out,
+/// and this returns `false`.
 fn put<A: ChangeQuota>(
     fill: &mut Fill<'_, A>,
     record: &Record,
@@ -333,7 +337,7 @@ fn put<A: ChangeQuota>(
 ) -> bool {
     let probe_seq = fill.table.probe_seq(record.hash);
     let Some((to, word)) = of else {
-        // The key may have been written before: it left the table and came back.
+        // The snapshot may have an earlier record of the key, if it left the table and came back.
         fill.leave_out(&probe_seq);
         return false;
     };

@@ -1,4 +1,4 @@
-//! The verbs that write and restore snapshots of a table.
+//! The methods that write and restore snapshots of a table.
 
 use core::time::Duration;
 use std::fs::File;
@@ -22,9 +22,8 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// it, so the restart gives no key a fresh burst. Returns the number of keys that were written.
     /// Each takes 16 bytes, or more with an algorithm of its own.
     ///
-    /// Other threads may decide meanwhile. Each key is written as it is when its turn comes; the
-    /// snapshot does not contain permits that the key is granted after that. Idle keys are left
-    /// out.
+    /// Other threads can use the table meanwhile. Each key is written as it is when its turn comes.
+    /// Grants after that are not in the snapshot. Idle keys are left out.
     ///
     /// Keep the snapshot secret: it contains the hasher's seed, with which an attacker can choose
     /// keys that collide.
@@ -49,13 +48,14 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// The writer's error: then what was written is no snapshot.
+    /// The writer's error. The output is not a valid snapshot then.
     pub fn snapshot(&self, writer: &mut (impl io::Write + ?Sized)) -> io::Result<u64> {
         self.snapshot_at(writer, self.clock().now())
     }
 
-    /// Writes a [snapshot](Self::snapshot) to a file. A temporary file beside it replaces it when
-    /// complete, so the file is always whole. On Unix only the process's user can read it.
+    /// Writes a [snapshot](Self::snapshot) to a file. This writes a temporary file in the same
+    /// folder, and renames it when it is complete. So the file is never half written. On Unix only
+    /// the process's user can read it.
     ///
     /// # Errors
     ///
@@ -66,11 +66,11 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Writes a [snapshot](Self::snapshot) of this tick.
+    /// Writes a [snapshot](Self::snapshot) at this tick.
     ///
     /// # Errors
     ///
-    /// The writer's error: then what was written is no snapshot.
+    /// The writer's error. The output is not a valid snapshot then.
     pub fn snapshot_at(
         &self,
         writer: &mut (impl io::Write + ?Sized),
@@ -89,14 +89,14 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
 
 impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Replaces the content of the table by a [snapshot](Self::snapshot), converted to this table's
-    /// clock. The time since the snapshot counts, by the time of day; if that went back, no time
-    /// counts. The whole snapshot is read and checked before anything changes. Bytes after it are
-    /// not read.
+    /// clock. Permits refill for the time since the snapshot, which is measured by the system's
+    /// time of day. If that went back, no time counts. The whole snapshot is read and checked
+    /// before anything changes. Bytes after it are not read.
     ///
-    /// - The table may have **another capacity**. If it has no room for all keys, those that are
-    ///   first to leave are dropped.
+    /// - The table may have **another capacity**. If it has no room for all keys, those that would
+    ///   be evicted first are dropped.
     /// - **Plans** with names are found by their names, in any order
-    ///   ([`with_named_plans`](Self::with_named_plans)), and others by their places. A plan may
+    ///   ([`with_named_plans`](Self::with_named_plans)), and others by their positions. A plan may
     ///   have **another quota**, or another of the algorithms in an
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
     ///   ([`ChangeQuota::carry_over`]). Keys of a plan that this table does not have continue in
@@ -105,20 +105,19 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     ///   continues with the one that is set in this table, or in the first plan if none is.
     ///   [`Restored::overrides`] counts such keys.
     /// - A **banned** key stays banned as long as without the restart.
-    /// - The **hasher** takes over the snapshot's seed. A hasher that can't must give the same
-    ///   hashes. It is an error if overrides were set with another seed.
+    /// - The **hasher** adopts the snapshot's seed. A hasher that has no seed must give the same
+    ///   hashes. It is an error if this table has overrides that were set under another seed.
     /// - If a key was written twice, because it left the table and came back meanwhile, the second
     ///   record counts.
     ///
     /// **No permit comes early.** If the time between permits is not a whole number of nanoseconds
-    /// (at 13 a second, say), the word is rounded against the caller. Permits of a bucket are due
-    /// as before, or one nanosecond later with each restore, until the key is idle. Then it starts
-    /// as a fresh key, at the tick of its next request. Its permits keep to the rate from there,
-    /// but may be due a nanosecond sooner or later than without a restart.
+    /// (as at 13 a second), each restore may delay the permits of a bucket by a nanosecond, until
+    /// the key is idle. Its next request then starts it as a fresh key. From there its permits keep
+    /// the rate, but may be due a nanosecond sooner or later than without a restart.
     ///
-    /// Don't give back a grant from before the snapshot: this table does not know it. If the new
-    /// clock's periods begin at other ticks than the old clock's, one more period may begin (see
-    /// [`Rebase`]).
+    /// Don't undo a grant from before the snapshot: this table does not know it. If the periods of
+    /// a window begin at other ticks on the new clock, a key may get the permits of one more period
+    /// (see [`Rebase`]).
     ///
     /// ```
     /// use std::time::Duration;

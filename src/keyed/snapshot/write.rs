@@ -19,7 +19,7 @@ use crate::snapshot::numbers::Output;
 use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::Ordering;
 
-/// A plan's version and its parameters there.
+/// A version, and a plan's parameters in it.
 type Known = (u64, Parameters);
 
 /// A snapshot that is being written.
@@ -209,7 +209,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         Ok(true)
     }
 
-    /// Returns the record of a live slot, or `None` if no key can be found in this slot.
+    /// Returns the record of a live slot, or `None` if no key can have this slot.
     fn record(&self, at: SlotIndex, held: SlotState) -> Option<Record> {
         let buckets = self.core.table.buckets();
         let probe_seq = ProbeSeq::found(at.bucket, held.tag(), held.is_second(), buckets)?;
@@ -262,7 +262,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         self.write_keys()?;
         // ORDERING: Relaxed. A thread that sees that a key has left synchronizes with its eviction,
         // which published the horizon.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         let horizon = self.core.horizon.load(Ordering::Relaxed);
         self.output.numbers(&[END, horizon, self.written])?;
         self.output.end()?;

@@ -10,7 +10,7 @@ use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
 use crate::sync::{AtomicU128, Bucket, Buckets, FastPair, Ordering, SLOTS, inject_fault, prefetch};
 
-/// A slot, by its bucket and its place there.
+/// The position of a slot: its bucket, and its place in the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotIndex {
     pub(super) bucket: usize,
@@ -58,8 +58,7 @@ impl Table {
         self.buckets.len()
     }
 
-    /// Returns the instructions for pairs of words that first attempts need, if the processor has
-    /// them.
+    /// Returns the 128-bit instructions that first attempts need, if the processor has them.
     #[inline(always)]
     pub(super) const fn fast_pair(&self) -> Option<FastPair> {
         self.fast_pair
@@ -103,7 +102,7 @@ impl Table {
         let slots = bucket.slots.each_ref();
         match self.fast_pair {
             // ORDERING: Acquire. Like `load_slot`, but it checks only once how slots are loaded.
-            // Model: keyed_turnover::who_is_late_gets_no_second_burst
+            // Model: keyed_turnover::a_late_caller_gets_no_second_burst
             Some(fast_pair) => {
                 slots.map(|slot| SlotState::of_bits(fast_pair.load(slot, Ordering::Acquire)))
             }
@@ -116,7 +115,7 @@ impl Table {
     pub(super) fn load_labels(&self, fast_pair: FastPair, bucket: usize) -> Option<[u64; SLOTS]> {
         let slots = self.bucket(bucket)?.slots.each_ref();
         // ORDERING: Acquire. Like `load_slot`.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         Some(slots.map(|slot| fast_pair.load_low(slot, Ordering::Acquire)))
     }
 
@@ -125,7 +124,7 @@ impl Table {
         // ORDERING: Acquire. It pairs with `exchange`. A thread that sees this content also sees
         // what was published with it: the parameters of its version, and the horizon raised before
         // an eviction.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         let order = Ordering::Acquire;
         SlotState::of_bits(match self.fast_pair {
             Some(fast_pair) => fast_pair.load(slot, order),
@@ -249,7 +248,7 @@ pub(super) struct FoundSlot<'t> {
 
 impl FoundSlot<'_> {
     /// Replaces the slot's content by `next`, which has another word and may be protected. If the
-    /// slot has changed since it was found, returns its present content instead.
+    /// slot has changed since it was found, returns its present content as the error.
     #[inline(always)]
     pub(super) fn decide_in_place(self, next: SlotState) -> Result<(), SlotState> {
         // ORDERING: Relaxed. It publishes nothing. As a read-modify-write it continues the release
@@ -270,7 +269,7 @@ impl FoundSlot<'_> {
         }
     }
 
-    /// Protects the key that has the slot by now. Only a fault does this.
+    /// Protects whichever key has the slot now. Only the fault `ProtectsBlindly` does this.
     pub(super) fn protect_present(self) -> Result<(), SlotState> {
         // ORDERING: Acquire. Like `load`.
         // Model: keyed::a_key_is_protected_by_its_second_grant_and_no_other (`ProtectsBlindly`)

@@ -1,7 +1,7 @@
 //! The transitions of a slot. Each is one exchange of the whole slot, and fails if anything in the
-//! slot differs from what the caller saw. There is one more in `mod.rs`:
-//! [`FoundSlot::decide_in_place`](super::FoundSlot::decide_in_place), by which the first attempts
-//! of a decision replace the word. It is Relaxed, and does not use `exchange`.
+//! slot differs from what the caller saw. There is one more in `mod.rs`,
+//! [`FoundSlot::decide_in_place`](super::FoundSlot::decide_in_place), with which the first attempts
+//! replace the word. It is Relaxed, and does not use `exchange`.
 //!
 //! ```text
 //!            claim                establish
@@ -51,14 +51,14 @@ impl Table {
         let claim = SlotState::pending(tag, at.second, nonce);
         // ORDERING: as `exchange`. It publishes the horizon: a thread that sees that the key has
         // left also sees the horizon.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst (`RaisesAfterwards`),
-        // keyed_turnover::who_is_busy_stays (`TakesWhoIsBusy`)
+        // Model: keyed_turnover::a_late_caller_gets_no_second_burst (`RaisesAfterwards`),
+        // keyed_turnover::a_busy_key_stays (`TakesWhoIsBusy`)
         self.exchange(at, live, claim)?;
         Ok(claim)
     }
 
-    /// Turns a claim into the live slot of its key. The caller has confirmed that it is the only
-    /// one.
+    /// Turns a claim into the live slot of its key. The caller has confirmed that the key has no
+    /// other slot.
     pub(in crate::keyed) fn establish(
         &self,
         at: SlotIndex,
@@ -67,7 +67,7 @@ impl Table {
     ) -> Result<(), Changed> {
         // ORDERING: as `exchange`. The parameters of the slot's version are published already, by
         // the claim or the fence after it.
-        // Model: keyed_quota::who_is_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`)
+        // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`)
         self.exchange(at, claim, live)
     }
 

@@ -15,13 +15,14 @@
 //! └──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - The **tick** is the map's clock, and the **time of day** is the same moment in nanoseconds
-//!   since 1970.
+//! - The **tick** is that of the map's clock, and the **time of day** is the same moment in
+//!   nanoseconds since 1970.
 //! - The **parameters** are written again before a key with another algorithm: its own, or another
 //!   quota that was set while the snapshot was being written.
 //! - A key that was inserted later has a larger **number**.
 //! - The **horizon** is read after all keys. It is no earlier than the tick at which any key that
-//!   left before became idle, nor than the tick at which a key that is left out got its algorithm.
+//!   had left by then became idle. It is also no earlier than the tick of the last change of
+//!   algorithm, quota or ban of a key that is left out because it is idle.
 //!
 //! The checksum is CRC-64/XZ.
 

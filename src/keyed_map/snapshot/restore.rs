@@ -32,13 +32,13 @@ pub struct RestoredMap {
     pub keys: u64,
     /// Keys that were left out because they have become idle since the snapshot.
     pub idle: u64,
-    /// Keys that were left out because the map has no room for all: those that are evicted first.
-    /// Each may get one more burst.
+    /// Keys that were left out because the map has no room for all: those that would be evicted
+    /// first. Each may get one more burst.
     pub no_room: u64,
     /// Keys that had another quota or algorithm than in this map, and were carried over
     /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)).
     pub carried_over: u64,
-    /// The time since the snapshot that was counted.
+    /// The time since the snapshot that the restore counted.
     pub elapsed: Duration,
 }
 
@@ -60,14 +60,14 @@ struct Kept<A> {
     number: u64,
 }
 
-/// The algorithm of some keys of a snapshot.
+/// The algorithm that the next keys of a snapshot had.
 struct Was<A> {
     parameters: Parameters,
     /// The algorithm, if these parameters are valid.
     algorithm: Option<A>,
 }
 
-/// A change from a tick of one clock to a tick of another.
+/// A tick of the snapshot's clock, and the tick of the map's clock that corresponds to it.
 #[derive(Clone, Copy)]
 struct Moved {
     from: Tick,
@@ -99,8 +99,8 @@ fn goes_on<A: ChangeQuota + Rebase + Settings>(
         }
         (false, Some(was)) => {
             let next = was.carry_over(was.rebase(word, from, now), now, to);
-            // Under the other algorithm, debt may be paid sooner or later, so the ban's end comes
-            // from the old one.
+            // The ban's end comes from the old algorithm: the new one may pay debt back at another
+            // rate.
             (next, end_of_ban(was))
         }
         (false, None) => return Err(RestoreError::OtherParameters { plan: None }),
@@ -120,7 +120,7 @@ struct Keys<K, A> {
 }
 
 impl<K: Hash + Eq, A: ChangeQuota> Keys<K, A> {
-    /// Keeps as many keys as there is room for, if there are many more, or if `is_last`.
+    /// Drops the keys for which there is no room, if they are many or if `is_last`.
     fn prune(&mut self, is_last: bool) {
         let most = match is_last {
             true => self.capacity,
@@ -181,7 +181,8 @@ where
         }
         restored.no_room = keys.no_room;
         restored.keys = keys.kept.len() as u64;
-        // A key that is not in the snapshot was idle at `from`, or at the horizon.
+        // A key that is not in the snapshot was idle at `from`, or became idle at the horizon or
+        // earlier. A new key starts at the later of these ticks, converted to the map's clock.
         self.replace_all(keys, to.saturating_add(horizon.saturating_since(from)));
         Ok(restored)
     }

@@ -1,4 +1,4 @@
-//! The verbs that write and restore snapshots of a map.
+//! The methods that write and restore snapshots of a map.
 
 use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
@@ -23,12 +23,13 @@ where
     S: BuildHasher,
 {
     /// Writes a snapshot of the map, and returns how many keys it holds. After a restart,
-    /// [`restore`](Self::restore) continues from it, so that no key gets a fresh burst. A key takes
-    /// 32 bytes and its own.
+    /// [`restore`](Self::restore) continues from it, so that no key gets a fresh burst. Each key
+    /// takes 32 bytes, plus those of the key itself.
     ///
-    /// Other threads may decide meanwhile. Each key is written as it is at its turn; permits that
-    /// it is granted later are not in the snapshot. Idle keys are left out. While it runs, it needs
-    /// 16 bytes for each key. Keys that leave are freed as always, however slow the writer is.
+    /// Other threads can use the map meanwhile. Each key is written as it is when its turn comes.
+    /// Grants after that are not in the snapshot. Idle keys are left out. The call needs 16 bytes
+    /// of memory for each key while it runs. Keys that leave meanwhile are freed as always, however
+    /// slow the writer is.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
@@ -55,8 +56,9 @@ where
         self.snapshot_at(writer, self.clock.now())
     }
 
-    /// Writes a [`snapshot`](Self::snapshot) to a file. The file is replaced only when the new one
-    /// is complete, so there is always a whole one. On Unix, only the process's user can read it.
+    /// Writes a [`snapshot`](Self::snapshot) to a file. This writes a temporary file in the same
+    /// folder, and renames it when it is complete. So the file is never half written. On Unix, only
+    /// the process's user can read it.
     ///
     /// ```no_run
     /// use tollgate::{KeyedMap, Quota};
@@ -109,9 +111,9 @@ where
     S: BuildHasher,
 {
     /// Replaces the map's content with that of a [snapshot](Self::snapshot), converted to this
-    /// map's clock. The time since the snapshot counts, by the time of day; if the time of day went
-    /// back, no time counts. The snapshot is read and checked completely before anything changes.
-    /// Bytes after it are not read.
+    /// map's clock. Permits refill for the time since the snapshot, which is measured by the
+    /// system's time of day. If that went back, no time counts. The whole snapshot is read and
+    /// checked before anything changes. Bytes after it are not read.
     ///
     /// - The map may have **another capacity**. If there is no room for all keys, those that would
     ///   be evicted first are left out. It may also have another hasher.
@@ -125,8 +127,7 @@ where
     /// - Keys stay protected, and keep their order of insertion.
     ///
     /// Permits of a grant from before the snapshot can't be returned. No permit becomes available
-    /// earlier than without the restart; where a word has to be rounded, it is rounded against the
-    /// caller.
+    /// earlier than without the restart: rounding is against the caller.
     ///
     /// ```
     /// use std::time::Duration;

@@ -34,8 +34,8 @@ where
     output.numbers(&[name.len() as u64])?;
     output.bytes(name)?;
 
-    // The writer may be slow, or wait: meanwhile no guard keeps those keys from being freed that
-    // go.
+    // The writer may be slow or block. So hold no guard meanwhile: it would keep the memory of keys
+    // that leave.
     let guard = map.entries.guard();
     let mut tickets = Vec::with_capacity(map.len());
     tickets.extend(map.entries.all(&guard).map(|found| found.ticket()));
@@ -51,7 +51,8 @@ where
             continue;
         };
         if (entry.algorithm).is_idle(entry.word, now.max(entry.since)) {
-            // It was moved at a later tick than the snapshot's: before that it may have spent all.
+            // The word of a moved entry says nothing about the time before the move: the key may
+            // have spent its burst then. So the horizon must not be earlier.
             if entry.was_moved {
                 moved = moved.max(entry.since);
             }

@@ -1,11 +1,11 @@
 //! The protocol by which permits get into a log.
 //!
-//! 1. **Look.** The last claim must have been entered; a thread that finds it missing enters it.
-//!    Then ticks along the ring never decrease, and the next index holds the oldest permit. `n`
-//!    permits may be replaced if the `n`-th oldest has expired.
-//! 2. **Claim.** One exchange moves the state on by `n`. This is the decision, for all of them or
-//!    none. It fails if another thread has claimed since the look. An entry changes only after a
-//!    claim, so everything that was read still holds.
+//! 1. **Look.** A thread reads the state. If the last claim has not been entered in the ring yet,
+//!    the thread enters it. From then on, ticks along the ring never decrease, and the next index
+//!    holds the oldest permit. `n` permits may be replaced if the `n`-th oldest has expired.
+//! 2. **Claim.** One exchange moves the state on by `n`. This is the decision, for all `n` permits
+//!    or none. The exchange fails if another thread has claimed since the look. An entry changes
+//!    only after a claim, so if the exchange succeeds, everything that was read still holds.
 //! 3. **Enter.** The claimed entries get the claim's tick, in order. The first exchange decides
 //!    which tick that is. Any thread can do this, so a thread that stops after its claim blocks no
 //!    other.
@@ -14,12 +14,12 @@
 //! tick of the newest permit, and the expiry of the `n`-th oldest. If the claimer enters it, that
 //! is the tick at which it was admitted. If another thread does, the tick is still no less than the
 //! floor `max(newest, expiry)`, and the bound needs only that. The claimer reports the tick that
-//! was entered. If its entry has been claimed again before it reads it, it reports the floor, which
-//! is no later.
+//! was entered. If the entry is claimed again before the claimer reads it, the claimer reports the
+//! floor, which is no later.
 //!
-//! **The bound.** Number all permits in the order of their claims. The tick of each is never below
-//! that of the one before it, and at least a period above that of the one a lap before. So of `n +
-//! 1` consecutive permits the last is at least a period later than the first.
+//! **The bound.** Number all permits in the order of their claims. The tick of permit `i` is never
+//! below that of permit `i - 1`, and at least a period above that of permit `i - n`, whose entry it
+//! replaces. So of `n + 1` consecutive permits the last is at least a period later than the first.
 
 use super::SlidingLog;
 use super::shape::{RingPosition, tick_of, told};
@@ -52,9 +52,9 @@ impl<C> SlidingLog<C> {
 
     #[inline(always)]
     fn read(&self, place: RingPosition) -> u64 {
-        // ORDERING: Acquire. It pairs with the release in `enter`: if an entry is of a later lap,
-        // the state has moved on, and the state that is loaded after it is not an older one. It
-        // also makes the next claim publish that entry. Models: log::
+        // ORDERING: Acquire. It pairs with the release in `enter`: a thread that reads an entry of
+        // a later lap then loads a state that has moved on, and no older one. It also makes the
+        // next claim publish that entry. Models: log::
         self.entry(place)
             .map_or(0, |entry| entry.load(Ordering::Acquire))
     }
@@ -131,9 +131,9 @@ impl<C> SlidingLog<C> {
         self.load()
     }
 
-    /// Enters all `n` permits of this claim, some of which may have been entered. Returns the tick
-    /// at which they were entered. `None` if the state has changed: then all of them have been
-    /// entered.
+    /// Enters those of this claim's `n` permits that have not been entered yet. Returns the tick at
+    /// which they count. `None` if the state has changed, since all of them were entered before
+    /// that.
     pub(super) fn enter_all(&self, state: u64, n: u64, tick: u64) -> Option<u64> {
         let mut tick = tick;
         for i in (1..=n).rev() {
@@ -225,8 +225,8 @@ impl<C> SlidingLog<C> {
         if let Some(tick) = self.enter_all(claimed, n, view.now) {
             return tick;
         }
-        // Another thread has entered the claim. Its first entry is not claimed again before the
-        // ring has gone round.
+        // Another thread has entered the claim. The claim's first entry stays until it is claimed
+        // again, a lap later.
         let entry = self.read(self.shape.behind(claimed, n));
         if self.shape.between(claimed, self.load()) <= self.shape.limit - n {
             return tick_of(entry);

@@ -1,6 +1,6 @@
 //! The exact log. Its state is more than one word: a decision changes the state word, and then
-//! enters what it took in a ring. If the thread stops in between, other threads do the second step
-//! for it. [`shape`] defines the layout of the words, [`claim`] the protocol.
+//! writes the permits that it took into a ring. If the thread stops in between, other threads do
+//! the second step for it. [`shape`] defines the layout of the words, [`claim`] the protocol.
 
 mod claim;
 mod shape;
@@ -30,9 +30,12 @@ use crate::sync::{AtomicU64, Backoff};
 /// them or none.
 ///
 /// If a caller's tick is older than the newest permit, its permits count at the tick of that
-/// permit. (If a thread stops between its decision and its answer until the ring has gone round,
-/// the answer may name an earlier tick than the one at which the permits count.) Permits can't be
-/// given back, and there is no debt: each permit occupies an entry for a period.
+/// permit. Permits can't be given back, and there is no debt: each permit occupies an entry for a
+/// period.
+///
+/// (There is one imprecision. A thread may stop after its decision, while other threads take about
+/// `n` more permits. The grant that it then returns may name an earlier tick than the one at which
+/// its permits count.)
 ///
 /// ```
 /// use std::time::Duration;

@@ -10,11 +10,12 @@
 //! └───────────────────────────────────────────────────────────┴───────┘
 //! ```
 //!
-//! Permits are entered round the ring, one after the other. The state holds how many have been
-//! claimed, as the number of laps round the ring and the index in this lap, and how many of them
-//! the last claim took. (Only in a new log is that 0.) The laps wrap: after 2^42 permits with the
-//! largest log, later with smaller ones. A thread that is stopped for exactly that many between its
-//! load and its exchange would not notice.
+//! Permits are entered round the ring, one after the other. The state has three fields. The lap
+//! (how often the ring has gone round) and the index count the permits that have been claimed. The
+//! third field is how many of them the last claim took, which is 0 only in a new log.
+//!
+//! The laps wrap: after 2^42 permits with the largest log, later with smaller ones. A thread that
+//! stops between its load and its exchange, for exactly that many permits, would not notice.
 //!
 //! An entry's parity says in which lap it was entered. The first lap has parity 1, so an entry of
 //! this lap differs from one of the lap before, and an entry of 0 has never been used. Ticks never
@@ -80,7 +81,7 @@ impl LogLayout {
         if index < self.limit {
             laps | last | index
         } else {
-            // After the last lap that can be represented, the first one follows.
+            // Laps wrap.
             laps.wrapping_add(self.lap) | last | (index - self.limit)
         }
     }
@@ -115,8 +116,8 @@ impl LogLayout {
         }
     }
 
-    /// Returns the position of the `i`-th last permit that was claimed. 1 is the last one, and `i`
-    /// is at most a lap.
+    /// Returns the position of the `i`-th newest permit that was claimed. The newest has `i = 1`,
+    /// and `i` is at most a lap.
     #[inline(always)]
     pub(super) const fn behind(&self, state: u64, i: u64) -> RingPosition {
         let (index, parity) = (self.index(state), self.parity(state));

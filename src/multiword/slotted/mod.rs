@@ -21,24 +21,24 @@ use crate::rate_limiter::forms::settle_form;
 use crate::sync::{AtomicU64, Backoff};
 
 /// A sliding window that is divided into slots: grants at most `n` permits in the current slot and
-/// the slots before it that make up the window.
+/// the `slots - 1` slots before it.
 ///
 /// A window of a minute in 60 slots slides by the second. (Sentinel calls this a leap array;
-/// others, a counter for each second.) One word decides. The slots' counts are summed once a slot
-/// and not once a decision, so a decision costs as much as in a
+/// others, a counter for each second.) One word decides. The slots' counts are summed once per slot
+/// and not once per decision, so a decision costs as much as in a
 /// [`FixedWindow`](crate::FixedWindow). The window takes 8 bytes for each slot, with the number of
 /// slots rounded up to a power of two.
 ///
-/// **Bound.** At most `n` permits in any run of as many consecutive slots as the window has, for
-/// any number of threads, at the ticks at which they were counted ([`Granted::at`]). So there are
-/// at most `n` in every interval that is shorter than the window by a slot, and at most `2 * n` in
-/// one as long as the window. One exchange checks and raises the sum, so it never exceeds the
-/// limit, even while threads whose clocks differ move on to a new slot.
+/// **Bound.** At most `n` permits in any `slots` consecutive slots, for any number of threads, at
+/// the ticks at which they were counted ([`Granted::at`]). So there are at most `n` in every
+/// interval that is a slot shorter than the window, and at most `2 * n` in an interval as long as
+/// the window. One exchange checks and raises the sum, so it never exceeds the limit, even while
+/// threads whose clocks differ move on to a new slot.
 ///
 /// If a caller's tick is before the slot that the limiter is in, its permits count at the beginning
-/// of that slot. A grant that is [undone](Self::undo) after its slot has ended does not come back:
-/// it is part of the sum. Permits that are [charged](Self::charge) count in the current slot. They
-/// may exceed the limit, which is debt until they leave the window.
+/// of that slot. [Undoing](Self::undo) a grant after its slot has ended returns nothing, since the
+/// slot's count is final. Permits that are [charged](Self::charge) count in the current slot. The
+/// part above the limit is debt until the slot leaves the window.
 ///
 /// The largest `n` depends on the length of a slot: it is 67 108 863 for a second in 50 slots.
 ///
@@ -129,8 +129,7 @@ impl<C> SlottedWindow<C> {
         self.shape.slot_length()
     }
 
-    /// Returns the largest debt that can be counted. Permits that are charged beyond it are not
-    /// recorded.
+    /// Returns the largest debt that can be counted. A charge beyond it takes fewer permits.
     pub const fn largest_debt(&self) -> u64 {
         self.shape.most - self.shape.limit
     }

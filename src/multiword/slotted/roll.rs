@@ -4,9 +4,9 @@
 //! keeps the count of each finished slot. It is read only when a slot ends, or to compute how long
 //! a caller must wait.
 //!
-//! 1. **Freeze.** A thread that has a permit to count in a later slot sets a bit in the word. From
+//! 1. **Freeze.** A thread that must count a permit in a later slot sets a bit in the word. From
 //!    then on the word can only change to a later slot, so the count of the finished slot is final:
-//!    what the word has, less the older slots in the ring.
+//!    the word's count, less the counts of the older slots in the ring.
 //! 2. **Record.** Any thread that sees a frozen word computes the same count, and puts it into the
 //!    ring by `fetch_max`. Recording it several times is harmless, and a late writer changes
 //!    nothing: the ring already has its entry or a later one.
@@ -25,8 +25,8 @@ use super::SlottedWindow;
 use crate::clock::Tick;
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
-/// The width of the note's distance to the first slot with permits: enough for
-/// [`MAX_SLOTS`](super::shape::MAX_SLOTS).
+/// The number of bits in a note for the distance back to the first slot with permits: enough for
+/// [`MAX_SLOTS`](super::shape::MAX_SLOTS). See `note_first`.
 const NOTED: u32 = 17;
 
 /// A word, evaluated at a tick.
@@ -39,7 +39,7 @@ pub(super) struct RolledWindow {
     pub(super) total: u64,
     /// The permits in the word's own slot, if that is finished.
     pub(super) finished: u64,
-    /// No slot of that window before this one has permits.
+    /// All slots of that window before this one are empty.
     pub(super) first: u64,
 }
 
@@ -84,10 +84,10 @@ impl<C> SlottedWindow<C> {
 
     /// Returns the permits of a finished slot: 0 if it never began.
     fn recorded_in(&self, slot: u64) -> Option<u64> {
-        // ORDERING: Acquire. An entry of this slot or an older one is known from the word: see
-        // `load`. An entry of a later slot says that the word has moved on, and pairs with the
-        // release in `advance`: a load of the word after it finds a word that has. If this were
-        // Relaxed, that load could return the old word again and again. Models: slots::
+        // ORDERING: Acquire. It pairs with the release in `advance`: a thread that reads the entry
+        // of a later slot then loads a word that has moved on. If this were Relaxed, that load
+        // could return the old word again and again. For an entry of this slot or an older one, the
+        // acquire in `load` is enough. Models: slots::
         let entry = self.place_of(slot)?.load(Ordering::Acquire);
         match self.shape.slot(entry) {
             recorded if recorded == slot => Some(self.shape.count(entry)),
@@ -188,9 +188,9 @@ impl<C> SlottedWindow<C> {
             .then(|| slot.wrapping_sub(note & !(u64::MAX << NOTED)))
     }
 
-    /// Returns the slot whose end brings the window of this view down to `target` permits, if no
-    /// more are taken. `None` if the word has moved on meanwhile, and `Some(None)` if the window
-    /// has no more than `target` now.
+    /// Returns the last slot that must leave the window of this view before it has at most `target`
+    /// permits, if no more are taken. `None` if the word has moved on meanwhile, and `Some(None)`
+    /// if the window has at most `target` now.
     pub(super) fn falls_with(&self, view: &RolledWindow, target: u64) -> Option<Option<u64>> {
         let own = self.shape.slot(view.word);
         if view.total <= target {

@@ -139,7 +139,8 @@ impl SlotLayout {
         Tick::from_nanos(self.grid.start_of(slot + self.slots))
     }
 
-    /// The same, if the tick can be represented. `Tick::ZERO` if there is no slot.
+    /// Returns the same tick as [`end`](Self::end), or `None` if it can't be represented. Returns
+    /// `Tick::ZERO` if there is no slot.
     #[inline(always)]
     pub(super) fn reachable_end(&self, slot: Option<u64>) -> Option<Tick> {
         match slot {

@@ -35,13 +35,13 @@ fn under_conditions(order: Ordering) -> Ordering {
 /// Defines an atomic that wraps the checker's and applies the current
 /// [`Conditions`](super::Conditions). Each operation is one operation of the checker's atomic,
 /// unless a condition adds more.
-macro_rules! modelled {
+macro_rules! modeled {
     ($(#[$meta:meta])* $name:ident of $word:ty, $checkers:ty) => {
         $(#[$meta])*
         #[derive(Debug)]
         pub struct $name {
             word: $checkers,
-            bell: Option<checker::AtomicU64>,
+            load_counter: Option<checker::AtomicU64>,
             hesitated: AtomicBool,
         }
 
@@ -51,7 +51,7 @@ macro_rules! modelled {
                 pub fn new(word: $word) -> Self {
                     Self {
                         word: <$checkers>::new(word),
-                        bell: checker::bell(),
+                        load_counter: checker::load_counter(),
                         hesitated: AtomicBool::new(false),
                     }
                 }
@@ -60,8 +60,8 @@ macro_rules! modelled {
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $word {
                 let order = before(order);
-                if let Some(bell) = &self.bell {
-                    bell.fetch_add(1, Ordering::Relaxed);
+                if let Some(load_counter) = &self.load_counter {
+                    load_counter.fetch_add(1, Ordering::Relaxed);
                 }
                 self.word.load(order)
             }
@@ -112,7 +112,7 @@ macro_rules! modelled {
                 self.compare_exchange(word, next, success, failure)
             }
 
-            modelled! { read_modify_writes $word: swap fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min }
+            modeled! { read_modify_writes $word: swap fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min }
         }
 
         impl Default for $name {
@@ -139,13 +139,13 @@ macro_rules! modelled {
     )*};
 }
 
-modelled! {
+modeled! {
     /// The checker's 64-bit atomic under the current conditions.
     AtomicU64 of u64, checker::AtomicU64
 }
 
 #[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
-modelled! {
+modeled! {
     /// The checker's 128-bit atomic under the current conditions.
     AtomicU128 of u128, checker::AtomicU128
 }

@@ -8,7 +8,7 @@ pub(super) use loom::thread_local;
 
 use super::CONDITIONS;
 
-/// A counter beside each atomic, incremented before each load if
+/// Returns the counter that each load of an atomic increments first, if
 /// [`Conditions::rings`](super::Conditions::rings) is set.
 pub(super) fn bell() -> Option<AtomicU64> {
     CONDITIONS.get().rings.then(|| AtomicU64::new(0))

@@ -9,7 +9,7 @@ pub(super) use shuttle::sync::atomic::fence;
 pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 pub(super) use shuttle::thread_local;
 
-/// No counter: shuttle interrupts loads as often as any other operation.
+/// Returns no counter: shuttle interrupts loads as often as any other operation.
 pub(super) const fn bell() -> Option<AtomicU64> {
     None
 }

@@ -17,7 +17,8 @@ pub enum Fault {
     KeepsTheTickThatIsOver,
     /// Leases: a dropped lease releases its size before its permits.
     ReleasesSizeFirst,
-    /// Reservations: one in the middle gives its permits back although a caller waits after it.
+    /// Reservations: one in the middle of the line gives its permits back although a caller waits
+    /// behind it.
     CancelsInTheMiddle,
     /// Slots: a slot is finished without freezing its word.
     SkipsTheFreeze,
@@ -35,7 +36,7 @@ pub enum Fault {
     TakesUnentered,
     /// Log: a helper enters permits at its own tick, even if that is before ticks seen earlier.
     HelpsAtItsTick,
-    /// Log: places are entered although the state has changed.
+    /// Log: entries are written although the state has changed.
     EntersLate,
     /// Changes: parameters are read without checking their version.
     ReadsUnchecked,
@@ -79,7 +80,7 @@ pub enum Fault {
     LooksOnce,
     /// Table: all claims have the same number.
     NumbersAlike,
-    /// Table: a busy key is taken for an idle one.
+    /// Table: a busy key is mistaken for an idle one.
     TakesWhoIsBusy,
     /// Table: the horizon is raised after an idle key has left.
     RaisesAfterwards,
@@ -91,7 +92,7 @@ pub enum Fault {
     ForgetsTheOwner,
     /// Table: the protection bit is set after the decision, on whichever key has the slot by then.
     ProtectsBlindly,
-    /// Table: keys with equal tags are taken for the same key even if their pairs of buckets
+    /// Table: keys with equal tags are mistaken for the same key even if their pairs of buckets
     /// differ.
     IgnoresThePair,
     /// Table: a claim is established without ending other claims for the key.
@@ -103,7 +104,7 @@ pub enum Fault {
     /// Table: a thread that finds no free slot does not check whether the key has arrived
     /// meanwhile.
     BelievesTheFirstLook,
-    /// Table: the neighbours are skipped also if a slot is free because it was released.
+    /// Table: the neighbors are skipped even if a slot is free because it was released.
     SkipsByFree,
     /// Table: a change of one plan leaves the slots of other plans as they are.
     SweepsOnePlan,

@@ -24,7 +24,8 @@ impl<T> SettersMutex<T> {
             })
     }
 
-    /// Who panics while holding it never gives it back.
+    /// Returns false. A thread that panics while it holds the lock never releases it, so no other
+    /// thread can find it poisoned.
     pub const fn is_poisoned(&self) -> bool {
         false
     }

@@ -37,7 +37,7 @@ pub use pair::AtomicU128;
 /// A plain atomic that models do not track.
 pub(crate) type Count = core::sync::atomic::AtomicU64;
 
-/// Returns at once.
+/// A backoff that never waits.
 pub(crate) struct Backoff;
 
 impl Backoff {
@@ -66,7 +66,7 @@ pub struct Conditions {
     pub hesitates: bool,
     /// Each load first increments a counter beside the atomic. Loom then explores more
     /// interleavings of loads; shuttle does not need it.
-    pub rings: bool,
+    pub counts_loads: bool,
 }
 
 impl Conditions {
@@ -75,7 +75,7 @@ impl Conditions {
         relaxed: None,
         stores: false,
         hesitates: false,
-        rings: false,
+        counts_loads: false,
     };
 
     /// Returns the conditions of the models that run now.

@@ -1,5 +1,5 @@
-//! Invalid input gets an error that names the field, or an answer. It never panics or exceeds the
-//! bound.
+//! Invalid input gets an answer, or an error that names the field. It never causes a panic or
+//! exceeds the bound.
 
 use std::time::Duration;
 
@@ -43,7 +43,8 @@ fn too_few_or_too_many_plans_are_errors() {
         let is_right = matches!(error, ConfigError::TooManyPlans { plans: 9.., max: 8 });
         assert!(is_right && error.field() == "plans", "{error}");
     }
-    // Of an endless iterator of plans, only as many are read as needed to refuse it.
+    // From an endless iterator of plans, the constructor reads only as many as it needs to refuse
+    // it.
     let endless = std::iter::repeat(bucket("5/h"));
     assert!(Keyed::with_plans(endless, 10, ManualClock::new()).is_err());
 }
@@ -55,7 +56,7 @@ fn empty_long_and_duplicate_plan_names_are_errors() {
         Keyed::with_named_plans(plans, 10, ManualClock::new())
     };
     let error = |names: &[&str]| {
-        let error = made(names).map(|_| ()).expect_err("no such names");
+        let error = made(names).map(|_| ()).expect_err("invalid names");
         assert!(!error.to_string().is_empty());
         (error.field(), error)
     };
@@ -96,7 +97,7 @@ fn empty_long_and_duplicate_plan_names_are_errors() {
     );
 }
 
-/// Everything is denied for good, and nothing is recorded.
+/// Every request is denied permanently, and nothing is recorded.
 #[test]
 fn an_unknown_plan_grants_nothing() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
@@ -106,7 +107,7 @@ fn an_unknown_plan_grants_nothing() {
             let of_plan = limiter.plan(plan);
             let mut outcomes = [const { Err(Denied::busy(1)) }; 2];
             let done = of_plan.try_acquire_many(&["key", "new"], &mut outcomes);
-            done.expect("as long");
+            done.expect("an outcome for each key");
             let zero = of_plan.try_acquire_n("new", 0);
             for outcome in outcomes
                 .into_iter()

@@ -1,5 +1,5 @@
-//! A banned key gets nothing until the tick of the ban's end, for any returns and changes in
-//! between. Then it gets what it would get after a burst.
+//! A banned key gets nothing until the ban's last tick, whatever is returned or changed in between.
+//! Then it gets as much as a key that spent its whole burst at that tick.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{
     tick, with_plans,
 };
 
-/// Checks that nothing is available for a while, and that nothing can be returned.
+/// Checks that nothing is available until the ban ends, and that nothing can be returned.
 fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgorithm) {
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {
@@ -28,7 +28,7 @@ fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgori
 }
 
 #[test]
-fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst() {
+fn a_banned_key_gets_nothing_before_its_longest_ban_ends_and_then_as_after_a_burst() {
     for algorithm in every() {
         let period = period(&algorithm);
         for (bans, changes) in [
@@ -45,7 +45,9 @@ fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst(
             let until = NOW + bans.into_iter().max().expect("three");
             let before = limiter.key("key").take_up_to(1);
             for past in [0, 1, NOW - 1, NOW] {
-                limiter.ban("nobody", tick(past)).expect("nothing to keep");
+                limiter
+                    .ban("stranger", tick(past))
+                    .expect("nothing to keep");
             }
             assert!(limiter.len() <= 1);
             for long in bans {
@@ -107,7 +109,7 @@ fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
             }
             let mut outcome = [const { Err(Denied::busy(1)) }];
             let asked = limiter.try_acquire_many_at(&["key"], &mut outcome, now);
-            asked.expect("as long");
+            asked.expect("an outcome for each key");
             assert!(matches!(outcome, [Err(Denied::Banned { .. })]));
         }
         assert_eq!(key.at(over).banned_until(), None, "{algorithm}");
@@ -152,7 +154,7 @@ fn a_query_for_a_ban_inserts_no_key_into_the_table() {
     }
 }
 
-/// The ban lasts until the end of time, unless the key is forgotten or reset.
+/// A ban until `Tick::MAX` lasts until the end of time, unless the key is removed or reset.
 #[test]
 fn a_ban_without_an_end_never_ends() {
     for algorithm in every() {
@@ -178,7 +180,7 @@ fn a_ban_without_an_end_never_ends() {
     }
 }
 
-/// This also holds for a key that only ever reserves or charges.
+/// Tested also for a key that only reserves or charges.
 #[test]
 fn reserved_and_charged_permits_can_be_returned_after_a_ban() {
     let limiter = table(bucket("1/s burst 5"));
@@ -207,8 +209,8 @@ fn a_ban_survives_a_new_quota_and_another_plan() {
             for plan in [0, 1] {
                 let key = limiter.plan(plan).key("key");
                 is_banned(key, until, &old);
-                // In windows that is the end of a window, and by the other quota the end of the
-                // next.
+                // A window rounds a ban up to its own end, and the other quota to the end of the
+                // next window.
                 let later = key.at(tick(until + 3 * period)).available();
                 assert!(later > 0, "{old} {keep:?} {plan}");
             }

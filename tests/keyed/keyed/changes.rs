@@ -44,7 +44,7 @@ fn a_denial_migrates_a_word_once() {
 
 /// The first new key migrates the words in its slots, and later ones do not repeat it.
 #[test]
-fn a_new_key_migrates_its_neighbours_once() {
+fn a_new_key_migrates_its_neighbors_once() {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let limiter = crowded(Hooked(bucket("10/h burst 100"))).with_overflow(overflow);
         let (there, new) = in_sixteen_slots(20).split_at(16);

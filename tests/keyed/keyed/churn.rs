@@ -1,6 +1,7 @@
-//! A table that is ten times too small. Each key has what a limiter of its own gives, except for
-//! keys that the policy evicts, denies or admits. The policy acts only when it must, on the key
-//! that it names, and is counted.
+//! A table with a tenth of the slots that its keys need. Each key gets what a limiter of its own
+//! would grant, except where the overflow policy evicts, denies or admits a key. The policy acts
+//! only when the slots are full and only on the key that it must choose, and each of its actions is
+//! counted.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,23 +11,25 @@ use tollgate::algorithm::Algorithm;
 use tollgate::outcome::Charged;
 use tollgate::{AnyAlgorithm, Denied, Granted, Keyed, ManualClock, Overflow, Tick};
 
-use crate::support::model::{Gave, Model, Said, Verb, ask_at};
-use crate::support::{Chosen, NOW, Random, all, crowded, in_sixteen_slots, often, period, tick};
+use crate::support::model::{Answer, Model, SameGrant, Verb, ask_at};
+use crate::support::{
+    IdentityState, NOW, Random, all, crowded, in_sixteen_slots, often, period, tick,
+};
 
 /// The slots that the keys share.
 const SLOTS: usize = 16;
 
 struct Churn {
-    table: Keyed<AnyAlgorithm, ManualClock, Chosen>,
+    table: Keyed<AnyAlgorithm, ManualClock, IdentityState>,
     model: Model,
     random: Random,
     now: Tick,
-    /// The numbers of keys that were evicted, and that found no room.
+    /// The number of evicted keys, and the number of keys that found no slot.
     lost: [u64; 2],
     /// Whether a present key is protected. `None` if it was idle, since another key may have used
     /// its slot.
     protected: HashMap<u64, Option<bool>>,
-    /// The numbers of evicted keys that were protected, and that may have been.
+    /// The number of evicted keys that were protected, and the number that may have been.
     lost_protected: u64,
     may_have_lost_protected: u64,
 }
@@ -67,9 +70,11 @@ impl Churn {
             self.protected.remove(&key);
             self.lost[1] += 1;
             right = match (overflow, &verb) {
-                (Overflow::Deny, Verb::Acquire(n)) => Said::Outcome(Err(Denied::no_room(*n))),
-                (Overflow::Deny, Verb::TakeUpTo(_)) => Said::Took(Gave(Granted::new(0, now))),
-                (Overflow::Deny, Verb::Charge(_)) => Said::Charged(Charged::new(0, now)),
+                (Overflow::Deny, Verb::Acquire(n)) => Answer::Outcome(Err(Denied::no_room(*n))),
+                (Overflow::Deny, Verb::TakeUpTo(_)) => {
+                    Answer::Took(SameGrant(Granted::new(0, now)))
+                }
+                (Overflow::Deny, Verb::Charge(_)) => Answer::Charged(Charged::new(0, now)),
                 _ => right,
             };
         }
@@ -208,7 +213,7 @@ fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Over
 }
 
 #[test]
-fn eviction_removes_exactly_the_key_that_the_policy_names() {
+fn eviction_removes_exactly_the_key_that_the_policy_chooses() {
     for (seed, algorithm) in (0..).zip(all()) {
         churn(algorithm, Overflow::Evict, seed);
     }

@@ -9,7 +9,7 @@ use tollgate::{
     ManualClock, Quota, SlidingWindow, Tick,
 };
 
-use crate::support::model::{Gave, Model, Of, Said, Verb, ask_at, ask_now};
+use crate::support::model::{Answer, Model, Of, SameGrant, Verb, ask_at, ask_now};
 use crate::support::{
     NOW, Random, SECOND, all, bucket, every, often, period, table, tick, with_plans,
 };
@@ -124,7 +124,7 @@ impl Run {
             25 => Verb::Refund(n),
             26 | 27 => Verb::Charge(n.min(2 * burst)),
             28 if random.one_in(3) => Verb::Reset,
-            // Whether a key that left was forgotten is unknown.
+            // With many keys it is unknown whether this one is still in the table.
             29 if random.one_in(3) && self.keys == FEW => Verb::Forget,
             // The tests of bans cover a ban in another plan or under another quota.
             30 if random.one_in(3) && !self.changing => {
@@ -149,7 +149,7 @@ impl Run {
         let asked = format!("{verb:?}");
         self.table.clock().set(now);
         let (table, of_plan) = (&self.table, self.table.plan(plan));
-        let outcome = |outcome: Result<Granted, Denied>| Said::Outcome(outcome.map(Gave));
+        let outcome = |outcome: Result<Granted, Denied>| Answer::Outcome(outcome.map(SameGrant));
         let way = self.random.below(8);
         let said = match (&verb, way, plan) {
             (Verb::Acquire(n), 0, 0) => outcome(table.try_acquire_n(&key, *n)),
@@ -163,7 +163,7 @@ impl Run {
                 let [said] = said;
                 outcome(said)
             }
-            (Verb::Forget, 0..=3, _) => Said::Yes(table.remove(&key)),
+            (Verb::Forget, 0..=3, _) => Answer::Yes(table.remove(&key)),
             // A reset without a clock may move an idle key to this plan.
             (Verb::Reset, _, _) if self.model.plans.len() > 1 => {
                 ask_at(&of_plan.key(&key).at(now), verb)
@@ -176,15 +176,15 @@ impl Run {
         let there = (self.table.len(), self.model.keys.len());
         assert!(self.keys == MANY || there.0 == there.1, "{there:?}");
         match said {
-            Said::Outcome(Ok(Gave(granted))) | Said::Took(Gave(granted)) => {
+            Answer::Outcome(Ok(SameGrant(granted))) | Answer::Took(SameGrant(granted)) => {
                 self.seen[0] += 1;
                 self.kept.truncate(63);
                 let place = self.random.below(1 + self.kept.len() as u64) as usize;
                 let granted = (key, granted, self.model.of(key, plan));
                 self.kept.insert(place, granted);
             }
-            Said::Outcome(Err(_)) => self.seen[1] += 1,
-            Said::Back(1..) => self.seen[2] += 1,
+            Answer::Outcome(Err(_)) => self.seen[1] += 1,
+            Answer::Back(1..) => self.seen[2] += 1,
             _ => {}
         }
     }
@@ -211,7 +211,7 @@ impl Run {
         if self.random.one_in(10) {
             quota = quota.burst(0);
         }
-        // Keys that have left start fresh when they come back.
+        // A key that has left the table starts fresh when it returns.
         if self.keys == FEW && self.random.one_in(4) {
             quota = quota.initial(self.random.below(4));
         }
@@ -320,7 +320,7 @@ fn a_key_answers_as_a_limiter_of_its_own() {
 }
 
 #[test]
-fn a_key_that_comes_back_has_what_it_would_have_if_it_had_stayed() {
+fn a_key_that_returns_is_as_if_it_had_stayed() {
     for (seed, algorithm) in (0..).zip(all()) {
         for changing in [false, true] {
             if changing == (seed % 2 == 0) || !cfg!(debug_assertions) {
@@ -364,7 +364,7 @@ where
         macro_rules! said {
             ($limiter:expr) => {{
                 let at = $limiter.key(&key).at(now);
-                let outcome = at.try_acquire_n(n).map(Gave);
+                let outcome = at.try_acquire_n(n).map(SameGrant);
                 (outcome, at.charge(n / 4), at.refund(n / 3), at.available())
             }};
         }

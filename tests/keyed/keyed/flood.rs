@@ -1,5 +1,6 @@
-//! A flood of new keys, each of which comes once, gives no burst to a spent key or to a banned one,
-//! whether new keys without room are denied or admitted. Each key that leaves is counted.
+//! A flood of new keys, with one request each, gives no second burst to a spent or banned key,
+//! whether new keys without a slot are denied or admitted. Each key that leaves the table is
+//! counted.
 
 use std::time::Duration;
 
@@ -12,9 +13,8 @@ const SPENT: u64 = 50;
 const BURST: u64 = 100;
 const FLOOD: u64 = often(5_000);
 
-/// Brings new keys at ticks that are `apart` from each other, while the spent keys ask now and
-/// then. Each spent key gets exactly what the bucket refills. Returns how many new keys were
-/// granted a permit.
+/// Requests a permit of one new key after each `apart`, while the spent keys ask now and then. Each
+/// spent key gets exactly what the bucket refills. Returns how many new keys were granted a permit.
 fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: u64) -> u64 {
     for key in 0..SPENT {
         assert!(limiter.try_acquire_n(&key, BURST).is_ok());
@@ -38,7 +38,11 @@ fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: 
     for (key, granted) in (0..).zip(granted) {
         let left = limiter.key(&key).take_up_to(BURST).n();
         let of = limiter.plan(0);
-        assert_eq!(granted + left, made, "a burst was spent before, {of:?}");
+        assert_eq!(
+            granted + left,
+            made,
+            "a spent key got another burst, {of:?}"
+        );
         assert!(limiter.try_acquire(&(SPENT + key)).is_err(), "{of:?}");
     }
     assert_eq!(limiter.slots(), 2048);
@@ -71,7 +75,7 @@ fn idle_keys_make_room_first_and_then_the_overflow_policy_decides() {
             assert_eq!(stats.no_room > 0, !evicts && !is_slow, "{stats:?}");
             let denied = if denies { stats.no_room } else { 0 };
             assert_eq!(allowed, FLOOD - denied, "{stats:?}");
-            // As many keys have room as a table of this size is made for.
+            // The table holds as many keys as documented for this number of slots.
             assert!(is_slow || stats.tracked >= 1_400, "{stats:?}");
         }
     }

@@ -1,6 +1,6 @@
-//! An interrupted decision, without threads. It has read and computed, and before it writes, others
-//! decide on its key, take its slot or change the quota. Or it stops, and its claim holds a slot
-//! until that is needed.
+//! Decisions that are interrupted between their read and their write, on one thread. Meanwhile
+//! others decide on the same key, take its slot or change the quota. Or the decision never
+//! continues, and its claim holds a slot until another key needs the slot.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -10,18 +10,18 @@ use tollgate::adjustable::Keep;
 use tollgate::{Keyed, ManualClock, Overflow, Quota};
 
 use crate::support::hooks::{Call, Hooked, at_call, unhook};
-use crate::support::{Chosen, NOW, SECOND, bucket, crowded, in_sixteen_slots, table, tick};
+use crate::support::{IdentityState, NOW, SECOND, bucket, crowded, in_sixteen_slots, table, tick};
 
-/// Returns a table in which a key that comes at an older tick than `NOW` counts at `NOW`. So its
-/// word is computed twice: before its slot is claimed and afterwards.
-fn table_of_latecomers(overflow: Overflow) -> Keyed<Hooked, ManualClock, Chosen> {
+/// Returns a table in which a new key with a tick before `NOW` counts at `NOW`. Its word is
+/// computed twice: before its slot is claimed and afterwards.
+fn table_of_latecomers(overflow: Overflow) -> Keyed<Hooked, ManualClock, IdentityState> {
     let mut limiter = table(Hooked(bucket("1/h"))).with_overflow(overflow);
     let mut bytes = Vec::new();
     limiter.snapshot(&mut bytes).expect("there is memory");
     // A key that is not in a snapshot was idle when it was written, so this raises the horizon.
     let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::ZERO);
     assert_eq!(restored.expect("whole").keys, 0);
-    limiter.with_hasher(Chosen::default())
+    limiter.with_hasher(IdentityState::default())
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn abandoned_claims_are_reused_before_a_key_is_evicted() {
     }
 }
 
-/// One of two permits is taken. The interruption happens after the decision on another has
-/// computed. Returns whether that one is granted, and what is left.
+/// One of two permits is taken. A decision on the other one is interrupted after it has computed
+/// its result. Returns whether that decision grants the permit, and how many are left.
 #[test]
 fn a_decision_counts_the_decisions_that_interrupted_it() {
     for (meanwhile, is_granted, left) in [
@@ -81,7 +81,7 @@ fn a_decision_counts_the_decisions_that_interrupted_it() {
                 assert!(done, "{meanwhile}");
             });
             assert_eq!(key.try_acquire().is_ok(), is_granted, "{meanwhile}");
-            assert!(!unhook(), "it was interrupted");
+            assert!(!unhook(), "the decision was not interrupted");
             assert_eq!(key.available(), left, "{meanwhile}");
         }
     }
@@ -120,7 +120,7 @@ fn a_key_that_another_caller_inserts_meanwhile_has_one_slot() {
                 });
                 let decision = limiter.try_acquire_at(&new[0], tick(NOW - 1));
                 assert!(decision.is_err(), "{free} {freed} {step}");
-                assert!(!unhook(), "it was interrupted");
+                assert!(!unhook(), "the decision was not interrupted");
                 assert!(limiter.remove(&new[0]) && !limiter.remove(&new[0]));
                 assert_eq!((limiter.len(), limiter.stats().inserted), (14, 17));
             }

@@ -1,5 +1,5 @@
-//! A late caller that is refused at the tick of earlier callers leaves nothing in the table that
-//! would be granted to it at its own tick.
+//! A late caller counts at the tick of earlier callers. If it is refused at that tick, it leaves no
+//! entry in the table by which it would be granted at its own tick.
 
 use tollgate::Tick;
 
@@ -24,8 +24,8 @@ fn a_refused_reservation_leaves_no_second_queue() {
         assert!(other.reserve_until(1, second(100)).is_ok());
     }
     assert_eq!(limiter.stats_at(second(20)).expired, 1);
-    // Five callers already wait until 12, and the key has been idle since 15. From then on, five
-    // more have to wait until 17.
+    // The first five permits leave by 12, and the key is idle from 15 on. Five more that count at
+    // 15 leave by 17.
     assert!(at(10).reserve_until(5, second(16)).is_err());
     let again = at(10).reserve_until(5, second(30)).expect("a place");
     assert_eq!((again.at(), again.due()), (second(15), second(17)));

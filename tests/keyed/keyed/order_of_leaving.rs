@@ -1,6 +1,6 @@
 //! The eviction order for each kind of algorithm: unprotected keys, then protected ones, then
-//! banned ones. Among these, keys that have spent less come first, in steps, and of keys that have
-//! spent about as much, the newest. Keys in debt come after those without.
+//! banned ones. Within each group, keys that have spent less leave first, in coarse steps. Within a
+//! step the newest key leaves first. Keys in debt leave after those without debt.
 
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, Debt};
@@ -10,11 +10,11 @@ use tollgate::{Denied, Granted, Keyed, ManualClock, Quota, Tick};
 
 use crate::support::hooks::Hooked;
 use crate::support::{
-    Chosen, NOW, Random, SECOND, algorithm, bucket, crowded, in_sixteen_slots, often, tick,
+    IdentityState, NOW, Random, SECOND, algorithm, bucket, crowded, in_sixteen_slots, often, tick,
     with_plans,
 };
 
-type Table<A> = Keyed<A, ManualClock, Chosen>;
+type Table<A> = Keyed<A, ManualClock, IdentityState>;
 /// A view of a key at a tick.
 type OfKey<'t, A> = View<Key<'t, A, ManualClock>>;
 
@@ -224,7 +224,7 @@ fn keys_of_several_plans_are_evicted_by_the_share_of_their_burst_spent() {
     let plans = [bucket("100/min"), bucket("1000/d"), bucket("10/s burst 20")];
     for changes in [0, 3] {
         for seed in 0..often(4) {
-            let limiter = with_plans(&plans).with_hasher(Chosen::default());
+            let limiter = with_plans(&plans).with_hasher(IdentityState::default());
             for change in 0..changes {
                 // The last one is the initial quota.
                 let quota = Quota::per_minute(102 - change).burst(100);
@@ -318,7 +318,7 @@ fn keys_that_are_never_idle_are_evicted_by_the_permits_they_have_left() {
 }
 
 /// A key that was spent by a clock that is ahead by less than a thousandth of the time in which its
-/// burst refills counts as the newest. If the clock is further ahead, the key counts as in debt.
+/// burst refills counts as the newest. If that clock is further ahead, the key counts as in debt.
 #[test]
 fn a_key_spent_at_a_slightly_later_tick_counts_as_the_newest() {
     for (ahead, is_newest) in [
@@ -343,8 +343,8 @@ fn a_key_spent_at_a_slightly_later_tick_counts_as_the_newest() {
     }
 }
 
-/// By a clock that is behind, all keys have spent more than they could. Protected keys are still
-/// evicted last, even if the tick is the first or the last one.
+/// To a clock that is behind, all keys seem to have spent more than their burst. Protected keys are
+/// still evicted last, even if the tick is the first or the last one.
 #[test]
 fn protected_keys_are_evicted_last_at_any_tick_of_the_new_key() {
     for at in [
@@ -417,18 +417,18 @@ fn the_newest_of_equally_spent_keys_of_two_plans_are_evicted_first() {
     ];
     for seed in 0..often(4) {
         let plans = [bucket("100/h"), bucket("100/min")];
-        let limiter = with_plans(&plans).with_hasher(Chosen::default());
+        let limiter = with_plans(&plans).with_hasher(IdentityState::default());
         assert_eq!(leave(&limiter, &all, seed, charge), names(&all), "{seed}");
     }
 }
 
-/// An eighth is an eighth of each plan's burst. (Time is measured in the largest power of two that
-/// fits at least eight times in the time of a whole burst. For 1000 a day and 100 a minute that
-/// time is 9.8 and 14.0 of these units.)
+/// An eighth means an eighth of the burst of the key's plan. (Time is measured in the largest power
+/// of two that fits at least eight times in the time of a whole burst. For 1000 a day and 100 a
+/// minute that time is 9.8 and 14.0 of these units.)
 #[test]
 fn a_key_that_spent_a_hundredth_is_evicted_before_one_of_another_plan_that_spent_a_quarter() {
     let limiter = with_plans(&[bucket("100/min"), bucket("1000/d")]);
-    let limiter = limiter.with_hasher(Chosen::default());
+    let limiter = limiter.with_hasher(IdentityState::default());
     let keys = in_sixteen_slots(17);
     for (index, key) in keys[..16].iter().enumerate() {
         let (plan, n) = if index % 2 == 0 { (0, 25) } else { (1, 10) };

@@ -11,9 +11,9 @@ use tollgate::{
     AnyAlgorithm, ConfigError, Denied, Keyed, ManualClock, Overflow, Quota, TokenBucket,
 };
 
-use crate::support::model::Gave;
+use crate::support::model::SameGrant;
 use crate::support::{
-    Chosen, NOW, Random, SECOND, algorithm, all, bucket, crowded, deadline, every,
+    IdentityState, NOW, Random, SECOND, algorithm, all, bucket, crowded, deadline, every,
     in_sixteen_slots, on_threads, table, tick, with_plans,
 };
 
@@ -128,7 +128,7 @@ fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
     assert!(limiter.remove(alice));
     fresh();
-    // It has spent half, and all others have spent more of theirs, so it is evicted first.
+    // This key has spent half of its burst, and all others more of theirs, so it is evicted first.
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
     for key in &others[..60] {
         assert!(limiter.try_acquire_n(key, 5).is_ok());
@@ -240,7 +240,7 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
                 None => assert!(limiter.unset_algorithm("mallory")),
             }
             let until = limiter.banned_until("mallory").expect("still");
-            // Windows cannot begin in between.
+            // A window can't begin in the middle of another, so the ban may end later.
             assert!(until >= over, "{one} {other}");
             let denied = limiter.try_acquire("mallory");
             assert!(matches!(denied, Err(Denied::Banned { .. })), "{denied:?}");
@@ -268,8 +268,8 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
     let limiter = limiter.with_overrides(256).expect("one plan");
     let alike = || (1..=256_u64).map(|n| (n, (n - 1) << 52 | 0x1234_5678_9ABC));
     for (n, key) in alike() {
-        // After 32 changes a slot has the same bits for the number. They are a window's if the
-        // current one is a bucket.
+        // After 32 changes the override number in a slot repeats. The earlier algorithm with that
+        // number is a window if the current one is a bucket.
         let own = match (n - 1) / 32 % 2 {
             0 => format!("fixed-window {n}/h"),
             _ => format!("token-bucket 36/h burst {n}"),
@@ -277,7 +277,7 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
         assert_eq!(limiter.set_algorithm(&key, algorithm(&own)), Ok(()));
         assert!(limiter.try_acquire(&key).is_ok());
     }
-    // No busy key is taken for idle.
+    // No busy key is mistaken for an idle one.
     assert_eq!(limiter.stats().idle, 0);
     for (n, key) in alike() {
         assert_eq!(limiter.key(&key).available(), n - 1);
@@ -292,7 +292,7 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
     assert_eq!((limiter.overrides(), limiter.stats().idle), (0, 252));
 }
 
-/// It is answered as a fresh key of its own algorithm.
+/// Such a key is answered as a fresh key of its own algorithm.
 #[test]
 fn a_key_without_room_is_answered_by_its_own_algorithm() {
     for overflow in [Overflow::Deny, Overflow::Admit] {
@@ -378,14 +378,14 @@ fn threads_get_no_more_than_a_burst_while_algorithms_change() {
 fn a_key_may_have_an_algorithm_of_another_kind() {
     let kinds = all();
     for (one, other) in kinds.iter().zip(kinds.iter().rev()) {
-        let limiter: Keyed<AnyAlgorithm, _, Chosen> = crowded(*one);
+        let limiter: Keyed<AnyAlgorithm, _, IdentityState> = crowded(*one);
         let limiter = limiter.with_overrides(1).expect("one plan");
         let now = tick(NOW);
         assert_eq!(limiter.set_algorithm_at(&7_u64, *other, now), Ok(()));
         let alone = table(*other);
         for n in [1, 2, 0, 3, 1, 1, 9] {
-            let said = limiter.try_acquire_n_at(&7_u64, n, now).map(Gave);
-            let right = alone.try_acquire_n_at(&7_u64, n, now).map(Gave);
+            let said = limiter.try_acquire_n_at(&7_u64, n, now).map(SameGrant);
+            let right = alone.try_acquire_n_at(&7_u64, n, now).map(SameGrant);
             assert_eq!(said, right, "{one} {other}");
         }
         assert_eq!(limiter.own_algorithm(&7_u64), Some(*other));

@@ -85,8 +85,8 @@ fn reservations_of_a_key_match_those_of_a_limiter_of_its_own() {
     }
 }
 
-/// A banned key takes nothing back, and no caller may wait for it. If callers waited for a ban,
-/// each would move its end further, even one that gives up.
+/// A banned key takes nothing back, and no caller may wait for it. If callers could wait for a ban,
+/// each of them would postpone its end, even one that gives up.
 #[test]
 fn a_reservation_does_not_wait_for_the_end_of_a_ban() {
     deadline("a banned key that may not be waited for", || {

@@ -1,6 +1,6 @@
-//! A flood of new keys resets no spent key that was used twice, and hardly any that was used once:
-//! its own keys are evicted first. Also tests what protects a key, and for how long. (Time nearly
-//! stands still: nothing is idle.)
+//! A flood of new keys evicts no spent key that was used twice, and hardly any that was used once:
+//! the flood's own keys are evicted first. Also tests what protects a key, and for how long. (Time
+//! nearly stands still: nothing is idle.)
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tollgate::stats::KeyedStats;
 use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
 use crate::support::{
-    Chosen, NOW, SECOND, algorithm, bucket, crowded, deadline, every, in_sixteen_slots,
+    IdentityState, NOW, SECOND, algorithm, bucket, crowded, deadline, every, in_sixteen_slots,
     of_capacity, often, on_threads, period, tick, with_plans,
 };
 
@@ -36,7 +36,7 @@ fn take(limiter: &Keyed<TokenBucket, ManualClock>, key: u64, parts: &[u64]) {
     }
 }
 
-/// Returns how many of these keys, which had nothing left, have something.
+/// Returns how many of these keys, which had no permits left, have some again.
 fn reset(limiter: &Keyed<TokenBucket, ManualClock>, [first, end]: [u64; 2]) -> u64 {
     let keys = first..end;
     keys.filter(|key| limiter.key(key).available() > 0).count() as u64
@@ -113,7 +113,7 @@ fn a_flood_of_keys_used_twice_resets_at_most_five_in_a_hundred() {
     }
 }
 
-/// Each new key finds a slot of an unprotected key among its own, whatever other threads take.
+/// Each new key finds an unprotected key in one of its slots, whatever other threads take.
 #[test]
 fn a_flood_from_several_threads_resets_no_key_used_twice() {
     deadline("threads that flood a full table", || {
@@ -159,7 +159,7 @@ fn a_flood_resets_one_of_sixteen_protected_keys() {
     }
 }
 
-pub(super) type Full<A> = Keyed<A, ManualClock, Chosen>;
+pub(super) type Full<A> = Keyed<A, ManualClock, IdentityState>;
 type OfAny<'t> = Key<'t, AnyAlgorithm, ManualClock>;
 
 /// Checks how many of sixteen busy keys are protected: new keys that stay take their slots, and the
@@ -225,7 +225,7 @@ fn a_second_grant_protects_a_key() {
                     .iter()
                     .for_each(|key| take(limiter.key(key)));
             }
-            // If a grant is undone, the key has another grant by then.
+            // The use `undone` includes a second grant.
             let protects = times > 1 || name == "undone";
             println!("{name}, {times}");
             are_protected(&limiter, 16 * u64::from(protects));
@@ -412,17 +412,17 @@ fn a_move_to_another_plan_keeps_keys_protected() {
         bucket("1000/d"),
         bucket("10/s burst 200"),
     ];
-    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
     for plan in [1, 2, 0] {
         for key in in_sixteen_slots(16) {
-            // It continues in this plan, and is granted nothing.
+            // The key moves to this plan without a grant.
             assert_eq!(limiter.plan(plan).key(key).refund(1), 1);
         }
     }
     are_protected(&limiter, 8);
     // A second grant by another plan counts as a second grant.
-    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     for plan in [0, 2] {
         for key in in_sixteen_slots(16) {
             assert!(limiter.plan(plan).try_acquire(key).is_ok());
@@ -431,7 +431,7 @@ fn a_move_to_another_plan_keeps_keys_protected() {
     are_protected(&limiter, 16);
 }
 
-/// For each way in which a ban ends.
+/// Tests each way in which a ban ends.
 #[test]
 fn a_ban_and_its_end_keep_keys_protected() {
     let ban = |limiter: &Full<TokenBucket>| {
@@ -464,7 +464,7 @@ fn a_ban_and_its_end_keep_keys_protected() {
             }
         }
         for key in in_sixteen_slots(16) {
-            // So it is no longer banned if the ban has ended.
+            // A banned key takes no refund, so this shows whether its ban is over.
             assert_eq!(limiter.key(key).refund(1), u64::from(end == 1));
         }
         are_protected(&limiter, 8);

@@ -1,4 +1,4 @@
-//! A table is as large as it says, and has room for nearly as many keys as it was made for.
+//! A table has the documented size, and slots for nearly as many keys as its capacity.
 
 use tollgate::keyed::{KeyHasher, SeededHasher};
 use tollgate::{Keyed, ManualClock, Overflow, TokenBucket};
@@ -38,7 +38,7 @@ fn a_key_gets_the_same_answers_in_tables_of_any_size() {
     assert_eq!(small, large);
 }
 
-/// Returns how many of these keys find no room.
+/// Inserts these keys, and returns how many find no slot.
 fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
     let all = keys.len();
     keys.retain(|key| limiter.try_acquire(key).is_ok());
@@ -47,9 +47,9 @@ fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize
     all - keys.len()
 }
 
-/// Brings new keys, which are numbers `apart` from each other: as many as there should be room for,
-/// none of them idle, and then others in place of half of them. Returns how many in ten thousand of
-/// both find no room.
+/// Inserts new keys, numbers that are `apart` from each other: first as many as should fit, none of
+/// them idle, and then others in place of half of them. Returns, for both, how many in ten thousand
+/// find no slot.
 fn without_room(capacity: usize, seed: [u64; 2], apart: u64) -> [usize; 2] {
     let limiter = seeded(capacity, seed);
     let mut there = (0..capacity as u64).map(|key| key * apart).collect();
@@ -58,7 +58,7 @@ fn without_room(capacity: usize, seed: [u64; 2], apart: u64) -> [usize; 2] {
     for key in 0..turns as u64 {
         let place = random.below(there.len() as u64) as usize;
         assert!(limiter.remove(&there.swap_remove(place)));
-        // As many as before, whichever found no room.
+        // As many as before, regardless of which found no slot.
         let mut new = (1..11).map(|attempt| (attempt << 60) + key * apart);
         there.extend(new.find(|key| limiter.try_acquire(key).is_ok()));
     }

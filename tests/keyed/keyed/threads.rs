@@ -15,8 +15,8 @@ use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Overflow, Quota, TokenB
 use crate::support::histories::{bursts_more, of_each};
 use crate::support::hooks::{Call, Hooked, on_calls, unhook};
 use crate::support::{
-    Chosen, Random, algorithm, bucket, crowded, deadline, in_sixteen_slots, mix, often, on_threads,
-    table, tick,
+    IdentityState, Random, algorithm, bucket, crowded, deadline, in_sixteen_slots, mix, often,
+    on_threads, table, tick,
 };
 
 /// The verbs that threads use beside taking permits, and how quickly time advances.
@@ -27,7 +27,7 @@ enum Mix {
     Everything,
 }
 
-type Table = Keyed<AnyAlgorithm, ManualClock, Chosen>;
+type Table = Keyed<AnyAlgorithm, ManualClock, IdentityState>;
 
 /// Runs one thread's turns. Each advances the time by a few nanoseconds, and the thread's tick is
 /// up to `skew` behind or ahead.
@@ -152,7 +152,7 @@ fn all_ways_to_ask_together_grant_each_key_exactly_its_burst() {
             let mut outcomes: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
             limiter
                 .try_acquire_many(keys, &mut outcomes)
-                .expect("as long");
+                .expect("an outcome for each key");
             Vec::from_iter(outcomes.iter().map(|outcome| match outcome {
                 Ok(_) => true,
                 Err(Denied::Later { .. }) => false,
@@ -230,7 +230,7 @@ fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
     // The third quota has the highest rate and the largest burst.
     let all: Vec<Vec<Log>> = seen.into_iter().flatten().collect();
     bursts_more(&of_each(&all), "token-bucket 1/10ns burst 20", 0);
-    // The slowest quota makes as many in this time, in any schedule.
+    // Even the slowest quota makes that many permits in this time, in any schedule.
     let grants: usize = all.iter().flatten().map(Log::len).sum();
     assert!(grants > 100, "{grants}");
 }
@@ -247,11 +247,12 @@ fn keys_keep_their_bounds_while_quotas_change() {
     });
 }
 
-/// Asks for a key, and waits for the other thread at two operations of the decision, as often as
-/// the arguments say. At the first one the key was not found. At the second one a slot is claimed
-/// and the key was looked for again. If there is no such operation, it waits after the decision.
+/// Asks for a key. The decision waits for the other thread at two of its operations, as often as
+/// the arguments say. At the first, the key has not been found. At the second, a slot is claimed
+/// and the key has been searched for again. If the decision lacks such an operation, the thread
+/// waits after it.
 fn ask_and_wait(
-    limiter: &Keyed<Hooked, ManualClock, Chosen>,
+    limiter: &Keyed<Hooked, ManualClock, IdentityState>,
     key: &u64,
     other: &Arc<Barrier>,
     first_step: u64,
@@ -282,7 +283,7 @@ fn ask_and_wait(
 /// burst.
 #[test]
 fn a_key_that_two_threads_insert_at_once_has_one_slot() {
-    deadline("two threads that bring the same key", || {
+    deadline("two threads that insert the same key", || {
         let (there, new) = in_sixteen_slots(17).split_at(16);
         for one in there {
             for another in there.iter().filter(|key| *key != one) {

@@ -21,7 +21,7 @@ fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<Audit>, Keyed
     for turn in 0.. {
         now += random.below(30_000);
         let key = random.skewed(10 * SLOTS);
-        // Some are late by the time that it takes to become idle, or more.
+        // Some callers are late by at least the time that a key takes to become idle.
         let late = match random.below(8) {
             0 => random.below(3 * SECOND),
             1 => random.below(30_000_000),

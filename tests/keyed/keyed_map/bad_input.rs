@@ -49,7 +49,7 @@ fn ticks_at_both_ends_of_time_are_answered() {
     let far = map.key(&1).at(Tick::MAX);
     let _ = far.try_acquire();
     let _ = far.charge(u64::MAX);
-    // It has spoiled its own word, and no other.
+    // The request at the end of time has spoiled its own key's word, and no other.
     for key in 2..20 {
         let granted = map.try_acquire_n_at(&key, 2, tick(5)).expect("fresh");
         assert!(granted.at() < tick(1_000), "{granted:?}");

@@ -1,5 +1,5 @@
-//! A banned key of a map gets nothing until the tick of the ban's end, for any returns and changes
-//! in between. Then it gets what it would get after a burst.
+//! A banned key of a map gets nothing until the ban's last tick, whatever is returned or changed in
+//! between. Then it gets as much as a key that spent its whole burst at that tick.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use tollgate::{AnyAlgorithm, Denied, KeyedMap, Overflow, Quota, Tick};
 
 use super::{bucket_of, map, of};
 use crate::support::hooks::{Call, Hooked, at_call, unhook};
-use crate::support::model::{Gave, Model, Said, Verb, say};
+use crate::support::model::{Answer, Model, SameGrant, Verb, say};
 use crate::support::{
     NOW, Random, SECOND, algorithm, all, bucket, deadline, every, often, on_threads, period, tick,
 };
 
 type Map = KeyedMap<String, AnyAlgorithm, NoClock>;
 
-/// Checks that nothing is available for a while, and that nothing can be returned.
+/// Checks that nothing is available until the ban ends, and that nothing can be returned.
 fn is_banned(map: &Map, until: u64, of: &AnyAlgorithm) {
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {
@@ -33,7 +33,7 @@ fn is_banned(map: &Map, until: u64, of: &AnyAlgorithm) {
 }
 
 #[test]
-fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst() {
+fn a_banned_key_gets_nothing_before_its_longest_ban_ends_and_then_as_after_a_burst() {
     for algorithm in every() {
         let period = period(&algorithm);
         for bans in [[1; 3], [period / 3; 3], [2, 7 * period + 13, period]] {
@@ -42,7 +42,7 @@ fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst(
             let now = tick(NOW);
             let before = map.key("key").at(now).take_up_to(1);
             for past in [0, 1, NOW - 1, NOW] {
-                assert_eq!(map.key("nobody").at(now).ban(tick(past)), Ok(()));
+                assert_eq!(map.key("stranger").at(now).ban(tick(past)), Ok(()));
             }
             assert!(map.len() <= 1);
             for long in bans {
@@ -113,14 +113,14 @@ fn banned_keys_answer_as_their_model() {
                     assert_eq!(view.ban(until), Ok(()));
                     // A ban replaces the key's entry: earlier grants can't be undone.
                     kept[key as usize].clear();
-                    Said::Done
+                    Answer::Done
                 }
                 verb => say!(view, verb),
             };
             assert_eq!(said, right, "{asked} of {key} at {now}, {text}");
             match said {
-                Said::Outcome(Ok(Gave(granted))) => kept[key as usize].push(granted),
-                Said::Outcome(Err(Denied::Banned { .. })) => banned += 1,
+                Answer::Outcome(Ok(SameGrant(granted))) => kept[key as usize].push(granted),
+                Answer::Outcome(Err(Denied::Banned { .. })) => banned += 1,
                 _ => {}
             }
         }
@@ -206,7 +206,7 @@ fn a_banned_key_is_evicted_last() {
     assert_eq!(map.stats().evicted_protected, 99 - 7);
 }
 
-/// A decision that has computed when its key is banned is denied.
+/// A decision is denied if its key is banned between its read and its write.
 #[test]
 fn a_ban_overrides_a_decision_in_progress() {
     let map: Rc<KeyedMap<u64, Hooked, NoClock>> = Rc::new(of(Hooked(bucket_of(2)), 4));
@@ -216,7 +216,7 @@ fn a_ban_overrides_a_decision_in_progress() {
         assert_eq!(others.key(&1).at(tick(0)).ban(tick(100)), Ok(()));
     });
     let late = map.try_acquire_at(&1, tick(0));
-    assert!(!unhook(), "it was interrupted");
+    assert!(!unhook(), "the decision was not interrupted");
     assert!(matches!(late, Err(Denied::Banned { .. })), "{late:?}");
 }
 

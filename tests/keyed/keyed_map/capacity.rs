@@ -12,7 +12,7 @@ use crate::support::{Random, deadline, often, on_threads, tick};
 #[test]
 fn threads_never_exceed_the_capacity() {
     const CAPACITY: usize = 40;
-    deadline("threads that bring and remove keys", || {
+    deadline("threads that insert and remove keys", || {
         for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
             let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(2), CAPACITY);
             let map = map.with_overflow(overflow);

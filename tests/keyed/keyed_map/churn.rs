@@ -43,7 +43,7 @@ fn churned(map: &Map, seed: u64) -> Vec<Log> {
         let granted = map.try_acquire_n_at(&key, 1 + random.below(2), then);
         let after = map.stats();
         if after.evicted > before.evicted {
-            // The key that has gone, although it was not seen idle.
+            // The key that was evicted: it has gone without having been idle.
             for gone in there.difference(&busy(map)) {
                 logs[*gone as usize].reset(then);
             }

@@ -22,7 +22,7 @@ fn a_map_that_gets_new_keys_sheds_idle_ones() {
         assert!(map.try_acquire(&key).is_ok());
         most = most.max(map.len());
     }
-    // Each is idle after 10 ns, in which one more comes.
+    // A key is idle after 10 ns, and in that time one more key comes.
     assert!(most < 40, "{most}");
     let stats = map.stats();
     assert_eq!(stats.expired + stats.tracked, keys + 1);
@@ -136,8 +136,8 @@ fn a_late_caller_keeps_its_full_timeout() {
     assert_eq!(reserved.map(|reserved| reserved.n()), Ok(3));
 }
 
-/// As in a table: a key with a partial start begins when it is first asked for permits, by any
-/// verb. A reset does not make an absent key full.
+/// As in a table, a key whose initial permits are below its burst starts at the first request for
+/// permits, by any verb. A reset does not make an absent key full.
 #[test]
 fn every_request_for_permits_starts_a_key_and_a_reset_does_not() {
     let requests: [fn(&super::Map); 3] = [

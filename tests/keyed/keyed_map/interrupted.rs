@@ -1,6 +1,6 @@
-//! A late owner, without threads. A decision has read its key's word and computed. Before it
-//! writes, others make the key leave, insert it again and take everything. The decision must then
-//! count with them.
+//! A late owner, on one thread. A decision has read its key's word and computed its result. Before
+//! it writes, others make the key leave, insert it again and take all permits. The decision must
+//! then be counted together with theirs.
 
 use std::rc::Rc;
 
@@ -11,9 +11,9 @@ use super::{bucket_of, of};
 use crate::support::hooks::{Call, Hooked, HookedKey, at_call, unhook};
 use crate::support::tick;
 
-/// Key 1 has taken one permit of two at 0. The interruption happens after the decision on another
-/// has computed. Returns whether that one is granted, what is left then and at 1000, and how often
-/// keys left, were removed and were evicted.
+/// One of the two permits of key 1 was taken at 0. A decision on the other one is interrupted after
+/// it has computed its result. Returns whether that decision grants the permit, the permits left
+/// then and at 1000, and how often keys left, were removed and were evicted.
 #[test]
 fn a_decision_counts_the_decisions_that_interrupted_it() {
     for (meanwhile, at, is_granted, left, gone) in [
@@ -48,7 +48,7 @@ fn a_decision_counts_the_decisions_that_interrupted_it() {
             assert!(done, "{meanwhile}");
         });
         let late = map.try_acquire_at(&1, tick(at));
-        assert!(!unhook(), "it was interrupted");
+        assert!(!unhook(), "the decision was not interrupted");
         assert_eq!(late.is_ok(), is_granted, "{meanwhile}");
         let then = [at, 1_000].map(|at| map.key(&1).at(tick(at)).available());
         let stats = map.stats();
@@ -72,8 +72,8 @@ fn a_predicate_is_asked_again_about_a_key_that_was_used_meanwhile() {
     assert_eq!((removed, asked, map.len()), (0, 2, 1));
 }
 
-/// Room is reserved before the key is inserted, and not just checked. A key that comes while the
-/// first one is cloned finds none.
+/// The map reserves room before it inserts a key, and does not just check for it. So a second key
+/// finds no room while the first one is being cloned.
 #[test]
 fn room_is_reserved_before_the_key_is_inserted() {
     let map: KeyedMap<HookedKey, TokenBucket, NoClock> = of(bucket_of(2), 1);
@@ -85,6 +85,6 @@ fn room_is_reserved_before_the_key_is_inserted() {
         assert_eq!(others.len(), 1);
     });
     assert!(map.try_acquire_at(&HookedKey(1), tick(0)).is_ok());
-    assert!(!unhook(), "it was interrupted");
+    assert!(!unhook(), "the decision was not interrupted");
     assert_eq!((map.len(), map.stats().no_room), (1, 1));
 }

@@ -7,7 +7,7 @@ use tollgate::clock::NoClock;
 use tollgate::{KeyedMap, Overflow, TokenBucket};
 
 use super::{bucket_of, map};
-use crate::support::{Chosen, tick};
+use crate::support::{IdentityState, tick};
 
 /// On one thread.
 #[test]
@@ -32,7 +32,7 @@ fn iteration_may_visit_a_reinserted_key_twice_and_visits_others_once() {
     let map = KeyedMap::<u64, TokenBucket, _>::with_clock(bucket_of(2), CAPACITY as usize, NoClock);
     let map = map.expect("a map").with_overflow(Overflow::Deny);
     // With the same slots in each run.
-    let map = map.with_hasher(Chosen::default());
+    let map = map.with_hasher(IdentityState::default());
     let brings = |key: u64| assert!(map.try_acquire_n_at(&key, 2, tick(0)).is_ok());
     (0..CAPACITY).for_each(brings);
     let mut seen = BTreeMap::new();

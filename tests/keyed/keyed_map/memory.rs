@@ -1,4 +1,4 @@
-//! Keys that have gone leave next to nothing behind, for any reason of their removal.
+//! Removed keys leave almost no memory behind, however they were removed.
 
 use std::io::{self, Write};
 
@@ -6,13 +6,12 @@ use super::{Map, map};
 use crate::support::memory::taken;
 use crate::support::{Random, often, tick};
 
-/// Entries in the queue of keys to examine that may belong to keys that have gone, beyond the
-/// number of keys.
+/// How many more entries than keys the queue may have, because entries of removed keys remain.
 const SPARE: i64 = 64;
 
 /// The bytes of an entry in the queue, and the additional bytes of its last block.
-const PLACE: i64 = 25;
-const BLOCK: i64 = 1_000;
+const ENTRY_BYTES: i64 = 25;
+const BLOCK_BYTES: i64 = 1_000;
 
 fn filled(keys: u64) -> Map {
     let (map, _) = map(2 * keys as usize);
@@ -52,7 +51,10 @@ fn an_emptied_map_keeps_no_queue_entries() {
         empty(by, &map);
         assert!(map.is_empty());
         let left = left_in_line(&map, keys);
-        assert!(left <= SPARE * PLACE + BLOCK, "{left} bytes after {by}");
+        assert!(
+            left <= SPARE * ENTRY_BYTES + BLOCK_BYTES,
+            "{left} bytes after {by}"
+        );
     }
 }
 
@@ -66,7 +68,7 @@ fn a_thinned_map_keeps_few_queue_entries() {
         let stay = (keys - stay as u64) as i64;
         let left = left_in_line(&map, keys);
         assert!(
-            left <= (stay + SPARE) * PLACE + BLOCK,
+            left <= (stay + SPARE) * ENTRY_BYTES + BLOCK_BYTES,
             "{left} bytes for {stay} keys"
         );
     }
@@ -125,7 +127,7 @@ fn compaction_of_the_queue_forgets_no_key() {
     assert!(map.is_empty());
 }
 
-/// A writer that takes its time: keys come and go meanwhile. Says how much memory they left.
+/// A slow writer: keys come and go while it writes. It records how much memory they leave behind.
 struct Slow<'m> {
     map: &'m Map,
     next: u64,

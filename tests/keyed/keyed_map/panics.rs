@@ -42,10 +42,10 @@ fn check_whole(map: &Map, context: &str) {
     assert_eq!((map.len() as u64, map.stats().evicted), (CAPACITY, 0));
 }
 
-type Deed = (&'static str, fn(&Map) -> bool);
+type Action = (&'static str, fn(&Map) -> bool);
 
 /// Actions on a key, on a map that is full or has room.
-const ACTIONS: [Deed; 7] = [
+const ACTIONS: [Action; 7] = [
     ("a known key", |map| takes(map, 3)),
     ("a new key", |map| takes(map, 50)),
     ("a look", |map| map.key(&Key(3)).at(tick(1)).available() > 0),

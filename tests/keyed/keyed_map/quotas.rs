@@ -1,5 +1,5 @@
-//! The quota of all keys. Each key behaves as a limiter whose quota is set, under any threads. Once
-//! the quota is set, every decision that begins uses it.
+//! The quota of all keys. Each key behaves as a limiter whose quota is set, also with concurrent
+//! threads. Every decision that begins after the quota was set uses it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use tollgate::{AnyAlgorithm, ConfigError, KeyedMap, Quota, TokenBucket};
 
 use super::{bucket_of, map, of};
 use crate::support::hooks::{Call, Hooked, HookedKey, at_call, unhook};
-use crate::support::model::{Gave, Model, Said, Verb, say};
+use crate::support::model::{Answer, Model, SameGrant, Verb, say};
 use crate::support::{Random, algorithm, deadline, often, on_threads, tick};
 
 /// The quota of [`bucket_of`].
@@ -65,7 +65,7 @@ fn keys_answer_as_a_limiter_with_the_same_changes_of_the_quota() {
             let asked = format!("{verb:?}");
             let said = say!(view, verb);
             assert_eq!(said, right, "{asked} of {key} at {now}, {text}");
-            if let Said::Outcome(Ok(Gave(granted))) = said {
+            if let Answer::Outcome(Ok(SameGrant(granted))) = said {
                 kept[key as usize].push((granted, (0, model.changes)));
             }
         }
@@ -101,7 +101,7 @@ fn an_invalid_quota_changes_nothing() {
     assert_eq!(map.key(&1).at(tick(0)).available(), 1);
 }
 
-/// A decision that has computed when the quota is set counts by the new one. So does the first
+/// A decision uses the new quota if that is set between its read and its write. So does the first
 /// decision on a key that is about to be inserted.
 #[test]
 fn a_new_quota_applies_to_a_decision_in_progress() {
@@ -116,7 +116,7 @@ fn a_new_quota_applies_to_a_decision_in_progress() {
             assert_eq!(set, Ok(()));
         });
         let late = map.try_acquire_n_at(&HookedKey(key), n, tick(0));
-        assert!(!unhook(), "it was interrupted");
+        assert!(!unhook(), "the decision was not interrupted");
         assert!(late.is_err(), "{late:?} by {call:?}");
         assert!(map.try_acquire_at(&HookedKey(key), tick(0)).is_ok());
         assert!(map.try_acquire_at(&HookedKey(key), tick(0)).is_err());

@@ -138,7 +138,7 @@ fn a_key_migrated_after_the_start_of_the_snapshot_gets_no_second_burst() {
 
 /// The snapshot replaces the map's contents.
 #[test]
-fn restored_keys_replace_what_the_map_held() {
+fn restored_keys_replace_the_contents_of_the_map() {
     let map: Map = of(bucket("10/s"), 10);
     assert!(map.try_acquire_at("alice", tick(0)).is_ok());
     let bytes = written(&map, 0);

@@ -1,6 +1,6 @@
-//! A flood of new keys resets no spent key that was used twice, and hardly any that was used once:
-//! its own keys are evicted first. Also tests the eviction order. (Time nearly stands still:
-//! nothing is idle.)
+//! A flood of new keys evicts no spent key that was used twice, and hardly any that was used once:
+//! the flood's own keys are evicted first. Also tests the eviction order. (Time nearly stands
+//! still: nothing is idle.)
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn take(map: &Map, keys: impl IntoIterator<Item = u64>, parts: &[u64]) {
     }
 }
 
-/// Brings new keys that each take these parts.
+/// Inserts new keys that each take these parts of their burst.
 fn flood(map: &Map, parts: &[u64]) {
     for key in 0..FLOOD {
         map.clock().advance(Duration::from_micros(1));
@@ -42,7 +42,7 @@ fn flood(map: &Map, parts: &[u64]) {
     }
 }
 
-/// Returns how many of these keys, which had nothing left, have something.
+/// Returns how many of these keys, which had no permits left, have some again.
 fn reset(map: &Map, keys: impl IntoIterator<Item = u64>) -> u64 {
     let keys = keys.into_iter();
     keys.filter(|key| map.key(key).available() > 0).count() as u64
@@ -125,7 +125,7 @@ fn a_flood_resets_one_in_a_hundred_keys_spent_at_once() {
             let map = map(capacity);
             take(&map, 0..capacity - free, ONCE);
             flood(&map, parts);
-            // Of all of them, and so of each hundred.
+            // One in a hundred of all keys, and so of each hundred.
             assert!(reset(&map, 0..capacity - free) <= 1);
         }
     }
@@ -212,7 +212,7 @@ fn use_up(map: &Map, key: u64, at: Tick, parts: &[u64]) {
     }
 }
 
-/// For two keys, also if the second use of one comes after the other key.
+/// Checks each pair of uses, also if a key's second use comes after the other key.
 #[test]
 fn unprotected_keys_are_evicted_first_and_among_them_the_least_spent_and_newest() {
     let at = tick(SECOND);

@@ -8,7 +8,7 @@ use tollgate::traits::ReserveLimiter;
 use tollgate::{AnyAlgorithm, KeyedMap, ManualClock, RateLimiter};
 
 use super::{bucket_of, map, of};
-use crate::support::model::{Gave, Model, Said, Verb, say};
+use crate::support::model::{Answer, Model, SameGrant, Verb, say};
 use crate::support::{Random, algorithm, bucket, deadline, tick};
 
 /// Makes the same requests at the same ticks to a key and to its model, in a map from which no key
@@ -52,11 +52,11 @@ fn keys_answer_as_a_limiter_does() {
             let right = model.ask(7, 0, tick(now), &verb);
             let asked = format!("{verb:?}");
             let said = match verb {
-                Verb::IsIdle => Said::Yes(view.is_idle()),
+                Verb::IsIdle => Answer::Yes(view.is_idle()),
                 verb => say!(view, verb),
             };
             assert_eq!(said, right, "{asked} at {now}, {text}");
-            if let Said::Outcome(Ok(Gave(granted))) = said {
+            if let Answer::Outcome(Ok(SameGrant(granted))) = said {
                 kept.push(granted);
             }
         }
@@ -101,7 +101,7 @@ fn keys_with_equal_hashes_are_different_keys() {
     }
 }
 
-/// A tick older than that of the key's first decision is replaced by that one.
+/// A tick before the key's first decision is replaced by the tick of that decision.
 #[test]
 fn an_old_tick_is_treated_as_the_tick_of_the_first_decision() {
     let (map, _) = map(10);

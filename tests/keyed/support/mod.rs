@@ -119,11 +119,11 @@ fn seeded<A>(table: Result<Keyed<A, ManualClock>, ConfigError>) -> Keyed<A, Manu
 /// A hasher whose hash of a number is that number, so that a test can choose the slots of its keys.
 /// (A snapshot hashes other types too.)
 #[derive(Debug, Default, Clone)]
-pub(crate) struct AsItIs(u64);
+pub(crate) struct IdentityHasher(u64);
 
-pub(crate) type Chosen = BuildHasherDefault<AsItIs>;
+pub(crate) type IdentityState = BuildHasherDefault<IdentityHasher>;
 
-impl Hasher for AsItIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -139,8 +139,8 @@ impl Hasher for AsItIs {
 }
 
 /// Creates a table for keys that are their own hashes.
-pub(crate) fn crowded<A: Algorithm>(algorithm: A) -> Keyed<A, ManualClock, Chosen> {
-    table(algorithm).with_hasher(Chosen::default())
+pub(crate) fn crowded<A: Algorithm>(algorithm: A) -> Keyed<A, ManualClock, IdentityState> {
+    table(algorithm).with_hasher(IdentityState::default())
 }
 
 /// Returns the two pairs of lines of a hash, in the smallest table.

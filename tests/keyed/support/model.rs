@@ -11,7 +11,8 @@ use tollgate::outcome::Charged;
 use tollgate::store::View;
 use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Quota, Tick};
 
-/// A plan and the number of quota changes, or [`OWN`] and the number of the override.
+/// What decides on a key: a plan and its number of quota changes, or [`OWN`] and the override's
+/// number.
 pub(crate) type Of = (usize, u64);
 
 /// Stands for the key's own algorithm in place of a plan.
@@ -37,9 +38,9 @@ pub(crate) enum Verb {
 
 /// A grant, compared by all its contents.
 #[derive(Debug)]
-pub(crate) struct Gave(pub(crate) Granted);
+pub(crate) struct SameGrant(pub(crate) Granted);
 
-impl PartialEq for Gave {
+impl PartialEq for SameGrant {
     fn eq(&self, other: &Self) -> bool {
         let said = |Self(granted): &Self| {
             // A grant of zero permits has no mark.
@@ -54,9 +55,9 @@ impl PartialEq for Gave {
 
 /// An answer.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Said {
-    Outcome(Result<Gave, Denied>),
-    Took(Gave),
+pub(crate) enum Answer {
+    Outcome(Result<SameGrant, Denied>),
+    Took(SameGrant),
     Number(u64),
     Back(u64),
     Charged(Charged),
@@ -70,17 +71,17 @@ pub(crate) enum Said {
 macro_rules! say {
     ($view:expr, $verb:expr) => {
         match $verb {
-            Verb::Acquire(n) => Said::Outcome($view.try_acquire_n(n).map(Gave)),
-            Verb::TakeUpTo(n) => Said::Took(Gave($view.take_up_to(n))),
-            Verb::Available => Said::Number($view.available()),
-            Verb::Level => Said::Level($view.level()),
-            Verb::TimeUntil(n) => Said::Wait($view.time_until(n)),
-            Verb::Undo(granted, _) => Said::Back($view.undo(granted)),
-            Verb::Refund(n) => Said::Back($view.refund(n)),
-            Verb::Charge(n) => Said::Charged($view.charge(n)),
+            Verb::Acquire(n) => Answer::Outcome($view.try_acquire_n(n).map(SameGrant)),
+            Verb::TakeUpTo(n) => Answer::Took(SameGrant($view.take_up_to(n))),
+            Verb::Available => Answer::Number($view.available()),
+            Verb::Level => Answer::Level($view.level()),
+            Verb::TimeUntil(n) => Answer::Wait($view.time_until(n)),
+            Verb::Undo(granted, _) => Answer::Back($view.undo(granted)),
+            Verb::Refund(n) => Answer::Back($view.refund(n)),
+            Verb::Charge(n) => Answer::Charged($view.charge(n)),
             Verb::Reset => {
                 $view.reset();
-                Said::Done
+                Answer::Done
             }
             other => unreachable!("{other:?}"),
         }
@@ -89,21 +90,21 @@ macro_rules! say {
 pub(crate) use say;
 
 /// Makes a request for a table's key at this tick.
-pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> Said {
+pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> Answer {
     match verb {
-        Verb::IsIdle => Said::Yes(view.is_idle()),
+        Verb::IsIdle => Answer::Yes(view.is_idle()),
         Verb::Ban(until) => {
             view.ban(until).expect("there is room");
-            Said::Done
+            Answer::Done
         }
         verb => say!(view, verb),
     }
 }
 
 /// Makes a request for a table's key at its clock's tick.
-pub(crate) fn ask_now(key: &Key<'_, AnyAlgorithm, ManualClock>, verb: Verb) -> Said {
+pub(crate) fn ask_now(key: &Key<'_, AnyAlgorithm, ManualClock>, verb: Verb) -> Answer {
     match verb {
-        Verb::Forget => Said::Yes(key.remove()),
+        Verb::Forget => Answer::Yes(key.remove()),
         Verb::IsIdle | Verb::Ban(_) => ask_at(&key.at(key.now()), verb),
         verb => say!(key, verb),
     }
@@ -141,7 +142,7 @@ impl Model {
         }
     }
 
-    /// Returns what decides on a key that is requested by this plan.
+    /// Returns the plan or override that decides on a key requested by this plan.
     pub(crate) fn of(&self, key: u64, plan: usize) -> Of {
         match self.own.get(&key) {
             Some((_, number)) => (OWN, *number),
@@ -182,7 +183,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn ask(&mut self, key: u64, plan: usize, now: Tick, verb: &Verb) -> Said {
+    pub(crate) fn ask(&mut self, key: u64, plan: usize, now: Tick, verb: &Verb) -> Answer {
         let (plan, number) = self.of(key, plan);
         let algorithm = self.algorithm(key, plan);
         let first = (plan, algorithm.initial_word(now), false);
@@ -194,7 +195,7 @@ impl Model {
                 let (word, _) = self.algorithm(key, was).take_up_to(word, until, u64::MAX);
                 self.keys.insert(key, (was, word, true));
             }
-            return Said::Done;
+            return Answer::Done;
         }
         let word = match was == plan {
             true => word,
@@ -202,39 +203,39 @@ impl Model {
         };
         let is_banned = is_banned && algorithm.available(word, now) == 0;
         let (next, said) = match verb {
-            Verb::Forget => return Said::Yes(self.keys.remove(&key).is_some()),
+            Verb::Forget => return Answer::Yes(self.keys.remove(&key).is_some()),
             // Resetting a fresh key changes nothing.
-            Verb::Reset if is_new => return Said::Done,
-            Verb::Reset | Verb::Ban(_) => (0, Said::Done),
+            Verb::Reset if is_new => return Answer::Done,
+            Verb::Reset | Verb::Ban(_) => (0, Answer::Done),
             Verb::Acquire(n) => match algorithm.step(word, now, *n) {
-                Ok((next, granted)) => (next, Said::Outcome(Ok(Gave(granted)))),
-                Err(denied) if is_banned => (word, Said::Outcome(Err(by_ban(denied)))),
-                Err(denied) => (word, Said::Outcome(Err(denied))),
+                Ok((next, granted)) => (next, Answer::Outcome(Ok(SameGrant(granted)))),
+                Err(denied) if is_banned => (word, Answer::Outcome(Err(by_ban(denied)))),
+                Err(denied) => (word, Answer::Outcome(Err(denied))),
             },
             Verb::TakeUpTo(n) => {
                 let (next, granted) = algorithm.take_up_to(word, now, *n);
-                (next, Said::Took(Gave(granted)))
+                (next, Answer::Took(SameGrant(granted)))
             }
-            Verb::Available => (word, Said::Number(algorithm.available(word, now))),
-            Verb::IsIdle => (word, Said::Yes(algorithm.is_idle(word, now))),
-            Verb::Level => (word, Said::Level(algorithm.level(word, now))),
+            Verb::Available => (word, Answer::Number(algorithm.available(word, now))),
+            Verb::IsIdle => (word, Answer::Yes(algorithm.is_idle(word, now))),
+            Verb::Level => (word, Answer::Level(algorithm.level(word, now))),
             Verb::TimeUntil(n) => {
                 let due = algorithm.due(word, now, *n);
-                (word, Said::Wait(due.map(|due| due.saturating_since(now))))
+                (word, Answer::Wait(due.map(|due| due.saturating_since(now))))
             }
-            Verb::Undo(_, of) if *of != (plan, number) => (word, Said::Back(0)),
-            Verb::Undo(..) | Verb::Refund(_) if is_banned => (word, Said::Back(0)),
+            Verb::Undo(_, of) if *of != (plan, number) => (word, Answer::Back(0)),
+            Verb::Undo(..) | Verb::Refund(_) if is_banned => (word, Answer::Back(0)),
             Verb::Undo(granted, _) => {
                 let (next, n) = algorithm.undo(word, now, granted);
-                (next, Said::Back(n))
+                (next, Answer::Back(n))
             }
             Verb::Refund(n) => {
                 let (next, n) = algorithm.refund(word, now, *n);
-                (next, Said::Back(n))
+                (next, Answer::Back(n))
             }
             Verb::Charge(n) => {
                 let (next, charged) = algorithm.charge(word, now, *n);
-                (next, Said::Charged(charged))
+                (next, Answer::Charged(charged))
             }
         };
         let grants = matches!(verb, Verb::Acquire(_) | Verb::TakeUpTo(_) | Verb::Reset);

@@ -143,9 +143,9 @@ fn the_bounds_are_tight() {
     assert_eq!(worst(&fixed.into())[1], 4);
 }
 
-/// Returns what callers get that ask for everything, up to `most`, and for parts of it, at window
-/// boundaries and between them, with clocks up to `skew` behind: when each grant may be used, and
-/// its permits.
+/// Runs callers that ask for everything, up to `most`, and for parts of it, at window boundaries
+/// and between them, on clocks up to `skew` behind. Returns their grants: the tick at which each
+/// may be used, and its permits.
 fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) -> Vec<(u64, u64)> {
     let limiter = Limiter::unstarted(*algorithm, NoClock);
     let period = algorithm.quota().period().as_nanos() as u64;
@@ -168,7 +168,7 @@ fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) 
             2 => random.upto(period),
             3 => random.below(period),
             4 => period - now % period - random.below(2),
-            // As soon as any are available, so often at a boundary.
+            // Goes to the tick of the next permit, which is often at a boundary.
             _ => {
                 let due = limiter.at(Tick::from_nanos(now)).time_until(1);
                 due.map_or(0, |due| due.as_nanos() as u64)

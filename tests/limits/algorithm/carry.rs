@@ -1,5 +1,5 @@
-//! A word is carried over to another quota, another algorithm or another clock. It has no more
-//! permits than before, and fewer by less than two.
+//! A word is carried over to another quota, another algorithm or another clock. It never gains
+//! permits, and loses fewer than two.
 
 use std::mem;
 use std::time::Duration;
@@ -66,8 +66,8 @@ fn owed(algorithm: &AnyAlgorithm, word: u64, now: Tick) -> u64 {
 fn a_word_is_carried_over_between_any_two_algorithms() {
     let mut compared = 0;
     let pairs = all().flat_map(|old| all().map(move |new| (old, new)));
-    // A period that starts at a quantum is carried over from there, when the fast algorithms have
-    // refilled more.
+    // Leaves out windows and intervals that become fast algorithms: a period that starts at a
+    // quantum is carried over from there, and by then a fast algorithm has refilled more.
     let is_fast = |algorithm: &AnyAlgorithm| algorithm.to_string().contains("ns");
     for (old, new) in pairs.filter(|(old, new)| is_bucket(old) || !is_fast(new)) {
         for word in words(&old) {

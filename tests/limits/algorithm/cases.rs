@@ -1,5 +1,5 @@
-//! The windows and intervals under test, each beside its model: of every length and size, at the
-//! limits of what fits and anywhere in between.
+//! The windows and intervals under test, each with its model. They have every length and size, at
+//! the limits of what fits and anywhere in between.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::algorithm::refilled::Refilled;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
-/// An algorithm beside its model, and the number of permits that it lacks at first.
+/// An algorithm with its model, and the number of permits that it lacks at first.
 pub(crate) type Case<M> = (AnyAlgorithm, (M, u64));
 
 /// Windows of every length, and the limits of some of them. 0 stands for the largest that fits.
@@ -165,7 +165,7 @@ fn burst(random: &mut Random, n: u64, most: u64) -> (u64, u64) {
 
 pub(crate) fn intervals() -> Vec<Case<Refilled>> {
     let mut random = Random(6);
-    // The part of the word that 50 years leave is for a burst and as much debt.
+    // The part of the word that is not needed for 50 years holds a burst and as much debt.
     let taken = |n: u64, period| grid::needed(period) * u128::from(n);
     let fits = |period| grid::largest(|n| taken(n, period) <= u128::from(u64::MAX - 3));
     let cases = shapes(7, fits).into_iter().map(|(n, period)| {

@@ -53,7 +53,7 @@ fn the_queue_matches_the_nginx_example() {
     assert_eq!(delays(queue.free(1)), [0, 0, 100, 200, 300]);
     assert_eq!(delays(queue.free(4)), [0; 5]);
     assert_eq!(delays(queue.free(u64::MAX)), [0; 5]);
-    // Several permits at once leave together, when the last of them is due.
+    // The permits of one request leave together, when the last of them is due.
     let limiter = Limiter::with_clock(queue, ManualClock::new());
     let three = limiter.try_acquire_n(3).expect("there is room");
     assert_eq!(three.delay(), Duration::from_millis(200));

@@ -10,12 +10,13 @@ pub(crate) struct Windows {
     pub(crate) period: i128,
     /// The time from a window's start to tick 0. It may be many windows, or negative.
     since: i128,
-    /// The number of windows that can be distinguished, from that of tick 0 on.
+    /// The number of distinguishable windows, counted from the window of tick 0.
     told: i128,
 }
 
 impl Windows {
-    /// Creates windows of which one starts `origin` before tick 0, all moved by `offset`.
+    /// Creates windows. One of them starts `origin` before tick 0, and then all are moved by
+    /// `offset`.
     pub(crate) fn new(period: u64, told: u128, origin: Duration, offset: Duration) -> Self {
         Self {
             period: period.into(),

@@ -1,6 +1,6 @@
-//! Settling an estimate: settled at once, the limiter is as if the actual cost had been taken.
-//! Settled later, refilled permits do not come back a second time, and a past window is not
-//! credited to the next one.
+//! Settling an estimate. If it is settled at once, the limiter is as if the actual cost had been
+//! taken. If it is settled later, refilled permits do not come back a second time, and a past
+//! window is not credited to the next one.
 
 use std::time::Duration;
 

@@ -96,7 +96,8 @@ impl Subject {
         Self::new(&name, limit, algorithm.quota(), fresh)
     }
 
-    /// Asks for `n`, and retries when told. Returns when it was granted, if it was.
+    /// Asks for `n`, and retries at the tick that the denial names. Returns the tick of the grant,
+    /// if there is one.
     #[track_caller]
     fn ask_again(&self, ask: &mut Ask, n: u64, now: Tick) -> Option<Tick> {
         let name = format!("{n} of {} at {now:?}", self.name);

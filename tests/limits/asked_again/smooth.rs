@@ -1,4 +1,4 @@
-//! The smooth limiters, which tell when the next turn comes.
+//! The retry times of the smooth limiters, which say when the next turn comes.
 
 use std::time::Duration;
 

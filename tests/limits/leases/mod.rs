@@ -1,6 +1,6 @@
-//! Leases beside two models. The first is their rule: a limiter with a smaller burst, the permits
-//! that each lease holds, and the rest of the total. The second is one word with the whole limit,
-//! which counts each permit when it is used.
+//! Compares leases with two models. The first is their rule: a limiter with a smaller burst, the
+//! permits that each lease holds, and the rest of the total. The second is one word with the whole
+//! limit, which counts each permit when it is used.
 
 mod model;
 mod run;

@@ -22,8 +22,9 @@ pub(super) struct Model {
     pub(super) leases: Vec<Held>,
     /// An algorithm with the full burst, and a word that counts used permits.
     whole: (AnyAlgorithm, u64),
-    /// Whether that word must have room for what is used. Not if a period begins with a permit: the
-    /// period begins when a lease draws, and the word's own when the first permit is used.
+    /// Whether that word must have room for the used permits. It need not if a period begins with a
+    /// permit: the limiter's period begins when a lease draws, but the word's period begins when
+    /// the first permit is used.
     is_one_word: bool,
     /// The permits used, with their ticks.
     used: Vec<(Tick, u64)>,

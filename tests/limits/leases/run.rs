@@ -1,4 +1,4 @@
-//! Runs leases beside their model.
+//! Runs leases and their model side by side.
 
 use std::fmt::Debug;
 use std::time::Duration;

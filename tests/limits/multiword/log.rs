@@ -67,7 +67,7 @@ impl Model for Log {
     }
 
     /// Computing it would need a search.
-    fn tells_what_remains(&self) -> bool {
+    fn reports_remaining(&self) -> bool {
         false
     }
 
@@ -91,7 +91,7 @@ impl Model for Log {
     }
 
     fn is_idle(&self, _now: u64) -> bool {
-        unreachable!("it does not say")
+        unreachable!("this limiter has no is_idle")
     }
 
     fn reset(&mut self) {

@@ -29,8 +29,8 @@ struct Slotted {
 }
 
 /// Returns the width of a count and the number of distinguishable slots. The width is the largest
-/// that leaves the slots of 50 years, of which the first and the last are partial, and those of two
-/// windows.
+/// that leaves numbers for the slots of 50 years, with a partial slot at both ends, and for the
+/// slots of two windows.
 fn budget(slot: u64, slots: u64) -> (u32, u128) {
     let needed = u128::from(FIFTY_YEARS / slot) + 2;
     let told = |bits: u32| (1_u128 << (63 - bits)) - 1 - 2 * u128::from(slots);
@@ -129,7 +129,7 @@ impl Model for Slotted {
     }
 
     fn is_idle(&self, _now: u64) -> bool {
-        unreachable!("it does not say")
+        unreachable!("this limiter has no is_idle")
     }
 
     fn reset(&mut self) {
@@ -190,7 +190,7 @@ const SLOTTED: [(u64, u64, u64); 24] = [
     (0, FIFTY_YEARS, 1),
 ];
 
-/// Returns these, and some for each number of slots.
+/// Returns these cases, and some for each number of slots.
 fn cases() -> impl Iterator<Item = (Quota, u64, Slotted)> {
     let mut random = Random(1);
     let most = |slot: u64, slots: u64| {

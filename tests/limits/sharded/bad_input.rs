@@ -127,8 +127,8 @@ fn the_largest_numbers_of_shards_match_the_documentation() {
     }
 }
 
-/// One for each core, but no more than serve nearly as much as one word would. The limiter reports
-/// the number.
+/// By default there is one shard for each core, but no more shards than serve nearly as much as one
+/// word would. The limiter reports the number.
 #[test]
 fn a_small_limit_has_fewer_shards() {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -172,7 +172,7 @@ fn a_shard_that_does_not_exist_is_none() {
 
 /// A lease gets what is left of the total, possibly nothing, and reports how much that is.
 #[test]
-fn a_lease_says_how_large_it_is() {
+fn a_lease_reports_its_size() {
     for algorithm in algorithms() {
         let total = algorithm.most_lent().min(50);
         let Ok(limiter) = leases(algorithm, total) else {

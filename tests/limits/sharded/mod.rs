@@ -1,4 +1,4 @@
-//! Each algorithm that can be split, in few and many shards, beside its model.
+//! Compares each algorithm that can be split, in few and many shards, with its model.
 
 mod bad_input;
 mod run;

@@ -1,4 +1,5 @@
-//! Runs a sharded limiter beside its model: every verb from any shard, and every returned value.
+//! Runs a sharded limiter and its model side by side: every verb from any shard, and every returned
+//! value.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -117,7 +118,7 @@ impl Run<'_> {
         self.seen.note("operation");
     }
 
-    /// Takes `n` from both, and compares the answers.
+    /// Takes `n` from the limiter and from the model, and compares the answers.
     fn take(&mut self, first: usize, n: u64, now: Tick) -> Result<(Granted, From), Denied> {
         let right = self.model.acquire(first, n, now);
         // Shard numbers wrap around after the last.

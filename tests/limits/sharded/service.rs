@@ -105,7 +105,7 @@ fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
     .map(|text| read(&text))
 }
 
-/// With the number of shards that the constructor chooses.
+/// Tests the number of shards that the constructor chooses.
 #[test]
 fn shards_serve_nearly_as_much_as_one_word() {
     let (requests, step) = if cfg!(debug_assertions) {
@@ -172,7 +172,7 @@ fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
     (limiter, Limiter::unstarted(algorithm, NoClock))
 }
 
-/// One shard has seen that few permits were left before most of them come back.
+/// One shard has checked the others when few permits were left. Then most of the permits come back.
 #[test]
 fn returned_permits_are_spread_evenly() {
     let (limiter, whole) = both("token-bucket 1000/s burst 1024", 8);
@@ -207,7 +207,7 @@ fn returned_permits_are_spread_evenly() {
 #[test]
 fn bursts_after_rests_are_served() {
     deadline("bursts", || {
-        // As much as if each request looked at all shards.
+        // They serve as much as if each request checked all shards.
         for (shards, burst, goal) in [
             (8, 1024, 0.983),
             (16, 1024, 0.986),
@@ -253,8 +253,8 @@ fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {
     now.as_nanos()
 }
 
-/// They take no longer than with one word, except for the nanosecond by which one permit of each
-/// shard may be late.
+/// Such requests take no longer than with one word, except for the nanosecond by which one permit
+/// of each shard may be late.
 #[test]
 fn callers_that_retry_when_told_are_served_as_by_one_word() {
     deadline("requests that ask again", || {

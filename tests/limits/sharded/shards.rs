@@ -71,10 +71,10 @@ pub(super) struct Parts {
     /// The fractions in a permit.
     permit: u64,
     words: Vec<u64>,
-    /// The last word that each shard may reach without a look at the others, and the permits before
-    /// it.
+    /// The last word that each shard may reach before it must check the others, and the permits
+    /// that it has until then.
     level: Vec<(u64, u64)>,
-    /// The fullest shard at the last look from each shard.
+    /// For each shard, the fullest shard when it last checked all of them.
     fullest: Vec<usize>,
 }
 
@@ -188,8 +188,8 @@ impl Parts {
         self.one(part, granted)
     }
 
-    /// Takes from the own shard if it keeps seven eighths, otherwise from the one that leaves the
-    /// shards level.
+    /// Takes from shard `first` if that keeps seven eighths of its burst or leaves the shards
+    /// level. Otherwise takes from the fullest shard if that leaves them level, or from several.
     pub(super) fn acquire(&mut self, first: usize, n: u64, now: Tick) -> Result<From, Denied> {
         if let Some(fractions) = n.checked_mul(self.permit) {
             let fresh = self.part.available(0, Tick::ZERO);
@@ -244,8 +244,8 @@ impl Parts {
         }
     }
 
-    /// After the look, the shard may fall a 32nd below the fullest, if that is a permit or more and
-    /// the fullest lacks as much.
+    /// Until the next check, the shard may fall a 32nd of the burst below the fullest one, if
+    /// that is a permit or more and the fullest one lacks as much.
     fn look_at_fullest(&mut self, first: usize, now: Tick) {
         let full = self.part.available(0, Tick::ZERO);
         let slack = full / 32;
@@ -269,7 +269,7 @@ impl Parts {
         floor.wrapping_sub(word) < words
     }
 
-    /// Returns the shard that has most, and the nearest of several.
+    /// Returns the fullest shard, or the nearest one of several.
     fn fullest(&self, first: usize, now: Tick) -> usize {
         let have = self.have(now);
         let most = have.iter().max();
@@ -277,8 +277,8 @@ impl Parts {
         fullest.expect("a part")
     }
 
-    /// Takes from the own shard or from the fullest one if it then has about the mean. Otherwise
-    /// takes from all shards above a common level, the first shard first.
+    /// Takes from shard `first` or from the fullest one if that shard then has about the mean.
+    /// Otherwise takes from all shards above a common level, shard `first` first.
     fn take_level(&mut self, first: usize, n: u64, now: Tick) -> Result<From, Tick> {
         let (have, of) = (self.have(now), self.words.len() as u64);
         let wanted = n * self.permit;

@@ -1,5 +1,5 @@
-//! A sharded limit beside the same limit in one word: all permits are available at any time from
-//! any shard, except for fractions.
+//! Compares a sharded limit with the same limit in one word: all permits are available at any time
+//! from any shard, except for fractions.
 
 use std::time::Duration;
 
@@ -137,7 +137,8 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
                             (Ok(few), Ok(all)) => kept.push((few, all)),
                             (few, all) => {
                                 let (few, all) = (few.unwrap_err(), all.unwrap_err());
-                                // Fractions left over in the shards complete later.
+                                // Fractions of a permit that are left in the shards become whole
+                                // later.
                                 assert_eq!(few.is_permanent(), all.is_permanent(), "{label}");
                                 assert!(few.retry_after() >= all.retry_after(), "{label}");
                             }
@@ -254,7 +255,7 @@ fn at_inexact_rates_one_permit_of_each_shard_is_a_nanosecond_late() {
 /// At each tick after everything was taken, the shards have what one word would have, except for
 /// less than a permit each.
 #[test]
-fn except_for_fractions_the_shards_have_what_one_word_has() {
+fn except_for_fractions_the_shards_have_as_many_permits_as_one_word() {
     for limit in (1..=1000).step_by(37) {
         let bucket = read(&format!("token-bucket 1/us burst {limit}"));
         let whole = Limiter::unstarted(bucket, NoClock);
@@ -311,7 +312,7 @@ fn the_shards_never_have_more_than_one_word_would() {
                         0 => view.take_up_to(n).n(),
                         _ => view.try_acquire_n(n).map_or(0, |granted| granted.n()),
                     };
-                    // By a charge: one word may have a fraction of a permit less.
+                    // After a charge, the single word may have a fraction of a permit less.
                     assert_eq!(one.charge(granted).n(), granted);
                     let (parts, all) = (view.available(), one.available());
                     assert!(

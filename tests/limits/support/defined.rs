@@ -44,7 +44,7 @@ impl<M: Model> Reference for M {
     }
 
     fn remaining(&self, now: u64) -> Span {
-        match self.tells_what_remains() {
+        match self.reports_remaining() {
             true => Reference::available(self, now),
             false => Span::only(0),
         }

@@ -42,7 +42,7 @@ pub(crate) trait Model: Debug + Clone {
     fn counted_at(&self, now: u64) -> u64;
 
     /// Returns whether a grant reports the remaining permits.
-    fn tells_what_remains(&self) -> bool {
+    fn reports_remaining(&self) -> bool {
         true
     }
 

@@ -1,4 +1,4 @@
-//! The ticks at which a limiter is compared with its model.
+//! Chooses the ticks at which a limiter is compared with its model.
 
 use crate::support::random::Random;
 use crate::support::reference::{FIFTY_YEARS, Reference, Span};

@@ -15,7 +15,7 @@ impl<A: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug> Every for A {}
 /// A limiter on a manual clock, which is set to `now` for each call. A verb can be called in
 /// several equivalent ways, and `door` selects one.
 ///
-/// Verbs that a limiter does not have are never called.
+/// The driver never calls verbs that are listed in `LACKS`.
 pub(crate) trait Subject: Debug {
     /// The verbs that it does not have, by the driver's names.
     const LACKS: &'static [&'static str];
@@ -46,7 +46,7 @@ pub(crate) trait Subject: Debug {
     }
 }
 
-/// The door to a view at a tick, which can differ from the clock's.
+/// The `door` that uses a view at a tick, which can differ from the clock's.
 pub(crate) const AT: u64 = 2;
 
 /// The number of doors.

@@ -41,7 +41,7 @@ struct Field {
 impl Fields {
     fn new(value: Value, what: &str) -> Result<Self, Malformed> {
         let Value::Object(map) = value else {
-            return Err(Malformed(format!("{what} is no object: {value}")));
+            return Err(Malformed(format!("{what} is not an object: {value}")));
         };
         let fields = map.into_iter().map(|(key, value)| Field {
             key,
@@ -159,13 +159,16 @@ impl Header {
     /// Returns when the limiter was created, on the trace's time axis. A limiter that starts empty
     /// needs it.
     pub fn time_zero(&self) -> Result<u64, Malformed> {
-        let missing = || Malformed("it does not say when its limiter was made".to_owned());
+        let missing = || {
+            Malformed("the header has no `t0`, the time when the limiter was created".to_owned())
+        };
         self.start.ok_or_else(missing)
     }
 
     /// Returns the origin, which windows aligned to the epoch need.
     pub fn origin(&self) -> Result<Duration, Malformed> {
-        let missing = || Malformed("it does not say where its times begin".to_owned());
+        let missing =
+            || Malformed("the header has no `t_base_unix_s` or `t_base_unix_ms`".to_owned());
         self.origin.ok_or_else(missing)
     }
 }
@@ -197,7 +200,7 @@ impl Op {
     /// Returns the error for an operation that an adapter does not know.
     pub fn unknown(&self) -> Malformed {
         let name = &self.name;
-        Malformed(format!("there is no operation `{name}` in this source"))
+        Malformed(format!("unknown operation `{name}`"))
     }
 }
 
@@ -214,7 +217,7 @@ impl Line {
     /// Parses a line.
     pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
         // Uses `parse` and not `serde_json::from_str`, which would be compiled here, without
-        // optimisations.
+        // optimizations.
         let value = text
             .parse()
             .map_err(|e| Malformed(format!("no JSON: {e}")))?;

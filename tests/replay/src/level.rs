@@ -19,7 +19,9 @@ pub fn quota(config: &Fields) -> Result<Quota, Malformed> {
             return Ok(Quota::per(permits as u64, period).burst(capacity));
         }
     }
-    Err(Malformed(format!("a rate of {rate} is no simple fraction")))
+    Err(Malformed(format!(
+        "a rate of {rate} is not a simple fraction"
+    )))
 }
 
 /// A bucket with its rate in permits a second.

@@ -1,11 +1,11 @@
 //! The trace runner: replays the recorded decisions of other limiters on any tollgate algorithm,
 //! including custom ones, and compares every value.
 //!
-//! A [`Source`] recognises its traces by their headers and makes a [`Replay`] of each. A replay
+//! A [`Source`] recognizes its traces by their headers and makes a [`Replay`] of each. A replay
 //! only translates units and arguments: one that repeated the recorded limiter's mistakes would
 //! test itself. It asks a [`ReplayedLimiter`] and pairs the recorded values with the answers in a
-//! [`Comparison`]. [`run_folder`] and [`run_text`] judge it. An accepted difference has a
-//! [`Class`], and every other one is a failure.
+//! [`Comparison`]. [`run_folder`] and [`run_text`] judge the comparison. An accepted difference has
+//! a [`Class`], and every other one is a failure.
 //!
 //! ```
 //! use std::time::Duration;

@@ -135,12 +135,18 @@ impl<A: Algorithm + Forecast + Debt> ReplayedLimiter<A> {
     pub fn hold(&self, level: f64, rate: f64, t_ns: u64) -> Result<(), Malformed> {
         let capacity = self.capacity as f64;
         if !(0.0..=capacity).contains(&level) {
-            return Err(Malformed(format!("a level of {level} in {capacity}")));
+            return Err(Malformed(format!(
+                "a level of {level} does not fit a capacity of {capacity}"
+            )));
         }
         let missing = capacity - level;
         let whole = missing.ceil();
         let since = ((whole - missing) / rate * 1e9).round() as u64;
-        let early = || Malformed(format!("a level of {level} before the limiter was made"));
+        let early = || {
+            Malformed(format!(
+                "a level of {level} would need a time before the limiter's start"
+            ))
+        };
         let then = Tick::from_nanos(t_ns.checked_sub(since).ok_or_else(early)?);
         self.limiter.reset();
         let _ = self.limiter.at(then).charge(whole as u64);

@@ -109,7 +109,7 @@ impl fmt::Display for FileReport {
         if self.taken_over > 0 {
             writeln!(
                 f,
-                "    {:>5} times the recorded state was taken over",
+                "    {:>5} times the replay continued from the recorded state",
                 self.taken_over
             )?;
         }
@@ -127,6 +127,6 @@ impl fmt::Display for Report {
         self.files.iter().try_for_each(|file| file.fmt(f))?;
         let traces: usize = self.files.iter().map(FileReport::covered_traces).sum();
         let ops: usize = self.files.iter().map(|file| file.ops).sum();
-        writeln!(f, "in all: {traces} traces, {ops} operations compared")
+        writeln!(f, "total: {traces} traces, {ops} operations compared")
     }
 }

@@ -2,8 +2,8 @@
 //! shards or slots, from a log and from leases. After idling all of it is available again.
 //!
 //! For shards of fewer than eight permits this holds for two threads. With three or more threads,
-//! fractions of permits may be left in the shards and complete with time. The threads never get
-//! more than the limit.
+//! fractions of permits may be left in the shards and become whole permits later. The threads never
+//! get more than the limit.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -157,8 +157,8 @@ fn no_permit_is_stranded_in_shards_of_each_algorithm() {
     });
 }
 
-/// Requests for several permits that collide may leave some permits to complete with time, but all
-/// of them come.
+/// Requests for several permits that collide may leave fractions in the shards, but all of these
+/// become whole permits later.
 #[test]
 fn requests_for_several_permits_strand_none_for_good() {
     deadline("threads that take several", || {

@@ -49,8 +49,8 @@ fn plain_and_gzipped_files_are_run_and_others_are_ignored() {
     assert_eq!(report.failures(), []);
     let expected = ["a.jsonl", "b.jsonl.gz"]
         .map(|file| format!("{file}: 2 traces, 560 operations, 2240 answers compared\n"));
-    let in_all = "in all: 4 traces, 1120 operations compared\n";
-    assert_eq!(report.to_string(), expected.concat() + in_all);
+    let total = "total: 4 traces, 1120 operations compared\n";
+    assert_eq!(report.to_string(), expected.concat() + total);
 }
 
 #[test]

@@ -61,13 +61,9 @@ fn a_missing_mistyped_or_uncompared_key_fails() {
         (
             r#","result":{"ok":true,"remaining":1}"#,
             "",
-            "line 2 is malformed: `result` is no object: null",
+            "line 2 is malformed: `result` is not an object: null",
         ),
-        (
-            "check",
-            "peek",
-            "malformed: there is no operation `peek` in this source",
-        ),
+        ("check", "peek", "malformed: unknown operation `peek`"),
         (
             r#"1}"#,
             r#"1,"debt":0}"#,
@@ -109,7 +105,7 @@ fn an_incomplete_header_fails() {
             "line 1, the header: `burst` should be a whole number from 1",
         ),
         ("1000,", "0,", "line 1, the header: can't be built: "),
-        (config, "", "line 1 is malformed: `config` is no object"),
+        (config, "", "line 1 is malformed: `config` is not an object"),
     ] {
         let report = run(&[&HEADER.replace(from, to), OP]);
         assert_eq!(report.ops, 0);

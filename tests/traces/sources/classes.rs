@@ -30,8 +30,8 @@ classes! {
     ABOVE_CAPACITY: "theirs reports a full limiter to a request above the capacity" in OtherValue;
     // Guava.
     #[cfg(feature = "wide")]
-    /// A request for 0 or fewer permits is an error there. Ours takes nothing for 0, and negative
-    /// requests are impossible.
+    /// In theirs, a request for 0 or fewer permits is an error. Ours takes nothing for 0, and
+    /// negative requests are impossible.
     NO_PERMITS: "a request for no permits: theirs fails, ours takes nothing" in OtherValue;
     #[cfg(feature = "wide")]
     /// With a warm-up of 0 they divide 0 by 0. The stored permits become NaN, and each call is free
@@ -40,15 +40,15 @@ classes! {
         "a warm-up of 0: theirs stops limiting, ours keeps the steady rate"
             in TheyAdmitMore, OtherValue;
     // limits' fixed window.
-    /// A hit of 0 opens a window there if none is open. Nothing is counted in it, and the next hit
-    /// opens a new one. In ours, 0 changes nothing.
+    /// In theirs, a hit of 0 opens a window if none is open. Nothing is counted in that window, and
+    /// the next hit opens a new one. In ours, 0 changes nothing.
     OPENED_BY_0: "theirs opens a window at a hit of 0" in OtherValue;
     // limits' moving window.
-    /// A hit still counts entries that are exactly a window old. Other calls do not. Our limiter
-    /// then adopts what theirs admitted.
+    /// In theirs, a hit still counts entries that are exactly a window old. Other calls do not. Our
+    /// limiter then adopts the entries that theirs admitted.
     STILL_COUNTS: "theirs still counts a hit that is exactly a window old" in TheyAdmitLess;
-    /// It looks for the last hit before the first one that is older, and finds none. The last entry
-    /// of its list is then the first hit ever, since the list keeps all hits.
+    /// Theirs looks for the oldest hit that is still in the window, and finds none. It then uses
+    /// the last entry of its list, which is the first hit ever, since the list keeps all hits.
     FIRST_EVER:
         "an empty window: theirs computes the reset from the first hit ever"
             in TheyAdmitLess, OtherValue;
@@ -58,8 +58,8 @@ classes! {
     /// Their double loses a fraction of a microsecond of the time, so the reset is rounded to
     /// another microsecond.
     ROUNDED_RESET: "doubles round the reset to another microsecond" in OtherValue;
-    /// They compute the rest of the window modulo its length. At the start of a window that is 0,
-    /// so the reset is now, although the estimate does not fall then.
+    /// They compute the remaining time of the window modulo its length. At the start of a window
+    /// that is 0, so the reset is now, although the estimate does not fall then.
     AT_THE_BEGINNING: "theirs reports a reset of now at the start of a window" in OtherValue;
     // nginx.
     /// At each admitted request, it truncates the decrease of the excess to whole thousandths, so
@@ -93,8 +93,8 @@ classes! {
     /// before, and ours below it by no more than the difference. Our limiter then adopts the
     /// recorded level, so the second credit is not another difference.
     WENT_BACK: "time went back: theirs credits the same seconds twice" in TheyAdmitMore, OtherValue;
-    /// The level was within a millionth of a permit of the request (or of the whole permits that
-    /// are reported), and both agree on the level. Ours decides exactly.
+    /// The level differed from the request (or from the reported whole permits) by less than a
+    /// millionth of a permit, and both agree on the level. Ours decides exactly.
     TIE: "doubles round at a tie" in TheyAdmitMore, TheyAdmitLess, OtherValue;
     /// The scripts' keys expire after `2 * capacity / rate` seconds, rounded down. If that is 0,
     /// Spring's script stores nothing, and every call finds a full bucket.
@@ -120,7 +120,7 @@ classes! {
     COUNTS_FIRST:
         "theirs counts before it removes expired entries"
             in TheyAdmitMore, TheyAdmitLess, OtherValue;
-    /// It takes one permit for any request. Our limiter then adopts what theirs took.
+    /// Theirs takes one permit for any request. Our limiter then takes as many as theirs.
     TAKES_ONE: "theirs takes one permit for a request for several" in TheyAdmitMore, OtherValue;
     // token-bucket (PyPI).
     /// The level was within a millionth of a permit of the request, and both agree on the level.
@@ -149,10 +149,11 @@ classes! {
     /// Theirs returns nothing after the reservation's time. If no caller waits, ours returns what
     /// the clock has not refilled yet.
     PAST_ITS_TIME: "cancelled after its time: theirs returns nothing" in OtherValue;
-    /// Its last event is that of the last caller, even if an earlier caller's event is later.
+    /// Theirs uses the event of the last caller as the last event, even if an earlier caller's
+    /// event is later.
     MORE: "cancelled: theirs returns more than was reserved" in OtherValue;
-    /// It finds the event before the last one by its time. If that time was truncated or has
-    /// passed, it does not find it, and counts cancelled tokens as reserved.
+    /// Theirs finds the event before the last one by its time. If that time was truncated or has
+    /// passed, it does not find the event, and counts cancelled tokens as reserved.
     LESS: "cancelled: theirs still counts an earlier cancelled reservation" in OtherValue;
     /// The word was carried over to another quota, so the reservation's position in it is unknown.
     STALE: "cancelled after a change of the quota: theirs returns tokens" in OtherValue;

@@ -75,7 +75,8 @@ impl Theirs {
         ))
     }
 
-    /// Returns whether the answer is the one they must give for a call between these windows.
+    /// Returns whether this is the answer that they must give to a call with these windows before
+    /// and after it.
     pub(super) fn says(
         &self,
         before: Option<Window>,

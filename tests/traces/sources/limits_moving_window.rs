@@ -1,8 +1,8 @@
 //! The moving window of limits (PyPI), in microseconds: a [`SlidingLog`](tollgate::SlidingLog).
 //!
-//! It uses two windows. A hit counts entries that are at most a window old. The printed values
-//! (`in_window`, `remaining`, `reset`, and the answer to a test) count only younger entries. Ours
-//! is the second. The entries in the window and the remaining permits are compared as they were
+//! It uses two kinds of window. A hit counts entries that are at most a window old. The printed
+//! values (`in_window`, `remaining`, `reset`, and the answer to a test) count only younger entries,
+//! as ours does. The entries in the window and the remaining permits are compared as they were
 //! before the call, to show that both limiters were in one state even if they decide differently.
 
 use std::time::Duration;

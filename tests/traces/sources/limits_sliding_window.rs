@@ -2,13 +2,13 @@
 //! [`SlidingWindow`] that rounds down.
 //!
 //! It prints its counts as they were before the call: the previous window, the current one, and the
-//! estimate, of which it compares the whole permits. Our level gives the same counts: at the start
-//! of the window both weigh fully, and at the start of the next one only the current count is left.
-//! To give the first window a start, our ticks begin one window before the recorded times. `reset`
-//! is when the estimate falls to the next whole permit, to the nearest microsecond.
+//! estimate. Decisions compare the whole permits of the estimate. Our level gives the same counts:
+//! at the start of the window both weigh fully, and at the start of the next one only the current
+//! count is left. To give the first window a start, our ticks begin one window before the recorded
+//! times. `reset` is when the estimate falls to the next whole permit, to the nearest microsecond.
 //!
-//! Their time is a double with a precision of a quarter of a microsecond. Where that decides, the
-//! trace also records the result of exact arithmetic, which is our decision.
+//! Their time is a double with a precision of a quarter of a microsecond. Where that changes the
+//! decision, the trace also records the result of exact arithmetic, which is our decision.
 
 use std::time::Duration;
 

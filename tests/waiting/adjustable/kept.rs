@@ -22,7 +22,7 @@ fn used(algorithm: AnyAlgorithm, n: u64) -> Adjustable<AnyAlgorithm, NoClock> {
 }
 
 #[test]
-fn a_change_keeps_what_its_keep_says() {
+fn a_change_leaves_the_state_that_its_keep_describes() {
     let most = |algorithm: &AnyAlgorithm| algorithm.available(0, NOW);
     let all = all().map(|algorithm| (algorithm, algorithm.to_string()));
     for (old, old_text) in &all {

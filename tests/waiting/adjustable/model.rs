@@ -1,4 +1,4 @@
-//! A bucket beside its model, through changes at any time.
+//! Compares a bucket with its model while the quota changes at any time.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ impl Model {
         fits
     }
 
-    /// Fractions of a permit are lost to the caller, not to the limiter.
+    /// A fraction of a permit is rounded against the caller.
     fn change(&mut self, (interval, burst): (i128, i128), keep: Keep) {
         if (interval, burst) == (self.interval, self.burst) && keep != Keep::Fresh {
             return;

@@ -15,7 +15,7 @@ use std::task::Poll;
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::{Concurrency, Denied};
 
-use crate::support::{Bell, poll_by};
+use crate::support::{WakeCounter, poll_by};
 
 type Tested = Arc<Concurrency>;
 type Entered = Result<ConcurrencyGuard<Tested>, Denied>;
@@ -35,19 +35,19 @@ fn assert_empty(limiter: &Tested) {
 /// A waiter that is polled by hand.
 struct Waiter {
     enter: EnterFuture<Tested>,
-    bell: Arc<Bell>,
+    wake_counter: Arc<WakeCounter>,
 }
 
 impl Waiter {
     fn new(limiter: &Tested, n: u64) -> Self {
         Self {
             enter: limiter.enter_owned(n),
-            bell: Arc::default(),
+            wake_counter: Arc::default(),
         }
     }
 
     fn poll(&mut self) -> Poll<Entered> {
-        poll_by(Pin::new(&mut self.enter), &self.bell.clone().into())
+        poll_by(Pin::new(&mut self.enter), &self.wake_counter.clone().into())
     }
 
     /// Creates a waiter that stands in the queue.

@@ -1,5 +1,5 @@
-//! One step at a time, beside the model: every answer, every number, and the waiters that are
-//! woken.
+//! Compares the limiter with the model after each step: every answer, every number, and the waiters
+//! that are woken.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,8 +116,8 @@ impl Pair {
             *state = self.model.begin(name, *n);
             self.seen[2] += u64::from(*state == State::Waits);
         } else if *state == State::Waits {
-            // Another task continues with it.
-            waiter.bell = Arc::default();
+            // Another task now polls the waiter.
+            waiter.wake_counter = Arc::default();
             self.seen[3] += 1;
         }
         match (waiter.poll(), *state) {
@@ -132,9 +132,9 @@ impl Pair {
         if self.random.one_in(2) {
             self.waiters.remove(&name);
         } else {
-            // It asks again.
+            // It is polled again.
             *state = State::New;
-            waiter.bell = Arc::default();
+            waiter.wake_counter = Arc::default();
         }
     }
 
@@ -181,7 +181,7 @@ impl Pair {
         }
         for (waiter, _, state) in self.waiters.values() {
             let is_told = matches!(state, State::ConcurrencyGuard | State::Refused(_));
-            assert_eq!(waiter.bell.rung(), u64::from(is_told), "{state:?}");
+            assert_eq!(waiter.wake_counter.wakes(), u64::from(is_told), "{state:?}");
         }
     }
 

@@ -104,9 +104,10 @@ fn a_waiting_thread_enters_is_refused_or_times_out() {
     });
 }
 
-/// A waiter that was polled and admitted counts once, whichever way it asks then, under any limit.
+/// A waiter that was polled and admitted counts once, in whichever way it then completes, under any
+/// limit.
 #[test]
-fn an_admitted_waiter_is_counted_once_however_it_asks() {
+fn an_admitted_waiter_is_counted_once_however_it_completes() {
     deadline("a waiter that is inside already", || {
         let asks: [fn(Waiter) -> Entered; 3] = [
             |waiter| waiter.enter.wait(),
@@ -149,10 +150,10 @@ fn only_the_last_waker_is_woken() {
     let limiter = limiter(1);
     let held = limiter.try_enter().expect("room");
     let mut waiter = Waiter::standing(&limiter, 1);
-    let first = std::mem::take(&mut waiter.bell);
+    let first = std::mem::take(&mut waiter.wake_counter);
     assert!(waiter.poll().is_pending());
     drop(held);
-    assert_eq!((first.rung(), waiter.bell.rung()), (0, 1));
+    assert_eq!((first.wakes(), waiter.wake_counter.wakes()), (0, 1));
 }
 
 #[test]

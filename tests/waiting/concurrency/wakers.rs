@@ -10,7 +10,7 @@ use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 use super::{Tested, assert_empty, limiter};
-use crate::support::{Bell, deadline, poll_by};
+use crate::support::{WakeCounter, deadline, poll_by};
 
 struct Panics;
 
@@ -24,14 +24,18 @@ fn is_ready(enter: &mut EnterFuture<Tested>, waker: &Waker) -> bool {
     poll_by(Pin::new(enter), waker).is_ready()
 }
 
-/// Returns waiters of these weights in the queue. The wakers of some panic, and the others ring the
-/// bell.
-fn line(limiter: &Tested, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<EnterFuture<Tested>> {
+/// Returns waiters of these weights in the queue. The wakers of some panic, and the others count
+/// their wake-ups.
+fn line(
+    limiter: &Tested,
+    wake_counter: &Arc<WakeCounter>,
+    weights: &[(u64, bool)],
+) -> Vec<EnterFuture<Tested>> {
     let stand = |&(n, panics): &(u64, bool)| {
         let mut enter = limiter.enter_owned(n);
         let waker = match panics {
             true => Waker::from(Arc::new(Panics)),
-            false => Waker::from(Arc::clone(bell)),
+            false => Waker::from(Arc::clone(wake_counter)),
         };
         assert!(!is_ready(&mut enter, &waker));
         enter
@@ -44,19 +48,22 @@ fn line(limiter: &Tested, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<Ente
 fn a_waker_that_panics_does_not_block_the_queue() {
     let panics = |work: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(work)).is_err();
     // A guard is dropped.
-    let (leaves, bell) = (limiter(2), Arc::default());
+    let (leaves, wake_counter) = (limiter(2), Arc::default());
     let mut held = leaves.try_enter_owned(2).ok();
-    let _line = line(&leaves, &bell, &[(1, true), (1, false)]);
+    let _line = line(&leaves, &wake_counter, &[(1, true), (1, false)]);
     assert!(panics(&mut || held = None));
-    assert_eq!((leaves.inside(), leaves.waiting(), bell.rung()), (2, 0, 1));
+    assert_eq!(
+        (leaves.inside(), leaves.waiting(), wake_counter.wakes()),
+        (2, 0, 1)
+    );
     // A waiter is dropped.
-    let (gives_up, bell) = (limiter(2), Arc::default());
+    let (gives_up, wake_counter) = (limiter(2), Arc::default());
     let mut held = gives_up.try_enter_owned(1).ok();
     let weights = [(2, false), (0, true), (0, true), (1, false), (1, false)];
-    let mut line_of_five = line(&gives_up, &bell, &weights);
+    let mut line_of_five = line(&gives_up, &wake_counter, &weights);
     assert!(panics(&mut || drop(line_of_five.remove(0))));
     assert_eq!(
-        (gives_up.inside(), gives_up.waiting(), bell.rung()),
+        (gives_up.inside(), gives_up.waiting(), wake_counter.wakes()),
         (2, 1, 1)
     );
     assert!(!panics(&mut || held = None));
@@ -67,15 +74,19 @@ fn a_waker_that_panics_does_not_block_the_queue() {
     );
     assert_empty(&gives_up);
     // The limit is lowered: heavier waiters are refused, and a lighter one is admitted.
-    let (lowered, bell) = (limiter(4), Arc::default());
+    let (lowered, wake_counter) = (limiter(4), Arc::default());
     let _held = lowered.try_enter_owned(1);
-    let _line = line(&lowered, &bell, &[(4, true), (4, false), (1, false)]);
+    let _line = line(
+        &lowered,
+        &wake_counter,
+        &[(4, true), (4, false), (1, false)],
+    );
     assert!(panics(&mut || lowered
         .set_limit(2)
         .map(drop)
         .expect("a limit")));
     assert_eq!(
-        (lowered.inside(), lowered.waiting(), bell.rung()),
+        (lowered.inside(), lowered.waiting(), wake_counter.wakes()),
         (2, 0, 2)
     );
 }
@@ -151,7 +162,7 @@ fn a_waker_can_use_the_limiter() {
     });
 }
 
-/// Each of them leaves inside the waker that admits it, and so wakes the next one.
+/// Each task leaves while its own waker runs, and so wakes the next task.
 #[test]
 fn tasks_that_run_inside_their_waker_all_run() {
     struct Inline(Mutex<Option<EnterFuture<Tested>>>, Arc<AtomicU64>);
@@ -194,7 +205,7 @@ fn a_waker_that_holds_a_guard_releases_it_when_dropped() {
         let holds = || Waker::from(Arc::new(Holds(limiter.try_enter_owned(1).expect("room"))));
         let mut enter = limiter.enter_owned(3);
         assert!(!is_ready(&mut enter, &holds()));
-        // The first waker is replaced, which makes room.
+        // A new waker replaces the first one, whose guard is dropped.
         assert!(!is_ready(&mut enter, Waker::noop()));
         assert_eq!((limiter.inside(), limiter.waiting()), (3, 0));
         assert!(is_ready(&mut enter, Waker::noop()));

@@ -84,7 +84,7 @@ fn an_invalid_cold_factor_is_refused() {
 
 #[test]
 fn a_turn_beyond_the_end_of_time_never_comes() {
-    // A caller takes too much, and goes at once itself.
+    // A caller takes too many permits, and is itself admitted at once.
     let limiter = bursty(1.0);
     let turn = limiter.reserve_at(u64::MAX, Tick::ZERO).expect("a turn");
     assert_eq!(turn.delay(), Duration::ZERO);

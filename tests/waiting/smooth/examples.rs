@@ -132,7 +132,7 @@ fn every_sixteenth_change_of_the_rate_costs_a_nanosecond() {
 fn a_new_store_size_is_applied() {
     let limiter = bursty(10.0).max_burst(Duration::from_millis(2_500));
     assert_eq!(limiter.expect("a store").stored_at(tick(1 << 50)), 25.0);
-    // It starts when the limiter before it does.
+    // The resized limiter keeps the start of the original one.
     let none = SmoothBursty::started_at(10.0, tollgate::clock::NoClock, tick(SECOND));
     let none = none
         .expect("a rate")

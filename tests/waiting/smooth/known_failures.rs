@@ -24,7 +24,7 @@ fn fast_rates_are_limited() {
             (exact..=exact + CALLS as f64).contains(&took),
             "{rate}: {took}"
         );
-        // A caller that takes many at once loses it once.
+        // A caller that takes many permits at once loses that nanosecond only once.
         let limiter = bursty(rate);
         let _ = limiter.reserve_at(1_000_000_000, Tick::ZERO);
         let took = limiter.next_free_at(Tick::ZERO).as_nanos() as f64;
@@ -70,7 +70,8 @@ fn asking_often_loses_nothing() {
         let limiter = bursty(rate as f64);
         let calls = (0..CALLS).map(|call| limiter.try_acquire_at(tick(call * 19_990)));
         let taken = calls.filter(Result::is_ok).count() as u64;
-        // Each is paid by the next: the first at once, and then those of nearly two seconds.
+        // Each caller waits for the permit before it. So the first permit is granted at once, and
+        // then those that the rate makes in nearly two seconds.
         let made = CALLS * 19_990 * rate / SECOND;
         assert!((made..=made + 1).contains(&taken), "{taken} of {made}");
     }

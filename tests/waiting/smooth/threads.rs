@@ -22,7 +22,7 @@ fn turns(
         turns.collect::<Vec<_>>()
     });
     let mut turns: Vec<_> = turns.into_iter().flatten().collect();
-    // Of two turns with the same due tick, the first one is the one paid at once.
+    // Of two turns with the same due tick, the one that was paid at once comes first.
     turns.sort_by_key(|turn| (turn.due(), turn.n()));
     turns
 }
@@ -114,7 +114,7 @@ fn each_cost_follows_one_rate() {
     for pair in turns.windows(2) {
         let cost = pair[1].due().saturating_since(pair[0].due()).as_nanos() as u64;
         let rate = if cost >= SECOND / 10 { 10 } else { 1_000 };
-        // Plus the nanoseconds that changes of the rate cost: one for sixteen.
+        // Allows for the nanosecond that each sixteenth change of the rate costs.
         beyond += cost - pair[0].n() * SECOND / rate;
     }
     assert_eq!(turns.len() as u64, THREADS * CALLS + 1);

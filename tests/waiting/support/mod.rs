@@ -42,15 +42,15 @@ pub(crate) fn bucket(quota: Quota) -> (ManualClock, Bucket) {
 
 /// A waker that counts its wake-ups.
 #[derive(Default)]
-pub(crate) struct Bell(AtomicU64);
+pub(crate) struct WakeCounter(AtomicU64);
 
-impl Bell {
-    pub(crate) fn rung(&self) -> u64 {
+impl WakeCounter {
+    pub(crate) fn wakes(&self) -> u64 {
         self.0.load(SeqCst)
     }
 }
 
-impl Wake for Bell {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, SeqCst);
     }
@@ -73,7 +73,7 @@ pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
         }
         clock.set(clock.next_sleeper().expect("it waits for the clock"));
     }
-    panic!("it has been woken in vain a hundred thousand times");
+    panic!("woken a hundred thousand times without progress");
 }
 
 /// Returns the results of threads that start together.

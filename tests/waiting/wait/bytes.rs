@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tollgate::clock::Clock;
 use tollgate::{ManualClock, Quota};
 
-use crate::support::{Bell, Bucket, Random, SECOND, bucket, millis, poll, run, tick};
+use crate::support::{Bucket, Random, SECOND, WakeCounter, bucket, millis, poll, run, tick};
 
 /// In debug builds the longer tests are shorter.
 const MANY: u64 = if cfg!(debug_assertions) { 10 } else { 100 };
@@ -127,8 +127,10 @@ fn a_reader_and_a_writer_of_one_split_stream_are_both_woken() {
     let (near, mut far) = tokio::io::duplex(100);
     assert!(poll(pin!(far.write_all(&[1; 100]))).is_ready());
     let (mut reader, mut writer) = tokio::io::split(limiter.with_timer(&clock).bytes(near));
-    let bells = [(); 2].map(|()| Arc::new(Bell::default()));
-    let [by_reader, by_writer] = bells.each_ref().map(|bell| Waker::from(Arc::clone(bell)));
+    let wake_counters = [(); 2].map(|()| Arc::new(WakeCounter::default()));
+    let [by_reader, by_writer] = wake_counters
+        .each_ref()
+        .map(|wake_counter| Waker::from(Arc::clone(wake_counter)));
     let mut space = [0; 100];
     let mut buffer = ReadBuf::new(&mut space);
     let mut go_on = |reads: bool| match reads {
@@ -149,10 +151,12 @@ fn a_reader_and_a_writer_of_one_split_stream_are_both_woken() {
     // An executor: it polls woken tasks, and advances the clock when none is woken.
     let (mut seen, mut ready) = ([0; 2], [false; 2]);
     for _ in 0..100 {
-        let rung = bells.each_ref().map(|bell| bell.rung());
-        match (0..2).find(|&i| rung[i] > seen[i] && !ready[i]) {
+        let wakes = wake_counters
+            .each_ref()
+            .map(|wake_counter| wake_counter.wakes());
+        match (0..2).find(|&i| wakes[i] > seen[i] && !ready[i]) {
             Some(i) => {
-                seen[i] = rung[i];
+                seen[i] = wakes[i];
                 ready[i] = go_on(i == 0);
             }
             None => clock.set(clock.next_sleeper().unwrap_or(clock.now())),

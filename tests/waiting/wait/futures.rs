@@ -168,7 +168,7 @@ fn a_storm_serves_all_remaining_futures_and_keeps_the_bound() {
                 .check(&limiter.algorithm().bound())
                 .expect("the bound");
             assert_eq!(clock.sleepers(), 0);
-            // The bucket is as full as ever once it has had the time.
+            // After enough time the bucket is full again.
             clock.advance(Duration::from_secs(60));
             assert_eq!(limiter.available(), 5);
         });
@@ -182,7 +182,7 @@ fn a_future_dropped_when_due_returns_all_its_permits() {
     assert!(limiter.try_acquire_n(3).is_ok());
     let mut waits = Box::pin(on.acquire_n(3));
     assert!(poll(waits.as_mut()).is_pending());
-    // It does not know yet that its time has come.
+    // The future has not been polled since it became due.
     clock.set(tick(3 * SECOND));
     assert_eq!(limiter.available(), 0);
     drop(waits);

@@ -1,5 +1,5 @@
-//! A pacer beside its rule: the next piece of work begins an interval after the one before. If none
-//! came for longer than the slack, the interval counts from the slack ago.
+//! Compares a pacer with its rule: the next piece of work begins an interval after the one before.
+//! If no work came for longer than the slack, the interval is counted from the slack before now.
 
 use std::time::Duration;
 

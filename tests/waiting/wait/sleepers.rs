@@ -10,12 +10,12 @@ use std::time::Duration;
 use tollgate::clock::{Clock, ManualSleep, SleepClock, Timer};
 use tollgate::{ManualClock, Tick};
 
-use crate::support::{Bell, deadline, on_threads_while, poll, poll_by};
+use crate::support::{WakeCounter, deadline, on_threads_while, poll, poll_by};
 
 const ROUNDS: u64 = if cfg!(debug_assertions) { 10 } else { 200 };
 
-/// A waker that reads the clock when it is dropped, as one does that owns the last reference to a
-/// task in which another sleeps.
+/// Tests a waker that reads the clock when it is dropped. A waker does so if it owns the last
+/// reference to a task that itself sleeps.
 #[test]
 fn a_waker_may_own_a_sleeper() {
     struct Owns(#[allow(dead_code, reason = "only held")] Mutex<Pin<Box<ManualSleep>>>);
@@ -44,33 +44,37 @@ fn a_waker_that_panics_does_not_affect_others() {
             resume_unwind(Box::new("no"));
         }
     }
-    let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
+    let (clock, wake_counter) = (ManualClock::new(), Arc::new(WakeCounter::default()));
     let [mut a, mut b] = [(); 2].map(|()| Box::pin(clock.sleep(Duration::from_secs(1))));
     assert!(poll_by(a.as_mut(), &Waker::from(Arc::new(Panics))).is_pending());
-    assert!(poll_by(b.as_mut(), &bell.clone().into()).is_pending());
+    assert!(poll_by(b.as_mut(), &wake_counter.clone().into()).is_pending());
     let advance = || clock.advance(Duration::from_secs(1));
     assert!(catch_unwind(AssertUnwindSafe(advance)).is_err());
     clock.advance(Duration::from_secs(1));
-    assert_eq!(bell.rung(), 1);
+    assert_eq!(wake_counter.wakes(), 1);
 }
 
 #[test]
 fn the_last_waker_is_woken() {
     let clock = ManualClock::new();
     let mut sleep = Box::pin(clock.sleep(Duration::from_secs(1)));
-    let bells = [(); 2].map(|()| Arc::new(Bell::default()));
-    let rung = || bells.each_ref().map(|bell| bell.rung());
-    for bell in &bells {
-        assert!(poll_by(sleep.as_mut(), &bell.clone().into()).is_pending());
+    let wake_counters = [(); 2].map(|()| Arc::new(WakeCounter::default()));
+    let wakes = || {
+        wake_counters
+            .each_ref()
+            .map(|wake_counter| wake_counter.wakes())
+    };
+    for wake_counter in &wake_counters {
+        assert!(poll_by(sleep.as_mut(), &wake_counter.clone().into()).is_pending());
     }
     assert_eq!(clock.sleepers(), 1);
     clock.advance(Duration::from_secs(1));
-    assert_eq!(rung(), [0, 1]);
-    // Back, and on again.
+    assert_eq!(wakes(), [0, 1]);
+    // The clock goes back, and then forward again.
     clock.set(Tick::ZERO);
-    assert!(poll_by(sleep.as_mut(), &bells[0].clone().into()).is_pending());
+    assert!(poll_by(sleep.as_mut(), &wake_counters[0].clone().into()).is_pending());
     clock.set(Tick::MAX);
-    assert_eq!(rung(), [1, 1]);
+    assert_eq!(wakes(), [1, 1]);
     assert!(poll(sleep.as_mut()).is_ready() && poll(sleep.as_mut()).is_ready());
     drop(sleep);
     assert_eq!(clock.sleepers(), 0);

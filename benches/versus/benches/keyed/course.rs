@@ -24,7 +24,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The golden section of 2^64. It keeps the starting places of successive threads apart.
+/// 2^64 over the golden ratio. Multiples of it keep the threads' starting places apart.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Runner for Course<'_> {

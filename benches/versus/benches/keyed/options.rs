@@ -57,7 +57,7 @@ impl Options {
             }
         }
         if !is_bench {
-            // As a test it only needs to run.
+            // `cargo test` only checks that it runs.
             (options.rounds, options.keys) = (1, vec![1000]);
         }
         Ok(options)

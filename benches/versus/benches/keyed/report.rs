@@ -138,9 +138,9 @@ pub(crate) fn judge(all: &[Measured]) -> usize {
             near.then_some(1.3),
         );
         let ratio = measured.ratio(MANY[0], MEMORY_MANY);
-        line(group, "16 at once to its floor", ratio, near.then_some(1.4));
+        line(group, "16 at once / its floor", ratio, near.then_some(1.4));
         for (many, n) in MANY.into_iter().zip([16, 32, 64]) {
-            let what = format!("{n} at once to one");
+            let what = format!("{n} at once / one by one");
             let most = (large && judged && group.threads == 1).then_some(0.55);
             line(group, &what, measured.ratio(many, TABLE), most);
         }
@@ -163,7 +163,7 @@ fn is_crowded(all: &[Measured], group: Group) -> bool {
     let crowded = together.ns(FLOOR) > alone.ns(FLOOR) / 0.75;
     if crowded {
         println!(
-            "    {}: the threads do not have a core each: no targets apply",
+            "    {}: no targets apply, because the threads do not have a core each",
             group.label()
         );
     }

@@ -56,8 +56,7 @@ pub(crate) static MAP: &[Row] = &[
         ask(&full(1, 1 << 20), 0, true, count)
     }),
     ("map-at-denied", |count| ask(&full(1, 1), 0, false, count)),
-    // Each key is new and evicts another one, which was granted as much; or all keys are protected.
-    // protected.
+    // Each key is new and evicts another one: one with a single grant, or a protected one.
     ("map-new-evicts", |count| {
         ask(&full(1, 2), KEYS, true, count)
     }),

@@ -65,11 +65,11 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
     let is = (Given::now(), resident());
     let stats = flooded.table.stats();
     println!(
-        "    {} after it: {} inserted, {} expired, {} evicted, {} denied for want of a slot",
+        "    {} keys after it: {} inserted, {} expired, {} evicted, {} denied (no slot)",
         stats.tracked, stats.inserted, stats.expired, stats.evicted, stats.no_room
     );
     let ns = took.as_nanos() as f64 / (rounds * ROUND * BETWEEN) as f64;
-    println!("    {ns:.1} ns a new key, including one request of a known key for every ten");
+    println!("    {ns:.1} ns a new key, including a request for a known key after every ten");
 
     let mut judged = Judged::default();
     judged.cost("during the flood", costs);
@@ -80,12 +80,12 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
             still.among(ROUND, BETWEEN, &mut known),
         );
     }
-    judged.cost("after it", costs);
+    judged.cost("after the flood", costs);
     let mut costs = Costs::over(rounds / 4);
     for _ in 0..rounds / 4 {
         costs.add(flooded.among(ROUND, 0, || 0), still.among(ROUND, 0, || 0));
     }
-    judged.cost("after it, without other requests", costs);
+    judged.cost("after the flood, without other requests", costs);
     let mut costs = Costs::over(BESIDE);
     for _ in 0..BESIDE {
         let others = keys / 4 / BESIDE;
@@ -95,10 +95,11 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
         );
     }
     judged.cost("while another thread floods", costs);
-    for mut scene in [flooded, still] {
+    for (mut scene, which) in [(flooded, "in the flood"), (still, "without a flood")] {
         let (least, most, due) = scene.drained();
-        let got =
-            format!("each of the {SPENT} keys got {least} to {most} permits, and {due} were due");
+        let got = format!(
+            "each of the {SPENT} keys got {least} to {most} permits {which}; its quota allows {due}"
+        );
         judged.line(&got, (least, most) == (due, due));
     }
     judged.memory(was, is);
@@ -165,7 +166,7 @@ impl Judged {
         let ratio = costs.middle(|(flooded, still)| flooded / still);
         let (flooded, still) = (costs.middle(|ns| ns.0), costs.middle(|ns| ns.1));
         let line = format!(
-            "ns a decision on a known key {when}, with and without a flood: {flooded:.1} to {still:.1}, {ratio:.2} < {SLOWER}"
+            "ns a decision on a known key {when}: {flooded:.1}, without a flood {still:.1}; ratio {ratio:.2}, target below {SLOWER}"
         );
         self.line(&line, ratio < SLOWER);
     }

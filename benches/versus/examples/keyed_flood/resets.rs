@@ -47,7 +47,10 @@ pub(crate) fn print(keys: u64, seed: u64) -> usize {
     let cases: Vec<Case> = cases.collect();
     let mut targets = Targets::default();
 
-    println!("{} new keys in each case:\n", grouped(keys));
+    println!("{} new keys in each case.", grouped(keys));
+    println!(
+        "Of each pair, the first figure is for victims with several grants, the second for those with one:\n"
+    );
     println!(
         "| table | a new key takes | `Evict`: reset | evicted | denied | `Deny`: reset | denied | `Admit`: reset | not recorded |"
     );
@@ -57,7 +60,7 @@ pub(crate) fn print(keys: u64, seed: u64) -> usize {
             println!("{}", case.victims(flood, &mut targets));
         }
     }
-    println!("\nKeys until a client's own key is fresh again:\n");
+    println!("\nNew keys until a client's own spent key is reset:\n");
     println!("| table | `Evict` | `Deny` | `Admit` |");
     println!("|{}", "---|".repeat(4));
     for case in &cases {
@@ -105,7 +108,7 @@ impl Case {
     }
 
     /// Returns the row for one client that sends new keys, each with a whole burst, until its own
-    /// spent key is fresh.
+    /// spent key is reset.
     fn own_key(self, targets: &mut Targets) -> String {
         let mut row = format!("| {} |", self.name());
         for overflow in OVERFLOWS {
@@ -115,7 +118,8 @@ impl Case {
             row.push_str(&format!(" {several}, {one} |"));
             if let (Overflow::Evict, [Some(keys), _]) = (overflow, after) {
                 let (table, keys) = (self.name(), grouped(keys));
-                let line = format!("{table}: a client's own key is fresh after {keys} keys");
+                let line =
+                    format!("{table}: a client's own spent key is reset after {keys} new keys");
                 targets.missed.push(line);
             }
         }
@@ -144,7 +148,7 @@ impl Targets {
             if let Some(most) = most.filter(|most| reset > *most) {
                 let (table, takes) = (case.name(), flood.name());
                 self.missed.push(format!(
-                    "{table}, {takes}: {reset} victims of {victims} are reset, {most} at most"
+                    "{table}, a new key takes {takes}: {reset} victims with {victims} are reset; target: at most {most}"
                 ));
             }
         }

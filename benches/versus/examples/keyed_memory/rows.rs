@@ -104,7 +104,7 @@ impl Before {
             }
         });
         println!(
-            "    {what:9} {of:7} bytes a key: {asked:6.1} asked for, {highest:6.1} at most, {shown:>6} resident{met}"
+            "    {what:9} {of:7} bytes a key: {asked:6.1} allocated, {highest:6.1} at the peak, {shown:>6} resident{met}"
         );
     }
 }
@@ -166,7 +166,7 @@ fn room(keys: u64) {
             "MISSED"
         };
         println!(
-            "    no room   for {refused} of {of} new keys {when}: {:.3} %   < 0.5 %: {met}",
+            "    no slot   for {refused} of {of} new keys {when}: {:.3} %   < 0.5 %: {met}",
             100.0 * share
         );
     }
@@ -178,7 +178,7 @@ fn to_make(keys: u64) {
     let took = start.elapsed();
     let met = if took < LONGEST { "met" } else { "MISSED" };
     println!(
-        "    to make   a table of this capacity: {:.3} ms   < 100 ms: {met}",
+        "    creating  a table of this capacity: {:.3} ms   < 100 ms: {met}",
         1e3 * took.as_secs_f64()
     );
     drop(table);

@@ -171,7 +171,7 @@ fn draw_line(chart: &mut Chart<'_, '_>, line: &Line) -> Drawn {
     let points = line.figures.iter().enumerate();
     let points = points.filter(|(_, figure)| is_drawn(**figure));
     let points: Vec<_> = points.map(|(i, &figure)| (i as f64, figure)).collect();
-    let style = line.look.colour.stroke_width(2);
+    let style = line.look.color.stroke_width(2);
     chart.draw_series([PathElement::new(points.clone(), style)])?;
     let screen = chart.plotting_area().use_screen_coord();
     for point in points {
@@ -188,24 +188,24 @@ fn is_drawn(figure: f64) -> bool {
 /// Draws a legend entry: a short line, its mark, and the contestant's name.
 fn draw_key(area: &Area<'_>, look: &Look, (x, y): (i32, i32)) -> Drawn {
     let line = vec![(x, y), (x + 32, y)];
-    area.draw(&PathElement::new(line, look.colour.stroke_width(2)))?;
+    area.draw(&PathElement::new(line, look.color.stroke_width(2)))?;
     draw_mark(area, look, (x + 16, y))?;
     let left = text(14).pos(Pos::new(HPos::Left, VPos::Center));
     area.draw(&Text::new(look.subject, (x + 40, y), left))?;
     Ok(())
 }
 
-/// Draws a mark. Each contestant has a shape, so that lines differ by more than colour.
+/// Draws a mark. Each contestant has a shape, so that lines differ by more than color.
 fn draw_mark(area: &Area<'_>, look: &Look, (x, y): (i32, i32)) -> Drawn {
-    let filled = look.colour.filled();
+    let filled = look.color.filled();
     let around = |points: &[(i32, i32)]| -> Vec<_> {
         let points = points.iter();
         points.map(|&(right, down)| (x + right, y + down)).collect()
     };
     match look.mark {
         Mark::Circle => area.draw(&Circle::new((x, y), 4, filled))?,
-        Mark::Ring => area.draw(&Circle::new((x, y), 4, look.colour.stroke_width(2)))?,
-        Mark::Cross => area.draw(&Cross::new((x, y), 4, look.colour.stroke_width(2)))?,
+        Mark::Ring => area.draw(&Circle::new((x, y), 4, look.color.stroke_width(2)))?,
+        Mark::Cross => area.draw(&Cross::new((x, y), 4, look.color.stroke_width(2)))?,
         Mark::Square => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], filled))?,
         Mark::Up => area.draw(&Polygon::new(around(&[(0, -5), (5, 4), (-5, 4)]), filled))?,
         Mark::Down => area.draw(&Polygon::new(around(&[(0, 5), (5, -4), (-5, -4)]), filled))?,

@@ -85,13 +85,13 @@ fn overhead(latencies: &[Latency<'_>], step: Option<f64>) -> String {
     let whole = match step {
         None => String::new(),
         Some(step) => format!(
-            " The counter moves in steps of {} ns here, so a shorter time shows as zero or one step.",
+            " The counter advances in steps of {} ns here, so a shorter time shows as zero or one step.",
             short(step),
         ),
     };
     format!(
-        "<p>The timing alone, with nothing between two readings of the counter: {} ns at {}, {} ns at {}. It \
-         is part of every figure.{whole}</p>\n",
+        "<p>The timing alone, two readings of the counter with nothing between them, takes {} ns at {} and {} \
+         ns at {}. Every figure includes it.{whole}</p>\n",
         p50.1, p50.0, last.1, last.0,
     )
 }

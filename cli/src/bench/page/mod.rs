@@ -7,7 +7,7 @@
 //! | `verdict` | who wins, by how much and why |
 //! | `figure` | one picture |
 //! | `html` | escaped text and tables |
-//! | `style` | colours that are readable on light and on dark |
+//! | `style` | colors that are readable on light and on dark |
 
 mod figure;
 mod html;
@@ -150,7 +150,7 @@ impl Findings<'_> {
             }
         }
         html.push_str("<h2>What the other limiters can&apos;t do</h2>\n");
-        let head = ["", "clock", "what it can't do"].map(str::to_owned);
+        let head = ["limiter", "clock", "what it can't do"].map(str::to_owned);
         html.push_str(&table("What the other limiters can't do", &head, &rows));
         if !cfg!(feature = "peers") {
             html.push_str(HINT);
@@ -162,9 +162,11 @@ impl Findings<'_> {
         if !self.contention.is_empty() {
             html.push_str("<h2>The machine's own contention</h2>\n");
             html.push_str(
-                "<p>Without a limiter: a clock reading and one exchange, on one word for all ",
+                "<p>The time of a clock reading and one compare-and-swap, without a limiter: on one ",
             );
-            html.push_str("threads, and on a private word for each.</p>\n");
+            html.push_str(
+                "word that all threads share, and on a private word for each thread.</p>\n",
+            );
             let lines: Vec<_> = self.contention.lines().collect();
             list(html, "note", &lines)?;
         }
@@ -203,13 +205,13 @@ const METHOD: &str = "\
 <h2>What was measured</h2>
 <dl>
 <dt>floor</dt>
-<dd>The least that a decision on a shared word can cost: a raw counter reading and one exchange of \
-the word (denied: one load).</dd>
+<dd>The least that a decision on a shared word can cost: a raw counter reading and one \
+compare-and-swap of the word (denied: one load).</dd>
 <dt>private words</dt>
 <dd>The same on a separate word for each thread: the cost without contention.</dd>
 <dt>token bucket, sharded, lease, slots, log, keyed</dt>
 <dd>tollgate&apos;s limiters: one word; a word for each core; 64 permits at a time for each thread; a window of 60 \
-slots; a log of 1000 times; a table with a limit for each of many keys, which every thread uses in turn.</dd>
+slots; a log of 1000 times; a table with a limit for each key, whose keys every thread requests in turn.</dd>
 <dt>std mutex, parking_lot</dt>
 <dd>The same token bucket behind a mutex, with the same clock.</dd>
 <dt>governor, ratelimit, leaky-bucket, counter window, governor keyed, locked map</dt>
@@ -220,8 +222,7 @@ Each was checked first: with a burst of ten it allowed ten of twenty requests.</
 median of the slices. Scales are logarithmic.</dd>
 <dt>latency</dt>
 <dd>Single decisions, with a raw counter reading before and after each: the time that the thread waits. \
-The figures include the readings, which are shown as &quot;the timing alone&quot;: nothing below that is \
-visible. The figures cover all threads and all rounds. They include the time that other programs take while a \
-decision is made.</dd>
+The figures include the readings, which are also shown as &quot;the timing alone&quot;; shorter times are \
+not visible. The figures cover all threads and all rounds, and include interruptions by other programs.</dd>
 </dl>
 ";

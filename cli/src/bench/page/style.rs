@@ -1,6 +1,6 @@
 //! The look of the page: readable on light and dark backgrounds, without a script.
 //!
-//! The pictures use the light colours, and the style sheet replaces each colour on dark
+//! The pictures use the light colors, and the style sheet replaces each color on dark
 //! backgrounds. Text has a contrast of at least 4.5 : 1 on both backgrounds, lines and marks at
 //! least 3 : 1.
 
@@ -33,7 +33,7 @@ pub(crate) enum Mark {
 pub(crate) struct Look {
     /// The contestant's name.
     pub(crate) subject: &'static str,
-    pub(crate) colour: RGBColor,
+    pub(crate) color: RGBColor,
     dark: RGBColor,
     pub(crate) mark: Mark,
     /// The dash pattern, as CSS.
@@ -42,21 +42,21 @@ pub(crate) struct Look {
 
 const fn look(
     subject: &'static str,
-    colour: (u8, u8, u8),
+    color: (u8, u8, u8),
     dark: (u8, u8, u8),
     mark: Mark,
     dashes: &'static str,
 ) -> Look {
     Look {
         subject,
-        colour: RGBColor(colour.0, colour.1, colour.2),
+        color: RGBColor(color.0, color.1, color.2),
         dark: RGBColor(dark.0, dark.1, dark.2),
         mark,
         dashes,
     }
 }
 
-/// A different colour for each: the style sheet selects lines by colour.
+/// A different color for each: the style sheet selects lines by color.
 static LOOKS: [Look; 17] = [
     look(
         "floor",
@@ -194,16 +194,16 @@ pub(crate) fn sheet() -> String {
     let mut sheet = PAGE.to_owned();
     for look in LOOKS.iter().filter(|look| !look.dashes.is_empty()) {
         // Writing to a String can't fail. Marks are not dashed.
-        let (colour, dashes) = (hex(look.colour), look.dashes);
+        let (color, dashes) = (hex(look.color), look.dashes);
         let _ = writeln!(
             sheet,
-            "polyline[stroke=\"{colour}\"]{{stroke-dasharray:{dashes}}}"
+            "polyline[stroke=\"{color}\"]{{stroke-dasharray:{dashes}}}"
         );
     }
     sheet += "@media(prefers-color-scheme:dark){\n";
     sheet += DARK;
     let looks = LOOKS.iter().chain([&PLAIN]);
-    let lines = looks.map(|look| (look.colour, look.dark));
+    let lines = looks.map(|look| (look.color, look.dark));
     for (light, dark) in lines.chain([(INK, DARK_INK), (GRID, DARK_GRID)]) {
         let (light, dark) = (hex(light), hex(dark));
         let _ = writeln!(sheet, "[fill=\"{light}\"]{{fill:{dark}}}");
@@ -243,7 +243,7 @@ tbody tr:nth-child(even),.note{background:#171D25}
 .note{border-left-color:#F0883E}
 ";
 
-/// Formats a colour as the picture writes it.
+/// Formats a color as the picture writes it.
 fn hex(RGBColor(red, green, blue): RGBColor) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }

@@ -139,7 +139,8 @@ fn about(rows: &[&Row<'_>], parts: &[&Part], threads: &[usize]) -> String {
         if let Some(best) = best(n) {
             let (label, mops) = (best.contest.entry.label(), short(best.mops));
             // Writing to a String can't fail.
-            let _ = write!(text, " Highest with {n}: {label}, {mops}.");
+            let plural = if n == 1 { "" } else { "s" };
+            let _ = write!(text, " Highest with {n} thread{plural}: {label}, {mops}.");
         }
     }
     text

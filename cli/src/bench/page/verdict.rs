@@ -35,9 +35,9 @@ impl Measure {
     fn tie(self) -> &'static str {
         match self {
             Self::Latency { step } if step > 0.0 => {
-                "are within 10 % of each other, or a step of the counter"
+                "within 10 % of each other, or a step of the counter"
             }
-            _ => "are within 10 % of each other",
+            _ => "within 10 % of each other",
         }
     }
 }
@@ -90,14 +90,14 @@ fn said(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) -> Str
     if let [best] = tied {
         let (subject, kind) = (best.entry.subject, best.entry.kind);
         let reason = reason(subject, kind, scene.threads).unwrap_or("it does less");
-        return format!("{subject} wins, because {reason}: {compared}.");
+        return format!("{subject} wins, because {reason}. {compared}.");
     }
     let names = listed(tied.iter().map(|one| one.entry.subject.to_owned()));
     let tie = scene.measure.tie();
     if others.is_empty() {
-        return format!("a tie: {names} {tie}.");
+        return format!("{names} tie, {tie}.");
     }
-    format!("a tie: {names} {tie}; {compared}.")
+    format!("{names} tie, {tie}. {compared}.")
 }
 
 /// Returns how far behind the next contestant, the mutex and the best peer are.
@@ -121,7 +121,7 @@ fn compared(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) ->
                 }
                 (Measure::Throughput, false) => format!("{times} times as many as {subject}"),
                 (Measure::Latency { .. }, true) => {
-                    format!("the p99 of {subject} is {times} times as high")
+                    format!("The p99 of {subject} is {times} times as high")
                 }
                 (Measure::Latency { .. }, false) => format!("that of {subject} {times} times"),
             });
@@ -129,8 +129,8 @@ fn compared(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) ->
     }
     let parts = listed(parts.into_iter());
     match (scene.measure, tied.len()) {
-        (Measure::Throughput, 1) => format!("it makes {parts}"),
-        (Measure::Throughput, _) => format!("the best of them makes {parts}"),
+        (Measure::Throughput, 1) => format!("It makes {parts}"),
+        (Measure::Throughput, _) => format!("The best of them makes {parts}"),
         (Measure::Latency { .. }, _) => parts,
     }
 }
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(
             said(Measure::Throughput, 2, &all),
             "Here, on 2 threads: sharded wins, because each core has its own word, and \
-             threads seldom write what another thread reads: it makes 1.50 times as many decisions as \
+             threads seldom write what another thread reads. It makes 1.50 times as many decisions as \
              token bucket, 15.0 times as many as std mutex and 4.00 times as many as governor."
         );
         // A peer can win too.
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(
             text,
             "Here, on 1 thread: governor wins, because a decision is one load and one exchange, \
-             without a lock: the p99 of sharded is 2.00 times as high and that of std mutex 30.0 \
+             without a lock. The p99 of sharded is 2.00 times as high and that of std mutex 30.0 \
              times."
         );
     }
@@ -215,12 +215,12 @@ mod tests {
         ];
         assert_eq!(
             said(Measure::Throughput, 2, &all),
-            "Here, on 2 threads: a tie: token bucket and sharded are within 10 % of each other; \
-             the best of them makes 1.11 times as many decisions as std mutex."
+            "Here, on 2 threads: token bucket and sharded tie, within 10 % of each other. \
+             The best of them makes 1.11 times as many decisions as std mutex."
         );
         assert_eq!(
             said(Measure::Throughput, 2, &all[..2]),
-            "Here, on 2 threads: a tie: token bucket and sharded are within 10 % of each other."
+            "Here, on 2 threads: token bucket and sharded tie, within 10 % of each other."
         );
     }
 
@@ -233,8 +233,8 @@ mod tests {
         ];
         assert_eq!(
             said(Measure::Latency { step: 9.8 }, 2, &all),
-            "Here, on 2 threads: a tie: sharded and token bucket are within 10 % of each other, \
-             or a step of the counter; the p99 of std mutex is 2.00 times as high."
+            "Here, on 2 threads: sharded and token bucket tie, within 10 % of each other, or \
+             a step of the counter. The p99 of std mutex is 2.00 times as high."
         );
         let text = said(Measure::Latency { step: 1.0 }, 2, &all);
         assert!(text.contains("sharded wins"), "{text}");

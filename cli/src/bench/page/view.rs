@@ -45,14 +45,14 @@ pub(crate) const VIEWS: [View; 2] = [
             },
             Part {
                 title: "given tick",
-                lead: "With a given tick and no clock reading",
+                lead: "With a tick that the caller passes, without a clock reading",
                 shown: Shown::From(Source::Tick),
             },
         ],
     },
     View {
         id: "peers-",
-        title: ", beside others",
+        title: ", compared with others",
         panels: &[
             Part {
                 title: "one limit, each with its own clock",
@@ -86,7 +86,7 @@ impl Part {
         }
     }
 
-    /// Returns whether the measured contestants make the part worth showing.
+    /// Returns whether a contestant was measured that makes this part worth showing.
     fn is_used<'e>(&self, mut entries: impl Iterator<Item = &'e Entry>) -> bool {
         entries.any(|entry| match self.shown {
             Shown::From(source) => entry.source == source,

@@ -77,13 +77,13 @@ fn evens(from: usize, to: usize) -> impl Iterator<Item = usize> {
 fn whole_cores_of_one_package_come_first_and_siblings_last() {
     let all: Vec<_> = (0..32).collect();
     assert_eq!(SERVER.whole().order(), all, "0 and 16 are one core");
-    let neighbours = Machine {
+    let neighbors = Machine {
         by_core: true,
         ..SERVER
     };
     let firsts = evens(0, 32);
     let expected: Vec<_> = firsts.chain(evens(1, 32)).collect();
-    assert_eq!(neighbours.whole().order(), expected, "0 and 1 are one core");
+    assert_eq!(neighbors.whole().order(), expected, "0 and 1 are one core");
 }
 
 /// Three packages whose nodes are numbered in reverse, as some firmware does.
@@ -187,7 +187,7 @@ fn unreported_facts_are_unknown() {
 fn a_quota_below_the_processors_is_reported() {
     let topology = Topology::read(&[0, 1, 2, 3], 2, |path| SERVER.look(path));
     assert_eq!(topology.thread_counts(), [1, 2]);
-    let last = "a quota limits this process to the time of 2 processors";
+    let last = "a CPU quota limits this process to 2 processors";
     assert_eq!(topology.lines().last().map(String::as_str), Some(last));
 }
 

@@ -19,7 +19,7 @@ const KINDS: [&str; 2] = ["allowed", "denied"];
 const PERCENTILES: [&str; 4] = ["p50", "p99", "p99.9", "p99.99"];
 const TIMING: &str = "the timing alone";
 /// The end of the title of a picture with other limiters.
-const BESIDE: &str = ", beside others";
+const BESIDE: &str = ", compared with others";
 /// Text and axes, and grid lines.
 const INK: [&str; 2] = ["#3D444D", "#D0D7DE"];
 

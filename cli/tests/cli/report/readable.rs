@@ -1,4 +1,4 @@
-//! A browser needs nothing but the page, and its colours stand out from the background.
+//! A browser needs nothing but the page, and its colors stand out from the background.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn the_page_is_self_contained() {
 }
 
 #[test]
-fn its_colours_are_readable_on_light_and_dark() {
+fn its_colors_are_readable_on_light_and_dark() {
     let document = parsed(&PAGE.1);
     let sheet = texts(document.root_element(), "style").concat();
     let sheets = sheet.split_once("@media(prefers-color-scheme:dark){");
@@ -47,8 +47,8 @@ fn its_colours_are_readable_on_light_and_dark() {
     });
     let pictures = all(document.root_element(), "svg");
     let nodes = pictures.flat_map(|picture| picture.descendants());
-    let colours = nodes.flat_map(|node| [node.attribute("fill"), node.attribute("stroke")]);
-    let mut used: BTreeSet<_> = colours.flatten().collect();
+    let colors = nodes.flat_map(|node| [node.attribute("fill"), node.attribute("stroke")]);
+    let mut used: BTreeSet<_> = colors.flatten().collect();
     used.remove("none");
     used.remove(INK[1]);
     assert_eq!(
@@ -56,13 +56,13 @@ fn its_colours_are_readable_on_light_and_dark() {
         subjects().len() + 2,
         "subjects, timing and ink: {used:?}"
     );
-    for colour in used {
-        let least = if colour == INK[0] { 4.5 } else { 3.0 };
-        let new = replacement(dark, colour);
-        let ratios = [contrast(colour, pages[0]), contrast(new, pages[1])];
+    for color in used {
+        let least = if color == INK[0] { 4.5 } else { 3.0 };
+        let new = replacement(dark, color);
+        let ratios = [contrast(color, pages[0]), contrast(new, pages[1])];
         assert!(
             ratios.iter().all(|&ratio| ratio >= least),
-            "{colour} {new}: {ratios:?}"
+            "{color} {new}: {ratios:?}"
         );
     }
 }

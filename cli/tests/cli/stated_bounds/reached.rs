@@ -47,7 +47,7 @@ fn each_permit_after_the_burst_is_granted_when_due() {
 fn windows_grant_all_permits_around_an_edge() {
     const EDGES: &[u64] = &[SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND, 5 * SECOND];
     const EDGE: &[u64] = &[SECOND];
-    // A nanosecond after the edge, the share of ten permits is below ten: one more permit at once.
+    // A nanosecond after the edge, the ten permits count for less than ten, so one more is granted.
     const AFTER: &[u64] = &[SECOND + 1];
     for (text, first, edges, promise) in [
         ("fixed-window 10/s", 0, EDGES, Windows),

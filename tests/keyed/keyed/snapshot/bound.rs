@@ -9,8 +9,8 @@ use tollgate::audit::{Audit, Bound, Log};
 use super::{restarted, table};
 use crate::support::{Random, algorithm, tick};
 
-/// By a time that all processes share. If the interval is a whole number of nanoseconds, each
-/// answer is that of a table that never restarted.
+/// All processes share one time. If the interval is a whole number of nanoseconds, each answer is
+/// that of a table that never restarted.
 #[test]
 fn a_restart_grants_no_extra_burst() {
     for (text, is_exact) in [

@@ -45,7 +45,7 @@ fn another_quota_is_carried_over_for_each_algorithm() {
                 let (was, has) = (limiter.key(&key), next.key(&key).available());
                 let had = was.available();
                 let is_no_more = has <= had || was.at(from).is_idle();
-                // As many as possible, except for fractions.
+                // The key keeps as many permits as possible, except for fractions.
                 let least = had.min(next.key(&999).available());
                 let is_right = is_no_more && has + 1 >= least;
                 assert!(is_right, "{has} of {had}: {old} to {new}");
@@ -73,7 +73,7 @@ fn a_snapshot_is_written_and_restored_with_the_current_quota() {
     let restored = read(&mut next, &written(&limiter));
     assert_eq!(restored.expect("whole").no_room, 0);
     assert_eq!(next.key("alice").available(), 20);
-    // It can still be changed, more often than there are versions.
+    // The quota can still be changed, more often than there are versions.
     for turn in 0..200 {
         change(&next, 40 + turn % 2);
     }
@@ -121,7 +121,7 @@ fn daily_windows_continue_after_a_restart() {
     }
     limiter.ban_for("mallory", 30 * hour).expect("room");
     for (elapsed, to) in [(1, 0), (1, 20), (21, 3)] {
-        // The clock says so at 1:00 plus the pause.
+        // At 1:00 plus the pause, the next clock shows that time.
         let origin = (48 + 1 + elapsed - to) % 24;
         let now = tick(0).saturating_add(to * hour);
         let next = restarted(&limiter, daily(origin), now, elapsed * hour);

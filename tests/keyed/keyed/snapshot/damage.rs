@@ -70,7 +70,7 @@ fn every_flipped_bit_is_an_error() {
             by_checksum += usize::from(matches!(error, RestoreError::Checksum { .. }));
         }
     }
-    // For damage in the keys, nearly all.
+    // The checksum finds nearly all damage in the keys.
     assert!(by_checksum > 8 * 16 * 7, "{by_checksum}");
 }
 

@@ -93,7 +93,7 @@ fn keys_nearest_to_idle_are_dropped_when_there_is_no_room() {
 }
 
 #[test]
-fn restored_keys_replace_what_the_table_held() {
+fn restored_keys_replace_the_contents_of_the_table() {
     let limiter = table(bucket("1/h burst 9"), ticks(1.0));
     let _ = limiter.try_acquire_n("alice", 4).expect("fresh");
     let mut next = next_table(bucket("1/h burst 9"), ticks(7.0));

@@ -64,7 +64,7 @@ fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
         let left = |plan: &str, key| next.plan_named(plan).map(|plan| plan.key(key).available());
         assert_eq!(left("free", "bob"), Some(140));
         assert_eq!(left("paid", "alice"), Some(940));
-        // And in the other direction.
+        // The same in the other direction.
         let mut last = made(&NAMED);
         let restored = read(&mut last, &written(&next)).expect("whole");
         let had = restored.plans.iter().filter(|plan| plan.keys > 0);
@@ -103,7 +103,7 @@ fn a_changed_quota_and_a_missing_plan_are_reported() {
     assert_eq!(next.plan(1).key("bob").available(), 140);
     // She continues in the first plan, which is full with her number of permits.
     assert_eq!(next.plan(0).key("alice").available(), 7);
-    // Also by position.
+    // The same for plans that are matched by position.
     let mut next = made(&UNNAMED[..1]);
     let restored = read(&mut next, &of_two_keys(&UNNAMED)).expect("whole");
     let right = [(0, PlanMatch::Same, 1), (0, PlanMatch::Missing, 1)];
@@ -118,7 +118,7 @@ fn without_names_on_both_sides_plans_must_match_by_position() {
     let error_of = |bytes: &[u8], plans: &[(&str, &str)]| {
         let mut next = made(plans);
         assert!(next.plan(0).try_acquire("carol").is_ok());
-        let error = read(&mut next, bytes).expect_err("which plan is it");
+        let error = read(&mut next, bytes).expect_err("the plan is ambiguous");
         assert_eq!((next.len(), error.to_string().is_empty()), (1, false));
         match error {
             RestoreError::PlanNamesMissing { plan, in_snapshot } => (plan, in_snapshot),
@@ -184,7 +184,7 @@ fn snapshots_of_versions_1_and_2_match_plans_by_position() {
     }
 }
 
-/// As when a quota changes while the snapshot is written: plans are written twice.
+/// Plans are written twice if a quota changes while the snapshot is written.
 #[test]
 fn keys_are_counted_by_plan_even_if_plans_are_written_twice() {
     let plans = |quota: &str| {

@@ -1,6 +1,6 @@
 //! A snapshot holds the words of keys with their own algorithms, and the parameters of these, but
-//! no overrides. Each key uses the override that is set in the table, and the report says what
-//! became of it.
+//! no overrides. Each key uses the override that is set in the table, and the report says how many
+//! overrides are the same, changed, removed or new.
 
 use std::time::Duration;
 

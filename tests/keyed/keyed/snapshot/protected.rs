@@ -12,10 +12,10 @@ use super::forged::{sealed, with_number};
 use super::{read, written};
 use crate::keyed::spent_keys_stay::{are_protected, half_protected};
 use crate::support::{
-    Chosen, NOW, SECOND, bucket, crowded, in_sixteen_slots, of_capacity, tick, with_plans,
+    IdentityState, NOW, SECOND, bucket, crowded, in_sixteen_slots, of_capacity, tick, with_plans,
 };
 
-/// Also with another quota, in another plan, and at a later time.
+/// Covers another quota, another plan, and a later time.
 #[test]
 fn protected_keys_stay_protected_after_a_restore() {
     let limiter = crowded(bucket("100/min"));
@@ -28,12 +28,12 @@ fn protected_keys_stay_protected_after_a_restore() {
         let mut next = crowded(bucket(quota));
         let elapsed = Duration::from_secs(3);
         assert!(next.restore_after(&mut &*bytes, elapsed).is_ok());
-        // And saved again.
+        // Saved and restored again.
         let mut last = crowded(bucket(quota));
         assert!(read(&mut last, &written(&next)).is_ok());
         are_protected(&last, 8);
     }
-    // Also banned keys.
+    // Banned keys stay protected too.
     for key in in_sixteen_slots(16) {
         assert!(limiter.ban(key, tick(NOW + SECOND)).is_ok());
     }
@@ -44,7 +44,7 @@ fn protected_keys_stay_protected_after_a_restore() {
     }
     // Keys of a plan that no longer exists continue in the first one.
     let plans = [bucket("100/min"), bucket("100/min")];
-    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
     for key in in_sixteen_slots(16) {
         assert_eq!(limiter.plan(1).key(key).refund(1), 1);
@@ -103,18 +103,18 @@ fn kept(limiter: &Table, one_in: u64) -> u64 {
 
 #[test]
 fn protected_keys_are_dropped_last_when_there_is_no_room() {
-    // All protected keys have room: one of them, in one of the two blocks, or a tenth.
+    // If one key is protected, or a tenth of all keys, all protected keys have room.
     for one_in in [KEYS, 10] {
         let (limiter, _) = into_a_smaller_one(one_in);
         assert_eq!(kept(&limiter, one_in), KEYS / one_in);
         assert_eq!(limiter.stats().evicted_protected, 0);
     }
-    // Half of them, or all: some are dropped too.
+    // If half of the keys are protected, or all, some protected keys are dropped too.
     for one_in in [2, 1] {
         let (limiter, restored) = into_a_smaller_one(one_in);
         let (protected, kept) = (KEYS / one_in, kept(&limiter, one_in));
         assert_eq!(limiter.stats().evicted_protected, protected - kept);
-        // Others stay only where no protected key may be.
+        // Unprotected keys stay only in slots that no protected key can use.
         let least = restored.keys * if one_in == 1 { 100 } else { 95 } / 100;
         assert!(kept >= least, "{kept} of {restored:?}");
     }

@@ -1,4 +1,4 @@
-//! Each key can get the same after a restart as before it.
+//! Each key gets the same decisions after a restart as without one.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Pair {
         }
     }
 
-    /// Checks that no key has more, or gets it sooner.
+    /// Checks that no key has more permits, or gets them sooner.
     fn has_no_more(&self) {
         for key in 0..KEYS {
             let old = self.stays.key(&key).at(self.then(self.to));

@@ -5,8 +5,8 @@ use tollgate::Tick;
 use crate::algorithm::known_failures::{INTERVALS, WINDOWS, limiters};
 use crate::algorithm::quotas::SECOND;
 
-/// axum_gcra: N at first, N + 1 after idling. Here with permits that come all at once. A window
-/// that was idle has the permits of one window, not of two.
+/// axum_gcra: N at first, N + 1 after idling. Tested here with permits that come all at once. A
+/// window that was idle has the permits of one window, not of two.
 #[test]
 fn idle_windows_and_refills_accumulate_nothing() {
     for limiter in limiters(&[&WINDOWS, &INTERVALS], "10/s") {

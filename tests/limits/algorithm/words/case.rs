@@ -91,7 +91,7 @@ impl Case<'_> {
                 self.check(wait == Some(Duration::ZERO), wait);
                 self.took(self.n, next);
                 self.remains(&granted, next);
-                // Undone at once, all of it comes back.
+                // An undo at the same tick returns all permits.
                 let (same, back) = self.algorithm.undo(next, self.now, &granted);
                 let was_full = self.look(|at| at.is_idle());
                 let is_same = self.algorithm.available(same, self.now) == available;
@@ -209,7 +209,7 @@ impl Case<'_> {
             return;
         };
         self.check(algorithm.step(word, now, n).is_ok(), older);
-        // A window of its own may have passed since then, but none of the windows that still count.
+        // At `now` the late caller's own window may be over. All windows that counted still count.
         let left = algorithm.available(next, now);
         self.check(left <= algorithm.available(word, now), left);
     }

@@ -107,8 +107,8 @@ fn untouched_permits_are_put_back() {
 }
 
 /// Another caller refunds permits or resets, and so returns what this request had taken. A third
-/// caller takes that. The shard's word is as this request left it, but the permits are no longer
-/// the ones that it took.
+/// caller takes that. The shard's word equals the one that this request left, but the permits that
+/// it took have since been granted to another caller.
 #[test]
 fn permits_that_another_caller_returned_are_not_put_back_again() {
     for algorithm in each() {
@@ -125,7 +125,8 @@ fn permits_that_another_caller_returned_are_not_put_back_again() {
     }
 }
 
-/// The same, but the clock refills what this request had taken before another caller takes it.
+/// The same, but the clock refills the permits that this request had taken, and then another caller
+/// takes them.
 #[test]
 fn refilled_permits_are_not_put_back() {
     for algorithm in each() {

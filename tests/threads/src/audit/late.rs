@@ -7,10 +7,10 @@ use tollgate::{Limiter, Tick};
 
 use crate::support::algorithm;
 
-/// Twenty callers come at once, at 1000 and 2000. If the first tick is rounded up to 15.625, they
-/// come at 1016 and 2016. A caller whose clock is 14 ns behind then takes permits that have come
-/// since. In another history three windows open one after the other as soon as possible, from a
-/// multiple of the quantum or from another tick, and the late caller takes from the last one.
+/// Twenty permits come at once at 1000 and at 2000 or, if the first tick is rounded up to 15.625,
+/// at 1016 and 2016. A caller whose clock is 14 ns behind then takes permits that have come since.
+/// In another history three windows open one after the other as soon as possible, from a multiple
+/// of the quantum or from another tick, and the late caller takes from the last one.
 #[test]
 fn a_caller_late_by_less_than_a_quantum_keeps_the_bound() {
     let greedy = "intervals 20/1us burst 60 greedy";

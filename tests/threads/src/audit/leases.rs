@@ -19,13 +19,13 @@ use crate::support::{algorithm, on_threads, scaled};
 
 type Tested = Leases<Stopping, ManualClock>;
 
-/// Leases that threads leave for each other.
+/// Leases that threads pass to each other.
 type Shelf<'g> = Mutex<Vec<Lease<&'g Tested>>>;
 
 /// Takes `n` by a lease and records when. Permits that the lease held may count at any tick at
 /// which it held them: before this call, or after it, since a lease holds everything that it draws
 /// first. If `n` is more than the lease can hold, the rest comes from the limiter at a tick that is
-/// not reported. It is known only if the clock stands still.
+/// not reported. That tick is known only if the clock stands still.
 fn take(limiter: &Tested, lease: &mut Lease<&Tested>, n: u64) -> Option<Tick> {
     let (held, before) = (lease.held(), limiter.now());
     lease.try_acquire_n(n).ok()?;

@@ -26,8 +26,8 @@ fn stop() {
     }
 }
 
-/// The number of times that this thread may still take all that is available, and what runs before
-/// the next time.
+/// The number of calls of `take_up_to` that this thread makes before the interruption, and the
+/// function that then runs.
 type Interruption = (u32, Box<dyn FnOnce()>);
 
 thread_local! {

@@ -49,7 +49,7 @@ fn a_cancelled_reservation_returns_no_more_than_it_took() {
     for cancelled in [second, third] {
         assert!(later.cancel(cancelled, 1).1 <= 1);
     }
-    // 10 at first, and with the returned ones no more than the bound until now.
+    // The burst of 10 and the returned permits together keep the bound.
     assert!(later.take_up_to(100).n() <= 3);
 }
 
@@ -80,7 +80,7 @@ fn no_reservation_is_due_before_its_permits_are_available() {
 }
 
 /// x/time/rate: when reservations were cancelled from the last to the first, nothing came back
-/// where a wait had been truncated: the one before was no longer recognised as the last.
+/// where a wait had been truncated: the one before was no longer recognized as the last.
 #[test]
 fn reservations_can_be_cancelled_from_the_last_to_the_first() {
     let limiter = bucket(Quota::per(1, Duration::from_secs(3)).burst(2));

@@ -1,5 +1,6 @@
-//! A reservation is the operation at the tick at which it is due, and that is the first tick that
-//! grants it. So everything proved of the operation (scripts/prove) is true of it.
+//! A reservation has the effect of the same operation at the tick at which it is due, which is the
+//! first tick that grants it. So everything that `scripts/prove` proves of the operation holds for
+//! reservations.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ fn work(limiter: &Bucket, seed: u64) -> (Log, Sums) {
         }
         let one = held.swap_remove(random.below(held.len() as u64) as usize);
         if one.is_due() {
-            // It may have been used by now.
+            // The permit may have been used by now.
             sums.used += one.n();
             log.granted(&one.into_granted().when_due());
         } else {

@@ -1,7 +1,7 @@
 //! The stand-in for papaya's map in models. It promises no more than the protocol relies on: an
 //! insertion publishes an entry, by a Release, to a thread that finds it; a removal publishes
-//! nothing. So each successive entry of a key is in another place. In one place, an exchange would
-//! pass on what the previous exchange published.
+//! nothing. So each entry of a key gets another place: in the same place, the exchange that inserts
+//! an entry would also publish what the exchange before it published.
 //!
 //! Loom does not see the queue of tickets and the hints at the newest keys: the protocol must hold
 //! whatever they contain.
@@ -35,7 +35,7 @@ pub(super) struct Entries<K, A> {
     newest: Newest,
 }
 
-/// A model frees nothing that it inserts before its end.
+/// Protects nothing: a model frees its entries only at its end.
 pub(super) struct Guard<'g>(PhantomData<&'g ()>);
 
 pub(super) struct FoundEntry<'g, K, A> {
@@ -64,8 +64,8 @@ impl<K, A> FoundEntry<'_, K, A> {
         &self.both.1
     }
 
-    /// Whether it took the place of another entry of this key: one that was inserted has the number
-    /// of its key's ticket.
+    /// Returns whether this entry replaced another entry of its key. An entry that was inserted has
+    /// the number of the key's ticket.
     pub(super) fn was_moved(&self) -> bool {
         self.entry().number() != self.ticket().id
     }
@@ -121,7 +121,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         if there == 0 {
             return None;
         }
-        // Only an entry that is found publishes something.
+        // Acquire only if an entry is found: the map promises nothing to a search that finds none.
         let there = place.load(Ordering::Acquire);
         let both = self.of_number(there)?;
         let life = PhantomData;
