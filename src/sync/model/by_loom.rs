@@ -8,10 +8,10 @@ pub(super) use loom::thread_local;
 
 use super::CONDITIONS;
 
-/// Returns the counter that each load of an atomic increments first, if
-/// [`Conditions::rings`](super::Conditions::rings) is set.
-pub(super) fn bell() -> Option<AtomicU64> {
-    CONDITIONS.get().rings.then(|| AtomicU64::new(0))
+/// Returns a counter that each load of an atomic increments first, if
+/// [`Conditions::counts_loads`](super::Conditions::counts_loads) is set.
+pub(super) fn load_counter() -> Option<AtomicU64> {
+    CONDITIONS.get().counts_loads.then(|| AtomicU64::new(0))
 }
 
 /// A sleeping thread, with loom's notification. Timed sleeps end at once.

@@ -10,7 +10,7 @@ pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 pub(super) use shuttle::thread_local;
 
 /// Returns no counter: shuttle interrupts loads as often as any other operation.
-pub(super) const fn bell() -> Option<AtomicU64> {
+pub(super) const fn load_counter() -> Option<AtomicU64> {
     None
 }
 
