@@ -2,9 +2,10 @@ use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 
-use super::all::{All, cost_of};
+use super::all::All;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
+use super::protocol::cost_of;
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Granted, Settled};
 

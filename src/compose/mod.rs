@@ -31,6 +31,8 @@ mod member;
 mod members;
 mod named;
 mod order;
+mod protocol;
+mod verbs;
 
 pub use all::All;
 pub use denied::AllDenied;

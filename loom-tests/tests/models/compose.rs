@@ -138,7 +138,11 @@ fn against_a_plain_caller(run: &mut Run) {
 fn beside_an_empty_member(run: &mut Run) {
     let scenario = Scenario::at(|| limits(1))
         .actor_after(&[plain!(b, 1, NOW)], &[both!(a, b)])
-        .actor(&[plain!(a, 1, NOW)]);
+        .actor(&[plain!(a, 1, NOW)])
+        .rule(|played| {
+            let plain = granted(&played.answers[1]);
+            assert_eq!(plain, 1, "a denied request took something");
+        });
     scenario.explore_to(run, &[&["false", "true"]]);
 }
 
@@ -318,7 +322,7 @@ fn a_denial_takes_nothing() {
     with_fault(
         name,
         Fault::TakesWithoutALook,
-        "false",
+        "took something",
         None,
         beside_an_empty_member,
     );

@@ -1,0 +1,194 @@
+//! The verbs of a composition.
+
+use core::time::Duration;
+#[cfg(feature = "std")]
+use std::sync::Arc;
+
+use super::all::All;
+use super::denied::AllDenied;
+use super::granted::AllGranted;
+use super::member::Member;
+use super::members::{DebtMembers, Members, Visitor};
+use super::protocol::cost_of;
+use crate::clock::{Clock, Tick};
+
+/// Counts what a member has.
+struct Available(Tick);
+
+impl<C> Visitor<C> for Available {
+    type Output = u64;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
+        member.available_at(self.0)
+    }
+}
+
+/// Takes from a member unconditionally.
+struct Charge {
+    n: u64,
+    now: Tick,
+}
+
+impl<C> Visitor<C> for Charge {
+    type Output = u64;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
+        member.charge_to(self.n, self.now).n()
+    }
+}
+
+impl<M: Members<C>, C: Clock> All<M, C> {
+    /// Takes one permit of each member.
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied`] if a member denies. In that case nothing is taken.
+    #[inline]
+    pub fn try_acquire(&self) -> Result<AllGranted<&Self, M, C>, AllDenied> {
+        self.try_acquire_n(1)
+    }
+
+    /// Takes `n` permits of each member.
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied`] if a member denies. In that case nothing is taken.
+    #[inline]
+    pub fn try_acquire_n(&self, n: u64) -> Result<AllGranted<&Self, M, C>, AllDenied> {
+        let grants = self.take(|_| n, self.now(), |_| self.now())?;
+        Ok(AllGranted::new(self, grants))
+    }
+
+    /// Takes the permits of each member that its cost says.
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied`] if a member denies, or if there is not one cost for each member. In that case
+    /// nothing is taken.
+    #[inline]
+    pub fn try_acquire_each(
+        &self,
+        costs: impl AsRef<[u64]>,
+    ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
+        let grants = self.take_each(costs.as_ref(), self.now(), |_| self.now())?;
+        Ok(AllGranted::new(self, grants))
+    }
+
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get.
+    pub fn check_n(&self, n: u64) -> Result<(), AllDenied> {
+        self.check_n_at(n, self.now())
+    }
+
+    /// Returns how many requests for one permit of each member are available. Takes none.
+    pub fn available(&self) -> u64 {
+        self.available_at(self.now())
+    }
+
+    /// Returns how long until all members would grant `n` permits, if no other caller takes any.
+    /// `None` if they never will, or if the wait is not known.
+    pub fn time_until(&self, n: u64) -> Option<Duration> {
+        match self.check_n(n) {
+            Ok(()) => Some(Duration::ZERO),
+            Err(denied) => denied.retry_after(),
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+impl<M: Members<C>, C: Clock> All<M, C> {
+    /// Takes the permits of each member that its cost says, with a grant that keeps the composition
+    /// alive and can move to other threads and tasks.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`try_acquire_each`](Self::try_acquire_each).
+    pub fn try_acquire_each_owned(
+        self: &Arc<Self>,
+        costs: impl AsRef<[u64]>,
+    ) -> Result<AllGranted<Arc<Self>, M, C>, AllDenied> {
+        let grants = self.take_each(costs.as_ref(), self.now(), |_| self.now())?;
+        Ok(AllGranted::new(Arc::clone(self), grants))
+    }
+}
+
+impl<M: Members<C>, C> All<M, C> {
+    /// Takes `n` permits of each member at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied`] if a member denies. In that case nothing is taken.
+    #[inline]
+    pub fn try_acquire_n_at(
+        &self,
+        n: u64,
+        now: Tick,
+    ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
+        let grants = self.take(|_| n, now, |now| now)?;
+        Ok(AllGranted::new(self, grants))
+    }
+
+    /// Takes the permits of each member that its cost says, at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied`] if a member denies, or if there is not one cost for each member. In that case
+    /// nothing is taken.
+    #[inline]
+    pub fn try_acquire_each_at(
+        &self,
+        costs: impl AsRef<[u64]>,
+        now: Tick,
+    ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
+        let grants = self.take_each(costs.as_ref(), now, |now| now)?;
+        Ok(AllGranted::new(self, grants))
+    }
+
+    /// Returns what [`try_acquire_n_at`](Self::try_acquire_n_at) would answer. Takes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get.
+    pub fn check_n_at(&self, n: u64, now: Tick) -> Result<(), AllDenied> {
+        self.look(0, &|_| n, now)
+    }
+
+    /// Returns what [`try_acquire_each_at`](Self::try_acquire_each_at) would answer. Takes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get.
+    pub fn check_each_at(&self, costs: impl AsRef<[u64]>, now: Tick) -> Result<(), AllDenied> {
+        let costs = self.checked(costs.as_ref())?;
+        self.look(0, &|member| cost_of(costs, member), now)
+    }
+
+    /// Returns how many requests for one permit of each member are available at this tick.
+    pub fn available_at(&self, now: Tick) -> u64 {
+        let available = self.order.limits().filter_map(|member| {
+            let times = self.order.sum(member, |_| 1).max(1);
+            Some(self.members.visit(member, Available(now))? / times)
+        });
+        available.min().unwrap_or(0)
+    }
+}
+
+impl<M: DebtMembers<C>, C: Clock> All<M, C> {
+    /// Takes the permits of each member that its cost says unconditionally: members may go into
+    /// debt. Returns how many permits were recorded, over all members.
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied::CostsLength`] if there is not one cost for each member.
+    pub fn charge_each(&self, costs: impl AsRef<[u64]>) -> Result<u64, AllDenied> {
+        let (costs, now) = (self.checked(costs.as_ref())?, self.now());
+        let charged = self.order.limits().filter_map(|member| {
+            let n = self.order.sum(member, |member| cost_of(costs, member));
+            self.members.visit(member, Charge { n, now })
+        });
+        Ok(charged.fold(0, u64::saturating_add))
+    }
+}
