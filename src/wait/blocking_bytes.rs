@@ -15,7 +15,7 @@ const FEW: u64 = 512;
 ///
 /// Each call takes permits, waits until they are available, and then moves at most that many bytes.
 /// Permits that a call did not use are given back. In async code use
-/// [`AsyncLimiter::bytes`](crate::AsyncLimiter) (feature `tokio`).
+/// `AsyncLimiter::bytes` (feature `tokio`).
 ///
 /// ```
 /// use std::io::{Read, Write};
