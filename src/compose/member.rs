@@ -5,7 +5,7 @@ use crate::clock::Tick;
 use crate::concurrency::limiter::Concurrency;
 use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::rate_limiter::{RateLimiter, SettleLimiter};
-use crate::store::Place;
+use crate::store::{Place, Prepared};
 use crate::sync::inject_fault;
 
 /// A limit that can be a member of a composition such as [`All`](super::All). `C` is its clock.
@@ -41,6 +41,26 @@ pub trait Member<C> {
     ///
     /// [`Denied`] if they are not all available.
     fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied>;
+
+    /// Looks as [`check`](Self::check) does, and keeps what it computed for
+    /// [`take_prepared`](Self::take_prepared). The default keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that the request would get.
+    #[inline(always)]
+    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+        self.check(n, now)?;
+        Ok(Prepared::checked(n, now))
+    }
+
+    /// Takes the permits of a request that this limit [prepared](Self::prepare), in one attempt.
+    /// `None` means that nothing was taken; use [`take`](Self::take).
+    #[inline(always)]
+    fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+        let _ = prepared;
+        None
+    }
 
     /// Returns how many permits are available at this tick.
     fn available_at(&self, now: Tick) -> u64;
@@ -83,6 +103,16 @@ impl<L: SettleLimiter + ?Sized> Member<L::Clock> for L {
     #[inline(always)]
     fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         self.try_acquire_n_at(n, now)
+    }
+
+    #[inline(always)]
+    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+        self.prepare_n_at(n, now)
+    }
+
+    #[inline(always)]
+    fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+        RateLimiter::take_prepared(self, prepared)
     }
 
     #[inline]

@@ -85,7 +85,11 @@ macro_rules! one_member {
                 index: usize,
                 visitor: V,
             ) -> Option<V::Output> {
-                (index == 0).then(|| visitor.visit(self, None))
+                // No closure, because it would not always be inlined.
+                match index {
+                    0 => Some(visitor.visit(self, None)),
+                    _ => None,
+                }
             }
 
             #[inline(always)]

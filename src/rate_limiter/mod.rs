@@ -6,7 +6,7 @@ pub(crate) mod verbs;
 
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted, Settled};
-use crate::store::Place;
+use crate::store::{Place, Prepared};
 #[cfg(feature = "std")]
 use std::boxed::Box;
 #[cfg(feature = "std")]
@@ -57,6 +57,42 @@ macro_rules! declare_traits {
             /// same place. The default is the place of this value.
             fn place(&self) -> Place {
                 Place::of(self)
+            }
+
+            /// Looks whether `n` permits are available at this tick, and keeps what it computed, so
+            /// that [`take_prepared`](Self::take_prepared) need not compute it again. Takes
+            /// nothing.
+            ///
+            /// # Errors
+            ///
+            /// The [`Denied`] that the request would get.
+            ///
+            /// ```
+            /// use tollgate::{Limiter, Quota, RateLimiter};
+            ///
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let limiter = Limiter::token_bucket(Quota::per_hour(5))?;
+            /// let (first, late) = (limiter.prepare_n_at(3, limiter.now())?, limiter.prepare_n_at(2, limiter.now())?);
+            /// assert_eq!(limiter.available(), 5); // nothing is taken yet
+            /// assert_eq!(limiter.take_prepared(first).map(|granted| granted.remaining()), Some(2));
+            /// assert!(limiter.take_prepared(late).is_none()); // the limiter has changed
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            fn prepare_n_at(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+                self.check_n_at(n, now)?;
+                Ok(Prepared::checked(n, now))
+            }
+
+            /// Takes the permits of a request that this limiter [prepared](Self::prepare_n_at), in
+            /// one attempt. `None` means that nothing was taken, because the limiter has changed
+            /// since; use [`try_acquire_n_at`](Self::try_acquire_n_at). The default always returns
+            /// `None`: override both only if one attempt is faster.
+            #[inline]
+            fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+                let _ = prepared;
+                None
             }
 
             $(
@@ -274,6 +310,16 @@ macro_rules! clock_behind {
         #[inline]
         fn place(&self) -> Place {
             (**self).place()
+        }
+
+        #[inline(always)]
+        fn prepare_n_at(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+            (**self).prepare_n_at(n, now)
+        }
+
+        #[inline(always)]
+        fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+            (**self).take_prepared(prepared)
         }
 
         #[inline]

@@ -17,6 +17,7 @@ pub(crate) mod cell;
 pub(crate) mod op;
 pub(crate) mod operations;
 pub(crate) mod place;
+pub(crate) mod prepared;
 pub(crate) mod view;
 pub(crate) mod word;
 
@@ -26,6 +27,7 @@ pub use crate::snapshot::SNAPSHOT_BYTES;
 pub use cell::{AtomicWord, UNSTARTED, WordCell};
 pub use op::{Current, Op, OpResult, Refusal, Step};
 pub use place::Place;
+pub use prepared::Prepared;
 pub use view::View;
 pub use word::WordStore;
 
@@ -77,6 +79,37 @@ pub trait Store {
     #[inline(always)]
     fn try_fast<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> Option<O::Output> {
         let _ = (now, op);
+        None
+    }
+
+    /// Computes an operation, and writes nothing. Returns the word that it was given and the next
+    /// one, for [`finish`](Self::finish). `None` if the store can't do this in one attempt, or if
+    /// nothing need be written; use [`apply`](Self::apply).
+    ///
+    /// # Errors
+    ///
+    /// The operation's refusal.
+    #[inline(always)]
+    fn compute<O: Op<Self::Algorithm>>(
+        &self,
+        now: Tick,
+        op: O,
+    ) -> Result<Option<(u64, u64)>, O::Refusal> {
+        let _ = (now, op);
+        Ok(None)
+    }
+
+    /// Exchanges the words that [`compute`](Self::compute) returned for this tick and operation.
+    /// `None` means that the state has changed since, and that nothing was written; use
+    /// [`apply`](Self::apply).
+    #[inline(always)]
+    fn finish<O: Op<Self::Algorithm>>(
+        &self,
+        words: (u64, u64),
+        now: Tick,
+        op: O,
+    ) -> Option<O::Output> {
+        let _ = (words, now, op);
         None
     }
 

@@ -12,6 +12,7 @@ use crate::store::operations::TakeSome;
 use crate::store::operations::{
     Acquire, Cancel, Charge, Check, Look, Refund, ReserveUntil, TakeUpTo, Undo,
 };
+use crate::store::prepared::Prepared;
 
 /// A limiter at one tick: every method runs at that tick, without reading a clock. The method `at`
 /// of a limiter creates a view.
@@ -121,6 +122,40 @@ impl<S: Store> View<S> {
     #[inline(always)]
     pub fn check_n(&self, n: u64) -> Result<(), Denied> {
         self.store.apply(self.now, Check { n })
+    }
+
+    /// Looks as [`check_n`](Self::check_n) does, and keeps the words for
+    /// [`take_prepared`](Self::take_prepared).
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that the request would get.
+    #[inline(always)]
+    pub(crate) fn prepare_n(&self, n: u64) -> Result<Prepared, Denied> {
+        match self.store.compute(self.now, Acquire { n }) {
+            Ok(Some(words)) => Ok(Prepared::of(words, n, self.now)),
+            Ok(None) => self.prepare_by_check(n),
+            Err(denied) => Err(denied),
+        }
+    }
+
+    #[cold]
+    fn prepare_by_check(&self, n: u64) -> Result<Prepared, Denied> {
+        self.check_n(n)?;
+        Ok(Prepared::checked(n, self.now))
+    }
+
+    /// Takes the permits of a prepared request with one exchange. `None` means that nothing was
+    /// taken; use [`try_acquire_n`](Self::try_acquire_n).
+    #[inline(always)]
+    pub(crate) fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+        match prepared.words() {
+            Some(words) => {
+                let n = prepared.n();
+                self.store.finish(words, self.now, Acquire { n })
+            }
+            None => None,
+        }
     }
 
     /// Returns how many permits are available, as [`Limiter::available`](crate::Limiter::available)

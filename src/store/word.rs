@@ -6,7 +6,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::Store;
 use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
-use crate::store::op::{Op, OpResult};
+use crate::store::op::{Current, Op, OpResult};
 use crate::store::place::Place;
 use crate::store::view::View;
 
@@ -65,6 +65,33 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
     #[inline(always)]
     fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
         cell::try_fast(self.algorithm, self.cell, now, op, |_, _| true)
+    }
+
+    #[inline(always)]
+    fn compute<O: Op<A>>(&self, now: Tick, mut op: O) -> Result<Option<(u64, u64)>, O::Refusal> {
+        let word = self.cell.load();
+        if word == UNSTARTED {
+            return Ok(None);
+        }
+        match op.run_fast(self.algorithm, Current::new(word, now)) {
+            Some(Ok((next, _))) if !op.is_unchanged(word, next) => Ok(Some((word, next))),
+            Some(Err(refusal)) => Err(refusal),
+            _ => Ok(None),
+        }
+    }
+
+    /// Computes the answer again, so that a look need not keep it: the compiler joins the two, and
+    /// drops the parts that the caller does not read.
+    #[inline(always)]
+    fn finish<O: Op<A>>(&self, words: (u64, u64), now: Tick, mut op: O) -> Option<O::Output> {
+        let (word, next) = words;
+        if self.cell.compare_exchange(word, next).is_err() {
+            return None;
+        }
+        match op.run_fast(self.algorithm, Current::new(word, now)) {
+            Some(Ok((_, output))) => Some(output),
+            _ => None,
+        }
     }
 
     #[inline(always)]
