@@ -54,12 +54,20 @@ pub trait Member<C> {
         Ok(Prepared::checked(n, now))
     }
 
-    /// Takes the permits of a request that this limit [prepared](Self::prepare), in one attempt.
-    /// `None` means that nothing was taken; use [`take`](Self::take).
+    /// Takes the permits of a request that this limit [prepared](Self::prepare), in one attempt, and
+    /// returns whether it did. If not, nothing is taken; use [`take`](Self::take).
     #[inline(always)]
-    fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+    #[must_use = "it says whether the permits were taken"]
+    fn take_prepared(&self, prepared: &Prepared) -> bool {
         let _ = prepared;
-        None
+        false
+    }
+
+    /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
+    /// returned `true`.
+    #[inline(always)]
+    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+        Granted::new(prepared.n(), prepared.now())
     }
 
     /// Returns how many permits are available at this tick.
@@ -111,8 +119,13 @@ impl<L: SettleLimiter + ?Sized> Member<L::Clock> for L {
     }
 
     #[inline(always)]
-    fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+    fn take_prepared(&self, prepared: &Prepared) -> bool {
         RateLimiter::take_prepared(self, prepared)
+    }
+
+    #[inline(always)]
+    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+        RateLimiter::grant_prepared(self, prepared)
     }
 
     #[inline]

@@ -84,16 +84,26 @@ impl<C> Visitor<C> for Prepare {
 }
 
 /// Takes from a member what it prepared.
-struct TakePrepared {
-    prepared: Prepared,
-}
+struct TakePrepared<'p>(&'p Prepared);
 
-impl<C> Visitor<C> for TakePrepared {
-    type Output = Option<Granted>;
+impl<C> Visitor<C> for TakePrepared<'_> {
+    type Output = bool;
 
     #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
-        member.take_prepared(self.prepared)
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
+        member.take_prepared(self.0)
+    }
+}
+
+/// Makes the grant of what was taken.
+struct GrantPrepared<'p>(&'p Prepared);
+
+impl<C> Visitor<C> for GrantPrepared<'_> {
+    type Output = Granted;
+
+    #[inline(always)]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Granted {
+        member.grant_prepared(self.0)
     }
 }
 
@@ -191,16 +201,16 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let ((first, its), (second, others)) = (first, second);
-        let Some(its) = self.take_prepared(first, its) else {
+        if !self.take_prepared(&first) {
             return self.take_rest(None, cost, now, later);
-        };
-        let Some(others) = self.take_prepared(second, others) else {
-            return self.take_rest(Some((first, its)), cost, now, later);
-        };
+        }
+        if !self.take_prepared(&second) {
+            return self.take_rest(Some(first), cost, now, later);
+        }
+        // Made last: a grant that is made earlier is copied to the path that would undo it.
         let mut grants = self.members.no_grants();
-        self.keep(&mut grants, first, its);
-        self.keep(&mut grants, second, others);
+        self.grant_prepared(&mut grants, &first);
+        self.grant_prepared(&mut grants, &second);
         Ok(grants)
     }
 
@@ -210,15 +220,15 @@ impl<M: Members<C>, C> All<M, C> {
     #[inline(never)]
     fn take_rest(
         &self,
-        taken: Option<(usize, Granted)>,
+        taken: Option<(usize, Prepared)>,
         cost: impl Cost,
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
         let mut grants = self.members.no_grants();
         let from = usize::from(taken.is_some());
-        if let Some((member, granted)) = taken {
-            self.keep(&mut grants, member, granted);
+        if let Some(taken) = taken {
+            self.grant_prepared(&mut grants, &taken);
         }
         self.take_from(from, ROUNDS, grants, cost, now, later)
     }
@@ -234,10 +244,17 @@ impl<M: Members<C>, C> All<M, C> {
     }
 
     #[inline(always)]
-    fn take_prepared(&self, member: usize, prepared: Prepared) -> Option<Granted> {
-        match self.members.visit(member, TakePrepared { prepared }) {
-            Some(taken) => taken,
-            None => None,
+    fn take_prepared(&self, (member, prepared): &(usize, Prepared)) -> bool {
+        matches!(
+            self.members.visit(*member, TakePrepared(prepared)),
+            Some(true)
+        )
+    }
+
+    #[inline(always)]
+    fn grant_prepared(&self, grants: &mut M::Grants, (member, prepared): &(usize, Prepared)) {
+        if let Some(granted) = self.members.visit(*member, GrantPrepared(prepared)) {
+            self.keep(grants, *member, granted);
         }
     }
 

@@ -207,15 +207,23 @@ macro_rules! place_by_view {
             n: u64,
             now: $crate::clock::Tick,
         ) -> Result<$crate::store::Prepared, $crate::outcome::Denied> {
-            self.at(now).prepare_n(n)
+            match self.at(now).prepare_n(n) {
+                Some(prepared) => prepared,
+                None => match $crate::rate_limiter::check_out_of_line(self, n, now) {
+                    Ok(()) => Ok($crate::store::Prepared::checked(n, now)),
+                    Err(denied) => Err(denied),
+                },
+            }
         }
 
         #[inline(always)]
-        fn take_prepared(
-            &self,
-            prepared: $crate::store::Prepared,
-        ) -> Option<$crate::outcome::Granted> {
+        fn take_prepared(&self, prepared: &$crate::store::Prepared) -> bool {
             self.at(prepared.now()).take_prepared(prepared)
+        }
+
+        #[inline(always)]
+        fn grant_prepared(&self, prepared: &$crate::store::Prepared) -> $crate::outcome::Granted {
+            self.at(prepared.now()).grant_prepared(prepared)
         }
     };
     ($name:ident) => {};

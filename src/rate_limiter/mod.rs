@@ -72,10 +72,12 @@ macro_rules! declare_traits {
             ///
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             /// let limiter = Limiter::token_bucket(Quota::per_hour(5))?;
-            /// let (first, late) = (limiter.prepare_n_at(3, limiter.now())?, limiter.prepare_n_at(2, limiter.now())?);
+            /// let now = limiter.now();
+            /// let (first, late) = (limiter.prepare_n_at(3, now)?, limiter.prepare_n_at(2, now)?);
             /// assert_eq!(limiter.available(), 5); // nothing is taken yet
-            /// assert_eq!(limiter.take_prepared(first).map(|granted| granted.remaining()), Some(2));
-            /// assert!(limiter.take_prepared(late).is_none()); // the limiter has changed
+            /// assert!(limiter.take_prepared(&first));
+            /// assert_eq!(limiter.grant_prepared(&first).remaining(), 2);
+            /// assert!(!limiter.take_prepared(&late)); // the limiter has changed
             /// # Ok(())
             /// # }
             /// ```
@@ -86,13 +88,22 @@ macro_rules! declare_traits {
             }
 
             /// Takes the permits of a request that this limiter [prepared](Self::prepare_n_at), in
-            /// one attempt. `None` means that nothing was taken, because the limiter has changed
-            /// since; use [`try_acquire_n_at`](Self::try_acquire_n_at). The default always returns
-            /// `None`: override both only if one attempt is faster.
+            /// one attempt, and returns whether it did. If the limiter has changed since, nothing
+            /// is taken; use [`try_acquire_n_at`](Self::try_acquire_n_at). The default always
+            /// returns `false`: override all three methods only if one attempt is faster.
             #[inline]
-            fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+            #[must_use = "it says whether the permits were taken"]
+            fn take_prepared(&self, prepared: &Prepared) -> bool {
                 let _ = prepared;
-                None
+                false
+            }
+
+            /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
+            /// returned `true`. Call it once: a grant that is undone twice gives its permits back
+            /// twice.
+            #[inline]
+            fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+                Granted::new(prepared.n(), prepared.now())
             }
 
             $(
@@ -199,6 +210,17 @@ macro_rules! declare_traits {
     ({} [$trait:ident] $verbs:tt) => {};
 }
 each_group_of_verbs!([declare_traits] {});
+
+/// Checks a request that one attempt can't decide.
+#[cold]
+#[inline(never)]
+pub(crate) fn check_out_of_line<L: RateLimiter + ?Sized>(
+    limiter: &L,
+    n: u64,
+    now: Tick,
+) -> Result<(), Denied> {
+    limiter.check_n_at(n, now)
+}
 
 /// A limiter that can correct a grant for an estimated cost. Every limiter that takes permits back
 /// and can owe permits implements it.
@@ -318,8 +340,13 @@ macro_rules! clock_behind {
         }
 
         #[inline(always)]
-        fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+        fn take_prepared(&self, prepared: &Prepared) -> bool {
             (**self).take_prepared(prepared)
+        }
+
+        #[inline(always)]
+        fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+            (**self).grant_prepared(prepared)
         }
 
         #[inline]

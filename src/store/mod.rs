@@ -83,33 +83,30 @@ pub trait Store {
     }
 
     /// Computes an operation, and writes nothing. Returns the word that it was given and the next
-    /// one, for [`finish`](Self::finish). `None` if the store can't do this in one attempt, or if
-    /// nothing need be written; use [`apply`](Self::apply).
-    ///
-    /// # Errors
-    ///
-    /// The operation's refusal.
+    /// one, for [`exchange`](Self::exchange). `None` if the store can't do this in one attempt, or
+    /// if nothing need be written; use [`apply`](Self::apply).
     #[inline(always)]
     fn compute<O: Op<Self::Algorithm>>(
         &self,
         now: Tick,
         op: O,
-    ) -> Result<Option<(u64, u64)>, O::Refusal> {
+    ) -> Option<Result<(u64, u64), O::Refusal>> {
         let _ = (now, op);
-        Ok(None)
+        None
     }
 
-    /// Exchanges the words that [`compute`](Self::compute) returned for this tick and operation.
-    /// `None` means that the state has changed since, and that nothing was written; use
-    /// [`apply`](Self::apply).
+    /// Exchanges the words that [`compute`](Self::compute) returned, and returns whether it did. If
+    /// not, nothing was written.
     #[inline(always)]
-    fn finish<O: Op<Self::Algorithm>>(
-        &self,
-        words: (u64, u64),
-        now: Tick,
-        op: O,
-    ) -> Option<O::Output> {
-        let _ = (words, now, op);
+    fn exchange(&self, words: (u64, u64)) -> bool {
+        let _ = words;
+        false
+    }
+
+    /// Returns the answer of an operation to this word, which [`compute`](Self::compute) read.
+    #[inline(always)]
+    fn answer<O: Op<Self::Algorithm>>(&self, word: u64, now: Tick, op: O) -> Option<O::Output> {
+        let _ = (word, now, op);
         None
     }
 

@@ -1,6 +1,7 @@
 //! A decision that was computed, but not made.
 
 use crate::clock::Tick;
+use crate::store::cell::UNSTARTED;
 
 /// A request that a limiter would have granted when it looked. Nothing is taken yet.
 ///
@@ -12,10 +13,9 @@ use crate::clock::Tick;
 pub struct Prepared {
     n: u64,
     now: Tick,
+    /// [`UNSTARTED`] if there are no words to exchange.
     word: u64,
     next: u64,
-    /// Whether there are words to exchange.
-    has_words: bool,
 }
 
 impl Prepared {
@@ -26,21 +26,14 @@ impl Prepared {
         Self {
             n,
             now,
-            word: 0,
-            next: 0,
-            has_words: false,
+            word: UNSTARTED,
+            next: UNSTARTED,
         }
     }
 
     #[inline(always)]
     pub(crate) const fn of((word, next): (u64, u64), n: u64, now: Tick) -> Self {
-        Self {
-            n,
-            now,
-            word,
-            next,
-            has_words: true,
-        }
+        Self { n, now, word, next }
     }
 
     /// Returns the number of permits.
@@ -59,9 +52,9 @@ impl Prepared {
 
     #[inline(always)]
     pub(crate) const fn words(&self) -> Option<(u64, u64)> {
-        match self.has_words {
-            true => Some((self.word, self.next)),
-            false => None,
+        match self.word {
+            UNSTARTED => None,
+            word => Some((word, self.next)),
         }
     }
 }

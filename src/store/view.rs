@@ -125,37 +125,34 @@ impl<S: Store> View<S> {
     }
 
     /// Looks as [`check_n`](Self::check_n) does, and keeps the words for
-    /// [`take_prepared`](Self::take_prepared).
-    ///
-    /// # Errors
-    ///
-    /// The [`Denied`] that the request would get.
+    /// [`take_prepared`](Self::take_prepared). `None` if one attempt can't tell.
     #[inline(always)]
-    pub(crate) fn prepare_n(&self, n: u64) -> Result<Prepared, Denied> {
-        match self.store.compute(self.now, Acquire { n }) {
-            Ok(Some(words)) => Ok(Prepared::of(words, n, self.now)),
-            Ok(None) => self.prepare_by_check(n),
-            Err(denied) => Err(denied),
+    pub(crate) fn prepare_n(&self, n: u64) -> Option<Result<Prepared, Denied>> {
+        match self.store.compute(self.now, Acquire { n })? {
+            Ok(words) => Some(Ok(Prepared::of(words, n, self.now))),
+            Err(denied) => Some(Err(denied)),
         }
     }
 
-    #[cold]
-    fn prepare_by_check(&self, n: u64) -> Result<Prepared, Denied> {
-        self.check_n(n)?;
-        Ok(Prepared::checked(n, self.now))
+    /// Takes the permits of a prepared request with one exchange. If this returns `false`, nothing
+    /// was taken.
+    #[inline(always)]
+    pub(crate) fn take_prepared(&self, prepared: &Prepared) -> bool {
+        match prepared.words() {
+            Some(words) => self.store.exchange(words),
+            None => false,
+        }
     }
 
-    /// Takes the permits of a prepared request with one exchange. `None` means that nothing was
-    /// taken; use [`try_acquire_n`](Self::try_acquire_n).
+    /// Returns the grant of a prepared request whose permits were taken.
     #[inline(always)]
-    pub(crate) fn take_prepared(&self, prepared: Prepared) -> Option<Granted> {
+    pub(crate) fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+        let n = prepared.n();
         match prepared.words() {
-            Some(words) => {
-                let n = prepared.n();
-                self.store.finish(words, self.now, Acquire { n })
-            }
+            Some((word, _)) => self.store.answer(word, self.now, Acquire { n }),
             None => None,
         }
+        .unwrap_or(Granted::new(n, self.now))
     }
 
     /// Returns how many permits are available, as [`Limiter::available`](crate::Limiter::available)

@@ -68,26 +68,25 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
     }
 
     #[inline(always)]
-    fn compute<O: Op<A>>(&self, now: Tick, mut op: O) -> Result<Option<(u64, u64)>, O::Refusal> {
+    fn compute<O: Op<A>>(&self, now: Tick, mut op: O) -> Option<Result<(u64, u64), O::Refusal>> {
         let word = self.cell.load();
         if word == UNSTARTED {
-            return Ok(None);
+            return None;
         }
-        match op.run_fast(self.algorithm, Current::new(word, now)) {
-            Some(Ok((next, _))) if !op.is_unchanged(word, next) => Ok(Some((word, next))),
-            Some(Err(refusal)) => Err(refusal),
-            _ => Ok(None),
+        match op.run_fast(self.algorithm, Current::new(word, now))? {
+            Ok((next, _)) if op.is_unchanged(word, next) => None,
+            Ok((next, _)) => Some(Ok((word, next))),
+            Err(refusal) => Some(Err(refusal)),
         }
     }
 
-    /// Computes the answer again, so that a look need not keep it: the compiler joins the two, and
-    /// drops the parts that the caller does not read.
     #[inline(always)]
-    fn finish<O: Op<A>>(&self, words: (u64, u64), now: Tick, mut op: O) -> Option<O::Output> {
-        let (word, next) = words;
-        if self.cell.compare_exchange(word, next).is_err() {
-            return None;
-        }
+    fn exchange(&self, (word, next): (u64, u64)) -> bool {
+        self.cell.compare_exchange(word, next).is_ok()
+    }
+
+    #[inline(always)]
+    fn answer<O: Op<A>>(&self, word: u64, now: Tick, mut op: O) -> Option<O::Output> {
         match op.run_fast(self.algorithm, Current::new(word, now)) {
             Some(Ok((_, output))) => Some(output),
             _ => None,
