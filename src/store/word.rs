@@ -9,6 +9,7 @@ use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
 use crate::store::op::{Current, Op, OpResult};
 use crate::store::place::Place;
 use crate::store::view::View;
+use crate::sync::inject_fault;
 
 /// One word and the algorithm that governs it. This is the store of a [`Limiter`](crate::Limiter),
 /// and of words in memory of your own.
@@ -82,6 +83,10 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
 
     #[inline(always)]
     fn exchange(&self, (word, next): (u64, u64)) -> bool {
+        if inject_fault!(TakesPreparedBlindly) {
+            self.cell.swap(next);
+            return true;
+        }
         self.cell.compare_exchange(word, next).is_ok()
     }
 
