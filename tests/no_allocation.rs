@@ -186,7 +186,7 @@ fn compositions_of_tuples_and_arrays_do_not_allocate() {
     assert_eq!(allocated, 0);
     assert_eq!(
         (one.available(), other.available()),
-        (0, 0),
+        (2, 0),
         "not all was granted"
     );
     let boxed = All::new(boxed).expect("limits");

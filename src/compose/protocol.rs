@@ -2,12 +2,15 @@
 
 use super::all::All;
 use super::denied::AllDenied;
-use super::member::Member;
-use super::members::{Members, Visitor};
+use super::members::Members;
+use super::visits::{Check, GiveBack, GrantPrepared, Prepare, Take, TakePrepared};
 use crate::clock::Tick;
 use crate::outcome::Granted;
 use crate::store::Prepared;
 use crate::sync::inject_fault;
+
+/// For this many members, what the looks computed is kept for the takes.
+const FEW: usize = 8;
 
 /// How often a request looks again after another caller was faster.
 const ROUNDS: u32 = 3;
@@ -22,105 +25,6 @@ impl<F: Fn(usize) -> u64 + Copy> Cost for F {}
 pub(super) trait Later: Fn(Tick) -> Tick + Copy {}
 
 impl<F: Fn(Tick) -> Tick + Copy> Later for F {}
-
-/// Looks whether a member would grant.
-struct Check {
-    n: u64,
-    now: Tick,
-    member: usize,
-}
-
-impl<C> Visitor<C> for Check {
-    type Output = Result<(), AllDenied>;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let checked = member.check(self.n, self.now);
-        match checked {
-            Ok(done) => Ok(done),
-            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
-        }
-    }
-}
-
-/// Takes from a member.
-struct Take {
-    n: u64,
-    now: Tick,
-    member: usize,
-}
-
-impl<C> Visitor<C> for Take {
-    type Output = Result<Granted, AllDenied>;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let taken = member.take(self.n, self.now);
-        match taken {
-            Ok(done) => Ok(done),
-            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
-        }
-    }
-}
-
-/// Looks whether a member would grant, and keeps what it computed.
-struct Prepare {
-    n: u64,
-    now: Tick,
-    member: usize,
-}
-
-impl<C> Visitor<C> for Prepare {
-    type Output = Result<Prepared, AllDenied>;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let prepared = member.prepare(self.n, self.now);
-        match prepared {
-            Ok(done) => Ok(done),
-            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
-        }
-    }
-}
-
-/// Takes from a member what it prepared.
-struct TakePrepared<'p>(&'p Prepared);
-
-impl<C> Visitor<C> for TakePrepared<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        member.take_prepared(self.0)
-    }
-}
-
-/// Makes the grant of what was taken.
-struct GrantPrepared<'p>(&'p Prepared);
-
-impl<C> Visitor<C> for GrantPrepared<'_> {
-    type Output = Granted;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Granted {
-        member.grant_prepared(self.0)
-    }
-}
-
-/// Gives a grant back.
-pub(super) struct GiveBack {
-    pub(super) granted: Granted,
-    pub(super) now: Tick,
-}
-
-impl<C> Visitor<C> for GiveBack {
-    type Output = u64;
-
-    #[inline]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.give_back(self.granted, self.now)
-    }
-}
 
 impl<M: Members<C>, C> All<M, C> {
     pub(super) fn take_each(
@@ -153,9 +57,13 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        match matches!(M::COUNT, Some(2)) && self.order.len() == 2 {
-            true => self.take_two(cost, now, later),
-            false => self.take_in_rounds(ROUNDS, cost, now, later),
+        // If a limit appears twice, there are fewer limits than members.
+        match M::COUNT {
+            Some(2) if self.order.len() == 2 => self.take_two(cost, now, later),
+            Some(count @ 3..=FEW) if self.order.len() == count => {
+                self.take_few(count, cost, now, later)
+            }
+            _ => self.take_in_rounds(ROUNDS, cost, now, later),
         }
     }
 
@@ -202,10 +110,10 @@ impl<M: Members<C>, C> All<M, C> {
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
         if !self.take_prepared(&first) {
-            return self.take_rest(None, cost, now, later);
+            return self.take_rest(0, &[], cost, now, later);
         }
         if !self.take_prepared(&second) {
-            return self.take_rest(Some(first), cost, now, later);
+            return self.take_rest(1, &[first], cost, now, later);
         }
         // Made last: a grant that is made earlier is copied to the path that would undo it.
         let mut grants = self.members.no_grants();
@@ -214,21 +122,81 @@ impl<M: Members<C>, C> All<M, C> {
         Ok(grants)
     }
 
-    /// Takes from the members that were looked at and that have granted nothing yet: from all, or
-    /// from those after the first.
+    /// Does the same for three to [`FEW`] members. The looks and the grants are unrolled. The takes
+    /// follow the order.
+    #[inline(always)]
+    fn take_few(
+        &self,
+        count: usize,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        if inject_fault!(TakesWithoutALook) {
+            return self.take_in_rounds(ROUNDS, cost, now, later);
+        }
+        let mut all = [const { (0, Prepared::checked(0, Tick::ZERO)) }; FEW];
+        macro_rules! each {
+            ($($member:literal)*) => {$(
+                if $member < count {
+                    match (self.prepare($member, cost, now), all.get_mut($member)) {
+                        (Ok(prepared), Some(slot)) => *slot = ($member, prepared),
+                        (Err(denied), _) if $member + 1 == count => return Err(denied),
+                        (Err(denied), _) => return self.longest(denied, $member + 1, cost, now),
+                        _ => {}
+                    }
+                }
+            )*};
+        }
+        each!(0 1 2 3 4 5 6 7);
+        for place in 0..count {
+            let member = all.get(self.order.get(place));
+            if !member.is_some_and(|prepared| self.take_prepared(prepared)) {
+                return self.take_rest(place, &all, cost, now, later);
+            }
+        }
+        let mut grants = self.members.no_grants();
+        for taken in all.iter().take(count) {
+            self.grant_prepared(&mut grants, taken);
+        }
+        Ok(grants)
+    }
+
+    /// Returns the longest denial: this one, or one of the members from this one on.
+    #[cold]
+    #[inline(never)]
+    fn longest(
+        &self,
+        denied: AllDenied,
+        from: usize,
+        cost: impl Cost,
+        now: Tick,
+    ) -> Result<M::Grants, AllDenied> {
+        let others = (from..self.members()).filter_map(|member| {
+            let n = cost(member);
+            self.members.visit(member, Check { n, now, member })?.err()
+        });
+        Err(others.fold(denied, AllDenied::longer))
+    }
+
+    /// Takes from the members that were looked at and that have granted nothing yet: those from
+    /// this place of the order on. Those before it have granted what they prepared.
     #[cold]
     #[inline(never)]
     fn take_rest(
         &self,
-        taken: Option<(usize, Prepared)>,
+        from: usize,
+        prepared: &[(usize, Prepared)],
         cost: impl Cost,
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
         let mut grants = self.members.no_grants();
-        let from = usize::from(taken.is_some());
-        if let Some(taken) = taken {
-            self.grant_prepared(&mut grants, &taken);
+        for place in 0..from {
+            let member = self.order.get(place);
+            if let Some(taken) = prepared.iter().find(|(taken, _)| *taken == member) {
+                self.grant_prepared(&mut grants, taken);
+            }
         }
         self.take_from(from, ROUNDS, grants, cost, now, later)
     }

@@ -136,6 +136,9 @@ pub(crate) static COMPOSED: &[Row] = &[
     ("all-three-at-allowed", |count| {
         composed((made(true), made(true), made(true)), true, count)
     }),
+    ("all-eight-at-allowed", |count| {
+        composed([(); 8].map(|()| made(true)), true, count)
+    }),
     ("all-three-at-denied", |count| {
         composed((made(true), made(true), made(false)), false, count)
     }),
