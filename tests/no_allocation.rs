@@ -19,6 +19,7 @@ use std::time::Duration;
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Rebase};
 use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock};
+use tollgate::compose::{All, Member};
 use tollgate::keyed::SeededHasher;
 use tollgate::{
     Adjustable, AnyAlgorithm, Concurrency, Counted, Denied, Keyed, Leases, Limiter, ManualClock,
@@ -163,6 +164,33 @@ macro_rules! every_verb {
         limiter.reset();
         assert!(limiter.try_acquire().is_ok());
     }};
+}
+
+#[test]
+fn compositions_of_tuples_and_arrays_do_not_allocate() {
+    let clock = ManualClock::new();
+    let clocked = || Limiter::with_clock(bucket(), clock.clone());
+    let (one, other, inside) = (clocked(), clocked(), Concurrency::new(3).expect("a limit"));
+    let boxed: [Box<dyn Member<ManualClock> + Send + Sync>; 2] =
+        [Box::new(clocked()), Box::new(clocked())];
+    let allocated = allocations(|| {
+        let mixed = All::new((&one, &inside, [&other])).expect("limits");
+        let pair = All::new((&one, &other)).expect("limits");
+        let array = All::new([&one, &other]).expect("limits");
+        for costs in [[1, 1], [0, 2], [9, 1]] {
+            black_box(pair.try_acquire_each(costs).is_ok());
+            black_box(array.try_acquire_each(costs).is_ok());
+            black_box(mixed.try_acquire_n(1).is_ok());
+        }
+    });
+    assert_eq!(allocated, 0);
+    assert_eq!(
+        (one.available(), other.available()),
+        (2, 0),
+        "not all was granted"
+    );
+    let boxed = All::new(boxed).expect("limits");
+    assert_eq!(allocations(|| assert!(boxed.try_acquire().is_ok())), 0);
 }
 
 #[test]

@@ -113,15 +113,21 @@ impl AllDenied {
 
     /// Returns the denial that lasts longer: a permanent one, then one of unknown length, then the
     /// longer wait. Of two that are alike, the first.
+    // Always inlined: where the denial is not read, the waits are not computed.
+    #[inline(always)]
     pub(super) fn longer(self, other: Self) -> Self {
-        let rank = |denied: &Self| match (denied.is_permanent(), denied.retry_after()) {
+        match self.rank() >= other.rank() {
+            true => self,
+            false => other,
+        }
+    }
+
+    #[inline(always)]
+    const fn rank(&self) -> (u8, Duration) {
+        match (self.is_permanent(), self.retry_after()) {
             (true, _) => (2, Duration::ZERO),
             (false, None) => (1, Duration::ZERO),
             (false, Some(wait)) => (0, wait),
-        };
-        match rank(&self) >= rank(&other) {
-            true => self,
-            false => other,
         }
     }
 }

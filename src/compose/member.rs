@@ -5,7 +5,7 @@ use crate::clock::Tick;
 use crate::concurrency::limiter::Concurrency;
 use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::rate_limiter::{RateLimiter, SettleLimiter};
-use crate::store::Place;
+use crate::store::{Place, Prepared};
 use crate::sync::inject_fault;
 
 /// A limit that can be a member of a composition such as [`All`](super::All). `C` is its clock.
@@ -41,6 +41,34 @@ pub trait Member<C> {
     ///
     /// [`Denied`] if they are not all available.
     fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied>;
+
+    /// Looks as [`check`](Self::check) does, and keeps what it computed for
+    /// [`take_prepared`](Self::take_prepared). The default keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that the request would get.
+    #[inline(always)]
+    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+        self.check(n, now)?;
+        Ok(Prepared::checked(n, now))
+    }
+
+    /// Takes the permits of a request that this limit [prepared](Self::prepare), in one attempt, and
+    /// returns whether it did. If not, nothing is taken; use [`take`](Self::take).
+    #[inline(always)]
+    #[must_use = "it says whether the permits were taken"]
+    fn take_prepared(&self, prepared: &Prepared) -> bool {
+        let _ = prepared;
+        false
+    }
+
+    /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
+    /// returned `true`.
+    #[inline(always)]
+    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+        Granted::new(prepared.n(), prepared.now())
+    }
 
     /// Returns how many permits are available at this tick.
     fn available_at(&self, now: Tick) -> u64;
@@ -83,6 +111,21 @@ impl<L: SettleLimiter + ?Sized> Member<L::Clock> for L {
     #[inline(always)]
     fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         self.try_acquire_n_at(n, now)
+    }
+
+    #[inline(always)]
+    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+        self.prepare_n_at(n, now)
+    }
+
+    #[inline(always)]
+    fn take_prepared(&self, prepared: &Prepared) -> bool {
+        RateLimiter::take_prepared(self, prepared)
+    }
+
+    #[inline(always)]
+    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+        RateLimiter::grant_prepared(self, prepared)
     }
 
     #[inline]

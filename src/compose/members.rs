@@ -85,7 +85,11 @@ macro_rules! one_member {
                 index: usize,
                 visitor: V,
             ) -> Option<V::Output> {
-                (index == 0).then(|| visitor.visit(self, None))
+                // No closure, because it would not always be inlined.
+                match index {
+                    0 => Some(visitor.visit(self, None)),
+                    _ => None,
+                }
             }
 
             #[inline(always)]
@@ -271,24 +275,27 @@ macro_rules! list {
             type Grants = $grants;
             const COUNT: Option<usize> = $count;
 
-            #[inline]
+            #[inline(always)]
             fn count(&self) -> usize {
-                self.iter().map(Members::count).sum()
+                match M::COUNT {
+                    Some(each) => each * self.len(),
+                    None => self.iter().map(Members::count).sum(),
+                }
             }
 
-            #[inline]
+            #[inline(always)]
             fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.visit(inner, visitor)
             }
 
-            #[inline]
+            #[inline(always)]
             fn no_grants(&self) -> Self::Grants {
                 let $this = self;
                 $empty
             }
 
-            #[inline]
+            #[inline(always)]
             fn slot<'g>(
                 &self,
                 grants: &'g mut Self::Grants,
@@ -298,7 +305,7 @@ macro_rules! list {
                 self.get(place)?.slot(grants.get_mut(place)?, inner)
             }
 
-            #[inline]
+            #[inline(always)]
             fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.grant(grants.get(place)?, inner)
@@ -308,7 +315,7 @@ macro_rules! list {
 }
 
 /// Returns which element of a list has this member, and its number there.
-#[inline]
+#[inline(always)]
 fn find<C, M: Members<C>>(list: &[M], index: usize) -> Option<(usize, usize)> {
     if let Some(each @ 1..) = M::COUNT {
         return Some((index / each, index % each));

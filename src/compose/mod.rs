@@ -33,6 +33,7 @@ mod named;
 mod order;
 mod protocol;
 mod verbs;
+mod visits;
 
 pub use all::All;
 pub use denied::AllDenied;

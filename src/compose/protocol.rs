@@ -2,73 +2,39 @@
 
 use super::all::All;
 use super::denied::AllDenied;
-use super::member::Member;
-use super::members::{Members, Visitor};
+use super::members::Members;
+use super::visits::{Check, GiveBack, GrantPrepared, Prepare, Take, TakePrepared};
 use crate::clock::Tick;
 use crate::outcome::Granted;
+use crate::store::Prepared;
 use crate::sync::inject_fault;
+
+/// For this many members, what the looks computed is kept for the takes.
+const FEW: usize = 8;
 
 /// How often a request looks again after another caller was faster.
 const ROUNDS: u32 = 3;
 
-/// Looks whether a member would grant.
-struct Check {
-    n: u64,
-    now: Tick,
-    member: usize,
-}
+/// What a request takes from each member, by its number. It is `Copy`, so that it stays in
+/// registers: a reference to it would force it into memory.
+pub(super) trait Cost: Fn(usize) -> u64 + Copy {}
 
-impl<C> Visitor<C> for Check {
-    type Output = Result<(), AllDenied>;
+impl<F: Fn(usize) -> u64 + Copy> Cost for F {}
 
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let checked = member.check(self.n, self.now);
-        checked.map_err(|denied| AllDenied::of(self.member, name, denied))
-    }
-}
+/// Reads the clock again, but not below this tick.
+pub(super) trait Later: Fn(Tick) -> Tick + Copy {}
 
-/// Takes from a member.
-struct Take {
-    n: u64,
-    now: Tick,
-    member: usize,
-}
-
-impl<C> Visitor<C> for Take {
-    type Output = Result<Granted, AllDenied>;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let taken = member.take(self.n, self.now);
-        taken.map_err(|denied| AllDenied::of(self.member, name, denied))
-    }
-}
-
-/// Gives a grant back.
-pub(super) struct GiveBack {
-    pub(super) granted: Granted,
-    pub(super) now: Tick,
-}
-
-impl<C> Visitor<C> for GiveBack {
-    type Output = u64;
-
-    #[inline]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.give_back(self.granted, self.now)
-    }
-}
+impl<F: Fn(Tick) -> Tick + Copy> Later for F {}
 
 impl<M: Members<C>, C> All<M, C> {
     pub(super) fn take_each(
         &self,
         costs: &[u64],
         now: Tick,
-        later: impl Fn(Tick) -> Tick,
+        later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
         let costs = self.checked(costs)?;
-        self.take(|member| cost_of(costs, member), now, later)
+        self.take(move |member| cost_of(costs, member), now, later)
     }
 
     /// Returns the costs if there is one for each member.
@@ -84,55 +50,262 @@ impl<M: Members<C>, C> All<M, C> {
     }
 
     /// Takes from all members, or from none. `later` reads the clock again after a lost race.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(
         &self,
-        cost: impl Fn(usize) -> u64,
+        cost: impl Cost,
         now: Tick,
-        later: impl Fn(Tick) -> Tick,
+        later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let (mut rounds, mut now) = (ROUNDS, now);
-        loop {
-            if !inject_fault!(TakesWithoutALook) {
-                // The first member answers for itself when it is taken from: nothing is taken yet.
-                self.look(1, &cost, now)?;
+        // If a limit appears twice, there are fewer limits than members.
+        match M::COUNT {
+            Some(2) if self.order.len() == 2 => self.take_two(cost, now, later),
+            Some(count @ 3..=FEW) if self.order.len() == count => {
+                self.take_few(count, cost, now, later)
             }
-            let mut grants = self.members.no_grants();
-            let Err((place, denied)) = self.take_in_order(&mut grants, &cost, now) else {
-                return Ok(grants);
-            };
-            if place == 0 {
-                return Err(denied);
-            }
-            now = later(now).max(now);
-            if !inject_fault!(ForgetsToUndo) {
-                self.give_back(&mut grants, now);
-            }
-            rounds -= 1;
-            if rounds == 0 {
-                return Err(denied);
-            }
+            _ => self.take_in_rounds(ROUNDS, cost, now, later),
         }
     }
 
-    /// Takes from one member after the other, until one denies. Returns that denial with its place
-    /// in the order.
+    /// Does what [`take_in_rounds`](Self::take_in_rounds) does, for two members. Their numbers are
+    /// constants, so that their decisions are inlined without a branch over members. What the looks
+    /// computed is kept, so that a take is a single exchange.
+    #[inline(always)]
+    fn take_two(
+        &self,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        if inject_fault!(TakesWithoutALook) {
+            return self.take_in_rounds(ROUNDS, cost, now, later);
+        }
+        let zero = match self.prepare(0, cost, now) {
+            Ok(zero) => zero,
+            Err(zero) => {
+                return match self.prepare(1, cost, now) {
+                    Ok(_) => Err(zero),
+                    Err(one) => Err(zero.longer(one)),
+                };
+            }
+        };
+        let one = match self.prepare(1, cost, now) {
+            Ok(one) => one,
+            Err(denied) => return Err(denied),
+        };
+        match self.order.get(0) {
+            0 => self.take_both((0, zero), (1, one), cost, now, later),
+            _ => self.take_both((1, one), (0, zero), cost, now, later),
+        }
+    }
+
+    /// Takes from two members in this order.
+    #[inline(always)]
+    fn take_both(
+        &self,
+        first: (usize, Prepared),
+        second: (usize, Prepared),
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        if !self.take_prepared(&first) {
+            return self.take_rest(0, &[], cost, now, later);
+        }
+        if !self.take_prepared(&second) {
+            return self.take_rest(1, &[first], cost, now, later);
+        }
+        // Made last: a grant that is made earlier is copied to the path that would undo it.
+        let mut grants = self.members.no_grants();
+        self.grant_prepared(&mut grants, &first);
+        self.grant_prepared(&mut grants, &second);
+        Ok(grants)
+    }
+
+    /// Does the same for three to [`FEW`] members. The looks and the grants are unrolled. The takes
+    /// follow the order.
+    #[inline(always)]
+    fn take_few(
+        &self,
+        count: usize,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        if inject_fault!(TakesWithoutALook) {
+            return self.take_in_rounds(ROUNDS, cost, now, later);
+        }
+        let mut all = [const { (0, Prepared::checked(0, Tick::ZERO)) }; FEW];
+        macro_rules! each {
+            ($($member:literal)*) => {$(
+                if $member < count {
+                    match (self.prepare($member, cost, now), all.get_mut($member)) {
+                        (Ok(prepared), Some(slot)) => *slot = ($member, prepared),
+                        (Err(denied), _) if $member + 1 == count => return Err(denied),
+                        (Err(denied), _) => return self.longest(denied, $member + 1, cost, now),
+                        _ => {}
+                    }
+                }
+            )*};
+        }
+        each!(0 1 2 3 4 5 6 7);
+        for place in 0..count {
+            let member = all.get(self.order.get(place));
+            if !member.is_some_and(|prepared| self.take_prepared(prepared)) {
+                return self.take_rest(place, &all, cost, now, later);
+            }
+        }
+        let mut grants = self.members.no_grants();
+        for taken in all.iter().take(count) {
+            self.grant_prepared(&mut grants, taken);
+        }
+        Ok(grants)
+    }
+
+    /// Returns the longest denial: this one, or one of the members from this one on.
+    #[cold]
+    #[inline(never)]
+    fn longest(
+        &self,
+        denied: AllDenied,
+        from: usize,
+        cost: impl Cost,
+        now: Tick,
+    ) -> Result<M::Grants, AllDenied> {
+        let others = (from..self.members()).filter_map(|member| {
+            let n = cost(member);
+            self.members.visit(member, Check { n, now, member })?.err()
+        });
+        Err(others.fold(denied, AllDenied::longer))
+    }
+
+    /// Takes from the members that were looked at and that have granted nothing yet: those from
+    /// this place of the order on. Those before it have granted what they prepared.
+    #[cold]
+    #[inline(never)]
+    fn take_rest(
+        &self,
+        from: usize,
+        prepared: &[(usize, Prepared)],
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        let mut grants = self.members.no_grants();
+        for place in 0..from {
+            let member = self.order.get(place);
+            if let Some(taken) = prepared.iter().find(|(taken, _)| *taken == member) {
+                self.grant_prepared(&mut grants, taken);
+            }
+        }
+        self.take_from(from, ROUNDS, grants, cost, now, later)
+    }
+
+    #[inline(always)]
+    fn prepare(&self, member: usize, cost: impl Cost, now: Tick) -> Result<Prepared, AllDenied> {
+        let n = cost(member);
+        match self.members.visit(member, Prepare { n, now, member }) {
+            Some(prepared) => prepared,
+            // There is such a member, so this does not happen.
+            None => Ok(Prepared::checked(n, now)),
+        }
+    }
+
+    #[inline(always)]
+    fn take_prepared(&self, (member, prepared): &(usize, Prepared)) -> bool {
+        matches!(
+            self.members.visit(*member, TakePrepared(prepared)),
+            Some(true)
+        )
+    }
+
+    #[inline(always)]
+    fn grant_prepared(&self, grants: &mut M::Grants, (member, prepared): &(usize, Prepared)) {
+        if let Some(granted) = self.members.visit(*member, GrantPrepared(prepared)) {
+            self.keep(grants, *member, granted);
+        }
+    }
+
+    #[inline(always)]
+    fn keep(&self, grants: &mut M::Grants, member: usize, granted: Granted) {
+        if let Some(slot) = self.members.slot(grants, member) {
+            *slot = Some(granted);
+        }
+    }
+
+    /// Looks at all members, and takes from one after the other, this many times at most.
+    #[inline]
+    fn take_in_rounds(
+        &self,
+        rounds: u32,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        if !inject_fault!(TakesWithoutALook) {
+            // The first member answers for itself when it is taken from: nothing is taken yet.
+            self.look(1, cost, now)?;
+        }
+        let grants = self.members.no_grants();
+        self.take_from(0, rounds, grants, cost, now, later)
+    }
+
+    /// Takes from the members from this place of the order on. If one denies, undoes what was taken
+    /// and looks again.
+    #[inline(always)]
+    fn take_from(
+        &self,
+        from: usize,
+        rounds: u32,
+        mut grants: M::Grants,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        match self.take_in_order(from, &mut grants, cost, now) {
+            Ok(()) => Ok(grants),
+            Err((0, denied)) => Err(denied),
+            Err((_, denied)) => self.undo_and_look_again(rounds, grants, denied, cost, now, later),
+        }
+    }
+
+    /// Undoes what was taken in this round, and begins the next one.
+    #[cold]
+    #[inline(never)]
+    fn undo_and_look_again(
+        &self,
+        rounds: u32,
+        mut grants: M::Grants,
+        denied: AllDenied,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        let now = later(now).max(now);
+        if !inject_fault!(ForgetsToUndo) {
+            self.give_back(&mut grants, now);
+        }
+        match rounds.saturating_sub(1) {
+            0 => Err(denied),
+            rounds => self.take_in_rounds(rounds, cost, now, later),
+        }
+    }
+
+    /// Takes from one member after the other, from this place of the order on, until one denies.
+    /// Returns that denial with its place in the order.
     #[inline(always)]
     fn take_in_order(
         &self,
+        from: usize,
         grants: &mut M::Grants,
-        cost: &impl Fn(usize) -> u64,
+        cost: impl Cost,
         now: Tick,
     ) -> Result<(), (usize, AllDenied)> {
-        for place in 0..self.order.len() {
+        for place in from..self.order.len() {
             let member = self.order.get(place);
             let n = self.order.sum(member, cost);
             match self.members.visit(member, Take { n, now, member }) {
-                Some(Ok(granted)) => {
-                    if let Some(slot) = self.members.slot(grants, member) {
-                        *slot = Some(granted);
-                    }
-                }
+                Some(Ok(granted)) => self.keep(grants, member, granted),
                 Some(Err(denied)) => return Err((place, denied)),
                 None => {}
             }
@@ -143,12 +316,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// Looks at the members from this place of the order on. If one denies, looks at all, for the
     /// longest denial.
     #[inline(always)]
-    pub(super) fn look(
-        &self,
-        from: usize,
-        cost: &impl Fn(usize) -> u64,
-        now: Tick,
-    ) -> Result<(), AllDenied> {
+    pub(super) fn look(&self, from: usize, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
         let mut longest: Option<AllDenied> = None;
         let check = |place, longest: &mut Option<AllDenied>| {
             let member = self.order.get(place);

@@ -55,7 +55,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// [`AllDenied`] if a member denies. In that case nothing is taken.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<AllGranted<&Self, M, C>, AllDenied> {
-        let grants = self.take(|_| n, self.now(), |_| self.now())?;
+        let grants = self.take(move |_| n, self.now(), |_| self.now())?;
         Ok(AllGranted::new(self, grants))
     }
 
@@ -127,7 +127,7 @@ impl<M: Members<C>, C> All<M, C> {
         n: u64,
         now: Tick,
     ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
-        let grants = self.take(|_| n, now, |now| now)?;
+        let grants = self.take(move |_| n, now, |now| now)?;
         Ok(AllGranted::new(self, grants))
     }
 
@@ -153,7 +153,7 @@ impl<M: Members<C>, C> All<M, C> {
     ///
     /// The [`AllDenied`] that the request would get.
     pub fn check_n_at(&self, n: u64, now: Tick) -> Result<(), AllDenied> {
-        self.look(0, &|_| n, now)
+        self.look(0, |_| n, now)
     }
 
     /// Returns what [`try_acquire_each_at`](Self::try_acquire_each_at) would answer. Takes nothing.
@@ -163,7 +163,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// The [`AllDenied`] that the request would get.
     pub fn check_each_at(&self, costs: impl AsRef<[u64]>, now: Tick) -> Result<(), AllDenied> {
         let costs = self.checked(costs.as_ref())?;
-        self.look(0, &|member| cost_of(costs, member), now)
+        self.look(0, |member| cost_of(costs, member), now)
     }
 
     /// Returns how many requests for one permit of each member are available at this tick.

@@ -191,13 +191,39 @@ macro_rules! clock_of {
 }
 pub(crate) use clock_of;
 
-/// Defines where a limiter's state is, which only [`RateLimiter`] says, through its view.
+/// Defines the place of a limiter's state, and prepared requests, which only [`RateLimiter`] has,
+/// through the limiter's view.
 macro_rules! place_by_view {
     (RateLimiter) => {
         #[inline]
         fn place(&self) -> $crate::store::Place {
             let place = $crate::store::Store::place(&self.at($crate::clock::Tick::ZERO).store);
             place.unwrap_or_else(|| $crate::store::Place::of(self))
+        }
+
+        #[inline(always)]
+        fn prepare_n_at(
+            &self,
+            n: u64,
+            now: $crate::clock::Tick,
+        ) -> Result<$crate::store::Prepared, $crate::outcome::Denied> {
+            match self.at(now).prepare_n(n) {
+                Some(prepared) => prepared,
+                None => match $crate::rate_limiter::check_out_of_line(self, n, now) {
+                    Ok(()) => Ok($crate::store::Prepared::checked(n, now)),
+                    Err(denied) => Err(denied),
+                },
+            }
+        }
+
+        #[inline(always)]
+        fn take_prepared(&self, prepared: &$crate::store::Prepared) -> bool {
+            self.at(prepared.now()).take_prepared(prepared)
+        }
+
+        #[inline(always)]
+        fn grant_prepared(&self, prepared: &$crate::store::Prepared) -> $crate::outcome::Granted {
+            self.at(prepared.now()).grant_prepared(prepared)
         }
     };
     ($name:ident) => {};

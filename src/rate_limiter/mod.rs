@@ -6,7 +6,7 @@ pub(crate) mod verbs;
 
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted, Settled};
-use crate::store::Place;
+use crate::store::{Place, Prepared};
 #[cfg(feature = "std")]
 use std::boxed::Box;
 #[cfg(feature = "std")]
@@ -57,6 +57,53 @@ macro_rules! declare_traits {
             /// same place. The default is the place of this value.
             fn place(&self) -> Place {
                 Place::of(self)
+            }
+
+            /// Looks whether `n` permits are available at this tick, and keeps what it computed, so
+            /// that [`take_prepared`](Self::take_prepared) need not compute it again. Takes
+            /// nothing.
+            ///
+            /// # Errors
+            ///
+            /// The [`Denied`] that the request would get.
+            ///
+            /// ```
+            /// use tollgate::{Limiter, Quota, RateLimiter};
+            ///
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let limiter = Limiter::token_bucket(Quota::per_hour(5))?;
+            /// let now = limiter.now();
+            /// let (first, late) = (limiter.prepare_n_at(3, now)?, limiter.prepare_n_at(2, now)?);
+            /// assert_eq!(limiter.available(), 5); // nothing is taken yet
+            /// assert!(limiter.take_prepared(&first));
+            /// assert_eq!(limiter.grant_prepared(&first).remaining(), 2);
+            /// assert!(!limiter.take_prepared(&late)); // the limiter has changed
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            fn prepare_n_at(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+                self.check_n_at(n, now)?;
+                Ok(Prepared::checked(n, now))
+            }
+
+            /// Takes the permits of a request that this limiter [prepared](Self::prepare_n_at), in
+            /// one attempt, and returns whether it did. If the limiter has changed since, nothing
+            /// is taken; use [`try_acquire_n_at`](Self::try_acquire_n_at). The default always
+            /// returns `false`: override all three methods only if one attempt is faster.
+            #[inline]
+            #[must_use = "it says whether the permits were taken"]
+            fn take_prepared(&self, prepared: &Prepared) -> bool {
+                let _ = prepared;
+                false
+            }
+
+            /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
+            /// returned `true`. Call it once: a grant that is undone twice gives its permits back
+            /// twice.
+            #[inline]
+            fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+                Granted::new(prepared.n(), prepared.now())
             }
 
             $(
@@ -163,6 +210,17 @@ macro_rules! declare_traits {
     ({} [$trait:ident] $verbs:tt) => {};
 }
 each_group_of_verbs!([declare_traits] {});
+
+/// Checks a request that one attempt can't decide.
+#[cold]
+#[inline(never)]
+pub(crate) fn check_out_of_line<L: RateLimiter + ?Sized>(
+    limiter: &L,
+    n: u64,
+    now: Tick,
+) -> Result<(), Denied> {
+    limiter.check_n_at(n, now)
+}
 
 /// A limiter that can correct a grant for an estimated cost. Every limiter that takes permits back
 /// and can owe permits implements it.
@@ -274,6 +332,21 @@ macro_rules! clock_behind {
         #[inline]
         fn place(&self) -> Place {
             (**self).place()
+        }
+
+        #[inline(always)]
+        fn prepare_n_at(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+            (**self).prepare_n_at(n, now)
+        }
+
+        #[inline(always)]
+        fn take_prepared(&self, prepared: &Prepared) -> bool {
+            (**self).take_prepared(prepared)
+        }
+
+        #[inline(always)]
+        fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+            (**self).grant_prepared(prepared)
         }
 
         #[inline]

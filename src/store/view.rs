@@ -12,6 +12,7 @@ use crate::store::operations::TakeSome;
 use crate::store::operations::{
     Acquire, Cancel, Charge, Check, Look, Refund, ReserveUntil, TakeUpTo, Undo,
 };
+use crate::store::prepared::Prepared;
 
 /// A limiter at one tick: every method runs at that tick, without reading a clock. The method `at`
 /// of a limiter creates a view.
@@ -121,6 +122,37 @@ impl<S: Store> View<S> {
     #[inline(always)]
     pub fn check_n(&self, n: u64) -> Result<(), Denied> {
         self.store.apply(self.now, Check { n })
+    }
+
+    /// Looks as [`check_n`](Self::check_n) does, and keeps the words for
+    /// [`take_prepared`](Self::take_prepared). `None` if one attempt can't tell.
+    #[inline(always)]
+    pub(crate) fn prepare_n(&self, n: u64) -> Option<Result<Prepared, Denied>> {
+        match self.store.compute(self.now, Acquire { n })? {
+            Ok(words) => Some(Ok(Prepared::of(words, n, self.now))),
+            Err(denied) => Some(Err(denied)),
+        }
+    }
+
+    /// Takes the permits of a prepared request with one exchange. If this returns `false`, nothing
+    /// was taken.
+    #[inline(always)]
+    pub(crate) fn take_prepared(&self, prepared: &Prepared) -> bool {
+        match prepared.words() {
+            Some(words) => self.store.exchange(words),
+            None => false,
+        }
+    }
+
+    /// Returns the grant of a prepared request whose permits were taken.
+    #[inline(always)]
+    pub(crate) fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+        let n = prepared.n();
+        match prepared.words() {
+            Some((word, _)) => self.store.answer(word, self.now, Acquire { n }),
+            None => None,
+        }
+        .unwrap_or(Granted::new(n, self.now))
     }
 
     /// Returns how many permits are available, as [`Limiter::available`](crate::Limiter::available)

@@ -296,8 +296,15 @@ fn a_key_leaves(run: &mut Run) {
 fn of_two_in_opposite_orders_one_is_granted() {
     let name = "compose::of_two_in_opposite_orders_one_is_granted";
     model(name, None, opposite_orders);
-    let (fault, why) = (Fault::TakesInTheCallersOrder, "not one of them is granted");
-    with_fault(name, fault, why, None, opposite_orders);
+    for fault in [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly] {
+        with_fault(
+            name,
+            fault,
+            "not one of them is granted",
+            None,
+            opposite_orders,
+        );
+    }
 }
 
 #[test]

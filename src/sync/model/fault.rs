@@ -153,6 +153,8 @@ pub enum Fault {
     UndoesOne,
     /// Composition: what was taken comes back as a refund, whenever it was taken.
     RefundsInstead,
+    /// Composition: a prepared request is taken even if the word has changed since the look.
+    TakesPreparedBlindly,
 }
 
 macro_rules! inject_fault {

@@ -14,6 +14,7 @@
 //! After each row the program calls [`row_is_over`], at which callgrind writes its count.
 
 mod algorithms;
+mod composed;
 mod keyed;
 mod many;
 mod map;
@@ -281,7 +282,7 @@ static ROWS: [Row; 19] = [
 fn all() -> impl Iterator<Item = &'static Row> {
     let rows = ROWS.iter().chain(algorithms::EACH).chain(algorithms::READ);
     let rows = rows.chain(many::MANY).chain(keyed::KEYED);
-    rows.chain(map::MAP)
+    rows.chain(map::MAP).chain(composed::COMPOSED)
 }
 
 /// Marks the end of a row for callgrind.

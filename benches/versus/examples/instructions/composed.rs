@@ -1,0 +1,145 @@
+//! The rows of compositions: buckets that are taken from all or nothing, at a given tick. The rows
+//! `plain` make the members' own decisions, one after the other, without undoing.
+
+use std::hint::black_box;
+
+use tollgate::clock::{Clock, SystemClock};
+use tollgate::compose::{All, Member, Members};
+use tollgate::{Limiter, Tick, TokenBucket};
+
+use crate::{Row, SOON, bucket, dry, times, wide};
+
+type Bucket<C = SystemClock> = Limiter<TokenBucket, C>;
+type Dyn = Box<dyn Member<SystemClock> + Send + Sync>;
+
+/// The wrappers. callgrind recognizes them by `counted_` in their names.
+mod counted {
+    use super::*;
+
+    #[inline(never)]
+    pub(super) fn counted_all_at<M: Members<C>, C>(all: &All<M, C>, now: Tick) -> bool {
+        all.try_acquire_n_at(1, now).is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_each_at<M: Members<C>, C, const N: usize>(
+        all: &All<M, C>,
+        costs: [u64; N],
+        now: Tick,
+    ) -> bool {
+        all.try_acquire_each_at(costs, now).is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_all<M: Members<C>, C: Clock>(all: &All<M, C>) -> bool {
+        all.try_acquire().is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_plain_two(a: &Bucket, b: &Bucket, now: Tick) -> bool {
+        a.try_acquire_at(now).is_ok() & b.try_acquire_at(now).is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_plain_three(a: &Bucket, b: &Bucket, c: &Bucket, now: Tick) -> bool {
+        a.try_acquire_at(now).is_ok()
+            & b.try_acquire_at(now).is_ok()
+            & c.try_acquire_at(now).is_ok()
+    }
+}
+use counted::*;
+
+/// Returns a started bucket that does not run dry within a run, or one that is empty.
+fn made(full: bool) -> Bucket {
+    let limiter = Limiter::unstarted(bucket(if full { wide() } else { dry() }), SystemClock);
+    limiter.at(Tick::ZERO).start();
+    if !full {
+        assert!(limiter.try_acquire_at(SOON).is_ok());
+    }
+    limiter
+}
+
+fn two(a: bool, b: bool) -> (Bucket, Bucket) {
+    (made(a), made(b))
+}
+
+fn boxed(full: bool) -> Dyn {
+    Box::new(made(full))
+}
+
+fn composed<M: Members<SystemClock>>(members: M, allowed: bool, count: u64) -> u64 {
+    let (all, now) = (
+        black_box(All::new(members).expect("limits")),
+        black_box(SOON),
+    );
+    times(count, || counted_all_at(&all, now) == allowed)
+}
+
+fn plain(full: bool, count: u64) -> u64 {
+    let ((a, b), now) = (black_box(two(full, full)), black_box(SOON));
+    times(count, || counted_plain_two(&a, &b, now) == full)
+}
+
+pub(crate) static COMPOSED: &[Row] = &[
+    ("plain-two-at-allowed", |count| plain(true, count)),
+    ("plain-two-at-denied", |count| plain(false, count)),
+    ("plain-three-at-allowed", |count| {
+        let (a, b, c) = black_box((made(true), made(true), made(true)));
+        let now = black_box(SOON);
+        times(count, || counted_plain_three(&a, &b, &c, now))
+    }),
+    ("all-two-at-allowed", |count| {
+        composed(two(true, true), true, count)
+    }),
+    // References, the second limit before the first in memory.
+    ("all-two-refs-at-allowed", |count| {
+        let limits = [made(true), made(true)];
+        composed((&limits[1], &limits[0]), true, count)
+    }),
+    ("all-two-at-denied-first", |count| {
+        composed(two(false, true), false, count)
+    }),
+    ("all-two-at-denied-second", |count| {
+        composed(two(true, false), false, count)
+    }),
+    ("all-two-at-denied-both", |count| {
+        composed(two(false, false), false, count)
+    }),
+    ("all-two-each-at-allowed", |count| {
+        let all = black_box(All::new(two(true, true)).expect("limits"));
+        let (costs, now) = (black_box([1, 3]), black_box(SOON));
+        times(count, || counted_each_at(&all, costs, now))
+    }),
+    ("all-two-allowed", |count| {
+        let all = black_box(All::new(two(true, true)).expect("limits"));
+        all.now(); // The first reading calibrates the clock.
+        times(count, || counted_all(&all))
+    }),
+    ("all-array-at-allowed", |count| {
+        composed([made(true), made(true)], true, count)
+    }),
+    ("all-array-at-denied", |count| {
+        composed([made(true), made(false)], false, count)
+    }),
+    ("all-dyn-at-allowed", |count| {
+        composed([boxed(true), boxed(true)], true, count)
+    }),
+    ("all-dyn-at-denied", |count| {
+        composed([boxed(true), boxed(false)], false, count)
+    }),
+    ("all-vec-dyn-at-allowed", |count| {
+        composed(vec![boxed(true), boxed(true)], true, count)
+    }),
+    ("all-vec-dyn-at-denied", |count| {
+        composed(vec![boxed(true), boxed(false)], false, count)
+    }),
+    ("all-three-at-allowed", |count| {
+        composed((made(true), made(true), made(true)), true, count)
+    }),
+    ("all-eight-at-allowed", |count| {
+        composed([(); 8].map(|()| made(true)), true, count)
+    }),
+    ("all-three-at-denied", |count| {
+        composed((made(true), made(true), made(false)), false, count)
+    }),
+];

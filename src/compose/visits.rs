@@ -1,0 +1,107 @@
+//! What a request does with one member.
+
+use super::denied::AllDenied;
+use super::member::Member;
+use super::members::Visitor;
+use crate::clock::Tick;
+use crate::outcome::Granted;
+use crate::store::Prepared;
+
+/// Looks whether a member would grant.
+pub(super) struct Check {
+    pub(super) n: u64,
+    pub(super) now: Tick,
+    pub(super) member: usize,
+}
+
+impl<C> Visitor<C> for Check {
+    type Output = Result<(), AllDenied>;
+
+    #[inline(always)]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
+        let checked = member.check(self.n, self.now);
+        match checked {
+            Ok(done) => Ok(done),
+            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
+        }
+    }
+}
+
+/// Takes from a member.
+pub(super) struct Take {
+    pub(super) n: u64,
+    pub(super) now: Tick,
+    pub(super) member: usize,
+}
+
+impl<C> Visitor<C> for Take {
+    type Output = Result<Granted, AllDenied>;
+
+    #[inline(always)]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
+        let taken = member.take(self.n, self.now);
+        match taken {
+            Ok(done) => Ok(done),
+            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
+        }
+    }
+}
+
+/// Looks whether a member would grant, and keeps what it computed.
+pub(super) struct Prepare {
+    pub(super) n: u64,
+    pub(super) now: Tick,
+    pub(super) member: usize,
+}
+
+impl<C> Visitor<C> for Prepare {
+    type Output = Result<Prepared, AllDenied>;
+
+    #[inline(always)]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
+        let prepared = member.prepare(self.n, self.now);
+        match prepared {
+            Ok(done) => Ok(done),
+            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
+        }
+    }
+}
+
+/// Takes from a member what it prepared.
+pub(super) struct TakePrepared<'p>(pub(super) &'p Prepared);
+
+impl<C> Visitor<C> for TakePrepared<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
+        member.take_prepared(self.0)
+    }
+}
+
+/// Makes the grant of what was taken.
+pub(super) struct GrantPrepared<'p>(pub(super) &'p Prepared);
+
+impl<C> Visitor<C> for GrantPrepared<'_> {
+    type Output = Granted;
+
+    #[inline(always)]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Granted {
+        member.grant_prepared(self.0)
+    }
+}
+
+/// Gives a grant back.
+pub(super) struct GiveBack {
+    pub(super) granted: Granted,
+    pub(super) now: Tick,
+}
+
+impl<C> Visitor<C> for GiveBack {
+    type Output = u64;
+
+    #[inline]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
+        member.give_back(self.granted, self.now)
+    }
+}
