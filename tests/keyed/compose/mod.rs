@@ -1,0 +1,5 @@
+//! Compositions of limits of every kind, with keys of tables among them.
+
+mod limits;
+mod model;
+mod run;
