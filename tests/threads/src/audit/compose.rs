@@ -23,7 +23,7 @@ const THREADS: u64 = 4;
 
 /// Each round has fresh limits. In a release build, all rounds of a test make more than ten million
 /// requests, or undo or settle one.
-const ROUNDS: u64 = scaled(1, 4, 80);
+const ROUNDS: u64 = scaled(1, 4, 100);
 const TURNS: u64 = scaled(20, 4_000, 32_000);
 
 /// How many weights fit.
