@@ -1,3 +1,4 @@
+use core::cmp::Reverse;
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
@@ -26,7 +27,8 @@ use crate::outcome::{Denied, ceil_secs};
 #[must_use]
 #[non_exhaustive]
 pub enum AllDenied {
-    /// A member denies. If several do, it is the one that denies for longest.
+    /// A member denies. If several do, it is the one that denies for longest, and of those that
+    /// deny alike the first.
     #[non_exhaustive]
     Member {
         /// The member's number.
@@ -112,12 +114,12 @@ impl AllDenied {
     }
 
     /// Returns the denial that lasts longer: a permanent one, then one of unknown length, then the
-    /// longer wait. Of two that are alike, the first.
+    /// longer wait. Of two that are alike, that of the member with the lower number.
     pub(super) fn longer(self, other: Self) -> Self {
-        let rank = |denied: &Self| match (denied.is_permanent(), denied.retry_after()) {
-            (true, _) => (2, Duration::ZERO),
-            (false, None) => (1, Duration::ZERO),
-            (false, Some(wait)) => (0, wait),
+        let rank = |denied: &Self| {
+            let wait = denied.retry_after();
+            let kind = (denied.is_permanent(), wait.is_none(), wait);
+            (kind, Reverse(denied.member()))
         };
         match rank(&self) >= rank(&other) {
             true => self,

@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use tollgate::ManualClock;
 use tollgate::compose::All;
@@ -52,6 +53,26 @@ fn the_longest_wait_is_told_in_every_order() {
     assert_eq!(two.map_err(|denied| denied.retry_after()), Err(secs(7)));
     clock.advance(secs(7).expect("a wait"));
     assert_eq!((all.check_n(1), other.check_n(1)), (Ok(()), Ok(())));
+}
+
+/// The answer does not depend on where the limits are in memory.
+#[test]
+fn of_members_that_deny_alike_the_first_is_told() {
+    let clock = ManualClock::new();
+    let limits = [(); 3].map(|()| bucket(1, &clock));
+    let [a, b, c] = limits.each_ref();
+    for order in [[a, b, c], [c, b, a], [b, c, a], [c, a, b]] {
+        let all = All::new(order).expect("three limits");
+        // None of them ever has two.
+        let never = all.check_n(2).expect_err("two of one");
+        assert_eq!((never.member(), never.is_permanent()), (Some(0), true));
+        drop(all.try_acquire().expect("one each"));
+        let denied = all.try_acquire().map(drop).expect_err("all are empty");
+        assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(1)));
+        let denied = all.check_each_at([0, 1, 1], all.now());
+        assert_eq!(denied.map_err(|denied| denied.member()), Err(Some(1)));
+        clock.advance(Duration::from_secs(1));
+    }
 }
 
 /// Callers that estimate their tokens: together they never hold more than the limit, and at the end
