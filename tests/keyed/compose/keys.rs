@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::compose::{All, Named};
-use tollgate::{Denied, Keyed, KeyedMap, Limiter, ManualClock, Overflow, TokenBucket};
+use tollgate::{Counted, Denied, Keyed, KeyedMap, Limiter, ManualClock, Overflow, TokenBucket};
 
 use crate::support::{NOW, SECOND, bucket, tick};
 
@@ -103,6 +103,23 @@ fn a_key_by_two_plans_is_one_limit() {
         .expect_err("three by the first plan");
     assert_eq!((denied.member(), denied.name()), (Some(0), Some("free")));
     assert_eq!(denied.denied(), Some(Denied::never(4, 3)));
+}
+
+/// A limit that is counted is the limit that it counts.
+#[test]
+fn a_counted_key_twice_is_one_limit() {
+    let (clock, table, _) = tables("10/h");
+    let low = service("4/h", &clock);
+    let table = Counted::new(table);
+    let key = || table.key("alice");
+    let counted = Counted::new(&low);
+    let all = All::new((key(), &counted, table.limiter().key("alice"), &low, key()));
+    let all = all.expect("two limits");
+    assert_eq!(all.available(), 2);
+    let granted = all.try_acquire_each([2, 1, 3, 1, 4]).expect("nine and two");
+    let parts = [0, 1, 2, 3, 4].map(|member| granted.member(member).map(|part| part.n()));
+    assert_eq!(parts, [Some(9), Some(2), None, None, None]);
+    assert_eq!((key().available(), low.available()), (1, 2));
 }
 
 #[test]
