@@ -340,8 +340,8 @@ fn slots_logs_and_counted_limiters_do_not_allocate() {
     assert_eq!(allocated, 0);
 }
 
-/// Requests that are granted and denied, for tuples, arrays and nested ones, and all that can become
-/// of a grant. `members` are two, each with five permits, of which `empty` is emptied first.
+/// Calls the verbs of a composition of two members with five permits each: granted, undone, settled
+/// and dropped, and denied after `empty` is emptied.
 macro_rules! composed {
     ($all:expr, $empty:expr) => {{
         let (all, empty) = (&$all, &$empty);

@@ -211,7 +211,7 @@ impl Run<'_> {
             6 => limits.keys.key(&key).take_up_to_at(n, now).n(),
             7 => limits.map.key(&key).take_up_to_at(n, now).n(),
             8 => limits.log.take_up_to_at(n, now).n(),
-            9 if random_bit(key, n) => u64::from(limits.keys.remove(&key)),
+            9 if n < 2 => u64::from(limits.keys.remove(&key)),
             9 => u64::from(limits.map.remove(&key)),
             _ => limits.inside.set_limit(n + 3).expect("a limit"),
         });
@@ -277,10 +277,6 @@ impl Run<'_> {
             assert_eq!(all.check_n(n).is_ok(), denials.is_empty(), "for {n}");
         }
     }
-}
-
-fn random_bit(key: u64, n: u64) -> bool {
-    (key + n) % 2 == 0
 }
 
 /// Returns which twins deny, each by the number of its first member.

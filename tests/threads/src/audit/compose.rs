@@ -354,11 +354,7 @@ fn a_log_in_a_composition_counts_exactly_what_was_granted() {
                 logs
             });
             let bound = Bound::of_log(quota).expect("a quota");
-            let bounds = [
-                bound,
-                Limits::bounds()[0].clone(),
-                Limits::bounds()[1].clone(),
-            ];
+            let bounds = [bound, Limits::bounds()[0], Limits::bounds()[1]];
             for (member, bound) in bounds.into_iter().enumerate() {
                 let audit: Audit = logs.iter().map(|logs| logs[member].clone()).collect();
                 let summary = kept(&audit, &bound, &format!("member {member}"));
