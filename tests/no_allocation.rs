@@ -19,7 +19,7 @@ use std::time::Duration;
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Rebase};
 use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock};
-use tollgate::compose::{All, Member};
+use tollgate::compose::{All, Member, Named};
 use tollgate::keyed::SeededHasher;
 use tollgate::{
     Adjustable, AnyAlgorithm, Concurrency, Counted, Denied, Keyed, Leases, Limiter, ManualClock,
@@ -365,6 +365,67 @@ fn slots_logs_and_counted_limiters_do_not_allocate() {
         }
     });
     assert_eq!(allocated, 0);
+}
+
+/// Calls the verbs of a composition of two members with five permits each: granted, undone, settled
+/// and dropped, and denied after `empty` is emptied.
+macro_rules! composed {
+    ($all:expr, $empty:expr) => {{
+        let (all, empty) = (&$all, &$empty);
+        let granted = all.try_acquire_n(2).expect("two of five");
+        black_box((granted.tightest(), granted.remaining(), granted.delay()));
+        black_box((granted.reset_after(), granted.member(1).is_some()));
+        assert!(granted.undo() >= 4);
+        let granted = all.try_acquire_each([1, 3]).expect("they have it");
+        assert_eq!(granted.settle([1, 0]).lost, 0);
+        drop(all.try_acquire().expect("they have it"));
+        let estimated = all.try_acquire().expect("they have it");
+        assert_eq!(estimated.settle([1]).charged, 0);
+        black_box((all.available(), all.time_until(1), all.check_n(9).is_ok()));
+        let denied = all.try_acquire_n(6).map(drop).expect_err("five at most");
+        write!(Page::new(), "{denied}").expect("it fits");
+        black_box(empty.take_up_to(u64::MAX).n());
+        assert!(all.try_acquire().is_err() && all.try_acquire_each([1, 1]).is_err());
+        assert!(all.try_acquire_each([1]).is_err());
+        black_box(all.try_acquire_each_at([0, 1], all.now()).is_ok());
+        empty.reset();
+    }};
+}
+
+#[test]
+fn compositions_in_tuples_and_arrays_do_not_allocate() {
+    let clock = ManualClock::new();
+    for algorithm in all(5) {
+        let limiter = || Limiter::with_clock(algorithm, clock.clone());
+        let (one, other) = (limiter(), limiter());
+        let log = SlidingLog::with_clock(FIVE, clock.clone()).expect("a log");
+        let inside = Concurrency::new(5).expect("a limit");
+        let keys = Keyed::with_clock(bucket(), 100, clock.clone()).expect("a table");
+        let key = keys.key("alice");
+        let allocated = allocations(|| {
+            let all = All::new((&one, &other)).expect("two limits");
+            composed!(all, one);
+            one.reset();
+            other.reset();
+            composed!(All::new([&one, &other]).expect("two limits"), other);
+            one.reset();
+            other.reset();
+            let named = (Named::new("one", &one), [key]);
+            composed!(All::new(named).expect("two limits"), one);
+            one.reset();
+            key.reset();
+            let inner = All::new((&inside, &one)).expect("two limits");
+            drop(inner.try_acquire().expect("they have it"));
+            composed!(inner, one);
+            let last = All::new((&log, (&other, All::new([&one]).expect("a limit"))));
+            let last = last.expect("three limits");
+            drop(last.try_acquire().expect("they have it"));
+            assert!(last.try_acquire_n(5).is_err());
+            assert!(All::new([&log; 65]).is_err());
+            assert_eq!(last.check_n(1), Ok(()));
+        });
+        assert_eq!(allocated, 0, "{algorithm}");
+    }
 }
 
 #[test]

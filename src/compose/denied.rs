@@ -1,3 +1,4 @@
+use core::cmp::Reverse;
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
@@ -26,7 +27,8 @@ use crate::outcome::{Denied, ceil_secs};
 #[must_use]
 #[non_exhaustive]
 pub enum AllDenied {
-    /// A member denies. If several do, it is the one that denies for longest.
+    /// A member denies. If several do, it is the one that denies for longest, and of those that
+    /// deny alike the first.
     #[non_exhaustive]
     Member {
         /// The member's number.
@@ -112,7 +114,7 @@ impl AllDenied {
     }
 
     /// Returns the denial that lasts longer: a permanent one, then one of unknown length, then the
-    /// longer wait. Of two that are alike, the first.
+    /// longer wait. Of two that are alike, that of the member with the lower number.
     // Always inlined: where the denial is not read, the waits are not computed.
     #[inline(always)]
     pub(super) fn longer(self, other: Self) -> Self {
@@ -123,11 +125,12 @@ impl AllDenied {
     }
 
     #[inline(always)]
-    const fn rank(&self) -> (u8, Duration) {
+    const fn rank(&self) -> (u8, Duration, Reverse<Option<usize>>) {
+        let member = Reverse(self.member());
         match (self.is_permanent(), self.retry_after()) {
-            (true, _) => (2, Duration::ZERO),
-            (false, None) => (1, Duration::ZERO),
-            (false, Some(wait)) => (0, wait),
+            (true, _) => (2, Duration::ZERO, member),
+            (false, None) => (1, Duration::ZERO, member),
+            (false, Some(wait)) => (0, wait, member),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::{Counted, Counters, LimiterStats};
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Charged, Denied, Granted};
 use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, RateLimiter, ReserveLimiter};
+use crate::store::Place;
 
 impl<G: RateLimiter, S: Borrow<Counters>> Counted<G, S> {
     /// Returns what was counted so far.
@@ -119,6 +120,11 @@ impl<G: RateLimiter, S: Borrow<Counters>> RateLimiter for Counted<G, S> {
     #[inline]
     fn clock(&self) -> &G::Clock {
         self.limiter.clock()
+    }
+
+    #[inline]
+    fn place(&self) -> Place {
+        self.limiter.place()
     }
 
     #[inline]

@@ -11,6 +11,7 @@ use core::fmt;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::op::{Current, Op, OpResult};
+use crate::store::place::Place;
 use crate::sync::{AtomicU64, Backoff, Ordering, const_unless_loom};
 
 /// The word of a cell that has not started. A cell that is made where no clock can be read holds
@@ -35,6 +36,13 @@ pub trait AtomicWord {
 
     /// Replaces the word unconditionally, and returns the previous one.
     fn swap(&self, next: u64) -> u64;
+
+    /// Returns where the word is. A cell that refers to a word elsewhere returns the place of that
+    /// word, so that [compositions](crate::compose::All) recognize limiters that share it.
+    #[inline]
+    fn place(&self) -> Place {
+        Place::of(self)
+    }
 }
 
 /// One word in memory.
@@ -111,6 +119,11 @@ impl<P: AtomicWord + ?Sized> AtomicWord for &P {
     #[inline]
     fn swap(&self, next: u64) -> u64 {
         (**self).swap(next)
+    }
+
+    #[inline]
+    fn place(&self) -> Place {
+        (**self).place()
     }
 }
 

@@ -109,7 +109,7 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
 
     #[inline]
     fn place(&self) -> Option<Place> {
-        Some(Place::of(self.cell))
+        Some(self.cell.place())
     }
 
     #[inline]

@@ -2,6 +2,8 @@
 //! give-backs, charges and resets. So do shards, leases, slots and logs. The audit also detects a
 //! single permit too many.
 
+#[cfg(feature = "keyed")]
+mod compose;
 mod exactly;
 mod interrupted;
 mod late;

@@ -1,0 +1,234 @@
+//! Bad input is refused with an error that says what is allowed.
+
+use tollgate::clock::{Clock, SystemClock};
+use tollgate::compose::{All, AllDenied, MAX_MEMBERS};
+use tollgate::{Concurrency, ConfigError, Denied, ManualClock, Quota, SlidingLog};
+
+use super::{Bucket, bucket, secs};
+
+fn buckets(n: usize) -> Vec<Bucket> {
+    let clock = ManualClock::new();
+    (0..n).map(|_| bucket(10, &clock)).collect()
+}
+
+#[test]
+fn no_members_are_refused() {
+    let refused = |error: ConfigError| {
+        assert!(matches!(error, ConfigError::ZeroMembers), "{error:?}");
+        assert_eq!(error.to_string(), "members is 0, but must be at least 1");
+    };
+    refused(All::new(buckets(0)).expect_err("none"));
+    refused(All::<[Bucket; 0], ManualClock>::new([]).expect_err("none"));
+    refused(All::new((buckets(0), buckets(0))).expect_err("none"));
+    refused(All::new(vec![buckets(0), buckets(0)]).expect_err("none"));
+}
+
+#[test]
+fn more_than_64_members_are_refused() {
+    assert_eq!(MAX_MEMBERS, 64);
+    for n in [65, 10_000] {
+        let error = All::new(buckets(n)).expect_err("too many");
+        let expected =
+            matches!(error, ConfigError::TooManyMembers { members, max: 64, .. } if members == n);
+        assert!(expected, "{error:?}");
+        let text = format!("members are {n}, but must be from 1 to 64");
+        assert_eq!(error.to_string(), text);
+    }
+    // Those of inner compositions count one by one.
+    let error = All::new((buckets(60), buckets(5))).expect_err("too many");
+    assert!(matches!(
+        error,
+        ConfigError::TooManyMembers { members: 65, .. }
+    ));
+}
+
+#[test]
+fn each_of_64_members_is_taken_from_once() {
+    let all = All::new(buckets(64)).expect("64 limits");
+    assert_eq!(all.members(), 64);
+    let costs: Vec<u64> = (0..64).map(|member| member % 11).collect();
+    let granted = all.try_acquire_each(&costs).expect("they have 10 each");
+    for (member, limit) in all.inner().iter().enumerate() {
+        assert_eq!(limit.available(), 10 - costs[member]);
+        let part = granted.member(member).expect("a grant");
+        assert_eq!(part.n(), costs[member]);
+    }
+    assert_eq!(granted.member(64), None);
+    assert_eq!((granted.tightest(), granted.remaining()), (10, 0));
+    let denied = all.try_acquire().expect_err("member 10 is empty");
+    assert!([10, 21, 32, 43, 54].map(Some).contains(&denied.member()));
+    assert_eq!(granted.undo(), costs.iter().sum::<u64>());
+}
+
+#[test]
+fn an_empty_vec_inside_a_composition_has_no_members() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(5, &clock), bucket(2, &clock));
+    let none = || Vec::<&Bucket>::new();
+    let all = All::new((none(), &a, vec![none(), none()], (&b, none()))).expect("two limits");
+    assert_eq!(all.members(), 2);
+    let granted = all.try_acquire_each([4, 1]).expect("they have it");
+    let parts = [0, 1, 2].map(|member| granted.member(member).map(|part| part.n()));
+    assert_eq!(parts, [Some(4), Some(1), None]);
+    let denied = all.try_acquire_each([1, 2]).expect_err("one is left");
+    assert_eq!((denied.member(), denied.retry_after()), (Some(1), secs(1)));
+    drop(granted);
+    let list = All::new(vec![none(), vec![&a], none(), vec![&b]]).expect("two limits");
+    assert!(list.try_acquire().is_ok());
+    assert_eq!((a.available(), b.available()), (0, 0));
+}
+
+#[test]
+fn members_of_different_clocks_are_refused() {
+    let (clock, other) = (ManualClock::new(), ManualClock::new());
+    let (a, b, c) = (bucket(1, &clock), bucket(1, &clock), bucket(1, &other));
+    let inside = Concurrency::new(1).expect("a limit");
+    let error = All::new((&inside, &a, &b, &c)).expect_err("two clocks");
+    let expected = matches!(
+        error,
+        ConfigError::ClocksDiffer {
+            member: 3,
+            other: 1,
+            ..
+        }
+    );
+    assert!(expected, "{error:?}");
+    let text = "clock of member 3 is not that of member 1, but must be";
+    assert_eq!(error.to_string(), text);
+    assert!(All::new((&inside, &a, &b)).is_ok());
+}
+
+#[test]
+fn a_composition_without_a_clock_is_refused() {
+    let (a, b) = (Concurrency::new(1), Concurrency::new(2));
+    let (a, b) = (a.expect("a limit"), b.expect("a limit"));
+    let error = All::<_, SystemClock>::new((&a, &b)).expect_err("no clock");
+    assert!(matches!(error, ConfigError::NoClock), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "clock is missing: at least one member must have one"
+    );
+    assert_eq!(error.field(), "clock");
+}
+
+/// The clock is that of the first member that has one.
+#[test]
+fn a_concurrency_before_the_other_members_needs_no_clock() {
+    let clock = ManualClock::new();
+    let (inside, rate) = (Concurrency::new(1).expect("a limit"), bucket(1, &clock));
+    let all = All::new((&inside, &rate)).expect("two limits");
+    clock.advance(secs(7).expect("a time"));
+    assert_eq!(all.now(), clock.now());
+    let granted = all.try_acquire().expect("both have it");
+    assert_eq!(granted.member(0).map(|part| part.at()), Some(clock.now()));
+    let denied = all.try_acquire().expect_err("both are empty");
+    // A wait of unknown length is longer than any other.
+    assert_eq!((denied.member(), denied.retry_after()), (Some(0), None));
+    assert!(matches!(denied.denied(), Some(Denied::Busy { .. })) && !denied.is_permanent());
+    drop(granted);
+    assert_eq!(all.time_until(1), secs(1));
+}
+
+#[test]
+fn two_members_that_cannot_undo_are_refused() {
+    let clock = ManualClock::new();
+    let log = || SlidingLog::with_clock(Quota::per_minute(3), clock.clone()).expect("a log");
+    let (a, b, bucket) = (log(), log(), bucket(9, &clock));
+    let error = All::new((&a, &bucket, &b)).expect_err("two logs");
+    let expected = matches!(
+        error,
+        ConfigError::SecondWithoutUndo {
+            member: 2,
+            other: 0,
+            ..
+        }
+    );
+    assert!(expected, "{error:?}");
+    let text = "member 2 can't undo a grant, and neither can member 0: at most one member may be \
+                like this";
+    assert_eq!(error.to_string(), text);
+    // The same log twice is one member.
+    let all = All::new((&a, &bucket, &a)).expect("one log");
+    assert!(all.try_acquire().is_ok() && all.try_acquire().is_err());
+    assert_eq!((a.available(), bucket.available()), (1, 8));
+}
+
+#[test]
+fn a_wrong_number_of_costs_is_refused() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let inside = Concurrency::new(1).expect("a limit");
+    let all = All::new((&a, &b)).expect("two limits");
+    let many = [1; 70];
+    for costs in [&[][..], &[1], &[1, 1, 1], &many] {
+        let denied = all.try_acquire_each(costs).expect_err("not two");
+        let length = costs.len();
+        let expected =
+            matches!(denied, AllDenied::CostsLength { costs, members: 2, .. } if costs == length);
+        assert!(expected, "{denied:?}");
+        let text = format!("costs are {length}, but must be 2, one for each member");
+        assert_eq!(denied.to_string(), text);
+        assert!(denied.is_permanent());
+        assert_eq!((denied.member(), denied.name()), (None, None));
+        assert_eq!((denied.denied(), denied.retry_after()), (None, None));
+        assert_eq!(denied.retry_after_secs(), None);
+        assert_eq!(all.check_each_at(costs, all.now()), Err(denied));
+        assert_eq!(all.charge_each(costs), Err(denied));
+        let at = all.try_acquire_each_at(costs, all.now());
+        assert_eq!(at.expect_err("not two"), denied);
+    }
+    assert_eq!((a.available(), b.available()), (5, 5));
+    // The estimates stay, and a concurrency is left.
+    let all = All::new((&a, &inside)).expect("two limits");
+    let granted = all.try_acquire_each([3, 1]).expect("they have it");
+    let settled = granted.settle([1]);
+    assert_eq!((settled.returned, settled.lost, settled.charged), (0, 0, 0));
+    assert_eq!((a.available(), inside.inside()), (2, 0));
+}
+
+#[test]
+fn costs_that_a_member_can_never_grant_are_denied_for_ever() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(5, &clock), bucket(9, &clock));
+    let all = All::new((&a, &b)).expect("two limits");
+    // A wait is shorter than never.
+    assert_eq!(a.charge(5).debt(), 0);
+    for costs in [[1, 10], [1, u64::MAX], [0, u64::MAX], [5, 1 << 63]] {
+        let denied = all.try_acquire_each(costs).expect_err("b has 9");
+        assert_eq!((denied.member(), denied.is_permanent()), (Some(1), true));
+        assert_eq!(denied.retry_after(), None);
+        let never = denied.denied().expect("a member");
+        assert!(matches!(never, Denied::Never { limit: 9, .. }), "{never:?}");
+        assert_eq!(never.requested(), costs[1]);
+        assert_eq!(denied.to_string(), format!("limit 1: {never}"));
+    }
+    assert_eq!(all.time_until(6), None);
+    assert_eq!(all.time_until(5), secs(5));
+    assert_eq!((a.available(), b.available()), (0, 9));
+}
+
+#[test]
+fn a_cost_of_zero_takes_nothing() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let all = All::new((&a, &b)).expect("two limits");
+    assert_eq!(a.charge(5).debt(), 0);
+    let granted = all.try_acquire_each([0, 4]).expect("a needs nothing");
+    assert_eq!((a.available(), b.available()), (0, 1));
+    assert_eq!(granted.undo(), 4);
+    assert_eq!((a.available(), b.available()), (0, 5));
+    // In debt, a member denies even that.
+    assert_eq!(a.charge(2).debt(), 2);
+    let denied = all.try_acquire_each([0, 4]).expect_err("a is in debt");
+    assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(2)));
+    assert_eq!(b.available(), 5);
+}
+
+#[test]
+fn a_charge_goes_into_debt_on_every_member() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let all = All::new((&a, &b, &a)).expect("two limits");
+    assert_eq!(all.charge_each([3, 7, 4]), Ok(14));
+    assert_eq!((a.charge(0).debt(), b.charge(0).debt()), (2, 2));
+}

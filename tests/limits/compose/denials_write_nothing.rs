@@ -1,0 +1,125 @@
+//! A denied request stores nothing, in whatever order the members are. A granted one stores once
+//! for each member.
+
+use std::time::Duration;
+
+use tollgate::compose::All;
+use tollgate::store::{AtomicWord, WordCell};
+use tollgate::sync::{AtomicU64, Ordering::Relaxed};
+use tollgate::{
+    Limiter, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
+};
+
+use super::{algorithm, bucket};
+
+/// A word that counts the attempts to change it.
+#[derive(Debug)]
+struct Counting {
+    cell: WordCell,
+    stores: AtomicU64,
+}
+
+impl Counting {
+    fn new() -> Self {
+        Self {
+            cell: WordCell::new(0),
+            stores: AtomicU64::new(0),
+        }
+    }
+}
+
+impl AtomicWord for Counting {
+    fn load(&self) -> u64 {
+        self.cell.load()
+    }
+
+    fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
+        self.stores.fetch_add(1, Relaxed);
+        // An exchange of `WordCell` may fail spuriously, which would count twice.
+        loop {
+            match self.cell.compare_exchange(word, next) {
+                Err(seen) if seen == word => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn swap(&self, next: u64) -> u64 {
+        self.stores.fetch_add(1, Relaxed);
+        self.cell.swap(next)
+    }
+}
+
+/// All orders of three.
+const ORDERS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
+#[test]
+fn a_granted_request_stores_once_for_each_member_and_a_denied_one_never() {
+    // The word that is the tight one is the first, the second or the third by its address.
+    for tight in 0..3 {
+        for order in ORDERS {
+            let clock = ManualClock::new();
+            let words = [(); 3].map(|()| Counting::new());
+            let stores = || words.each_ref().map(|word| word.stores.swap(0, Relaxed));
+            let limits: [_; 3] = std::array::from_fn(|index| {
+                let n = if index == tight { 2 } else { 9 };
+                Limiter::with_cell(algorithm(n), clock.clone(), &words[index])
+            });
+            let of = format!("tight {tight}, order {order:?}");
+            let all = All::new(order.map(|index| &limits[index])).expect("three limits");
+            let granted = all.try_acquire_n(2).expect(&of);
+            assert_eq!(stores(), [1; 3], "granted: {of}");
+            for n in [1, 3, 10, u64::MAX] {
+                assert!(all.try_acquire_n(n).is_err() && all.check_n(n).is_err());
+                assert!(all.try_acquire_each([n; 3]).is_err());
+                assert!(all.try_acquire_n_at(n, Tick::ZERO).is_err());
+            }
+            assert!(all.try_acquire_each([0; 2]).is_err());
+            assert_eq!((all.available(), stores()), (0, [0; 3]), "denied: {of}");
+            assert_eq!(granted.undo(), 6);
+            assert_eq!(stores(), [1; 3], "undone: {of}");
+            // A cost of 0 takes nothing.
+            let none = all.try_acquire_each([0; 3]).expect(&of);
+            assert_eq!((none.undo(), stores()), (0, [0; 3]), "{of}");
+        }
+    }
+}
+
+/// Returns the available permits and the texts of limits, which hold their words.
+macro_rules! state {
+    ($($limit:expr),*) => {
+        [$(format!("{} {:?}", $limit.available(), $limit)),*]
+    };
+}
+
+/// One of the members is empty, by turns: the others keep what they have.
+#[test]
+fn a_denial_leaves_logs_shards_and_slots_as_they_are() {
+    for empty in 0..4 {
+        let clock = ManualClock::at(Tick::from_nanos(1_000_000));
+        let n = |index| if index == empty { 3 } else { 9 };
+        let quota = |index| Quota::per(n(index), Duration::from_secs(60));
+        let log = SlidingLog::with_clock(quota(0), clock.clone()).expect("a log");
+        let sharded = TokenBucket::new(quota(1)).expect("a bucket");
+        let sharded = Sharded::with_shards(sharded, 3, clock.clone()).expect("three shards");
+        let slotted = SlottedWindow::with_clock(quota(2), 6, clock.clone()).expect("slots");
+        let word = bucket(n(3), &clock);
+        let all = All::new((&log, &sharded, &slotted, &word)).expect("four limits");
+        assert!(all.try_acquire_n(3).is_ok());
+        let before = state!(log, sharded, slotted, word);
+        for n in [1, 4, 10] {
+            let denied = all.try_acquire_n(n).expect_err("one is empty");
+            assert!(n == 10 || denied.member() == Some(empty), "{denied:?}");
+            assert!(all.check_n(n).is_err());
+        }
+        assert_eq!(state!(log, sharded, slotted, word), before, "{empty}");
+        assert_eq!(all.available(), 0);
+    }
+}

@@ -1,0 +1,121 @@
+//! What chains of limiters get wrong elsewhere.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::ManualClock;
+use tollgate::compose::All;
+
+use super::{bucket, secs};
+use crate::deadline::deadline;
+use crate::support::random::Random;
+
+/// In a chain, what the first limiter granted is lost if the second denies.
+#[test]
+fn a_denied_request_does_not_consume_from_the_other_limit() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(10, &clock), bucket(3, &clock));
+    let both = All::new((&a, &b)).expect("two limits");
+    let granted = (0..5).filter(|_| both.try_acquire().is_ok()).count();
+    assert_eq!((granted, a.available(), b.available()), (3, 7, 0));
+}
+
+/// In some services, a loose limit hides a tight one that is listed later.
+#[test]
+fn loose_before_tight_and_tight_before_loose_deny_alike() {
+    let clock = ManualClock::new();
+    let (loose, tight) = (bucket(100, &clock), bucket(2, &clock));
+    let tight_last = All::new((&loose, &tight)).expect("two limits");
+    let tight_first = All::new((&tight, &loose)).expect("two limits");
+    assert!(tight_last.try_acquire().is_ok() && tight_first.try_acquire().is_ok());
+    let [last, first] = [tight_last.try_acquire(), tight_first.try_acquire()].map(|answer| {
+        let denied = answer.expect_err("the tight limit is empty");
+        (denied.member(), denied.denied(), denied.retry_after())
+    });
+    assert_eq!((last.0, first.0), (Some(1), Some(0)));
+    assert_eq!((last.1, last.2), (first.1, first.2));
+    assert_eq!(last.2, secs(1));
+    assert_eq!((loose.available(), tight.available()), (98, 0));
+    assert_eq!((tight_last.available(), tight_first.available()), (0, 0));
+}
+
+/// Both limits are empty: the wait is that of the slower one, in both orders.
+#[test]
+fn the_longest_wait_is_told_in_every_order() {
+    let clock = ManualClock::new();
+    let (short, long) = (bucket(5, &clock), bucket(5, &clock));
+    assert_eq!((short.charge(7).debt(), long.charge(11).debt()), (2, 6));
+    let all = All::new((&short, &long)).expect("two limits");
+    let other = All::new([&long, &short]).expect("two limits");
+    let (one, two) = (all.check_n(1), other.check_n(1));
+    assert_eq!(one.map_err(|denied| denied.retry_after()), Err(secs(7)));
+    assert_eq!(two.map_err(|denied| denied.retry_after()), Err(secs(7)));
+    clock.advance(secs(7).expect("a wait"));
+    assert_eq!((all.check_n(1), other.check_n(1)), (Ok(()), Ok(())));
+}
+
+/// The answer does not depend on where the limits are in memory.
+#[test]
+fn of_members_that_deny_alike_the_first_is_told() {
+    let clock = ManualClock::new();
+    let limits = [(); 3].map(|()| bucket(1, &clock));
+    let [a, b, c] = limits.each_ref();
+    for order in [[a, b, c], [c, b, a], [b, c, a], [c, a, b]] {
+        let all = All::new(order).expect("three limits");
+        // None of them ever has two.
+        let never = all.check_n(2).expect_err("two of one");
+        assert_eq!((never.member(), never.is_permanent()), (Some(0), true));
+        drop(all.try_acquire().expect("one each"));
+        let denied = all.try_acquire().map(drop).expect_err("all are empty");
+        assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(1)));
+        let denied = all.check_each_at([0, 1, 1], all.now());
+        assert_eq!(denied.map_err(|denied| denied.member()), Err(Some(1)));
+        clock.advance(Duration::from_secs(1));
+    }
+}
+
+/// Callers that estimate their tokens: together they never hold more than the limit, and at the end
+/// the limit counts what they used, exactly.
+#[test]
+fn callers_with_estimates_never_pass_the_limit_and_settle_exactly() {
+    const CALLERS: u64 = 64;
+    const TOKENS: u64 = 100;
+    deadline("64 callers with estimates", || {
+        for round in 0..20 {
+            let clock = ManualClock::new();
+            let (requests, tokens) = (bucket(1000, &clock), bucket(TOKENS, &clock));
+            let model = All::new((&requests, &tokens)).expect("two limits");
+            let asked = &Barrier::new(CALLERS as usize);
+            let (estimated, used) = thread::scope(|scope| {
+                let call = |id| {
+                    let model = &model;
+                    scope.spawn(move || {
+                        let mut random = Random(1000 * round + id);
+                        let estimate = 1 + random.below(12);
+                        asked.wait();
+                        let answer = model.try_acquire_each([1, estimate]);
+                        // All callers have asked before the first settles.
+                        asked.wait();
+                        let Ok(granted) = answer else { return (0, 0) };
+                        let actual = random.below(estimate + 1);
+                        let settled = granted.settle([1, actual]);
+                        assert_eq!((settled.returned, settled.lost), (estimate - actual, 0));
+                        (estimate, actual)
+                    })
+                };
+                let calls: Vec<_> = (0..CALLERS).map(call).collect();
+                let told = calls
+                    .into_iter()
+                    .map(|call| call.join().expect("an answer"));
+                told.fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1))
+            });
+            assert!(estimated <= TOKENS, "{estimated} tokens were granted");
+            assert!(
+                estimated > TOKENS - 12,
+                "only {estimated} tokens were granted"
+            );
+            assert_eq!(tokens.available(), TOKENS - used);
+        }
+    });
+}

@@ -1,0 +1,155 @@
+//! Another caller takes permits between the look and the taking. Each of these races is lost on
+//! purpose: a word calls the other caller whenever it is changed.
+
+use std::cell::RefCell;
+
+use tollgate::compose::{All, AllDenied};
+use tollgate::store::{AtomicWord, WordCell};
+use tollgate::{Concurrency, Limiter, ManualClock, Quota, SlidingLog, TokenBucket};
+
+use super::{algorithm, secs};
+
+/// A word that notes its name whenever it is changed, and then lets others act.
+struct Watched<'w> {
+    name: char,
+    cell: WordCell,
+    notes: &'w RefCell<String>,
+    then: &'w dyn Fn(char),
+}
+
+impl AtomicWord for Watched<'_> {
+    fn load(&self) -> u64 {
+        self.cell.load()
+    }
+
+    fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
+        self.cell.compare_exchange(word, next)?;
+        self.notes.borrow_mut().push(self.name);
+        (self.then)(self.name);
+        Ok(())
+    }
+
+    fn swap(&self, next: u64) -> u64 {
+        self.cell.swap(next)
+    }
+}
+
+type Limit<'w> = Limiter<TokenBucket, ManualClock, &'w Watched<'w>>;
+
+/// The words of three limits: `a` is before `b`, and `b` before `c`.
+fn words<'w>(notes: &'w RefCell<String>, then: &'w dyn Fn(char)) -> [Watched<'w>; 3] {
+    ['a', 'b', 'c'].map(|name| Watched {
+        name,
+        cell: WordCell::new(0),
+        notes,
+        then,
+    })
+}
+
+/// Makes a limit of two permits for each word.
+fn limits<'w>(words: &'w [Watched<'w>; 3], clock: &ManualClock) -> [Limit<'w>; 3] {
+    words
+        .each_ref()
+        .map(|word| Limiter::with_cell(algorithm(2), clock.clone(), word))
+}
+
+const ORDERS: [[usize; 3]; 3] = [[0, 1, 2], [2, 1, 0], [1, 2, 0]];
+
+#[test]
+fn members_are_taken_from_in_one_order_and_undone_in_reverse() {
+    let (clock, notes) = (ManualClock::new(), RefCell::default());
+    let words = words(&notes, &|_| {});
+    let limits = limits(&words, &clock);
+    for order in ORDERS {
+        let all = All::new(order.map(|index| &limits[index])).expect("three limits");
+        let granted = all.try_acquire().expect("they have it");
+        assert_eq!(notes.take(), "abc", "{order:?}");
+        assert_eq!((granted.undo(), notes.take()), (3, "cba".to_owned()));
+        let nested = (&limits[order[0]], [&limits[order[1]], &limits[order[2]]]);
+        let nested = All::new(nested).expect("three limits");
+        drop(nested.try_acquire_each([0, 1, 1]).expect("they have it"));
+        let rest: String = ['a', 'b', 'c'].into_iter().collect();
+        let rest = rest.replace(words[order[0]].name, "");
+        assert_eq!(notes.take(), rest, "{order:?}");
+        clock.advance(secs(9).expect("a time"));
+    }
+}
+
+/// Runs a request for a permit of each of three limits. In the first `races` attempts, another
+/// caller takes all of `c` after the request took from `a`, and brings it back after it was undone.
+fn raced(races: usize, order: [usize; 3]) -> (Result<(), AllDenied>, String, [u64; 3]) {
+    let (clock, notes) = (ManualClock::new(), RefCell::default());
+    // The word of `c`, which the other caller changes without a note.
+    let c: RefCell<Option<&WordCell>> = RefCell::new(None);
+    let (taken, empty) = (RefCell::new(0), empty_word(&clock));
+    let then = |name| {
+        let Some(cell) = *c.borrow() else { return };
+        let mut taken = taken.borrow_mut();
+        if name != 'a' {
+            return;
+        }
+        // Every second change of `a` is an undo.
+        *taken += 1;
+        if *taken % 2 == 0 {
+            cell.swap(0);
+        } else if *taken < 2 * races {
+            cell.swap(empty);
+        }
+    };
+    let words = words(&notes, &then);
+    *c.borrow_mut() = Some(&words[2].cell);
+    let limits = limits(&words, &clock);
+    let all = All::new(order.map(|index| &limits[index])).expect("three limits");
+    let answer = all.try_acquire().map(drop);
+    *c.borrow_mut() = None;
+    let left = limits.each_ref().map(|limit| limit.available());
+    (answer, notes.take(), left)
+}
+
+/// Returns the word of an empty limit.
+fn empty_word(clock: &ManualClock) -> u64 {
+    let word = WordCell::new(0);
+    let limiter = Limiter::with_cell(algorithm(2), clock.clone(), &word);
+    assert_eq!(limiter.take_up_to(2).n(), 2);
+    word.load()
+}
+
+#[test]
+fn a_request_looks_again_after_a_lost_race() {
+    for order in ORDERS {
+        for (races, changes) in [(0, "abc"), (1, "abbaabc"), (2, "abbaabbaabc")] {
+            let (answer, notes, left) = raced(races, order);
+            assert_eq!((answer, notes.as_str()), (Ok(()), changes), "{order:?}");
+            assert_eq!(left, [1; 3]);
+        }
+    }
+}
+
+#[test]
+fn a_request_is_denied_after_three_lost_races_and_leaves_nothing_taken() {
+    for order in ORDERS {
+        let (answer, notes, left) = raced(3, order);
+        let denied = answer.expect_err("three races are lost");
+        let c = order.iter().position(|index| *index == 2);
+        assert_eq!((denied.member(), denied.retry_after()), (c, secs(1)));
+        assert_eq!(notes, "abbaabbaabba");
+        assert_eq!(left, [2; 3]);
+    }
+}
+
+/// The other caller keeps the permits: the request looks again, and is denied without another race.
+#[test]
+fn a_lost_race_undoes_every_member() {
+    let (clock, notes) = (ManualClock::new(), RefCell::default());
+    let inside = Concurrency::new(2).expect("a limit");
+    let log = SlidingLog::with_clock(Quota::per_minute(2), clock.clone()).expect("a log");
+    let then = |_: char| drop(log.take_up_to(2));
+    let words = words(&notes, &then);
+    let limits = limits(&words, &clock);
+    let all = All::new((&log, &inside, &limits)).expect("five limits");
+    let denied = all.try_acquire().map(drop).expect_err("the log is full");
+    assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(60)));
+    assert_eq!(notes.take(), "abccba");
+    assert_eq!(limits.each_ref().map(|limit| limit.available()), [2; 3]);
+    assert_eq!((inside.inside(), log.available()), (0, 0));
+}

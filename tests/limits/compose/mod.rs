@@ -1,0 +1,27 @@
+//! Compositions of limits: what they take, what a denial leaves, and which input they refuse.
+
+mod bad_input;
+mod denials_write_nothing;
+mod known_failures;
+mod lost_races;
+mod names;
+mod same_limit;
+
+use std::time::Duration;
+
+use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+
+type Bucket = Limiter<TokenBucket, ManualClock>;
+
+/// A bucket of `n` permits that gets one more each second.
+fn algorithm(n: u64) -> TokenBucket {
+    TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(n)).expect("a quota")
+}
+
+fn bucket(n: u64, clock: &ManualClock) -> Bucket {
+    Limiter::with_clock(algorithm(n), clock.clone())
+}
+
+const fn secs(n: u64) -> Option<Duration> {
+    Some(Duration::from_secs(n))
+}

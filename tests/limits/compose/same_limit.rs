@@ -1,0 +1,86 @@
+//! A limit that appears more than once: its costs are added up.
+
+use tollgate::compose::{All, Named};
+use tollgate::store::WordCell;
+use tollgate::{Concurrency, Denied, Limiter, ManualClock, RateLimiter};
+
+use super::{algorithm, bucket, secs};
+
+#[test]
+fn a_limit_twice_pays_both_costs() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(10, &clock), bucket(10, &clock));
+    let all = All::new((&a, &b, &a)).expect("two limits");
+    assert_eq!((all.members(), all.available()), (3, 5));
+    let granted = all.try_acquire_each([2, 1, 3]).expect("they have it");
+    let parts = [0, 1, 2].map(|member| granted.member(member).map(|part| part.n()));
+    assert_eq!(parts, [Some(5), Some(1), None]);
+    assert_eq!((a.available(), b.available()), (5, 9));
+    let denied = all.try_acquire_each([3, 1, 3]).expect_err("a has 5");
+    assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(1)));
+    assert_eq!(denied.denied().map(|denied| denied.requested()), Some(6));
+    let settled = granted.settle([0, 4, 1]);
+    assert_eq!((settled.returned, settled.charged), (4, 3));
+    assert_eq!((a.available(), b.available()), (9, 6));
+    assert_eq!(all.try_acquire().expect("they have it").undo(), 3);
+}
+
+#[test]
+fn a_limit_three_times_pays_three_costs_and_is_denied_by_its_first_name() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(10, &clock), bucket(100, &clock));
+    let inner = All::new([&a, &b]).expect("two limits");
+    let members = (
+        &b,
+        Named::new("first", &a),
+        Named::new("second", &inner),
+        Named::new("third", &a),
+    );
+    let all = All::new(members).expect("two limits");
+    assert_eq!((all.members(), all.available()), (5, 3));
+    drop(all.try_acquire_n(3).expect("9 of 10, and 6 of 100"));
+    assert_eq!((a.available(), b.available()), (1, 94));
+    let denied = all.try_acquire().expect_err("one is left");
+    assert_eq!((denied.member(), denied.name()), (Some(1), Some("first")));
+    assert_eq!(denied.retry_after(), secs(2));
+}
+
+#[test]
+fn sums_of_costs_saturate() {
+    let clock = ManualClock::new();
+    let a = bucket(10, &clock);
+    let all = All::new([&a, &a]).expect("one limit");
+    for costs in [[u64::MAX, u64::MAX], [u64::MAX, 1], [1 << 63, 1 << 63]] {
+        let denied = all.try_acquire_each(costs).expect_err("a has 10");
+        let never = Denied::never(u64::MAX, 10);
+        assert_eq!((denied.member(), denied.denied()), (Some(0), Some(never)));
+    }
+    assert_eq!(a.available(), 10);
+}
+
+/// Two limiters of one word are one limit.
+#[test]
+fn a_word_that_two_limiters_share_is_one_limit() {
+    let (clock, word) = (ManualClock::new(), WordCell::new(0));
+    let limiter = || Limiter::with_cell(algorithm(5), clock.clone(), &word);
+    let all = All::new((limiter(), limiter())).expect("one limit");
+    assert_eq!(all.available(), 2);
+    assert!(all.try_acquire_n(3).is_err());
+    assert!(all.try_acquire_each([2, 3]).is_ok());
+    assert_eq!(all.inner().0.available(), 0);
+    let other = WordCell::new(0);
+    let other = Limiter::with_cell(algorithm(5), clock.clone(), &other);
+    assert!(!other.place().is_same(&all.inner().0.place()));
+}
+
+#[test]
+fn a_concurrency_twice_is_entered_with_both_weights() {
+    let clock = ManualClock::new();
+    let (inside, rate) = (Concurrency::new(5).expect("a limit"), bucket(9, &clock));
+    let all = All::new((&inside, &rate, &inside)).expect("two limits");
+    let granted = all.try_acquire_each([2, 1, 2]).expect("there is room");
+    assert_eq!((inside.inside(), all.available()), (4, 0));
+    assert!(all.try_acquire().is_err());
+    drop(granted);
+    assert_eq!((inside.inside(), rate.available()), (0, 8));
+}
