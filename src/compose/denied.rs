@@ -44,6 +44,8 @@ pub enum AllDenied {
         /// The number of members.
         members: usize,
     },
+    /// All members would grant, but other callers wait in the line of the composition.
+    Line,
 }
 
 impl AllDenied {
@@ -60,7 +62,7 @@ impl AllDenied {
     pub const fn member(&self) -> Option<usize> {
         match self {
             Self::Member { member, .. } => Some(*member),
-            Self::CostsLength { .. } => None,
+            Self::CostsLength { .. } | Self::Line => None,
         }
     }
 
@@ -69,7 +71,7 @@ impl AllDenied {
     pub const fn name(&self) -> Option<&'static str> {
         match self {
             Self::Member { name, .. } => *name,
-            Self::CostsLength { .. } => None,
+            Self::CostsLength { .. } | Self::Line => None,
         }
     }
 
@@ -78,7 +80,7 @@ impl AllDenied {
     pub const fn denied(&self) -> Option<Denied> {
         match self {
             Self::Member { denied, .. } => Some(*denied),
-            Self::CostsLength { .. } => None,
+            Self::CostsLength { .. } | Self::Line => None,
         }
     }
 
@@ -88,7 +90,7 @@ impl AllDenied {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Member { denied, .. } => denied.retry_after(),
-            Self::CostsLength { .. } => None,
+            Self::CostsLength { .. } | Self::Line => None,
         }
     }
 
@@ -108,6 +110,7 @@ impl AllDenied {
         match self {
             Self::Member { denied, .. } => denied.is_permanent(),
             Self::CostsLength { .. } => true,
+            Self::Line => false,
         }
     }
 
@@ -135,6 +138,7 @@ impl fmt::Display for AllDenied {
                 ..
             } => write!(f, "{name}: {denied}"),
             Self::Member { member, denied, .. } => write!(f, "limit {member}: {denied}"),
+            Self::Line => f.write_str("other callers wait in line"),
             Self::CostsLength { costs, members } => {
                 write!(
                     f,

@@ -153,6 +153,12 @@ pub enum Fault {
     UndoesOne,
     /// Composition: what was taken comes back as a refund, whenever it was taken.
     RefundsInstead,
+    /// Line of a composition: a caller does not check whether another one waits.
+    PassesTheLine,
+    /// Line of a composition: a caller that is served does not pass its turn on.
+    PassesNoTurn,
+    /// Line of a composition: the first in line stays inside a member while it sleeps for another.
+    SleepsInside,
 }
 
 macro_rules! inject_fault {
