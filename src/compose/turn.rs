@@ -6,8 +6,9 @@
 //! it leaves at once. So it never sleeps while it holds anything, and two compositions cannot block
 //! each other.
 
-use core::future::poll_fn;
+use core::future::{Future, poll_fn};
 use core::num::NonZeroU64;
+use core::pin::pin;
 use core::task::{Poll, Waker};
 
 use super::all::All;
@@ -58,7 +59,7 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         };
         let due = now.saturating_add(wait);
         check.begins(now, wait);
-        timer.sleep(wait).await;
+        let slept = sleep(timer.sleep(wait)).await;
         let woke = all.now();
         if woke >= due && !wait.is_zero() {
             check = SleepCheck::new();
@@ -68,9 +69,11 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
             let denied = Denied::timer_mismatch(n);
             return Err(AllDenied::of(member, None, denied));
         }
-        // The timer woke too early. Yield, or one that never sleeps would keep other tasks from
-        // running.
-        yield_now().await;
+        // The timer woke too early. If it did not sleep at all, yield, or it would keep other tasks
+        // from running.
+        if !slept {
+            yield_now().await;
+        }
     }
 }
 
@@ -88,6 +91,19 @@ fn take_beside<M: Members<C>, C: Clock>(
     beside.take(cost, now, |_| all.now())
 }
 
+/// Waits until the sleep ends. Returns false if it ended when it was first polled.
+async fn sleep(sleep: impl Future<Output = ()>) -> bool {
+    let (mut sleep, mut slept) = (pin!(sleep), false);
+    poll_fn(|context| {
+        let polled = sleep.as_mut().poll(context);
+        slept |= polled.is_pending();
+        polled
+    })
+    .await;
+    slept
+}
+
+/// Lets other tasks run.
 async fn yield_now() {
     let mut has_yielded = false;
     poll_fn(|context| match has_yielded {
