@@ -257,9 +257,9 @@ fn threads_sleep(run: &mut Run) {
 fn no_caller_in_line_is_forgotten() {
     let why = "a caller in line was forgotten";
     let name = "line: one leaves, one comes";
-    model(name, None, leave_against_enter);
+    model(name, Some(3), leave_against_enter);
     for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
-        with_fault(name, fault, why, None, leave_against_enter);
+        with_fault(name, fault, why, Some(3), leave_against_enter);
     }
     let name = "line: one is served, one comes";
     model(name, Some(3), turn_against_enter);
@@ -270,23 +270,23 @@ fn no_caller_in_line_is_forgotten() {
 #[test]
 fn a_caller_in_line_that_gives_up_loses_nothing() {
     let name = "line: one leaves, one gives up, one waits";
-    model(name, None, leave_against_give_up);
+    model(name, Some(3), leave_against_give_up);
     let (fault, why) = (Fault::KeepsWhatWasHanded, "a caller in line was forgotten");
-    with_fault(name, fault, why, None, leave_against_give_up);
+    with_fault(name, fault, why, Some(3), leave_against_give_up);
 }
 
 #[test]
 fn the_first_in_line_sleeps_outside() {
     let name = "line: one leaves, the rate has nothing";
-    model(name, None, room_that_does_not_help);
+    model(name, Some(3), room_that_does_not_help);
     let (fault, why) = (Fault::SleepsInside, "a caller sleeps inside");
-    with_fault(name, fault, why, None, room_that_does_not_help);
+    with_fault(name, fault, why, Some(3), room_that_does_not_help);
 }
 
 #[test]
 fn no_caller_in_line_is_overtaken() {
     let name = "line: one waits, one tries, one comes";
-    model(name, None, try_against_enter);
+    model(name, Some(3), try_against_enter);
     let (fault, why) = (Fault::PassesTheLine, "a caller in line was overtaken");
-    with_fault(name, fault, why, None, try_against_enter);
+    with_fault(name, fault, why, Some(3), try_against_enter);
 }
