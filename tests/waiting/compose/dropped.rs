@@ -28,6 +28,10 @@ fn assert_closed(tested: &Tested, permits: u64) {
 
 #[test]
 fn of_twenty_thousand_callers_ten_thousand_are_dropped_and_the_accounts_close() {
+    deadline("callers that are dropped", ten_thousand_are_dropped);
+}
+
+fn ten_thousand_are_dropped() {
     const CALLERS: u64 = 20_000;
     let (tested, mut random) = (tested(), Random(11));
     let (mut dropped, mut served, mut permits) = (0, Vec::new(), 0);

@@ -7,7 +7,7 @@ use tollgate::clock::Clock;
 use tollgate::{Quota, Tick};
 
 use super::{Caller, Tested, rate};
-use crate::support::tick;
+use crate::support::{deadline, tick};
 
 const CALLERS: usize = 1000;
 const LIMIT: usize = 3;
@@ -43,6 +43,10 @@ fn earliest() -> Vec<Tick> {
 
 #[test]
 fn a_thousand_callers_are_served_in_order_with_at_most_two_sleeps_each() {
+    deadline("a thousand callers", a_thousand_callers);
+}
+
+fn a_thousand_callers() {
     let tested = Tested::new(quota(), LIMIT as u64);
     let mut callers: Vec<Caller> = (0..CALLERS).map(|_| tested.caller(1)).collect();
     let (mut served, mut inside) = (Vec::new(), BTreeSet::new());

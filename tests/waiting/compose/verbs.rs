@@ -1,16 +1,20 @@
 //! What a caller in line is told, and when.
 
+use std::future::Ready;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, Line, Named};
-use tollgate::{Concurrency, Denied, Quota};
+use tollgate::clock::{Clock, Timer};
+use tollgate::compose::{All, AllDenied, Line, Member, Named};
+use tollgate::outcome::{Charged, Settled};
+use tollgate::store::Place;
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
+use tollgate::{Concurrency, Denied, Granted, ManualClock, Quota, Tick};
 
 use super::{Tested, rate};
-use crate::support::{HalfAsleep, SECOND, poll, run, tick};
+use crate::support::{HalfAsleep, SECOND, WakeCounter, poll, poll_by, run, tick};
 
 fn one_a_second() -> Tested {
     Tested::new(Quota::per_second(1).burst(2), 2)
@@ -145,7 +149,7 @@ fn a_caller_that_is_dropped_after_it_was_let_in_leaves() {
 fn a_permanent_denial_ends_the_wait() {
     let tested = one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
-    let _first = tested.waiting(1);
+    let first = tested.waiting(1);
     // At once, although another caller waits.
     let never = tested.caller(3).poll();
     let Poll::Ready(Err(denied)) = never else {
@@ -154,7 +158,7 @@ fn a_permanent_denial_ends_the_wait() {
     assert!(denied.is_permanent());
     // While it waits.
     let mut second = tested.waiting(2);
-    drop(_first);
+    drop(first);
     assert!(second.was_woken() && second.poll().is_pending());
     tested.inside.set_limit(1).expect("a limit");
     assert!(second.was_woken());
@@ -220,7 +224,7 @@ fn a_limit_that_appears_twice_takes_the_room_of_both() {
 /// Each line waits for the two limits in its own order, and holds neither while it waits.
 #[test]
 fn two_lines_do_not_block_each_other() {
-    let clock = tollgate::ManualClock::new();
+    let clock = ManualClock::new();
     let rate = rate(Quota::per_second(1000), &clock);
     let (a, b) = (
         Concurrency::new(1).expect("one"),
@@ -234,7 +238,6 @@ fn two_lines_do_not_block_each_other() {
     let (mut first, mut second) = (Box::pin(on_one.acquire()), Box::pin(on_other.acquire()));
     assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
     drop(held);
-    // Whoever is polled first, in whichever order the room came.
     let mut served = 0;
     for _ in 0..4 {
         served += u32::from(matches!(poll(first.as_mut()), Poll::Ready(Ok(_))));
@@ -268,7 +271,7 @@ fn a_timer_that_wakes_early_is_asked_again() {
 fn a_timer_of_another_clock_is_an_error() {
     let tested = Tested::new(Quota::per_hour(1).burst(1), 1);
     drop(tested.line.try_acquire().expect("there is one"));
-    let other = tollgate::ManualClock::new();
+    let other = ManualClock::new();
     let line = tested.line.with_timer(&other);
     let mut first = pin!(line.acquire());
     for _ in 0..10 {
@@ -286,6 +289,86 @@ fn a_timer_of_another_clock_is_an_error() {
         }
     }
     panic!("it sleeps again and again");
+}
+
+/// A timer that returns at once must not hold the executor forever.
+#[test]
+fn a_timer_that_does_not_sleep_yields_to_the_executor() {
+    struct AtOnce(AtomicU64);
+
+    impl Timer for AtOnce {
+        type Sleep = Ready<()>;
+
+        fn sleep(&self, _: Duration) -> Ready<()> {
+            let sleeps = self.0.fetch_add(1, SeqCst);
+            assert!(sleeps < 1000, "too many sleeps in one poll");
+            std::future::ready(())
+        }
+    }
+
+    let tested = one_a_second();
+    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let line = tested.line.with_timer(AtOnce(AtomicU64::new(0)));
+    let wakes = Arc::new(WakeCounter::default());
+    let mut first = pin!(line.acquire());
+    assert!(poll_by(first.as_mut(), &wakes.clone().into()).is_pending());
+    assert_eq!(wakes.wakes(), 1);
+}
+
+/// A limit that is busy, and does not say until when.
+struct Busy(ManualClock);
+
+impl Member<ManualClock> for Busy {
+    fn clock(&self) -> Option<&ManualClock> {
+        Some(&self.0)
+    }
+
+    fn place(&self) -> Place {
+        Place::of(self)
+    }
+
+    fn check(&self, n: u64, _: Tick) -> Result<(), Denied> {
+        Err(Denied::busy(n))
+    }
+
+    fn take(&self, n: u64, _: Tick) -> Result<Granted, Denied> {
+        Err(Denied::busy(n))
+    }
+
+    fn available_at(&self, _: Tick) -> u64 {
+        0
+    }
+
+    fn give_back(&self, _: Granted, _: Tick) -> u64 {
+        0
+    }
+
+    fn correct(&self, _: Granted, _: u64, _: Tick) -> Settled {
+        unreachable!("nothing was granted")
+    }
+
+    fn charge_to(&self, _: u64, now: Tick) -> Charged {
+        Charged::new(0, now)
+    }
+}
+
+#[test]
+fn a_member_that_does_not_say_when_it_grants_ends_the_wait() {
+    let tested = one_a_second();
+    let busy = Busy(tested.clock.clone());
+    let busy: &(dyn Member<ManualClock> + Send + Sync) = &busy;
+    let all = All::new((&tested.limits.inner().0, busy)).expect("two limits");
+    let line = Line::new(&all);
+    let on = line.with_timer(&tested.clock);
+    for denied in [run(&tested.clock, on.acquire()).err(), line.acquire().err()] {
+        let denied = denied.expect("it is busy");
+        assert_eq!(
+            (denied.member(), denied.denied()),
+            (Some(1), Some(Denied::busy(1)))
+        );
+    }
+    assert_eq!((line.waiting(), tested.rate()), (0, 2));
+    tested.assert_empty();
 }
 
 #[test]
