@@ -34,7 +34,9 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         let now = all.now();
         let denied = match take_beside(all, room.as_ref(), &cost, now) {
             Ok(grants) => {
-                room.map(Room::keep);
+                if let Some(room) = room {
+                    room.keep();
+                }
                 return Ok(grants);
             }
             Err(denied) => denied,
