@@ -19,7 +19,7 @@ use std::time::Duration;
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Rebase};
 use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock};
-use tollgate::compose::{All, Member, Named};
+use tollgate::compose::{All, Line, Member, Named};
 use tollgate::keyed::SeededHasher;
 use tollgate::{
     Adjustable, AnyAlgorithm, Concurrency, Counted, Denied, Keyed, Leases, Limiter, ManualClock,
@@ -545,6 +545,18 @@ fn callers_that_need_not_wait_do_not_allocate() {
             }
         });
         assert_eq!((allocated, came_back), (0, 200));
+
+        let inside = Concurrency::new(3).expect("a limit");
+        let all = All::new((&limiter, &inside)).expect("two limits");
+        let line = Line::new(&all);
+        let allocated = allocations(|| {
+            for _ in 0..100 {
+                assert!(line.try_acquire().is_ok() && line.acquire_each([1, 2]).is_ok());
+                assert!(line.try_acquire().is_err());
+                clock.advance(Duration::from_secs(1));
+            }
+        });
+        assert_eq!((allocated, line.waiting()), (0, 0));
 
         let limiter = Arc::new(Concurrency::new(3).expect("a limit"));
         let allocated = allocations(|| {

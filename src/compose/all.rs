@@ -122,6 +122,16 @@ impl<M: Members<C>, C> All<M, C> {
         &self.members
     }
 
+    /// Returns this composition with its members behind others, which must be in the same places.
+    #[cfg(feature = "std")]
+    pub(super) const fn with_members<N>(&self, members: N) -> All<N, C> {
+        All {
+            members,
+            order: self.order,
+            clock: PhantomData,
+        }
+    }
+
     /// Returns how many members there are. Those of inner compositions count one by one.
     pub const fn members(&self) -> usize {
         self.order.members()

@@ -46,6 +46,8 @@ pub enum AllDenied {
         /// The number of members.
         members: usize,
     },
+    /// All members would grant, but other callers wait in the line of the composition.
+    Line,
 }
 
 impl AllDenied {
@@ -62,7 +64,7 @@ impl AllDenied {
     pub const fn member(&self) -> Option<usize> {
         match self {
             Self::Member { member, .. } => Some(*member),
-            Self::CostsLength { .. } => None,
+            Self::CostsLength { .. } | Self::Line => None,
         }
     }
 
@@ -71,7 +73,7 @@ impl AllDenied {
     pub const fn name(&self) -> Option<&'static str> {
         match self {
             Self::Member { name, .. } => *name,
-            Self::CostsLength { .. } => None,
+            Self::CostsLength { .. } | Self::Line => None,
         }
     }
 
@@ -80,7 +82,7 @@ impl AllDenied {
     pub const fn denied(&self) -> Option<Denied> {
         match self {
             Self::Member { denied, .. } => Some(*denied),
-            Self::CostsLength { .. } => None,
+            Self::CostsLength { .. } | Self::Line => None,
         }
     }
 
@@ -90,7 +92,7 @@ impl AllDenied {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Member { denied, .. } => denied.retry_after(),
-            Self::CostsLength { .. } => None,
+            Self::CostsLength { .. } | Self::Line => None,
         }
     }
 
@@ -110,6 +112,7 @@ impl AllDenied {
         match self {
             Self::Member { denied, .. } => denied.is_permanent(),
             Self::CostsLength { .. } => true,
+            Self::Line => false,
         }
     }
 
@@ -144,6 +147,7 @@ impl fmt::Display for AllDenied {
                 ..
             } => write!(f, "{name}: {denied}"),
             Self::Member { member, denied, .. } => write!(f, "limit {member}: {denied}"),
+            Self::Line => f.write_str("other callers wait in line"),
             Self::CostsLength { costs, members } => {
                 write!(
                     f,

@@ -90,6 +90,15 @@ pub trait Member<C> {
     fn leave(&self, granted: &Granted) {
         let _ = granted;
     }
+
+    /// Returns the [`Concurrency`] that this limit is, if it is one. A request that [waits in
+    /// line](super::Line) for the composition enters it instead of taking from this member, and
+    /// ends with [`leave`](Self::leave).
+    #[cfg(feature = "std")]
+    #[inline]
+    fn concurrency(&self) -> Option<&Concurrency> {
+        None
+    }
 }
 
 impl<L: SettleLimiter + ?Sized> Member<L::Clock> for L {
@@ -263,5 +272,10 @@ impl<C> Member<C> for Concurrency {
     #[inline]
     fn leave(&self, granted: &Granted) {
         Self::leave(self, granted.n());
+    }
+
+    #[inline]
+    fn concurrency(&self) -> Option<&Concurrency> {
+        Some(self)
     }
 }

@@ -27,17 +27,25 @@ mod all;
 mod denied;
 mod granted;
 mod limits;
+#[cfg(feature = "std")]
+mod line;
 mod member;
 mod members;
 mod named;
 mod order;
 mod protocol;
+#[cfg(feature = "std")]
+mod turn;
 mod verbs;
 mod visits;
 
 pub use all::All;
 pub use denied::AllDenied;
 pub use granted::AllGranted;
+#[cfg(feature = "wait")]
+pub use line::AsyncLine;
+#[cfg(feature = "std")]
+pub use line::Line;
 pub use member::Member;
 pub use members::{DebtMembers, Members, SettleMembers, Visitor};
 pub use named::Named;

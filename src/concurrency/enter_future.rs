@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::queue::{Enqueued, GaveUp, QueueTicket};
+use super::queue::{GaveUp, QueueTicket};
 use super::{Concurrency, ConcurrencyGuard};
 use crate::outcome::Denied;
 use crate::sync::{Sleeper, inject_fault};
@@ -61,21 +61,7 @@ impl<G: Deref<Target = Concurrency>> EnterFuture<G> {
 
     /// Tries to enter. If it must wait, the thread that lets it in wakes this waker.
     fn ask(&mut self, waker: &Waker) -> Poll<Result<(), Denied>> {
-        let asked = match self.ticket {
-            Some(ticket) => self.limiter.look(ticket, self.n, waker.clone()),
-            None => match self.limiter.take(self.n, false) {
-                Ok(()) => Enqueued::Inside,
-                Err(denied) if denied.is_permanent() => Enqueued::Refused(denied),
-                Err(_) => self.limiter.stand_in_line(self.n, waker.clone()),
-            },
-        };
-        let (ticket, answer) = match asked {
-            Enqueued::Inside => (None, Poll::Ready(Ok(()))),
-            Enqueued::Refused(denied) => (None, Poll::Ready(Err(denied))),
-            Enqueued::Waits(ticket) => (Some(ticket), Poll::Pending),
-        };
-        self.ticket = ticket;
-        answer
+        self.limiter.ask(self.n, &mut self.ticket, waker)
     }
 }
 
@@ -175,14 +161,7 @@ impl<G: Deref<Target = Concurrency> + Clone + Unpin> Future for EnterFuture<G> {
 
 impl<G: Deref<Target = Concurrency>> Drop for EnterFuture<G> {
     fn drop(&mut self) {
-        let Some(ticket) = self.ticket.take() else {
-            return;
-        };
-        if let GaveUp::Inside = self.limiter.give_up(ticket) {
-            if !inject_fault!(KeepsWhatWasHanded) {
-                self.limiter.leave(self.n);
-            }
-        }
+        self.limiter.stop_asking(self.n, self.ticket.take());
     }
 }
 

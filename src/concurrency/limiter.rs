@@ -112,11 +112,16 @@ impl Concurrency {
     /// assert_eq!(error.to_string(), "limit is 0, but must be at least 1");
     /// ```
     pub fn new(limit: u64) -> Result<Self, ConfigError> {
-        checked(limit).map(|limit| Self {
+        checked(limit).map(Self::of)
+    }
+
+    /// Creates a limiter with a limit that is valid.
+    pub(crate) fn of(limit: u64) -> Self {
+        Self {
             word: AtomicU64::new(Occupancy::empty(limit).0),
             peak: AtomicU64::new(0),
             line: Mutex::new(WaitQueue::default()),
-        })
+        }
     }
 
     /// Enters with a weight of 1 if there is room and no caller waits.

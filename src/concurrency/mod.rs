@@ -6,7 +6,7 @@ mod enter_future;
 mod guard;
 pub(crate) mod limiter;
 mod metrics;
-mod queue;
+pub(crate) mod queue;
 mod word;
 
 pub use self::enter_future::EnterFuture;

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::PoisonError;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::vec::Vec;
 
 use super::Concurrency;
@@ -25,7 +25,7 @@ use crate::sync::Ordering::Relaxed;
 use crate::sync::{MutexGuard, inject_fault};
 
 /// A place in line: lower tickets are earlier.
-pub(super) type QueueTicket = u64;
+pub(crate) type QueueTicket = u64;
 
 struct Waiter {
     n: u64,
@@ -118,6 +118,40 @@ impl Concurrency {
                 Ok(()) if has_room => return Enqueued::Inside,
                 Ok(()) => return Enqueued::Waits(line.push(n, waker)),
                 Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Tries to enter with a weight of `n`. A caller that must wait gets a ticket, with which it
+    /// asks again. The thread that lets it in wakes this waker.
+    pub(crate) fn ask(
+        &self,
+        n: u64,
+        ticket: &mut Option<QueueTicket>,
+        waker: &Waker,
+    ) -> Poll<Result<(), Denied>> {
+        let asked = match *ticket {
+            Some(ticket) => self.look(ticket, n, waker.clone()),
+            None => match self.take(n, false) {
+                Ok(()) => Enqueued::Inside,
+                Err(denied) if denied.is_permanent() => Enqueued::Refused(denied),
+                Err(_) => self.stand_in_line(n, waker.clone()),
+            },
+        };
+        let answer;
+        (*ticket, answer) = match asked {
+            Enqueued::Inside => (None, Poll::Ready(Ok(()))),
+            Enqueued::Refused(denied) => (None, Poll::Ready(Err(denied))),
+            Enqueued::Waits(ticket) => (Some(ticket), Poll::Pending),
+        };
+        answer
+    }
+
+    /// Gives up a place in line, if there is one, and any room that came with it meanwhile.
+    pub(crate) fn stop_asking(&self, n: u64, ticket: Option<QueueTicket>) {
+        if let Some(GaveUp::Inside) = ticket.map(|ticket| self.give_up(ticket)) {
+            if !inject_fault!(KeepsWhatWasHanded) {
+                self.leave(n);
             }
         }
     }

@@ -17,7 +17,6 @@ pub(crate) mod pacer;
 mod permit_wait;
 pub(crate) mod reservation;
 pub(crate) mod room;
-#[cfg(feature = "wait")]
 pub(crate) mod sleep_check;
 #[cfg(feature = "futures")]
 mod streams;

@@ -19,6 +19,7 @@ mod keyed_overrides;
 mod keyed_quota;
 mod keyed_turnover;
 mod leases;
+mod line;
 mod log;
 mod own_algorithm;
 mod reservations;

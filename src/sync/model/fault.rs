@@ -155,6 +155,12 @@ pub enum Fault {
     RefundsInstead,
     /// Composition: a prepared request is taken even if the word has changed since the look.
     TakesPreparedBlindly,
+    /// Line of a composition: a caller does not check whether another one waits.
+    PassesTheLine,
+    /// Line of a composition: a caller that is served does not pass its turn on.
+    PassesNoTurn,
+    /// Line of a composition: the first in line stays inside a member while it sleeps for another.
+    SleepsInside,
 }
 
 macro_rules! inject_fault {

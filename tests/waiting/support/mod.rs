@@ -56,7 +56,7 @@ impl Wake for WakeCounter {
     }
 }
 
-pub(crate) fn poll_by<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+pub(crate) fn poll_by<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(waker))
 }
 

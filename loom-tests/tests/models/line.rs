@@ -1,0 +1,292 @@
+//! The line before a composition of a rate and a concurrency limit. Actors concurrently wait, try,
+//! give up, and leave. No caller in line is overtaken or forgotten, and nothing is lost.
+
+use std::future::{Future, Pending, pending};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use tollgate::clock::Timer;
+use tollgate::compose::{All, AllDenied, AllGranted, Line};
+use tollgate::sync::model::Fault;
+use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
+use tollgate_loom_tests::{Run, actor, model, with_fault};
+
+type Members = (Limiter<TokenBucket, ManualClock>, Arc<Concurrency>);
+type Limits = Arc<All<Members, ManualClock>>;
+type Grant = AllGranted<Limits, Members, ManualClock>;
+
+/// A line before a rate and a limit of one caller inside.
+struct Tested {
+    inside: Arc<Concurrency>,
+    line: Line<Limits>,
+}
+
+/// The rate has `permits`, and gets no more.
+fn tested(permits: u64) -> Arc<Tested> {
+    let bucket = TokenBucket::new(Quota::per_second(1).burst(2)).expect("a quota");
+    let rate = Limiter::with_clock(bucket, ManualClock::new());
+    rate.charge(2 - permits);
+    let inside = Arc::new(Concurrency::new(1).expect("a limit"));
+    let all = All::new((rate, Arc::clone(&inside))).expect("two limits");
+    let line = Line::new(Arc::new(all));
+    Arc::new(Tested { inside, line })
+}
+
+impl Tested {
+    fn rate(&self) -> u64 {
+        self.line.inner().inner().0.available()
+    }
+
+    /// Checks that no caller is left, and returns how many permits the rate has.
+    fn check_empty(&self) -> u64 {
+        let waiting = (self.line.waiting(), self.inside.waiting());
+        assert_eq!(
+            (waiting, self.inside.inside()),
+            ((0, 0), 0),
+            "something was lost"
+        );
+        self.rate()
+    }
+}
+
+/// A timer whose sleeps never end.
+struct Stopped;
+
+impl Timer for Stopped {
+    type Sleep = Pending<()>;
+
+    fn sleep(&self, _: Duration) -> Pending<()> {
+        pending()
+    }
+}
+
+/// Whether the caller was woken. Loom does not track it.
+#[derive(Default)]
+struct WakeFlag(Mutex<bool>);
+
+impl WakeFlag {
+    fn take(&self) -> bool {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Wake for WakeFlag {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+}
+
+/// A caller that is polled by hand. It never blocks, so a forgotten one shows at the end.
+struct Caller {
+    acquire: Pin<Box<dyn Future<Output = Result<Grant, AllDenied>> + Send>>,
+    wake_flag: Arc<WakeFlag>,
+    granted: Option<Grant>,
+}
+
+impl Caller {
+    /// Polls once.
+    fn new(tested: &Arc<Tested>) -> Self {
+        let tested = Arc::clone(tested);
+        let acquire = async move { tested.line.with_timer(Stopped).acquire().await };
+        let mut caller = Self {
+            acquire: Box::pin(acquire),
+            wake_flag: Arc::default(),
+            granted: None,
+        };
+        caller.poll();
+        caller
+    }
+
+    fn poll(&mut self) {
+        let waker = Waker::from(Arc::clone(&self.wake_flag));
+        if let Poll::Ready(granted) = self.acquire.as_mut().poll(&mut Context::from_waker(&waker)) {
+            self.granted = Some(granted.expect("it is not denied"));
+        }
+    }
+
+    /// Polls for as long as it is woken, and says whether it is served.
+    fn is_served(&mut self) -> bool {
+        while self.granted.is_none() && self.wake_flag.take() {
+            self.poll();
+        }
+        self.granted.is_some()
+    }
+}
+
+/// Serves these callers one after the other, in any order.
+fn serve(mut callers: Vec<Caller>) {
+    while !callers.is_empty() {
+        let served = callers.iter_mut().position(Caller::is_served);
+        // The grant is dropped, which leaves.
+        drop(callers.swap_remove(served.expect("a caller in line was forgotten")));
+    }
+}
+
+/// A caller from outside leaves while a caller comes into the line.
+fn leave_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let tested = tested(2);
+        let held = Arc::clone(&tested.inside).try_enter_owned(1).expect("room");
+        let other = Arc::clone(&tested);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(held);
+                None
+            }),
+            actor(move || Some(Caller::new(&other))),
+        ]);
+        serve(told.into_iter().flatten().collect());
+        assert_eq!(tested.check_empty(), 1, "permits were lost");
+    });
+}
+
+/// The first in line is served and leaves, while another caller comes.
+fn turn_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let tested = tested(2);
+        let held = tested.inside.try_enter_owned(1).expect("room");
+        let mut first = Caller::new(&tested);
+        let other = Arc::clone(&tested);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(held);
+                assert!(first.is_served(), "a caller in line was forgotten");
+                drop(first);
+                None
+            }),
+            actor(move || Some(Caller::new(&other))),
+        ]);
+        serve(told.into_iter().flatten().collect());
+        assert_eq!(tested.check_empty(), 0, "permits were lost");
+    });
+}
+
+/// A caller from outside leaves while the first in line gives up. It may have been let in already.
+fn leave_against_give_up(run: &mut Run) {
+    run.explore(|layout| {
+        let tested = tested(2);
+        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (first, second) = (Caller::new(&tested), Caller::new(&tested));
+        layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
+        serve(vec![second]);
+        assert_eq!(tested.check_empty(), 1, "permits were lost");
+    });
+}
+
+/// The first in line is let in by a caller that leaves, but the rate has nothing. Meanwhile another
+/// caller from outside begins to wait for the room.
+fn room_that_does_not_help(run: &mut Run) {
+    run.explore(|layout| {
+        let tested = tested(0);
+        let held = tested.inside.try_enter_owned(1).expect("room");
+        let mut first = Caller::new(&tested);
+        let other = Arc::clone(&tested);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(held);
+                assert!(!first.is_served());
+                Some(first)
+            }),
+            actor(move || {
+                drop(other.inside.try_enter_owned(1));
+                None
+            }),
+        ]);
+        assert_eq!(tested.inside.inside(), 0, "a caller sleeps inside");
+        assert_eq!(tested.line.waiting(), 1);
+        drop(told);
+        assert_eq!(tested.check_empty(), 0, "permits were made");
+    });
+}
+
+/// The first in line sleeps until the rate has two permits. Two callers come, one of which does not
+/// wait.
+fn try_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let tested = tested(1);
+        let waits = Arc::clone(&tested);
+        let mut first = Box::pin(async move {
+            let line = waits.line.with_timer(Stopped);
+            line.acquire_each([2, 1]).await
+        });
+        let polled = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
+        let told = layout.act(vec![
+            actor(move || (one.line.try_acquire().is_ok(), None)),
+            actor(move || {
+                let caller = Caller::new(&other);
+                (caller.granted.is_some(), Some(caller))
+            }),
+        ]);
+        let passed = told.iter().any(|(passed, _)| *passed);
+        assert!(!passed, "a caller in line was overtaken");
+        drop(first);
+        let (_, second) = told
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, it)| it.is_none());
+        serve(
+            second
+                .into_iter()
+                .filter_map(|(_, caller)| caller)
+                .collect(),
+        );
+        assert_eq!(tested.check_empty(), 0, "permits were lost");
+    });
+}
+
+/// Threads that sleep: loom would report one that is never woken.
+fn threads_sleep(run: &mut Run) {
+    run.explore(|layout| {
+        let tested = tested(2);
+        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
+        let wait = actor(move || one.line.acquire().is_ok());
+        let leave = actor(move || {
+            drop(held);
+            other.line.acquire().is_ok()
+        });
+        assert_eq!(layout.act(vec![wait, leave]), [true, true]);
+        assert_eq!(tested.check_empty(), 0, "permits were lost");
+    });
+}
+
+#[test]
+fn no_caller_in_line_is_forgotten() {
+    let why = "a caller in line was forgotten";
+    let name = "line: one leaves, one comes";
+    model(name, Some(3), leave_against_enter);
+    for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
+        with_fault(name, fault, why, Some(3), leave_against_enter);
+    }
+    let name = "line: one is served, one comes";
+    model(name, Some(3), turn_against_enter);
+    with_fault(name, Fault::PassesNoTurn, why, Some(3), turn_against_enter);
+    model("line: two sleep in turn", Some(2), threads_sleep);
+}
+
+#[test]
+fn a_caller_in_line_that_gives_up_loses_nothing() {
+    let name = "line: one leaves, one gives up, one waits";
+    model(name, Some(3), leave_against_give_up);
+    let (fault, why) = (Fault::KeepsWhatWasHanded, "a caller in line was forgotten");
+    with_fault(name, fault, why, Some(3), leave_against_give_up);
+}
+
+#[test]
+fn the_first_in_line_sleeps_outside() {
+    let name = "line: one leaves, the rate has nothing";
+    model(name, Some(3), room_that_does_not_help);
+    let (fault, why) = (Fault::SleepsInside, "a caller sleeps inside");
+    with_fault(name, fault, why, Some(3), room_that_does_not_help);
+}
+
+#[test]
+fn no_caller_in_line_is_overtaken() {
+    let name = "line: one waits, one tries, one comes";
+    model(name, Some(3), try_against_enter);
+    let (fault, why) = (Fault::PassesTheLine, "a caller in line was overtaken");
+    with_fault(name, fault, why, Some(3), try_against_enter);
+}

@@ -1,0 +1,287 @@
+//! The first caller in line: it sleeps until all members would grant, and then takes from all.
+//!
+//! It follows the denial that it gets. If the wait is known, it sleeps for that long. If a
+//! [`Concurrency`](crate::Concurrency) is busy, it stands in that member's own line, is let in by a
+//! caller that leaves, and takes from the other members while it is inside. If one of them denies,
+//! it leaves at once. So it never sleeps while it holds anything, and two compositions cannot block
+//! each other.
+
+use core::future::{Future, poll_fn};
+use core::num::NonZeroU64;
+use core::pin::pin;
+use core::task::{Poll, Waker};
+
+use super::all::All;
+use super::denied::AllDenied;
+use super::member::Member;
+use super::members::{Members, Visitor};
+use crate::clock::{Clock, Tick, Timer};
+use crate::concurrency::queue::QueueTicket;
+use crate::outcome::{Charged, Denied, Granted, Settled};
+use crate::store::Place;
+use crate::sync::inject_fault;
+use crate::wait::sleep_check::SleepCheck;
+
+/// Takes from all members as soon as all of them grant.
+pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
+    all: &All<M, C>,
+    cost: impl Fn(usize) -> u64,
+    timer: &impl Timer,
+) -> Result<M::Grants, AllDenied> {
+    let mut check = SleepCheck::new();
+    let mut room = None;
+    loop {
+        let now = all.now();
+        let denied = match take_beside(all, room.as_ref(), &cost, now) {
+            Ok(grants) => {
+                if let Some(room) = room {
+                    room.keep();
+                }
+                return Ok(grants);
+            }
+            Err(denied) => denied,
+        };
+        // Leaves the member before it sleeps for another one.
+        if let Some(room) = room.take() {
+            match inject_fault!(SleepsInside) {
+                true => room.keep(),
+                false => drop(room),
+            }
+        }
+        let Some(member) = denied.member() else {
+            return Err(denied);
+        };
+        let n = all.order.sum(member, &cost);
+        if denied.is_permanent() {
+            return Err(denied);
+        }
+        let Some(wait) = denied.retry_after() else {
+            room = Some(Room::entered(all, member, n, denied).await?);
+            continue;
+        };
+        let due = now.saturating_add(wait);
+        check.begins(now, wait);
+        let slept = sleep(timer.sleep(wait)).await;
+        let woke = all.now();
+        if woke >= due && !wait.is_zero() {
+            check = SleepCheck::new();
+            continue;
+        }
+        if check.finds_mismatch(woke) {
+            let denied = Denied::timer_mismatch(n);
+            return Err(AllDenied::of(member, None, denied));
+        }
+        // The timer woke too early. If it did not sleep at all, yield, or it would keep other tasks
+        // from running.
+        if !slept {
+            yield_now().await;
+        }
+    }
+}
+
+/// Takes from all members but the one in which the caller already is.
+fn take_beside<M: Members<C>, C: Clock>(
+    all: &All<M, C>,
+    room: Option<&Room<'_, M, C>>,
+    cost: &impl Fn(usize) -> u64,
+    now: Tick,
+) -> Result<M::Grants, AllDenied> {
+    let beside = all.with_members(Beside {
+        members: &all.members,
+        inside: room.map(|room| room.member),
+    });
+    beside.take(cost, now, |_| all.now())
+}
+
+/// Waits until the sleep ends. Returns false if it ended when it was first polled.
+async fn sleep(sleep: impl Future<Output = ()>) -> bool {
+    let (mut sleep, mut slept) = (pin!(sleep), false);
+    poll_fn(|context| {
+        let polled = sleep.as_mut().poll(context);
+        slept |= polled.is_pending();
+        polled
+    })
+    .await;
+    slept
+}
+
+/// Lets other tasks run.
+async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|context| match has_yielded {
+        true => Poll::Ready(()),
+        false => {
+            has_yielded = true;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// The caller's place in a member that is a [`Concurrency`](crate::Concurrency): in its line, or
+/// inside. Dropping it leaves.
+struct Room<'a, M: Members<C>, C> {
+    all: &'a All<M, C>,
+    member: usize,
+    n: u64,
+    ticket: Option<QueueTicket>,
+    is_inside: bool,
+}
+
+/// Enters a member, or asks again whether it may.
+struct Ask<'v> {
+    n: u64,
+    member: usize,
+    ticket: &'v mut Option<QueueTicket>,
+    waker: &'v Waker,
+}
+
+impl<C> Visitor<C> for Ask<'_> {
+    type Output = Option<Poll<Result<(), AllDenied>>>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
+        let asked = member.concurrency()?.ask(self.n, self.ticket, self.waker);
+        Some(asked.map_err(|denied| AllDenied::of(self.member, name, denied)))
+    }
+}
+
+/// Leaves a member, or its line.
+struct Leave {
+    n: u64,
+    ticket: Option<QueueTicket>,
+    is_inside: bool,
+}
+
+impl<C> Visitor<C> for Leave {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        if let Some(concurrency) = member.concurrency() {
+            concurrency.stop_asking(self.n, self.ticket);
+            if self.is_inside {
+                concurrency.leave(self.n);
+            }
+        }
+    }
+}
+
+impl<'a, M: Members<C>, C> Room<'a, M, C> {
+    /// Waits for room in a member and takes it. A member that is not a
+    /// [`Concurrency`](crate::Concurrency) does not say when it has room: returns its denial.
+    async fn entered(
+        all: &'a All<M, C>,
+        member: usize,
+        n: u64,
+        denied: AllDenied,
+    ) -> Result<Self, AllDenied> {
+        let mut room = Self {
+            all,
+            member,
+            n,
+            ticket: None,
+            is_inside: false,
+        };
+        poll_fn(|context| {
+            let ask = Ask {
+                n,
+                member,
+                ticket: &mut room.ticket,
+                waker: context.waker(),
+            };
+            let asked = all.members.visit(member, ask).flatten();
+            asked.unwrap_or(Poll::Ready(Err(denied)))
+        })
+        .await?;
+        room.is_inside = true;
+        Ok(room)
+    }
+
+    /// Keeps the room for a grant, which leaves when it is dropped.
+    fn keep(mut self) {
+        self.is_inside = false;
+    }
+}
+
+impl<M: Members<C>, C> Drop for Room<'_, M, C> {
+    fn drop(&mut self) {
+        let leave = Leave {
+            n: self.n,
+            ticket: self.ticket.take(),
+            is_inside: self.is_inside,
+        };
+        self.all.members.visit(self.member, leave);
+    }
+}
+
+/// Members, in one of which the caller already is.
+struct Beside<'m, M> {
+    members: &'m M,
+    inside: Option<usize>,
+}
+
+impl<C, M: Members<C>> Members<C> for Beside<'_, M> {
+    type Grants = M::Grants;
+    const COUNT: Option<usize> = M::COUNT;
+
+    fn count(&self) -> usize {
+        self.members.count()
+    }
+
+    fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
+        match self.inside == Some(index) {
+            true => Some(visitor.visit(&Inside, None)),
+            false => self.members.visit(index, visitor),
+        }
+    }
+
+    fn no_grants(&self) -> M::Grants {
+        self.members.no_grants()
+    }
+
+    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Granted>> {
+        self.members.slot(grants, index)
+    }
+
+    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Granted> {
+        self.members.grant(grants, index)
+    }
+}
+
+/// Stands for the member in which the caller already is: it grants, and its room stays when the
+/// other grants are undone.
+struct Inside;
+
+impl<C> Member<C> for Inside {
+    fn clock(&self) -> Option<&C> {
+        None
+    }
+
+    fn place(&self) -> Place {
+        Place::of(self)
+    }
+
+    fn check(&self, _n: u64, _now: Tick) -> Result<(), Denied> {
+        Ok(())
+    }
+
+    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        Ok(Granted::new(n, now).with_room(0, NonZeroU64::MIN))
+    }
+
+    fn available_at(&self, _now: Tick) -> u64 {
+        0
+    }
+
+    fn give_back(&self, _granted: Granted, _now: Tick) -> u64 {
+        0
+    }
+
+    fn correct(&self, _granted: Granted, _actual: u64, _now: Tick) -> Settled {
+        Settled::charged(0)
+    }
+
+    fn charge_to(&self, _n: u64, now: Tick) -> Charged {
+        Charged::new(0, now)
+    }
+}

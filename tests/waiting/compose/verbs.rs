@@ -1,0 +1,386 @@
+//! What a caller in line is told, and when.
+
+use std::future::Ready;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tollgate::clock::{Clock, Timer};
+use tollgate::compose::{All, AllDenied, Line, Member, Named};
+use tollgate::outcome::{Charged, Settled};
+use tollgate::store::Place;
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
+use tollgate::{Concurrency, Denied, Granted, ManualClock, Quota, Tick};
+
+use super::{Tested, rate};
+use crate::support::{HalfAsleep, SECOND, WakeCounter, poll, poll_by, run, tick};
+
+fn one_a_second() -> Tested {
+    Tested::new(Quota::per_second(1).burst(2), 2)
+}
+
+#[test]
+fn the_first_in_line_holds_nothing_while_it_sleeps() {
+    let tested = one_a_second();
+    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let mut first = tested.waiting(2);
+    assert_eq!((tested.line.waiting(), tested.inside.inside()), (1, 0));
+    assert_eq!(tested.clock.next_sleeper(), Some(tick(2 * SECOND)));
+    tested.clock.set(tick(SECOND));
+    assert_eq!(tested.rate(), 1);
+    tested.clock.set(tick(2 * SECOND));
+    drop(first.granted());
+    assert_eq!(tested.rate(), 0);
+    tested.assert_empty();
+}
+
+#[test]
+fn a_caller_that_tries_passes_no_waiter() {
+    let tested = one_a_second();
+    drop(tested.line.try_acquire().expect("there are two"));
+    let mut first = tested.waiting(2);
+    assert_eq!(tested.line.try_acquire().err(), Some(AllDenied::Line));
+    assert_eq!(
+        tested.line.try_acquire_each([1, 1]).err(),
+        Some(AllDenied::Line)
+    );
+    let denied = tested.line.try_acquire_n(2).expect_err("there is one");
+    assert_eq!(denied.retry_after(), Some(Duration::from_secs(1)));
+    let told = AllDenied::Line;
+    assert!(!told.is_permanent() && told.retry_after().is_none());
+    assert_eq!(told.to_string(), "other callers wait in line");
+    // A caller of the composition itself does not stand in line. The first in line waits again.
+    drop(tested.limits.try_acquire().expect("there is one"));
+    tested.clock.set(tick(SECOND));
+    assert!(first.was_woken() && first.poll().is_pending());
+    tested.clock.set(tick(2 * SECOND));
+    drop(first.granted());
+    assert!(
+        tested
+            .line
+            .try_acquire()
+            .is_err_and(|denied| denied != AllDenied::Line)
+    );
+    tested.assert_empty();
+}
+
+#[test]
+fn a_caller_outside_the_line_that_leaves_wakes_the_first_in_line() {
+    let tested = one_a_second();
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let mut first = tested.waiting(1);
+    let second = tested.waiting(1);
+    assert_eq!(tested.clock.sleepers(), 0);
+    drop(outside);
+    assert!(!second.was_woken());
+    let granted = first.granted();
+    assert_eq!((tested.inside.inside(), tested.rate()), (1, 1));
+    drop((granted, second));
+    tested.assert_empty();
+}
+
+#[test]
+fn the_first_in_line_waits_for_room_behind_callers_that_came_earlier() {
+    let tested = one_a_second();
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let mut earlier = pin!(tested.inside.enter_n(2));
+    assert!(poll(earlier.as_mut()).is_pending());
+    let mut first = tested.waiting(1);
+    drop(outside);
+    assert!(!first.was_woken());
+    let Poll::Ready(Ok(guard)) = poll(earlier.as_mut()) else {
+        panic!("its turn has come");
+    };
+    drop(guard);
+    drop(first.granted());
+    tested.assert_empty();
+}
+
+#[test]
+fn room_that_does_not_help_goes_to_the_next_caller() {
+    let tested = one_a_second();
+    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let mut first = tested.waiting(1);
+    let mut later = pin!(tested.inside.enter_n(2));
+    assert!(poll(later.as_mut()).is_pending());
+    drop(outside);
+    // It is let in, but the rate has nothing yet.
+    assert!(first.was_woken() && first.poll().is_pending());
+    assert!(poll(later.as_mut()).is_ready());
+    assert_eq!(tested.clock.next_sleeper(), Some(tick(SECOND)));
+    tested.clock.set(tick(SECOND));
+    drop(first.granted());
+    assert_eq!(first.sleeps(), 1);
+    tested.assert_empty();
+}
+
+#[test]
+fn a_dropped_caller_passes_its_turn_on() {
+    let tested = one_a_second();
+    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let (first, mut second) = (tested.waiting(2), tested.waiting(1));
+    let third = tested.waiting(1);
+    assert_eq!((tested.line.waiting(), tested.clock.sleepers()), (3, 1));
+    drop((third, first));
+    assert_eq!((tested.line.waiting(), tested.clock.sleepers()), (1, 0));
+    assert!(second.was_woken() && second.poll().is_pending());
+    tested.clock.set(tick(SECOND));
+    drop(second.granted());
+    tested.assert_empty();
+}
+
+#[test]
+fn a_caller_that_is_dropped_after_it_was_let_in_leaves() {
+    let tested = one_a_second();
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let (first, mut second) = (tested.waiting(2), tested.waiting(2));
+    drop(outside);
+    // The first one is inside, and does not know it yet.
+    assert!(first.was_woken());
+    assert_eq!(tested.inside.inside(), 2);
+    drop(first);
+    drop(second.granted());
+    tested.assert_empty();
+}
+
+#[test]
+fn a_permanent_denial_ends_the_wait() {
+    let tested = one_a_second();
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let first = tested.waiting(1);
+    // At once, although another caller waits.
+    let never = tested.caller(3).poll();
+    let Poll::Ready(Err(denied)) = never else {
+        panic!("it waits for more than the limit: {never:?}");
+    };
+    assert!(denied.is_permanent());
+    // While it waits.
+    let mut second = tested.waiting(2);
+    drop(first);
+    assert!(second.was_woken() && second.poll().is_pending());
+    tested.inside.set_limit(1).expect("a limit");
+    assert!(second.was_woken());
+    let Poll::Ready(Err(denied)) = second.poll() else {
+        panic!("it waits for more than the limit");
+    };
+    assert_eq!((denied.member(), denied.is_permanent()), (Some(1), true));
+    assert_eq!(tested.line.waiting(), 0);
+    drop(outside);
+    tested.assert_empty();
+}
+
+#[test]
+fn each_member_has_its_cost() {
+    let tested = one_a_second();
+    let line = tested.line.with_timer(&tested.clock);
+    let granted = run(&tested.clock, line.acquire_each([2, 1])).expect("there are two");
+    assert_eq!((tested.rate(), tested.inside.inside()), (0, 1));
+    let other = run(&tested.clock, line.acquire_each([1, 1])).expect("in a second");
+    assert_eq!(
+        (tested.clock.now(), tested.inside.inside()),
+        (tick(SECOND), 2)
+    );
+    let denied = run(&tested.clock, line.acquire_each([1])).expect_err("a cost is missing");
+    assert!(matches!(
+        denied,
+        AllDenied::CostsLength {
+            costs: 1,
+            members: 2,
+            ..
+        }
+    ));
+    assert!(
+        tested
+            .line
+            .try_acquire_each([1, 1, 1])
+            .is_err_and(|denied| denied.is_permanent())
+    );
+    assert!(granted.undo() + other.undo() >= 3);
+    tested.assert_empty();
+}
+
+#[test]
+fn a_limit_that_appears_twice_takes_the_room_of_both() {
+    let tested = one_a_second();
+    let inside = &*tested.inside;
+    let rate = &tested.limits.inner().0;
+    let all = All::new((inside, Named::new("rate", rate), inside)).expect("two limits");
+    let line = Line::new(&all);
+    let outside = inside.try_enter().expect("room");
+    let on = line.with_timer(&tested.clock);
+    let mut first = pin!(on.acquire());
+    assert!(poll(first.as_mut()).is_pending());
+    drop(outside);
+    let Poll::Ready(Ok(granted)) = poll(first.as_mut()) else {
+        panic!("there is room for two");
+    };
+    assert_eq!(inside.inside(), 2);
+    assert_eq!(granted.settle([0, 0, 0]).returned, 1);
+    tested.assert_empty();
+}
+
+/// Each line waits for the two limits in its own order, and holds neither while it waits.
+#[test]
+fn two_lines_do_not_block_each_other() {
+    let clock = ManualClock::new();
+    let rate = rate(Quota::per_second(1000), &clock);
+    let (a, b) = (
+        Concurrency::new(1).expect("one"),
+        Concurrency::new(1).expect("one"),
+    );
+    let one = All::new((&rate, &a, &b)).expect("three limits");
+    let other = All::new((&rate, &b, &a)).expect("three limits");
+    let (one, other) = (Line::new(&one), Line::new(&other));
+    let held = (a.try_enter().expect("room"), b.try_enter().expect("room"));
+    let (on_one, on_other) = (one.with_timer(&clock), other.with_timer(&clock));
+    let (mut first, mut second) = (Box::pin(on_one.acquire()), Box::pin(on_other.acquire()));
+    assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
+    drop(held);
+    let mut served = 0;
+    for _ in 0..4 {
+        served += u32::from(matches!(poll(first.as_mut()), Poll::Ready(Ok(_))));
+        if served == 1 {
+            break;
+        }
+        let granted = matches!(poll(second.as_mut()), Poll::Ready(Ok(_)));
+        assert!(!granted, "the first one is woken first");
+    }
+    assert_eq!(served, 1);
+    assert!(matches!(poll(second.as_mut()), Poll::Ready(Ok(_))));
+    drop((first, second));
+    assert_eq!(
+        (a.inside(), b.inside(), a.waiting(), b.waiting()),
+        (0, 0, 0, 0)
+    );
+}
+
+#[test]
+fn a_timer_that_wakes_early_is_asked_again() {
+    let tested = one_a_second();
+    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let line = tested.line.with_timer(HalfAsleep(&tested.clock));
+    let granted = run(&tested.clock, line.acquire()).expect("in a second");
+    assert_eq!(tested.clock.now(), tick(SECOND));
+    drop(granted);
+    tested.assert_empty();
+}
+
+#[test]
+fn a_timer_of_another_clock_is_an_error() {
+    let tested = Tested::new(Quota::per_hour(1).burst(1), 1);
+    drop(tested.line.try_acquire().expect("there is one"));
+    let other = ManualClock::new();
+    let line = tested.line.with_timer(&other);
+    let mut first = pin!(line.acquire());
+    for _ in 0..10 {
+        match poll(first.as_mut()) {
+            Poll::Ready(Err(denied)) => {
+                assert!(matches!(
+                    denied.denied(),
+                    Some(Denied::TimerMismatch { .. })
+                ));
+                assert_eq!(denied.member(), Some(0));
+                return tested.assert_empty();
+            }
+            Poll::Ready(other) => panic!("{other:?}"),
+            Poll::Pending => other.set(other.next_sleeper().unwrap_or(other.now())),
+        }
+    }
+    panic!("it sleeps again and again");
+}
+
+/// A timer that returns at once must not hold the executor forever.
+#[test]
+fn a_timer_that_does_not_sleep_yields_to_the_executor() {
+    struct AtOnce(AtomicU64);
+
+    impl Timer for AtOnce {
+        type Sleep = Ready<()>;
+
+        fn sleep(&self, _: Duration) -> Ready<()> {
+            let sleeps = self.0.fetch_add(1, SeqCst);
+            assert!(sleeps < 1000, "too many sleeps in one poll");
+            std::future::ready(())
+        }
+    }
+
+    let tested = one_a_second();
+    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let line = tested.line.with_timer(AtOnce(AtomicU64::new(0)));
+    let wakes = Arc::new(WakeCounter::default());
+    let mut first = pin!(line.acquire());
+    assert!(poll_by(first.as_mut(), &wakes.clone().into()).is_pending());
+    assert_eq!(wakes.wakes(), 1);
+}
+
+/// A limit that is busy, and does not say until when.
+struct Busy(ManualClock);
+
+impl Member<ManualClock> for Busy {
+    fn clock(&self) -> Option<&ManualClock> {
+        Some(&self.0)
+    }
+
+    fn place(&self) -> Place {
+        Place::of(self)
+    }
+
+    fn check(&self, n: u64, _: Tick) -> Result<(), Denied> {
+        Err(Denied::busy(n))
+    }
+
+    fn take(&self, n: u64, _: Tick) -> Result<Granted, Denied> {
+        Err(Denied::busy(n))
+    }
+
+    fn available_at(&self, _: Tick) -> u64 {
+        0
+    }
+
+    fn give_back(&self, _: Granted, _: Tick) -> u64 {
+        0
+    }
+
+    fn correct(&self, _: Granted, _: u64, _: Tick) -> Settled {
+        unreachable!("nothing was granted")
+    }
+
+    fn charge_to(&self, _: u64, now: Tick) -> Charged {
+        Charged::new(0, now)
+    }
+}
+
+#[test]
+fn a_member_that_does_not_say_when_it_grants_ends_the_wait() {
+    let tested = one_a_second();
+    let busy = Busy(tested.clock.clone());
+    let busy: &(dyn Member<ManualClock> + Send + Sync) = &busy;
+    let all = All::new((&tested.limits.inner().0, busy)).expect("two limits");
+    let line = Line::new(&all);
+    let on = line.with_timer(&tested.clock);
+    for denied in [run(&tested.clock, on.acquire()).err(), line.acquire().err()] {
+        let denied = denied.expect("it is busy");
+        assert_eq!(
+            (denied.member(), denied.denied()),
+            (Some(1), Some(Denied::busy(1)))
+        );
+    }
+    assert_eq!((line.waiting(), tested.rate()), (0, 2));
+    tested.assert_empty();
+}
+
+#[test]
+fn a_line_is_shared_between_threads() {
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    fn is_sent<T: Send>(_: &T) {}
+    let tested = one_a_second();
+    is_shared(&tested.line);
+    let on = tested.line.with_timer(&tested.clock);
+    is_shared(&on);
+    is_sent(&on.acquire());
+    is_sent(&on.acquire_each(vec![1, 1]));
+    assert!(format!("{:?}", tested.line).contains("Line"));
+    assert!(Arc::ptr_eq(tested.line.inner(), &tested.limits));
+}
