@@ -36,7 +36,7 @@ use core::num::NonZeroU64;
 
 use super::alignment::{Alignment, alignable, limited};
 use super::counting::Counting;
-use super::delegate::runs_on;
+use super::delegate::{reserves_on, runs_on};
 use super::grid::{Grid, Layout, period_of};
 use super::settings::{NO_QUOTA, settings};
 use super::{ChangeQuota, Level, carry};
@@ -70,6 +70,14 @@ const MOST_FRACTIONS: u64 = 32;
 /// more than the limit. [Undoing](crate::Limiter::undo) a grant after its window is over returns
 /// nothing. A [charge](crate::Limiter::charge) counts in the current window, and is weighted in the
 /// next one like all other permits.
+///
+/// **Reservations.** A reservation counts in the window in which it is due. From then on, callers
+/// whose tick is before that window are answered as at its beginning. So permits of the current
+/// window can no longer be given back, and a [cancellation](crate::wait::Reservation::cancel)
+/// returns only what leaves no permit to such callers: everything, if the current window is full.
+/// The number of permits that wait does not include those that are due in the current window while
+/// others are due in the next one. A request for the whole limit is due when nothing is counted any
+/// longer, so after a window with any permits it waits for a whole empty window.
 ///
 /// A window has no burst and no initial permits of its own: a quota in which these differ from `n`
 /// is refused. The largest `n` depends on the length of the window: up to 65 535 per second,
@@ -247,6 +255,7 @@ macro_rules! its_counts {
 }
 
 runs_on!(SlidingWindow, its_counts);
+reserves_on!(SlidingWindow, its_counts);
 
 impl ChangeQuota for SlidingWindow {
     #[inline]
