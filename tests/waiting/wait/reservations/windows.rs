@@ -14,13 +14,14 @@ use crate::support::{Random, tick};
 const MORE: u32 = if cfg!(debug_assertions) { 0 } else { 1 };
 
 /// Small limits that hold permits for later callers.
-const SMALL: [&str; 12] = [
+const SMALL: [&str; 13] = [
     "token-bucket 2/4ns",
     "sliding-window 2/4ns",
     "sliding-window 3/12ns",
     "sliding-window 2/12ns offset 5ns",
     "sliding-window 2/4ns rounding down",
     "sliding-window 3/12ns rounding down",
+    "sliding-window 3/2ns",
     "intervals 2/4ns",
     "intervals 2/4ns burst 3 offset 1ns",
     "intervals 3/4ns burst 2",
@@ -53,6 +54,9 @@ struct Held {
 /// All operations on one word.
 struct Search {
     algorithm: AnyAlgorithm,
+    /// Callers also use older ticks. Then permits count where the limiter says, and none are
+    /// cancelled.
+    is_skewed: bool,
     held: Vec<Held>,
     /// Permits that came back after they were used, with the tick.
     came_back: Vec<(Tick, u64)>,
@@ -89,16 +93,22 @@ impl Search {
                 self.takes(format!("reserve {n}"), granted, used_at, (next, now, steps));
             }
             if let Ok((next, granted)) = self.algorithm.step(word, now, n) {
-                // The caller goes now, wherever the permits are counted.
-                self.takes(format!("take {n}"), granted, now, (next, now, steps));
+                // The caller goes now, even if the permits are counted later.
+                let used_at = if self.is_skewed { granted.at() } else { now };
+                self.takes(format!("take {n}"), granted, used_at, (next, now, steps));
             }
         }
         for which in 0..self.held.len() {
             for n in 1..=self.held[which].granted.n() {
-                if self.held[which].is_live {
+                if self.held[which].is_live && !self.is_skewed {
                     self.cancel(which, n, word, now, steps - 1);
                 }
             }
+        }
+        if self.is_skewed && now > tick(2) {
+            self.done.push("2 ns back".into());
+            self.go_on(word, tick(now.as_nanos() - 2), steps - 1);
+            self.done.pop();
         }
         for by in [1, 3] {
             self.done.push(format!("{by} ns"));
@@ -160,9 +170,10 @@ impl Search {
     }
 }
 
-fn try_every_order(text: &str, steps: u32) -> Search {
+fn try_every_order(text: &str, steps: u32, is_skewed: bool) -> Search {
     let mut search = Search {
         algorithm: algorithm(text),
+        is_skewed,
         held: Vec::new(),
         came_back: Vec::new(),
         done: Vec::new(),
@@ -176,11 +187,20 @@ fn try_every_order(text: &str, steps: u32) -> Search {
 #[test]
 fn every_order_of_reservations_keeps_the_bound_at_use() {
     for text in SMALL {
-        let search = try_every_order(text, 5);
+        let search = try_every_order(text, 5, false);
         assert!(search.waited > 100 && search.returned > 100, "{text}");
     }
     for text in NOT_HELD {
-        assert_eq!(try_every_order(text, 5).waited, 0, "{text}");
+        assert_eq!(try_every_order(text, 5, false).waited, 0, "{text}");
+    }
+}
+
+#[test]
+fn reservations_keep_the_bound_where_they_count_if_clocks_differ() {
+    for text in SMALL.into_iter().chain(NOT_HELD) {
+        let search = try_every_order(text, 6, true);
+        let waits = SMALL.contains(&text);
+        assert!(search.waited > 100 || !waits, "{text}: {}", search.waited);
     }
 }
 
@@ -327,4 +347,52 @@ fn a_limit_that_holds_no_reservation_denies_with_the_tick_at_which_it_grants() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn any_word_tick_or_number_is_answered_by_every_window() {
+    let mut random = Random(23);
+    let texts = SMALL.into_iter().chain(NOT_HELD).chain(LARGE);
+    let odd = ["sliding-window 3/2ns", "intervals 1000000000/d burst 4000000000 greedy"];
+    for text in texts.chain(odd) {
+        let algorithm = algorithm(text);
+        for _ in 0..3_000 {
+            let mut any = || {
+                let n = random.upto(u64::MAX);
+                if random.one_in(2) { n } else { u64::MAX - n }
+            };
+            let [word, other] = [any(), any()].map(|word| word.min(u64::MAX - 1));
+            let [now, then, latest] = [any(), any(), any()].map(tick);
+            let (n, back) = (any(), any());
+            assert!(algorithm.waiting(word, now) <= u64::MAX - 1);
+            for n in [n, n % 3] {
+                let label = format!("{text}: {word:#x} at {now:?}, {n} until {latest:?}");
+                let Ok((next, granted)) = algorithm.reserve(word, now, n, latest) else {
+                    continue;
+                };
+                assert!(next < u64::MAX && granted.due() >= now, "{label}");
+                for word in [next, other] {
+                    let (left, kept, came) = algorithm.cancel(word, then, &granted, back);
+                    assert!(left < u64::MAX && came <= back.min(n), "{label}");
+                    assert!(kept.due() <= granted.due(), "{label}");
+                    assert_eq!(kept.n(), n - back.min(n), "{label}");
+                }
+            }
+        }
+    }
+}
+
+/// In such short windows a reservation may skip a whole window, and still leave permits in the one
+/// after it. Callers whose tick is earlier would get these at once.
+#[test]
+fn a_reservation_that_others_could_overtake_is_denied() {
+    let (window, now) = (algorithm("sliding-window 3/2ns"), tick(0));
+    let (word, _) = window.reserve(0, now, 3, now).expect("they are available");
+    let denied = window.reserve(word, now, 2, Tick::MAX).unwrap_err();
+    assert_eq!(denied.retry_after(), Some(Duration::from_nanos(4)));
+    assert!(window.reserve(word, tick(4), 2, tick(4)).is_ok());
+    let (next, granted) = window
+        .reserve(word, now, 3, Tick::MAX)
+        .expect("none is left");
+    assert_eq!((granted.due(), window.available(next, now)), (tick(4), 0));
 }
