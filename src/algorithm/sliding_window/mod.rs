@@ -71,13 +71,17 @@ const MOST_FRACTIONS: u64 = 32;
 /// nothing. A [charge](crate::Limiter::charge) counts in the current window, and is weighted in the
 /// next one like all other permits.
 ///
-/// **Reservations.** A reservation counts in the window in which it is due. From then on, callers
-/// whose tick is before that window are answered as at its beginning. So permits of the current
-/// window can no longer be given back, and a [cancellation](crate::wait::Reservation::cancel)
-/// returns only what leaves no permit to such callers: everything, if the current window is full.
-/// The number of permits that wait does not include those that are due in the current window while
-/// others are due in the next one. A request for the whole limit is due when nothing is counted any
-/// longer, so after a window with any permits it waits for a whole empty window.
+/// **Reservations.** A reservation counts in the window in which it is due. Until that window
+/// begins:
+///
+/// - Permits of earlier windows can't be given back.
+/// - A [cancellation](crate::wait::Reservation::cancel) keeps as many permits counted as ensure
+///   that no caller gets one before the window begins. It keeps none if the window before it is
+///   full.
+/// - The number of permits that wait does not include those of earlier windows.
+///
+/// A request for the whole limit is due when no permit is counted any longer: after a whole window
+/// without permits.
 ///
 /// A window has no burst and no initial permits of its own: a quota in which these differ from `n`
 /// is refused. The largest `n` depends on the length of the window: up to 65 535 per second,

@@ -353,7 +353,10 @@ fn a_limit_that_holds_no_reservation_denies_with_the_tick_at_which_it_grants() {
 fn any_word_tick_or_number_is_answered_by_every_window() {
     let mut random = Random(23);
     let texts = SMALL.into_iter().chain(NOT_HELD).chain(LARGE);
-    let odd = ["sliding-window 3/2ns", "intervals 1000000000/d burst 4000000000 greedy"];
+    let odd = [
+        "sliding-window 3/2ns",
+        "intervals 1000000000/d burst 4000000000 greedy",
+    ];
     for text in texts.chain(odd) {
         let algorithm = algorithm(text);
         for _ in 0..3_000 {
