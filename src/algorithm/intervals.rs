@@ -49,9 +49,9 @@ use crate::quota::{ConfigError, MAX_BURST, Quota};
 /// permits are granted. Around a refill, callers can take a burst and a refill at once. If that is
 /// too many, choose short periods or a [`TokenBucket`](crate::TokenBucket).
 ///
-/// **Reservations.** A reservation is due at the beginning of a period. If the bucket is full before
-/// that, further refills are lost, and count as permits that wait. A [`greedy`](Self::greedy)
-/// bucket records reservations as debt. If the word can't record more, a caller is denied, and
+/// **Reservations.** A reservation is due at the beginning of a period. If the bucket is full
+/// before that, further refills are lost, and count as permits that wait. A
+/// [`greedy`](Self::greedy) bucket records reservations as debt. If the word can't record more, a caller is denied, and
 /// `retry_after` says when there is room. If a greedy bucket's `n` is larger than its burst, it has
 /// no reservations, and grants only what is available now.
 ///

@@ -29,8 +29,7 @@ impl<W: WindowCount> Counting<'_, W> {
             return self.0.fits_at(seen, now, n);
         }
         match self.0.reservations() {
-            // The permits of a later window are due when it begins, even if no reservation moved the
-            // word there.
+            // The permits of a later window are due when it begins, whatever moved the word there.
             Reservations::InTheirWindow => Some(self.0.counted_at(seen.word, seen, now)),
             Reservations::None | Reservations::AsDebt => Some(now),
         }

@@ -201,8 +201,8 @@ impl WindowCount for FirstHit {
         Some(taken.saturating_sub(came_back))
     }
 
-    /// Raises the count to the permits that are refilled until then, without changing the end of the
-    /// period. If fewer were taken, the bucket is full at a refill, and the rest of it is lost.
+    /// Raises the count to the permits that are refilled until then, without changing the end of
+    /// the period. If fewer were taken, the bucket is full at a refill, and the rest of it is lost.
     fn until(&self, seen: Seen, n: u64, _due: Tick) -> Seen {
         let above = (seen.count + n).saturating_sub(self.limit.get());
         let back = self.back.get();
