@@ -50,10 +50,10 @@ use crate::quota::{ConfigError, MAX_BURST, Quota};
 /// too many, choose short periods or a [`TokenBucket`](crate::TokenBucket).
 ///
 /// **Reservations.** A reservation is due at the beginning of a period. If the bucket is full
-/// before that, further refills are lost, and count as permits that wait. A
-/// [`greedy`](Self::greedy) bucket records reservations as debt. If the word can't record more, a caller is denied, and
-/// `retry_after` says when there is room. If a greedy bucket's `n` is larger than its burst, it has
-/// no reservations, and grants only what is available now.
+/// before that, further refills are lost, and count as permits that wait. A bucket that is
+/// [`greedy`](Self::greedy) records reservations as debt. If the word can't record more, a caller
+/// is denied, and `retry_after` says when there is room. If a greedy bucket's `n` is larger than
+/// its burst, it has no reservations, and grants only what is available now.
 ///
 /// Unlike a [`FixedWindow`](crate::FixedWindow), it keeps permits that were not taken, up to the
 /// burst. It also keeps the debt of a [charge](crate::Limiter::charge), which the next refills pay.

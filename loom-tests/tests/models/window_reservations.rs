@@ -1,6 +1,6 @@
 //! Reservations of a sliding window, which counts them in the window in which they are due.
-//! Concurrent calls have the outcome of some sequential order, the bound holds at the ticks at which
-//! permits are used, and no caller is due before one that reserved earlier.
+//! Concurrent calls have the outcome of some sequential order, the bound holds at the ticks at
+//! which permits are used, and no caller is due before one that reserved earlier.
 
 use tollgate::clock::NoClock;
 use tollgate::sync::model::Fault;

@@ -399,3 +399,33 @@ fn a_reservation_that_others_could_overtake_is_denied() {
         .expect("none is left");
     assert_eq!((granted.due(), window.available(next, now)), (tick(4), 0));
 }
+
+#[test]
+fn what_is_kept_of_the_last_reservation_is_due_sooner_and_nothing_comes_back_after_a_reset() {
+    for (text, [all, one]) in [
+        ("sliding-window 4/40ns", [70, 50]),
+        ("intervals 4/40ns", [40, 40]),
+        ("intervals 2/400ns burst 4 greedy", [800, 400]),
+    ] {
+        let (limit, now) = (algorithm(text), tick(0));
+        let (word, _) = limit.step(0, now, 4).expect("they are available");
+        let (word, granted) = limit.reserve(word, now, 3, Tick::MAX).expect(text);
+        assert_eq!(
+            (granted.due(), limit.waiting(word, now)),
+            (tick(all), 3),
+            "{text}"
+        );
+        let (next, kept, back) = limit.cancel(word, now, &granted, 2);
+        assert_eq!(
+            (kept.due(), back, limit.waiting(next, now)),
+            (tick(one), 2, 1),
+            "{text}"
+        );
+        let (_, again) = limit.reserve(next, now, 2, Tick::MAX).expect(text);
+        assert_eq!(again.due(), tick(all), "{text}");
+
+        // A reset lowered the word, and another caller has its place.
+        let (other, _) = limit.step(0, now, 2).expect("they are available");
+        assert_eq!(limit.cancel(other, now, &granted, 3).2, 0, "{text}");
+    }
+}
