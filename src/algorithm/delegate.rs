@@ -134,9 +134,10 @@ macro_rules! requota_by_pace {
 }
 pub(super) use requota_by_pace;
 
-/// Implements [`Reserve`](crate::algorithm::Reserve) for a bucket that has a `pace`.
-macro_rules! reserve_by_pace {
-    ($algorithm:ty) => {
+/// Implements [`Reserve`](crate::algorithm::Reserve) by forwarding each call to the core, as
+/// [`runs_on`] does.
+macro_rules! reserves_on {
+    ($algorithm:ty, $core:ident) => {
         impl crate::algorithm::Reserve for $algorithm {
             #[inline(always)]
             fn reserve(
@@ -146,7 +147,7 @@ macro_rules! reserve_by_pace {
                 n: u64,
                 latest: Tick,
             ) -> Result<(u64, Granted), Denied> {
-                self.pace.reserve(word, now, n, latest)
+                $core!(self, core => core.reserve(word, now, n, latest))
             }
 
             #[inline]
@@ -157,14 +158,14 @@ macro_rules! reserve_by_pace {
                 granted: &Granted,
                 n: u64,
             ) -> (u64, Granted, u64) {
-                self.pace.cancel(word, now, granted, n)
+                $core!(self, core => core.cancel(word, now, granted, n))
             }
 
             #[inline]
             fn waiting(&self, word: u64, now: Tick) -> u64 {
-                self.pace.waiting(u64::MAX, word, now)
+                $core!(self, core => core.waiting(word, now))
             }
         }
     };
 }
-pub(super) use reserve_by_pace;
+pub(super) use reserves_on;

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use super::Level;
-use super::delegate::{its_pace, requota_by_pace, reserve_by_pace, runs_on};
+use super::delegate::{its_pace, requota_by_pace, reserves_on, runs_on};
 use super::pace::Pace;
 use super::settings::{NO_QUOTA, settings};
 use crate::clock::Tick;
@@ -103,4 +103,4 @@ impl Gcra {
 runs_on!(Gcra, its_pace);
 requota_by_pace!(Gcra);
 settings!(Gcra, 8, "gcra"; pace; quota = NO_QUOTA);
-reserve_by_pace!(Gcra);
+reserves_on!(Gcra, its_pace);

@@ -25,7 +25,7 @@ use core::time::Duration;
 
 use super::alignment::{Alignment, alignable};
 use super::counting::Counting;
-use super::delegate::runs_on;
+use super::delegate::{reserves_on, runs_on};
 use super::first_hit::FirstHit;
 use super::grid::{Grid, WindowMeter, needed, period_of, shortest_period};
 use super::pace::{MAX_WORD, Pace};
@@ -48,6 +48,12 @@ use crate::quota::{ConfigError, MAX_BURST, Quota};
 /// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`
 /// permits are granted. Around a refill, callers can take a burst and a refill at once. If that is
 /// too many, choose short periods or a [`TokenBucket`](crate::TokenBucket).
+///
+/// **Reservations.** A reservation is due at the beginning of a period. If the bucket is full
+/// before that, further refills are lost, and count as permits that wait. A bucket that is
+/// [`greedy`](Self::greedy) records reservations as debt. If the word can't record more, a caller
+/// is denied, and `retry_after` says when there is room. If a greedy bucket's `n` is larger than
+/// its burst, it has no reservations, and grants only what is available now.
 ///
 /// Unlike a [`FixedWindow`](crate::FixedWindow), it keeps permits that were not taken, up to the
 /// burst. It also keeps the debt of a [charge](crate::Limiter::charge), which the next refills pay.
@@ -261,6 +267,7 @@ macro_rules! its_refill {
 }
 
 runs_on!(Intervals, its_refill);
+reserves_on!(Intervals, its_refill);
 alignable!(Intervals);
 settings_of_kinds!(Refill, 12; 0 Aligned 1 Greedy);
 settings!(Intervals, 12, "intervals"; refill; alignment = Alignment::CLOCK; quota = NO_QUOTA);

@@ -270,7 +270,7 @@ impl crate::algorithm::Reserve for LeakyBucket {
 
     #[inline]
     fn waiting(&self, word: u64, now: Tick) -> u64 {
-        self.pace.waiting(self.at_once, word, now)
+        self.pace.waiting_of(self.at_once, word, now)
     }
 }
 

@@ -30,9 +30,8 @@
 //! | [`Settings`] | stores its parameters in words | those of an [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) |
 //! | [`Lend`] | leaves room for permits that are lent | those of a `Lease` |
 //!
-//! All algorithms of this crate implement all of these traits, except [`Reserve`]: only the token
-//! bucket, GCRA and the leaky bucket implement that. [`AnyAlgorithm`] is any of them, chosen at run
-//! time.
+//! All algorithms of this crate implement all of these traits, except that [`FixedWindow`] does not
+//! implement [`Reserve`], which says why. [`AnyAlgorithm`] is any of them, chosen at run time.
 
 mod alignment;
 pub(crate) mod any;
@@ -216,6 +215,35 @@ pub trait Forecast: Algorithm {
 
 /// An algorithm that can grant permits before they are available. Each grant says when its permits
 /// are due. Earlier callers are due first.
+///
+/// A reservation has the effect of the same [`step`](Algorithm::step) at the tick at which it is
+/// due. So used permits keep the algorithm's bound if each counts at that tick.
+///
+/// - The token bucket, GCRA, the leaky bucket and [`Intervals`](crate::Intervals) take permits that
+///   will be refilled.
+/// - The [`SlidingWindow`](crate::SlidingWindow) counts permits in the window in which they are
+///   due.
+/// - A greedy bucket of `Intervals` records them as debt, which the next refills pay. If its refill
+///   is larger than its burst, it grants only what is available now.
+/// - The [`FixedWindow`](crate::FixedWindow) does not implement this trait. It grants permits of a
+///   window that has begun for another caller to callers with an older tick, so that threads whose
+///   clocks differ are not denied. If a reservation moved its word to a later window, such callers
+///   would take that window's permits early, and the permits of two windows could be used in one.
+///   The word has no bit left to tell the two cases apart.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, ManualClock, Quota, SlidingWindow};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let window = SlidingWindow::new(Quota::per_minute(12))?;
+/// let limiter = Limiter::with_clock(window, ManualClock::new());
+/// assert!(limiter.reserve(12)?.is_due());
+/// // A quarter of the next window must pass before 3 of the 12 permits no longer count.
+/// assert_eq!(limiter.reserve(3)?.delay(), Duration::from_secs(75));
+/// # Ok(())
+/// # }
+/// ```
 pub trait Reserve: GiveBack + Debt {
     /// Takes `n` permits, if they are available by the tick `latest`. Returns the next word and the
     /// grant, which is [due](Granted::due) at the first tick at which its permits are available.
@@ -223,7 +251,8 @@ pub trait Reserve: GiveBack + Debt {
     /// # Errors
     ///
     /// [`Denied`] if the permits will not be available in time. It says how long after `latest`
-    /// they will be, or that they never will be.
+    /// they will be, or that they never will be. An algorithm that can't record the reservation
+    /// says how long after `now` the same request may be granted.
     fn reserve(&self, word: u64, now: Tick, n: u64, latest: Tick)
     -> Result<(u64, Granted), Denied>;
 

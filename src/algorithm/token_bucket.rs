@@ -1,5 +1,5 @@
 use super::Level;
-use super::delegate::{its_pace, requota_by_pace, reserve_by_pace, runs_on};
+use super::delegate::{its_pace, requota_by_pace, reserves_on, runs_on};
 use super::pace::Pace;
 use super::settings::{NO_QUOTA, settings};
 use crate::clock::Tick;
@@ -75,4 +75,4 @@ impl TokenBucket {
 runs_on!(TokenBucket, its_pace);
 requota_by_pace!(TokenBucket);
 settings!(TokenBucket, 8, "token-bucket"; pace; quota = NO_QUOTA);
-reserve_by_pace!(TokenBucket);
+reserves_on!(TokenBucket, its_pace);

@@ -194,14 +194,16 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         T: Timer<Sleep = S>,
     {
         let turn = self.as_mut();
-        if let Ok(granted) = ready!(turn.poll_permits(on, 1, Duration::MAX, context)) {
-            return Poll::Ready(granted);
-        }
-        // Either the limiter is stuck, until a caller resets it, or the timer does not follow the
-        // clock. Try again later.
+        let denied = match ready!(turn.poll_permits(on, 1, Duration::MAX, context)) {
+            Ok(granted) => return Poll::Ready(granted),
+            Err(denied) => denied,
+        };
+        // The algorithm has no reservations and says when to try again. Or the limiter is stuck,
+        // until a caller resets it, or the timer does not follow the clock. Try again later.
         let mut this = self.project();
         if this.sleep.is_none() {
-            this.sleep.set(Some(on.timer.sleep(STUCK)));
+            let wait = denied.retry_after().unwrap_or(STUCK);
+            this.sleep.set(Some(on.timer.sleep(wait)));
         }
         if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
             ready!(sleep.poll(context));

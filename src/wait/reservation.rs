@@ -11,7 +11,7 @@ use crate::rate_limiter::ReserveLimiter;
 /// [`cancel`](Self::cancel) gives them back as far as possible.
 ///
 /// **Bound.** A permit that is used counts at the tick at which it was due, or at which it was
-/// reserved if that is later. Counted this way, used permits keep the bucket's bound, even if other
+/// reserved if that is later. Counted this way, used permits keep the limit's bound, even if other
 /// reservations are cancelled. There are two exceptions:
 ///
 /// - [`undo`](crate::Limiter::undo) and `refund` give permits back without regard to callers that
@@ -129,7 +129,9 @@ impl<G: ReserveLimiter<Clock: Clock>> Reservation<G> {
 
     /// Gives the permits back as far as possible without breaking the bound.
     ///
-    /// - The last reservation in line gives back all its permits.
+    /// - The last reservation in line gives back all its permits. (A
+    ///   [`SlidingWindow`](crate::SlidingWindow) may have to keep some, until the window in which
+    ///   they are due begins.)
     /// - While a caller waits, one in the middle gives back nothing. The callers behind it were
     ///   told when to go, and a newcomer with its permits would go at the same tick as one of them.
     /// - If no caller waits, a reservation gives back the permits that the clock has not refilled

@@ -4,7 +4,7 @@ mod text;
 
 pub use text::ParseAlgorithmError;
 
-use super::delegate::runs_on;
+use super::delegate::{reserves_on, runs_on};
 use super::{
     ChangeQuota, FixedWindow, Gcra, Intervals, LeakyBucket, Level, SlidingWindow, TokenBucket,
     carry,
@@ -15,9 +15,13 @@ use crate::quota::{ConfigError, Quota};
 
 /// Any algorithm of this crate, for code that chooses one at run time.
 ///
-/// It supports all verbs except those that wait. A decision costs one predictable branch more than
-/// with the algorithm itself. It can be parsed from text and written as text (with the feature
-/// `serde`, also by serde):
+/// It supports all verbs. Those that wait (`reserve`, `acquire`) wait for all algorithms except
+/// `fixed-window`, and `greedy` intervals with a burst below `n`. For these two they grant only
+/// permits that are available now. Otherwise they return [`Denied::Later`] at once, whose
+/// `retry_after` says when to try again. [`Reserve`](crate::algorithm::Reserve) says why.
+///
+/// A decision costs one predictable branch more than with the algorithm itself. It can be parsed
+/// from text and written as text (with the feature `serde`, also by serde):
 ///
 /// ```text
 /// [token-bucket]  QUOTA
@@ -33,7 +37,8 @@ use crate::quota::{ConfigError, Quota};
 /// `burst` nor `initial`. A quota without an algorithm's name is a token bucket.
 ///
 /// ```
-/// use tollgate::{AnyAlgorithm, FixedWindow, Limiter, Quota};
+/// use std::time::Duration;
+/// use tollgate::{AnyAlgorithm, FixedWindow, Limiter, ManualClock, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = Limiter::new("gcra 100/s burst 20".parse::<AnyAlgorithm>()?);
@@ -43,6 +48,17 @@ use crate::quota::{ConfigError, Quota};
 /// assert_eq!(window.to_string(), "fixed-window 1000/min");
 /// assert_eq!("fixed-window 1000 per 60 seconds".parse(), Ok(window));
 /// assert_eq!("100/s burst 20".parse::<AnyAlgorithm>()?.to_string(), "token-bucket 100/s burst 20");
+///
+/// let clock = ManualClock::new();
+/// let limiter = Limiter::with_clock("sliding-window 1/s".parse::<AnyAlgorithm>()?, clock.clone());
+/// assert!(limiter.reserve(1)?.is_due());
+/// assert_eq!(limiter.reserve(1)?.delay(), Duration::from_secs(2));
+///
+/// // A fixed window has no reservations.
+/// let limiter = Limiter::with_clock("fixed-window 1/s".parse::<AnyAlgorithm>()?, clock);
+/// assert!(limiter.reserve(1)?.is_due());
+/// let denied = limiter.reserve(1).unwrap_err();
+/// assert_eq!(denied.retry_after(), Some(Duration::from_secs(1)));
 /// # Ok(())
 /// # }
 /// ```
@@ -77,6 +93,7 @@ macro_rules! any_of {
 }
 
 runs_on!(AnyAlgorithm, any_of);
+reserves_on!(AnyAlgorithm, any_of);
 
 impl AnyAlgorithm {
     /// Aligns windows whose text says `utc` to UTC on this clock, which must be the limiter's

@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use super::FirstHit;
 use crate::algorithm::carry::CarriedCounts;
-use crate::algorithm::counting::{Seen, WindowCount};
+use crate::algorithm::counting::{Reservations, Seen, WindowCount};
 use crate::clock::Tick;
 use crate::outcome::Granted;
 
@@ -188,20 +188,37 @@ impl WindowCount for FirstHit {
         self.counts_from(word, now)
     }
 
-    /// Returns the permits of the grant that have not been refilled. The oldest permits are
-    /// refilled first.
+    /// Returns the place that the grant had, less the permits that were refilled since.
     #[inline]
-    fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
+    fn place_of(&self, seen: Seen, granted: &Granted) -> Option<u64> {
         let (end, taken) = (granted.mark() >> self.bits, granted.mark() & self.most);
-        let Some(since) = (seen.word >> self.bits).checked_sub(end) else {
-            return 0;
-        };
+        let since = (seen.word >> self.bits).checked_sub(end)?;
         if since & (self.parts() - 1) > 0 {
             // All permits were refilled in the meantime, and a new period began.
-            return 0;
+            return None;
         }
         let came_back = self.back.get().saturating_mul(since >> self.shift);
-        granted.n().min(taken.saturating_sub(came_back))
+        Some(taken.saturating_sub(came_back))
+    }
+
+    /// Raises the count to the permits that are refilled until then, without changing the end of
+    /// the period. If fewer were taken, the bucket is full at a refill, and the rest of it is lost.
+    fn until(&self, seen: Seen, n: u64, _due: Tick) -> Seen {
+        let above = (seen.count + n).saturating_sub(self.limit.get());
+        let back = self.back.get();
+        let refilled = above.div_ceil(back).saturating_mul(back);
+        let lost = refilled.saturating_sub(seen.count);
+        let (word, count, more) = (seen.word.saturating_add(lost), seen.count + lost, ());
+        Seen { word, count, more }
+    }
+
+    /// Returns whether refills pay debt permit by permit. If a refill is larger than the limit, it
+    /// would also pay for permits that a full bucket does not get.
+    fn reservations(&self) -> Reservations {
+        match self.back <= self.limit {
+            true => Reservations::AsDebt,
+            false => Reservations::None,
+        }
     }
 
     #[inline]

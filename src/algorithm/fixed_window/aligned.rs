@@ -158,14 +158,12 @@ impl WindowCount for Aligned {
         now.max(Tick::from_nanos(self.grid.start_of(self.window(seen.word))))
     }
 
-    /// Returns 0 if the grant's window is over, by the clock or because the word is in a later
+    /// Returns `None` if the grant's window is over, by the clock or because the word is in a later
     /// window.
     #[inline]
-    fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
-        match self.window(granted.mark()) == self.window(seen.word) {
-            true => granted.n(),
-            false => 0,
-        }
+    fn place_of(&self, seen: Seen, granted: &Granted) -> Option<u64> {
+        let is_same = self.window(granted.mark()) == self.window(seen.word);
+        is_same.then_some(granted.mark() & self.most)
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use super::delegate::runs_on;
 use super::first_hit::FirstHit;
 use super::grid::period_of;
 use super::settings::{NO_QUOTA, settings, settings_of_kinds};
-use super::{ChangeQuota, Level, carry};
+use super::{ChangeQuota, Level, Reserve, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -32,6 +32,9 @@ use crate::quota::{ConfigError, Quota};
 /// window ([`Granted::at`]). So threads whose clocks differ are never granted more than the limit.
 /// [Undoing](crate::Limiter::undo) a grant after its window is over returns nothing. A
 /// [charge](crate::Limiter::charge) counts in the current window only.
+///
+/// It has no reservations: [`Reserve`](crate::algorithm::Reserve) says why. To wait, use
+/// [`time_until`](crate::Limiter::time_until), or a window that slides.
 ///
 /// A window has no burst and no initial permits of its own: a quota in which these differ from `n`
 /// is refused. A window is from 1 ns to 50 years long, with at least one permit in 365 days. The
@@ -195,6 +198,34 @@ alignable!(FixedWindow);
 limited!(FixedWindow);
 settings_of_kinds!(Opening, 12; 0 Aligned 1 FirstHit);
 settings!(FixedWindow, 12, "fixed-window"; opening; alignment = Alignment::CLOCK; quota = NO_QUOTA);
+
+/// The parts of [`Reserve`] for [`AnyAlgorithm`](crate::AnyAlgorithm). They only grant what is
+/// available now.
+impl FixedWindow {
+    pub(super) fn reserve(
+        &self,
+        word: u64,
+        now: Tick,
+        n: u64,
+        latest: Tick,
+    ) -> Result<(u64, Granted), Denied> {
+        its_opening!(self, core => core.reserve(word, now, n, latest))
+    }
+
+    pub(super) fn cancel(
+        &self,
+        word: u64,
+        now: Tick,
+        granted: &Granted,
+        n: u64,
+    ) -> (u64, Granted, u64) {
+        its_opening!(self, core => core.cancel(word, now, granted, n))
+    }
+
+    pub(super) fn waiting(&self, word: u64, now: Tick) -> u64 {
+        its_opening!(self, core => core.waiting(word, now))
+    }
+}
 
 /// Only windows opened by the first hit carry counts over. Aligned ones carry whole permits over.
 impl carry::Recount for FixedWindow {

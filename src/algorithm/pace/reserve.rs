@@ -86,10 +86,16 @@ impl<M: Meter + PartialEq> Pace<M> {
         (next, self.granted(next, made, now, n))
     }
 
-    /// Returns how many permits are taken but not yet due, rounded up. A permit is due once it is
-    /// at most `at_once` units above the clock.
+    /// Returns how many permits are taken but not yet due, rounded up.
     #[inline]
-    pub(crate) fn waiting(&self, at_once: u64, word: u64, now: Tick) -> u64 {
+    pub(crate) fn waiting(&self, word: u64, now: Tick) -> u64 {
+        self.waiting_of(self.reach, word, now)
+    }
+
+    /// Counts as [`waiting`](Self::waiting) does, where a permit is due once it is at most
+    /// `at_once` units above the clock.
+    #[inline]
+    pub(crate) fn waiting_of(&self, at_once: u64, word: u64, now: Tick) -> u64 {
         // `round` does not count here, as it does not count for debt: a full burst that is taken at
         // once from an idle bucket does not wait.
         let due = self.made(now).saturating_add(self.round);

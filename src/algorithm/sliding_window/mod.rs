@@ -36,7 +36,7 @@ use core::num::NonZeroU64;
 
 use super::alignment::{Alignment, alignable, limited};
 use super::counting::Counting;
-use super::delegate::runs_on;
+use super::delegate::{reserves_on, runs_on};
 use super::grid::{Grid, Layout, period_of};
 use super::settings::{NO_QUOTA, settings};
 use super::{ChangeQuota, Level, carry};
@@ -70,6 +70,18 @@ const MOST_FRACTIONS: u64 = 32;
 /// more than the limit. [Undoing](crate::Limiter::undo) a grant after its window is over returns
 /// nothing. A [charge](crate::Limiter::charge) counts in the current window, and is weighted in the
 /// next one like all other permits.
+///
+/// **Reservations.** A reservation counts in the window in which it is due. Until that window
+/// begins:
+///
+/// - Permits of earlier windows can't be given back.
+/// - A [cancellation](crate::wait::Reservation::cancel) keeps as many permits counted as ensure
+///   that no caller gets one before the window begins. It keeps none if the window before it is
+///   full.
+/// - The number of permits that wait does not include those of earlier windows.
+///
+/// A request for the whole limit is due when no permit is counted any longer: after a whole window
+/// without permits.
 ///
 /// A window has no burst and no initial permits of its own: a quota in which these differ from `n`
 /// is refused. The largest `n` depends on the length of the window: up to 65 535 per second,
@@ -247,6 +259,7 @@ macro_rules! its_counts {
 }
 
 runs_on!(SlidingWindow, its_counts);
+reserves_on!(SlidingWindow, its_counts);
 
 impl ChangeQuota for SlidingWindow {
     #[inline]

@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 use super::SlidingWindow;
 use crate::algorithm::Level;
 use crate::algorithm::carry::{CarriedCounts, Recount};
-use crate::algorithm::counting::{self, WindowCount};
+use crate::algorithm::counting::{self, Reservations, WindowCount};
 use crate::clock::Tick;
 use crate::outcome::Granted;
 
@@ -180,12 +180,23 @@ impl WindowCount for SlidingWindow {
         now.max(Tick::from_nanos(self.grid.start_of(self.window(seen.word))))
     }
 
-    /// Returns 0 if the grant's window is over, by the clock or because the word is in a later
+    /// Returns `None` if the grant's window is over, by the clock or because the word is in a later
     /// window.
     #[inline]
-    fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
-        match self.window(granted.mark()) == self.window(seen.word) {
-            true => granted.n(),
+    fn place_of(&self, seen: Seen, granted: &Granted) -> Option<u64> {
+        let is_same = self.window(granted.mark()) == self.window(seen.word);
+        is_same.then_some(granted.mark() & self.most)
+    }
+
+    fn reservations(&self) -> Reservations {
+        Reservations::InTheirWindow
+    }
+
+    /// At the beginning of a window the previous one has its full weight. So callers whose tick is
+    /// before that window get nothing while the two counts together reach the limit.
+    fn least_count(&self, seen: Seen, now: Tick) -> u64 {
+        match self.window(seen.word) > self.grid.place(now).index {
+            true => self.limit.get().saturating_sub(seen.more.count),
             false => 0,
         }
     }

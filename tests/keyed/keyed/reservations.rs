@@ -7,7 +7,7 @@ use tollgate::algorithm::Reserve;
 use tollgate::clock::NoClock;
 use tollgate::{Gcra, Limiter, Quota, Reservation};
 
-use crate::support::{Random, SECOND, bucket, deadline, queue, table, tick};
+use crate::support::{Random, SECOND, algorithm, bucket, deadline, queue, table, tick};
 
 fn follow<A: Reserve + Clone + Debug>(algorithm: A, seed: u64) {
     let table = table(algorithm.clone());
@@ -82,6 +82,13 @@ fn reservations_of_a_key_match_those_of_a_limiter_of_its_own() {
         follow(bucket("50/s burst 6"), seed);
         follow(gcra, seed);
         follow(queue("leaky-queue 50/s burst 30 free 2"), seed);
+        for text in [
+            "sliding-window 6/120ms",
+            "intervals 6/120ms",
+            "intervals 3/60ms burst 6 greedy",
+        ] {
+            follow(algorithm(text), seed);
+        }
     }
 }
 

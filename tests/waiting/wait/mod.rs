@@ -1,5 +1,6 @@
 //! Waiting: in the order of arrival, never early, one sleep each.
 
+mod any;
 mod blocking;
 mod blocking_bytes;
 mod bytes;

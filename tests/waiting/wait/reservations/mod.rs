@@ -6,6 +6,7 @@ mod known_failures;
 mod search;
 mod steps;
 mod threads;
+mod windows;
 
 use tollgate::{Quota, Tick};
 

@@ -3,22 +3,24 @@
 //!
 //! A window algorithm implements [`WindowCount`], which reads its word; [`Counting`] does the rest.
 
+mod reserve;
+
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
+use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
 /// The contents of a word at a tick.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen<M = ()> {
+pub(in crate::algorithm) struct Seen<M = ()> {
     /// The word, brought forward to the current window.
-    pub(super) word: u64,
+    pub(in crate::algorithm) word: u64,
     /// How many permits are counted.
-    pub(super) count: u64,
+    pub(in crate::algorithm) count: u64,
     /// The other contents of the word, which depend on the algorithm.
-    pub(super) more: M,
+    pub(in crate::algorithm) more: M,
 }
 
 impl<M> Seen<M> {
@@ -32,8 +34,19 @@ impl<M> Seen<M> {
     }
 }
 
+/// How a word counts permits that are reserved for later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::algorithm) enum Reservations {
+    /// It can't count them.
+    None,
+    /// In the window in which they are due, which the word is moved to.
+    InTheirWindow,
+    /// As debt, which the next refills pay.
+    AsDebt,
+}
+
 /// A window algorithm whose word has the count of permits in its lowest bits.
-pub(super) trait WindowCount {
+pub(in crate::algorithm) trait WindowCount {
     /// The contents of the word apart from the count.
     type More: Copy;
 
@@ -85,8 +98,35 @@ pub(super) trait WindowCount {
     /// that is later.
     fn counted_at(&self, word: u64, seen: Seen<Self::More>, now: Tick) -> Tick;
 
-    /// Returns how many permits of this grant are still counted.
-    fn left_of(&self, seen: Seen<Self::More>, granted: &Granted) -> u64;
+    /// Returns how many permits of this grant are still counted. The oldest permits are refilled
+    /// first.
+    #[inline]
+    fn left_of(&self, seen: Seen<Self::More>, granted: &Granted) -> u64 {
+        let place = self.place_of(seen, granted);
+        place.map_or(0, |place| granted.n().min(place))
+    }
+
+    /// Returns how permits that are due later are counted. See [`Reservations`].
+    fn reservations(&self) -> Reservations {
+        Reservations::None
+    }
+
+    /// Returns the count up to which permits of this grant are counted: its last permit has this
+    /// place. Returns `None` if none of them is counted any longer.
+    fn place_of(&self, seen: Seen<Self::More>, granted: &Granted) -> Option<u64>;
+
+    /// Returns the contents at the tick `due`, to which `n` permits that are due then are added.
+    fn until(&self, seen: Seen<Self::More>, n: u64, due: Tick) -> Seen<Self::More> {
+        let _ = n;
+        self.see(seen.word, due)
+    }
+
+    /// Returns the lowest count at which no caller with this tick is granted a permit of a later
+    /// window. If the word is in no later window, this is 0.
+    fn least_count(&self, seen: Seen<Self::More>, now: Tick) -> u64 {
+        let _ = (seen, now);
+        0
+    }
 
     /// Returns whether the word is idle.
     fn is_idle(&self, word: u64, seen: Seen<Self::More>, now: Tick) -> bool;
@@ -104,7 +144,7 @@ pub(super) trait WindowCount {
 
 /// The algorithm of a [`WindowCount`].
 #[derive(Debug)]
-pub(super) struct Counting<'w, W>(pub(super) &'w W);
+pub(in crate::algorithm) struct Counting<'w, W>(pub(in crate::algorithm) &'w W);
 
 impl<W: WindowCount> Counting<'_, W> {
     #[inline(always)]
