@@ -7,6 +7,7 @@ use core::hash::{BuildHasher, Hash};
 #[cfg(feature = "map")]
 use std::borrow::ToOwned;
 
+#[cfg(feature = "std")]
 use super::member::Member;
 use super::members::one_member;
 use crate::algorithm::{Debt, GiveBack};
