@@ -54,8 +54,8 @@ pub trait Member<C> {
         Ok(Prepared::checked(n, now))
     }
 
-    /// Takes the permits of a request that this limit [prepared](Self::prepare), in one attempt, and
-    /// returns whether it did. If not, nothing is taken; use [`take`](Self::take).
+    /// Takes the permits of a request that this limit [prepared](Self::prepare), in one attempt,
+    /// and returns whether it did. If not, nothing is taken; use [`take`](Self::take).
     #[inline(always)]
     #[must_use = "it says whether the permits were taken"]
     fn take_prepared(&self, prepared: &Prepared) -> bool {

@@ -89,10 +89,7 @@ impl<M: Members<C>, C> All<M, C> {
                 };
             }
         };
-        let one = match self.prepare(1, cost, now) {
-            Ok(one) => one,
-            Err(denied) => return Err(denied),
-        };
+        let one = self.prepare(1, cost, now)?;
         match self.order.get(0) {
             0 => self.take_both((0, zero), (1, one), cost, now, later),
             _ => self.take_both((1, one), (0, zero), cost, now, later),

@@ -98,9 +98,9 @@ macro_rules! declare_traits {
                 false
             }
 
-            /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
-            /// returned `true`. Call it once: a grant that is undone twice gives its permits back
-            /// twice.
+            /// Returns the grant of a prepared request, after
+            /// [`take_prepared`](Self::take_prepared) returned `true`. Call it once: a grant that
+            /// is undone twice gives its permits back twice.
             #[inline]
             fn grant_prepared(&self, prepared: &Prepared) -> Granted {
                 Granted::new(prepared.n(), prepared.now())
