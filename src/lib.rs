@@ -59,6 +59,8 @@
 //! [`Concurrency`] limits how many callers are inside at once, not how often they enter.
 //! `keyed::KeyedConcurrency` (feature `keyed`) does the same for each key.
 //!
+//! [`compose::All`] takes from several limits at once, or from none.
+//!
 //! A limiter's *verbs* are its methods that take, return and count permits, such as `try_acquire`.
 //! [`RateLimiter`] is the common trait of all limiters with the verbs of [`Limiter`], and of the
 //! keys of a table or map. [`Concurrency`], the smooth limiters and the waiting types do not

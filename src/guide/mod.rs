@@ -10,6 +10,7 @@ macro_rules! links {
 [first-steps]: crate::guide::first_steps
 [which-limiter]: crate::guide::which_limiter
 [keys]: crate::guide::keys
+[compose]: crate::guide::compose
 [waiting]: crate::guide::waiting
 [time-in-tests]: crate::guide::time_in_tests
 [many-cores]: crate::guide::many_cores
@@ -67,6 +68,7 @@ guides! {
     first_steps "FIRST_STEPS.md"
     which_limiter "WHICH_LIMITER.md"
     keys "KEYS.md"
+    compose "COMPOSE.md"
     waiting "WAITING.md"
     time_in_tests "TIME_IN_TESTS.md"
     many_cores "MANY_CORES.md"

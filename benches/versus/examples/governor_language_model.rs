@@ -1,6 +1,6 @@
 //! The gateway of `examples/language_model.rs` with governor, as far as possible. governor has no
-//! `undo`, no `settle` and no `available`. Unused tokens of a call are lost, so 36 calls are
-//! answered instead of 60.
+//! `undo`, no `settle` and no `available`, and cannot take from several limits at once. Unused
+//! tokens of a call are lost, so 36 calls are answered instead of 60. There is no daily budget.
 
 use std::error::Error;
 use std::num::NonZeroU32;
