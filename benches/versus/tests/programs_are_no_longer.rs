@@ -17,8 +17,8 @@ macro_rules! programs {
     };
 }
 
-/// The other programs need features that governor lacks. `language_model` takes from three limits at
-/// once and returns the tokens that a call did not use (governor's version does less, and is not
+/// The other programs need features that governor lacks. `language_model` takes from three limits
+/// at once and returns tokens that a call did not use (governor's version does less, and is not
 /// counted), `reload` changes a quota in use, and `restart` keeps limits across a restart.
 #[test]
 fn each_program_has_no_more_lines_than_with_governor() {
