@@ -43,17 +43,16 @@ use crate::quota::ConfigError;
 ///
 /// - No member ever grants more than its own bound allows.
 /// - A denied request leaves every member as it was.
-/// - While one request is between taking and undoing, another may be denied although there would be
-///   room for it. It may also be denied by a member from which the first one takes nothing in the
-///   end.
-/// - Members are taken from in one order, that of their addresses. So if compositions of the same
-///   limits compete for the last permits, one of them is granted.
+/// - While a request is between taking and undoing, other callers see its permits as taken. They may
+///   be denied, although the request keeps nothing in the end.
+/// - Compositions take from the same limits in the same order, that of the addresses. So if they
+///   compete for the last permits, one of them is granted.
 ///
 /// # A limit that appears twice
 ///
-/// Its costs are added up: `All::new((&a, &a))` takes two permits of `a` for each request. Keys of
-/// a table are the same if table and key are. (Two keys of a `KeyedMap` are never recognized as the
-/// same. They are taken from one after the other.)
+/// Its costs are added up: `All::new((&a, &a))` takes two permits of `a` for each request. A key of
+/// a `Keyed` that appears twice is recognized too. A key of a `KeyedMap` is not: a request takes
+/// from it twice, and if only the second part is denied, undoes the first.
 pub struct All<M, C = SystemClock> {
     pub(super) members: M,
     pub(super) order: Order,
@@ -101,7 +100,20 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         })
     }
 
-    /// Reads the members' clock.
+    /// Reads the members' clock, for the methods that take the time as an argument.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
+    /// let now = limits.now();
+    /// let _ = limits.try_acquire_n_at(1, now)?;
+    /// assert_eq!(limits.available_at(now), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn now(&self) -> Tick {
         let first = self.members.visit(0, Now).flatten();
@@ -117,7 +129,21 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 }
 
 impl<M: Members<C>, C> All<M, C> {
-    /// Returns the members.
+    /// Returns the members, as they were passed to [`new`](Self::new).
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
+    /// let model = All::new((requests, tokens))?;
+    /// let (_, tokens) = model.inner();
+    /// assert_eq!(tokens.available(), 90_000);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn inner(&self) -> &M {
         &self.members
     }
@@ -132,7 +158,20 @@ impl<M: Members<C>, C> All<M, C> {
         }
     }
 
-    /// Returns how many members there are. Those of inner compositions count one by one.
+    /// Returns how many members there are. Each member of an inner composition counts.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Concurrency, Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let second = Limiter::token_bucket(Quota::per_second(10))?;
+    /// let day = Limiter::token_bucket(Quota::per_day(1000))?;
+    /// let rates = All::new((second, day))?;
+    /// assert_eq!(All::new((rates, Concurrency::new(8)?))?.members(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn members(&self) -> usize {
         self.order.members()
     }

@@ -38,7 +38,7 @@ pub enum AllDenied {
         /// The member's answer.
         denied: Denied,
     },
-    /// The number of costs differs from that of the members.
+    /// The request had too few or too many costs: there must be one for each member.
     #[non_exhaustive]
     CostsLength {
         /// The number of costs.
@@ -98,6 +98,20 @@ impl AllDenied {
 
     /// Returns [`retry_after`](Self::retry_after) in whole seconds, rounded up, for the HTTP header
     /// `Retry-After`.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new("2 per 3s".parse()?)?; // one in 1.5 s
+    /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
+    /// let _ = limits.try_acquire_n(2)?;
+    /// let denied = limits.try_acquire().unwrap_err();
+    /// assert_eq!(denied.retry_after_secs(), Some(2));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         match self.retry_after() {
@@ -107,6 +121,17 @@ impl AllDenied {
     }
 
     /// Returns whether the same request can never be granted, even after a wait.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
+    /// assert!(limits.try_acquire_n(6).unwrap_err().is_permanent());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub const fn is_permanent(&self) -> bool {
         match self {

@@ -72,6 +72,22 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
 
     /// Returns the grant of a member, by its number. A limit that appears twice has one grant,
     /// under its first number.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let model = All::new((requests, tokens))?;
+    /// let granted = model.try_acquire_each([1, 800])?;
+    /// let remaining = |member| Some(granted.member(member)?.remaining());
+    /// assert_eq!((remaining(0), remaining(1), remaining(2)), (Some(59), Some(89_200), None));
+    /// assert_eq!((granted.tightest(), granted.remaining()), (0, 59));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn member(&self, member: usize) -> Option<&Granted> {
         self.all.members.grant(&self.grants, member)
     }
@@ -119,6 +135,21 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
 impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, M, C> {
     /// Gives the permits back to all members, as far as each can take them back: see
     /// [`Limiter::undo`](crate::Limiter::undo). Returns how many came back, over all members.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let model = All::new((&requests, &tokens))?;
+    /// let granted = model.try_acquire_each([1, 800])?;
+    /// assert_eq!(granted.undo(), 801);
+    /// assert_eq!((requests.available(), tokens.available()), (60, 90_000));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn undo(self) -> u64 {
         let now = self.all.now();
         self.undo_at(now)
@@ -129,6 +160,20 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// over all members. Leaves each [`Concurrency`](crate::Concurrency).
     ///
     /// If there is not one cost for each member, the estimates stay, and [`Settled`] is zero.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
+    /// let day = Limiter::fixed_window(Quota::per_day(1_000_000))?;
+    /// let model = All::new((tokens, day))?;
+    /// let settled = model.try_acquire_n(2_000)?.settle([1_200, 1_200]);
+    /// assert_eq!(settled.returned, 1_600); // 800 to each
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
         let now = self.all.now();
         self.settle_at(costs, now)

@@ -51,4 +51,18 @@ pub use members::{DebtMembers, Members, SettleMembers, Visitor};
 pub use named::Named;
 
 /// The most members that a composition can have.
+///
+/// ```
+/// use tollgate::compose::{All, MAX_MEMBERS};
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let limits: Result<Vec<_>, _> = (0..=MAX_MEMBERS)
+///     .map(|_| Limiter::token_bucket(Quota::per_second(1)))
+///     .collect();
+/// let error = All::new(limits?).unwrap_err();
+/// assert_eq!(error.to_string(), "members are 65, but must be from 1 to 64");
+/// # Ok(())
+/// # }
+/// ```
 pub const MAX_MEMBERS: usize = 64;

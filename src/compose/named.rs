@@ -2,8 +2,8 @@ use super::member::Member;
 use super::members::{DebtMembers, Members, SettleMembers, Visitor};
 use crate::outcome::Granted;
 
-/// A member with a name, by which denials identify it. The name of an inner composition is that of
-/// its members that have none.
+/// A member with a name, which denials show. Members of an inner composition that have no name get
+/// the name of the composition.
 ///
 /// ```
 /// use tollgate::compose::{All, Named};

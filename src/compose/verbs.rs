@@ -50,6 +50,19 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 
     /// Takes `n` permits of each member.
     ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (user, tenant) = (Quota::per_hour(5), Quota::per_hour(100));
+    /// let limits = All::new((Limiter::token_bucket(user)?, Limiter::token_bucket(tenant)?))?;
+    /// assert_eq!(limits.try_acquire_n(3)?.remaining(), 2); // of the user
+    /// assert_eq!(limits.try_acquire_n(3).unwrap_err().member(), Some(0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`AllDenied`] if a member denies. In that case nothing is taken.
@@ -59,7 +72,24 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         Ok(AllGranted::new(self, grants))
     }
 
-    /// Takes the permits of each member that its cost says.
+    /// Takes a number of permits of its own from each member: `costs[0]` from member 0, and so on.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let model = All::new((&requests, &tokens))?;
+    /// let _ = model.try_acquire_each([1, 800])?;
+    /// assert_eq!((requests.available(), tokens.available()), (59, 89_200));
+    ///
+    /// let denied = model.try_acquire_each([1]).unwrap_err();
+    /// assert_eq!(denied.to_string(), "costs are 1, but must be 2, one for each member");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -76,6 +106,19 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 
     /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
     ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
+    /// limits.check_n(5)?;
+    /// assert!(limits.check_n(6).is_err());
+    /// assert_eq!(limits.available(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// The [`AllDenied`] that the request would get.
@@ -83,13 +126,41 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         self.check_n_at(n, self.now())
     }
 
-    /// Returns how many requests for one permit of each member are available. Takes none.
+    /// Returns how many requests for one permit of each member would be granted now. Takes none.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let a = Limiter::token_bucket(Quota::per_hour(5))?;
+    /// let b = Limiter::token_bucket(Quota::per_hour(9))?;
+    /// assert_eq!(All::new((&a, &b))?.available(), 5);
+    /// assert_eq!(All::new((&a, &b, &b))?.available(), 4); // each takes two of `b`
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn available(&self) -> u64 {
         self.available_at(self.now())
     }
 
     /// Returns how long until all members would grant `n` permits, if no other caller takes any.
     /// `None` if they never will, or if the wait is not known.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_second(10))?;
+    /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
+    /// let _ = limits.try_acquire_n(10)?;
+    /// assert_eq!(limits.time_until(3), Some(Duration::from_millis(300)));
+    /// assert_eq!(limits.time_until(11), None); // never: more than the burst
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         match self.check_n(n) {
             Ok(()) => Some(Duration::ZERO),
@@ -100,8 +171,25 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 
 #[cfg(feature = "std")]
 impl<M: Members<C>, C: Clock> All<M, C> {
-    /// Takes the permits of each member that its cost says, with a grant that keeps the composition
-    /// alive and can move to other threads and tasks.
+    /// Takes as [`try_acquire_each`](Self::try_acquire_each) does, with a grant that keeps the
+    /// composition alive and can move to other threads and tasks.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::thread;
+    /// use tollgate::compose::All;
+    /// use tollgate::{Concurrency, Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (rate, inside) = (Limiter::token_bucket(Quota::per_hour(100))?, Concurrency::new(2)?);
+    /// let limits = Arc::new(All::new((rate, inside))?);
+    /// let granted = limits.try_acquire_each_owned([5, 1])?;
+    /// let worker = thread::spawn(move || drop(granted)); // the work ends, and leaves
+    /// worker.join().expect("no panic");
+    /// assert_eq!(limits.inner().1.inside(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -131,7 +219,8 @@ impl<M: Members<C>, C> All<M, C> {
         Ok(AllGranted::new(self, grants))
     }
 
-    /// Takes the permits of each member that its cost says, at this tick.
+    /// Takes `costs[0]` permits from member 0 at this tick, and so on: see
+    /// [`try_acquire_each`](Self::try_acquire_each).
     ///
     /// # Errors
     ///
@@ -166,7 +255,7 @@ impl<M: Members<C>, C> All<M, C> {
         self.look(0, |member| cost_of(costs, member), now)
     }
 
-    /// Returns how many requests for one permit of each member are available at this tick.
+    /// Returns how many requests for one permit of each member would be granted at this tick.
     pub fn available_at(&self, now: Tick) -> u64 {
         let available = self.order.limits().filter_map(|member| {
             let times = self.order.sum(member, |_| 1).max(1);
@@ -177,8 +266,22 @@ impl<M: Members<C>, C> All<M, C> {
 }
 
 impl<M: DebtMembers<C>, C: Clock> All<M, C> {
-    /// Takes the permits of each member that its cost says unconditionally: members may go into
-    /// debt. Returns how many permits were recorded, over all members.
+    /// Takes `costs[0]` permits from member 0, and so on, unconditionally: members may go into debt.
+    /// Returns how many permits were recorded, over all members.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let model = All::new((&requests, &tokens))?;
+    /// assert_eq!(model.charge_each([1, 100_000])?, 100_001);
+    /// assert_eq!((requests.available(), tokens.available()), (59, 0)); // 10 000 in debt
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
