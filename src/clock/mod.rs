@@ -67,6 +67,15 @@ pub trait Clock {
     /// Returns a number that differs between clocks of this type that tell different times. The
     /// default is 0: all clocks of the type agree. Limits can only be
     /// [composed](crate::compose::All) if their clocks agree.
+    ///
+    /// ```
+    /// use tollgate::ManualClock;
+    /// use tollgate::clock::Clock;
+    ///
+    /// let clock = ManualClock::new();
+    /// assert_eq!(clock.identity(), clock.clone().identity()); // a clone shares the time
+    /// assert_ne!(clock.identity(), ManualClock::new().identity());
+    /// ```
     #[inline]
     fn identity(&self) -> usize {
         0

@@ -43,10 +43,11 @@ use crate::quota::ConfigError;
 ///
 /// - No member ever grants more than its own bound allows.
 /// - A denied request leaves every member as it was.
-/// - While a request is between taking and undoing, other callers see its permits as taken. They may
-///   be denied, although the request keeps nothing in the end.
+/// - While a request is between taking and undoing, other callers see its permits as taken. So they
+///   may be denied, although the request keeps nothing in the end.
 /// - Compositions take from the same limits in the same order, that of the addresses. So if they
-///   compete for the last permits, one of them is granted.
+///   compete for the last permits, one of them is granted. The order is settled when a composition
+///   is built: pass limits that others use too by reference.
 ///
 /// # A limit that appears twice
 ///

@@ -10,6 +10,58 @@ use crate::sync::inject_fault;
 
 /// A limit that can be a member of a composition such as [`All`](super::All). `C` is its clock.
 ///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use tollgate::clock::SystemClock;
+/// use tollgate::compose::{All, Member};
+/// use tollgate::outcome::{Charged, Settled};
+/// use tollgate::store::Place;
+/// use tollgate::{Denied, Granted, Limiter, Quota, Tick};
+///
+/// /// Denies every request during maintenance.
+/// struct Maintenance(AtomicBool);
+///
+/// impl Member<SystemClock> for Maintenance {
+///     fn clock(&self) -> Option<&SystemClock> {
+///         None
+///     }
+///     fn place(&self) -> Place {
+///         Place::of(self)
+///     }
+///     fn check(&self, n: u64, _: Tick) -> Result<(), Denied> {
+///         match self.0.load(Ordering::Relaxed) {
+///             true => Err(Denied::busy(n)), // denied now, for an unknown time
+///             false => Ok(()),
+///         }
+///     }
+///     fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+///         self.check(n, now)?;
+///         Ok(Granted::new(n, now))
+///     }
+///     fn available_at(&self, now: Tick) -> u64 {
+///         self.check(1, now).map_or(0, |()| u64::MAX)
+///     }
+///     fn give_back(&self, granted: Granted, _: Tick) -> u64 {
+///         granted.n()
+///     }
+///     fn correct(&self, _: Granted, _: u64, _: Tick) -> Settled {
+///         Settled::default()
+///     }
+///     fn charge_to(&self, n: u64, now: Tick) -> Charged {
+///         Charged::new(n, now)
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let maintenance: Box<dyn Member<SystemClock> + Send + Sync> = Box::new(Maintenance(true.into()));
+/// let rate = Limiter::token_bucket(Quota::per_hour(100))?;
+/// let limits = All::new((&rate, maintenance))?;
+/// assert_eq!(limits.try_acquire().unwrap_err().member(), Some(1));
+/// assert_eq!(rate.available(), 100);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// Every limiter that can [settle](crate::Limiter::settle) implements it, and so do
 /// [`SlidingLog`](crate::SlidingLog), [`Leases`](crate::Leases) and
 /// [`Concurrency`](crate::Concurrency). A limit of your own that implements it is a member as a
@@ -78,7 +130,7 @@ pub trait Member<C> {
     fn give_back(&self, granted: Granted, now: Tick) -> u64;
 
     /// Corrects an estimate: see [`SettleLimiter::settle_at`]. A member that can't settle keeps the
-    /// grant as it is.
+    /// grant as it is, and returns [`Settled::default`].
     fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled;
 
     /// Takes `n` permits unconditionally. A member that can't go into debt takes none.

@@ -10,12 +10,41 @@ use std::vec::Vec;
 use super::member::Member;
 use crate::outcome::Granted;
 
-/// What is done with one member of a composition, whatever its type.
+/// An operation on one member of a composition, whatever the member's type.
+///
+/// ```
+/// use tollgate::compose::{All, Member, Members, Named, Visitor};
+/// use tollgate::{Concurrency, Limiter, Quota, Tick};
+///
+/// /// Reads a member's name and how many permits it has.
+/// struct Status(Tick);
+///
+/// impl<C> Visitor<C> for Status {
+///     type Output = (Option<&'static str>, u64);
+///
+///     fn visit<M>(self, member: &M, name: Option<&'static str>) -> Self::Output
+///     where
+///         M: Member<C> + ?Sized,
+///     {
+///         (name, member.available_at(self.0))
+///     }
+/// }
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let rate = Named::new("rate", Limiter::token_bucket(Quota::per_hour(100))?);
+/// let limits = All::new((rate, Concurrency::new(8)?))?;
+/// let now = limits.now();
+/// assert_eq!(limits.visit(0, Status(now)), Some((Some("rate"), 100)));
+/// assert_eq!(limits.visit(1, Status(now)), Some((None, 8)));
+/// assert_eq!(limits.visit(2, Status(now)), None);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Visitor<C> {
-    /// The answer.
+    /// What the operation returns.
     type Output;
 
-    /// Does it. `name` is the member's [name](super::Named), if it has one.
+    /// Runs the operation on a member. `name` is the member's [name](super::Named), if it has one.
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output;
 }
 
@@ -24,11 +53,22 @@ pub trait Visitor<C> {
 ///
 /// Members are numbered from 0, and those of an inner composition take its place: in `(a, (b, c))`,
 /// `c` is member 2.
+///
+/// ```
+/// use tollgate::compose::Members;
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let limit = Limiter::token_bucket(Quota::per_second(1))?;
+/// assert_eq!((&limit, [&limit, &limit]).count(), 3);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Members<C> {
-    /// Room for a grant of each member.
+    /// Storage for one grant of each member.
     type Grants;
 
-    /// How many members there are, if the type alone says so.
+    /// The number of members if the type determines it. `None` for a `Vec`.
     const COUNT: Option<usize>;
 
     /// Returns how many members there are.
@@ -37,24 +77,42 @@ pub trait Members<C> {
     /// Visits a member, or returns `None` if there is none with this number.
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output>;
 
-    /// Creates room for grants, which is empty.
+    /// Returns storage that holds no grant yet.
     fn no_grants(&self) -> Self::Grants;
 
-    /// Returns the room for the grant of a member.
+    /// Returns where the grant of a member is stored, or `None` if there is no such member.
     fn slot<'g>(
         &self,
         grants: &'g mut Self::Grants,
         index: usize,
     ) -> Option<&'g mut Option<Granted>>;
 
-    /// Returns the grant of a member.
+    /// Returns the grant of a member, or `None` if there is none.
     fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted>;
 }
 
 /// Members whose grants can all be undone and settled.
+///
+/// ```
+/// use tollgate::clock::SystemClock;
+/// use tollgate::compose::{AllDenied, All, SettleMembers};
+///
+/// fn half_used<M: SettleMembers<SystemClock>>(limits: &All<M>) -> Result<u64, AllDenied> {
+///     Ok(limits.try_acquire_n(20)?.settle(vec![10; limits.members()]).returned)
+/// }
+/// ```
 pub trait SettleMembers<C>: Members<C> {}
 
 /// Members that can all go into debt.
+///
+/// ```
+/// use tollgate::clock::SystemClock;
+/// use tollgate::compose::{All, DebtMembers};
+///
+/// fn record<M: DebtMembers<SystemClock>>(limits: &All<M>, costs: &[u64]) {
+///     limits.charge_each(costs).expect("a cost for each member");
+/// }
+/// ```
 pub trait DebtMembers<C>: SettleMembers<C> {}
 
 /// Implements [`Members`] for one limit.

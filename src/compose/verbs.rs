@@ -266,8 +266,8 @@ impl<M: Members<C>, C> All<M, C> {
 }
 
 impl<M: DebtMembers<C>, C: Clock> All<M, C> {
-    /// Takes `costs[0]` permits from member 0, and so on, unconditionally: members may go into debt.
-    /// Returns how many permits were recorded, over all members.
+    /// Takes `costs[0]` permits from member 0, and so on, unconditionally: members may go into
+    /// debt. Returns how many permits were recorded, over all members.
     ///
     /// ```
     /// use tollgate::compose::All;

@@ -11,7 +11,9 @@ use super::{Charged, Granted};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// The default is a settlement that changed nothing. A limit of your own sets its fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Settled {
     /// How many permits were returned, rounded up.
