@@ -1,4 +1,5 @@
 use core::fmt;
+use core::mem;
 use core::ops::Deref;
 use core::time::Duration;
 
@@ -121,14 +122,33 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         let delays = self.each().map(|(_, granted)| granted.delay());
         delays.max().unwrap_or(Duration::ZERO)
     }
+}
 
+/// Ends the use of all grants from a member on. If a member or a waker panics, dropping it goes on
+/// with the next member.
+struct LeaveFrom<'g, M: Members<C>, C> {
+    member: usize,
+    all: &'g All<M, C>,
+    grants: &'g M::Grants,
+}
+
+impl<M: Members<C>, C> LeaveFrom<'_, M, C> {
     #[inline(always)]
-    fn leave(&mut self) {
-        for member in 0..self.all.members() {
-            if let Some(granted) = self.all.members.grant(&self.grants, member) {
+    fn run(&mut self) {
+        while self.member < self.all.members() {
+            let member = self.member;
+            self.member += 1;
+            if let Some(granted) = self.all.members.grant(self.grants, member) {
                 self.all.members.visit(member, Leave(granted));
             }
         }
+    }
+}
+
+impl<M: Members<C>, C> Drop for LeaveFrom<'_, M, C> {
+    #[cold]
+    fn drop(&mut self) {
+        self.run();
     }
 }
 
@@ -215,7 +235,13 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
 impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> Drop for AllGranted<R, M, C> {
     #[inline]
     fn drop(&mut self) {
-        self.leave();
+        let mut leave = LeaveFrom {
+            member: 0,
+            all: &*self.all,
+            grants: &self.grants,
+        };
+        leave.run();
+        mem::forget(leave);
     }
 }
 

@@ -1,5 +1,7 @@
 //! How a request takes from all members, or from none: it looks first, and takes second.
 
+use core::mem;
+
 use super::all::All;
 use super::denied::AllDenied;
 use super::members::Members;
@@ -195,7 +197,10 @@ impl<M: Members<C>, C> All<M, C> {
                 self.grant_prepared(&mut grants, taken);
             }
         }
-        self.take_from(from, ROUNDS, grants, cost, now, later)
+        let undo = Undo::new(self, &mut grants, now);
+        let taken = self.take_in_order(from, undo.grants, cost, now);
+        mem::forget(undo);
+        self.taken(taken, ROUNDS, grants, cost, now, later)
     }
 
     #[inline(always)]
@@ -259,7 +264,22 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        match self.take_in_order(from, &mut grants, cost, now) {
+        let taken = self.take_in_order(from, &mut grants, cost, now);
+        self.taken(taken, rounds, grants, cost, now, later)
+    }
+
+    /// Returns the grants, or undoes them if a member denied.
+    #[inline(always)]
+    fn taken(
+        &self,
+        taken: Result<(), (usize, AllDenied)>,
+        rounds: u32,
+        grants: M::Grants,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        match taken {
             Ok(()) => Ok(grants),
             Err((0, denied)) => Err(denied),
             Err((_, denied)) => self.undo_and_look_again(rounds, grants, denied, cost, now, later),
@@ -278,7 +298,9 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
+        let undo = Undo::new(self, &mut grants, now);
         let now = later(now).max(now);
+        mem::forget(undo);
         if !inject_fault!(ForgetsToUndo) {
             self.give_back(&mut grants, now);
         }
@@ -336,11 +358,35 @@ impl<M: Members<C>, C> All<M, C> {
     /// Gives all grants back, the last one first. Returns how many permits came back.
     #[cold]
     pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick) -> u64 {
+        let mut undo = Undo::new(self, grants, now);
+        let back = undo.run();
+        mem::forget(undo);
+        back
+    }
+}
+
+/// Gives all grants back when it is dropped: when a member, a clock or a waker panics. Otherwise it
+/// is forgotten, so that it costs nothing.
+struct Undo<'u, M: Members<C>, C> {
+    all: &'u All<M, C>,
+    grants: &'u mut M::Grants,
+    now: Tick,
+}
+
+impl<'u, M: Members<C>, C> Undo<'u, M, C> {
+    #[inline(always)]
+    fn new(all: &'u All<M, C>, grants: &'u mut M::Grants, now: Tick) -> Self {
+        Self { all, grants, now }
+    }
+
+    /// Gives back the grants that are left, the last one first. Returns how many permits came back.
+    fn run(&mut self) -> u64 {
+        let (all, now) = (self.all, self.now);
         let mut back: u64 = 0;
-        for member in self.order.limits().rev() {
-            let granted = self.members.slot(grants, member).and_then(Option::take);
-            if let Some(granted) = granted {
-                let n = self.members.visit(member, GiveBack { granted, now });
+        for member in all.order.limits().rev() {
+            let granted = all.members.slot(self.grants, member);
+            if let Some(granted) = granted.and_then(Option::take) {
+                let n = all.members.visit(member, GiveBack { granted, now });
                 back = back.saturating_add(n.unwrap_or(0));
                 if inject_fault!(UndoesOne) {
                     break;
@@ -348,6 +394,13 @@ impl<M: Members<C>, C> All<M, C> {
             }
         }
         back
+    }
+}
+
+impl<M: Members<C>, C> Drop for Undo<'_, M, C> {
+    #[cold]
+    fn drop(&mut self) {
+        self.run();
     }
 }
 
