@@ -104,9 +104,10 @@ fn take_beside<M: Members<C>, C: Clock>(
     cost: &impl Fn(usize) -> u64,
     now: Tick,
 ) -> Result<M::Grants, AllDenied> {
-    let inside = room.and_then(|room| {
-        let left = all.members.visit(room.member, Left).flatten()?;
-        Some((room.member, Inside { left }))
+    let inside = room.map(|room| {
+        let left = all.members.visit(room.member, Left).flatten();
+        let left = left.unwrap_or(0);
+        (room.member, Inside { left })
     });
     let members = &all.members;
     let beside = all.with_members(Beside { members, inside });
