@@ -18,6 +18,21 @@ pub trait Member<C> {
     /// Returns the clock, or `None` if the limit needs none.
     fn clock(&self) -> Option<&C>;
 
+    /// Shows each clock that the limit reads. Only a limit made of several others has more than one.
+    #[inline]
+    fn each_clock(&self, show: &mut dyn FnMut(&C)) {
+        if let Some(clock) = self.clock() {
+            show(clock);
+        }
+    }
+
+    /// Returns how deep the limit is nested: 0 for a plain limit, and one more for each
+    /// [`OrElse`](super::OrElse) around another.
+    #[inline]
+    fn depth(&self) -> u32 {
+        0
+    }
+
     /// Returns where the state is: see [`RateLimiter::place`].
     fn place(&self) -> Place;
 
@@ -56,11 +71,12 @@ pub trait Member<C> {
     /// Takes `n` permits unconditionally. A member that can't go into debt takes none.
     fn charge_to(&self, n: u64, now: Tick) -> Charged;
 
-    /// Ends the use of a grant whose holder is done. Only [`Concurrency`] does anything here: the
-    /// holder leaves.
+    /// Ends the use of a grant whose holder is done, and returns whether the grant is over. Only
+    /// [`Concurrency`] does anything here: the holder leaves.
     #[inline]
-    fn leave(&self, granted: &Granted) {
+    fn leave(&self, granted: &Granted) -> bool {
         let _ = granted;
+        false
     }
 }
 
@@ -218,7 +234,8 @@ impl<C> Member<C> for Concurrency {
     }
 
     #[inline]
-    fn leave(&self, granted: &Granted) {
+    fn leave(&self, granted: &Granted) -> bool {
         Self::leave(self, granted.n());
+        true
     }
 }

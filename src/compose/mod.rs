@@ -25,21 +25,25 @@
 
 mod all;
 mod denied;
+mod fixed;
 mod granted;
 mod limits;
 mod member;
 mod members;
 mod named;
+mod or_else;
 mod order;
 mod protocol;
 mod verbs;
 
 pub use all::All;
 pub use denied::AllDenied;
+pub use fixed::{Closed, Exempt};
 pub use granted::AllGranted;
 pub use member::Member;
-pub use members::{DebtMembers, Members, SettleMembers, Visitor};
+pub use members::{DebtMembers, Members, OneMember, SettleMembers, Visitor};
 pub use named::Named;
+pub use or_else::OrElse;
 
 /// The most members that a composition can have.
 pub const MAX_MEMBERS: usize = 64;

@@ -23,23 +23,37 @@ pub(super) struct Order {
     members: u8,
 }
 
+/// How deep a member may be nested: a [`Granted`](crate::Granted) has this many bits to remember
+/// choices.
+const MAX_DEPTH: u32 = u32::BITS;
+
 /// Reads what the order needs to know of a member.
 struct Describe;
 
-struct Described<C> {
+struct Described {
     place: Place,
     can_undo: bool,
-    clock: Option<C>,
+    depth: u32,
+    clock: Option<usize>,
+    /// Whether all clocks inside the member are the same.
+    clocks_agree: bool,
 }
 
 impl<C: Clock> Visitor<C> for Describe {
-    type Output = Described<usize>;
+    type Output = Described;
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+        let (mut first, mut clocks_agree) = (None, true);
+        member.each_clock(&mut |clock| {
+            let clock = clock.identity();
+            clocks_agree &= *first.get_or_insert(clock) == clock;
+        });
         Described {
             place: member.place(),
             can_undo: member.can_undo(),
-            clock: member.clock().map(Clock::identity),
+            depth: member.depth(),
+            clock: first,
+            clocks_agree,
         }
     }
 }
@@ -69,6 +83,19 @@ impl Order {
             let Some(member) = describe(index) else {
                 continue;
             };
+            if member.depth > MAX_DEPTH {
+                return Err(ConfigError::NestedTooDeep {
+                    member: index,
+                    depth: member.depth,
+                    max: MAX_DEPTH,
+                });
+            }
+            if !member.clocks_agree {
+                return Err(ConfigError::ClocksDiffer {
+                    member: index,
+                    other: index,
+                });
+            }
             match (clock, member.clock) {
                 (Some((_, known)), Some(clock)) if clock == known => {}
                 (Some((other, _)), Some(_)) => {

@@ -65,6 +65,9 @@ pub struct Granted {
     speed: NonZeroU64,
     /// Which word of the limiter made the grant, if there are several.
     source: u32,
+    /// Which of two limits made the grant, for each [`OrElse`](crate::compose::OrElse) around them:
+    /// one bit, and the outermost lowest.
+    branches: u32,
 }
 
 /// The numbers of a [`Granted`], as a copy that can be kept but not undone.
@@ -115,6 +118,7 @@ impl Granted {
             ready: 0,
             speed: NANOSECONDS,
             source: 0,
+            branches: 0,
         }
     }
 
@@ -128,6 +132,21 @@ impl Granted {
     #[inline]
     pub(crate) const fn with_source(self, source: u32) -> Self {
         Self { source, ..self }
+    }
+
+    /// Notes that the grant came from the first or the second of two limits.
+    #[inline]
+    pub(crate) const fn of_branch(self, is_second: bool) -> Self {
+        let branches = self.branches << 1 | is_second as u32;
+        Self { branches, ..self }
+    }
+
+    /// Returns whether the grant came from the second of two limits, and the grant as that limit
+    /// made it.
+    #[inline]
+    pub(crate) const fn branch(self) -> (bool, Self) {
+        let branches = self.branches >> 1;
+        (self.branches & 1 == 1, Self { branches, ..self })
     }
 
     /// Returns the same grant with `n` permits.
