@@ -7,7 +7,6 @@ use core::hash::{BuildHasher, Hash};
 #[cfg(feature = "map")]
 use std::borrow::ToOwned;
 
-use super::member::Member;
 use super::members::one_member;
 use crate::algorithm::{Debt, GiveBack};
 #[cfg(feature = "std")]
@@ -49,6 +48,3 @@ one_member!(settles [C] C, crate::concurrency::limiter::Concurrency);
 one_member!([C] C, crate::multiword::SlidingLog<C>);
 #[cfg(feature = "std")]
 one_member!([A: Lend, C] C, crate::leases::limiter::Leases<A, C>);
-
-#[cfg(feature = "std")]
-one_member!([C] C, dyn Member<C> + Send + Sync);

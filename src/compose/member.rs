@@ -12,8 +12,8 @@ use crate::sync::inject_fault;
 ///
 /// Every limiter that can [settle](crate::Limiter::settle) implements it, and so do
 /// [`SlidingLog`](crate::SlidingLog), [`Leases`](crate::Leases) and
-/// [`Concurrency`](crate::Concurrency). A limit of your own that implements it is a member as a
-/// `&(dyn Member<C> + Send + Sync)`, or in a `Box` of that.
+/// [`Concurrency`](crate::Concurrency). A limit of your own that implements it is a member in a
+/// [`BoxMember`](super::BoxMember).
 pub trait Member<C> {
     /// Returns the clock, or `None` if the limit needs none.
     fn clock(&self) -> Option<&C>;

@@ -25,6 +25,9 @@
 
 mod all;
 mod denied;
+#[cfg(feature = "std")]
+mod dynamic;
+mod estimate;
 mod fixed;
 mod granted;
 mod limits;
@@ -38,6 +41,9 @@ mod verbs;
 
 pub use all::All;
 pub use denied::AllDenied;
+#[cfg(feature = "std")]
+pub use dynamic::{BoxDebt, BoxMember, BoxSettle, DebtMember, SettleMember};
+pub use estimate::{Estimate, UndoOnDrop};
 pub use fixed::{Closed, Exempt};
 pub use granted::AllGranted;
 pub use member::Member;
