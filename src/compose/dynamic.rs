@@ -2,16 +2,10 @@
 
 use core::fmt;
 use std::boxed::Box;
-use std::sync::Arc;
 
 use super::member::Member;
 use super::members::{DebtMembers, SettleMembers, one_member};
-use crate::clock::{SystemClock, Tick};
-use crate::concurrency::limiter::Concurrency;
-use crate::leases::limiter::Leases;
-use crate::multiword::SlidingLog;
-use crate::outcome::{Charged, Denied, Granted, Settled};
-use crate::store::Place;
+use crate::clock::SystemClock;
 
 /// A [`Member`] whose grants can be undone and settled, for use as a trait object: see
 /// [`BoxSettle`].
@@ -57,8 +51,7 @@ pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 /// A member of any type that can settle. A composition of these can take, undo and settle.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use tollgate::compose::{All, BoxSettle, Named};
+/// /// use tollgate::compose::{All, BoxSettle, Named};
 /// use tollgate::{AnyAlgorithm, Concurrency, Limiter, Quota};
 ///
 /// /// Reads one limit of a configuration.
@@ -123,68 +116,3 @@ macro_rules! debug {
 }
 
 debug!(Member SettleMember DebtMember);
-
-/// Implements [`Member`] for a pointer to a limit. (Pointers to limiters that can settle are
-/// limiters themselves.)
-macro_rules! behind {
-    ([$($parameters:tt)*] $pointer:ty, $limit:ty) => {
-        impl<$($parameters)*> Member<C> for $pointer {
-            #[inline]
-            fn clock(&self) -> Option<&C> {
-                <$limit as Member<C>>::clock(self)
-            }
-
-            #[inline]
-            fn place(&self) -> Place {
-                <$limit as Member<C>>::place(self)
-            }
-
-            #[inline]
-            fn can_undo(&self) -> bool {
-                <$limit as Member<C>>::can_undo(self)
-            }
-
-            #[inline]
-            fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-                <$limit as Member<C>>::check(self, n, now)
-            }
-
-            #[inline]
-            fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-                <$limit as Member<C>>::take(self, n, now)
-            }
-
-            #[inline]
-            fn available_at(&self, now: Tick) -> u64 {
-                <$limit as Member<C>>::available_at(self, now)
-            }
-
-            #[inline]
-            fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-                <$limit as Member<C>>::give_back(self, granted, now)
-            }
-
-            #[inline]
-            fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-                <$limit as Member<C>>::correct(self, granted, actual, now)
-            }
-
-            #[inline]
-            fn charge_to(&self, n: u64, now: Tick) -> Charged {
-                <$limit as Member<C>>::charge_to(self, n, now)
-            }
-
-            #[inline]
-            fn leave(&self, granted: &Granted) -> bool {
-                <$limit as Member<C>>::leave(self, granted)
-            }
-        }
-    };
-}
-
-behind!([C] & Concurrency, Concurrency);
-behind!([C] Arc<Concurrency>, Concurrency);
-behind!([C] &SlidingLog<C>, SlidingLog<C>);
-behind!([C] Arc<SlidingLog<C>>, SlidingLog<C>);
-behind!([A: crate::algorithm::Lend, C] &Leases<A, C>, Leases<A, C>);
-behind!([A: crate::algorithm::Lend, C] Arc<Leases<A, C>>, Leases<A, C>);

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::all::All;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
-use super::protocol::cost_of;
+use super::protocol::{Why, cost_of};
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Granted, Settled};
 
@@ -79,6 +79,12 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// Returns all grants, with their members' numbers.
     fn each(&self) -> impl Iterator<Item = (usize, &Granted)> {
         (0..self.all.members()).filter_map(|member| Some((member, self.member(member)?)))
+    }
+
+    /// Returns how many permits were taken, over all members.
+    pub fn n(&self) -> u64 {
+        let taken = self.each().map(|(_, granted)| granted.n());
+        taken.fold(0, u64::saturating_add)
     }
 
     /// Returns the number of the member with the fewest permits left.
@@ -155,7 +161,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
 
     pub(super) fn undo_each(&mut self) -> u64 {
         let now = self.now();
-        self.all.give_back(&mut self.grants, now)
+        self.all.give_back(&mut self.grants, now, Why::Undone)
     }
 
     pub(super) fn now(&self) -> Tick {
@@ -176,7 +182,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
 impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
     /// Gives the permits back at this tick: see [`undo`](Self::undo).
     pub fn undo_at(mut self, now: Tick) -> u64 {
-        self.all.give_back(&mut self.grants, now)
+        self.all.give_back(&mut self.grants, now, Why::Undone)
     }
 
     /// Corrects the estimates at this tick: see [`settle`](Self::settle).

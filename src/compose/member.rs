@@ -1,18 +1,22 @@
 //! What a composition needs from a limit.
 
+#[cfg(feature = "std")]
+use std::boxed::Box;
+#[cfg(feature = "std")]
+use std::sync::Arc;
+
 use crate::clock::Tick;
 #[cfg(feature = "std")]
 use crate::concurrency::limiter::Concurrency;
 use crate::outcome::{Charged, Denied, Granted, Settled};
-use crate::rate_limiter::{RateLimiter, SettleLimiter};
 use crate::store::Place;
-use crate::sync::inject_fault;
 
 /// A limit that can be a member of a composition such as [`All`](super::All). `C` is its clock.
 ///
-/// Every limiter that can [settle](crate::Limiter::settle) implements it, and so do
+/// Every limiter of this crate that can [settle](crate::Limiter::settle) implements it, and so do
 /// [`SlidingLog`](crate::SlidingLog), [`Leases`](crate::Leases) and
-/// [`Concurrency`](crate::Concurrency). A limit of your own that implements it is a member in a
+/// [`Concurrency`](crate::Concurrency). A limiter of your own is a member in an
+/// [`OwnLimiter`](super::OwnLimiter), and a limit that implements this trait in a
 /// [`BoxMember`](super::BoxMember).
 pub trait Member<C> {
     /// Returns the clock, or `None` if the limit needs none.
@@ -50,7 +54,8 @@ pub trait Member<C> {
     /// The [`Denied`] that the request would get.
     fn check(&self, n: u64, now: Tick) -> Result<(), Denied>;
 
-    /// Takes `n` permits at this tick, or none.
+    /// Takes `n` permits at this tick, or none. A member that counts does not count here, because the
+    /// request may still be denied by another member.
     ///
     /// # Errors
     ///
@@ -63,6 +68,13 @@ pub trait Member<C> {
     /// Gives a grant back, and returns how many permits came back. A member that can't undo returns
     /// 0.
     fn give_back(&self, granted: Granted, now: Tick) -> u64;
+
+    /// Gives back a grant that the caller never got, because another member denied after all. The
+    /// same as [`give_back`](Self::give_back), except that it is not counted.
+    #[inline]
+    fn roll_back(&self, granted: Granted, now: Tick) -> u64 {
+        self.give_back(granted, now)
+    }
 
     /// Corrects an estimate: see [`SettleLimiter::settle_at`]. A member that can't settle keeps the
     /// grant as it is.
@@ -78,112 +90,118 @@ pub trait Member<C> {
         let _ = granted;
         false
     }
-}
 
-impl<L: SettleLimiter + ?Sized> Member<L::Clock> for L {
+    /// Returns whether the member counts the composition's answers.
     #[inline]
-    fn clock(&self) -> Option<&L::Clock> {
-        Some(RateLimiter::clock(self))
+    fn counts(&self) -> bool {
+        false
     }
 
+    /// Counts a grant that the caller gets. It is called only if the member [counts](Self::counts).
     #[inline]
-    fn place(&self) -> Place {
-        RateLimiter::place(self)
+    fn count_granted(&self, granted: &Granted) {
+        let _ = granted;
     }
 
-    #[inline(always)]
-    fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-        self.check_n_at(n, now)
-    }
-
-    #[inline(always)]
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(n, now)
-    }
-
+    /// Counts a denial of a request for `n` permits, which this member denied.
     #[inline]
-    fn available_at(&self, now: Tick) -> u64 {
-        RateLimiter::available_at(self, now)
-    }
-
-    #[inline]
-    fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-        match inject_fault!(RefundsInstead) {
-            true => self.refund_at(granted.n(), now),
-            false => self.undo_at(granted, now),
-        }
-    }
-
-    #[inline]
-    fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-        self.settle_at(granted, actual, now)
-    }
-
-    #[inline]
-    fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        self.charge_at(n, now)
+    fn count_denied(&self, n: u64) {
+        let _ = n;
     }
 }
 
-/// Implements [`Member`] for limiters that grant, but can't undo.
-#[cfg(feature = "std")]
-macro_rules! cannot_undo {
-    ([$($parameters:tt)*] $limiter:ty) => {
-        impl<C, $($parameters)*> Member<C> for $limiter {
+/// Implements [`Member`] for a pointer to a limit.
+macro_rules! behind {
+    ($pointer:ty) => {
+        impl<C, M: Member<C> + ?Sized> Member<C> for $pointer {
             #[inline]
             fn clock(&self) -> Option<&C> {
-                Some(RateLimiter::clock(self))
+                (**self).clock()
+            }
+
+            #[inline]
+            fn each_clock(&self, show: &mut dyn FnMut(&C)) {
+                (**self).each_clock(show);
+            }
+
+            #[inline]
+            fn depth(&self) -> u32 {
+                (**self).depth()
             }
 
             #[inline]
             fn place(&self) -> Place {
-                RateLimiter::place(self)
+                (**self).place()
             }
 
             #[inline]
             fn can_undo(&self) -> bool {
-                false
+                (**self).can_undo()
             }
 
             #[inline(always)]
             fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-                RateLimiter::check_n_at(self, n, now)
+                (**self).check(n, now)
             }
 
             #[inline(always)]
             fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-                RateLimiter::try_acquire_n_at(self, n, now)
+                (**self).take(n, now)
             }
 
             #[inline]
             fn available_at(&self, now: Tick) -> u64 {
-                RateLimiter::available_at(self, now)
+                (**self).available_at(now)
             }
 
             #[inline]
             fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-                let _ = (granted, now);
-                0
+                (**self).give_back(granted, now)
+            }
+
+            #[inline]
+            fn roll_back(&self, granted: Granted, now: Tick) -> u64 {
+                (**self).roll_back(granted, now)
             }
 
             #[inline]
             fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-                let _ = (granted, actual, now);
-                Settled::charged(0)
+                (**self).correct(granted, actual, now)
             }
 
             #[inline]
             fn charge_to(&self, n: u64, now: Tick) -> Charged {
-                let _ = n;
-                Charged::new(0, now)
+                (**self).charge_to(n, now)
+            }
+
+            #[inline]
+            fn leave(&self, granted: &Granted) -> bool {
+                (**self).leave(granted)
+            }
+
+            #[inline]
+            fn counts(&self) -> bool {
+                (**self).counts()
+            }
+
+            #[inline]
+            fn count_granted(&self, granted: &Granted) {
+                (**self).count_granted(granted);
+            }
+
+            #[inline]
+            fn count_denied(&self, n: u64) {
+                (**self).count_denied(n);
             }
         }
     };
 }
+
+behind!(&M);
 #[cfg(feature = "std")]
-cannot_undo!([] crate::multiword::SlidingLog<C>);
+behind!(Box<M>);
 #[cfg(feature = "std")]
-cannot_undo!([A: crate::algorithm::Lend] crate::leases::limiter::Leases<A, C>);
+behind!(Arc<M>);
 
 /// A weight of `n` is inside until the grant is dropped, given back or corrected.
 #[cfg(feature = "std")]

@@ -24,6 +24,8 @@
 //! ```
 
 mod all;
+#[cfg(feature = "std")]
+mod counted;
 mod denied;
 #[cfg(feature = "std")]
 mod dynamic;
@@ -37,6 +39,8 @@ mod named;
 mod or_else;
 mod order;
 mod protocol;
+#[cfg(feature = "std")]
+mod shadow;
 mod verbs;
 
 pub use all::All;
@@ -46,10 +50,13 @@ pub use dynamic::{BoxDebt, BoxMember, BoxSettle, DebtMember, SettleMember};
 pub use estimate::{Estimate, UndoOnDrop};
 pub use fixed::{Closed, Exempt};
 pub use granted::AllGranted;
+pub use limits::OwnLimiter;
 pub use member::Member;
 pub use members::{DebtMembers, Members, OneMember, SettleMembers, Visitor};
 pub use named::Named;
 pub use or_else::OrElse;
+#[cfg(feature = "std")]
+pub use shadow::Shadow;
 
 /// The most members that a composition can have.
 pub const MAX_MEMBERS: usize = 64;

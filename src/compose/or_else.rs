@@ -147,6 +147,14 @@ impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
     }
 
     #[inline]
+    fn roll_back(&self, granted: Granted, now: Tick) -> u64 {
+        match granted.branch() {
+            (false, granted) => self.first.limit().roll_back(granted, now),
+            (true, granted) => self.second.limit().roll_back(granted, now),
+        }
+    }
+
+    #[inline]
     fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
         match granted.branch() {
             (false, granted) => self.first.limit().correct(granted, actual, now),
@@ -165,6 +173,26 @@ impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
             (false, granted) => self.first.limit().leave(&granted),
             (true, granted) => self.second.limit().leave(&granted),
         }
+    }
+
+    fn counts(&self) -> bool {
+        self.first.limit().counts() || self.second.limit().counts()
+    }
+
+    /// If the second limit granted, the first one denied.
+    fn count_granted(&self, granted: &Granted) {
+        match granted.again().branch() {
+            (false, granted) => self.first.limit().count_granted(&granted),
+            (true, granted) => {
+                self.first.limit().count_denied(granted.n());
+                self.second.limit().count_granted(&granted);
+            }
+        }
+    }
+
+    fn count_denied(&self, n: u64) {
+        self.first.limit().count_denied(n);
+        self.second.limit().count_denied(n);
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Order {
     same_as: [u8; MAX_MEMBERS],
     /// How many members there are, including limits that appear twice.
     members: u8,
+    /// Whether a member counts the answers.
+    counts: bool,
 }
 
 /// How deep a member may be nested: a [`Granted`](crate::Granted) has this many bits to remember
@@ -34,6 +36,7 @@ struct Described {
     place: Place,
     can_undo: bool,
     depth: u32,
+    counts: bool,
     clock: Option<usize>,
     /// Whether all clocks inside the member are the same.
     clocks_agree: bool,
@@ -52,6 +55,7 @@ impl<C: Clock> Visitor<C> for Describe {
             place: member.place(),
             can_undo: member.can_undo(),
             depth: member.depth(),
+            counts: member.counts(),
             clock: first,
             clocks_agree,
         }
@@ -76,6 +80,7 @@ impl Order {
             limits: 0,
             same_as: [0; MAX_MEMBERS],
             members: count as u8,
+            counts: false,
         };
         let describe = |index| members.visit(index, Describe);
         let (mut clock, mut last) = (None, None);
@@ -83,6 +88,7 @@ impl Order {
             let Some(member) = describe(index) else {
                 continue;
             };
+            order.counts |= member.counts;
             if member.depth > MAX_DEPTH {
                 return Err(ConfigError::NestedTooDeep {
                     member: index,
@@ -142,6 +148,12 @@ impl Order {
             _ => {}
         }
         Ok(order)
+    }
+
+    /// Returns whether a member counts the answers.
+    #[inline(always)]
+    pub(super) const fn counts(&self) -> bool {
+        self.counts
     }
 
     /// Returns how many limits there are: each counts once.

@@ -45,10 +45,20 @@ impl<C> Visitor<C> for Take {
     }
 }
 
+/// Why a grant is given back.
+#[derive(Clone, Copy)]
+pub(super) enum Why {
+    /// The caller undoes it.
+    Undone,
+    /// Another member denied after all, so the caller never got it.
+    LostRace,
+}
+
 /// Gives a grant back.
-pub(super) struct GiveBack {
-    pub(super) granted: Granted,
-    pub(super) now: Tick,
+struct GiveBack {
+    granted: Granted,
+    now: Tick,
+    why: Why,
 }
 
 impl<C> Visitor<C> for GiveBack {
@@ -56,7 +66,32 @@ impl<C> Visitor<C> for GiveBack {
 
     #[inline]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.give_back(self.granted, self.now)
+        match self.why {
+            Why::Undone => member.give_back(self.granted, self.now),
+            Why::LostRace => member.roll_back(self.granted, self.now),
+        }
+    }
+}
+
+/// Counts a grant that the caller gets.
+struct CountGranted<'g>(&'g Granted);
+
+impl<C> Visitor<C> for CountGranted<'_> {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.count_granted(self.0);
+    }
+}
+
+/// Counts a denial of a request for this many permits.
+struct CountDenied(u64);
+
+impl<C> Visitor<C> for CountDenied {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.count_denied(self.0);
     }
 }
 
@@ -91,6 +126,40 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Fn(Tick) -> Tick,
     ) -> Result<M::Grants, AllDenied> {
+        let taken = self.take_uncounted(cost, now, later);
+        if self.order.counts() {
+            self.count(&taken);
+        }
+        taken
+    }
+
+    /// Lets members that count the answers count this one. None does before it is known, so what is
+    /// taken and given back within a request is not counted.
+    #[cold]
+    fn count(&self, taken: &Result<M::Grants, AllDenied>) {
+        match taken {
+            Ok(grants) => {
+                for member in self.order.limits() {
+                    if let Some(granted) = self.members.grant(grants, member) {
+                        self.members.visit(member, CountGranted(granted));
+                    }
+                }
+            }
+            Err(AllDenied::Member { member, denied, .. }) => {
+                let n = denied.requested();
+                self.members.visit(*member, CountDenied(n));
+            }
+            Err(AllDenied::CostsLength { .. }) => {}
+        }
+    }
+
+    #[inline(always)]
+    fn take_uncounted(
+        &self,
+        cost: impl Fn(usize) -> u64,
+        now: Tick,
+        later: impl Fn(Tick) -> Tick,
+    ) -> Result<M::Grants, AllDenied> {
         let (mut rounds, mut now) = (ROUNDS, now);
         loop {
             if !inject_fault!(TakesWithoutALook) {
@@ -106,7 +175,7 @@ impl<M: Members<C>, C> All<M, C> {
             }
             now = later(now).max(now);
             if !inject_fault!(ForgetsToUndo) {
-                self.give_back(&mut grants, now);
+                self.give_back(&mut grants, now, Why::LostRace);
             }
             rounds -= 1;
             if rounds == 0 {
@@ -170,12 +239,12 @@ impl<M: Members<C>, C> All<M, C> {
 
     /// Gives all grants back, the last one first. Returns how many permits came back.
     #[cold]
-    pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick) -> u64 {
+    pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick, why: Why) -> u64 {
         let mut back: u64 = 0;
         for member in self.order.limits().rev() {
             let granted = self.members.slot(grants, member).and_then(Option::take);
             if let Some(granted) = granted {
-                let n = self.members.visit(member, GiveBack { granted, now });
+                let n = self.members.visit(member, GiveBack { granted, now, why });
                 back = back.saturating_add(n.unwrap_or(0));
                 if inject_fault!(UndoesOne) {
                     break;

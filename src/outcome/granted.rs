@@ -63,17 +63,11 @@ pub struct Granted {
     reset: u64,
     ready: u64,
     speed: NonZeroU64,
-    /// Which limit made the grant.
-    ///
-    /// ```text
-    ///   63 .. 32   31 .. 0
-    /// [ branches | source ]
-    /// ```
-    ///
-    /// `source` says which word of the limiter, if it has several. `branches` has one bit for each
-    /// [`OrElse`](crate::compose::OrElse) around the limiter, the outermost lowest: whether its
-    /// second limit made the grant. They are one field, because two cost more to copy.
-    origin: u64,
+    /// Which word of the limiter made the grant, if there are several.
+    source: u32,
+    /// Which of two limits made the grant, for each [`OrElse`](crate::compose::OrElse) around them:
+    /// one bit, and the outermost lowest.
+    branches: u32,
 }
 
 /// The numbers of a [`Granted`], as a copy that can be kept but not undone.
@@ -123,7 +117,8 @@ impl Granted {
             reset: 0,
             ready: 0,
             speed: NANOSECONDS,
-            origin: 0,
+            source: 0,
+            branches: 0,
         }
     }
 
@@ -133,12 +128,13 @@ impl Granted {
         Self { ..*self }
     }
 
-    /// Sets which word made the grant. A limiter does so before its grant leaves it, when there are
-    /// no branches yet.
+    /// Sets which word made the grant. A limiter does so before its grant leaves it, so there are no
+    /// branches yet.
     #[inline]
     pub(crate) const fn with_source(self, source: u32) -> Self {
         Self {
-            origin: source as u64,
+            source,
+            branches: 0, // not copied: one store sets both
             ..self
         }
     }
@@ -146,25 +142,16 @@ impl Granted {
     /// Notes that the grant came from the first or the second of two limits.
     #[inline]
     pub(crate) const fn of_branch(self, is_second: bool) -> Self {
-        let branches = self.branches() << 1 | is_second as u32;
-        self.with_branches(branches)
+        let branches = self.branches << 1 | is_second as u32;
+        Self { branches, ..self }
     }
 
     /// Returns whether the grant came from the second of two limits, and the grant as that limit
     /// made it.
     #[inline]
     pub(crate) const fn branch(self) -> (bool, Self) {
-        let branches = self.branches();
-        (branches & 1 == 1, self.with_branches(branches >> 1))
-    }
-
-    const fn branches(&self) -> u32 {
-        (self.origin >> u32::BITS) as u32
-    }
-
-    const fn with_branches(self, branches: u32) -> Self {
-        let origin = (branches as u64) << u32::BITS | self.source() as u64;
-        Self { origin, ..self }
+        let branches = self.branches >> 1;
+        (self.branches & 1 == 1, Self { branches, ..self })
     }
 
     /// Returns the same grant with `n` permits.
@@ -195,7 +182,7 @@ impl Granted {
     /// Returns which word made the grant.
     #[inline]
     pub(crate) const fn source(&self) -> u32 {
-        self.origin as u32
+        self.source
     }
 
     /// Combines two grants from different words into one. It has no mark, because no single word
@@ -218,6 +205,19 @@ impl Granted {
     #[inline]
     pub const fn with_room(self, room: u64, unit: NonZeroU64) -> Self {
         Self { room, unit, ..self }
+    }
+
+    /// Returns the same grant as if the limiter had no limit: nothing is used up, and the caller may
+    /// go at once. It can still be undone.
+    #[cfg(feature = "std")]
+    pub(crate) const fn unlimited(self) -> Self {
+        Self {
+            room: u64::MAX,
+            unit: NonZeroU64::MIN,
+            reset: 0,
+            ready: 0,
+            ..self
+        }
     }
 
     /// Sets when the limiter will be idle.

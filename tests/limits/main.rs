@@ -4,6 +4,7 @@
 mod algorithm;
 mod asked_again;
 mod clock;
+mod compose_counted;
 mod compose_more;
 mod constructors;
 mod counted;
