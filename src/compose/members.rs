@@ -55,6 +55,18 @@ pub trait Members<C> {
 ///
 /// Some limits wrap others, such as [`OrElse`](super::OrElse). They wrap a single limit, because a
 /// grant of theirs is a single grant.
+///
+/// ```compile_fail,E0277
+/// use tollgate::compose::{All, OrElse};
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let [a, b, c] = [1, 2, 3].map(|n| Limiter::token_bucket(Quota::per_hour(n)));
+/// let several = (a?, b?);
+/// let limits = All::new(OrElse::new(several, c?))?; // error: `several` is not a single limit
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a single limit",
     note = "only a single limit can be wrapped; a composition, a tuple or a list is several"

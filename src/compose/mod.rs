@@ -22,6 +22,20 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A member is a limit, or one of these:
+//!
+//! | member | what it does |
+//! |---|---|
+//! | [`OrElse`] | the first of two limits that grants: a share, then a common pool |
+//! | `Shadow` | a limit on trial: decides and counts, but never denies |
+//! | [`Exempt`], [`Closed`] | grants or denies every request |
+//! | [`Named`] | a member with a name, by which denials identify it |
+//! | `Counted` | a member that counts the requests of the composition |
+//! | `BoxMember`, `BoxSettle`, `BoxDebt` | a member of any type, chosen at run time |
+//! | [`OwnLimiter`] | a limiter of your own |
+//!
+//! [`Estimate`] and [`AllGranted`] take permits for an estimated cost, to be settled later.
 
 mod all;
 #[cfg(feature = "std")]
