@@ -42,7 +42,8 @@ impl<C, M: SettleMember<C> + DebtMembers<C>> DebtMember<C> for M {}
 /// let service = Limiter::token_bucket(Quota::per_minute(60))?;
 /// let members: Vec<BoxMember> = vec![Box::new(&exact), Box::new(&service)];
 /// let limits = All::new(members)?;
-/// assert_eq!(limits.try_acquire()?.remaining(), 9);
+/// drop(limits.try_acquire_n(4)?);
+/// assert_eq!((exact.available(), service.available()), (6, 56));
 /// # Ok(())
 /// # }
 /// ```
@@ -51,7 +52,8 @@ pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 /// A member of any type that can settle. A composition of these can take, undo and settle.
 ///
 /// ```
-/// /// use tollgate::compose::{All, BoxSettle, Named};
+/// use std::sync::Arc;
+/// use tollgate::compose::{All, BoxSettle, Named};
 /// use tollgate::{AnyAlgorithm, Concurrency, Limiter, Quota};
 ///
 /// /// Reads one limit of a configuration.
