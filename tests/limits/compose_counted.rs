@@ -74,7 +74,7 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
 
 /// A member that grants when it is looked at, and denies when it is taken from, so many times.
 mod changing_mind {
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::sync::Mutex;
 
     use tollgate::clock::Clock;
     use tollgate::compose::Member;
@@ -82,18 +82,18 @@ mod changing_mind {
     use tollgate::store::Place;
     use tollgate::{Denied, Granted, ManualClock, Tick};
 
-    pub(super) struct ChangesItsMind(pub(super) AtomicU32, pub(super) ManualClock);
+    pub(super) struct ChangesItsMind(pub(super) Mutex<u32>, pub(super) ManualClock);
 
     impl Member<ManualClock> for ChangesItsMind {
         fn clock(&self) -> Option<&ManualClock> {
             Some(&self.1)
         }
 
-        // The last place, so that other members are taken from first.
         fn place(&self) -> Place {
             Place::of(self)
         }
 
+        // So it is taken from last.
         fn can_undo(&self) -> bool {
             false
         }
@@ -103,8 +103,9 @@ mod changing_mind {
         }
 
         fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-            let left = self.0.load(Relaxed);
-            self.0.store(left.saturating_sub(1), Relaxed);
+            let mut times = self.0.lock().expect("no panic");
+            let left = *times;
+            *times = left.saturating_sub(1);
             match left {
                 0 => Ok(Granted::new(n, now)),
                 _ => Err(Denied::busy(n)),
