@@ -6,6 +6,7 @@ use super::all::All;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
 use super::protocol::cost_of;
+use super::visits::Why;
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Granted, Settled};
 
@@ -41,11 +42,11 @@ pub struct AllGranted<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
 struct Leave<'g>(&'g Granted);
 
 impl<C> Visitor<C> for Leave<'_> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        member.leave(self.0);
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
+        member.leave(self.0)
     }
 }
 
@@ -97,6 +98,12 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         (0..self.all.members()).filter_map(|member| Some((member, self.member(member)?)))
     }
 
+    /// Returns how many permits were taken, over all members.
+    pub fn n(&self) -> u64 {
+        let taken = self.each().map(|(_, granted)| granted.n());
+        taken.fold(0, u64::saturating_add)
+    }
+
     /// Returns the number of the member with the fewest permits left.
     pub fn tightest(&self) -> usize {
         let tightest = self.each().min_by_key(|(_, granted)| granted.remaining());
@@ -122,8 +129,38 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         delays.max().unwrap_or(Duration::ZERO)
     }
 
+    /// Leaves each [`Concurrency`](crate::Concurrency) among the members now. The rest of the grant
+    /// can still be undone and settled.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Concurrency, Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (tokens, inside) = (Limiter::token_bucket(Quota::per_hour(900))?, Concurrency::new(2)?);
+    /// let model = All::new((&tokens, &inside))?;
+    /// let mut granted = model.try_acquire_each([800, 1])?;
+    /// granted.leave(); // the call is over, its bill comes later
+    /// assert_eq!((tokens.available(), inside.inside()), (100, 0));
+    /// granted.settle([650, 1]);
+    /// assert_eq!((tokens.available(), inside.inside()), (250, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn leave(&mut self) {
+        for member in 0..self.all.members() {
+            let grant = self.all.members.grant(&self.grants, member);
+            let left = grant.and_then(|granted| self.all.members.visit(member, Leave(granted)));
+            if left == Some(true) {
+                if let Some(slot) = self.all.members.slot(&mut self.grants, member) {
+                    *slot = None;
+                }
+            }
+        }
+    }
+
     #[inline(always)]
-    fn leave(&mut self) {
+    fn leave_at_the_end(&mut self) {
         for member in 0..self.all.members() {
             if let Some(granted) = self.all.members.grant(&self.grants, member) {
                 self.all.members.visit(member, Leave(granted));
@@ -150,9 +187,17 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// # Ok(())
     /// # }
     /// ```
-    pub fn undo(self) -> u64 {
-        let now = self.all.now();
-        self.undo_at(now)
+    pub fn undo(mut self) -> u64 {
+        self.undo_each()
+    }
+
+    pub(super) fn undo_each(&mut self) -> u64 {
+        let now = self.now();
+        self.all.give_back(&mut self.grants, now, Why::Undone)
+    }
+
+    pub(super) fn now(&self) -> Tick {
+        self.all.now()
     }
 
     /// Corrects the estimates when the costs are known: see
@@ -175,7 +220,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// # }
     /// ```
     pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
-        let now = self.all.now();
+        let now = self.now();
         self.settle_at(costs, now)
     }
 }
@@ -183,13 +228,17 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
 impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
     /// Gives the permits back at this tick: see [`undo`](Self::undo).
     pub fn undo_at(mut self, now: Tick) -> u64 {
-        self.all.give_back(&mut self.grants, now)
+        self.all.give_back(&mut self.grants, now, Why::Undone)
     }
 
     /// Corrects the estimates at this tick: see [`settle`](Self::settle).
     pub fn settle_at(mut self, costs: impl AsRef<[u64]>, now: Tick) -> Settled {
+        self.settle_each(costs.as_ref(), now)
+    }
+
+    pub(super) fn settle_each(&mut self, costs: &[u64], now: Tick) -> Settled {
         let mut sum = Settled::charged(0);
-        let Ok(costs) = self.all.checked(costs.as_ref()) else {
+        let Ok(costs) = self.all.checked(costs) else {
             return sum;
         };
         let all = &*self.all;
@@ -215,7 +264,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
 impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> Drop for AllGranted<R, M, C> {
     #[inline]
     fn drop(&mut self) {
-        self.leave();
+        self.leave_at_the_end();
     }
 }
 

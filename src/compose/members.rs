@@ -91,6 +91,34 @@ pub trait Members<C> {
     fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted>;
 }
 
+/// Members that are a single limit, such as a limiter, a reference to one, or a key of a table.
+///
+/// Some limits wrap others, such as [`OrElse`](super::OrElse). They wrap a single limit, because a
+/// grant of theirs is a single grant.
+///
+/// ```compile_fail,E0277
+/// use tollgate::compose::{All, OrElse};
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let [a, b, c] = [1, 2, 3].map(|n| Limiter::token_bucket(Quota::per_hour(n)));
+/// let several = (a?, b?);
+/// let limits = All::new(OrElse::new(several, c?))?; // error: `several` is not a single limit
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a single limit",
+    note = "only a single limit can be wrapped; a composition, a tuple or a list is several"
+)]
+pub trait OneMember<C>: Members<C> {
+    /// The type of the limit.
+    type Limit: Member<C> + ?Sized;
+
+    /// Returns the limit.
+    fn limit(&self) -> &Self::Limit;
+}
+
 /// Members whose grants can all be undone and settled.
 ///
 /// ```
@@ -128,6 +156,15 @@ macro_rules! one_member {
         $crate::compose::members::one_member!([$($parameters)*] $clock, $limit);
     };
     ([$($parameters:tt)*] $clock:ty, $limit:ty) => {
+        impl<$($parameters)*> $crate::compose::OneMember<$clock> for $limit {
+            type Limit = Self;
+
+            #[inline(always)]
+            fn limit(&self) -> &Self {
+                self
+            }
+        }
+
         impl<$($parameters)*> $crate::compose::Members<$clock> for $limit {
             type Grants = Option<$crate::outcome::Granted>;
             const COUNT: Option<usize> = Some(1);
@@ -183,6 +220,15 @@ pub(crate) use one_member;
 /// Implements [`Members`] for something that holds or refers to members.
 macro_rules! forward {
     ([$($bound:tt)*] $holder:ty) => {
+        impl<C, M: OneMember<C> $($bound)*> OneMember<C> for $holder {
+            type Limit = M::Limit;
+
+            #[inline(always)]
+            fn limit(&self) -> &M::Limit {
+                (**self).limit()
+            }
+        }
+
         impl<C, M: SettleMembers<C> $($bound)*> SettleMembers<C> for $holder {}
 
         impl<C, M: DebtMembers<C> $($bound)*> DebtMembers<C> for $holder {}

@@ -1,5 +1,5 @@
 use super::member::Member;
-use super::members::{DebtMembers, Members, SettleMembers, Visitor};
+use super::members::{DebtMembers, Members, OneMember, SettleMembers, Visitor};
 use crate::outcome::Granted;
 
 /// A member with a name, which denials show. Members of an inner composition that have no name get
@@ -84,6 +84,15 @@ impl<C, M: Members<C>> Members<C> for Named<M> {
     #[inline(always)]
     fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Granted> {
         self.members.grant(grants, index)
+    }
+}
+
+impl<C, M: OneMember<C>> OneMember<C> for Named<M> {
+    type Limit = M::Limit;
+
+    #[inline(always)]
+    fn limit(&self) -> &M::Limit {
+        self.members.limit()
     }
 }
 

@@ -3,7 +3,9 @@
 use super::all::All;
 use super::denied::AllDenied;
 use super::members::Members;
-use super::visits::{Check, GiveBack, GrantPrepared, Prepare, Take, TakePrepared};
+use super::visits::{
+    Check, CountDenied, CountGranted, GiveBack, GrantPrepared, Prepare, Take, TakePrepared, Why,
+};
 use crate::clock::Tick;
 use crate::outcome::Granted;
 use crate::store::Prepared;
@@ -57,13 +59,43 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        // If a limit appears twice, there are fewer limits than members.
         match M::COUNT {
-            Some(2) if self.order.len() == 2 => self.take_two(cost, now, later),
-            Some(count @ 3..=FEW) if self.order.len() == count => {
+            Some(2) if self.order.plain() == 2 => self.take_two(cost, now, later),
+            Some(count @ 3..=FEW) if self.order.plain() == count => {
                 self.take_few(count, cost, now, later)
             }
-            _ => self.take_in_rounds(ROUNDS, cost, now, later),
+            _ => {
+                let taken = self.take_in_rounds(ROUNDS, cost, now, later);
+                if self.order.counts() {
+                    self.count(&taken);
+                }
+                taken
+            }
+        }
+    }
+
+    /// Lets members that count the answers count this one. None does before it is known, so what is
+    /// taken and given back within a request is not counted.
+    #[cold]
+    fn count(&self, taken: &Result<M::Grants, AllDenied>) {
+        match taken {
+            Ok(grants) => {
+                for member in self.order.limits() {
+                    self.count_granted(grants, member);
+                }
+            }
+            Err(AllDenied::Member { member, denied, .. }) => {
+                let n = denied.requested();
+                self.members.visit(*member, CountDenied(n));
+            }
+            Err(AllDenied::CostsLength { .. } | AllDenied::Line) => {}
+        }
+    }
+
+    /// Lets one member count its grant.
+    pub(super) fn count_granted(&self, grants: &M::Grants, member: usize) {
+        if let Some(granted) = self.members.grant(grants, member) {
+            self.members.visit(member, CountGranted(granted));
         }
     }
 
@@ -280,7 +312,7 @@ impl<M: Members<C>, C> All<M, C> {
     ) -> Result<M::Grants, AllDenied> {
         let now = later(now).max(now);
         if !inject_fault!(ForgetsToUndo) {
-            self.give_back(&mut grants, now);
+            self.give_back(&mut grants, now, Why::LostRace);
         }
         match rounds.saturating_sub(1) {
             0 => Err(denied),
@@ -335,12 +367,12 @@ impl<M: Members<C>, C> All<M, C> {
 
     /// Gives all grants back, the last one first. Returns how many permits came back.
     #[cold]
-    pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick) -> u64 {
+    pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick, why: Why) -> u64 {
         let mut back: u64 = 0;
         for member in self.order.limits().rev() {
             let granted = self.members.slot(grants, member).and_then(Option::take);
             if let Some(granted) = granted {
-                let n = self.members.visit(member, GiveBack { granted, now });
+                let n = self.members.visit(member, GiveBack { granted, now, why });
                 back = back.saturating_add(n.unwrap_or(0));
                 if inject_fault!(UndoesOne) {
                     break;

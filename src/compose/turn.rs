@@ -35,6 +35,8 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         let denied = match take_beside(all, room.as_ref(), &cost, now) {
             Ok(grants) => {
                 if let Some(room) = room {
+                    // The member did not see the request that took beside it.
+                    all.count_granted(&grants, room.member);
                     room.keep();
                 }
                 return Ok(grants);

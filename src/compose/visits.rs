@@ -91,10 +91,20 @@ impl<C> Visitor<C> for GrantPrepared<'_> {
     }
 }
 
+/// Why a grant is given back.
+#[derive(Clone, Copy)]
+pub(super) enum Why {
+    /// The caller undoes it.
+    Undone,
+    /// Another member denied after all, so the caller never got it.
+    LostRace,
+}
+
 /// Gives a grant back.
 pub(super) struct GiveBack {
     pub(super) granted: Granted,
     pub(super) now: Tick,
+    pub(super) why: Why,
 }
 
 impl<C> Visitor<C> for GiveBack {
@@ -102,6 +112,31 @@ impl<C> Visitor<C> for GiveBack {
 
     #[inline]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.give_back(self.granted, self.now)
+        match self.why {
+            Why::Undone => member.give_back(self.granted, self.now),
+            Why::LostRace => member.roll_back(self.granted, self.now),
+        }
+    }
+}
+
+/// Counts a grant that the caller gets.
+pub(super) struct CountGranted<'g>(pub(super) &'g Granted);
+
+impl<C> Visitor<C> for CountGranted<'_> {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.count_granted(self.0);
+    }
+}
+
+/// Counts a denial of a request for this many permits.
+pub(super) struct CountDenied(pub(super) u64);
+
+impl<C> Visitor<C> for CountDenied {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.count_denied(self.0);
     }
 }

@@ -65,6 +65,9 @@ pub struct Granted {
     speed: NonZeroU64,
     /// Which word of the limiter made the grant, if there are several.
     source: u32,
+    /// Which of two limits made the grant, for each [`OrElse`](crate::compose::OrElse) around them:
+    /// one bit, and the outermost lowest.
+    branches: u32,
 }
 
 /// The numbers of a [`Granted`], as a copy that can be kept but not undone.
@@ -115,6 +118,7 @@ impl Granted {
             ready: 0,
             speed: NANOSECONDS,
             source: 0,
+            branches: 0,
         }
     }
 
@@ -124,10 +128,30 @@ impl Granted {
         Self { ..*self }
     }
 
-    /// Sets which word made the grant.
+    /// Sets which word made the grant. A limiter does so before its grant leaves it, so there are no
+    /// branches yet.
     #[inline]
     pub(crate) const fn with_source(self, source: u32) -> Self {
-        Self { source, ..self }
+        Self {
+            source,
+            branches: 0, // not copied: one store sets both
+            ..self
+        }
+    }
+
+    /// Notes that the grant came from the first or the second of two limits.
+    #[inline]
+    pub(crate) const fn of_branch(self, is_second: bool) -> Self {
+        let branches = self.branches << 1 | is_second as u32;
+        Self { branches, ..self }
+    }
+
+    /// Returns whether the grant came from the second of two limits, and the grant as that limit
+    /// made it.
+    #[inline]
+    pub(crate) const fn branch(self) -> (bool, Self) {
+        let branches = self.branches >> 1;
+        (self.branches & 1 == 1, Self { branches, ..self })
     }
 
     /// Returns the same grant with `n` permits.
@@ -181,6 +205,19 @@ impl Granted {
     #[inline]
     pub const fn with_room(self, room: u64, unit: NonZeroU64) -> Self {
         Self { room, unit, ..self }
+    }
+
+    /// Returns the same grant as if the limiter had no limit: nothing is used up, and the caller may
+    /// go at once. It can still be undone.
+    #[cfg(feature = "std")]
+    pub(crate) const fn unlimited(self) -> Self {
+        Self {
+            room: u64::MAX,
+            unit: NonZeroU64::MIN,
+            reset: 0,
+            ready: 0,
+            ..self
+        }
     }
 
     /// Sets when the limiter will be idle.
