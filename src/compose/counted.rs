@@ -7,6 +7,7 @@ use core::time::Duration;
 use super::all::All;
 use super::denied::AllDenied;
 use super::granted::AllGranted;
+use super::held::Held;
 use super::member::Member;
 use super::members::{DebtMembers, Members, OneMember, SettleMembers, one_member};
 use super::or_else::OrElse;
@@ -47,7 +48,7 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     }
 
     #[inline]
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
         self.limiter.limit().take(n, now)
     }
 
@@ -72,20 +73,20 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     }
 
     #[inline]
-    fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-        let n = self.limiter.limit().give_back(granted, now);
+    fn give_back(&self, held: Held, now: Tick) -> u64 {
+        let n = self.limiter.limit().give_back(held, now);
         self.counters().returned(n);
         n
     }
 
     #[inline]
-    fn roll_back(&self, granted: Granted, now: Tick) -> u64 {
-        self.limiter.limit().roll_back(granted, now)
+    fn roll_back(&self, held: Held, now: Tick) -> u64 {
+        self.limiter.limit().roll_back(held, now)
     }
 
     #[inline]
-    fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-        let settled = self.limiter.limit().correct(granted, actual, now);
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+        let settled = self.limiter.limit().correct(held, actual, now);
         self.counters().returned(settled.returned);
         self.counters().charged(settled.charged);
         settled
@@ -99,8 +100,8 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     }
 
     #[inline]
-    fn leave(&self, granted: &Granted) -> bool {
-        self.limiter.limit().leave(granted)
+    fn leave(&self, held: &Held) -> bool {
+        self.limiter.limit().leave(held)
     }
 
     fn counts(&self) -> bool {
@@ -108,9 +109,9 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     }
 
     #[inline]
-    fn count_granted(&self, granted: &Granted) {
-        self.counters().granted(granted.n());
-        self.limiter.limit().count_granted(granted);
+    fn count_granted(&self, held: &Held) {
+        self.counters().granted(held.granted.n());
+        self.limiter.limit().count_granted(held);
     }
 
     #[inline]

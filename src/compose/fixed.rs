@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU64;
 
+use super::held::Held;
 use super::member::Member;
 use super::members::one_member;
 use crate::clock::Tick;
@@ -66,7 +67,7 @@ macro_rules! stateless {
             }
 
             #[inline]
-            fn take(&self, $n: u64, $now: Tick) -> Result<Granted, Denied> {
+            fn take(&self, $n: u64, $now: Tick) -> Result<Held, Denied> {
                 $take
             }
 
@@ -76,12 +77,12 @@ macro_rules! stateless {
             }
 
             #[inline]
-            fn give_back(&self, _granted: Granted, _now: Tick) -> u64 {
+            fn give_back(&self, _held: Held, _now: Tick) -> u64 {
                 0
             }
 
             #[inline]
-            fn correct(&self, _granted: Granted, _actual: u64, _now: Tick) -> Settled {
+            fn correct(&self, _held: Held, _actual: u64, _now: Tick) -> Settled {
                 Settled::charged(0)
             }
 
@@ -96,7 +97,9 @@ macro_rules! stateless {
 }
 
 stateless!(Exempt, u64::MAX, |n, now| {
-    Ok(Granted::new(n, now).with_room(u64::MAX, NonZeroU64::MIN))
+    Ok(Granted::new(n, now)
+        .with_room(u64::MAX, NonZeroU64::MIN)
+        .into())
 });
 stateless!(Closed, 0, |n, now| {
     let _ = now;

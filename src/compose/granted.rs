@@ -3,6 +3,7 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use super::all::All;
+use super::held::Held;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
 use super::protocol::cost_of;
@@ -39,7 +40,7 @@ pub struct AllGranted<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
 }
 
 /// Ends the use of a grant.
-struct Leave<'g>(&'g Granted);
+struct Leave<'g>(&'g Held);
 
 impl<C> Visitor<C> for Leave<'_> {
     type Output = bool;
@@ -52,7 +53,7 @@ impl<C> Visitor<C> for Leave<'_> {
 
 /// Corrects an estimate.
 struct Correct {
-    granted: Granted,
+    held: Held,
     actual: u64,
     now: Tick,
 }
@@ -61,7 +62,7 @@ impl<C> Visitor<C> for Correct {
     type Output = Settled;
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Settled {
-        member.correct(self.granted, self.actual, self.now)
+        member.correct(self.held, self.actual, self.now)
     }
 }
 
@@ -90,7 +91,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// # }
     /// ```
     pub fn member(&self, member: usize) -> Option<&Granted> {
-        self.all.members.grant(&self.grants, member)
+        let held = self.all.members.grant(&self.grants, member)?;
+        Some(&held.granted)
     }
 
     /// Returns all grants, with their members' numbers.
@@ -150,7 +152,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     pub fn leave(&mut self) {
         for member in 0..self.all.members() {
             let grant = self.all.members.grant(&self.grants, member);
-            let left = grant.and_then(|granted| self.all.members.visit(member, Leave(granted)));
+            let left = grant.and_then(|held| self.all.members.visit(member, Leave(held)));
             if left == Some(true) {
                 if let Some(slot) = self.all.members.slot(&mut self.grants, member) {
                     *slot = None;
@@ -162,8 +164,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     #[inline(always)]
     fn leave_at_the_end(&mut self) {
         for member in 0..self.all.members() {
-            if let Some(granted) = self.all.members.grant(&self.grants, member) {
-                self.all.members.visit(member, Leave(granted));
+            if let Some(held) = self.all.members.grant(&self.grants, member) {
+                self.all.members.visit(member, Leave(held));
             }
         }
     }
@@ -244,15 +246,11 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
         let all = &*self.all;
         for member in all.order.limits() {
             let slot = all.members.slot(&mut self.grants, member);
-            let Some(granted) = slot.and_then(Option::take) else {
+            let Some(held) = slot.and_then(Option::take) else {
                 continue;
             };
             let actual = all.order.sum(member, |member| cost_of(costs, member));
-            let correct = Correct {
-                granted,
-                actual,
-                now,
-            };
+            let correct = Correct { held, actual, now };
             if let Some(settled) = all.members.visit(member, correct) {
                 sum = sum.plus(settled);
             }

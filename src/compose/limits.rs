@@ -7,7 +7,7 @@ use core::hash::{BuildHasher, Hash};
 #[cfg(feature = "map")]
 use std::borrow::ToOwned;
 
-#[cfg(feature = "std")]
+use super::held::Held;
 use super::member::Member;
 use super::members::one_member;
 use crate::algorithm::{Debt, GiveBack};
@@ -46,9 +46,9 @@ macro_rules! limiter {
             }
 
             #[inline(always)]
-            fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
                 let $this = self; let inner = $inner;
-                RateLimiter::try_acquire_n_at(inner, n, now)
+                RateLimiter::try_acquire_n_at(inner, n, now).map(Held::from)
             }
 
             #[inline(always)]
@@ -76,18 +76,18 @@ macro_rules! limiter {
             }
 
             #[inline]
-            fn give_back(&self, granted: Granted, now: Tick) -> u64 {
+            fn give_back(&self, held: Held, now: Tick) -> u64 {
                 let $this = self; let inner = $inner;
                 match inject_fault!(RefundsInstead) {
-                    true => GiveBackLimiter::refund_at(inner, granted.n(), now),
-                    false => GiveBackLimiter::undo_at(inner, granted, now),
+                    true => GiveBackLimiter::refund_at(inner, held.granted.n(), now),
+                    false => GiveBackLimiter::undo_at(inner, held.granted, now),
                 }
             }
 
             #[inline]
-            fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
+            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
                 let $this = self; let inner = $inner;
-                SettleLimiter::settle_at(inner, granted, actual, now)
+                SettleLimiter::settle_at(inner, held.granted, actual, now)
             }
 
             #[inline]
@@ -127,8 +127,8 @@ macro_rules! cannot_undo {
             }
 
             #[inline(always)]
-            fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-                RateLimiter::try_acquire_n_at(self, n, now)
+            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+                RateLimiter::try_acquire_n_at(self, n, now).map(Held::from)
             }
 
             #[inline]
@@ -137,14 +137,14 @@ macro_rules! cannot_undo {
             }
 
             #[inline]
-            fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-                let _ = (granted, now);
+            fn give_back(&self, held: Held, now: Tick) -> u64 {
+                let _ = (held, now);
                 0
             }
 
             #[inline]
-            fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-                let _ = (granted, actual, now);
+            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+                let _ = (held, actual, now);
                 Settled::charged(0)
             }
 

@@ -5,6 +5,7 @@ use std::boxed::Box;
 #[cfg(feature = "std")]
 use std::sync::Arc;
 
+use super::held::Held;
 use crate::clock::Tick;
 #[cfg(feature = "std")]
 use crate::concurrency::limiter::Concurrency;
@@ -16,7 +17,7 @@ use crate::store::{Place, Prepared};
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use tollgate::clock::SystemClock;
-/// use tollgate::compose::{All, Member};
+/// use tollgate::compose::{All, Held, Member};
 /// use tollgate::outcome::{Charged, Settled};
 /// use tollgate::store::Place;
 /// use tollgate::{Denied, Granted, Limiter, Quota, Tick};
@@ -37,17 +38,17 @@ use crate::store::{Place, Prepared};
 ///             false => Ok(()),
 ///         }
 ///     }
-///     fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+///     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
 ///         self.check(n, now)?;
-///         Ok(Granted::new(n, now))
+///         Ok(Granted::new(n, now).into())
 ///     }
 ///     fn available_at(&self, now: Tick) -> u64 {
 ///         self.check(1, now).map_or(0, |()| u64::MAX)
 ///     }
-///     fn give_back(&self, granted: Granted, _: Tick) -> u64 {
-///         granted.n()
+///     fn give_back(&self, held: Held, _: Tick) -> u64 {
+///         held.granted.n()
 ///     }
-///     fn correct(&self, _: Granted, _: u64, _: Tick) -> Settled {
+///     fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
 ///         Settled::default()
 ///     }
 ///     fn charge_to(&self, n: u64, now: Tick) -> Charged {
@@ -112,7 +113,7 @@ pub trait Member<C> {
     /// # Errors
     ///
     /// [`Denied`] if they are not all available.
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied>;
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied>;
 
     /// Looks as [`check`](Self::check) does, and keeps what it computed for
     /// [`take_prepared`](Self::take_prepared). The default keeps nothing.
@@ -147,19 +148,19 @@ pub trait Member<C> {
 
     /// Gives a grant back, and returns how many permits came back. A member that can't undo returns
     /// 0.
-    fn give_back(&self, granted: Granted, now: Tick) -> u64;
+    fn give_back(&self, held: Held, now: Tick) -> u64;
 
     /// Gives back a grant that the caller never got, because another member denied after all. The
     /// same as [`give_back`](Self::give_back), except that it is not counted.
     #[inline]
-    fn roll_back(&self, granted: Granted, now: Tick) -> u64 {
-        self.give_back(granted, now)
+    fn roll_back(&self, held: Held, now: Tick) -> u64 {
+        self.give_back(held, now)
     }
 
     /// Corrects an estimate: see
     /// [`Limiter::settle`](crate::Limiter::settle). A member that can't settle keeps the
     /// grant as it is, and returns [`Settled::default`].
-    fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled;
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled;
 
     /// Takes `n` permits unconditionally. A member that can't go into debt takes none.
     fn charge_to(&self, n: u64, now: Tick) -> Charged;
@@ -167,8 +168,8 @@ pub trait Member<C> {
     /// Ends the use of a grant whose holder is done, and returns whether the grant is over. Only
     /// [`Concurrency`] does anything here: the holder leaves.
     #[inline]
-    fn leave(&self, granted: &Granted) -> bool {
-        let _ = granted;
+    fn leave(&self, held: &Held) -> bool {
+        let _ = held;
         false
     }
 
@@ -180,8 +181,8 @@ pub trait Member<C> {
 
     /// Counts a grant that the caller gets. It is called only if the member [counts](Self::counts).
     #[inline]
-    fn count_granted(&self, granted: &Granted) {
-        let _ = granted;
+    fn count_granted(&self, held: &Held) {
+        let _ = held;
     }
 
     /// Counts a denial of a request for `n` permits, which this member denied.
@@ -238,7 +239,7 @@ macro_rules! behind {
             }
 
             #[inline(always)]
-            fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
                 (**self).take(n, now)
             }
 
@@ -263,18 +264,18 @@ macro_rules! behind {
             }
 
             #[inline]
-            fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-                (**self).give_back(granted, now)
+            fn give_back(&self, held: Held, now: Tick) -> u64 {
+                (**self).give_back(held, now)
             }
 
             #[inline]
-            fn roll_back(&self, granted: Granted, now: Tick) -> u64 {
-                (**self).roll_back(granted, now)
+            fn roll_back(&self, held: Held, now: Tick) -> u64 {
+                (**self).roll_back(held, now)
             }
 
             #[inline]
-            fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-                (**self).correct(granted, actual, now)
+            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+                (**self).correct(held, actual, now)
             }
 
             #[inline]
@@ -283,8 +284,8 @@ macro_rules! behind {
             }
 
             #[inline]
-            fn leave(&self, granted: &Granted) -> bool {
-                (**self).leave(granted)
+            fn leave(&self, held: &Held) -> bool {
+                (**self).leave(held)
             }
 
             #[inline]
@@ -293,8 +294,8 @@ macro_rules! behind {
             }
 
             #[inline]
-            fn count_granted(&self, granted: &Granted) {
-                (**self).count_granted(granted);
+            fn count_granted(&self, held: &Held) {
+                (**self).count_granted(held);
             }
 
             #[inline]
@@ -339,9 +340,11 @@ impl<C> Member<C> for Concurrency {
     }
 
     #[inline]
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
         Self::take(self, n, false)?;
-        Ok(Granted::new(n, now).with_room(self.room(), core::num::NonZeroU64::MIN))
+        Ok(Granted::new(n, now)
+            .with_room(self.room(), core::num::NonZeroU64::MIN)
+            .into())
     }
 
     #[inline]
@@ -350,15 +353,15 @@ impl<C> Member<C> for Concurrency {
     }
 
     #[inline]
-    fn give_back(&self, granted: Granted, _now: Tick) -> u64 {
-        Self::leave(self, granted.n());
-        granted.n()
+    fn give_back(&self, held: Held, _now: Tick) -> u64 {
+        Self::leave(self, held.granted.n());
+        held.granted.n()
     }
 
     /// The holder leaves. Its weight is no estimate, so nothing is charged.
     #[inline]
-    fn correct(&self, granted: Granted, _actual: u64, _now: Tick) -> Settled {
-        Self::leave(self, granted.n());
+    fn correct(&self, held: Held, _actual: u64, _now: Tick) -> Settled {
+        Self::leave(self, held.granted.n());
         Settled::charged(0)
     }
 
@@ -369,8 +372,8 @@ impl<C> Member<C> for Concurrency {
     }
 
     #[inline]
-    fn leave(&self, granted: &Granted) -> bool {
-        Self::leave(self, granted.n());
+    fn leave(&self, held: &Held) -> bool {
+        Self::leave(self, held.granted.n());
         true
     }
 

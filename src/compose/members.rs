@@ -7,8 +7,8 @@ use std::sync::Arc;
 #[cfg(feature = "std")]
 use std::vec::Vec;
 
+use super::held::Held;
 use super::member::Member;
-use crate::outcome::Granted;
 
 /// An operation on one member of a composition, whatever the member's type.
 ///
@@ -81,14 +81,10 @@ pub trait Members<C> {
     fn no_grants(&self) -> Self::Grants;
 
     /// Returns where the grant of a member is stored, or `None` if there is no such member.
-    fn slot<'g>(
-        &self,
-        grants: &'g mut Self::Grants,
-        index: usize,
-    ) -> Option<&'g mut Option<Granted>>;
+    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>>;
 
     /// Returns the grant of a member, or `None` if there is none.
-    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted>;
+    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held>;
 }
 
 /// Members that are a single limit, such as a limiter, a reference to one, or a key of a table.
@@ -166,7 +162,7 @@ macro_rules! one_member {
         }
 
         impl<$($parameters)*> $crate::compose::Members<$clock> for $limit {
-            type Grants = Option<$crate::outcome::Granted>;
+            type Grants = Option<$crate::compose::Held>;
             const COUNT: Option<usize> = Some(1);
 
             #[inline(always)]
@@ -197,7 +193,7 @@ macro_rules! one_member {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<$crate::outcome::Granted>> {
+            ) -> Option<&'g mut Option<$crate::compose::Held>> {
                 (index == 0).then_some(grants)
             }
 
@@ -206,7 +202,7 @@ macro_rules! one_member {
                 &self,
                 grants: &'g Self::Grants,
                 index: usize,
-            ) -> Option<&'g $crate::outcome::Granted> {
+            ) -> Option<&'g $crate::compose::Held> {
                 match index {
                     0 => grants.as_ref(),
                     _ => None,
@@ -257,12 +253,12 @@ macro_rules! forward {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Granted>> {
+            ) -> Option<&'g mut Option<Held>> {
                 (**self).slot(grants, index)
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
                 (**self).grant(grants, index)
             }
         }
@@ -329,7 +325,7 @@ macro_rules! tuple {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Granted>> {
+            ) -> Option<&'g mut Option<Held>> {
                 let mut index = index;
                 $(
                     let count = self.$field.count();
@@ -343,7 +339,7 @@ macro_rules! tuple {
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
                 let mut index = index;
                 $(
                     let count = self.$field.count();
@@ -404,13 +400,13 @@ macro_rules! list {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Granted>> {
+            ) -> Option<&'g mut Option<Held>> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.slot(grants.get_mut(place)?, inner)
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.grant(grants.get(place)?, inner)
             }

@@ -46,6 +46,7 @@ mod dynamic;
 mod estimate;
 mod fixed;
 mod granted;
+mod held;
 mod limits;
 #[cfg(feature = "std")]
 mod line;
@@ -69,6 +70,7 @@ pub use dynamic::{BoxDebt, BoxMember, BoxSettle, DebtMember, SettleMember};
 pub use estimate::{Estimate, UndoOnDrop};
 pub use fixed::{Closed, Exempt};
 pub use granted::AllGranted;
+pub use held::Held;
 pub use limits::OwnLimiter;
 #[cfg(feature = "wait")]
 pub use line::AsyncLine;

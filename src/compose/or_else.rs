@@ -1,7 +1,8 @@
+use super::held::Held;
 use super::member::Member;
 use super::members::{DebtMembers, OneMember, SettleMembers, one_member};
 use crate::clock::Tick;
-use crate::outcome::{Charged, Denied, Granted, Settled};
+use crate::outcome::{Charged, Denied, Settled};
 use crate::store::Place;
 
 /// The first of two limits that grants: a guaranteed share, then a common pool.
@@ -121,13 +122,13 @@ impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
     }
 
     #[inline]
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
         let first = match self.first.limit().take(n, now) {
-            Ok(granted) => return Ok(granted.of_branch(false)),
+            Ok(held) => return Ok(held.of_branch(false)),
             Err(denied) => denied,
         };
         match self.second.limit().take(n, now) {
-            Ok(granted) => Ok(granted.of_branch(true)),
+            Ok(held) => Ok(held.of_branch(true)),
             Err(second) => Err(sooner(first, second)),
         }
     }
@@ -139,26 +140,26 @@ impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
     }
 
     #[inline]
-    fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-        match granted.branch() {
-            (false, granted) => self.first.limit().give_back(granted, now),
-            (true, granted) => self.second.limit().give_back(granted, now),
+    fn give_back(&self, held: Held, now: Tick) -> u64 {
+        match held.branch() {
+            (false, held) => self.first.limit().give_back(held, now),
+            (true, held) => self.second.limit().give_back(held, now),
         }
     }
 
     #[inline]
-    fn roll_back(&self, granted: Granted, now: Tick) -> u64 {
-        match granted.branch() {
-            (false, granted) => self.first.limit().roll_back(granted, now),
-            (true, granted) => self.second.limit().roll_back(granted, now),
+    fn roll_back(&self, held: Held, now: Tick) -> u64 {
+        match held.branch() {
+            (false, held) => self.first.limit().roll_back(held, now),
+            (true, held) => self.second.limit().roll_back(held, now),
         }
     }
 
     #[inline]
-    fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-        match granted.branch() {
-            (false, granted) => self.first.limit().correct(granted, actual, now),
-            (true, granted) => self.second.limit().correct(granted, actual, now),
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+        match held.branch() {
+            (false, held) => self.first.limit().correct(held, actual, now),
+            (true, held) => self.second.limit().correct(held, actual, now),
         }
     }
 
@@ -168,10 +169,10 @@ impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
     }
 
     #[inline]
-    fn leave(&self, granted: &Granted) -> bool {
-        match granted.again().branch() {
-            (false, granted) => self.first.limit().leave(&granted),
-            (true, granted) => self.second.limit().leave(&granted),
+    fn leave(&self, held: &Held) -> bool {
+        match held.again().branch() {
+            (false, held) => self.first.limit().leave(&held),
+            (true, held) => self.second.limit().leave(&held),
         }
     }
 
@@ -180,12 +181,12 @@ impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
     }
 
     /// If the second limit granted, the first one denied.
-    fn count_granted(&self, granted: &Granted) {
-        match granted.again().branch() {
-            (false, granted) => self.first.limit().count_granted(&granted),
-            (true, granted) => {
-                self.first.limit().count_denied(granted.n());
-                self.second.limit().count_granted(&granted);
+    fn count_granted(&self, held: &Held) {
+        match held.again().branch() {
+            (false, held) => self.first.limit().count_granted(&held),
+            (true, held) => {
+                self.first.limit().count_denied(held.granted.n());
+                self.second.limit().count_granted(&held);
             }
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct Order {
     plain: u8,
 }
 
-/// How deep a member may be nested: a [`Granted`](crate::Granted) has this many bits to remember
+/// How deep a member may be nested: a [`Held`](super::Held) has this many bits to remember
 /// choices.
 const MAX_DEPTH: u32 = u32::BITS;
 

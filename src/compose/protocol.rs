@@ -2,12 +2,12 @@
 
 use super::all::All;
 use super::denied::AllDenied;
+use super::held::Held;
 use super::members::Members;
 use super::visits::{
     Check, CountDenied, CountGranted, GiveBack, GrantPrepared, Prepare, Take, TakePrepared, Why,
 };
 use crate::clock::Tick;
-use crate::outcome::Granted;
 use crate::store::Prepared;
 use crate::sync::inject_fault;
 
@@ -94,8 +94,8 @@ impl<M: Members<C>, C> All<M, C> {
 
     /// Lets one member count its grant.
     pub(super) fn count_granted(&self, grants: &M::Grants, member: usize) {
-        if let Some(granted) = self.members.grant(grants, member) {
-            self.members.visit(member, CountGranted(granted));
+        if let Some(held) = self.members.grant(grants, member) {
+            self.members.visit(member, CountGranted(held));
         }
     }
 
@@ -251,14 +251,14 @@ impl<M: Members<C>, C> All<M, C> {
     #[inline(always)]
     fn grant_prepared(&self, grants: &mut M::Grants, (member, prepared): &(usize, Prepared)) {
         if let Some(granted) = self.members.visit(*member, GrantPrepared(prepared)) {
-            self.keep(grants, *member, granted);
+            self.keep(grants, *member, Held::from(granted));
         }
     }
 
     #[inline(always)]
-    fn keep(&self, grants: &mut M::Grants, member: usize, granted: Granted) {
+    fn keep(&self, grants: &mut M::Grants, member: usize, held: Held) {
         if let Some(slot) = self.members.slot(grants, member) {
-            *slot = Some(granted);
+            *slot = Some(held);
         }
     }
 
@@ -334,7 +334,7 @@ impl<M: Members<C>, C> All<M, C> {
             let member = self.order.get(place);
             let n = self.order.sum(member, cost);
             match self.members.visit(member, Take { n, now, member }) {
-                Some(Ok(granted)) => self.keep(grants, member, granted),
+                Some(Ok(held)) => self.keep(grants, member, held),
                 Some(Err(denied)) => return Err((place, denied)),
                 None => {}
             }
@@ -370,9 +370,9 @@ impl<M: Members<C>, C> All<M, C> {
     pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick, why: Why) -> u64 {
         let mut back: u64 = 0;
         for member in self.order.limits().rev() {
-            let granted = self.members.slot(grants, member).and_then(Option::take);
-            if let Some(granted) = granted {
-                let n = self.members.visit(member, GiveBack { granted, now, why });
+            let held = self.members.slot(grants, member).and_then(Option::take);
+            if let Some(held) = held {
+                let n = self.members.visit(member, GiveBack { held, now, why });
                 back = back.saturating_add(n.unwrap_or(0));
                 if inject_fault!(UndoesOne) {
                     break;

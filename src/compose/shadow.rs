@@ -1,12 +1,13 @@
 use core::fmt;
 
 use super::fixed::Exempt;
+use super::held::Held;
 use super::member::Member;
 use super::members::{DebtMembers, OneMember, SettleMembers, one_member};
 use super::or_else::OrElse;
 use crate::clock::Tick;
 use crate::counted::{Counters, LimiterStats};
-use crate::outcome::{Charged, Denied, Granted, Settled};
+use crate::outcome::{Charged, Denied, Settled};
 use crate::store::Place;
 
 /// A limit on trial: it decides and counts, but never denies.
@@ -104,26 +105,28 @@ impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
         Ok(())
     }
 
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        Member::<C>::take(&self.limit, n, now).map(Granted::unlimited)
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        let mut held = Member::<C>::take(&self.limit, n, now)?;
+        held.granted = held.granted.unlimited();
+        Ok(held)
     }
 
     fn available_at(&self, _now: Tick) -> u64 {
         u64::MAX
     }
 
-    fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-        let n = Member::<C>::give_back(&self.limit, granted, now);
+    fn give_back(&self, held: Held, now: Tick) -> u64 {
+        let n = Member::<C>::give_back(&self.limit, held, now);
         self.counters.returned(n);
         n
     }
 
-    fn roll_back(&self, granted: Granted, now: Tick) -> u64 {
-        Member::<C>::roll_back(&self.limit, granted, now)
+    fn roll_back(&self, held: Held, now: Tick) -> u64 {
+        Member::<C>::roll_back(&self.limit, held, now)
     }
 
-    fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-        let settled = Member::<C>::correct(&self.limit, granted, actual, now);
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+        let settled = Member::<C>::correct(&self.limit, held, actual, now);
         self.counters.returned(settled.returned);
         self.counters.charged(settled.charged);
         settled
@@ -135,20 +138,20 @@ impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
         charged
     }
 
-    fn leave(&self, granted: &Granted) -> bool {
-        Member::<C>::leave(&self.limit, granted)
+    fn leave(&self, held: &Held) -> bool {
+        Member::<C>::leave(&self.limit, held)
     }
 
     fn counts(&self) -> bool {
         true
     }
 
-    fn count_granted(&self, granted: &Granted) {
-        match granted.again().branch() {
-            (false, granted) => self.counters.granted(granted.n()),
-            (true, granted) => self.counters.denied_request(granted.n()),
+    fn count_granted(&self, held: &Held) {
+        match held.again().branch() {
+            (false, held) => self.counters.granted(held.granted.n()),
+            (true, held) => self.counters.denied_request(held.granted.n()),
         }
-        Member::<C>::count_granted(&self.limit, granted);
+        Member::<C>::count_granted(&self.limit, held);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a request does with one member.
 
 use super::denied::AllDenied;
+use super::held::Held;
 use super::member::Member;
 use super::members::Visitor;
 use crate::clock::Tick;
@@ -35,7 +36,7 @@ pub(super) struct Take {
 }
 
 impl<C> Visitor<C> for Take {
-    type Output = Result<Granted, AllDenied>;
+    type Output = Result<Held, AllDenied>;
 
     #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
@@ -102,7 +103,7 @@ pub(super) enum Why {
 
 /// Gives a grant back.
 pub(super) struct GiveBack {
-    pub(super) granted: Granted,
+    pub(super) held: Held,
     pub(super) now: Tick,
     pub(super) why: Why,
 }
@@ -113,14 +114,14 @@ impl<C> Visitor<C> for GiveBack {
     #[inline]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
         match self.why {
-            Why::Undone => member.give_back(self.granted, self.now),
-            Why::LostRace => member.roll_back(self.granted, self.now),
+            Why::Undone => member.give_back(self.held, self.now),
+            Why::LostRace => member.roll_back(self.held, self.now),
         }
     }
 }
 
 /// Counts a grant that the caller gets.
-pub(super) struct CountGranted<'g>(pub(super) &'g Granted);
+pub(super) struct CountGranted<'g>(pub(super) &'g Held);
 
 impl<C> Visitor<C> for CountGranted<'_> {
     type Output = ();

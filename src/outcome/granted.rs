@@ -65,9 +65,6 @@ pub struct Granted {
     speed: NonZeroU64,
     /// Which word of the limiter made the grant, if there are several.
     source: u32,
-    /// Which of two limits made the grant, for each [`OrElse`](crate::compose::OrElse) around them:
-    /// one bit, and the outermost lowest.
-    branches: u32,
 }
 
 /// The numbers of a [`Granted`], as a copy that can be kept but not undone.
@@ -118,7 +115,6 @@ impl Granted {
             ready: 0,
             speed: NANOSECONDS,
             source: 0,
-            branches: 0,
         }
     }
 
@@ -128,30 +124,10 @@ impl Granted {
         Self { ..*self }
     }
 
-    /// Sets which word made the grant. A limiter does so before its grant leaves it, so there are no
-    /// branches yet.
+    /// Sets which word made the grant.
     #[inline]
     pub(crate) const fn with_source(self, source: u32) -> Self {
-        Self {
-            source,
-            branches: 0, // not copied: one store sets both
-            ..self
-        }
-    }
-
-    /// Notes that the grant came from the first or the second of two limits.
-    #[inline]
-    pub(crate) const fn of_branch(self, is_second: bool) -> Self {
-        let branches = self.branches << 1 | is_second as u32;
-        Self { branches, ..self }
-    }
-
-    /// Returns whether the grant came from the second of two limits, and the grant as that limit
-    /// made it.
-    #[inline]
-    pub(crate) const fn branch(self) -> (bool, Self) {
-        let branches = self.branches >> 1;
-        (self.branches & 1 == 1, Self { branches, ..self })
+        Self { source, ..self }
     }
 
     /// Returns the same grant with `n` permits.

@@ -77,7 +77,7 @@ mod changing_mind {
     use std::sync::Mutex;
 
     use tollgate::clock::Clock;
-    use tollgate::compose::Member;
+    use tollgate::compose::{Held, Member};
     use tollgate::outcome::{Charged, Settled};
     use tollgate::store::Place;
     use tollgate::{Denied, Granted, ManualClock, Tick};
@@ -102,12 +102,12 @@ mod changing_mind {
             Ok(())
         }
 
-        fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
             let mut times = self.0.lock().expect("no panic");
             let left = *times;
             *times = left.saturating_sub(1);
             match left {
-                0 => Ok(Granted::new(n, now)),
+                0 => Ok(Granted::new(n, now).into()),
                 _ => Err(Denied::busy(n)),
             }
         }
@@ -116,11 +116,11 @@ mod changing_mind {
             1
         }
 
-        fn give_back(&self, _granted: Granted, _now: Tick) -> u64 {
+        fn give_back(&self, _held: Held, _now: Tick) -> u64 {
             0
         }
 
-        fn correct(&self, _granted: Granted, _actual: u64, _now: Tick) -> Settled {
+        fn correct(&self, _held: Held, _actual: u64, _now: Tick) -> Settled {
             unreachable!("it is no settling member")
         }
 

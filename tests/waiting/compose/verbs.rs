@@ -7,11 +7,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, Timer};
-use tollgate::compose::{All, AllDenied, Line, Member, Named};
+use tollgate::compose::{All, AllDenied, Held, Line, Member, Named};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
-use tollgate::{Concurrency, Denied, Granted, ManualClock, Quota, Tick};
+use tollgate::{Concurrency, Denied, ManualClock, Quota, Tick};
 
 use super::{Tested, rate};
 use crate::support::{HalfAsleep, SECOND, WakeCounter, poll, poll_by, run, tick};
@@ -331,7 +331,7 @@ impl Member<ManualClock> for Busy {
         Err(Denied::busy(n))
     }
 
-    fn take(&self, n: u64, _: Tick) -> Result<Granted, Denied> {
+    fn take(&self, n: u64, _: Tick) -> Result<Held, Denied> {
         Err(Denied::busy(n))
     }
 
@@ -339,11 +339,11 @@ impl Member<ManualClock> for Busy {
         0
     }
 
-    fn give_back(&self, _: Granted, _: Tick) -> u64 {
+    fn give_back(&self, _: Held, _: Tick) -> u64 {
         0
     }
 
-    fn correct(&self, _: Granted, _: u64, _: Tick) -> Settled {
+    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
         unreachable!("nothing was granted")
     }
 
