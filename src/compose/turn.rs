@@ -59,6 +59,14 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
             return Err(denied);
         }
         let Some(wait) = denied.retry_after() else {
+            // Of several members without room, all callers wait for the first in the common order.
+            // Otherwise two callers could hold one member each, and hand them to each other.
+            let full = all.order.limits().find(|member| {
+                let n = all.order.sum(*member, &cost);
+                all.members.visit(*member, HasNoRoom(n)) == Some(true)
+            });
+            let member = full.unwrap_or(member);
+            let n = all.order.sum(member, &cost);
             room = Some(Room::entered(all, member, n, denied).await?);
             continue;
         };
@@ -146,6 +154,18 @@ impl<C> Visitor<C> for Ask<'_> {
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
         let asked = member.concurrency()?.ask(self.n, self.ticket, self.waker);
         Some(asked.map_err(|denied| AllDenied::of(self.member, name, denied)))
+    }
+}
+
+/// Returns whether a member is a [`Concurrency`](crate::Concurrency) without room for this weight.
+struct HasNoRoom(u64);
+
+impl<C> Visitor<C> for HasNoRoom {
+    type Output = bool;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
+        let concurrency = member.concurrency();
+        concurrency.is_some_and(|concurrency| concurrency.check_enter(self.0).is_err())
     }
 }
 
