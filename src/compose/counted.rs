@@ -73,6 +73,11 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     }
 
     #[inline]
+    fn remaining(&self, held: &Held) -> u64 {
+        self.limiter.limit().remaining(held)
+    }
+
+    #[inline]
     fn give_back(&self, held: Held, now: Tick) -> u64 {
         let n = self.limiter.limit().give_back(held, now);
         self.counters().returned(n);

@@ -51,6 +51,17 @@ impl<C> Visitor<C> for Leave<'_> {
     }
 }
 
+/// Reads how many permits a member had left after its grant.
+struct Remaining<'g>(&'g Held);
+
+impl<C> Visitor<C> for Remaining<'_> {
+    type Output = u64;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
+        member.remaining(self.0)
+    }
+}
+
 /// Corrects an estimate.
 struct Correct {
     held: Held,
@@ -100,6 +111,15 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         (0..self.all.members()).filter_map(|member| Some((member, self.member(member)?)))
     }
 
+    /// Returns how many permits each member had left, with the members' numbers.
+    fn each_remaining(&self) -> impl Iterator<Item = (usize, u64)> {
+        let members = &self.all.members;
+        (0..self.all.members()).filter_map(|member| {
+            let held = members.grant(&self.grants, member)?;
+            Some((member, members.visit(member, Remaining(held))?))
+        })
+    }
+
     /// Returns how many permits were taken, over all members.
     pub fn n(&self) -> u64 {
         let taken = self.each().map(|(_, granted)| granted.n());
@@ -108,13 +128,15 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
 
     /// Returns the number of the member with the fewest permits left.
     pub fn tightest(&self) -> usize {
-        let tightest = self.each().min_by_key(|(_, granted)| granted.remaining());
+        let tightest = self
+            .each_remaining()
+            .min_by_key(|(_, remaining)| *remaining);
         tightest.map_or(0, |(member, _)| member)
     }
 
     /// Returns how many permits the member with the fewest has left.
     pub fn remaining(&self) -> u64 {
-        let remaining = self.each().map(|(_, granted)| granted.remaining());
+        let remaining = self.each_remaining().map(|(_, remaining)| remaining);
         remaining.min().unwrap_or(0)
     }
 

@@ -104,7 +104,7 @@ macro_rules! limiter {
 /// Implements [`Member`] for limiters that grant, but can't undo.
 #[cfg(feature = "std")]
 macro_rules! cannot_undo {
-    ([$($parameters:tt)*] $limiter:ty) => {
+    ([$($parameters:tt)*] $limiter:ty, |$this:ident, $held:ident| $remaining:expr) => {
         impl<C, $($parameters)*> Member<C> for $limiter {
             #[inline]
             fn clock(&self) -> Option<&C> {
@@ -134,6 +134,12 @@ macro_rules! cannot_undo {
             #[inline]
             fn available_at(&self, now: Tick) -> u64 {
                 RateLimiter::available_at(self, now)
+            }
+
+            #[inline]
+            fn remaining(&self, $held: &Held) -> u64 {
+                let $this = self;
+                $remaining
             }
 
             #[inline]
@@ -188,9 +194,14 @@ limiter!([K: Hash + Eq + Clone, A: GiveBack + Debt, C, S: BuildHasher]
 one_member!(settles [C] C, crate::concurrency::limiter::Concurrency);
 
 #[cfg(feature = "std")]
-cannot_undo!([] crate::multiword::SlidingLog<C>);
+cannot_undo!([] crate::multiword::SlidingLog<C>, |log, held| {
+    log.available_at(held.granted.at())
+});
 #[cfg(feature = "std")]
-cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>);
+cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, |leases, held| {
+    let _ = leases;
+    held.granted.remaining()
+});
 
 /// A limiter of your own as a member: any [`SettleLimiter`](crate::traits::SettleLimiter). The
 /// limiters of this crate are members themselves.

@@ -146,6 +146,13 @@ pub trait Member<C> {
     /// Returns how many permits are available at this tick.
     fn available_at(&self, now: Tick) -> u64;
 
+    /// Returns how many permits were left right after a grant. A member whose grants do not say so,
+    /// such as [`SlidingLog`](crate::SlidingLog), returns how many are available at its tick.
+    #[inline]
+    fn remaining(&self, held: &Held) -> u64 {
+        held.granted.remaining()
+    }
+
     /// Gives a grant back, and returns how many permits came back. A member that can't undo returns
     /// 0.
     fn give_back(&self, held: Held, now: Tick) -> u64;
@@ -261,6 +268,11 @@ macro_rules! behind {
             #[inline]
             fn available_at(&self, now: Tick) -> u64 {
                 (**self).available_at(now)
+            }
+
+            #[inline]
+            fn remaining(&self, held: &Held) -> u64 {
+                (**self).remaining(held)
             }
 
             #[inline]

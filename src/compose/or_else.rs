@@ -140,6 +140,14 @@ impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
     }
 
     #[inline]
+    fn remaining(&self, held: &Held) -> u64 {
+        match held.again().branch() {
+            (false, held) => self.first.limit().remaining(&held),
+            (true, held) => self.second.limit().remaining(&held),
+        }
+    }
+
+    #[inline]
     fn give_back(&self, held: Held, now: Tick) -> u64 {
         match held.branch() {
             (false, held) => self.first.limit().give_back(held, now),

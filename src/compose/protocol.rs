@@ -64,21 +64,22 @@ impl<M: Members<C>, C> All<M, C> {
             Some(count @ 3..=FEW) if self.order.plain() == count => {
                 self.take_few(count, cost, now, later)
             }
-            _ => {
-                let taken = self.take_in_rounds(ROUNDS, cost, now, later);
-                if self.order.counts() {
-                    self.count(&taken);
-                }
-                taken
-            }
+            _ if self.order.counts() => self.take_and_count(cost, now, later),
+            _ => self.take_in_rounds(ROUNDS, cost, now, later),
         }
     }
 
-    /// Lets members that count the answers count this one. None does before it is known, so what is
-    /// taken and given back within a request is not counted.
-    #[cold]
-    fn count(&self, taken: &Result<M::Grants, AllDenied>) {
-        match taken {
+    /// Takes, and lets the members that count the answers count this one. None counts before the
+    /// answer is known, so what is taken and given back within a request is not counted.
+    #[inline(never)]
+    fn take_and_count(
+        &self,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        let taken = self.take_in_rounds(ROUNDS, cost, now, later);
+        match &taken {
             Ok(grants) => {
                 for member in self.order.limits() {
                     self.count_granted(grants, member);
@@ -90,6 +91,7 @@ impl<M: Members<C>, C> All<M, C> {
             }
             Err(AllDenied::CostsLength { .. } | AllDenied::Line) => {}
         }
+        taken
     }
 
     /// Lets one member count its grant.

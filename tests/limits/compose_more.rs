@@ -7,7 +7,7 @@ use tollgate::compose::{
     All, BoxDebt, BoxMember, BoxSettle, Closed, Estimate, Exempt, Named, OrElse,
 };
 use tollgate::{
-    Concurrency, Denied, Leases, Limiter, ManualClock, Quota, SlidingLog, SlidingWindow,
+    Concurrency, Counted, Denied, Leases, Limiter, ManualClock, Quota, SlidingLog, SlidingWindow,
     TokenBucket,
 };
 
@@ -415,4 +415,22 @@ fn an_estimate_of_several_limits_stays_or_comes_back() {
     assert_eq!(left(), (5, 41, 1));
     drop(kept);
     assert_eq!(left(), (5, 41, 0));
+}
+
+/// Its grants do not say what it has left, because counting takes a search.
+#[test]
+fn a_log_tells_what_it_has_left() {
+    let clock = ManualClock::new();
+    let log = || SlidingLog::with_clock(Quota::per_second(5), clock.clone()).expect("a log");
+    let rate = bucket(9, &clock);
+    let all = All::new((&rate, log())).expect("two limits");
+    let granted = all.try_acquire_n(2).expect("granted");
+    assert_eq!((granted.remaining(), granted.tightest()), (3, 1));
+    let granted = all.try_acquire_each([6, 1]).expect("granted");
+    assert_eq!((granted.remaining(), granted.tightest()), (1, 0));
+
+    let boxed: BoxMember<'_, ManualClock> = Box::new(log());
+    let boxed = All::new(OrElse::new(Closed, Counted::new(boxed))).expect("a log");
+    let granted = boxed.try_acquire_n(4).expect("granted");
+    assert_eq!((granted.remaining(), granted.tightest()), (1, 0));
 }

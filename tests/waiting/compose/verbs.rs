@@ -11,7 +11,7 @@ use tollgate::compose::{All, AllDenied, Held, Line, Member, Named};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
-use tollgate::{Concurrency, Denied, ManualClock, Quota, Tick};
+use tollgate::{Concurrency, Counted, Denied, ManualClock, Quota, Tick};
 
 use super::{Tested, rate};
 use crate::support::{HalfAsleep, SECOND, WakeCounter, poll, poll_by, run, tick};
@@ -219,6 +219,30 @@ fn a_limit_that_appears_twice_takes_the_room_of_both() {
     assert_eq!(inside.inside(), 2);
     assert_eq!(granted.settle([0, 0, 0]).returned, 1);
     tested.assert_empty();
+}
+
+/// The first in line enters a full member before it takes from the others.
+#[test]
+fn a_counted_member_counts_a_caller_that_waited_for_room() {
+    let clock = ManualClock::new();
+    let (rate, inside) = (
+        Counted::new(rate(Quota::per_second(1).burst(2), &clock)),
+        Counted::new(Concurrency::new(1).expect("one")),
+    );
+    let all = All::new((&rate, &inside)).expect("two limits");
+    let line = Line::new(&all);
+    let before = line.try_acquire().expect("room");
+    let on = line.with_timer(&clock);
+    let mut first = pin!(on.acquire());
+    assert!(poll(first.as_mut()).is_pending());
+    drop(before);
+    let Poll::Ready(Ok(granted)) = poll(first.as_mut()) else {
+        panic!("there is room");
+    };
+    drop(granted);
+    let counted = [rate.stats(), inside.stats()].map(|stats| (stats.granted, stats.permits));
+    assert_eq!(counted, [(2, 2); 2]);
+    assert_eq!((inside.limiter().inside(), line.waiting()), (0, 0));
 }
 
 /// Each line waits for the two limits in its own order, and holds neither while it waits.
