@@ -75,7 +75,8 @@ pub trait Member<C> {
     /// Returns the clock, or `None` if the limit needs none.
     fn clock(&self) -> Option<&C>;
 
-    /// Shows each clock that the limit reads. Only a limit made of several others has more than one.
+    /// Shows each clock that the limit reads. Only a limit made of several others has more than
+    /// one.
     #[inline]
     fn each_clock(&self, show: &mut dyn FnMut(&C)) {
         if let Some(clock) = self.clock() {
@@ -107,8 +108,8 @@ pub trait Member<C> {
     /// The [`Denied`] that the request would get.
     fn check(&self, n: u64, now: Tick) -> Result<(), Denied>;
 
-    /// Takes `n` permits at this tick, or none. A member that counts does not count here, because the
-    /// request may still be denied by another member.
+    /// Takes `n` permits at this tick, or none. A member that counts does not count here, because
+    /// another member may still deny the request.
     ///
     /// # Errors
     ///

@@ -64,13 +64,16 @@ impl<M: Members<C>, C> All<M, C> {
             Some(count @ 3..=FEW) if self.order.plain() == count => {
                 self.take_few(count, cost, now, later)
             }
+            // A limit appears twice, or a member counts.
+            Some(2..=FEW) => self.take_and_count(cost, now, later),
             _ if self.order.counts() => self.take_and_count(cost, now, later),
             _ => self.take_in_rounds(ROUNDS, cost, now, later),
         }
     }
 
-    /// Takes, and lets the members that count the answers count this one. None counts before the
-    /// answer is known, so what is taken and given back within a request is not counted.
+    /// Takes, and lets the members that count the answers count this one, if there are any. None
+    /// counts before the answer is known, so what is taken and given back within a request is not
+    /// counted.
     #[inline(never)]
     fn take_and_count(
         &self,
@@ -80,6 +83,7 @@ impl<M: Members<C>, C> All<M, C> {
     ) -> Result<M::Grants, AllDenied> {
         let taken = self.take_in_rounds(ROUNDS, cost, now, later);
         match &taken {
+            _ if !self.order.counts() => {}
             Ok(grants) => {
                 for member in self.order.limits() {
                     self.count_granted(grants, member);
@@ -265,7 +269,8 @@ impl<M: Members<C>, C> All<M, C> {
     }
 
     /// Looks at all members, and takes from one after the other, this many times at most.
-    #[inline]
+    // Always inlined: where the denial is not read, the waits are not computed.
+    #[inline(always)]
     fn take_in_rounds(
         &self,
         rounds: u32,

@@ -183,8 +183,8 @@ impl Granted {
         Self { room, unit, ..self }
     }
 
-    /// Returns the same grant as if the limiter had no limit: nothing is used up, and the caller may
-    /// go at once. It can still be undone.
+    /// Returns the same grant as if the limiter had no limit: nothing is used up, and the caller
+    /// may go at once. It can still be undone.
     #[cfg(feature = "std")]
     pub(crate) const fn unlimited(self) -> Self {
         Self {

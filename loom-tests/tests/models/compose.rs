@@ -201,8 +201,8 @@ fn undone_in_the_next_window(run: &mut Run) {
     scenario.explore_rules(run);
 }
 
-/// A request takes from the first or the second of two limits, beside a caller that takes the first,
-/// and then the other member. What a lost race gives back reaches the limit that granted.
+/// A request takes from the first or the second of two limits, beside a caller that takes the
+/// first, and then the other member. What a lost race gives back reaches the limit that granted.
 fn a_choice_loses_a_race(run: &mut Run) {
     let choice = Action::new(
         "a or else b, and c",
