@@ -105,6 +105,11 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     }
 
     #[inline]
+    fn leaves(&self) -> bool {
+        self.limiter.limit().leaves()
+    }
+
+    #[inline]
     fn leave(&self, held: &Held) -> bool {
         self.limiter.limit().leave(held)
     }

@@ -185,6 +185,9 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
 
     #[inline(always)]
     fn leave_at_the_end(&mut self) {
+        if !self.all.order.leaves() {
+            return;
+        }
         for member in 0..self.all.members() {
             if let Some(held) = self.all.members.grant(&self.grants, member) {
                 self.all.members.visit(member, Leave(held));

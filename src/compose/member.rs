@@ -173,8 +173,16 @@ pub trait Member<C> {
     /// Takes `n` permits unconditionally. A member that can't go into debt takes none.
     fn charge_to(&self, n: u64, now: Tick) -> Charged;
 
+    /// Returns whether the holder of a grant [leaves](Self::leave) when it is done, as with a
+    /// [`Concurrency`].
+    #[inline]
+    fn leaves(&self) -> bool {
+        false
+    }
+
     /// Ends the use of a grant whose holder is done, and returns whether the grant is over. Only
-    /// [`Concurrency`] does anything here: the holder leaves.
+    /// [`Concurrency`] does anything here: the holder leaves. It may not be called if no holder
+    /// [leaves](Self::leaves).
     #[inline]
     fn leave(&self, held: &Held) -> bool {
         let _ = held;
@@ -297,6 +305,11 @@ macro_rules! behind {
             }
 
             #[inline]
+            fn leaves(&self) -> bool {
+                (**self).leaves()
+            }
+
+            #[inline]
             fn leave(&self, held: &Held) -> bool {
                 (**self).leave(held)
             }
@@ -382,6 +395,11 @@ impl<C> Member<C> for Concurrency {
     #[inline]
     fn charge_to(&self, _n: u64, now: Tick) -> Charged {
         Charged::new(0, now)
+    }
+
+    #[inline]
+    fn leaves(&self) -> bool {
+        true
     }
 
     #[inline]

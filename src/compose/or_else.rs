@@ -177,6 +177,11 @@ impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
     }
 
     #[inline]
+    fn leaves(&self) -> bool {
+        self.first.limit().leaves() || self.second.limit().leaves()
+    }
+
+    #[inline]
     fn leave(&self, held: &Held) -> bool {
         match held.again().branch() {
             (false, held) => self.first.limit().leave(&held),

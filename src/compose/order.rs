@@ -23,6 +23,8 @@ pub(super) struct Order {
     members: u8,
     /// Whether a member counts the answers.
     counts: bool,
+    /// Whether the holder of a grant leaves a member.
+    leaves: bool,
     /// How many members there are if each is a limit of its own and none counts, and otherwise 0.
     plain: u8,
 }
@@ -39,6 +41,7 @@ struct Described {
     can_undo: bool,
     depth: u32,
     counts: bool,
+    leaves: bool,
     clock: Option<usize>,
     /// Whether all clocks inside the member are the same.
     clocks_agree: bool,
@@ -58,6 +61,7 @@ impl<C: Clock> Visitor<C> for Describe {
             can_undo: member.can_undo(),
             depth: member.depth(),
             counts: member.counts(),
+            leaves: member.leaves(),
             clock: first,
             clocks_agree,
         }
@@ -83,6 +87,7 @@ impl Order {
             same_as: [0; MAX_MEMBERS],
             members: count as u8,
             counts: false,
+            leaves: false,
             plain: 0,
         };
         let describe = |index| members.visit(index, Describe);
@@ -92,6 +97,7 @@ impl Order {
                 continue;
             };
             order.counts |= member.counts;
+            order.leaves |= member.leaves;
             if member.depth > MAX_DEPTH {
                 return Err(ConfigError::NestedTooDeep {
                     member: index,
@@ -160,6 +166,12 @@ impl Order {
     #[inline(always)]
     pub(super) const fn counts(&self) -> bool {
         self.counts
+    }
+
+    /// Returns whether the holder of a grant leaves a member.
+    #[inline(always)]
+    pub(super) const fn leaves(&self) -> bool {
+        self.leaves
     }
 
     /// Returns how many members there are if each is a limit of its own and none counts the

@@ -138,6 +138,10 @@ impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
         charged
     }
 
+    fn leaves(&self) -> bool {
+        Member::<C>::leaves(&self.limit)
+    }
+
     fn leave(&self, held: &Held) -> bool {
         Member::<C>::leave(&self.limit, held)
     }
