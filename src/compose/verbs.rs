@@ -249,7 +249,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// # Errors
     ///
     /// [`AllDenied`] if a member denies. In that case nothing is taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_at(
         &self,
         n: u64,
