@@ -3,11 +3,11 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use super::held::Held;
 use super::member::Member;
 use super::members::{DebtMembers, Members, Visitor};
 use super::order::Order;
 use crate::clock::{Clock, SystemClock, Tick};
-use crate::outcome::Granted;
 use crate::quota::ConfigError;
 
 /// Several limits as one: a request takes from all of them, or from none.
@@ -206,12 +206,12 @@ impl<M: Members<C>, C> Members<C> for All<M, C> {
     }
 
     #[inline(always)]
-    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Granted>> {
+    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Held>> {
         self.members.slot(grants, index)
     }
 
     #[inline(always)]
-    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Granted> {
+    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Held> {
         self.members.grant(grants, index)
     }
 }

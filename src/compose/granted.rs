@@ -4,9 +4,11 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use super::all::All;
+use super::held::Held;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
 use super::protocol::cost_of;
+use super::visits::Why;
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Granted, Settled};
 
@@ -39,20 +41,31 @@ pub struct AllGranted<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
 }
 
 /// Ends the use of a grant.
-struct Leave<'g>(&'g Granted);
+struct Leave<'g>(&'g Held);
 
 impl<C> Visitor<C> for Leave<'_> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        member.leave(self.0);
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
+        member.leave(self.0)
+    }
+}
+
+/// Reads how many permits a member had left after its grant.
+struct Remaining<'g>(&'g Held);
+
+impl<C> Visitor<C> for Remaining<'_> {
+    type Output = u64;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
+        member.remaining(self.0)
     }
 }
 
 /// Corrects an estimate.
 struct Correct {
-    granted: Granted,
+    held: Held,
     actual: u64,
     now: Tick,
 }
@@ -61,7 +74,7 @@ impl<C> Visitor<C> for Correct {
     type Output = Settled;
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Settled {
-        member.correct(self.granted, self.actual, self.now)
+        member.correct(self.held, self.actual, self.now)
     }
 }
 
@@ -90,7 +103,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// # }
     /// ```
     pub fn member(&self, member: usize) -> Option<&Granted> {
-        self.all.members.grant(&self.grants, member)
+        let held = self.all.members.grant(&self.grants, member)?;
+        Some(&held.granted)
     }
 
     /// Returns all grants, with their members' numbers.
@@ -98,15 +112,32 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         (0..self.all.members()).filter_map(|member| Some((member, self.member(member)?)))
     }
 
+    /// Returns how many permits each member had left, with the members' numbers.
+    fn each_remaining(&self) -> impl Iterator<Item = (usize, u64)> {
+        let members = &self.all.members;
+        (0..self.all.members()).filter_map(|member| {
+            let held = members.grant(&self.grants, member)?;
+            Some((member, members.visit(member, Remaining(held))?))
+        })
+    }
+
+    /// Returns how many permits were taken, over all members.
+    pub fn n(&self) -> u64 {
+        let taken = self.each().map(|(_, granted)| granted.n());
+        taken.fold(0, u64::saturating_add)
+    }
+
     /// Returns the number of the member with the fewest permits left.
     pub fn tightest(&self) -> usize {
-        let tightest = self.each().min_by_key(|(_, granted)| granted.remaining());
+        let tightest = self
+            .each_remaining()
+            .min_by_key(|(_, remaining)| *remaining);
         tightest.map_or(0, |(member, _)| member)
     }
 
     /// Returns how many permits the member with the fewest has left.
     pub fn remaining(&self) -> u64 {
-        let remaining = self.each().map(|(_, granted)| granted.remaining());
+        let remaining = self.each_remaining().map(|(_, remaining)| remaining);
         remaining.min().unwrap_or(0)
     }
 
@@ -121,6 +152,36 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     pub fn delay(&self) -> Duration {
         let delays = self.each().map(|(_, granted)| granted.delay());
         delays.max().unwrap_or(Duration::ZERO)
+    }
+
+    /// Leaves each [`Concurrency`](crate::Concurrency) among the members now. The rest of the grant
+    /// can still be undone and settled.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Concurrency, Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (tokens, inside) = (Limiter::token_bucket(Quota::per_hour(900))?, Concurrency::new(2)?);
+    /// let model = All::new((&tokens, &inside))?;
+    /// let mut granted = model.try_acquire_each([800, 1])?;
+    /// granted.leave(); // the call is over, its bill comes later
+    /// assert_eq!((tokens.available(), inside.inside()), (100, 0));
+    /// granted.settle([650, 1]);
+    /// assert_eq!((tokens.available(), inside.inside()), (250, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn leave(&mut self) {
+        for member in 0..self.all.members() {
+            let grant = self.all.members.grant(&self.grants, member);
+            let left = grant.and_then(|held| self.all.members.visit(member, Leave(held)));
+            if left == Some(true) {
+                if let Some(slot) = self.all.members.slot(&mut self.grants, member) {
+                    *slot = None;
+                }
+            }
+        }
     }
 }
 
@@ -170,9 +231,17 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// # Ok(())
     /// # }
     /// ```
-    pub fn undo(self) -> u64 {
-        let now = self.all.now();
-        self.undo_at(now)
+    pub fn undo(mut self) -> u64 {
+        self.undo_each()
+    }
+
+    pub(super) fn undo_each(&mut self) -> u64 {
+        let now = self.now();
+        self.all.give_back(&mut self.grants, now, Why::Undone)
+    }
+
+    pub(super) fn now(&self) -> Tick {
+        self.all.now()
     }
 
     /// Corrects the estimates when the costs are known: see
@@ -195,7 +264,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// # }
     /// ```
     pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
-        let now = self.all.now();
+        let now = self.now();
         self.settle_at(costs, now)
     }
 }
@@ -203,27 +272,27 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
 impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
     /// Gives the permits back at this tick: see [`undo`](Self::undo).
     pub fn undo_at(mut self, now: Tick) -> u64 {
-        self.all.give_back(&mut self.grants, now)
+        self.all.give_back(&mut self.grants, now, Why::Undone)
     }
 
     /// Corrects the estimates at this tick: see [`settle`](Self::settle).
     pub fn settle_at(mut self, costs: impl AsRef<[u64]>, now: Tick) -> Settled {
+        self.settle_each(costs.as_ref(), now)
+    }
+
+    pub(super) fn settle_each(&mut self, costs: &[u64], now: Tick) -> Settled {
         let mut sum = Settled::charged(0);
-        let Ok(costs) = self.all.checked(costs.as_ref()) else {
+        let Ok(costs) = self.all.checked(costs) else {
             return sum;
         };
         let all = &*self.all;
         for member in all.order.limits() {
             let slot = all.members.slot(&mut self.grants, member);
-            let Some(granted) = slot.and_then(Option::take) else {
+            let Some(held) = slot.and_then(Option::take) else {
                 continue;
             };
             let actual = all.order.sum(member, |member| cost_of(costs, member));
-            let correct = Correct {
-                granted,
-                actual,
-                now,
-            };
+            let correct = Correct { held, actual, now };
             if let Some(settled) = all.members.visit(member, correct) {
                 sum = sum.plus(settled);
             }
@@ -235,6 +304,9 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
 impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> Drop for AllGranted<R, M, C> {
     #[inline]
     fn drop(&mut self) {
+        if !self.all.order.leaves() {
+            return;
+        }
         let mut leave = LeaveFrom {
             member: 0,
             all: &*self.all,

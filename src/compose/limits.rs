@@ -7,39 +7,186 @@ use core::hash::{BuildHasher, Hash};
 #[cfg(feature = "map")]
 use std::borrow::ToOwned;
 
-#[cfg(feature = "std")]
+use super::held::Held;
 use super::member::Member;
 use super::members::one_member;
 use crate::algorithm::{Debt, GiveBack};
 #[cfg(feature = "std")]
 use crate::algorithm::{Lend, Split};
+use crate::clock::Tick;
 use crate::limiter::Limiter;
-use crate::store::AtomicWord;
+use crate::outcome::{Charged, Denied, Granted, Settled};
+use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, RateLimiter, SettleLimiter};
+use crate::store::{AtomicWord, Place, Prepared};
+use crate::sync::inject_fault;
 
-one_member!(owes [A: GiveBack + Debt, C, P: AtomicWord] C, Limiter<A, C, P>);
+/// Implements [`Member`] for a limiter that can settle.
+macro_rules! limiter {
+    ([$($parameters:tt)*] $clock:ty, $limiter:ty) => {
+        limiter!([$($parameters)*] $clock, $limiter, |this| this);
+    };
+    ([$($parameters:tt)*] $clock:ty, $limiter:ty, |$this:ident| $inner:expr) => {
+        impl<$($parameters)*> Member<$clock> for $limiter {
+            #[inline]
+            fn clock(&self) -> Option<&$clock> {
+                let $this = self; let inner = $inner;
+                Some(RateLimiter::clock(inner))
+            }
+
+            #[inline]
+            fn place(&self) -> Place {
+                let $this = self; let inner = $inner;
+                RateLimiter::place(inner)
+            }
+
+            #[inline(always)]
+            fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
+                let $this = self; let inner = $inner;
+                RateLimiter::check_n_at(inner, n, now)
+            }
+
+            #[inline(always)]
+            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+                let $this = self; let inner = $inner;
+                RateLimiter::try_acquire_n_at(inner, n, now).map(Held::from)
+            }
+
+            #[inline(always)]
+            fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+                let $this = self; let inner = $inner;
+                RateLimiter::prepare_n_at(inner, n, now)
+            }
+
+            #[inline(always)]
+            fn take_prepared(&self, prepared: &Prepared) -> bool {
+                let $this = self; let inner = $inner;
+                RateLimiter::take_prepared(inner, prepared)
+            }
+
+            #[inline(always)]
+            fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+                let $this = self; let inner = $inner;
+                RateLimiter::grant_prepared(inner, prepared)
+            }
+
+            #[inline]
+            fn available_at(&self, now: Tick) -> u64 {
+                let $this = self; let inner = $inner;
+                RateLimiter::available_at(inner, now)
+            }
+
+            #[inline]
+            fn give_back(&self, held: Held, now: Tick) -> u64 {
+                let $this = self; let inner = $inner;
+                match inject_fault!(RefundsInstead) {
+                    true => GiveBackLimiter::refund_at(inner, held.granted.n(), now),
+                    false => GiveBackLimiter::undo_at(inner, held.granted, now),
+                }
+            }
+
+            #[inline]
+            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+                let $this = self; let inner = $inner;
+                SettleLimiter::settle_at(inner, held.granted, actual, now)
+            }
+
+            #[inline]
+            fn charge_to(&self, n: u64, now: Tick) -> Charged {
+                let $this = self; let inner = $inner;
+                DebtLimiter::charge_at(inner, n, now)
+            }
+        }
+
+        one_member!(owes [$($parameters)*] $clock, $limiter);
+    };
+}
+
+/// Implements [`Member`] for limiters that grant, but can't undo.
+#[cfg(feature = "std")]
+macro_rules! cannot_undo {
+    ([$($parameters:tt)*] $limiter:ty, |$this:ident, $held:ident| $remaining:expr) => {
+        impl<C, $($parameters)*> Member<C> for $limiter {
+            #[inline]
+            fn clock(&self) -> Option<&C> {
+                Some(RateLimiter::clock(self))
+            }
+
+            #[inline]
+            fn place(&self) -> Place {
+                RateLimiter::place(self)
+            }
+
+            #[inline]
+            fn can_undo(&self) -> bool {
+                false
+            }
+
+            #[inline(always)]
+            fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
+                RateLimiter::check_n_at(self, n, now)
+            }
+
+            #[inline(always)]
+            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+                RateLimiter::try_acquire_n_at(self, n, now).map(Held::from)
+            }
+
+            #[inline]
+            fn available_at(&self, now: Tick) -> u64 {
+                RateLimiter::available_at(self, now)
+            }
+
+            #[inline]
+            fn remaining(&self, $held: &Held) -> u64 {
+                let $this = self;
+                $remaining
+            }
+
+            #[inline]
+            fn give_back(&self, held: Held, now: Tick) -> u64 {
+                let _ = (held, now);
+                0
+            }
+
+            #[inline]
+            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+                let _ = (held, actual, now);
+                Settled::charged(0)
+            }
+
+            #[inline]
+            fn charge_to(&self, n: u64, now: Tick) -> Charged {
+                let _ = n;
+                Charged::new(0, now)
+            }
+        }
+
+        one_member!([C, $($parameters)*] C, $limiter);
+    };
+}
+
+limiter!([A: GiveBack + Debt, C, P: AtomicWord] C, Limiter<A, C, P>);
 
 #[cfg(feature = "wide")]
-one_member!(owes [A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate::adjustable::limiter::Adjustable<A, C>);
+limiter!([A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate::adjustable::limiter::Adjustable<A, C>);
 #[cfg(feature = "std")]
-one_member!(owes [A: Split + Debt, C] C, crate::sharded::limiter::Sharded<A, C>);
+limiter!([A: Split + Debt, C] C, crate::sharded::limiter::Sharded<A, C>);
 #[cfg(feature = "std")]
-one_member!(owes [C] C, crate::multiword::SlottedWindow<C>);
-#[cfg(feature = "std")]
-one_member!(owes [G: crate::rate_limiter::SettleLimiter, S: core::borrow::Borrow<crate::counted::Counters>] G::Clock, crate::counted::Counted<G, S>);
+limiter!([C] C, crate::multiword::SlottedWindow<C>);
 #[cfg(feature = "keyed")]
-one_member!(owes [A: GiveBack + Debt, C] C, crate::keyed::Key<'_, A, C>);
+limiter!([A: GiveBack + Debt, C] C, crate::keyed::Key<'_, A, C>);
 #[cfg(feature = "keyed")]
-one_member!(owes [A: GiveBack + Debt, C, S] C, crate::keyed::OwnedKey<A, C, S>);
+limiter!([A: GiveBack + Debt, C, S] C, crate::keyed::OwnedKey<A, C, S>);
 
 #[cfg(feature = "map")]
-one_member!(owes [
+limiter!([
         K: Hash + Eq + Borrow<Q>, Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
         A: GiveBack + Debt, C, S: BuildHasher
     ]
     C, crate::keyed_map::MapKey<'_, K, Q, A, C, S>
 );
 #[cfg(feature = "map")]
-one_member!(owes [K: Hash + Eq + Clone, A: GiveBack + Debt, C, S: BuildHasher]
+limiter!([K: Hash + Eq + Clone, A: GiveBack + Debt, C, S: BuildHasher]
     C, crate::keyed_map::OwnedMapKey<K, A, C, S>
 );
 
@@ -47,9 +194,32 @@ one_member!(owes [K: Hash + Eq + Clone, A: GiveBack + Debt, C, S: BuildHasher]
 one_member!(settles [C] C, crate::concurrency::limiter::Concurrency);
 
 #[cfg(feature = "std")]
-one_member!([C] C, crate::multiword::SlidingLog<C>);
+cannot_undo!([] crate::multiword::SlidingLog<C>, |log, held| {
+    log.available_at(held.granted.at())
+});
 #[cfg(feature = "std")]
-one_member!([A: Lend, C] C, crate::leases::limiter::Leases<A, C>);
+cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, |leases, held| {
+    let _ = leases;
+    held.granted.remaining()
+});
 
-#[cfg(feature = "std")]
-one_member!([C] C, dyn Member<C> + Send + Sync);
+/// A limiter of your own as a member: any [`SettleLimiter`](crate::traits::SettleLimiter). The
+/// limiters of this crate are members themselves.
+///
+/// ```
+/// use tollgate::compose::{All, OwnLimiter};
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let my_limiter = Limiter::token_bucket(Quota::per_hour(10))?;
+/// let service = Limiter::token_bucket(Quota::per_hour(1000))?;
+/// let limits = All::new((OwnLimiter(my_limiter), &service))?;
+/// limits.try_acquire_n(4)?.settle([2, 2]);
+/// assert_eq!(service.available(), 998);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct OwnLimiter<L>(pub L);
+
+limiter!([L: SettleLimiter] L::Clock, OwnLimiter<L>, |this| &this.0);

@@ -1,19 +1,23 @@
 //! What a composition needs from a limit.
 
+#[cfg(feature = "std")]
+use std::boxed::Box;
+#[cfg(feature = "std")]
+use std::sync::Arc;
+
+use super::held::Held;
 use crate::clock::Tick;
 #[cfg(feature = "std")]
 use crate::concurrency::limiter::Concurrency;
 use crate::outcome::{Charged, Denied, Granted, Settled};
-use crate::rate_limiter::{RateLimiter, SettleLimiter};
 use crate::store::{Place, Prepared};
-use crate::sync::inject_fault;
 
 /// A limit that can be a member of a composition such as [`All`](super::All). `C` is its clock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use tollgate::clock::SystemClock;
-/// use tollgate::compose::{All, Member};
+/// use tollgate::compose::{All, Held, Member};
 /// use tollgate::outcome::{Charged, Settled};
 /// use tollgate::store::Place;
 /// use tollgate::{Denied, Granted, Limiter, Quota, Tick};
@@ -34,17 +38,17 @@ use crate::sync::inject_fault;
 ///             false => Ok(()),
 ///         }
 ///     }
-///     fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+///     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
 ///         self.check(n, now)?;
-///         Ok(Granted::new(n, now))
+///         Ok(Granted::new(n, now).into())
 ///     }
 ///     fn available_at(&self, now: Tick) -> u64 {
 ///         self.check(1, now).map_or(0, |()| u64::MAX)
 ///     }
-///     fn give_back(&self, granted: Granted, _: Tick) -> u64 {
-///         granted.n()
+///     fn give_back(&self, held: Held, _: Tick) -> u64 {
+///         held.granted.n()
 ///     }
-///     fn correct(&self, _: Granted, _: u64, _: Tick) -> Settled {
+///     fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
 ///         Settled::default()
 ///     }
 ///     fn charge_to(&self, n: u64, now: Tick) -> Charged {
@@ -62,15 +66,32 @@ use crate::sync::inject_fault;
 /// # }
 /// ```
 ///
-/// Every limiter that can [settle](crate::Limiter::settle) implements it, and so do
+/// Every limiter of this crate that can [settle](crate::Limiter::settle) implements it, and so do
 /// [`SlidingLog`](crate::SlidingLog), [`Leases`](crate::Leases) and
-/// [`Concurrency`](crate::Concurrency). A limit of your own that implements it is a member as a
-/// `&(dyn Member<C> + Send + Sync)`, or in a `Box` of that.
+/// [`Concurrency`](crate::Concurrency). A limiter of your own is a member in an
+/// [`OwnLimiter`](super::OwnLimiter), and a limit that implements this trait in a
+/// [`BoxMember`](super::BoxMember).
 pub trait Member<C> {
     /// Returns the clock, or `None` if the limit needs none.
     fn clock(&self) -> Option<&C>;
 
-    /// Returns where the state is: see [`RateLimiter::place`].
+    /// Shows each clock that the limit reads. Only a limit made of several others has more than
+    /// one.
+    #[inline]
+    fn each_clock(&self, show: &mut dyn FnMut(&C)) {
+        if let Some(clock) = self.clock() {
+            show(clock);
+        }
+    }
+
+    /// Returns how deep the limit is nested: 0 for a plain limit, and one more for each
+    /// [`OrElse`](super::OrElse) around another.
+    #[inline]
+    fn depth(&self) -> u32 {
+        0
+    }
+
+    /// Returns where the state is: see [`RateLimiter::place`](crate::RateLimiter::place).
     fn place(&self) -> Place;
 
     /// Returns whether a grant can be undone. A composition takes at most one member that can't,
@@ -87,12 +108,13 @@ pub trait Member<C> {
     /// The [`Denied`] that the request would get.
     fn check(&self, n: u64, now: Tick) -> Result<(), Denied>;
 
-    /// Takes `n` permits at this tick, or none.
+    /// Takes `n` permits at this tick, or none. A member that counts does not count here, because
+    /// another member may still deny the request.
     ///
     /// # Errors
     ///
     /// [`Denied`] if they are not all available.
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied>;
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied>;
 
     /// Looks as [`check`](Self::check) does, and keeps what it computed for
     /// [`take_prepared`](Self::take_prepared). The default keeps nothing.
@@ -125,22 +147,64 @@ pub trait Member<C> {
     /// Returns how many permits are available at this tick.
     fn available_at(&self, now: Tick) -> u64;
 
+    /// Returns how many permits were left right after a grant. A member whose grants do not say so,
+    /// such as [`SlidingLog`](crate::SlidingLog), returns how many are available at its tick.
+    #[inline]
+    fn remaining(&self, held: &Held) -> u64 {
+        held.granted.remaining()
+    }
+
     /// Gives a grant back, and returns how many permits came back. A member that can't undo returns
     /// 0.
-    fn give_back(&self, granted: Granted, now: Tick) -> u64;
+    fn give_back(&self, held: Held, now: Tick) -> u64;
 
-    /// Corrects an estimate: see [`SettleLimiter::settle_at`]. A member that can't settle keeps the
+    /// Gives back a grant that the caller never got, because another member denied after all. The
+    /// same as [`give_back`](Self::give_back), except that it is not counted.
+    #[inline]
+    fn roll_back(&self, held: Held, now: Tick) -> u64 {
+        self.give_back(held, now)
+    }
+
+    /// Corrects an estimate: see
+    /// [`Limiter::settle`](crate::Limiter::settle). A member that can't settle keeps the
     /// grant as it is, and returns [`Settled::default`].
-    fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled;
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled;
 
     /// Takes `n` permits unconditionally. A member that can't go into debt takes none.
     fn charge_to(&self, n: u64, now: Tick) -> Charged;
 
-    /// Ends the use of a grant whose holder is done. Only [`Concurrency`] does anything here: the
-    /// holder leaves.
+    /// Returns whether the holder of a grant [leaves](Self::leave) when it is done, as with a
+    /// [`Concurrency`].
     #[inline]
-    fn leave(&self, granted: &Granted) {
-        let _ = granted;
+    fn leaves(&self) -> bool {
+        false
+    }
+
+    /// Ends the use of a grant whose holder is done, and returns whether the grant is over. Only
+    /// [`Concurrency`] does anything here: the holder leaves. It may not be called if no holder
+    /// [leaves](Self::leaves).
+    #[inline]
+    fn leave(&self, held: &Held) -> bool {
+        let _ = held;
+        false
+    }
+
+    /// Returns whether the member counts the composition's answers.
+    #[inline]
+    fn counts(&self) -> bool {
+        false
+    }
+
+    /// Counts a grant that the caller gets. It is called only if the member [counts](Self::counts).
+    #[inline]
+    fn count_granted(&self, held: &Held) {
+        let _ = held;
+    }
+
+    /// Counts a denial of a request for `n` permits, which this member denied.
+    #[inline]
+    fn count_denied(&self, n: u64) {
+        let _ = n;
     }
 
     /// Returns the [`Concurrency`] that this limit is, if it is one. A request that [waits in
@@ -148,130 +212,140 @@ pub trait Member<C> {
     /// ends with [`leave`](Self::leave).
     #[cfg(feature = "std")]
     #[inline]
-    fn concurrency(&self) -> Option<&Concurrency> {
+    fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>
+    where
+        C: 'a,
+    {
         None
     }
 }
 
-impl<L: SettleLimiter + ?Sized> Member<L::Clock> for L {
-    #[inline]
-    fn clock(&self) -> Option<&L::Clock> {
-        Some(RateLimiter::clock(self))
-    }
-
-    #[inline]
-    fn place(&self) -> Place {
-        RateLimiter::place(self)
-    }
-
-    #[inline(always)]
-    fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-        self.check_n_at(n, now)
-    }
-
-    #[inline(always)]
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(n, now)
-    }
-
-    #[inline(always)]
-    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-        self.prepare_n_at(n, now)
-    }
-
-    #[inline(always)]
-    fn take_prepared(&self, prepared: &Prepared) -> bool {
-        RateLimiter::take_prepared(self, prepared)
-    }
-
-    #[inline(always)]
-    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-        RateLimiter::grant_prepared(self, prepared)
-    }
-
-    #[inline]
-    fn available_at(&self, now: Tick) -> u64 {
-        RateLimiter::available_at(self, now)
-    }
-
-    #[inline]
-    fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-        match inject_fault!(RefundsInstead) {
-            true => self.refund_at(granted.n(), now),
-            false => self.undo_at(granted, now),
-        }
-    }
-
-    #[inline]
-    fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-        self.settle_at(granted, actual, now)
-    }
-
-    #[inline]
-    fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        self.charge_at(n, now)
-    }
-}
-
-/// Implements [`Member`] for limiters that grant, but can't undo.
-#[cfg(feature = "std")]
-macro_rules! cannot_undo {
-    ([$($parameters:tt)*] $limiter:ty) => {
-        impl<C, $($parameters)*> Member<C> for $limiter {
+/// Implements [`Member`] for a pointer to a limit.
+macro_rules! behind {
+    ($pointer:ty) => {
+        impl<C, M: Member<C> + ?Sized> Member<C> for $pointer {
             #[inline]
             fn clock(&self) -> Option<&C> {
-                Some(RateLimiter::clock(self))
+                (**self).clock()
+            }
+
+            #[inline]
+            fn each_clock(&self, show: &mut dyn FnMut(&C)) {
+                (**self).each_clock(show);
+            }
+
+            #[inline]
+            fn depth(&self) -> u32 {
+                (**self).depth()
             }
 
             #[inline]
             fn place(&self) -> Place {
-                RateLimiter::place(self)
+                (**self).place()
             }
 
             #[inline]
             fn can_undo(&self) -> bool {
-                false
+                (**self).can_undo()
             }
 
             #[inline(always)]
             fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-                RateLimiter::check_n_at(self, n, now)
+                (**self).check(n, now)
             }
 
             #[inline(always)]
-            fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-                RateLimiter::try_acquire_n_at(self, n, now)
+            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+                (**self).take(n, now)
+            }
+
+            #[inline(always)]
+            fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+                (**self).prepare(n, now)
+            }
+
+            #[inline(always)]
+            fn take_prepared(&self, prepared: &Prepared) -> bool {
+                (**self).take_prepared(prepared)
+            }
+
+            #[inline(always)]
+            fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+                (**self).grant_prepared(prepared)
             }
 
             #[inline]
             fn available_at(&self, now: Tick) -> u64 {
-                RateLimiter::available_at(self, now)
+                (**self).available_at(now)
             }
 
             #[inline]
-            fn give_back(&self, granted: Granted, now: Tick) -> u64 {
-                let _ = (granted, now);
-                0
+            fn remaining(&self, held: &Held) -> u64 {
+                (**self).remaining(held)
             }
 
             #[inline]
-            fn correct(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
-                let _ = (granted, actual, now);
-                Settled::charged(0)
+            fn give_back(&self, held: Held, now: Tick) -> u64 {
+                (**self).give_back(held, now)
+            }
+
+            #[inline]
+            fn roll_back(&self, held: Held, now: Tick) -> u64 {
+                (**self).roll_back(held, now)
+            }
+
+            #[inline]
+            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+                (**self).correct(held, actual, now)
             }
 
             #[inline]
             fn charge_to(&self, n: u64, now: Tick) -> Charged {
-                let _ = n;
-                Charged::new(0, now)
+                (**self).charge_to(n, now)
+            }
+
+            #[inline]
+            fn leaves(&self) -> bool {
+                (**self).leaves()
+            }
+
+            #[inline]
+            fn leave(&self, held: &Held) -> bool {
+                (**self).leave(held)
+            }
+
+            #[inline]
+            fn counts(&self) -> bool {
+                (**self).counts()
+            }
+
+            #[inline]
+            fn count_granted(&self, held: &Held) {
+                (**self).count_granted(held);
+            }
+
+            #[inline]
+            fn count_denied(&self, n: u64) {
+                (**self).count_denied(n);
+            }
+
+            #[cfg(feature = "std")]
+            #[inline]
+            fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>
+            where
+                C: 'a,
+            {
+                (**self).concurrency()
             }
         }
     };
 }
+
+behind!(&M);
 #[cfg(feature = "std")]
-cannot_undo!([] crate::multiword::SlidingLog<C>);
+behind!(Box<M>);
 #[cfg(feature = "std")]
-cannot_undo!([A: crate::algorithm::Lend] crate::leases::limiter::Leases<A, C>);
+behind!(Arc<M>);
 
 /// A weight of `n` is inside until the grant is dropped, given back or corrected.
 #[cfg(feature = "std")]
@@ -292,9 +366,11 @@ impl<C> Member<C> for Concurrency {
     }
 
     #[inline]
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
         Self::take(self, n, false)?;
-        Ok(Granted::new(n, now).with_room(self.room(), core::num::NonZeroU64::MIN))
+        Ok(Granted::new(n, now)
+            .with_room(self.room(), core::num::NonZeroU64::MIN)
+            .into())
     }
 
     #[inline]
@@ -303,15 +379,15 @@ impl<C> Member<C> for Concurrency {
     }
 
     #[inline]
-    fn give_back(&self, granted: Granted, _now: Tick) -> u64 {
-        Self::leave(self, granted.n());
-        granted.n()
+    fn give_back(&self, held: Held, _now: Tick) -> u64 {
+        Self::leave(self, held.granted.n());
+        held.granted.n()
     }
 
     /// The holder leaves. Its weight is no estimate, so nothing is charged.
     #[inline]
-    fn correct(&self, granted: Granted, _actual: u64, _now: Tick) -> Settled {
-        Self::leave(self, granted.n());
+    fn correct(&self, held: Held, _actual: u64, _now: Tick) -> Settled {
+        Self::leave(self, held.granted.n());
         Settled::charged(0)
     }
 
@@ -322,12 +398,21 @@ impl<C> Member<C> for Concurrency {
     }
 
     #[inline]
-    fn leave(&self, granted: &Granted) {
-        Self::leave(self, granted.n());
+    fn leaves(&self) -> bool {
+        true
     }
 
     #[inline]
-    fn concurrency(&self) -> Option<&Concurrency> {
+    fn leave(&self, held: &Held) -> bool {
+        Self::leave(self, held.granted.n());
+        true
+    }
+
+    #[inline]
+    fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>
+    where
+        C: 'a,
+    {
         Some(self)
     }
 }

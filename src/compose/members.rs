@@ -7,8 +7,8 @@ use std::sync::Arc;
 #[cfg(feature = "std")]
 use std::vec::Vec;
 
+use super::held::Held;
 use super::member::Member;
-use crate::outcome::Granted;
 
 /// An operation on one member of a composition, whatever the member's type.
 ///
@@ -81,14 +81,38 @@ pub trait Members<C> {
     fn no_grants(&self) -> Self::Grants;
 
     /// Returns where the grant of a member is stored, or `None` if there is no such member.
-    fn slot<'g>(
-        &self,
-        grants: &'g mut Self::Grants,
-        index: usize,
-    ) -> Option<&'g mut Option<Granted>>;
+    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>>;
 
     /// Returns the grant of a member, or `None` if there is none.
-    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted>;
+    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held>;
+}
+
+/// Members that are a single limit, such as a limiter, a reference to one, or a key of a table.
+///
+/// Some limits wrap others, such as [`OrElse`](super::OrElse). They wrap a single limit, because a
+/// grant of theirs is a single grant.
+///
+/// ```compile_fail,E0277
+/// use tollgate::compose::{All, OrElse};
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let [a, b, c] = [1, 2, 3].map(|n| Limiter::token_bucket(Quota::per_hour(n)));
+/// let several = (a?, b?);
+/// let limits = All::new(OrElse::new(several, c?))?; // error: `several` is not a single limit
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a single limit",
+    note = "only a single limit can be wrapped; a composition, a tuple or a list is several"
+)]
+pub trait OneMember<C>: Members<C> {
+    /// The type of the limit.
+    type Limit: Member<C> + ?Sized;
+
+    /// Returns the limit.
+    fn limit(&self) -> &Self::Limit;
 }
 
 /// Members whose grants can all be undone and settled.
@@ -128,8 +152,17 @@ macro_rules! one_member {
         $crate::compose::members::one_member!([$($parameters)*] $clock, $limit);
     };
     ([$($parameters:tt)*] $clock:ty, $limit:ty) => {
+        impl<$($parameters)*> $crate::compose::OneMember<$clock> for $limit {
+            type Limit = Self;
+
+            #[inline(always)]
+            fn limit(&self) -> &Self {
+                self
+            }
+        }
+
         impl<$($parameters)*> $crate::compose::Members<$clock> for $limit {
-            type Grants = Option<$crate::outcome::Granted>;
+            type Grants = Option<$crate::compose::Held>;
             const COUNT: Option<usize> = Some(1);
 
             #[inline(always)]
@@ -160,7 +193,7 @@ macro_rules! one_member {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<$crate::outcome::Granted>> {
+            ) -> Option<&'g mut Option<$crate::compose::Held>> {
                 (index == 0).then_some(grants)
             }
 
@@ -169,7 +202,7 @@ macro_rules! one_member {
                 &self,
                 grants: &'g Self::Grants,
                 index: usize,
-            ) -> Option<&'g $crate::outcome::Granted> {
+            ) -> Option<&'g $crate::compose::Held> {
                 match index {
                     0 => grants.as_ref(),
                     _ => None,
@@ -183,6 +216,15 @@ pub(crate) use one_member;
 /// Implements [`Members`] for something that holds or refers to members.
 macro_rules! forward {
     ([$($bound:tt)*] $holder:ty) => {
+        impl<C, M: OneMember<C> $($bound)*> OneMember<C> for $holder {
+            type Limit = M::Limit;
+
+            #[inline(always)]
+            fn limit(&self) -> &M::Limit {
+                (**self).limit()
+            }
+        }
+
         impl<C, M: SettleMembers<C> $($bound)*> SettleMembers<C> for $holder {}
 
         impl<C, M: DebtMembers<C> $($bound)*> DebtMembers<C> for $holder {}
@@ -211,12 +253,12 @@ macro_rules! forward {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Granted>> {
+            ) -> Option<&'g mut Option<Held>> {
                 (**self).slot(grants, index)
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
                 (**self).grant(grants, index)
             }
         }
@@ -283,7 +325,7 @@ macro_rules! tuple {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Granted>> {
+            ) -> Option<&'g mut Option<Held>> {
                 let mut index = index;
                 $(
                     let count = self.$field.count();
@@ -297,7 +339,7 @@ macro_rules! tuple {
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
                 let mut index = index;
                 $(
                     let count = self.$field.count();
@@ -358,13 +400,13 @@ macro_rules! list {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Granted>> {
+            ) -> Option<&'g mut Option<Held>> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.slot(grants.get_mut(place)?, inner)
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Granted> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.grant(grants.get(place)?, inner)
             }

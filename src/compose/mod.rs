@@ -22,18 +22,42 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A member is a limit, or one of these:
+//!
+//! | member | what it does |
+//! |---|---|
+//! | [`OrElse`] | the first of two limits that grants: a share, then a common pool |
+//! | `Shadow` | a limit on trial: decides and counts, but never denies |
+//! | [`Exempt`], [`Closed`] | grants or denies every request |
+//! | [`Named`] | a member with a name, by which denials identify it |
+//! | `Counted` | a member that counts the requests of the composition |
+//! | `BoxMember`, `BoxSettle`, `BoxDebt` | a member of any type, chosen at run time |
+//! | [`OwnLimiter`] | a limiter of your own |
+//!
+//! [`Estimate`] and [`AllGranted`] take permits for an estimated cost, to be settled later.
 
 mod all;
+#[cfg(feature = "std")]
+mod counted;
 mod denied;
+#[cfg(feature = "std")]
+mod dynamic;
+mod estimate;
+mod fixed;
 mod granted;
+mod held;
 mod limits;
 #[cfg(feature = "std")]
 mod line;
 mod member;
 mod members;
 mod named;
+mod or_else;
 mod order;
 mod protocol;
+#[cfg(feature = "std")]
+mod shadow;
 #[cfg(feature = "std")]
 mod turn;
 mod verbs;
@@ -41,14 +65,23 @@ mod visits;
 
 pub use all::All;
 pub use denied::AllDenied;
+#[cfg(feature = "std")]
+pub use dynamic::{BoxDebt, BoxMember, BoxSettle, DebtMember, SettleMember};
+pub use estimate::{Estimate, UndoOnDrop};
+pub use fixed::{Closed, Exempt};
 pub use granted::AllGranted;
+pub use held::Held;
+pub use limits::OwnLimiter;
 #[cfg(feature = "wait")]
 pub use line::AsyncLine;
 #[cfg(feature = "std")]
 pub use line::Line;
 pub use member::Member;
-pub use members::{DebtMembers, Members, SettleMembers, Visitor};
+pub use members::{DebtMembers, Members, OneMember, SettleMembers, Visitor};
 pub use named::Named;
+pub use or_else::OrElse;
+#[cfg(feature = "std")]
+pub use shadow::Shadow;
 
 /// The most members that a composition can have.
 ///

@@ -1,6 +1,6 @@
+use super::held::Held;
 use super::member::Member;
-use super::members::{DebtMembers, Members, SettleMembers, Visitor};
-use crate::outcome::Granted;
+use super::members::{DebtMembers, Members, OneMember, SettleMembers, Visitor};
 
 /// A member with a name, which denials show. Members of an inner composition that have no name get
 /// the name of the composition.
@@ -77,13 +77,22 @@ impl<C, M: Members<C>> Members<C> for Named<M> {
     }
 
     #[inline(always)]
-    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Granted>> {
+    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Held>> {
         self.members.slot(grants, index)
     }
 
     #[inline(always)]
-    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Granted> {
+    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Held> {
         self.members.grant(grants, index)
+    }
+}
+
+impl<C, M: OneMember<C>> OneMember<C> for Named<M> {
+    type Limit = M::Limit;
+
+    #[inline(always)]
+    fn limit(&self) -> &M::Limit {
+        self.members.limit()
     }
 }
 

@@ -21,25 +21,49 @@ pub(super) struct Order {
     same_as: [u8; MAX_MEMBERS],
     /// How many members there are, including limits that appear twice.
     members: u8,
+    /// Whether a member counts the answers.
+    counts: bool,
+    /// Whether the holder of a grant leaves a member.
+    leaves: bool,
+    /// How many members there are if each is a limit of its own and none counts, and otherwise 0.
+    plain: u8,
 }
+
+/// How deep a member may be nested: a [`Held`](super::Held) has this many bits to remember
+/// choices.
+const MAX_DEPTH: u32 = u32::BITS;
 
 /// Reads what the order needs to know of a member.
 struct Describe;
 
-struct Described<C> {
+struct Described {
     place: Place,
     can_undo: bool,
-    clock: Option<C>,
+    depth: u32,
+    counts: bool,
+    leaves: bool,
+    clock: Option<usize>,
+    /// Whether all clocks inside the member are the same.
+    clocks_agree: bool,
 }
 
 impl<C: Clock> Visitor<C> for Describe {
-    type Output = Described<usize>;
+    type Output = Described;
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+        let (mut first, mut clocks_agree) = (None, true);
+        member.each_clock(&mut |clock| {
+            let clock = clock.identity();
+            clocks_agree &= *first.get_or_insert(clock) == clock;
+        });
         Described {
             place: member.place(),
             can_undo: member.can_undo(),
-            clock: member.clock().map(Clock::identity),
+            depth: member.depth(),
+            counts: member.counts(),
+            leaves: member.leaves(),
+            clock: first,
+            clocks_agree,
         }
     }
 }
@@ -62,6 +86,9 @@ impl Order {
             limits: 0,
             same_as: [0; MAX_MEMBERS],
             members: count as u8,
+            counts: false,
+            leaves: false,
+            plain: 0,
         };
         let describe = |index| members.visit(index, Describe);
         let (mut clock, mut last) = (None, None);
@@ -69,6 +96,21 @@ impl Order {
             let Some(member) = describe(index) else {
                 continue;
             };
+            order.counts |= member.counts;
+            order.leaves |= member.leaves;
+            if member.depth > MAX_DEPTH {
+                return Err(ConfigError::NestedTooDeep {
+                    member: index,
+                    depth: member.depth,
+                    max: MAX_DEPTH,
+                });
+            }
+            if !member.clocks_agree {
+                return Err(ConfigError::ClocksDiffer {
+                    member: index,
+                    other: index,
+                });
+            }
             match (clock, member.clock) {
                 (Some((_, known)), Some(clock)) if clock == known => {}
                 (Some((other, _)), Some(_)) => {
@@ -114,7 +156,29 @@ impl Order {
             Some(list) if !inject_fault!(TakesInTheCallersOrder) => list.sort_unstable_by_key(key),
             _ => {}
         }
+        if order.limits == order.members && !order.counts {
+            order.plain = order.limits;
+        }
         Ok(order)
+    }
+
+    /// Returns whether a member counts the answers.
+    #[inline(always)]
+    pub(super) const fn counts(&self) -> bool {
+        self.counts
+    }
+
+    /// Returns whether the holder of a grant leaves a member.
+    #[inline(always)]
+    pub(super) const fn leaves(&self) -> bool {
+        self.leaves
+    }
+
+    /// Returns how many members there are if each is a limit of its own and none counts the
+    /// answers, and otherwise 0.
+    #[inline(always)]
+    pub(super) const fn plain(&self) -> usize {
+        self.plain as usize
     }
 
     /// Returns how many limits there are: each counts once.

@@ -4,10 +4,12 @@ use core::mem;
 
 use super::all::All;
 use super::denied::AllDenied;
+use super::held::Held;
 use super::members::Members;
-use super::visits::{Check, GiveBack, GrantPrepared, Prepare, Take, TakePrepared};
+use super::visits::{
+    Check, CountDenied, CountGranted, GiveBack, GrantPrepared, Prepare, Take, TakePrepared, Why,
+};
 use crate::clock::Tick;
-use crate::outcome::Granted;
 use crate::store::Prepared;
 use crate::sync::inject_fault;
 
@@ -59,13 +61,49 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        // If a limit appears twice, there are fewer limits than members.
         match M::COUNT {
-            Some(2) if self.order.len() == 2 => self.take_two(cost, now, later),
-            Some(count @ 3..=FEW) if self.order.len() == count => {
+            Some(2) if self.order.plain() == 2 => self.take_two(cost, now, later),
+            Some(count @ 3..=FEW) if self.order.plain() == count => {
                 self.take_few(count, cost, now, later)
             }
+            // A limit appears twice, or a member counts.
+            Some(2..=FEW) => self.take_and_count(cost, now, later),
+            _ if self.order.counts() => self.take_and_count(cost, now, later),
             _ => self.take_in_rounds(ROUNDS, cost, now, later),
+        }
+    }
+
+    /// Takes, and lets the members that count the answers count this one, if there are any. None
+    /// counts before the answer is known, so what is taken and given back within a request is not
+    /// counted.
+    #[inline(never)]
+    fn take_and_count(
+        &self,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        let taken = self.take_in_rounds(ROUNDS, cost, now, later);
+        match &taken {
+            _ if !self.order.counts() => {}
+            Ok(grants) => {
+                for member in self.order.limits() {
+                    self.count_granted(grants, member);
+                }
+            }
+            Err(AllDenied::Member { member, denied, .. }) => {
+                let n = denied.requested();
+                self.members.visit(*member, CountDenied(n));
+            }
+            Err(AllDenied::CostsLength { .. } | AllDenied::Line) => {}
+        }
+        taken
+    }
+
+    /// Lets one member count its grant.
+    pub(super) fn count_granted(&self, grants: &M::Grants, member: usize) {
+        if let Some(held) = self.members.grant(grants, member) {
+            self.members.visit(member, CountGranted(held));
         }
     }
 
@@ -197,7 +235,7 @@ impl<M: Members<C>, C> All<M, C> {
                 self.grant_prepared(&mut grants, taken);
             }
         }
-        let undo = Undo::new(self, &mut grants, now);
+        let undo = Undo::new(self, &mut grants, now, Why::LostRace);
         let taken = self.take_in_order(from, undo.grants, cost, now);
         mem::forget(undo);
         self.taken(taken, ROUNDS, grants, cost, now, later)
@@ -224,19 +262,20 @@ impl<M: Members<C>, C> All<M, C> {
     #[inline(always)]
     fn grant_prepared(&self, grants: &mut M::Grants, (member, prepared): &(usize, Prepared)) {
         if let Some(granted) = self.members.visit(*member, GrantPrepared(prepared)) {
-            self.keep(grants, *member, granted);
+            self.keep(grants, *member, Held::from(granted));
         }
     }
 
     #[inline(always)]
-    fn keep(&self, grants: &mut M::Grants, member: usize, granted: Granted) {
+    fn keep(&self, grants: &mut M::Grants, member: usize, held: Held) {
         if let Some(slot) = self.members.slot(grants, member) {
-            *slot = Some(granted);
+            *slot = Some(held);
         }
     }
 
     /// Looks at all members, and takes from one after the other, this many times at most.
-    #[inline]
+    // Always inlined: where the denial is not read, the waits are not computed.
+    #[inline(always)]
     fn take_in_rounds(
         &self,
         rounds: u32,
@@ -298,11 +337,11 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let undo = Undo::new(self, &mut grants, now);
+        let undo = Undo::new(self, &mut grants, now, Why::LostRace);
         let now = later(now).max(now);
         mem::forget(undo);
         if !inject_fault!(ForgetsToUndo) {
-            self.give_back(&mut grants, now);
+            self.give_back(&mut grants, now, Why::LostRace);
         }
         match rounds.saturating_sub(1) {
             0 => Err(denied),
@@ -324,7 +363,7 @@ impl<M: Members<C>, C> All<M, C> {
             let member = self.order.get(place);
             let n = self.order.sum(member, cost);
             match self.members.visit(member, Take { n, now, member }) {
-                Some(Ok(granted)) => self.keep(grants, member, granted),
+                Some(Ok(held)) => self.keep(grants, member, held),
                 Some(Err(denied)) => return Err((place, denied)),
                 None => {}
             }
@@ -357,8 +396,8 @@ impl<M: Members<C>, C> All<M, C> {
 
     /// Gives all grants back, the last one first. Returns how many permits came back.
     #[cold]
-    pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick) -> u64 {
-        let mut undo = Undo::new(self, grants, now);
+    pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick, why: Why) -> u64 {
+        let mut undo = Undo::new(self, grants, now, why);
         let back = undo.run();
         mem::forget(undo);
         back
@@ -371,22 +410,28 @@ struct Undo<'u, M: Members<C>, C> {
     all: &'u All<M, C>,
     grants: &'u mut M::Grants,
     now: Tick,
+    why: Why,
 }
 
 impl<'u, M: Members<C>, C> Undo<'u, M, C> {
     #[inline(always)]
-    fn new(all: &'u All<M, C>, grants: &'u mut M::Grants, now: Tick) -> Self {
-        Self { all, grants, now }
+    fn new(all: &'u All<M, C>, grants: &'u mut M::Grants, now: Tick, why: Why) -> Self {
+        Self {
+            all,
+            grants,
+            now,
+            why,
+        }
     }
 
     /// Gives back the grants that are left, the last one first. Returns how many permits came back.
     fn run(&mut self) -> u64 {
-        let (all, now) = (self.all, self.now);
+        let (all, now, why) = (self.all, self.now, self.why);
         let mut back: u64 = 0;
         for member in all.order.limits().rev() {
-            let granted = all.members.slot(self.grants, member);
-            if let Some(granted) = granted.and_then(Option::take) {
-                let n = all.members.visit(member, GiveBack { granted, now });
+            let held = all.members.slot(self.grants, member);
+            if let Some(held) = held.and_then(Option::take) {
+                let n = all.members.visit(member, GiveBack { held, now, why });
                 back = back.saturating_add(n.unwrap_or(0));
                 if inject_fault!(UndoesOne) {
                     break;

@@ -13,6 +13,7 @@ use core::task::{Poll, Waker};
 
 use super::all::All;
 use super::denied::AllDenied;
+use super::held::Held;
 use super::member::Member;
 use super::members::{Members, Visitor};
 use crate::clock::{Clock, Tick, Timer};
@@ -37,6 +38,8 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         let denied = match take_beside(all, room.as_ref(), &cost, now) {
             Ok(grants) => {
                 if let Some(room) = room {
+                    // The member did not see the request that took beside it.
+                    all.count_granted(&grants, room.member);
                     room.keep();
                 }
                 return Ok(grants);
@@ -283,11 +286,11 @@ impl<C, M: Members<C>> Members<C> for Beside<'_, M> {
         self.members.no_grants()
     }
 
-    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Granted>> {
+    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Held>> {
         self.members.slot(grants, index)
     }
 
-    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Granted> {
+    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Held> {
         self.members.grant(grants, index)
     }
 }
@@ -312,19 +315,20 @@ impl<C> Member<C> for Inside {
         Ok(())
     }
 
-    fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        Ok(Granted::new(n, now).with_room(self.left, NonZeroU64::MIN))
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        let granted = Granted::new(n, now).with_room(self.left, NonZeroU64::MIN);
+        Ok(granted.into())
     }
 
     fn available_at(&self, _now: Tick) -> u64 {
         0
     }
 
-    fn give_back(&self, _granted: Granted, _now: Tick) -> u64 {
+    fn give_back(&self, _held: Held, _now: Tick) -> u64 {
         0
     }
 
-    fn correct(&self, _granted: Granted, _actual: u64, _now: Tick) -> Settled {
+    fn correct(&self, _held: Held, _actual: u64, _now: Tick) -> Settled {
         Settled::charged(0)
     }
 

@@ -171,8 +171,48 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 
 #[cfg(feature = "std")]
 impl<M: Members<C>, C: Clock> All<M, C> {
-    /// Takes as [`try_acquire_each`](Self::try_acquire_each) does, with a grant that keeps the
-    /// composition alive and can move to other threads and tasks.
+    /// Takes one permit of each member, with a grant that keeps the composition alive and can move
+    /// to other threads and tasks.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`try_acquire`](Self::try_acquire).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::compose::All;
+    /// use tollgate::{Concurrency, Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let inside = Arc::new(Concurrency::new(2)?);
+    /// let rate = Limiter::token_bucket(Quota::per_hour(100))?;
+    /// let limits = Arc::new(All::new((rate, Arc::clone(&inside)))?);
+    /// let granted = limits.try_acquire_owned()?;
+    /// std::thread::spawn(move || drop(granted)).join().unwrap();
+    /// assert_eq!(inside.inside(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_acquire_owned(self: &Arc<Self>) -> Result<AllGranted<Arc<Self>, M, C>, AllDenied> {
+        self.try_acquire_n_owned(1)
+    }
+
+    /// Takes `n` permits of each member, with a grant that keeps the composition alive and can move
+    /// to other threads and tasks.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`try_acquire_n`](Self::try_acquire_n).
+    pub fn try_acquire_n_owned(
+        self: &Arc<Self>,
+        n: u64,
+    ) -> Result<AllGranted<Arc<Self>, M, C>, AllDenied> {
+        let grants = self.take(|_| n, self.now(), |_| self.now())?;
+        Ok(AllGranted::new(Arc::clone(self), grants))
+    }
+
+    /// Takes the permits of each member that its cost says, with a grant that keeps the composition
+    /// alive and can move to other threads and tasks.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -209,7 +249,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// # Errors
     ///
     /// [`AllDenied`] if a member denies. In that case nothing is taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_at(
         &self,
         n: u64,

@@ -1,6 +1,7 @@
 //! What a request does with one member.
 
 use super::denied::AllDenied;
+use super::held::Held;
 use super::member::Member;
 use super::members::Visitor;
 use crate::clock::Tick;
@@ -35,7 +36,7 @@ pub(super) struct Take {
 }
 
 impl<C> Visitor<C> for Take {
-    type Output = Result<Granted, AllDenied>;
+    type Output = Result<Held, AllDenied>;
 
     #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
@@ -91,10 +92,20 @@ impl<C> Visitor<C> for GrantPrepared<'_> {
     }
 }
 
+/// Why a grant is given back.
+#[derive(Clone, Copy)]
+pub(super) enum Why {
+    /// The caller undoes it.
+    Undone,
+    /// Another member denied after all, so the caller never got it.
+    LostRace,
+}
+
 /// Gives a grant back.
 pub(super) struct GiveBack {
-    pub(super) granted: Granted,
+    pub(super) held: Held,
     pub(super) now: Tick,
+    pub(super) why: Why,
 }
 
 impl<C> Visitor<C> for GiveBack {
@@ -102,6 +113,31 @@ impl<C> Visitor<C> for GiveBack {
 
     #[inline]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.give_back(self.granted, self.now)
+        match self.why {
+            Why::Undone => member.give_back(self.held, self.now),
+            Why::LostRace => member.roll_back(self.held, self.now),
+        }
+    }
+}
+
+/// Counts a grant that the caller gets.
+pub(super) struct CountGranted<'g>(pub(super) &'g Held);
+
+impl<C> Visitor<C> for CountGranted<'_> {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.count_granted(self.0);
+    }
+}
+
+/// Counts a denial of a request for this many permits.
+pub(super) struct CountDenied(pub(super) u64);
+
+impl<C> Visitor<C> for CountDenied {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.count_denied(self.0);
     }
 }

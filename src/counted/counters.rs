@@ -41,11 +41,11 @@ enum Counter {
 }
 
 impl Counters {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(StripedCounters::new())
     }
 
-    pub(super) fn stats(&self) -> LimiterStats {
+    pub(crate) fn stats(&self) -> LimiterStats {
         let sum = |counter| self.0.sum(counter as usize);
         let granted = sum(Counter::Granted);
         LimiterStats {
@@ -58,7 +58,7 @@ impl Counters {
     }
 
     #[inline(always)]
-    pub(super) fn granted(&self, n: u64) {
+    pub(crate) fn granted(&self, n: u64) {
         if n > 0 {
             self.0.add(Counter::Granted as usize, 1);
         }
@@ -68,19 +68,25 @@ impl Counters {
     }
 
     #[inline(always)]
-    pub(super) fn denied(&self, denied: &Denied) {
-        if denied.requested() > 0 {
+    pub(crate) fn denied(&self, denied: &Denied) {
+        self.denied_request(denied.requested());
+    }
+
+    /// Counts a denied request for `n` permits.
+    #[inline(always)]
+    pub(crate) fn denied_request(&self, n: u64) {
+        if n > 0 {
             self.0.add(Counter::Denied as usize, 1);
         }
     }
 
     #[inline(always)]
-    pub(super) fn returned(&self, n: u64) {
+    pub(crate) fn returned(&self, n: u64) {
         self.0.add(Counter::Returned as usize, n);
     }
 
     #[inline(always)]
-    pub(super) fn charged(&self, n: u64) {
+    pub(crate) fn charged(&self, n: u64) {
         self.0.add(Counter::Charged as usize, n);
     }
 

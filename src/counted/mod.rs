@@ -41,6 +41,8 @@ use core::fmt;
 /// | [`Leases`](crate::Leases) | permits taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
 /// | [`Concurrency`](crate::Concurrency) | callers that entered, with their weights, and callers that were denied |
 /// | [`Pacer`](crate::Pacer) | its reservations |
+/// | [`All`](crate::compose::All) | requests to the composition, with the permits of all members together |
+/// | a member of a composition | requests that the composition granted, and those that this member denied |
 ///
 /// To count what an `AsyncLimiter` or a [`WaitingRoom`](crate::WaitingRoom) does, count the limiter
 /// inside it: `WaitingRoom::for_wait(Counted::new(limiter), longest)`.

@@ -183,6 +183,19 @@ impl Granted {
         Self { room, unit, ..self }
     }
 
+    /// Returns the same grant as if the limiter had no limit: nothing is used up, and the caller
+    /// may go at once. It can still be undone.
+    #[cfg(feature = "std")]
+    pub(crate) const fn unlimited(self) -> Self {
+        Self {
+            room: u64::MAX,
+            unit: NonZeroU64::MIN,
+            reset: 0,
+            ready: 0,
+            ..self
+        }
+    }
+
     /// Sets when the limiter will be idle.
     #[inline]
     pub const fn with_reset_at(self, tick: Tick) -> Self {

@@ -243,8 +243,17 @@ pub enum ConfigError {
     ClocksDiffer {
         /// The later member.
         member: usize,
-        /// The earlier member.
+        /// The earlier member, or the same one if it is made of limits on different clocks.
         other: usize,
+    },
+    /// A member of a composition is made of too many limits, each inside the other.
+    NestedTooDeep {
+        /// The member.
+        member: usize,
+        /// How deep it is nested.
+        depth: u32,
+        /// The deepest that is possible.
+        max: u32,
     },
     /// No member of a composition has a clock.
     NoClock,
@@ -288,7 +297,7 @@ impl ConfigError {
             Self::ZeroConcurrency | Self::ConcurrencyTooLarge { .. } => "limit",
             Self::ZeroMembers | Self::TooManyMembers { .. } => "members",
             Self::ClocksDiffer { .. } | Self::NoClock => "clock",
-            Self::SecondWithoutUndo { .. } => "member",
+            Self::SecondWithoutUndo { .. } | Self::NestedTooDeep { .. } => "member",
         }
     }
 
@@ -359,9 +368,19 @@ impl fmt::Display for ConfigError {
             Self::TooManyMembers { members, max } => {
                 write!(f, "{field} are {members}, but must be from 1 to {max}")
             }
+            Self::ClocksDiffer { member, other } if member == other => {
+                write!(
+                    f,
+                    "{field} of member {member} must be one, but it has several"
+                )
+            }
             Self::ClocksDiffer { member, other } => write!(
                 f,
                 "{field} of member {member} is not that of member {other}, but must be"
+            ),
+            Self::NestedTooDeep { member, depth, max } => write!(
+                f,
+                "{field} {member} is nested {depth} deep, but must be at most {max}"
             ),
             Self::NoClock => write!(f, "{field} is missing: at least one member must have one"),
             Self::SecondWithoutUndo { member, other } => write!(

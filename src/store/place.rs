@@ -53,6 +53,15 @@ impl Place {
         }
     }
 
+    /// Returns the same place, but it is not recognized as the same.
+    #[inline]
+    pub(crate) const fn inexact(self) -> Self {
+        Self {
+            is_exact: false,
+            ..self
+        }
+    }
+
     /// Returns whether both are certainly the place of the same state.
     #[inline]
     #[must_use]

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tollgate::adjustable::Keep;
-use tollgate::compose::{All, AllDenied};
+use tollgate::compose::{All, AllDenied, OrElse};
 use tollgate::sync::model::Fault;
 use tollgate::{
     Adjustable, FixedWindow, Keyed, Limiter, ManualClock, Overflow, Quota, RateLimiter, Tick,
@@ -201,6 +201,33 @@ fn undone_in_the_next_window(run: &mut Run) {
     scenario.explore_rules(run);
 }
 
+/// A request takes from the first or the second of two limits, beside a caller that takes the
+/// first, and then the other member. What a lost race gives back reaches the limit that granted.
+fn a_choice_loses_a_race(run: &mut Run) {
+    let choice = Action::new(
+        "a or else b, and c",
+        |limits: &std::sync::Arc<Limits>, ()| {
+            let members = (OrElse::new(&limits.a, &limits.b), &limits.c);
+            let all = All::new(members).expect("two limits");
+            told(all.try_acquire_n_at(1, NOW))
+        },
+    );
+    let scenario = Scenario::at(|| limits(1))
+        .actor(&[choice])
+        .actor(&[plain!(a, 1, NOW), plain!(c, 1, NOW)]);
+    let scenario = with_rest(scenario).rule(|played| {
+        let of = |answer: &Answer| granted(std::slice::from_ref(answer));
+        let (all, plain) = (granted(&played.answers[0]), &played.answers[1]);
+        let (a, b, c) = (&played.after[0], &played.after[1], &played.after[2]);
+        assert_eq!(rest(c), 0, "not one of them has c");
+        assert_eq!(all + of(&plain[1]), 1, "not one of them is granted");
+        // Only one of the two is taken from, and `a` first.
+        assert_eq!(rest(a) + rest(b), 2 - all - of(&plain[0]), "of a and b");
+        assert!(rest(b) == 1 || of(&plain[0]) == 1, "b was taken before a");
+    });
+    scenario.explore_rules(run);
+}
+
 /// A member's quota changes while a request takes from it and undoes.
 fn a_quota_changes(run: &mut Run) {
     struct Changing {
@@ -347,6 +374,14 @@ fn nothing_comes_back_to_another_window() {
     model(name, None, undone_in_the_next_window);
     let (fault, why) = (Fault::RefundsInstead, "a window of 1 granted 2");
     with_fault(name, fault, why, None, undone_in_the_next_window);
+}
+
+#[test]
+fn a_lost_race_gives_back_to_the_limit_that_was_chosen() {
+    let name = "compose::a_lost_race_gives_back_to_the_limit_that_was_chosen";
+    model(name, None, a_choice_loses_a_race);
+    let (fault, why) = (Fault::ForgetsToUndo, "of a and b");
+    with_fault(name, fault, why, None, a_choice_loses_a_race);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate::compose::{Members, SettleMembers, Visitor};
+use tollgate::compose::{Held, Members, OwnLimiter, SettleMembers, Visitor};
 use tollgate::concurrency::ConcurrencyGuard;
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
@@ -174,7 +174,7 @@ pub(super) fn numbers(settled: Settled) -> [u64; 3] {
 }
 
 impl Members<ManualClock> for Limit<'_> {
-    type Grants = Option<Granted>;
+    type Grants = Option<Held>;
     const COUNT: Option<usize> = Some(1);
 
     fn count(&self) -> usize {
@@ -183,25 +183,21 @@ impl Members<ManualClock> for Limit<'_> {
 
     fn visit<V: Visitor<ManualClock>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         (index == 0).then(|| match self {
-            Self::Settles(limiter) => visitor.visit(&**limiter, None),
+            Self::Settles(limiter) => visitor.visit(&OwnLimiter(&**limiter), None),
             Self::Inside(limit) => visitor.visit(&***limit, None),
             Self::Log(log) => visitor.visit(*log, None),
         })
     }
 
-    fn no_grants(&self) -> Option<Granted> {
+    fn no_grants(&self) -> Option<Held> {
         None
     }
 
-    fn slot<'g>(
-        &self,
-        grants: &'g mut Option<Granted>,
-        index: usize,
-    ) -> Option<&'g mut Option<Granted>> {
+    fn slot<'g>(&self, grants: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
         (index == 0).then_some(grants)
     }
 
-    fn grant<'g>(&self, grants: &'g Option<Granted>, index: usize) -> Option<&'g Granted> {
+    fn grant<'g>(&self, grants: &'g Option<Held>, index: usize) -> Option<&'g Held> {
         grants.as_ref().filter(|_| index == 0)
     }
 }

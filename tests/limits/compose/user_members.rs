@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
-use tollgate::compose::{All, Member};
+use tollgate::compose::{All, Held, Member};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::{Concurrency, Denied, Granted, ManualClock, Tick};
@@ -33,7 +33,7 @@ macro_rules! stateless {
                 $check(n)
             }
 
-            fn take(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
                 $take(n, now)
             }
 
@@ -41,11 +41,11 @@ macro_rules! stateless {
                 1
             }
 
-            fn give_back(&self, granted: Granted, _: Tick) -> u64 {
-                granted.n()
+            fn give_back(&self, held: Held, _: Tick) -> u64 {
+                held.granted.n()
             }
 
-            fn correct(&self, _: Granted, _: u64, _: Tick) -> Settled {
+            fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
                 Settled::default()
             }
 
@@ -65,7 +65,9 @@ struct Closed;
 /// Panics when it is taken from, which is last.
 struct Last;
 
-stateless!(Open, true, |_| Ok(()), |n, now| Ok(Granted::new(n, now)));
+stateless!(Open, true, |_| Ok(()), |n, now| Ok(
+    Granted::new(n, now).into()
+));
 stateless!(Closed, true, |n| Err(Denied::busy(n)), |n, _| Err(
     Denied::busy(n)
 ));

@@ -7,11 +7,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, Timer};
-use tollgate::compose::{All, AllDenied, Line, Member, Named};
+use tollgate::compose::{All, AllDenied, Held, Line, Member, Named};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
-use tollgate::{Concurrency, Denied, Granted, ManualClock, Quota, Tick};
+use tollgate::{Concurrency, Counted, Denied, ManualClock, Quota, Tick};
 
 use super::{Tested, rate};
 use crate::support::{HalfAsleep, SECOND, WakeCounter, poll, poll_by, run, tick};
@@ -221,6 +221,30 @@ fn a_limit_that_appears_twice_takes_the_room_of_both() {
     tested.assert_empty();
 }
 
+/// The first in line enters a full member before it takes from the others.
+#[test]
+fn a_counted_member_counts_a_caller_that_waited_for_room() {
+    let clock = ManualClock::new();
+    let (rate, inside) = (
+        Counted::new(rate(Quota::per_second(1).burst(2), &clock)),
+        Counted::new(Concurrency::new(1).expect("one")),
+    );
+    let all = All::new((&rate, &inside)).expect("two limits");
+    let line = Line::new(&all);
+    let before = line.try_acquire().expect("room");
+    let on = line.with_timer(&clock);
+    let mut first = pin!(on.acquire());
+    assert!(poll(first.as_mut()).is_pending());
+    drop(before);
+    let Poll::Ready(Ok(granted)) = poll(first.as_mut()) else {
+        panic!("there is room");
+    };
+    drop(granted);
+    let counted = [rate.stats(), inside.stats()].map(|stats| (stats.granted, stats.permits));
+    assert_eq!(counted, [(2, 2); 2]);
+    assert_eq!((inside.limiter().inside(), line.waiting()), (0, 0));
+}
+
 /// Each line waits for the two limits in its own order, and holds neither while it waits.
 #[test]
 fn two_lines_do_not_block_each_other() {
@@ -331,7 +355,7 @@ impl Member<ManualClock> for Busy {
         Err(Denied::busy(n))
     }
 
-    fn take(&self, n: u64, _: Tick) -> Result<Granted, Denied> {
+    fn take(&self, n: u64, _: Tick) -> Result<Held, Denied> {
         Err(Denied::busy(n))
     }
 
@@ -339,11 +363,11 @@ impl Member<ManualClock> for Busy {
         0
     }
 
-    fn give_back(&self, _: Granted, _: Tick) -> u64 {
+    fn give_back(&self, _: Held, _: Tick) -> u64 {
         0
     }
 
-    fn correct(&self, _: Granted, _: u64, _: Tick) -> Settled {
+    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
         unreachable!("nothing was granted")
     }
 

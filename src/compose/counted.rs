@@ -1,0 +1,335 @@
+//! Counted members, and counted compositions.
+
+use core::borrow::Borrow;
+use core::ops::Deref;
+use core::time::Duration;
+
+use super::all::All;
+use super::denied::AllDenied;
+use super::granted::AllGranted;
+use super::held::Held;
+use super::member::Member;
+use super::members::{DebtMembers, Members, OneMember, SettleMembers, one_member};
+use super::or_else::OrElse;
+use crate::clock::{Clock, Tick};
+use crate::concurrency::limiter::Concurrency;
+use crate::counted::{Counted, Counters, LimiterStats};
+use crate::outcome::{Charged, Denied, Granted, Settled};
+use crate::store::{Place, Prepared};
+
+/// A counted limit as a member counts the requests of the composition: a grant if all members
+/// granted, and a denial if this member is the one that the answer names. If another member denies,
+/// it counts nothing.
+impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
+    #[inline]
+    fn clock(&self) -> Option<&C> {
+        self.limiter.limit().clock()
+    }
+
+    fn each_clock(&self, show: &mut dyn FnMut(&C)) {
+        self.limiter.limit().each_clock(show);
+    }
+
+    fn depth(&self) -> u32 {
+        self.limiter.limit().depth()
+    }
+
+    fn place(&self) -> Place {
+        self.limiter.limit().place()
+    }
+
+    fn can_undo(&self) -> bool {
+        self.limiter.limit().can_undo()
+    }
+
+    #[inline]
+    fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
+        self.limiter.limit().check(n, now)
+    }
+
+    #[inline]
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        self.limiter.limit().take(n, now)
+    }
+
+    #[inline]
+    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+        self.limiter.limit().prepare(n, now)
+    }
+
+    #[inline]
+    fn take_prepared(&self, prepared: &Prepared) -> bool {
+        self.limiter.limit().take_prepared(prepared)
+    }
+
+    #[inline]
+    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+        self.limiter.limit().grant_prepared(prepared)
+    }
+
+    #[inline]
+    fn available_at(&self, now: Tick) -> u64 {
+        self.limiter.limit().available_at(now)
+    }
+
+    #[inline]
+    fn remaining(&self, held: &Held) -> u64 {
+        self.limiter.limit().remaining(held)
+    }
+
+    #[inline]
+    fn give_back(&self, held: Held, now: Tick) -> u64 {
+        let n = self.limiter.limit().give_back(held, now);
+        self.counters().returned(n);
+        n
+    }
+
+    #[inline]
+    fn roll_back(&self, held: Held, now: Tick) -> u64 {
+        self.limiter.limit().roll_back(held, now)
+    }
+
+    #[inline]
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+        let settled = self.limiter.limit().correct(held, actual, now);
+        self.counters().returned(settled.returned);
+        self.counters().charged(settled.charged);
+        settled
+    }
+
+    #[inline]
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        let charged = self.limiter.limit().charge_to(n, now);
+        self.counters().charged(charged.n());
+        charged
+    }
+
+    #[inline]
+    fn leaves(&self) -> bool {
+        self.limiter.limit().leaves()
+    }
+
+    #[inline]
+    fn leave(&self, held: &Held) -> bool {
+        self.limiter.limit().leave(held)
+    }
+
+    fn counts(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn count_granted(&self, held: &Held) {
+        self.counters().granted(held.granted.n());
+        self.limiter.limit().count_granted(held);
+    }
+
+    #[inline]
+    fn count_denied(&self, n: u64) {
+        self.counters().denied_request(n);
+        self.limiter.limit().count_denied(n);
+    }
+
+    #[inline]
+    fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>
+    where
+        C: 'a,
+    {
+        self.limiter.limit().concurrency()
+    }
+}
+
+one_member!([C, M: OneMember<C>, S: Borrow<Counters>] C, Counted<M, S>);
+
+impl<C, M: OneMember<C> + SettleMembers<C>, S: Borrow<Counters>> SettleMembers<C>
+    for Counted<M, S>
+{
+}
+
+impl<C, M: OneMember<C> + DebtMembers<C>, S: Borrow<Counters>> DebtMembers<C> for Counted<M, S> {}
+
+impl<A, B, S: Borrow<Counters>> Counted<OrElse<A, B>, S> {
+    /// Returns what was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> LimiterStats {
+        self.counts()
+    }
+}
+
+/// Counts the requests of a composition. Permits are those of all members together.
+///
+/// ```
+/// use tollgate::compose::All;
+/// use tollgate::{Counted, Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
+/// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
+/// let model = Counted::new(All::new((&requests, &tokens))?);
+/// model.try_acquire_each([1, 800])?.settle([1, 650]);
+/// assert!(model.try_acquire_each([1, 100_000]).is_err());
+/// let stats = model.stats();
+/// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 801, 1));
+/// assert_eq!((stats.returned, stats.charged), (150, 0));
+/// # Ok(())
+/// # }
+/// ```
+impl<M: Members<C>, C, S: Borrow<Counters>> Counted<All<M, C>, S> {
+    /// Returns what was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> LimiterStats {
+        self.counts()
+    }
+
+    /// Takes `n` permits of each member at this tick: see [`All::try_acquire_n_at`].
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::try_acquire_n_at`].
+    #[inline]
+    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> CountedOutcome<'_, M, C> {
+        self.outcome(self.limiter.try_acquire_n_at(n, now))
+    }
+
+    /// Takes the permits of each member that its cost says, at this tick: see
+    /// [`All::try_acquire_each_at`].
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::try_acquire_each_at`].
+    #[inline]
+    pub fn try_acquire_each_at(
+        &self,
+        costs: impl AsRef<[u64]>,
+        now: Tick,
+    ) -> CountedOutcome<'_, M, C> {
+        self.outcome(self.limiter.try_acquire_each_at(costs, now))
+    }
+
+    #[inline]
+    fn outcome<'a>(
+        &'a self,
+        outcome: Result<AllGranted<&'a All<M, C>, M, C>, AllDenied>,
+    ) -> CountedOutcome<'a, M, C> {
+        match outcome {
+            Ok(granted) => {
+                self.counters().granted(granted.n());
+                Ok(self.part(granted))
+            }
+            Err(denied) => {
+                if let Some(denied) = denied.denied() {
+                    self.counters().denied(&denied);
+                }
+                Err(denied)
+            }
+        }
+    }
+}
+
+/// The outcome of a request to a counted composition.
+type CountedOutcome<'a, M, C> =
+    Result<Counted<AllGranted<&'a All<M, C>, M, C>, &'a Counters>, AllDenied>;
+
+impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
+    /// Takes one permit of each member: see [`All::try_acquire`].
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::try_acquire`].
+    #[inline]
+    pub fn try_acquire(&self) -> CountedOutcome<'_, M, C> {
+        self.try_acquire_n(1)
+    }
+
+    /// Takes `n` permits of each member: see [`All::try_acquire_n`].
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::try_acquire_n`].
+    #[inline]
+    pub fn try_acquire_n(&self, n: u64) -> CountedOutcome<'_, M, C> {
+        self.outcome(self.limiter.try_acquire_n(n))
+    }
+
+    /// Takes the permits of each member that its cost says: see [`All::try_acquire_each`].
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::try_acquire_each`].
+    #[inline]
+    pub fn try_acquire_each(&self, costs: impl AsRef<[u64]>) -> CountedOutcome<'_, M, C> {
+        self.outcome(self.limiter.try_acquire_each(costs))
+    }
+
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes and counts nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get.
+    pub fn check_n(&self, n: u64) -> Result<(), AllDenied> {
+        self.limiter.check_n(n)
+    }
+
+    /// Returns how many requests for one permit of each member are available. Takes and counts
+    /// none.
+    pub fn available(&self) -> u64 {
+        self.limiter.available()
+    }
+
+    /// Returns how long until all members would grant: see [`All::time_until`].
+    pub fn time_until(&self, n: u64) -> Option<Duration> {
+        self.limiter.time_until(n)
+    }
+}
+
+impl<M: DebtMembers<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
+    /// Takes the permits of each member that its cost says unconditionally: see
+    /// [`All::charge_each`].
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::charge_each`].
+    pub fn charge_each(&self, costs: impl AsRef<[u64]>) -> Result<u64, AllDenied> {
+        let n = self.limiter.charge_each(costs)?;
+        self.counters().charged(n);
+        Ok(n)
+    }
+}
+
+/// A grant of a counted composition. [`limiter`](Counted::limiter) returns the [`AllGranted`].
+impl<R, M, C, S> Counted<AllGranted<R, M, C>, S>
+where
+    R: Deref<Target = All<M, C>>,
+    M: Members<C>,
+    S: Borrow<Counters>,
+{
+    /// Leaves each [`Concurrency`](crate::Concurrency) among the members now: see
+    /// [`AllGranted::leave`].
+    pub fn leave(&mut self) {
+        self.limiter.leave();
+    }
+}
+
+impl<R, M, C, S> Counted<AllGranted<R, M, C>, S>
+where
+    R: Deref<Target = All<M, C>>,
+    M: SettleMembers<C>,
+    C: Clock,
+    S: Borrow<Counters>,
+{
+    /// Gives the permits back to all members, and counts them: see [`AllGranted::undo`].
+    pub fn undo(self) -> u64 {
+        let n = self.limiter.undo();
+        self.counters.borrow().returned(n);
+        n
+    }
+
+    /// Corrects the estimates, and counts what came back and what was charged: see
+    /// [`AllGranted::settle`].
+    pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
+        let settled = self.limiter.settle(costs);
+        self.counters.borrow().returned(settled.returned);
+        self.counters.borrow().charged(settled.charged);
+        settled
+    }
+}

@@ -1,0 +1,227 @@
+use super::held::Held;
+use super::member::Member;
+use super::members::{DebtMembers, OneMember, SettleMembers, one_member};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Settled};
+use crate::store::Place;
+
+/// The first of two limits that grants: a guaranteed share, then a common pool.
+///
+/// A request takes all its permits from the first limit. If that limit denies, it takes all from
+/// the second. The grant remembers which limit made it, so undoing and settling reach that one.
+///
+/// ```
+/// use tollgate::compose::{All, OrElse};
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Limiter::token_bucket(Quota::per_hour(100))?;
+/// let share = Limiter::token_bucket(Quota::per_hour(10))?;
+/// let tenant = All::new(OrElse::new(&share, &pool))?;
+///
+/// let own = tenant.try_acquire_n(8)?;
+/// let common = tenant.try_acquire_n(8)?; // the share has only 2 left
+/// assert_eq!((share.available(), pool.available()), (2, 92));
+/// common.undo();
+/// own.settle([5]);
+/// assert_eq!((share.available(), pool.available()), (5, 100));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// - A denial is the one that ends sooner.
+/// - `available` is what the limit with more permits has, because a request is never split.
+/// - `charge` goes to the first limit.
+/// - A choice between more than two is nested: `OrElse::new(a, OrElse::new(b, c))`, up to 32 deep.
+///
+/// # With other members
+///
+/// `OrElse` counts as one member, which is taken from in the order of its second limit. So the
+/// promise that one of two competing requests is granted does not cover the first limit, if other
+/// compositions also hold it as a member. The same limit should not be inside an `OrElse` and
+/// beside it in one composition: its costs are not added up.
+///
+/// While another request holds permits of the first limit that it gives back later, a request may
+/// be granted by the second limit instead.
+#[derive(Debug, Clone, Copy)]
+pub struct OrElse<A, B> {
+    first: A,
+    second: B,
+}
+
+impl<A, B> OrElse<A, B> {
+    /// Composes two limits, of which the first is asked first.
+    #[must_use]
+    pub const fn new(first: A, second: B) -> Self {
+        Self { first, second }
+    }
+
+    /// Returns the limit that is asked first.
+    pub const fn first(&self) -> &A {
+        &self.first
+    }
+
+    /// Returns the limit that is asked if the first denies.
+    pub const fn second(&self) -> &B {
+        &self.second
+    }
+}
+
+/// Returns the denial that ends sooner: one after a known wait, then one of unknown length, then a
+/// permanent one. Of two that are alike, the first.
+fn sooner(first: Denied, second: Denied) -> Denied {
+    if let (Denied::Never { limit: less, .. }, Denied::Never { limit, .. }) = (first, second) {
+        return match less >= limit {
+            true => first,
+            false => second,
+        };
+    }
+    let rank = |denied: &Denied| match denied.retry_after() {
+        Some(wait) => (0, wait),
+        None => (1 + u8::from(denied.is_permanent()), Default::default()),
+    };
+    match rank(&first) <= rank(&second) {
+        true => first,
+        false => second,
+    }
+}
+
+impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
+    #[inline]
+    fn clock(&self) -> Option<&C> {
+        let first = self.first.limit().clock();
+        first.or_else(|| self.second.limit().clock())
+    }
+
+    fn each_clock(&self, show: &mut dyn FnMut(&C)) {
+        self.first.limit().each_clock(show);
+        self.second.limit().each_clock(show);
+    }
+
+    fn depth(&self) -> u32 {
+        let inner = self.first.limit().depth().max(self.second.limit().depth());
+        inner.saturating_add(1)
+    }
+
+    /// The place of the second limit, which is the one that others share.
+    fn place(&self) -> Place {
+        self.second.limit().place().inexact()
+    }
+
+    fn can_undo(&self) -> bool {
+        self.first.limit().can_undo() && self.second.limit().can_undo()
+    }
+
+    #[inline]
+    fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
+        let Err(first) = self.first.limit().check(n, now) else {
+            return Ok(());
+        };
+        let second = self.second.limit().check(n, now);
+        second.map_err(|second| sooner(first, second))
+    }
+
+    #[inline]
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        let first = match self.first.limit().take(n, now) {
+            Ok(held) => return Ok(held.of_branch(false)),
+            Err(denied) => denied,
+        };
+        match self.second.limit().take(n, now) {
+            Ok(held) => Ok(held.of_branch(true)),
+            Err(second) => Err(sooner(first, second)),
+        }
+    }
+
+    #[inline]
+    fn available_at(&self, now: Tick) -> u64 {
+        let first = self.first.limit().available_at(now);
+        first.max(self.second.limit().available_at(now))
+    }
+
+    #[inline]
+    fn remaining(&self, held: &Held) -> u64 {
+        match held.again().branch() {
+            (false, held) => self.first.limit().remaining(&held),
+            (true, held) => self.second.limit().remaining(&held),
+        }
+    }
+
+    #[inline]
+    fn give_back(&self, held: Held, now: Tick) -> u64 {
+        match held.branch() {
+            (false, held) => self.first.limit().give_back(held, now),
+            (true, held) => self.second.limit().give_back(held, now),
+        }
+    }
+
+    #[inline]
+    fn roll_back(&self, held: Held, now: Tick) -> u64 {
+        match held.branch() {
+            (false, held) => self.first.limit().roll_back(held, now),
+            (true, held) => self.second.limit().roll_back(held, now),
+        }
+    }
+
+    #[inline]
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+        match held.branch() {
+            (false, held) => self.first.limit().correct(held, actual, now),
+            (true, held) => self.second.limit().correct(held, actual, now),
+        }
+    }
+
+    #[inline]
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        self.first.limit().charge_to(n, now)
+    }
+
+    #[inline]
+    fn leaves(&self) -> bool {
+        self.first.limit().leaves() || self.second.limit().leaves()
+    }
+
+    #[inline]
+    fn leave(&self, held: &Held) -> bool {
+        match held.again().branch() {
+            (false, held) => self.first.limit().leave(&held),
+            (true, held) => self.second.limit().leave(&held),
+        }
+    }
+
+    fn counts(&self) -> bool {
+        self.first.limit().counts() || self.second.limit().counts()
+    }
+
+    /// If the second limit granted, the first one denied.
+    fn count_granted(&self, held: &Held) {
+        match held.again().branch() {
+            (false, held) => self.first.limit().count_granted(&held),
+            (true, held) => {
+                self.first.limit().count_denied(held.granted.n());
+                self.second.limit().count_granted(&held);
+            }
+        }
+    }
+
+    fn count_denied(&self, n: u64) {
+        self.first.limit().count_denied(n);
+        self.second.limit().count_denied(n);
+    }
+}
+
+one_member!([C, A: OneMember<C>, B: OneMember<C>] C, OrElse<A, B>);
+
+impl<C, A, B> SettleMembers<C> for OrElse<A, B>
+where
+    A: OneMember<C> + SettleMembers<C>,
+    B: OneMember<C> + SettleMembers<C>,
+{
+}
+
+impl<C, A, B> DebtMembers<C> for OrElse<A, B>
+where
+    A: OneMember<C> + DebtMembers<C>,
+    B: OneMember<C> + SettleMembers<C>,
+{
+}

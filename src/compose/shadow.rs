@@ -1,0 +1,166 @@
+use core::fmt;
+
+use super::fixed::Exempt;
+use super::held::Held;
+use super::member::Member;
+use super::members::{DebtMembers, OneMember, SettleMembers, one_member};
+use super::or_else::OrElse;
+use crate::clock::Tick;
+use crate::counted::{Counters, LimiterStats};
+use crate::outcome::{Charged, Denied, Settled};
+use crate::store::Place;
+
+/// A limit on trial: it decides and counts, but never denies.
+///
+/// If the limit has the permits, a request takes them. If not, the request takes nothing from it,
+/// is granted anyway, and counts in [`would_deny`](Self::would_deny). A request that another member
+/// denies takes nothing and counts nothing.
+///
+/// ```
+/// use tollgate::compose::{All, Shadow};
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let service = Limiter::token_bucket(Quota::per_hour(100))?;
+/// let tighter = Shadow::new(Limiter::token_bucket(Quota::per_hour(2))?);
+/// let limits = All::new((&service, &tighter))?;
+/// for _ in 0..5 {
+///     limits.try_acquire()?;
+/// }
+/// assert_eq!((tighter.stats().granted, tighter.would_deny()), (2, 3));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The limit must be the shadow's own. If others enforce the same limit, the permits that the
+/// shadow takes are missing for them, and their requests are missing in what the shadow counts.
+/// Give it a limiter, or a key of a table that is only used in shadows.
+///
+/// Its grant says that an unlimited number remains, and never asks the caller to wait.
+pub struct Shadow<M> {
+    // A request that the limit denies is exempt.
+    limit: OrElse<M, Exempt>,
+    counters: Counters,
+}
+
+impl<M> Shadow<M> {
+    /// Puts a limit on trial.
+    #[must_use]
+    pub fn new(limit: M) -> Self {
+        Self {
+            limit: OrElse::new(limit, Exempt),
+            counters: Counters::new(),
+        }
+    }
+
+    /// Returns the limit.
+    pub const fn inner(&self) -> &M {
+        self.limit.first()
+    }
+
+    /// Returns how many granted requests this limit would have denied.
+    #[must_use]
+    pub fn would_deny(&self) -> u64 {
+        self.stats().denied
+    }
+
+    /// Returns what the limit decided. `denied` are the requests that it would have denied.
+    #[must_use]
+    pub fn stats(&self) -> LimiterStats {
+        self.counters.stats()
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Shadow<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shadow")
+            .field("limit", self.inner())
+            .field("stats", &self.stats())
+            .finish()
+    }
+}
+
+impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
+    fn clock(&self) -> Option<&C> {
+        self.limit.clock()
+    }
+
+    fn each_clock(&self, show: &mut dyn FnMut(&C)) {
+        self.limit.each_clock(show);
+    }
+
+    fn depth(&self) -> u32 {
+        Member::<C>::depth(&self.limit)
+    }
+
+    fn place(&self) -> Place {
+        Member::<C>::place(self.inner().limit()).inexact()
+    }
+
+    fn can_undo(&self) -> bool {
+        Member::<C>::can_undo(&self.limit)
+    }
+
+    fn check(&self, _n: u64, _now: Tick) -> Result<(), Denied> {
+        Ok(())
+    }
+
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        let mut held = Member::<C>::take(&self.limit, n, now)?;
+        held.granted = held.granted.unlimited();
+        Ok(held)
+    }
+
+    fn available_at(&self, _now: Tick) -> u64 {
+        u64::MAX
+    }
+
+    fn give_back(&self, held: Held, now: Tick) -> u64 {
+        let n = Member::<C>::give_back(&self.limit, held, now);
+        self.counters.returned(n);
+        n
+    }
+
+    fn roll_back(&self, held: Held, now: Tick) -> u64 {
+        Member::<C>::roll_back(&self.limit, held, now)
+    }
+
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+        let settled = Member::<C>::correct(&self.limit, held, actual, now);
+        self.counters.returned(settled.returned);
+        self.counters.charged(settled.charged);
+        settled
+    }
+
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        let charged = Member::<C>::charge_to(&self.limit, n, now);
+        self.counters.charged(charged.n());
+        charged
+    }
+
+    fn leaves(&self) -> bool {
+        Member::<C>::leaves(&self.limit)
+    }
+
+    fn leave(&self, held: &Held) -> bool {
+        Member::<C>::leave(&self.limit, held)
+    }
+
+    fn counts(&self) -> bool {
+        true
+    }
+
+    fn count_granted(&self, held: &Held) {
+        match held.again().branch() {
+            (false, held) => self.counters.granted(held.granted.n()),
+            (true, held) => self.counters.denied_request(held.granted.n()),
+        }
+        Member::<C>::count_granted(&self.limit, held);
+    }
+}
+
+one_member!([C, M: OneMember<C>] C, Shadow<M>);
+
+impl<C, M: OneMember<C> + SettleMembers<C>> SettleMembers<C> for Shadow<M> {}
+
+impl<C, M: OneMember<C> + DebtMembers<C>> DebtMembers<C> for Shadow<M> {}

@@ -1,0 +1,304 @@
+//! What compositions count: counted members, counted compositions, and limits on trial.
+
+use std::time::Duration;
+
+use tollgate::clock::Clock;
+use tollgate::compose::{All, BoxDebt, BoxMember, Closed, OrElse, OwnLimiter, Shadow};
+use tollgate::stats::LimiterStats;
+use tollgate::{
+    Concurrency, Counted, LeakyBucket, Limiter, ManualClock, Quota, SlidingLog, TokenBucket,
+};
+
+type Bucket = Limiter<TokenBucket, ManualClock>;
+
+/// A bucket of `n` permits, full, that fills in a second.
+fn bucket(n: u64, clock: &ManualClock) -> Bucket {
+    let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
+    Limiter::with_clock(bucket, clock.clone())
+}
+
+/// Granted, permits, denied, returned, charged.
+fn numbers(stats: LimiterStats) -> [u64; 5] {
+    [
+        stats.granted,
+        stats.permits,
+        stats.denied,
+        stats.returned,
+        stats.charged,
+    ]
+}
+
+#[test]
+fn a_counted_member_counts_the_answers_of_the_composition() {
+    let clock = ManualClock::new();
+    let rate = Counted::new(bucket(10, &clock));
+    let inside = Counted::new(Concurrency::new(2).expect("a limit"));
+    let log = SlidingLog::with_clock(Quota::per_hour(20), clock.clone()).expect("a quota");
+    let log = Counted::new(log);
+    let all = All::new((&rate, &inside, &log)).expect("a composition");
+
+    let granted = all.try_acquire_each([4, 2, 3]).expect("granted");
+    assert_eq!(numbers(rate.stats()), [1, 4, 0, 0, 0]);
+    assert_eq!(numbers(inside.stats()), [1, 2, 0, 0, 0]);
+    assert_eq!(numbers(log.stats()), [1, 3, 0, 0, 0]);
+    // The member that the answer names counts a denial, whether it was looked at or taken from.
+    assert_eq!(all.try_acquire().expect_err("denied").member(), Some(1));
+    let denied = all.try_acquire_each([7, 0, 0]).expect_err("denied");
+    assert_eq!(denied.member(), Some(0));
+    assert!(all.check_n(1).is_err());
+    assert!(all.try_acquire_each([1, 1]).is_err());
+    assert_eq!(numbers(rate.stats()), [1, 4, 1, 0, 0]);
+    assert_eq!(numbers(inside.stats()), [1, 2, 1, 0, 0]);
+    drop(granted);
+    let denied = all.try_acquire_each([1, 1, 18]).expect_err("denied");
+    assert_eq!(denied.member(), Some(2));
+    assert_eq!(numbers(log.stats()), [1, 3, 1, 0, 0]);
+    assert_eq!(numbers(rate.stats()), [1, 4, 1, 0, 0]);
+
+    let all = All::new([&rate]).expect("a composition");
+    assert_eq!(
+        all.try_acquire_n(6).expect("granted").settle([2]).returned,
+        4
+    );
+    assert_eq!(
+        all.try_acquire_n(1).expect("granted").settle([3]).charged,
+        2
+    );
+    assert_eq!(all.try_acquire_n(1).expect("granted").undo(), 1);
+    assert_eq!(all.charge_each([5]), Ok(5));
+    assert_eq!(numbers(rate.stats()), [4, 12, 1, 5, 7]);
+    assert!(all.try_acquire_n(1).is_err());
+    assert!(all.try_acquire_n(0).is_err());
+    assert_eq!(numbers(rate.stats()), [4, 12, 2, 5, 7]);
+}
+
+/// A member that grants when it is looked at, and denies when it is taken from, so many times.
+mod changing_mind {
+    use std::sync::Mutex;
+
+    use tollgate::clock::Clock;
+    use tollgate::compose::{Held, Member};
+    use tollgate::outcome::{Charged, Settled};
+    use tollgate::store::Place;
+    use tollgate::{Denied, Granted, ManualClock, Tick};
+
+    pub(super) struct ChangesItsMind(pub(super) Mutex<u32>, pub(super) ManualClock);
+
+    impl Member<ManualClock> for ChangesItsMind {
+        fn clock(&self) -> Option<&ManualClock> {
+            Some(&self.1)
+        }
+
+        fn place(&self) -> Place {
+            Place::of(self)
+        }
+
+        // So it is taken from last.
+        fn can_undo(&self) -> bool {
+            false
+        }
+
+        fn check(&self, _n: u64, _now: Tick) -> Result<(), Denied> {
+            Ok(())
+        }
+
+        fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+            let mut times = self.0.lock().expect("no panic");
+            let left = *times;
+            *times = left.saturating_sub(1);
+            match left {
+                0 => Ok(Granted::new(n, now).into()),
+                _ => Err(Denied::busy(n)),
+            }
+        }
+
+        fn available_at(&self, _now: Tick) -> u64 {
+            1
+        }
+
+        fn give_back(&self, _held: Held, _now: Tick) -> u64 {
+            0
+        }
+
+        fn correct(&self, _held: Held, _actual: u64, _now: Tick) -> Settled {
+            unreachable!("it is no settling member")
+        }
+
+        fn charge_to(&self, n: u64, _now: Tick) -> Charged {
+            Charged::new(n, self.1.now())
+        }
+    }
+}
+
+#[test]
+fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
+    let clock = ManualClock::new();
+    for times in 0..=3 {
+        let rate = Counted::new(bucket(10, &clock));
+        let share = Counted::new(bucket(1, &clock));
+        let pool = Counted::new(bucket(9, &clock));
+        let trial = Shadow::new(bucket(1, &clock));
+        let last = changing_mind::ChangesItsMind(times.into(), clock.clone());
+        let last: BoxMember<'_, ManualClock> = Box::new(last);
+        let last = Counted::new(OrElse::new(last, Closed));
+        let members = (&last, &rate, OrElse::new(&share, &pool), &trial);
+        let all = All::new(members).expect("a composition");
+        // The share has less than 2, and so has the limit on trial.
+        let outcome = all.try_acquire_n(2).map(drop);
+        assert_eq!(outcome.is_ok(), times < 3, "{times}");
+        let (granted, denied) = match outcome {
+            Ok(()) => ([1, 2, 0, 0, 0], [0, 0, 1, 0, 0]),
+            Err(denied) => {
+                assert_eq!(denied.member(), Some(0));
+                assert_eq!(numbers(last.stats()), [0, 0, 1, 0, 0]);
+                ([0; 5], [0; 5])
+            }
+        };
+        assert_eq!(
+            [rate.stats(), pool.stats()].map(numbers),
+            [granted; 2],
+            "{times}"
+        );
+        assert_eq!(
+            [share.stats(), trial.stats()].map(numbers),
+            [denied; 2],
+            "{times}"
+        );
+        let taken = granted[1];
+        assert_eq!(
+            (rate.available(), pool.available()),
+            (10 - taken, 9 - taken)
+        );
+        assert_eq!((share.available(), trial.inner().available()), (1, 1));
+    }
+}
+
+#[test]
+fn a_choice_counts_each_limit_that_was_asked() {
+    let clock = ManualClock::new();
+    let (share, pool) = (
+        Counted::new(bucket(3, &clock)),
+        Counted::new(bucket(5, &clock)),
+    );
+    let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
+    drop(all.try_acquire_n(2).expect("granted"));
+    assert_eq!(numbers(share.stats()), [1, 2, 0, 0, 0]);
+    assert_eq!(numbers(pool.stats()), [0; 5]);
+    assert_eq!(all.try_acquire_n(2).expect("granted").undo(), 2);
+    assert_eq!(numbers(share.stats()), [1, 2, 1, 0, 0]);
+    assert_eq!(numbers(pool.stats()), [1, 2, 0, 2, 0]);
+    assert!(all.try_acquire_n(6).is_err());
+    assert_eq!(numbers(share.stats()), [1, 2, 2, 0, 0]);
+    assert_eq!(numbers(pool.stats()), [1, 2, 1, 2, 0]);
+
+    let choice = Counted::new(OrElse::new(bucket(1, &clock), bucket(2, &clock)));
+    let all = All::new(&choice).expect("a composition");
+    for _ in 0..3 {
+        drop(all.try_acquire().expect("granted"));
+    }
+    assert!(all.try_acquire().is_err());
+    let stats = choice.stats();
+    assert_eq!(numbers(stats), [3, 3, 1, 0, 0]);
+}
+
+#[test]
+fn a_counted_composition_counts_all_members_together() {
+    let clock = ManualClock::new();
+    let (a, b) = (bucket(10, &clock), bucket(20, &clock));
+    let all = Counted::new(All::new((&a, &b)).expect("a composition"));
+    assert_eq!(
+        (all.available(), all.time_until(10)),
+        (10, Some(Duration::ZERO))
+    );
+    assert!(all.check_n(11).is_err());
+    assert_eq!(numbers(all.stats()), [0; 5]);
+    drop(all.try_acquire().expect("granted"));
+    drop(all.try_acquire_n_at(2, clock.now()).expect("granted"));
+    assert_eq!(numbers(all.stats()), [2, 6, 0, 0, 0]);
+    assert_eq!(all.try_acquire_each([1, 5]).expect("granted").undo(), 6);
+    assert_eq!(numbers(all.stats()), [3, 12, 0, 6, 0]);
+    let mut granted = all.try_acquire_each([5, 5]).expect("granted");
+    granted.leave();
+    assert_eq!(granted.limiter().remaining(), 2);
+    let _ = granted.settle([3, 6]);
+    assert_eq!(numbers(all.stats()), [4, 22, 0, 8, 1]);
+    assert!(all.try_acquire_n(6).is_err());
+    assert!(all.try_acquire_each([1]).is_err());
+    assert_eq!(numbers(all.stats()), [4, 22, 1, 8, 1]);
+    assert_eq!(all.charge_each([1, 2]), Ok(3));
+    assert_eq!(numbers(all.stats()), [4, 22, 1, 8, 4]);
+}
+
+#[test]
+fn a_shadow_never_denies_and_counts_what_it_would_have_denied() {
+    let clock = ManualClock::new();
+    let (service, trial) = (bucket(100, &clock), Shadow::new(bucket(3, &clock)));
+    let all = All::new((&service, &trial)).expect("a composition");
+    let granted = all.try_acquire_n(2).expect("granted");
+    assert_eq!((granted.tightest(), granted.remaining()), (0, 98));
+    let exempt = all.try_acquire_n(2).expect("granted");
+    assert_eq!((trial.stats().granted, trial.would_deny()), (1, 1));
+    assert_eq!(trial.inner().available(), 1);
+    // What the shadow did not take does not come back to it.
+    assert_eq!(exempt.undo(), 2);
+    assert_eq!(trial.inner().available(), 1);
+    assert_eq!(granted.undo(), 4);
+    assert_eq!((trial.inner().available(), service.available()), (3, 100));
+    assert_eq!(numbers(trial.stats()), [1, 2, 1, 2, 0]);
+    assert_eq!((all.available(), all.charge_each([1, 4])), (100, Ok(5)));
+    assert_eq!(
+        (trial.inner().charge(0).debt(), trial.stats().charged),
+        (1, 4)
+    );
+}
+
+#[test]
+fn a_request_that_another_member_denies_does_not_reach_a_shadow() {
+    let clock = ManualClock::new();
+    let trial = Shadow::new(bucket(3, &clock));
+    let all = All::new((&trial, Closed)).expect("a composition");
+    for n in [1, 4] {
+        assert!(all.try_acquire_n(n).is_err());
+    }
+    assert_eq!(
+        (numbers(trial.stats()), trial.inner().available()),
+        ([0; 5], 3)
+    );
+}
+
+#[test]
+fn a_queue_on_trial_asks_no_caller_to_wait() {
+    let clock = ManualClock::new();
+    let queue = LeakyBucket::queue(Quota::per_second(10).burst(3)).expect("a quota");
+    let trial = Shadow::new(Limiter::with_clock(queue, clock.clone()));
+    let all = All::new(&trial).expect("a composition");
+    let grants = [(); 3].map(|()| all.try_acquire().expect("granted"));
+    assert!(
+        grants
+            .iter()
+            .all(|granted| granted.delay() == Duration::ZERO)
+    );
+    assert_eq!(trial.inner().available(), 0);
+    let back: u64 = grants.into_iter().rev().map(|granted| granted.undo()).sum();
+    assert_eq!((back, trial.inner().available()), (3, 3));
+}
+
+#[test]
+fn own_limiters_are_members_with_all_verbs() {
+    let clock = ManualClock::new();
+    let (own, other) = (bucket(5, &clock), bucket(9, &clock));
+    let members: [BoxDebt<'_, ManualClock>; 2] = [Box::new(OwnLimiter(&own)), Box::new(&other)];
+    let all = All::new(members).expect("a composition");
+    assert_eq!(
+        all.try_acquire_n(4)
+            .expect("granted")
+            .settle([1, 5])
+            .charged,
+        1
+    );
+    assert_eq!((own.available(), other.available()), (4, 4));
+    assert_eq!(all.charge_each([1, 1]), Ok(2));
+    // It is recognized as the same limit.
+    let all = All::new((OwnLimiter(&own), &own)).expect("a composition");
+    assert_eq!(all.available(), 1);
+}

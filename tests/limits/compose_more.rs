@@ -1,0 +1,436 @@
+//! Limits made of other limits, as members of a composition.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::compose::{
+    All, BoxDebt, BoxMember, BoxSettle, Closed, Estimate, Exempt, Named, OrElse,
+};
+use tollgate::{
+    Concurrency, Counted, Denied, Leases, Limiter, ManualClock, Quota, SlidingLog, SlidingWindow,
+    TokenBucket,
+};
+
+type Bucket = Limiter<TokenBucket, ManualClock>;
+
+/// A bucket of `n` permits, full, that fills in a second.
+fn bucket(n: u64, clock: &ManualClock) -> Bucket {
+    let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
+    Limiter::with_clock(bucket, clock.clone())
+}
+
+#[test]
+fn the_second_limit_grants_what_the_first_denies() {
+    let clock = ManualClock::new();
+    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
+    assert_eq!(all.members(), 1);
+    for (n, left) in [(2, (1, 10)), (2, (1, 8)), (1, (0, 8)), (8, (0, 0))] {
+        let granted = all.try_acquire_n(n).expect("granted");
+        assert_eq!(granted.member(0).map(|granted| granted.n()), Some(n));
+        assert_eq!((share.available(), pool.available()), left);
+    }
+    assert!(all.try_acquire().is_err());
+}
+
+#[test]
+fn undo_and_settle_reach_the_limit_that_granted() {
+    let clock = ManualClock::new();
+    let (a, b, c) = (bucket(5, &clock), bucket(5, &clock), bucket(5, &clock));
+    let left = || (a.available(), b.available(), c.available());
+    /// Takes three times, and undoes or settles the grants in another order.
+    macro_rules! thrice {
+        ($limits:expr) => {{
+            let all = All::new($limits).expect("a composition");
+            let [first, second, third] = [(); 3].map(|()| all.try_acquire_n(4).expect("granted"));
+            assert_eq!(left(), (1, 1, 1));
+            assert_eq!(second.undo(), 4);
+            assert_eq!(left(), (1, 5, 1));
+            assert_eq!(third.settle([1]).returned, 3);
+            assert_eq!(left(), (1, 5, 4));
+            assert_eq!(first.settle([5]).charged, 1);
+            assert_eq!(left(), (0, 5, 4));
+            let _ = [&a, &b, &c].map(|limiter| limiter.reset());
+        }};
+    }
+    thrice!(OrElse::new(&a, OrElse::new(&b, &c)));
+    thrice!(OrElse::new(OrElse::new(&a, &b), &c));
+}
+
+#[test]
+fn a_denied_member_beside_it_takes_nothing_from_either_limit() {
+    let clock = ManualClock::new();
+    let (share, pool, other) = (bucket(3, &clock), bucket(9, &clock), bucket(2, &clock));
+    let limits = (OrElse::new(&share, &pool), Named::new("other", &other));
+    let all = All::new(limits).expect("a composition");
+    for n in [3, 5] {
+        let denied = all.try_acquire_each([n, 4]).expect_err("denied");
+        assert_eq!(denied.name(), Some("other"));
+    }
+    assert_eq!((share.available(), pool.available()), (3, 9));
+}
+
+#[test]
+fn the_denial_that_ends_sooner_is_the_answer() {
+    let clock = ManualClock::new();
+    let (slow, fast) = (bucket(1, &clock), bucket(10, &clock));
+    for limiter in [&slow, &fast] {
+        limiter.charge(limiter.available());
+    }
+    let wait = |all: Result<Option<Duration>, Denied>| all.expect("not permanent");
+    let answer = |n: u64, one: &Bucket, other: &Bucket| {
+        let all = All::new(OrElse::new(one, other)).expect("a composition");
+        let taken = all
+            .try_acquire_n(n)
+            .expect_err("denied")
+            .denied()
+            .expect("a denial");
+        assert_eq!(all.check_n(n).expect_err("denied").denied(), Some(taken));
+        match taken.is_permanent() {
+            true => Err(taken),
+            false => Ok(taken.retry_after()),
+        }
+    };
+    let tenth = Some(Duration::from_millis(100));
+    assert_eq!(wait(answer(1, &slow, &fast)), tenth);
+    assert_eq!(wait(answer(1, &fast, &slow)), tenth);
+    // One never grants: the wait is that of the other.
+    assert_eq!(
+        wait(answer(2, &slow, &fast)),
+        Some(Duration::from_millis(200))
+    );
+    assert_eq!(
+        wait(answer(2, &fast, &slow)),
+        Some(Duration::from_millis(200))
+    );
+    // Neither ever grants: the most is that of the larger.
+    for (one, other) in [(&slow, &fast), (&fast, &slow)] {
+        let never = answer(11, one, other).expect_err("permanent");
+        assert!(
+            matches!(never, Denied::Never { limit: 10, .. }),
+            "{never:?}"
+        );
+    }
+    let inside = Concurrency::new(1).expect("a limit");
+    let _guard = inside.try_enter().expect("room");
+    // A known wait, before one of unknown length, before a permanent denial.
+    let all = All::new(OrElse::new(&inside, &slow)).expect("a composition");
+    assert_eq!(all.time_until(1), Some(Duration::from_secs(1)));
+    let all = All::new((OrElse::new(&inside, Closed), &slow)).expect("a composition");
+    let denied = all.check_n(1).expect_err("denied").denied();
+    assert!(matches!(denied, Some(Denied::Busy { .. })), "{denied:?}");
+}
+
+#[test]
+fn available_is_the_larger_and_a_charge_goes_to_the_first() {
+    let clock = ManualClock::new();
+    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
+    assert_eq!(all.available(), 10);
+    assert_eq!(all.charge_each([5]), Ok(5));
+    assert_eq!((share.charge(0).debt(), pool.available()), (2, 10));
+    pool.charge(10);
+    clock.advance(Duration::from_secs(1));
+    pool.charge(10);
+    assert_eq!(all.available(), 1);
+}
+
+#[test]
+fn a_concurrency_inside_is_left_only_by_its_own_grants() {
+    let clock = ManualClock::new();
+    let (inside, pool) = (Concurrency::new(1).expect("a limit"), bucket(5, &clock));
+    let all = All::new(OrElse::new(&inside, &pool)).expect("a composition");
+    let first = all.try_acquire().expect("room");
+    drop(all.try_acquire().expect("the pool"));
+    assert_eq!((inside.inside(), pool.available()), (1, 4));
+    drop(first);
+    assert_eq!((inside.inside(), pool.available()), (0, 4));
+}
+
+#[test]
+fn limits_on_different_clocks_are_refused() {
+    let (one, other) = (
+        bucket(1, &ManualClock::new()),
+        bucket(1, &ManualClock::new()),
+    );
+    let error = All::new((Exempt, OrElse::new(&one, &other))).expect_err("two clocks");
+    assert_eq!(error.field(), "clock");
+    let text = "clock of member 1 must be one, but it has several";
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn the_same_limit_beside_it_is_taken_from_twice() {
+    let clock = ManualClock::new();
+    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let limits = (&pool, OrElse::new(&share, &pool), Exempt, Exempt);
+    let all = All::new(limits).expect("a composition");
+    drop(all.try_acquire_each([4, 3, 100, 1]).expect("granted"));
+    assert_eq!((share.available(), pool.available()), (0, 6));
+    drop(all.try_acquire_each([4, 2, 0, 0]).expect("granted"));
+    assert_eq!((share.available(), pool.available()), (0, 0));
+}
+
+#[test]
+fn exempt_grants_and_closed_denies_everything() {
+    let clock = ManualClock::new();
+    let limiter = bucket(5, &clock);
+    let all = All::new((Exempt, &limiter)).expect("a composition");
+    let granted = all.try_acquire_each([u64::MAX, 2]).expect("granted");
+    assert_eq!((granted.tightest(), granted.remaining()), (1, 3));
+    assert_eq!(granted.undo(), 2);
+    assert_eq!((all.available(), limiter.available()), (5, 5));
+    assert_eq!(all.charge_each([9, 1]), Ok(1));
+    let all = All::new((&limiter, Closed)).expect("a composition");
+    for n in [0, 1, u64::MAX] {
+        let denied = all.try_acquire_each([0, n]).expect_err("denied");
+        assert!(denied.is_permanent() && denied.member() == Some(1));
+    }
+    assert_eq!((all.available(), all.time_until(1)), (0, None));
+    let error = All::<_, ManualClock>::new((Exempt, Closed)).expect_err("no clock");
+    assert_eq!(error.field(), "clock");
+}
+
+#[test]
+fn limits_nested_too_deep_are_refused() {
+    let nested = |depth: u32| {
+        let clock = ManualClock::new();
+        let innermost: BoxDebt<'static, ManualClock> = Box::new(bucket(1, &clock));
+        let outermost = (0..depth).fold(innermost, |inner, _| {
+            Box::new(OrElse::new(bucket(1, &clock), inner))
+        });
+        All::new(outermost)
+    };
+    let all = nested(32).expect("a composition");
+    let grants: Vec<_> = (0..33)
+        .map(|_| all.try_acquire().expect("granted"))
+        .collect();
+    assert!(all.try_acquire().is_err());
+    assert!(grants.into_iter().all(|granted| granted.undo() == 1));
+    assert!((0..33).all(|_| all.try_acquire().is_ok()));
+
+    let error = nested(33).expect_err("too deep");
+    assert_eq!(error.field(), "member");
+    assert_eq!(
+        error.to_string(),
+        "member 0 is nested 33 deep, but must be at most 32"
+    );
+}
+
+/// A token bucket, a window and a concurrency.
+fn mixture(clock: &ManualClock) -> (Bucket, Limiter<SlidingWindow, ManualClock>, Concurrency) {
+    let window = SlidingWindow::new(Quota::per_hour(50)).expect("a quota");
+    let window = Limiter::with_clock(window, clock.clone());
+    (
+        bucket(10, clock),
+        window,
+        Concurrency::new(2).expect("a limit"),
+    )
+}
+
+#[test]
+fn a_mixture_at_run_time_takes_undoes_and_settles() {
+    let clock = ManualClock::new();
+    let (rate, window, inside) = mixture(&clock);
+    let left = || (rate.available(), window.available(), inside.inside());
+    let members: Vec<BoxSettle<'_, ManualClock>> =
+        vec![Box::new(&rate), Box::new(&window), Box::new(&inside)];
+    let all = All::new(members).expect("a composition");
+    let granted = all.try_acquire_each([8, 8, 2]).expect("granted");
+    assert_eq!(left(), (2, 42, 2));
+    let denied = all.try_acquire().expect_err("denied");
+    assert_eq!(denied.member(), Some(2));
+    assert_eq!(granted.settle([5, 9, 2]).returned, 3);
+    assert_eq!(left(), (5, 41, 0));
+    let granted = all.try_acquire_each([5, 5, 1]).expect("granted");
+    assert_eq!(granted.undo(), 11);
+    assert_eq!(left(), (5, 41, 0));
+}
+
+#[test]
+fn a_mixture_at_run_time_charges() {
+    let clock = ManualClock::new();
+    let (rate, window, _) = mixture(&clock);
+    let members: [BoxDebt<'_, ManualClock>; 2] = [Box::new(&rate), Box::new(&window)];
+    let all = All::new(members).expect("a composition");
+    assert_eq!(all.charge_each([12, 3]), Ok(15));
+    assert_eq!((rate.charge(0).debt(), window.available()), (2, 47));
+}
+
+#[test]
+fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
+    let clock = ManualClock::new();
+    let log = SlidingLog::with_clock(Quota::per_hour(3), clock.clone()).expect("a quota");
+    let log = Arc::new(log);
+    let (rate, _, inside) = mixture(&clock);
+    let inside = Arc::new(inside);
+    let members: Vec<BoxMember<'_, ManualClock>> = vec![
+        Box::new(Arc::clone(&log)),
+        Box::new(&rate),
+        Box::new(Arc::clone(&inside)),
+    ];
+    let all = All::new(members).expect("a composition");
+    let granted = all.try_acquire_n(2).expect("granted");
+    assert_eq!(all.try_acquire().expect_err("denied").member(), Some(2));
+    assert_eq!(
+        (log.available(), rate.available(), inside.inside()),
+        (1, 8, 2)
+    );
+    drop(granted);
+    assert_eq!(
+        (log.available(), rate.available(), inside.inside()),
+        (1, 8, 0)
+    );
+
+    let bucket = TokenBucket::new(Quota::per_second(9)).expect("a quota");
+    let leases = Leases::with_clock(bucket, 3, clock.clone()).expect("leases");
+    let members: Vec<BoxMember<'_, ManualClock>> = vec![Box::new(log), Box::new(&leases)];
+    let error = All::new(members).expect_err("two that can't undo");
+    assert_eq!(error.field(), "member");
+}
+
+#[test]
+fn a_concurrency_and_a_log_are_members_of_one_composition() {
+    let clock = ManualClock::new();
+    let log = SlidingLog::with_clock(Quota::per_hour(3), clock).expect("a quota");
+    let inside = Concurrency::new(2).expect("a limit");
+    let all = All::new((&log, &inside)).expect("a composition");
+    let granted = all.try_acquire_n(2).expect("granted");
+    // The concurrency denies: the log, which can't undo, was not taken from.
+    assert_eq!(all.try_acquire().expect_err("denied").member(), Some(1));
+    assert_eq!((log.available(), inside.inside()), (1, 2));
+    drop(granted);
+    // The log denies: the concurrency, which comes first, was left again.
+    assert_eq!(all.try_acquire_n(2).expect_err("denied").member(), Some(0));
+    assert_eq!((log.available(), inside.inside()), (1, 0));
+}
+
+#[test]
+fn a_caller_leaves_early_and_settles_later() {
+    let clock = ManualClock::new();
+    let (rate, window, inside) = mixture(&clock);
+    let left = || (rate.available(), window.available(), inside.inside());
+    let all = All::new((&rate, &inside, &window)).expect("a composition");
+    let mut granted = all.try_acquire_each([8, 1, 8]).expect("granted");
+    granted.leave();
+    granted.leave();
+    assert_eq!(left(), (2, 42, 0));
+    assert!(granted.member(1).is_none());
+    // The place is free for others, and the rest of the grant does not give it up again.
+    let other = inside.try_enter().expect("room");
+    assert_eq!(granted.settle([5, 1, 5]).returned, 6);
+    assert_eq!(left(), (5, 45, 1));
+    let mut granted = all.try_acquire().expect("granted");
+    granted.leave();
+    assert_eq!(granted.undo(), 2);
+    assert_eq!(left(), (5, 45, 1));
+    drop(other);
+
+    let all = All::new((OrElse::new(&inside, &rate), &window)).expect("a composition");
+    let mut granted = all.try_acquire_n(2).expect("granted");
+    let mut common = all.try_acquire_n(2).expect("granted");
+    granted.leave();
+    common.leave();
+    assert_eq!(left(), (3, 41, 0));
+    assert_eq!(common.undo(), 4);
+    assert_eq!(granted.undo(), 2);
+    assert_eq!(left(), (5, 45, 0));
+}
+
+#[test]
+fn grants_that_own_the_composition_leave_it_on_another_thread() {
+    let clock = ManualClock::new();
+    let (rate, _, inside) = mixture(&clock);
+    let all = Arc::new(All::new((rate, inside)).expect("a composition"));
+    let one = all.try_acquire_owned().expect("granted");
+    let other = all.try_acquire_n_owned(1).expect("granted");
+    assert!(all.try_acquire_n_owned(2).is_err());
+    let left = |all: &Arc<All<(Bucket, Concurrency), ManualClock>>| {
+        let (rate, inside) = all.inner();
+        (rate.available(), inside.inside())
+    };
+    assert_eq!(left(&all), (8, 2));
+    std::thread::scope(|scope| {
+        scope.spawn(move || drop(one));
+        scope.spawn(move || other.undo());
+    });
+    assert_eq!(left(&all), (9, 0));
+}
+
+#[test]
+fn an_estimate_of_one_limiter_stays_or_comes_back() {
+    let clock = ManualClock::new();
+    let limiter = bucket(10, &clock);
+    let estimate = || Estimate::new(&limiter, 4).expect("granted");
+    let check = || limiter.available();
+    drop(estimate());
+    assert_eq!(check(), 6);
+    assert_eq!(estimate().undo(), 4);
+    assert_eq!(check(), 6);
+    drop(estimate().undo_on_drop());
+    assert_eq!(check(), 6);
+    assert_eq!(estimate().undo_on_drop().undo(), 4);
+    assert_eq!(check(), 6);
+    assert_eq!(estimate().undo_on_drop().settle(1).returned, 3);
+    assert_eq!(check(), 5);
+    assert_eq!(estimate().settle(5).charged, 1);
+    assert_eq!(check(), 0);
+    assert!(Estimate::new(&limiter, 4).is_err());
+    clock.advance(Duration::from_secs(1));
+    let mut kept = estimate().undo_on_drop();
+    assert_eq!(kept.granted().n(), 4);
+    kept.keep();
+    drop(kept);
+    assert_eq!(check(), 6);
+    let mut kept = estimate().undo_on_drop();
+    kept.keep();
+    assert_eq!(kept.undo(), 0);
+    assert_eq!(check(), 2);
+}
+
+#[test]
+fn an_estimate_of_several_limits_stays_or_comes_back() {
+    let clock = ManualClock::new();
+    let (rate, window, inside) = mixture(&clock);
+    let left = || (rate.available(), window.available(), inside.inside());
+    let all = All::new((&rate, &window, &inside)).expect("a composition");
+    let estimate = || {
+        all.try_acquire_each([4, 4, 1])
+            .expect("granted")
+            .undo_on_drop()
+    };
+    drop(estimate());
+    assert_eq!(left(), (10, 50, 0));
+    assert_eq!(estimate().undo(), 9);
+    assert_eq!(left(), (10, 50, 0));
+    assert_eq!(estimate().settle([1, 5, 1]).charged, 1);
+    assert_eq!(left(), (9, 45, 0));
+    let mut early = estimate();
+    early.leave();
+    assert_eq!(left(), (5, 41, 0));
+    drop(early);
+    assert_eq!(left(), (9, 45, 0));
+    let mut kept = estimate();
+    kept.keep();
+    assert_eq!(left(), (5, 41, 1));
+    drop(kept);
+    assert_eq!(left(), (5, 41, 0));
+}
+
+/// Its grants do not say what it has left, because counting takes a search.
+#[test]
+fn a_log_tells_what_it_has_left() {
+    let clock = ManualClock::new();
+    let log = || SlidingLog::with_clock(Quota::per_second(5), clock.clone()).expect("a log");
+    let rate = bucket(9, &clock);
+    let all = All::new((&rate, log())).expect("two limits");
+    let granted = all.try_acquire_n(2).expect("granted");
+    assert_eq!((granted.remaining(), granted.tightest()), (3, 1));
+    let granted = all.try_acquire_each([6, 1]).expect("granted");
+    assert_eq!((granted.remaining(), granted.tightest()), (1, 0));
+
+    let boxed: BoxMember<'_, ManualClock> = Box::new(log());
+    let boxed = All::new(OrElse::new(Closed, Counted::new(boxed))).expect("a log");
+    let granted = boxed.try_acquire_n(4).expect("granted");
+    assert_eq!((granted.remaining(), granted.tightest()), (1, 0));
+}
