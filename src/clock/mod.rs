@@ -66,7 +66,8 @@ pub trait Clock {
 
     /// Returns a number that differs between clocks of this type that tell different times. The
     /// default is 0: all clocks of the type agree. Limits can only be
-    /// [composed](crate::compose::All) if their clocks agree.
+    /// [composed](crate::compose::All) if their clocks agree. The numbers of different types may be
+    /// equal. So if the clocks of limits are `dyn Clock`, compose only limits that share one.
     ///
     /// ```
     /// use tollgate::ManualClock;

@@ -41,7 +41,8 @@ use crate::quota::ConfigError;
 /// in reverse order, and the request looks again, up to three times. It reads the clock once, and
 /// again after a lost race.
 ///
-/// - No member ever grants more than its own bound allows.
+/// - No member ever grants more than its own bound allows. Undoing disregards callers that wait for
+///   a member with a [reservation](crate::wait::Reservation), as described there.
 /// - A denied request leaves every member as it was.
 /// - While a request is between taking and undoing, other callers see its permits as taken. So they
 ///   may be denied, although the request keeps nothing in the end.

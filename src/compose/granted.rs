@@ -1,4 +1,5 @@
 use core::fmt;
+use core::mem;
 use core::ops::Deref;
 use core::time::Duration;
 
@@ -173,26 +174,45 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// ```
     pub fn leave(&mut self) {
         for member in 0..self.all.members() {
-            let grant = self.all.members.grant(&self.grants, member);
-            let left = grant.and_then(|held| self.all.members.visit(member, Leave(held)));
-            if left == Some(true) {
+            let slot = self.all.members.slot(&mut self.grants, member);
+            // Taken first: if a waker panics, the holder has left.
+            let Some(held) = slot.and_then(Option::take) else {
+                continue;
+            };
+            if self.all.members.visit(member, Leave(&held)) != Some(true) {
                 if let Some(slot) = self.all.members.slot(&mut self.grants, member) {
-                    *slot = None;
+                    *slot = Some(held);
                 }
             }
         }
     }
+}
 
+/// Ends the use of all grants from a member on. If a member or a waker panics, dropping it goes on
+/// with the next member.
+struct LeaveFrom<'g, M: Members<C>, C> {
+    member: usize,
+    all: &'g All<M, C>,
+    grants: &'g M::Grants,
+}
+
+impl<M: Members<C>, C> LeaveFrom<'_, M, C> {
     #[inline(always)]
-    fn leave_at_the_end(&mut self) {
-        if !self.all.order.leaves() {
-            return;
-        }
-        for member in 0..self.all.members() {
-            if let Some(held) = self.all.members.grant(&self.grants, member) {
+    fn run(&mut self) {
+        while self.member < self.all.members() {
+            let member = self.member;
+            self.member += 1;
+            if let Some(held) = self.all.members.grant(self.grants, member) {
                 self.all.members.visit(member, Leave(held));
             }
         }
+    }
+}
+
+impl<M: Members<C>, C> Drop for LeaveFrom<'_, M, C> {
+    #[cold]
+    fn drop(&mut self) {
+        self.run();
     }
 }
 
@@ -287,7 +307,16 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
 impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> Drop for AllGranted<R, M, C> {
     #[inline]
     fn drop(&mut self) {
-        self.leave_at_the_end();
+        if !self.all.order.leaves() {
+            return;
+        }
+        let mut leave = LeaveFrom {
+            member: 0,
+            all: &*self.all,
+            grants: &self.grants,
+        };
+        leave.run();
+        mem::forget(leave);
     }
 }
 

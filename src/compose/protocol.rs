@@ -1,5 +1,7 @@
 //! How a request takes from all members, or from none: it looks first, and takes second.
 
+use core::mem;
+
 use super::all::All;
 use super::denied::AllDenied;
 use super::held::Held;
@@ -233,7 +235,10 @@ impl<M: Members<C>, C> All<M, C> {
                 self.grant_prepared(&mut grants, taken);
             }
         }
-        self.take_from(from, ROUNDS, grants, cost, now, later)
+        let undo = Undo::new(self, &mut grants, now, Why::LostRace);
+        let taken = self.take_in_order(from, undo.grants, cost, now);
+        mem::forget(undo);
+        self.taken(taken, ROUNDS, grants, cost, now, later)
     }
 
     #[inline(always)]
@@ -298,7 +303,22 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        match self.take_in_order(from, &mut grants, cost, now) {
+        let taken = self.take_in_order(from, &mut grants, cost, now);
+        self.taken(taken, rounds, grants, cost, now, later)
+    }
+
+    /// Returns the grants, or undoes them if a member denied.
+    #[inline(always)]
+    fn taken(
+        &self,
+        taken: Result<(), (usize, AllDenied)>,
+        rounds: u32,
+        grants: M::Grants,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        match taken {
             Ok(()) => Ok(grants),
             Err((0, denied)) => Err(denied),
             Err((_, denied)) => self.undo_and_look_again(rounds, grants, denied, cost, now, later),
@@ -317,7 +337,9 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
+        let undo = Undo::new(self, &mut grants, now, Why::LostRace);
         let now = later(now).max(now);
+        mem::forget(undo);
         if !inject_fault!(ForgetsToUndo) {
             self.give_back(&mut grants, now, Why::LostRace);
         }
@@ -375,11 +397,41 @@ impl<M: Members<C>, C> All<M, C> {
     /// Gives all grants back, the last one first. Returns how many permits came back.
     #[cold]
     pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick, why: Why) -> u64 {
+        let mut undo = Undo::new(self, grants, now, why);
+        let back = undo.run();
+        mem::forget(undo);
+        back
+    }
+}
+
+/// Gives all grants back when it is dropped: when a member, a clock or a waker panics. Otherwise it
+/// is forgotten, so that it costs nothing.
+struct Undo<'u, M: Members<C>, C> {
+    all: &'u All<M, C>,
+    grants: &'u mut M::Grants,
+    now: Tick,
+    why: Why,
+}
+
+impl<'u, M: Members<C>, C> Undo<'u, M, C> {
+    #[inline(always)]
+    fn new(all: &'u All<M, C>, grants: &'u mut M::Grants, now: Tick, why: Why) -> Self {
+        Self {
+            all,
+            grants,
+            now,
+            why,
+        }
+    }
+
+    /// Gives back the grants that are left, the last one first. Returns how many permits came back.
+    fn run(&mut self) -> u64 {
+        let (all, now, why) = (self.all, self.now, self.why);
         let mut back: u64 = 0;
-        for member in self.order.limits().rev() {
-            let held = self.members.slot(grants, member).and_then(Option::take);
-            if let Some(held) = held {
-                let n = self.members.visit(member, GiveBack { held, now, why });
+        for member in all.order.limits().rev() {
+            let held = all.members.slot(self.grants, member);
+            if let Some(held) = held.and_then(Option::take) {
+                let n = all.members.visit(member, GiveBack { held, now, why });
                 back = back.saturating_add(n.unwrap_or(0));
                 if inject_fault!(UndoesOne) {
                     break;
@@ -387,6 +439,13 @@ impl<M: Members<C>, C> All<M, C> {
             }
         }
         back
+    }
+}
+
+impl<M: Members<C>, C> Drop for Undo<'_, M, C> {
+    #[cold]
+    fn drop(&mut self) {
+        self.run();
     }
 }
 

@@ -17,6 +17,7 @@ use super::held::Held;
 use super::member::Member;
 use super::members::{Members, Visitor};
 use crate::clock::{Clock, Tick, Timer};
+use crate::concurrency::limiter::Concurrency;
 use crate::concurrency::queue::QueueTicket;
 use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::store::Place;
@@ -31,6 +32,7 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
 ) -> Result<M::Grants, AllDenied> {
     let mut check = SleepCheck::new();
     let mut room = None;
+    let mut has_returned = false;
     loop {
         let now = all.now();
         let denied = match take_beside(all, room.as_ref(), &cost, now) {
@@ -44,6 +46,7 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
             }
             Err(denied) => denied,
         };
+        let was_inside = room.is_some();
         // Leaves the member before it sleeps for another one.
         if let Some(room) = room.take() {
             match inject_fault!(SleepsInside) {
@@ -60,12 +63,19 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         }
         let Some(wait) = denied.retry_after() else {
             // Of several members without room, all callers wait for the first in the common order.
-            // Otherwise two callers could hold one member each, and hand them to each other.
+            // Otherwise two callers could hold one member each, and hand them to each other. But
+            // two callers would also hand the first member to each other for as long as another one
+            // has no room. So a caller that leaves a member in vain twice waits for that other one.
+            let is_second = was_inside && has_returned;
+            has_returned = was_inside && !is_second;
             let full = all.order.limits().find(|member| {
                 let n = all.order.sum(*member, &cost);
                 all.members.visit(*member, HasNoRoom(n)) == Some(true)
             });
-            let member = full.unwrap_or(member);
+            let member = match full {
+                Some(full) if !is_second => full,
+                _ => member,
+            };
             let n = all.order.sum(member, &cost);
             room = Some(Room::entered(all, member, n, denied).await?);
             continue;
@@ -97,10 +107,13 @@ fn take_beside<M: Members<C>, C: Clock>(
     cost: &impl Fn(usize) -> u64,
     now: Tick,
 ) -> Result<M::Grants, AllDenied> {
-    let beside = all.with_members(Beside {
-        members: &all.members,
-        inside: room.map(|room| room.member),
+    let inside = room.map(|room| {
+        let left = all.members.visit(room.member, Left).flatten();
+        let left = left.unwrap_or(0);
+        (room.member, Inside { left })
     });
+    let members = &all.members;
+    let beside = all.with_members(Beside { members, inside });
     beside.take(cost, now, |_| all.now())
 }
 
@@ -166,6 +179,17 @@ impl<C> Visitor<C> for HasNoRoom {
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
         let concurrency = member.concurrency();
         concurrency.is_some_and(|concurrency| concurrency.check_enter(self.0).is_err())
+    }
+}
+
+/// Returns how much room a [`Concurrency`](crate::Concurrency) has left.
+struct Left;
+
+impl<C> Visitor<C> for Left {
+    type Output = Option<u64>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<u64> {
+        member.concurrency().map(Concurrency::room)
     }
 }
 
@@ -240,7 +264,7 @@ impl<M: Members<C>, C> Drop for Room<'_, M, C> {
 /// Members, in one of which the caller already is.
 struct Beside<'m, M> {
     members: &'m M,
-    inside: Option<usize>,
+    inside: Option<(usize, Inside)>,
 }
 
 impl<C, M: Members<C>> Members<C> for Beside<'_, M> {
@@ -252,9 +276,9 @@ impl<C, M: Members<C>> Members<C> for Beside<'_, M> {
     }
 
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
-        match self.inside == Some(index) {
-            true => Some(visitor.visit(&Inside, None)),
-            false => self.members.visit(index, visitor),
+        match &self.inside {
+            Some((member, inside)) if *member == index => Some(visitor.visit(inside, None)),
+            _ => self.members.visit(index, visitor),
         }
     }
 
@@ -273,7 +297,10 @@ impl<C, M: Members<C>> Members<C> for Beside<'_, M> {
 
 /// Stands for the member in which the caller already is: it grants, and its room stays when the
 /// other grants are undone.
-struct Inside;
+struct Inside {
+    /// How much room the member has left.
+    left: u64,
+}
 
 impl<C> Member<C> for Inside {
     fn clock(&self) -> Option<&C> {
@@ -289,7 +316,9 @@ impl<C> Member<C> for Inside {
     }
 
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        Ok(Granted::new(n, now).with_room(0, NonZeroU64::MIN).into())
+        Ok(Granted::new(n, now)
+            .with_room(self.left, NonZeroU64::MIN)
+            .into())
     }
 
     fn available_at(&self, _now: Tick) -> u64 {

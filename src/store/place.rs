@@ -23,13 +23,14 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the place of this value in memory.
+    /// Returns the place of this value in memory. The place of a value of size zero is not
+    /// recognized as the same, because other values may have its address.
     #[inline]
     pub fn of<T: ?Sized>(state: &T) -> Self {
         Self {
             address: core::ptr::from_ref(state).cast::<()>().addr(),
             key: 0,
-            is_exact: true,
+            is_exact: size_of_val(state) > 0,
         }
     }
 

@@ -6,6 +6,7 @@ mod known_failures;
 mod lost_races;
 mod names;
 mod same_limit;
+mod user_members;
 
 use std::time::Duration;
 

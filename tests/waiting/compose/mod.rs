@@ -3,6 +3,7 @@
 
 mod blocking;
 mod dropped;
+mod lines;
 mod order;
 mod verbs;
 

@@ -1,0 +1,126 @@
+//! Members, clocks and wakers that a user wrote.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+
+use tollgate::compose::{All, Held, Member};
+use tollgate::outcome::{Charged, Settled};
+use tollgate::store::Place;
+use tollgate::{Concurrency, Denied, Granted, ManualClock, Tick};
+
+use super::bucket;
+
+/// Implements [`Member`] for a limit without state of its own.
+macro_rules! stateless {
+    ($limit:ty, $can_undo:expr, $check:expr, $take:expr) => {
+        impl Member<ManualClock> for $limit {
+            fn clock(&self) -> Option<&ManualClock> {
+                None
+            }
+
+            fn place(&self) -> Place {
+                Place::of(self)
+            }
+
+            fn can_undo(&self) -> bool {
+                $can_undo
+            }
+
+            fn check(&self, n: u64, _: Tick) -> Result<(), Denied> {
+                $check(n)
+            }
+
+            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+                $take(n, now)
+            }
+
+            fn available_at(&self, _: Tick) -> u64 {
+                1
+            }
+
+            fn give_back(&self, held: Held, _: Tick) -> u64 {
+                held.granted.n()
+            }
+
+            fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
+                Settled::default()
+            }
+
+            fn charge_to(&self, n: u64, now: Tick) -> Charged {
+                Charged::new(n, now)
+            }
+        }
+    };
+}
+
+/// Grants always.
+struct Open;
+
+/// Denies always.
+struct Closed;
+
+/// Panics when it is taken from, which is last.
+struct Last;
+
+stateless!(Open, true, |_| Ok(()), |n, now| Ok(
+    Granted::new(n, now).into()
+));
+stateless!(Closed, true, |n| Err(Denied::busy(n)), |n, _| Err(
+    Denied::busy(n)
+));
+stateless!(Last, false, |_| Ok(()), |_, _| panic!(
+    "a member's own panic"
+));
+
+type Boxed = Box<dyn Member<ManualClock> + Send + Sync>;
+
+#[test]
+fn members_of_size_zero_are_different_limits() {
+    let rate = bucket(5, &ManualClock::new());
+    let (open, closed): (Boxed, Boxed) = (Box::new(Open), Box::new(Closed));
+    let all = All::new((&rate, open, closed)).expect("three limits");
+    let denied = all.try_acquire().expect_err("one is closed");
+    assert_eq!(denied.member(), Some(2));
+}
+
+#[test]
+fn a_member_that_panics_leaves_no_one_inside() {
+    let rate = bucket(5, &ManualClock::new());
+    let room = &Concurrency::new(1).expect("a limit");
+    let last = Last;
+    let last: &(dyn Member<ManualClock> + Send + Sync) = &last;
+    let all = All::new((&rate, room, last)).expect("three limits");
+    let panicked = catch_unwind(AssertUnwindSafe(|| drop(all.try_acquire())));
+    assert!(panicked.is_err());
+    assert_eq!((room.inside(), rate.available()), (0, 5));
+}
+
+/// A waker that panics.
+struct PanicsWhenWoken;
+
+impl Wake for PanicsWhenWoken {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker's own panic");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_leaves_no_one_inside() {
+    let rate = bucket(5, &ManualClock::new());
+    for first in [0, 1] {
+        let rooms = [(); 2].map(|()| Concurrency::new(1).expect("a limit"));
+        let all = All::new((&rate, &rooms)).expect("three limits");
+        let granted = all.try_acquire().expect("all are free");
+        let mut waits = pin!(rooms[first].enter());
+        let waker = Waker::from(Arc::new(PanicsWhenWoken));
+        let polled = waits.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(granted))).is_err());
+        // The waiter was let in.
+        assert_eq!(rooms[first].inside(), 1);
+        assert_eq!(rooms[1 - first].inside(), 0);
+    }
+}
