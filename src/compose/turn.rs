@@ -316,9 +316,8 @@ impl<C> Member<C> for Inside {
     }
 
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        Ok(Granted::new(n, now)
-            .with_room(self.left, NonZeroU64::MIN)
-            .into())
+        let granted = Granted::new(n, now).with_room(self.left, NonZeroU64::MIN);
+        Ok(granted.into())
     }
 
     fn available_at(&self, _now: Tick) -> u64 {
