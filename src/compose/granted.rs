@@ -174,11 +174,14 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// ```
     pub fn leave(&mut self) {
         for member in 0..self.all.members() {
-            let grant = self.all.members.grant(&self.grants, member);
-            let left = grant.and_then(|held| self.all.members.visit(member, Leave(held)));
-            if left == Some(true) {
+            let slot = self.all.members.slot(&mut self.grants, member);
+            // Taken first: if a waker panics, the holder has left.
+            let Some(held) = slot.and_then(Option::take) else {
+                continue;
+            };
+            if self.all.members.visit(member, Leave(&held)) != Some(true) {
                 if let Some(slot) = self.all.members.slot(&mut self.grants, member) {
-                    *slot = None;
+                    *slot = Some(held);
                 }
             }
         }
@@ -199,8 +202,8 @@ impl<M: Members<C>, C> LeaveFrom<'_, M, C> {
         while self.member < self.all.members() {
             let member = self.member;
             self.member += 1;
-            if let Some(granted) = self.all.members.grant(self.grants, member) {
-                self.all.members.visit(member, Leave(granted));
+            if let Some(held) = self.all.members.grant(self.grants, member) {
+                self.all.members.visit(member, Leave(held));
             }
         }
     }
