@@ -1,4 +1,4 @@
-//! A limiter whose quota can be changed while it is in use: [`Adjustable`]. [`Keep`] says what a
+//! A limiter whose quota can be changed while it is in use: `Adjustable`. [`Keep`] says what a
 //! change does to the available permits.
 //!
 //! Without the feature `wide` there is only [`Keep`], which tables of keys use too. `ring.rs`

@@ -31,7 +31,7 @@ use crate::quota::ConfigError;
 ///
 /// The [members](Members) may be of different types, as a tuple, or of one type, as an array or a
 /// `Vec`. A member is a limiter, a reference to one, a key of a table, a
-/// [`Concurrency`](crate::Concurrency), or another composition.
+/// `Concurrency`, or another composition.
 ///
 /// # All or nothing
 ///
@@ -42,7 +42,7 @@ use crate::quota::ConfigError;
 /// again after a lost race.
 ///
 /// - No member ever grants more than its own bound allows. Undoing disregards callers that wait for
-///   a member with a [reservation](crate::wait::Reservation), as described there.
+///   a member with a reservation (see `wait::Reservation`).
 /// - A denied request leaves every member as it was.
 /// - While a request is between taking and undoing, other callers see its permits as taken. So they
 ///   may be denied, although the request keeps nothing in the end.

@@ -14,7 +14,7 @@ use crate::outcome::{Granted, Settled};
 
 /// A granted request to a composition: every member granted its part.
 ///
-/// Dropping it keeps the permits taken, and leaves each [`Concurrency`](crate::Concurrency) among
+/// Dropping it keeps the permits taken, and leaves each `Concurrency` among
 /// the members. `R` is the reference to the composition: `&All`, or `Arc<All>` for a grant that
 /// outlives the caller's scope.
 ///
@@ -154,7 +154,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         delays.max().unwrap_or(Duration::ZERO)
     }
 
-    /// Leaves each [`Concurrency`](crate::Concurrency) among the members now. The rest of the grant
+    /// Leaves each `Concurrency` among the members now. The rest of the grant
     /// can still be undone and settled.
     ///
     /// ```
@@ -249,7 +249,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
 
     /// Corrects the estimates when the costs are known: see
     /// [`Limiter::settle`](crate::Limiter::settle). Returns what came back and what was charged,
-    /// over all members. Leaves each [`Concurrency`](crate::Concurrency).
+    /// over all members. Leaves each `Concurrency`.
     ///
     /// If there is not one cost for each member, the estimates stay, and [`Settled`] is zero.
     ///

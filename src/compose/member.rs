@@ -67,10 +67,10 @@ use crate::store::{Place, Prepared};
 /// ```
 ///
 /// Every limiter of this crate that can [settle](crate::Limiter::settle) implements it, and so do
-/// [`SlidingLog`](crate::SlidingLog), [`Leases`](crate::Leases) and
-/// [`Concurrency`](crate::Concurrency). A limiter of your own is a member in an
+/// `SlidingLog`, `Leases` and
+/// `Concurrency`. A limiter of your own is a member in an
 /// [`OwnLimiter`](super::OwnLimiter), and a limit that implements this trait in a
-/// [`BoxMember`](super::BoxMember).
+/// `BoxMember`.
 pub trait Member<C> {
     /// Returns the clock, or `None` if the limit needs none.
     fn clock(&self) -> Option<&C>;
@@ -148,7 +148,7 @@ pub trait Member<C> {
     fn available_at(&self, now: Tick) -> u64;
 
     /// Returns how many permits were left right after a grant. A member whose grants do not say so,
-    /// such as [`SlidingLog`](crate::SlidingLog), returns how many are available at its tick.
+    /// such as `SlidingLog`, returns how many are available at its tick.
     #[inline]
     fn remaining(&self, held: &Held) -> u64 {
         held.granted.remaining()
@@ -174,14 +174,14 @@ pub trait Member<C> {
     fn charge_to(&self, n: u64, now: Tick) -> Charged;
 
     /// Returns whether the holder of a grant [leaves](Self::leave) when it is done, as with a
-    /// [`Concurrency`].
+    /// `Concurrency`.
     #[inline]
     fn leaves(&self) -> bool {
         false
     }
 
     /// Ends the use of a grant whose holder is done, and returns whether the grant is over. Only
-    /// [`Concurrency`] does anything here: the holder leaves. It may not be called if no holder
+    /// `Concurrency` does anything here: the holder leaves. It may not be called if no holder
     /// [leaves](Self::leaves).
     #[inline]
     fn leave(&self, held: &Held) -> bool {
@@ -207,7 +207,7 @@ pub trait Member<C> {
         let _ = n;
     }
 
-    /// Returns the [`Concurrency`] that this limit is, if it is one. A request that [waits in
+    /// Returns the `Concurrency` that this limit is, if it is one. A request that [waits in
     /// line](super::Line) for the composition enters it instead of taking from this member, and
     /// ends with [`leave`](Self::leave).
     #[cfg(feature = "std")]

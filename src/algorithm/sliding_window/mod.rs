@@ -75,7 +75,7 @@ const MOST_FRACTIONS: u64 = 32;
 /// begins:
 ///
 /// - Permits of earlier windows can't be given back.
-/// - A [cancellation](crate::wait::Reservation::cancel) keeps as many permits counted as ensure
+/// - A cancellation keeps as many permits counted as ensure
 ///   that no caller gets one before the window begins. It keeps none if the window before it is
 ///   full.
 /// - The number of permits that wait does not include those of earlier windows.
