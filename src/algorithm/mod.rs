@@ -223,10 +223,10 @@ pub trait Forecast: Algorithm {
 /// - The [`SlidingWindow`] counts permits in the window in which they are due.
 /// - A greedy bucket of `Intervals` records them as debt, which the next refills pay. If its refill
 ///   is larger than its burst, it grants only what is available now.
-/// - The [`FixedWindow`] does not implement this trait. It grants permits of a window that has begun
-///   for another caller to callers with an older tick, so that threads whose clocks differ are not
-///   denied. If a reservation moved its word to a later window, such callers
-///   would take that window's permits early, and the permits of two windows could be used in one.
+/// - The [`FixedWindow`] does not implement this trait. It grants permits of a window that another
+///   caller has begun to callers with an older tick, so that threads whose clocks differ are not
+///   denied. If a reservation moved its word to a later window, such callers would take that
+///   window's permits early, and the permits of two windows could be used in one.
 ///   The word has no bit left to tell the two cases apart.
 ///
 /// ```
