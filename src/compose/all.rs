@@ -3,9 +3,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::held::Held;
 use super::member::Member;
-use super::members::{DebtMembers, Members, Visitor};
+use super::members::{DebtMembers, Members, Visitor, through_members};
 use super::order::Order;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::quota::ConfigError;
@@ -187,32 +186,11 @@ impl<M: fmt::Debug, C> fmt::Debug for All<M, C> {
 
 /// The members of a composition are members of the composition that holds it.
 impl<M: Members<C>, C> Members<C> for All<M, C> {
-    type Grants = M::Grants;
-    const COUNT: Option<usize> = M::COUNT;
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.members.count()
-    }
+    through_members!();
 
     #[inline(always)]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         self.members.visit(index, visitor)
-    }
-
-    #[inline(always)]
-    fn no_grants(&self) -> M::Grants {
-        self.members.no_grants()
-    }
-
-    #[inline(always)]
-    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Held>> {
-        self.members.slot(grants, index)
-    }
-
-    #[inline(always)]
-    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Held> {
-        self.members.grant(grants, index)
     }
 }
 

@@ -14,8 +14,9 @@ use crate::outcome::{Denied, ceil_secs};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
-/// let bucket = |quota| Ok::<_, tollgate::ConfigError>(Limiter::with_clock(TokenBucket::new(quota)?, clock.clone()));
-/// let limits = All::new([bucket(Quota::per_second(10))?, bucket(Quota::per_minute(1))?])?;
+/// let second = TokenBucket::new(Quota::per_second(10))?;
+/// let minute = TokenBucket::new(Quota::per_minute(1))?;
+/// let limits = All::new([second, minute].map(|bucket| Limiter::with_clock(bucket, clock.clone())))?;
 /// limits.try_acquire()?;
 /// let denied = limits.try_acquire().unwrap_err();
 /// assert_eq!(denied.member(), Some(1));

@@ -50,6 +50,7 @@ mod held;
 mod limits;
 #[cfg(feature = "std")]
 mod line;
+mod lists;
 mod member;
 mod members;
 mod named;
@@ -60,6 +61,7 @@ mod protocol;
 mod shadow;
 #[cfg(feature = "std")]
 mod turn;
+mod undo;
 mod verbs;
 mod visits;
 

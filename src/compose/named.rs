@@ -1,6 +1,5 @@
-use super::held::Held;
 use super::member::Member;
-use super::members::{DebtMembers, Members, OneMember, SettleMembers, Visitor};
+use super::members::{DebtMembers, Members, OneMember, SettleMembers, Visitor, through_members};
 
 /// A member with a name, which denials show. Members of an inner composition that have no name get
 /// the name of the composition.
@@ -57,33 +56,12 @@ impl<C, V: Visitor<C>> Visitor<C> for Naming<V> {
 }
 
 impl<C, M: Members<C>> Members<C> for Named<M> {
-    type Grants = M::Grants;
-    const COUNT: Option<usize> = M::COUNT;
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.members.count()
-    }
+    through_members!();
 
     #[inline(always)]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         let name = self.name;
         self.members.visit(index, Naming { visitor, name })
-    }
-
-    #[inline(always)]
-    fn no_grants(&self) -> M::Grants {
-        self.members.no_grants()
-    }
-
-    #[inline(always)]
-    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Held>> {
-        self.members.slot(grants, index)
-    }
-
-    #[inline(always)]
-    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Held> {
-        self.members.grant(grants, index)
     }
 }
 

@@ -6,8 +6,9 @@ use super::all::All;
 use super::denied::AllDenied;
 use super::held::Held;
 use super::members::Members;
+use super::undo::Undo;
 use super::visits::{
-    Check, CountDenied, CountGranted, GiveBack, GrantPrepared, Prepare, Take, TakePrepared, Why,
+    Check, CountDenied, CountGranted, GrantPrepared, Prepare, Take, TakePrepared, Why,
 };
 use crate::clock::Tick;
 use crate::store::Prepared;
@@ -401,51 +402,6 @@ impl<M: Members<C>, C> All<M, C> {
         let back = undo.run();
         mem::forget(undo);
         back
-    }
-}
-
-/// Gives all grants back when it is dropped: when a member, a clock or a waker panics. Otherwise it
-/// is forgotten, so that it costs nothing.
-struct Undo<'u, M: Members<C>, C> {
-    all: &'u All<M, C>,
-    grants: &'u mut M::Grants,
-    now: Tick,
-    why: Why,
-}
-
-impl<'u, M: Members<C>, C> Undo<'u, M, C> {
-    #[inline(always)]
-    fn new(all: &'u All<M, C>, grants: &'u mut M::Grants, now: Tick, why: Why) -> Self {
-        Self {
-            all,
-            grants,
-            now,
-            why,
-        }
-    }
-
-    /// Gives back the grants that are left, the last one first. Returns how many permits came back.
-    fn run(&mut self) -> u64 {
-        let (all, now, why) = (self.all, self.now, self.why);
-        let mut back: u64 = 0;
-        for member in all.order.limits().rev() {
-            let held = all.members.slot(self.grants, member);
-            if let Some(held) = held.and_then(Option::take) {
-                let n = all.members.visit(member, GiveBack { held, now, why });
-                back = back.saturating_add(n.unwrap_or(0));
-                if inject_fault!(UndoesOne) {
-                    break;
-                }
-            }
-        }
-        back
-    }
-}
-
-impl<M: Members<C>, C> Drop for Undo<'_, M, C> {
-    #[cold]
-    fn drop(&mut self) {
-        self.run();
     }
 }
 

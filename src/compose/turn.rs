@@ -15,7 +15,7 @@ use super::all::All;
 use super::denied::AllDenied;
 use super::held::Held;
 use super::member::Member;
-use super::members::{Members, Visitor};
+use super::members::{Members, Visitor, through_members};
 use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
 use crate::concurrency::queue::QueueTicket;
@@ -268,30 +268,13 @@ struct Beside<'m, M> {
 }
 
 impl<C, M: Members<C>> Members<C> for Beside<'_, M> {
-    type Grants = M::Grants;
-    const COUNT: Option<usize> = M::COUNT;
-
-    fn count(&self) -> usize {
-        self.members.count()
-    }
+    through_members!();
 
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         match &self.inside {
             Some((member, inside)) if *member == index => Some(visitor.visit(inside, None)),
             _ => self.members.visit(index, visitor),
         }
-    }
-
-    fn no_grants(&self) -> M::Grants {
-        self.members.no_grants()
-    }
-
-    fn slot<'g>(&self, grants: &'g mut M::Grants, index: usize) -> Option<&'g mut Option<Held>> {
-        self.members.slot(grants, index)
-    }
-
-    fn grant<'g>(&self, grants: &'g M::Grants, index: usize) -> Option<&'g Held> {
-        self.members.grant(grants, index)
     }
 }
 

@@ -72,7 +72,7 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
     assert_eq!(numbers(rate.stats()), [4, 12, 2, 5, 7]);
 }
 
-/// A member that grants when it is looked at, and denies when it is taken from, so many times.
+/// A member that grants each look, and denies a given number of takes.
 mod changing_mind {
     use std::sync::Mutex;
 

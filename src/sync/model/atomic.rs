@@ -61,6 +61,8 @@ macro_rules! modeled {
             pub fn load(&self, order: Ordering) -> $word {
                 let order = before(order);
                 if let Some(load_counter) = &self.load_counter {
+                    // ORDERING: Relaxed. It publishes nothing. The operation only lets the checker
+                    // switch threads before the load.
                     load_counter.fetch_add(1, Ordering::Relaxed);
                 }
                 self.word.load(order)

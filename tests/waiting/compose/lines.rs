@@ -18,8 +18,8 @@ type Polled<'l> = (
 );
 
 /// The first callers of this many lines wait for members that are busy. The members get room in
-/// this order. Returns how often the callers were polled after that. `pick` chooses the next one of
-/// so many that were woken.
+/// this order. Returns how often the callers were polled after that. `pick` gets the number of
+/// callers that were woken, and chooses which of them is polled next.
 fn polls<const ROOMS: usize>(
     lines: usize,
     order: [usize; ROOMS],

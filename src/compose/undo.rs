@@ -1,0 +1,52 @@
+//! Gives back what a request took, also if users' code panics.
+
+use super::all::All;
+use super::members::Members;
+use super::visits::{GiveBack, Why};
+use crate::clock::Tick;
+use crate::sync::inject_fault;
+
+/// Gives all grants back when it is dropped: when a member, a clock or a waker panics. Otherwise it
+/// is forgotten, so that it costs nothing.
+pub(super) struct Undo<'u, M: Members<C>, C> {
+    all: &'u All<M, C>,
+    pub(super) grants: &'u mut M::Grants,
+    now: Tick,
+    why: Why,
+}
+
+impl<'u, M: Members<C>, C> Undo<'u, M, C> {
+    #[inline(always)]
+    pub(super) fn new(all: &'u All<M, C>, grants: &'u mut M::Grants, now: Tick, why: Why) -> Self {
+        Self {
+            all,
+            grants,
+            now,
+            why,
+        }
+    }
+
+    /// Gives back the grants that are left, the last one first. Returns how many permits came back.
+    pub(super) fn run(&mut self) -> u64 {
+        let (all, now, why) = (self.all, self.now, self.why);
+        let mut back: u64 = 0;
+        for member in all.order.limits().rev() {
+            let held = all.members.slot(self.grants, member);
+            if let Some(held) = held.and_then(Option::take) {
+                let n = all.members.visit(member, GiveBack { held, now, why });
+                back = back.saturating_add(n.unwrap_or(0));
+                if inject_fault!(UndoesOne) {
+                    break;
+                }
+            }
+        }
+        back
+    }
+}
+
+impl<M: Members<C>, C> Drop for Undo<'_, M, C> {
+    #[cold]
+    fn drop(&mut self) {
+        self.run();
+    }
+}
