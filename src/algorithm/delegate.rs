@@ -60,6 +60,11 @@ macro_rules! runs_on {
             fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
                 $core!(self, core => core.refund(word, now, n))
             }
+
+            #[inline]
+            fn roll_back(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+                $core!(self, core => core.roll_back(word, now, granted))
+            }
         }
 
         impl crate::algorithm::Debt for $algorithm {

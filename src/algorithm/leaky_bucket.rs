@@ -152,6 +152,12 @@ impl Shaped<'_> {
         (next, self.delayed(granted, word, next, now))
     }
 
+    #[inline]
+    fn roll_back(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        let cancelled = (self.pace).cancel_of(self.at_once, word, now, granted, granted.n());
+        (cancelled.0, cancelled.2)
+    }
+
     #[inline(always)]
     fn delayed(&self, granted: Granted, word: u64, next: u64, now: Tick) -> Granted {
         match self.leaves(granted.n(), word, next, now) {

@@ -198,6 +198,15 @@ pub trait GiveBack: Algorithm {
     /// Gives back `n` permits, up to those of a fresh word. Returns the next word, and how many
     /// permits were returned, rounded up.
     fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64);
+
+    /// Gives back a grant that no caller used, because another limit denied the request: see
+    /// [`All`](crate::compose::All). An algorithm with reservations must not [undo](Self::undo) it
+    /// while a caller waits behind it. The algorithms of this crate do what
+    /// [`cancel`](Reserve::cancel) does.
+    #[inline]
+    fn roll_back(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        self.undo(word, now, granted)
+    }
 }
 
 /// An algorithm that can take more permits than are available.

@@ -78,9 +78,15 @@ macro_rules! limiter {
             #[inline]
             fn give_back(&self, held: Held, now: Tick) -> u64 {
                 let $this = self; let inner = $inner;
+                GiveBackLimiter::undo_at(inner, held.granted, now)
+            }
+
+            #[inline]
+            fn roll_back(&self, held: Held, now: Tick) -> u64 {
+                let $this = self; let inner = $inner;
                 match inject_fault!(RefundsInstead) {
                     true => GiveBackLimiter::refund_at(inner, held.granted.n(), now),
-                    false => GiveBackLimiter::undo_at(inner, held.granted, now),
+                    false => GiveBackLimiter::roll_back_at(inner, held.granted, now),
                 }
             }
 

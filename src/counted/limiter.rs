@@ -172,6 +172,13 @@ impl<G: GiveBackLimiter, S: Borrow<Counters>> GiveBackLimiter for Counted<G, S> 
         self.counters().returned(n);
         n
     }
+
+    #[inline]
+    fn roll_back_at(&self, granted: Granted, now: Tick) -> u64 {
+        let n = self.limiter.roll_back_at(granted, now);
+        self.counters().returned(n);
+        n
+    }
 }
 
 impl<G: DebtLimiter, S: Borrow<Counters>> DebtLimiter for Counted<G, S> {

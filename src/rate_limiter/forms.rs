@@ -192,7 +192,7 @@ macro_rules! clock_of {
 pub(crate) use clock_of;
 
 /// Defines the place of a limiter's state, and prepared requests, which only [`RateLimiter`] has,
-/// through the limiter's view.
+/// and rolling back, which only [`GiveBackLimiter`] has, through the limiter's view.
 macro_rules! place_by_view {
     (RateLimiter) => {
         #[inline]
@@ -224,6 +224,16 @@ macro_rules! place_by_view {
         #[inline(always)]
         fn grant_prepared(&self, prepared: &$crate::store::Prepared) -> $crate::outcome::Granted {
             self.at(prepared.now()).grant_prepared(prepared)
+        }
+    };
+    (GiveBackLimiter) => {
+        #[inline]
+        fn roll_back_at(
+            &self,
+            granted: $crate::outcome::Granted,
+            now: $crate::clock::Tick,
+        ) -> u64 {
+            self.at(now).roll_back(granted)
         }
     };
     ($name:ident) => {};

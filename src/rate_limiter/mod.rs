@@ -13,6 +13,40 @@ use std::boxed::Box;
 use std::sync::Arc;
 use verbs::each_group_of_verbs;
 
+/// Declares what only [`GiveBackLimiter`] has.
+macro_rules! roll_back_of {
+    (GiveBackLimiter) => {
+        /// Gives back a grant that no caller used, because another limit denied the request after
+        /// this one had granted it. A composition calls it after a lost race. The default is
+        /// [`undo_at`](Self::undo_at).
+        ///
+        /// A limiter with reservations gives nothing back while a caller waits behind the grant:
+        /// the next caller would get permits that the waiting caller already has. The permits then
+        /// stay taken.
+        ///
+        /// ```
+        /// use tollgate::traits::GiveBackLimiter;
+        /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+        ///
+        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let bucket = TokenBucket::new(Quota::per_second(10))?;
+        /// let limiter = Limiter::with_clock(bucket, ManualClock::new());
+        /// let (first, granted) = (limiter.try_acquire_n(1)?, limiter.try_acquire_n(3)?);
+        /// assert_eq!(limiter.roll_back_at(granted, limiter.now()), 3);
+        ///
+        /// let waiting = limiter.reserve(10)?; // due when the first permit is refilled
+        /// assert_eq!(limiter.roll_back_at(first, limiter.now()), 0);
+        /// # let _ = waiting;
+        /// # Ok(())
+        /// # }
+        /// ```
+        fn roll_back_at(&self, granted: Granted, now: Tick) -> u64 {
+            self.undo_at(granted, now)
+        }
+    };
+    ($name:ident) => {};
+}
+
 /// Declares the trait of a group.
 macro_rules! declare_traits {
     (
@@ -206,7 +240,9 @@ macro_rules! declare_traits {
             {
                 self.$verb_at($($argument,)* self.clock().now())
             }
-        )*}
+        )*
+            roll_back_of!($name);
+        }
     };
     ({} [$trait:ident] $verbs:tt) => {};
 }
@@ -356,6 +392,12 @@ macro_rules! clock_behind {
             G::Clock: Clock,
         {
             (**self).try_acquire_n(n)
+        }
+    };
+    (GiveBackLimiter) => {
+        #[inline]
+        fn roll_back_at(&self, granted: Granted, now: Tick) -> u64 {
+            (**self).roll_back_at(granted, now)
         }
     };
     ($name:ident) => {};

@@ -226,6 +226,11 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.lowering(|| self.give_back_grant(granted))
     }
 
+    /// Shards have no reservations, so this is [`undo`](Self::undo).
+    pub(crate) fn roll_back(&self, granted: Granted) -> u64 {
+        self.undo(granted)
+    }
+
     fn give_back_grant(&self, granted: Granted) -> u64 {
         let own = match granted.source() {
             SEVERAL => None,

@@ -228,6 +228,8 @@ impl<A: Debt> Op<A> for Charge {
 #[derive(Debug)]
 pub(crate) struct Undo {
     pub(crate) granted: Granted,
+    /// Whether the grant was never used: see [`GiveBack::roll_back`].
+    pub(crate) is_unused: bool,
 }
 
 impl<A: GiveBack> Op<A> for Undo {
@@ -241,7 +243,11 @@ impl<A: GiveBack> Op<A> for Undo {
         if !current.takes_back(&self.granted) && !inject_fault!(UndoesOldMarks) {
             return Ok((current.word, 0));
         }
-        Ok(algorithm.undo(current.word, current.now, &self.granted))
+        let Current { word, now, .. } = current;
+        Ok(match self.is_unused {
+            true => algorithm.roll_back(word, now, &self.granted),
+            false => algorithm.undo(word, now, &self.granted),
+        })
     }
 }
 

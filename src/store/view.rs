@@ -13,6 +13,7 @@ use crate::store::operations::{
     Acquire, Cancel, Charge, Check, Look, Refund, ReserveUntil, TakeUpTo, Undo,
 };
 use crate::store::prepared::Prepared;
+use crate::sync::inject_fault;
 
 /// A limiter at one tick: every method runs at that tick, without reading a clock. The method `at`
 /// of a limiter creates a view.
@@ -202,7 +203,20 @@ impl<S: Store<Algorithm: GiveBack>> View<S> {
     /// Gives a grant back, as [`Limiter::undo`](crate::Limiter::undo) does.
     #[inline]
     pub fn undo(&self, granted: Granted) -> u64 {
-        let Ok(back) = self.store.apply(self.now, Undo { granted });
+        self.undo_grant(granted, false)
+    }
+
+    /// Gives back a grant that no caller used, as
+    /// [`GiveBackLimiter::roll_back_at`](crate::traits::GiveBackLimiter::roll_back_at) does.
+    #[inline]
+    pub(crate) fn roll_back(&self, granted: Granted) -> u64 {
+        self.undo_grant(granted, !inject_fault!(RollsBackByUndo))
+    }
+
+    #[inline(always)]
+    fn undo_grant(&self, granted: Granted, is_unused: bool) -> u64 {
+        let undo = Undo { granted, is_unused };
+        let Ok(back) = self.store.apply(self.now, undo);
         back
     }
 

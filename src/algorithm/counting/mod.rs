@@ -8,7 +8,7 @@ mod reserve;
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
+use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase, Reserve};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
@@ -254,6 +254,12 @@ impl<W: WindowCount> GiveBack for Counting<'_, W> {
     #[inline]
     fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
         self.give_back(word, self.0.see(word, now), n)
+    }
+
+    #[inline]
+    fn roll_back(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        let (next, _, back) = self.cancel(word, now, granted, granted.n());
+        (next, back)
     }
 }
 

@@ -122,6 +122,13 @@ impl<M: Meter + PartialEq> Pace<M> {
         self.cancel_of(self.reach, word, now, granted, n)
     }
 
+    /// Gives back a grant that no caller used, but nothing while a caller waits behind it.
+    #[inline]
+    pub(crate) fn roll_back(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        let (next, _, back) = self.cancel(word, now, granted, granted.n());
+        (next, back)
+    }
+
     /// Cancels as [`cancel`](Self::cancel) does, where a reservation is due once it is at most
     /// `at_once` units above the clock.
     pub(crate) fn cancel_of(

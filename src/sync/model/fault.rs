@@ -153,6 +153,8 @@ pub enum Fault {
     UndoesOne,
     /// Composition: what was taken comes back as a refund, whenever it was taken.
     RefundsInstead,
+    /// Composition: a grant is undone after a lost race although a caller waits behind it.
+    RollsBackByUndo,
     /// Composition: a prepared request is taken even if the word has changed since the look.
     TakesPreparedBlindly,
     /// Line of a composition: a caller does not check whether another one waits.
