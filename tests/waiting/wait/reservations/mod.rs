@@ -3,6 +3,7 @@
 
 mod every_order;
 mod known_failures;
+mod rolled_back;
 mod search;
 mod steps;
 mod threads;
