@@ -228,11 +228,7 @@ macro_rules! place_by_view {
     };
     (GiveBackLimiter) => {
         #[inline]
-        fn roll_back_at(
-            &self,
-            granted: $crate::outcome::Granted,
-            now: $crate::clock::Tick,
-        ) -> u64 {
+        fn roll_back_at(&self, granted: $crate::outcome::Granted, now: $crate::clock::Tick) -> u64 {
             self.at(now).roll_back(granted)
         }
     };

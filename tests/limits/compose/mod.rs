@@ -1,11 +1,13 @@
 //! Compositions of limits: what they take, what a denial leaves, and which input they refuse.
 
 mod bad_input;
+mod beside_reservations;
 mod denials_write_nothing;
 mod known_failures;
 mod lost_races;
 mod names;
 mod same_limit;
+mod scripted;
 mod user_members;
 
 use std::time::Duration;

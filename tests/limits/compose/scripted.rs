@@ -1,0 +1,106 @@
+//! A member that does what a test says.
+
+use tollgate::compose::{Held, Member};
+use tollgate::outcome::{Charged, Settled};
+use tollgate::store::{Place, Prepared};
+use tollgate::{Denied, Granted, ManualClock, Tick};
+
+/// A member that grants, unless a test says otherwise. A composition takes from it last if it
+/// can't undo.
+pub(super) struct Scripted<'s> {
+    pub(super) can_undo: bool,
+    /// Whether it takes what it prepared.
+    pub(super) takes_prepared: bool,
+    pub(super) counts: bool,
+    /// Runs at each step of a request. If it returns a denial when the member is taken from, the
+    /// member denies.
+    pub(super) at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync),
+}
+
+/// A step of a request, as a member sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Take,
+    TakePrepared,
+    GrantPrepared,
+    CountGranted,
+    GiveBack,
+}
+
+impl<'s> Scripted<'s> {
+    pub(super) fn new(at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync)) -> Self {
+        Self {
+            can_undo: true,
+            takes_prepared: false,
+            counts: false,
+            at,
+        }
+    }
+
+    /// Returns the member as one whose type is known only at run time.
+    pub(super) fn member(&self) -> &(dyn Member<ManualClock> + Send + Sync + 's) {
+        self
+    }
+}
+
+impl Member<ManualClock> for Scripted<'_> {
+    fn clock(&self) -> Option<&ManualClock> {
+        None
+    }
+
+    fn place(&self) -> Place {
+        Place::of(self)
+    }
+
+    fn can_undo(&self) -> bool {
+        self.can_undo
+    }
+
+    fn check(&self, _: u64, _: Tick) -> Result<(), Denied> {
+        Ok(())
+    }
+
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        match (self.at)(Step::Take, now) {
+            Some(denied) => Err(denied),
+            None => Ok(Granted::new(n, now).into()),
+        }
+    }
+
+    fn take_prepared(&self, prepared: &Prepared) -> bool {
+        if self.takes_prepared {
+            let _ = (self.at)(Step::TakePrepared, prepared.now());
+        }
+        self.takes_prepared
+    }
+
+    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
+        let _ = (self.at)(Step::GrantPrepared, prepared.now());
+        Granted::new(prepared.n(), prepared.now())
+    }
+
+    fn available_at(&self, _: Tick) -> u64 {
+        1
+    }
+
+    fn give_back(&self, held: Held, now: Tick) -> u64 {
+        let _ = (self.at)(Step::GiveBack, now);
+        held.granted.n()
+    }
+
+    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
+        Settled::default()
+    }
+
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        Charged::new(n, now)
+    }
+
+    fn counts(&self) -> bool {
+        self.counts
+    }
+
+    fn count_granted(&self, held: &Held) {
+        let _ = (self.at)(Step::CountGranted, held.granted.at());
+    }
+}
