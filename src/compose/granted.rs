@@ -148,7 +148,9 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     }
 
     /// Returns how long the caller must wait before it uses the permits: the longest
-    /// [`delay`](Granted::delay) of the members.
+    /// [`delay`](Granted::delay) of the members. The delay of a
+    /// [queue](crate::LeakyBucket::queue) counts from the tick of the request. The permits of the
+    /// other members count at that tick, not when the delay is over, and no method sleeps for it.
     pub fn delay(&self) -> Duration {
         let delays = self.each().map(|(_, granted)| granted.delay());
         delays.max().unwrap_or(Duration::ZERO)

@@ -158,8 +158,10 @@ pub trait Member<C> {
     /// 0.
     fn give_back(&self, held: Held, now: Tick) -> u64;
 
-    /// Gives back a grant that the caller never got, because another member denied after all. The
-    /// same as [`give_back`](Self::give_back), except that it is not counted.
+    /// Gives back a grant that the caller never got, because another member denied after all. It is
+    /// not counted, and a limiter
+    /// [rolls it back](crate::traits::GiveBackLimiter::roll_back_at) with regard to callers that
+    /// wait. The default is [`give_back`](Self::give_back).
     #[inline]
     fn roll_back(&self, held: Held, now: Tick) -> u64 {
         self.give_back(held, now)

@@ -228,6 +228,31 @@ fn a_choice_loses_a_race(run: &mut Run) {
     scenario.explore_rules(run);
 }
 
+/// Another caller takes the last permit of a member, and reserves the next one of the member that
+/// was taken from first. A newcomer does not use what is rolled back when the reservation is due.
+fn beside_a_reservation(run: &mut Run) {
+    let reserve = Action::new("reserve a", |limits: &std::sync::Arc<Limits>, ()| {
+        let reserved = limits.a.at(NOW).reserve_until(1, Tick::MAX);
+        Answer::Count(reserved.expect("a place in line").due().as_nanos())
+    });
+    let scenario = Scenario::at(|| limits(1))
+        .actor(&[both!(a, b)])
+        .actor(&[plain!(b, 1, NOW), reserve])
+        .after(|limits, _| vec![Answer::Is(limits.a.try_acquire_at(LATER).is_ok())])
+        .rule(|played| {
+            let (both, other) = (granted(&played.answers[0]), &played.answers[1]);
+            let newcomer = granted(&played.after);
+            let is_due = |tick: Tick| u64::from(rest(&other[1]) == tick.as_nanos());
+            assert_eq!(both + granted(&other[..1]), 1, "not one of them has b");
+            assert!(both + is_due(NOW) <= 1, "two are used at once");
+            assert!(
+                newcomer + is_due(LATER) <= 1,
+                "two are used when one is due"
+            );
+        });
+    scenario.explore_rules(run);
+}
+
 /// A member's quota changes while a request takes from it and undoes.
 fn a_quota_changes(run: &mut Run) {
     struct Changing {
@@ -374,6 +399,14 @@ fn nothing_comes_back_to_another_window() {
     model(name, None, undone_in_the_next_window);
     let (fault, why) = (Fault::RefundsInstead, "a window of 1 granted 2");
     with_fault(name, fault, why, None, undone_in_the_next_window);
+}
+
+#[test]
+fn nothing_comes_back_beside_a_reservation() {
+    let name = "compose::nothing_comes_back_beside_a_reservation";
+    model(name, None, beside_a_reservation);
+    let (fault, why) = (Fault::RollsBackByUndo, "two are used when one is due");
+    with_fault(name, fault, why, None, beside_a_reservation);
 }
 
 #[test]
