@@ -6,10 +6,8 @@ use super::all::All;
 use super::denied::AllDenied;
 use super::held::Held;
 use super::members::Members;
-use super::undo::Undo;
-use super::visits::{
-    Check, CountDenied, CountGranted, GrantPrepared, Prepare, Take, TakePrepared, Why,
-};
+use super::undo::{Undo, UndoPrepared};
+use super::visits::{Check, CountDenied, CountGranted, Prepare, Take, TakePrepared, Why};
 use crate::clock::Tick;
 use crate::store::Prepared;
 use crate::sync::inject_fault;
@@ -84,13 +82,15 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let taken = self.take_in_rounds(ROUNDS, cost, now, later);
-        match &taken {
+        let mut taken = self.take_in_rounds(ROUNDS, cost, now, later);
+        match &mut taken {
             _ if !self.order.counts() => {}
             Ok(grants) => {
+                let undo = Undo::new(self, grants, now, Why::LostRace);
                 for member in self.order.limits() {
-                    self.count_granted(grants, member);
+                    self.count_granted(undo.grants, member);
                 }
+                mem::forget(undo);
             }
             Err(AllDenied::Member { member, denied, .. }) => {
                 let n = denied.requested();
@@ -150,13 +150,21 @@ impl<M: Members<C>, C> All<M, C> {
         if !self.take_prepared(&first) {
             return self.take_rest(0, &[], cost, now, later);
         }
+        let prepared = |member| match member == first.0 {
+            true => Some(&first.1),
+            false => Some(&second.1),
+        };
+        let mut undo = UndoPrepared::new(self, prepared, 1, now);
         if !self.take_prepared(&second) {
+            mem::forget(undo);
             return self.take_rest(1, &[first], cost, now, later);
         }
+        undo.taken = 2;
         // Made last: a grant that is made earlier is copied to the path that would undo it.
         let mut grants = self.members.no_grants();
-        self.grant_prepared(&mut grants, &first);
-        self.grant_prepared(&mut grants, &second);
+        undo.grant(&mut grants, first.0, &first.1);
+        undo.grant(&mut grants, second.0, &second.1);
+        mem::forget(undo);
         Ok(grants)
     }
 
@@ -187,16 +195,21 @@ impl<M: Members<C>, C> All<M, C> {
             )*};
         }
         each!(0 1 2 3 4 5 6 7);
+        let prepared = |member| all.get(member).map(|(_, prepared)| prepared);
+        let mut undo = UndoPrepared::new(self, prepared, 0, now);
         for place in 0..count {
             let member = all.get(self.order.get(place));
             if !member.is_some_and(|prepared| self.take_prepared(prepared)) {
+                mem::forget(undo);
                 return self.take_rest(place, &all, cost, now, later);
             }
+            undo.taken = place + 1;
         }
         let mut grants = self.members.no_grants();
-        for taken in all.iter().take(count) {
-            self.grant_prepared(&mut grants, taken);
+        for (member, prepared) in all.iter().take(count) {
+            undo.grant(&mut grants, *member, prepared);
         }
+        mem::forget(undo);
         Ok(grants)
     }
 
@@ -230,16 +243,18 @@ impl<M: Members<C>, C> All<M, C> {
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
         let mut grants = self.members.no_grants();
-        for place in 0..from {
-            let member = self.order.get(place);
-            if let Some(taken) = prepared.iter().find(|(taken, _)| *taken == member) {
-                self.grant_prepared(&mut grants, taken);
+        let of = |member| {
+            let found = prepared.iter().find(|(of, _)| *of == member);
+            found.map(|(_, prepared)| prepared)
+        };
+        let mut undo = UndoPrepared::new(self, of, from, now);
+        for member in self.order.limits().take(from) {
+            if let Some(prepared) = of(member) {
+                undo.grant(&mut grants, member, prepared);
             }
         }
-        let undo = Undo::new(self, &mut grants, now, Why::LostRace);
-        let taken = self.take_in_order(from, undo.grants, cost, now);
         mem::forget(undo);
-        self.taken(taken, ROUNDS, grants, cost, now, later)
+        self.take_from(from, ROUNDS, grants, cost, now, later)
     }
 
     #[inline(always)]
@@ -261,14 +276,7 @@ impl<M: Members<C>, C> All<M, C> {
     }
 
     #[inline(always)]
-    fn grant_prepared(&self, grants: &mut M::Grants, (member, prepared): &(usize, Prepared)) {
-        if let Some(granted) = self.members.visit(*member, GrantPrepared(prepared)) {
-            self.keep(grants, *member, Held::from(granted));
-        }
-    }
-
-    #[inline(always)]
-    fn keep(&self, grants: &mut M::Grants, member: usize, held: Held) {
+    pub(super) fn keep(&self, grants: &mut M::Grants, member: usize, held: Held) {
         if let Some(slot) = self.members.slot(grants, member) {
             *slot = Some(held);
         }
@@ -304,21 +312,9 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let taken = self.take_in_order(from, &mut grants, cost, now);
-        self.taken(taken, rounds, grants, cost, now, later)
-    }
-
-    /// Returns the grants, or undoes them if a member denied.
-    #[inline(always)]
-    fn taken(
-        &self,
-        taken: Result<(), (usize, AllDenied)>,
-        rounds: u32,
-        grants: M::Grants,
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
+        let undo = Undo::new(self, &mut grants, now, Why::LostRace);
+        let taken = self.take_in_order(from, undo.grants, cost, now);
+        mem::forget(undo);
         match taken {
             Ok(()) => Ok(grants),
             Err((0, denied)) => Err(denied),

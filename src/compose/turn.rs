@@ -7,6 +7,7 @@
 //! each other.
 
 use core::future::{Future, poll_fn};
+use core::mem;
 use core::num::NonZeroU64;
 use core::pin::pin;
 use core::task::{Poll, Waker};
@@ -16,6 +17,8 @@ use super::denied::AllDenied;
 use super::held::Held;
 use super::member::Member;
 use super::members::{Members, Visitor, through_members};
+use super::undo::Undo;
+use super::visits::Why;
 use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
 use crate::concurrency::queue::QueueTicket;
@@ -36,11 +39,14 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
     loop {
         let now = all.now();
         let denied = match take_beside(all, room.as_ref(), &cost, now) {
-            Ok(grants) => {
+            Ok(mut grants) => {
                 if let Some(room) = room {
-                    // The member did not see the request that took beside it.
-                    all.count_granted(&grants, room.member);
+                    let member = room.member;
                     room.keep();
+                    let undo = Undo::new(all, &mut grants, now, Why::LostRace);
+                    // The member did not see the request that took beside it.
+                    all.count_granted(undo.grants, member);
+                    mem::forget(undo);
                 }
                 return Ok(grants);
             }

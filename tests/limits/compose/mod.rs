@@ -6,6 +6,7 @@ mod denials_write_nothing;
 mod known_failures;
 mod lost_races;
 mod names;
+mod panics;
 mod same_limit;
 mod scripted;
 mod user_members;

@@ -3,7 +3,7 @@
 use tollgate::compose::{Held, Member};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::{Place, Prepared};
-use tollgate::{Denied, Granted, ManualClock, Tick};
+use tollgate::{Denied, Granted, Tick};
 
 /// A member that grants, unless a test says otherwise. A composition takes from it last if it
 /// can't undo.
@@ -38,13 +38,13 @@ impl<'s> Scripted<'s> {
     }
 
     /// Returns the member as one whose type is known only at run time.
-    pub(super) fn member(&self) -> &(dyn Member<ManualClock> + Send + Sync + 's) {
+    pub(super) fn member<C>(&self) -> &(dyn Member<C> + Send + Sync + 's) {
         self
     }
 }
 
-impl Member<ManualClock> for Scripted<'_> {
-    fn clock(&self) -> Option<&ManualClock> {
+impl<C> Member<C> for Scripted<'_> {
+    fn clock(&self) -> Option<&C> {
         None
     }
 

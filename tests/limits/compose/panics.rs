@@ -1,0 +1,175 @@
+//! Users' code that panics while a composition takes: everything that was taken comes back.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use tollgate::clock::Clock;
+use tollgate::compose::{All, BoxMember, Exempt, Member, Members};
+use tollgate::{Concurrency, Denied, Limiter, ManualClock, Tick};
+
+use super::scripted::{Scripted, Step};
+use super::{Bucket, algorithm, bucket};
+
+/// A member of the user's own.
+type Own<'s> = &'s (dyn Member<ManualClock> + Send + Sync + 's);
+
+/// A request, from a composition of these limits.
+type Request = fn(&[Bucket; 2], &Concurrency, Own<'_>);
+
+/// Forms of compositions, and whether all members take what they prepared.
+const FORMS: [(&str, bool, Request); 10] = [
+    ("two", true, |[a, _], _, own| request((a, own))),
+    ("two boxed", true, |[a, _], _, own| {
+        request([boxed(a), boxed(own)]);
+    }),
+    ("three", true, |[a, b], _, own| request((a, b, own))),
+    ("three boxed", true, |[a, b], _, own| {
+        request([boxed(own), boxed(a), boxed(b)]);
+    }),
+    ("with a concurrency", false, |[a, _], room, own| {
+        request((a, room, own));
+    }),
+    ("one twice", false, |[a, b], room, own| {
+        request((a, b, a, (room, own)));
+    }),
+    ("eight", false, |rates, room, own| {
+        request((rates, room, [Exempt; 4], own));
+    }),
+    ("nine", false, |rates, room, own| {
+        request((own, [Exempt; 5], (rates, room)));
+    }),
+    ("a list", false, |[a, b], room, own| {
+        request(vec![boxed(own), boxed(room), boxed(a), boxed(b)]);
+    }),
+    ("a composition inside", true, |rates, _, own| {
+        request((All::new(rates).expect("two limits"), own));
+    }),
+];
+
+fn boxed<'m>(member: impl Member<ManualClock> + Send + Sync + 'm) -> BoxMember<'m, ManualClock> {
+    Box::new(member)
+}
+
+/// Takes a permit of each member.
+fn request<M: Members<ManualClock>>(members: M) {
+    let all = All::new(members).expect("limits");
+    drop(all.try_acquire());
+}
+
+/// Sends a request of this form, and checks that it panicked as it should, and that nothing stayed
+/// taken then. The user's own member panics at this step, after it denied this many times.
+fn panic_at(
+    step: Step,
+    after: u32,
+    can_undo: bool,
+    (form, prepares, request): (&str, bool, Request),
+) {
+    let label = format!("{form}: at {step:?} after {after} denials, {can_undo}");
+    let clock = ManualClock::new();
+    let rates = [bucket(5, &clock), bucket(5, &clock)];
+    let room = Concurrency::new(3).expect("a limit");
+    let (taken, takes) = (AtomicI64::new(0), AtomicU32::new(0));
+    let at = |now: Step, tick: Tick| {
+        let is_early = now == Step::Take && takes.fetch_add(1, Relaxed) < after;
+        assert!(is_early || now != step, "a member's own panic");
+        let sum = match now {
+            Step::Take if is_early => 0,
+            Step::Take | Step::TakePrepared => 1,
+            Step::GiveBack => -1,
+            Step::GrantPrepared | Step::CountGranted => 0,
+        };
+        taken.fetch_add(sum, Relaxed);
+        is_early.then(|| Denied::later(1, Duration::from_nanos(tick.as_nanos() + 1)))
+    };
+    let mut own = Scripted::new(&at);
+    own.can_undo = can_undo;
+    own.takes_prepared = matches!(step, Step::TakePrepared | Step::GrantPrepared);
+    own.counts = step == Step::CountGranted;
+    let is_prepared = own.takes_prepared;
+    let outcome = catch_unwind(AssertUnwindSafe(|| request(&rates, &room, own.member())));
+    if outcome.is_err() {
+        let left = rates.each_ref().map(Limiter::available);
+        assert_eq!(
+            (left, room.inside(), taken.load(Relaxed)),
+            ([5; 2], 0, 0),
+            "{label}"
+        );
+    } else {
+        // Another member did not take what it prepared, so no member was left to do so.
+        assert!(is_prepared && !prepares, "{label}");
+    }
+}
+
+#[test]
+fn a_member_that_panics_leaves_nothing_taken() {
+    let places = [
+        (Step::Take, 0),
+        (Step::Take, 1),
+        (Step::Take, 2),
+        (Step::TakePrepared, 0),
+        (Step::GrantPrepared, 0),
+        (Step::CountGranted, 0),
+        (Step::CountGranted, 2),
+    ];
+    for (step, after) in places {
+        for form in FORMS {
+            for can_undo in [false, true] {
+                panic_at(step, after, can_undo, form);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_member_that_panics_when_it_gives_back_stops_no_other() {
+    let (rate, room) = (
+        bucket(5, &ManualClock::new()),
+        Concurrency::new(3).expect("a limit"),
+    );
+    let panics = |step, _| {
+        assert!(step != Step::GiveBack, "a member's own panic");
+        None
+    };
+    let denies = |_, _| Some(Denied::later(1, Duration::from_secs(1)));
+    let (panics, mut denies) = (Scripted::new(&panics), Scripted::new(&denies));
+    denies.can_undo = false;
+    let (panics, denies) = (panics.member(), denies.member());
+    let few = All::new((&rate, panics, &room, denies)).expect("limits");
+    let many = All::new((&rate, [Exempt; 6], (panics, &room, denies))).expect("limits");
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(few.try_acquire()))).is_err());
+    assert_eq!((rate.available(), room.inside()), (5, 0));
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(many.try_acquire()))).is_err());
+    assert_eq!((rate.available(), room.inside()), (5, 0));
+}
+
+/// A clock that panics when it is read this many times.
+struct Panics(AtomicU32);
+
+impl Clock for Panics {
+    fn now(&self) -> Tick {
+        let left = self.0.fetch_sub(1, Relaxed);
+        assert!(left > 1, "a clock's own panic");
+        Tick::ZERO
+    }
+}
+
+/// The clock is read once for a request, and again after each lost race.
+#[test]
+fn a_clock_that_panics_after_a_lost_race_leaves_nothing_taken() {
+    for readings in 2..=4 {
+        let clock = Panics(AtomicU32::new(readings));
+        let (rate, room) = (
+            Limiter::unstarted(algorithm(5), &clock),
+            Concurrency::new(3).expect("a limit"),
+        );
+        let denies = |_, _| Some(Denied::later(1, Duration::from_secs(1)));
+        let mut denies = Scripted::new(&denies);
+        denies.can_undo = false;
+        let own = denies.member();
+        let few = All::new((&rate, &room, own)).expect("limits");
+        let outcome = catch_unwind(AssertUnwindSafe(|| drop(few.try_acquire())));
+        assert!(outcome.is_err(), "{readings}");
+        assert_eq!((rate.at(Tick::ZERO).available(), room.inside()), (5, 0));
+    }
+}
