@@ -49,6 +49,7 @@ impl<'u, M: Members<C>, C> Undo<'u, M, C> {
 
 impl<M: Members<C>, C> Drop for Undo<'_, M, C> {
     #[cold]
+    #[inline(never)]
     fn drop(&mut self) {
         self.run();
     }
@@ -103,6 +104,7 @@ where
     P: Fn(usize) -> Option<&'p Prepared>,
 {
     #[cold]
+    #[inline(never)]
     fn drop(&mut self) {
         let all = self.all;
         let mut grants = all.members.no_grants();
