@@ -5,6 +5,7 @@ mod blocking;
 mod dropped;
 mod lines;
 mod order;
+mod panics;
 mod verbs;
 
 use std::future::Future;

@@ -1,0 +1,103 @@
+//! A member of the user's own that panics when a caller in line has been let in.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+
+use tollgate::clock::Clock;
+use tollgate::compose::{All, BoxMember, Held, Line, Member};
+use tollgate::outcome::{Charged, Settled};
+use tollgate::store::Place;
+use tollgate::{Concurrency, Denied, ManualClock, Quota, Tick};
+
+use super::{CountedSleeps, rate};
+use crate::support::poll;
+
+/// A concurrency that panics when it counts a grant.
+struct Panics(Arc<Concurrency>);
+
+impl Panics {
+    fn inner(&self) -> &dyn Member<ManualClock> {
+        &*self.0
+    }
+}
+
+impl Member<ManualClock> for Panics {
+    fn clock(&self) -> Option<&ManualClock> {
+        None
+    }
+
+    fn place(&self) -> Place {
+        self.inner().place()
+    }
+
+    fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
+        self.inner().check(n, now)
+    }
+
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        self.inner().take(n, now)
+    }
+
+    fn available_at(&self, now: Tick) -> u64 {
+        self.inner().available_at(now)
+    }
+
+    fn give_back(&self, held: Held, now: Tick) -> u64 {
+        self.inner().give_back(held, now)
+    }
+
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+        self.inner().correct(held, actual, now)
+    }
+
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        self.inner().charge_to(n, now)
+    }
+
+    fn leaves(&self) -> bool {
+        true
+    }
+
+    fn leave(&self, held: &Held) -> bool {
+        self.inner().leave(held)
+    }
+
+    fn counts(&self) -> bool {
+        true
+    }
+
+    fn count_granted(&self, _: &Held) {
+        panic!("a member's own panic");
+    }
+
+    fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>
+    where
+        ManualClock: 'a,
+    {
+        Some(&self.0)
+    }
+}
+
+#[test]
+fn a_member_that_panics_after_the_first_in_line_was_let_in_leaves_nothing_taken() {
+    let clock = ManualClock::new();
+    let rate = rate(Quota::per_second(5), &clock);
+    let room = Arc::new(Concurrency::new(1).expect("a limit"));
+    let panics: BoxMember<'_, ManualClock> = Box::new(Panics(Arc::clone(&room)));
+    let limits = Arc::new(All::new((&rate, panics)).expect("two limits"));
+    let line = Line::new(Arc::clone(&limits));
+    let timer = CountedSleeps {
+        clock: clock.clone(),
+        sleeps: Arc::default(),
+    };
+    let other = room.try_enter().expect("it is empty");
+    let waits = line.with_timer(timer);
+    let mut waits = pin!(waits.acquire_n(1));
+    assert!(poll(waits.as_mut()).is_pending());
+    drop(other);
+    assert_eq!(room.inside(), 1, "the caller is let in");
+    let polled = catch_unwind(AssertUnwindSafe(|| poll(waits.as_mut()).is_ready()));
+    assert!(polled.is_err());
+    assert_eq!((rate.available_at(clock.now()), room.inside()), (5, 0));
+}
