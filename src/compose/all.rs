@@ -40,11 +40,12 @@ use crate::quota::ConfigError;
 /// [rolled back](crate::traits::GiveBackLimiter::roll_back_at) in reverse order, and the request
 /// looks again, up to three times. It reads the clock once, and again after a lost race.
 ///
-/// - No member ever grants more than its own bound allows. But [undoing](super::AllGranted::undo) a
-///   grant disregards callers that wait for a member with a reservation, as `Limiter::undo` does.
-/// - A denied request leaves every member as it was. After a lost race, the permits of a member stay
-///   taken if other callers have reserved, or [charged](crate::Limiter::charge) into debt, more than
-///   the member has: its state does not tell debt from a reservation.
+/// - No member ever grants more than its own bound allows. But [undoing](super::AllGranted::undo)
+///   a grant disregards callers that wait for a member with a reservation, as
+///   [`Limiter::undo`](crate::Limiter::undo) does.
+/// - A denied request leaves every member as it was. After a lost race, the permits of a member
+///   stay taken if other callers have reserved, or [charged](crate::Limiter::charge) into debt,
+///   more than the member has: its state does not tell debt from a reservation.
 /// - While a request is between taking and undoing, other callers see its permits as taken. So they
 ///   may be denied, although the request keeps nothing in the end.
 /// - Compositions take from the same limits in the same order, that of the addresses. So if they

@@ -96,8 +96,8 @@ where
     }
 }
 
-/// Makes all grants again, and gives them back. A member that panicked when it made its own gets one
-/// that says only how many permits it took.
+/// Makes all grants again, and gives them back. A member that panicked when it made its own gets
+/// one that says only how many permits it took.
 impl<'p, M, C, P> Drop for UndoPrepared<'_, 'p, M, C, P>
 where
     M: Members<C>,

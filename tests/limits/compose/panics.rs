@@ -1,11 +1,11 @@
 //! Users' code that panics while a composition takes: everything that was taken comes back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::compose::{All, BoxMember, Exempt, Member, Members};
+use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{Concurrency, Denied, Limiter, ManualClock, Tick};
 
 use super::scripted::{Scripted, Step};
@@ -61,7 +61,7 @@ fn request<M: Members<ManualClock>>(members: M) {
 /// taken then. The user's own member panics at this step, after it denied this many times.
 fn panic_at(
     step: Step,
-    after: u32,
+    after: u64,
     can_undo: bool,
     (form, prepares, request): (&str, bool, Request),
 ) {
@@ -69,17 +69,15 @@ fn panic_at(
     let clock = ManualClock::new();
     let rates = [bucket(5, &clock), bucket(5, &clock)];
     let room = Concurrency::new(3).expect("a limit");
-    let (taken, takes) = (AtomicI64::new(0), AtomicU32::new(0));
+    let (taken, takes) = (AtomicU64::new(0), AtomicU64::new(0));
     let at = |now: Step, tick: Tick| {
         let is_early = now == Step::Take && takes.fetch_add(1, Relaxed) < after;
         assert!(is_early || now != step, "a member's own panic");
-        let sum = match now {
-            Step::Take if is_early => 0,
-            Step::Take | Step::TakePrepared => 1,
-            Step::GiveBack => -1,
-            Step::GrantPrepared | Step::CountGranted => 0,
+        match now {
+            Step::Take | Step::TakePrepared if !is_early => taken.fetch_add(1, Relaxed),
+            Step::GiveBack => taken.fetch_sub(1, Relaxed),
+            _ => 0,
         };
-        taken.fetch_add(sum, Relaxed);
         is_early.then(|| Denied::later(1, Duration::from_nanos(tick.as_nanos() + 1)))
     };
     let mut own = Scripted::new(&at);
@@ -144,7 +142,7 @@ fn a_member_that_panics_when_it_gives_back_stops_no_other() {
 }
 
 /// A clock that panics when it is read this many times.
-struct Panics(AtomicU32);
+struct Panics(AtomicU64);
 
 impl Clock for Panics {
     fn now(&self) -> Tick {
@@ -158,7 +156,7 @@ impl Clock for Panics {
 #[test]
 fn a_clock_that_panics_after_a_lost_race_leaves_nothing_taken() {
     for readings in 2..=4 {
-        let clock = Panics(AtomicU32::new(readings));
+        let clock = Panics(AtomicU64::new(readings));
         let (rate, room) = (
             Limiter::unstarted(algorithm(5), &clock),
             Concurrency::new(3).expect("a limit"),
