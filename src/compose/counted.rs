@@ -166,7 +166,7 @@ impl<A, B, S: Borrow<Counters>> Counted<OrElse<A, B>, S> {
 /// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
 /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
 /// let model = Counted::new(All::new((&requests, &tokens))?);
-/// model.try_acquire_each([1, 800])?.settle([1, 650]);
+/// model.try_acquire_each([1, 800])?.settle([1, 650])?;
 /// assert!(model.try_acquire_each([1, 100_000]).is_err());
 /// let stats = model.stats();
 /// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 801, 1));
@@ -326,10 +326,14 @@ where
 
     /// Corrects the estimates, and counts what came back and what was charged: see
     /// [`AllGranted::settle`].
-    pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
-        let settled = self.limiter.settle(costs);
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`AllGranted::settle`].
+    pub fn settle(&mut self, costs: impl AsRef<[u64]>) -> Result<Settled, AllDenied> {
+        let settled = self.limiter.settle(costs)?;
         self.counters.borrow().returned(settled.returned);
         self.counters.borrow().charged(settled.charged);
-        settled
+        Ok(settled)
     }
 }

@@ -214,7 +214,7 @@ cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, |leases, held| {
 /// # let my_limiter = Limiter::token_bucket(Quota::per_hour(10))?;
 /// let service = Limiter::token_bucket(Quota::per_hour(1000))?;
 /// let limits = All::new((OwnLimiter(my_limiter), &service))?;
-/// limits.try_acquire_n(4)?.settle([2, 2]);
+/// limits.try_acquire_n(4)?.settle([2, 2])?;
 /// assert_eq!(service.available(), 998);
 /// # Ok(())
 /// # }

@@ -102,8 +102,8 @@ impl<R> Line<R> {
     /// let limits = All::new((&requests, &tokens))?;
     /// let line = Line::new(&limits);
     /// for _ in 0..3 {
-    ///     let granted = line.with_timer(TokioTimer).acquire_each([1, 800]).await?;
-    ///     granted.settle([1, 650]);
+    ///     let mut granted = line.with_timer(TokioTimer).acquire_each([1, 800]).await?;
+    ///     granted.settle([1, 650])?;
     /// }
     /// # Ok(())
     /// # })

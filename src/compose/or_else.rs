@@ -19,11 +19,11 @@ use crate::store::Place;
 /// let share = Limiter::token_bucket(Quota::per_hour(10))?;
 /// let tenant = All::new(OrElse::new(&share, &pool))?;
 ///
-/// let own = tenant.try_acquire_n(8)?;
+/// let mut own = tenant.try_acquire_n(8)?;
 /// let common = tenant.try_acquire_n(8)?; // the share has only 2 left
 /// assert_eq!((share.available(), pool.available()), (2, 92));
 /// common.undo();
-/// own.settle([5]);
+/// own.settle([5])?;
 /// assert_eq!((share.available(), pool.available()), (5, 100));
 /// # Ok(())
 /// # }
