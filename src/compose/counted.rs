@@ -270,6 +270,16 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.limiter.check_n(n)
     }
 
+    /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes and counts
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get.
+    pub fn check_each(&self, costs: impl AsRef<[u64]>) -> Result<(), AllDenied> {
+        self.limiter.check_each(costs)
+    }
+
     /// Returns how many requests for one permit of each member are available. Takes and counts
     /// none.
     pub fn available(&self) -> u64 {
@@ -283,6 +293,13 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
 }
 
 impl<M: DebtMembers<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
+    /// Takes `n` permits of each member unconditionally: see [`All::charge`].
+    pub fn charge(&self, n: u64) -> u64 {
+        let n = self.limiter.charge(n);
+        self.counters().charged(n);
+        n
+    }
+
     /// Takes the permits of each member that its cost says unconditionally: see
     /// [`All::charge_each`].
     ///

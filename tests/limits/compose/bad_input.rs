@@ -1,5 +1,7 @@
 //! Bad input is refused with an error that says what is allowed.
 
+use std::time::Duration;
+
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::compose::{All, AllDenied, MAX_MEMBERS};
 use tollgate::{Concurrency, ConfigError, Counted, Denied, ManualClock, Quota, SlidingLog};
@@ -171,8 +173,10 @@ fn a_wrong_number_of_costs_is_refused() {
         assert_eq!((denied.member(), denied.name()), (None, None));
         assert_eq!((denied.denied(), denied.retry_after()), (None, None));
         assert_eq!(denied.retry_after_secs(), None);
+        assert_eq!(all.check_each(costs), Err(denied));
         assert_eq!(all.check_each_at(costs, all.now()), Err(denied));
         assert_eq!(all.charge_each(costs), Err(denied));
+        assert_eq!(all.charge_each_at(costs, all.now()), Err(denied));
         let at = all.try_acquire_each_at(costs, all.now());
         assert_eq!(at.expect_err("not two"), denied);
     }
@@ -268,4 +272,19 @@ fn a_charge_goes_into_debt_on_every_member() {
     let all = All::new((&a, &b, &a)).expect("two limits");
     assert_eq!(all.charge_each([3, 7, 4]), Ok(14));
     assert_eq!((a.charge(0).debt(), b.charge(0).debt()), (2, 2));
+    assert_eq!(all.charge(2), 6);
+    assert_eq!((a.charge(0).debt(), b.charge(0).debt()), (6, 4));
+    // At a tick of its own.
+    let later = all.now().saturating_add(Duration::from_secs(6));
+    assert_eq!(all.time_until_at(1, later), secs(2));
+    assert_eq!(all.charge_at(1, later), 3);
+    assert_eq!(all.charge_each_at([1, 1, 0], later), Ok(2));
+    assert_eq!(
+        (a.at(later).charge(0).debt(), b.at(later).charge(0).debt()),
+        (3, 0)
+    );
+    assert_eq!(all.time_until_at(1, later), secs(5));
+    let counted = Counted::new(all);
+    assert_eq!((counted.charge(1), counted.stats().charged), (3, 3));
+    assert!(counted.check_each([0, 0, 0]).is_err());
 }

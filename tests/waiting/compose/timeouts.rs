@@ -45,6 +45,10 @@ fn after_two_seconds(
 
 #[test]
 fn a_caller_that_would_wait_too_long_is_denied_at_once() {
+    deadline("a caller that waits too long", is_denied_at_once);
+}
+
+fn is_denied_at_once() {
     let tested = one_a_second();
     drop(tested.line.try_acquire_n(2).expect("there are two"));
     let on = tested.line.with_timer(&tested.clock);
