@@ -55,6 +55,9 @@ use crate::sync::inject_fault;
 /// holds nothing while it sleeps. A sleep does not end early if a member gets permits before they
 /// were due, because a caller gave some back or raised the quota.
 ///
+/// A `Concurrency` inside an [`OrElse`](super::OrElse) and a key of a `KeyedConcurrency` have no
+/// line of their own for it. If they are busy, `acquire` returns their denial.
+///
 /// A caller that gives up, such as a future that is dropped, leaves the line and has taken nothing.
 /// `acquire_timeout` gives up after a time, in threads and in futures.
 ///

@@ -41,6 +41,9 @@ use crate::store::Place;
 /// compositions also hold it as a member. The same limit should not be inside an `OrElse` and
 /// beside it in one composition: its costs are not added up.
 ///
+/// A `Line` waits for no `Concurrency` inside an `OrElse`: if that one is busy, `acquire` returns
+/// its denial.
+///
 /// While another request holds permits of the first limit that it gives back later, a request may
 /// be granted by the second limit instead.
 #[derive(Debug, Clone, Copy)]
