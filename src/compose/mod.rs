@@ -61,6 +61,7 @@ mod order;
 mod protocol;
 #[cfg(feature = "std")]
 mod shadow;
+mod slot;
 #[cfg(feature = "std")]
 mod turn;
 mod undo;
@@ -86,6 +87,7 @@ pub use named::Named;
 pub use or_else::OrElse;
 #[cfg(feature = "std")]
 pub use shadow::Shadow;
+pub use slot::Slot;
 
 /// The most members that a composition can have.
 ///
