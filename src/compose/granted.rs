@@ -4,13 +4,14 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use super::all::All;
-use super::held::Held;
+use super::denied::AllDenied;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
 use super::protocol::cost_of;
+use super::slot::Slot;
 use super::visits::Why;
 use crate::clock::{Clock, Tick};
-use crate::outcome::{Granted, Settled};
+use crate::outcome::{GrantInfo, Settled};
 
 /// A granted request to a composition: every member granted its part.
 ///
@@ -41,40 +42,53 @@ pub struct AllGranted<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
 }
 
 /// Ends the use of a grant.
-struct Leave<'g>(&'g Held);
+struct Leave<'g>(&'g Slot);
 
 impl<C> Visitor<C> for Leave<'_> {
     type Output = bool;
 
     #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        member.leave(self.0)
+        let held = self.0.held(member);
+        held.is_some_and(|held| member.leave(&held))
     }
 }
 
 /// Reads how many permits a member had left after its grant.
-struct Remaining<'g>(&'g Held);
+struct Remaining<'g>(&'g Slot);
 
 impl<C> Visitor<C> for Remaining<'_> {
-    type Output = u64;
+    type Output = Option<u64>;
 
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.remaining(self.0)
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<u64> {
+        self.0.held(member).map(|held| member.remaining(&held))
+    }
+}
+
+/// Reads the numbers of a grant.
+struct Info<'g>(&'g Slot);
+
+impl<C> Visitor<C> for Info<'_> {
+    type Output = Option<GrantInfo>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+        self.0.held(member).map(|held| held.granted.info())
     }
 }
 
 /// Corrects an estimate.
 struct Correct {
-    held: Held,
+    slot: Slot,
     actual: u64,
     now: Tick,
 }
 
 impl<C> Visitor<C> for Correct {
-    type Output = Settled;
+    type Output = Option<Settled>;
 
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Settled {
-        member.correct(self.held, self.actual, self.now)
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+        let held = self.slot.into_held(member)?;
+        Some(member.correct(held, self.actual, self.now))
     }
 }
 
@@ -84,7 +98,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         Self { all, grants }
     }
 
-    /// Returns the grant of a member, by its number. A limit that appears twice has one grant,
+    /// Returns what a member granted, by its number. A limit that appears twice has one grant,
     /// under its first number.
     ///
     /// ```
@@ -102,13 +116,13 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn member(&self, member: usize) -> Option<&Granted> {
-        let held = self.all.members.grant(&self.grants, member)?;
-        Some(&held.granted)
+    pub fn member(&self, member: usize) -> Option<GrantInfo> {
+        let slot = self.all.members.grant(&self.grants, member)?;
+        self.all.members.visit(member, Info(slot))?
     }
 
     /// Returns all grants, with their members' numbers.
-    fn each(&self) -> impl Iterator<Item = (usize, &Granted)> {
+    fn each(&self) -> impl Iterator<Item = (usize, GrantInfo)> {
         (0..self.all.members()).filter_map(|member| Some((member, self.member(member)?)))
     }
 
@@ -116,14 +130,15 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     fn each_remaining(&self) -> impl Iterator<Item = (usize, u64)> {
         let members = &self.all.members;
         (0..self.all.members()).filter_map(|member| {
-            let held = members.grant(&self.grants, member)?;
-            Some((member, members.visit(member, Remaining(held))?))
+            let slot = members.grant(&self.grants, member)?;
+            Some((member, members.visit(member, Remaining(slot))??))
         })
     }
 
     /// Returns how many permits were taken, over all members.
     pub fn n(&self) -> u64 {
-        let taken = self.each().map(|(_, granted)| granted.n());
+        let members = 0..self.all.members();
+        let taken = members.filter_map(|member| self.all.members.grant(&self.grants, member)?.n());
         taken.fold(0, u64::saturating_add)
     }
 
@@ -169,7 +184,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// let mut granted = model.try_acquire_each([800, 1])?;
     /// granted.leave(); // the call is over, its bill comes later
     /// assert_eq!((tokens.available(), inside.inside()), (100, 0));
-    /// granted.settle([650, 1]);
+    /// granted.settle([650, 1])?;
     /// assert_eq!((tokens.available(), inside.inside()), (250, 0));
     /// # Ok(())
     /// # }
@@ -178,12 +193,12 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         for member in 0..self.all.members() {
             let slot = self.all.members.slot(&mut self.grants, member);
             // Taken first: if a waker panics, the holder has left.
-            let Some(held) = slot.and_then(Option::take) else {
+            let Some(taken) = slot.and_then(Slot::take) else {
                 continue;
             };
-            if self.all.members.visit(member, Leave(&held)) != Some(true) {
+            if self.all.members.visit(member, Leave(&taken)) != Some(true) {
                 if let Some(slot) = self.all.members.slot(&mut self.grants, member) {
-                    *slot = Some(held);
+                    *slot = taken;
                 }
             }
         }
@@ -204,8 +219,8 @@ impl<M: Members<C>, C> LeaveFrom<'_, M, C> {
         while self.member < self.all.members() {
             let member = self.member;
             self.member += 1;
-            if let Some(held) = self.all.members.grant(self.grants, member) {
-                self.all.members.visit(member, Leave(held));
+            if let Some(slot) = self.all.members.grant(self.grants, member) {
+                self.all.members.visit(member, Leave(slot));
             }
         }
     }
@@ -245,15 +260,19 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
         self.all.give_back(&mut self.grants, now, Why::Undone)
     }
 
-    pub(super) fn now(&self) -> Tick {
+    fn now(&self) -> Tick {
         self.all.now()
+    }
+
+    /// Returns the costs if there is one for each member.
+    pub(super) fn checked<'c>(&self, costs: &'c [u64]) -> Result<&'c [u64], AllDenied> {
+        self.all.checked(costs)
     }
 
     /// Corrects the estimates when the costs are known: see
     /// [`Limiter::settle`](crate::Limiter::settle). Returns what came back and what was charged,
-    /// over all members. Leaves each `Concurrency`.
-    ///
-    /// If there is not one cost for each member, the estimates stay, and [`Settled`] is zero.
+    /// over all members. Leaves each `Concurrency`. A grant is settled once: after that nothing is
+    /// left of it to settle or undo.
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -263,12 +282,19 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
     /// let day = Limiter::fixed_window(Quota::per_day(1_000_000))?;
     /// let model = All::new((tokens, day))?;
-    /// let settled = model.try_acquire_n(2_000)?.settle([1_200, 1_200]);
+    /// let mut granted = model.try_acquire_n(2_000)?;
+    /// let error = granted.settle([1_200]).unwrap_err();
+    /// assert_eq!(error.to_string(), "costs are 1, but must be 2, one for each member");
+    /// let settled = granted.settle([1_200, 1_200])?;
     /// assert_eq!(settled.returned, 1_600); // 800 to each
     /// # Ok(())
     /// # }
     /// ```
-    pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied::CostsLength`] if there is not one cost for each member. The grant is unchanged.
+    pub fn settle(&mut self, costs: impl AsRef<[u64]>) -> Result<Settled, AllDenied> {
         let now = self.now();
         self.settle_at(costs, now)
     }
@@ -281,28 +307,26 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
     }
 
     /// Corrects the estimates at this tick: see [`settle`](Self::settle).
-    pub fn settle_at(mut self, costs: impl AsRef<[u64]>, now: Tick) -> Settled {
-        self.settle_each(costs.as_ref(), now)
-    }
-
-    pub(super) fn settle_each(&mut self, costs: &[u64], now: Tick) -> Settled {
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`settle`](Self::settle).
+    pub fn settle_at(&mut self, costs: impl AsRef<[u64]>, now: Tick) -> Result<Settled, AllDenied> {
+        let costs = self.all.checked(costs.as_ref())?;
         let mut sum = Settled::charged(0);
-        let Ok(costs) = self.all.checked(costs) else {
-            return sum;
-        };
         let all = &*self.all;
         for member in all.order.limits() {
             let slot = all.members.slot(&mut self.grants, member);
-            let Some(held) = slot.and_then(Option::take) else {
+            let Some(slot) = slot.and_then(Slot::take) else {
                 continue;
             };
             let actual = all.order.sum(member, |member| cost_of(costs, member));
-            let correct = Correct { held, actual, now };
-            if let Some(settled) = all.members.visit(member, correct) {
+            let correct = Correct { slot, actual, now };
+            if let Some(settled) = all.members.visit(member, correct).flatten() {
                 sum = sum.plus(settled);
             }
         }
-        sum
+        Ok(sum)
     }
 }
 

@@ -39,6 +39,8 @@
 
 mod all;
 #[cfg(feature = "std")]
+mod blocking_line;
+#[cfg(feature = "std")]
 mod counted;
 mod denied;
 #[cfg(feature = "std")]
@@ -59,6 +61,7 @@ mod order;
 mod protocol;
 #[cfg(feature = "std")]
 mod shadow;
+mod slot;
 #[cfg(feature = "std")]
 mod turn;
 mod undo;
@@ -84,6 +87,7 @@ pub use named::Named;
 pub use or_else::OrElse;
 #[cfg(feature = "std")]
 pub use shadow::Shadow;
+pub use slot::Slot;
 
 /// The most members that a composition can have.
 ///

@@ -1,11 +1,10 @@
 //! Gives back what a request took, also if users' code panics.
 
 use super::all::All;
-use super::held::Held;
 use super::members::Members;
-use super::visits::{GiveBack, GrantPrepared, Why};
+use super::slot::Slot;
+use super::visits::{GiveBack, Why};
 use crate::clock::Tick;
-use crate::outcome::Granted;
 use crate::store::Prepared;
 use crate::sync::inject_fault;
 
@@ -34,9 +33,9 @@ impl<'u, M: Members<C>, C> Undo<'u, M, C> {
         let (all, now, why) = (self.all, self.now, self.why);
         let mut back: u64 = 0;
         for member in all.order.limits().rev() {
-            let held = all.members.slot(self.grants, member);
-            if let Some(held) = held.and_then(Option::take) {
-                let n = all.members.visit(member, GiveBack { held, now, why });
+            let slot = all.members.slot(self.grants, member);
+            if let Some(slot) = slot.and_then(Slot::take) {
+                let n = all.members.visit(member, GiveBack { slot, now, why });
                 back = back.saturating_add(n.unwrap_or(0));
                 if inject_fault!(UndoesOne) {
                     break;
@@ -55,49 +54,19 @@ impl<M: Members<C>, C> Drop for Undo<'_, M, C> {
     }
 }
 
-/// Gives back what members took as they had prepared it, when it is dropped: when a member panics
-/// while another takes, or makes its grant. Otherwise it is forgotten.
+/// Gives back what members took as they had prepared it, when it is dropped: when another member
+/// panics. Otherwise it is forgotten.
 ///
 /// `P` returns what a member prepared. It is a function, so that the requests need not be in memory
 /// where no member can panic.
 pub(super) struct UndoPrepared<'u, 'p, M: Members<C>, C, P: Fn(usize) -> Option<&'p Prepared>> {
-    all: &'u All<M, C>,
-    prepared: P,
+    pub(super) all: &'u All<M, C>,
+    pub(super) prepared: P,
     /// How many members have taken: those before this place of the order.
     pub(super) taken: usize,
-    /// The member that makes its grant, if one does.
-    granting: Option<usize>,
-    now: Tick,
+    pub(super) now: Tick,
 }
 
-impl<'u, 'p, M, C, P> UndoPrepared<'u, 'p, M, C, P>
-where
-    M: Members<C>,
-    P: Fn(usize) -> Option<&'p Prepared>,
-{
-    #[inline(always)]
-    pub(super) fn new(all: &'u All<M, C>, prepared: P, taken: usize, now: Tick) -> Self {
-        Self {
-            all,
-            prepared,
-            taken,
-            granting: None,
-            now,
-        }
-    }
-
-    /// Makes the grant of a member that has taken.
-    #[inline(always)]
-    pub(super) fn grant(&mut self, grants: &mut M::Grants, member: usize, prepared: &Prepared) {
-        self.granting = Some(member);
-        if let Some(granted) = self.all.members.visit(member, GrantPrepared(prepared)) {
-            self.all.keep(grants, member, Held::from(granted));
-        }
-    }
-}
-
-/// Makes all grants again, and gives them back. A member that panicked when it made its own gets
-/// one that says only how many permits it took.
 impl<'p, M, C, P> Drop for UndoPrepared<'_, 'p, M, C, P>
 where
     M: Members<C>,
@@ -106,20 +75,12 @@ where
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        let all = self.all;
-        let mut grants = all.members.no_grants();
-        for member in all.order.limits().take(self.taken) {
-            let Some(prepared) = (self.prepared)(member) else {
-                continue;
-            };
-            let granted = match self.granting == Some(member) {
-                true => Some(Granted::new(prepared.n(), prepared.now())),
-                false => all.members.visit(member, GrantPrepared(prepared)),
-            };
-            if let Some(granted) = granted {
-                all.keep(&mut grants, member, Held::from(granted));
+        let mut grants = self.all.members.no_grants();
+        for member in self.all.order.limits().take(self.taken) {
+            if let Some(prepared) = (self.prepared)(member) {
+                self.all.keep(&mut grants, member, prepared.again());
             }
         }
-        Undo::new(all, &mut grants, self.now, Why::LostRace).run();
+        Undo::new(self.all, &mut grants, self.now, Why::LostRace).run();
     }
 }

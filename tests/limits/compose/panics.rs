@@ -106,7 +106,6 @@ fn a_member_that_panics_leaves_nothing_taken() {
         (Step::Take, 1),
         (Step::Take, 2),
         (Step::TakePrepared, 0),
-        (Step::GrantPrepared, 0),
         (Step::CountGranted, 0),
         (Step::CountGranted, 2),
     ];

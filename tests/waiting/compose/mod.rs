@@ -6,6 +6,7 @@ mod dropped;
 mod lines;
 mod order;
 mod panics;
+mod timeouts;
 mod verbs;
 
 use std::future::Future;
