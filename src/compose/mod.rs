@@ -57,6 +57,8 @@ mod named;
 mod or_else;
 mod order;
 mod protocol;
+mod reserve;
+mod reserved;
 #[cfg(feature = "std")]
 mod shadow;
 #[cfg(feature = "std")]
@@ -79,9 +81,10 @@ pub use line::AsyncLine;
 #[cfg(feature = "std")]
 pub use line::Line;
 pub use member::Member;
-pub use members::{DebtMembers, Members, OneMember, SettleMembers, Visitor};
+pub use members::{DebtMembers, Members, OneMember, ReserveMembers, SettleMembers, Visitor};
 pub use named::Named;
 pub use or_else::OrElse;
+pub use reserved::AllReserved;
 #[cfg(feature = "std")]
 pub use shadow::Shadow;
 

@@ -18,7 +18,7 @@ use crate::sync::inject_fault;
 const FEW: usize = 8;
 
 /// How often a request looks again after another caller was faster.
-const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 3;
 
 /// What a request takes from each member, by its number. It is `Copy`, so that it stays in
 /// registers: a reference to it would force it into memory.
@@ -268,7 +268,7 @@ impl<M: Members<C>, C> All<M, C> {
     }
 
     #[inline(always)]
-    fn keep(&self, grants: &mut M::Grants, member: usize, held: Held) {
+    pub(super) fn keep(&self, grants: &mut M::Grants, member: usize, held: Held) {
         if let Some(slot) = self.members.slot(grants, member) {
             *slot = Some(held);
         }
