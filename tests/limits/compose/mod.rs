@@ -5,6 +5,7 @@ mod denials_write_nothing;
 mod known_failures;
 mod lost_races;
 mod names;
+mod reserve;
 mod same_limit;
 mod user_members;
 
