@@ -3,4 +3,5 @@
 mod keys;
 mod limits;
 mod model;
+mod reserve;
 mod run;
