@@ -394,7 +394,7 @@ fn no_reservation_is_due_after_the_end_of_time() {
         .expect_err("no more time");
     assert_eq!(stuck.denied(), Some(Denied::stuck(1)));
     assert_eq!(other.available_at(end), 3);
-    // A caller with an older tick waits, and then the permits are there.
+    // Also for a caller with an older tick.
     let early = Tick::from_nanos(5);
     assert!(all.reserve_n_at(1, early).is_err());
     assert_eq!(other.available_at(early), 3);
