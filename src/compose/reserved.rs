@@ -27,7 +27,7 @@ use crate::clock::{Clock, Tick};
 ///
 /// let reserved = limits.reserve_n(2)?;
 /// assert_eq!(reserved.time_left(), Duration::from_secs(2));
-/// assert_eq!(fast.available(), 2); // 4 less the 2 that are reserved: it is full in a second
+/// assert_eq!(fast.available(), 1); // in 2 s it will be full, and have 3 left
 /// assert_eq!(reserved.cancel(), 4); // 2 to each
 /// assert_eq!(fast.available(), 4);
 /// # Ok(())

@@ -381,8 +381,8 @@ fn reservations_in_opposite_orders(run: &mut Run) {
 }
 
 #[test]
-fn reservations_of_two_limits_are_made_whole_or_not_at_all() {
-    let name = "compose::reservations_of_two_limits_are_made_whole_or_not_at_all";
+fn reservations_are_whole() {
+    let name = "compose::reservations_are_whole";
     model(name, None, reservations_in_opposite_orders);
     let (fault, why) = (Fault::CancelsInTheMiddle, "reserved is free");
     with_fault(name, fault, why, None, reservations_in_opposite_orders);
