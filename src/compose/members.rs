@@ -137,8 +137,8 @@ pub trait SettleMembers<C>: Members<C> {}
 /// ```
 pub trait DebtMembers<C>: SettleMembers<C> {}
 
-/// Members that can be [reserved](super::All::reserve_n) together: limiters, adjustable limiters and
-/// keys of tables and maps that run a [`TokenBucket`](crate::TokenBucket) or a
+/// Members that can be [reserved](super::All::reserve_n) together: limiters, adjustable limiters
+/// and keys of tables and maps, with a [`TokenBucket`](crate::TokenBucket) or a
 /// [`Gcra`](crate::Gcra).
 ///
 /// A composition takes them all as of one later tick. Callers before that tick must not get these
@@ -146,10 +146,10 @@ pub trait DebtMembers<C>: SettleMembers<C> {}
 ///
 /// - A window can't do this. It counts a caller with an older tick in the window that another
 ///   caller has begun, so callers would take the later window's permits early.
-/// - A [`LeakyBucket`](crate::LeakyBucket) as a queue delays its grants, so its permits would not be
-///   due at that tick. [`AnyAlgorithm`](crate::AnyAlgorithm) may be any of these.
+/// - A [`LeakyBucket`](crate::LeakyBucket) as a queue delays its grants, so its permits would not
+///   be due at that tick. [`AnyAlgorithm`](crate::AnyAlgorithm) may be any of these.
 /// - A `Concurrency` does not know when a caller will leave.
-/// - [`OrElse`](super::OrElse) grants from one of two limits, and which one is not known before that
+/// - [`OrElse`](super::OrElse) grants from one of two limits. Which one is not known before that
 ///   tick.
 ///
 /// ```compile_fail,E0277
@@ -160,7 +160,7 @@ pub trait DebtMembers<C>: SettleMembers<C> {}
 /// let second = Limiter::token_bucket(Quota::per_second(10))?;
 /// let day = Limiter::sliding_window(Quota::per_day(1000))?;
 /// let limits = All::new((second, day))?;
-/// let reserved = limits.reserve_n(1)?; // error: a `SlidingWindow` can't be reserved with others
+/// let reserved = limits.reserve_n(1)?; // error: a `SlidingWindow` can't be reserved so
 /// # Ok(())
 /// # }
 /// ```

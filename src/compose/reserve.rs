@@ -42,21 +42,20 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// # }
     /// ```
     ///
-    /// # What it costs other callers
+    /// # Other callers
     ///
-    /// Every member is taken from as of the due tick, so a use at that tick is what a request at
-    /// that tick would be, and no member's bound is broken. Until then, other callers find fewer
-    /// permits of the members that are ready sooner: those that are refilled before the due tick,
-    /// and those of an idle bucket, are skipped. They are not lost if the reservation is
-    /// [cancelled](AllReserved::cancel) in time. [`reserve_n_within`](Self::reserve_n_within) limits
-    /// the wait, and so what is skipped.
+    /// All members are taken from as of the due tick. So using the permits at that tick is like
+    /// acquiring them at that tick, and every member keeps its bound. Until then, other callers
+    /// find fewer permits of the members that were ready sooner: what an idle bucket holds now, and
+    /// what is refilled before the due tick, is skipped. Use
+    /// [`reserve_n_within`](Self::reserve_n_within) to limit the wait, and so what is skipped.
+    /// [Cancelling](AllReserved::cancel) the reservation undoes this.
     ///
-    /// A member can't tell that such a reservation waits, because the permits that it skipped look
-    /// like permits in use. While reservations wait, don't give other permits of these members
-    /// back with `undo`, `refund`, `settle` or [`Reservation::cancel`]: the permits that come back
-    /// may be used beside those that are reserved. (`AllReserved::cancel` takes this into account.)
-    ///
-    /// [`Reservation::cancel`]: https://docs.rs/tollgate/latest/tollgate/struct.Reservation.html#method.cancel
+    /// A member does not record that such a reservation waits. If other permits of that member are
+    /// given back meanwhile, they may be used beside the reserved ones, and exceed its bound by at
+    /// most the permits that were given back. This happens with `undo`, `refund` and `settle`, with
+    /// a lost race of a composition, and if a reservation of that member alone is cancelled. It
+    /// does not happen with [`AllReserved::cancel`].
     ///
     /// # Errors
     ///

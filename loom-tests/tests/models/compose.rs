@@ -319,8 +319,8 @@ fn a_key_leaves(run: &mut Run) {
     scenario.explore_rules(run);
 }
 
-/// Two compositions of the same two limits, in opposite orders, reserve. One limit has a permit, and
-/// the other has one in a second. One of the two waits for a second at most.
+/// Two compositions of the same two limits, in opposite orders, reserve. One limit has a permit,
+/// and the other has one in a second. One of the two waits for a second at most.
 fn reservations_in_opposite_orders(run: &mut Run) {
     /// Returns the due tick, in seconds from now, or that the request is denied.
     fn due<R, M, C>(reserved: Result<AllReserved<R, M, C>, AllDenied>) -> Answer

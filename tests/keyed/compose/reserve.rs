@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::adjustable::Keep;
-use tollgate::compose::{All, ReserveMembers};
+use tollgate::compose::{All, Member, ReserveMembers};
 use tollgate::{
     Adjustable, Denied, Keyed, KeyedMap, Limiter, ManualClock, Overflow, Quota, RateLimiter,
     TokenBucket,
@@ -119,6 +119,15 @@ fn no_reservation_waits_for_the_end_of_a_ban() {
         let denied = denied.expect_err("a ban").denied();
         assert!(matches!(denied, Some(Denied::Banned { .. })), "{denied:?}");
     };
+    // A ban between the look and the taking.
+    let (due, now) = (tick(NOW + 9 * SECOND), tick(NOW));
+    let took = [
+        table.key("alice").take_as_of(1, due, now).map(drop),
+        map.key("alice").take_as_of(1, due, now).map(drop),
+    ];
+    for took in took {
+        assert!(matches!(took, Err(Denied::Banned { .. })), "{took:?}");
+    }
     // With a limit that is due sooner, and one that is due later.
     let later = empty(1, &clock);
     later.charge(5);
