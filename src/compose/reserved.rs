@@ -10,8 +10,9 @@ use crate::clock::{Clock, Tick};
 
 /// Permits of all members of a composition, which may be used once they are [due](Self::due).
 ///
-/// Dropping it keeps the permits taken; [`cancel`](Self::cancel) gives them back as far as possible.
-/// It says when to go, and does not wait. To wait in line for several limits, use a `Line`.
+/// Dropping it keeps the permits taken. [`cancel`](Self::cancel) gives them back as far as
+/// possible. It says when to go, and does not wait. To wait in line for several limits, use a
+/// `Line`.
 ///
 /// ```
 /// use std::time::Duration;
