@@ -160,7 +160,7 @@ pub trait DebtMembers<C>: SettleMembers<C> {}
 /// let second = Limiter::token_bucket(Quota::per_second(10))?;
 /// let day = Limiter::sliding_window(Quota::per_day(1000))?;
 /// let limits = All::new((second, day))?;
-/// let reserved = limits.reserve_n(1)?; // error: a `SlidingWindow` can't be reserved so
+/// let reserved = limits.reserve_n(1)?; // error: the window can't be reserved with others
 /// # Ok(())
 /// # }
 /// ```

@@ -2,6 +2,8 @@
 
 use core::mem;
 use core::time::Duration;
+#[cfg(feature = "std")]
+use std::sync::Arc;
 
 use super::all::All;
 use super::denied::AllDenied;
@@ -152,6 +154,61 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
         let cost = |member| cost_of(costs, member);
         let (grants, due) = self.reserve(cost, latest, now, |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
+    }
+}
+
+#[cfg(feature = "std")]
+impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
+    /// [`reserve_n`](Self::reserve_n) with a reservation that keeps the composition alive and can
+    /// move to other threads and tasks.
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_n`](Self::reserve_n).
+    pub fn reserve_n_owned(
+        self: &Arc<Self>,
+        n: u64,
+    ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
+        let (grants, due) = self.reserve(|_| n, Tick::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(Arc::clone(self), grants, due))
+    }
+
+    /// [`reserve_each`](Self::reserve_each) with a reservation that keeps the composition alive and
+    /// can move to other threads and tasks.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::thread;
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_second(90_000))?;
+    /// let model = Arc::new(All::new((requests, tokens))?);
+    /// let first = model.reserve_each_owned([1, 800])?;
+    /// let second = model.reserve_each_owned([1, 800])?;
+    /// assert!(second.due() > first.due());
+    /// let work = thread::spawn(move || {
+    ///     thread::sleep(second.time_left());
+    ///     second.into_granted().settle([1, 650])
+    /// });
+    /// work.join().expect("no panic");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_each`](Self::reserve_each).
+    pub fn reserve_each_owned(
+        self: &Arc<Self>,
+        costs: impl AsRef<[u64]>,
+    ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
+        let costs = self.checked(costs.as_ref())?;
+        let cost = |member| cost_of(costs, member);
+        let (grants, due) = self.reserve(cost, Tick::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(Arc::clone(self), grants, due))
     }
 }
 
