@@ -4,13 +4,13 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use super::all::All;
-use super::held::Held;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
 use super::protocol::cost_of;
+use super::slot::Slot;
 use super::visits::Why;
 use crate::clock::{Clock, Tick};
-use crate::outcome::{Granted, Settled};
+use crate::outcome::{GrantInfo, Settled};
 
 /// A granted request to a composition: every member granted its part.
 ///
@@ -41,40 +41,53 @@ pub struct AllGranted<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
 }
 
 /// Ends the use of a grant.
-struct Leave<'g>(&'g Held);
+struct Leave<'g>(&'g Slot);
 
 impl<C> Visitor<C> for Leave<'_> {
     type Output = bool;
 
     #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        member.leave(self.0)
+        let held = self.0.held(member);
+        held.is_some_and(|held| member.leave(&held))
     }
 }
 
 /// Reads how many permits a member had left after its grant.
-struct Remaining<'g>(&'g Held);
+struct Remaining<'g>(&'g Slot);
 
 impl<C> Visitor<C> for Remaining<'_> {
-    type Output = u64;
+    type Output = Option<u64>;
 
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.remaining(self.0)
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<u64> {
+        self.0.held(member).map(|held| member.remaining(&held))
+    }
+}
+
+/// Reads the numbers of a grant.
+struct Info<'g>(&'g Slot);
+
+impl<C> Visitor<C> for Info<'_> {
+    type Output = Option<GrantInfo>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+        self.0.held(member).map(|held| held.granted.info())
     }
 }
 
 /// Corrects an estimate.
 struct Correct {
-    held: Held,
+    slot: Slot,
     actual: u64,
     now: Tick,
 }
 
 impl<C> Visitor<C> for Correct {
-    type Output = Settled;
+    type Output = Option<Settled>;
 
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Settled {
-        member.correct(self.held, self.actual, self.now)
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+        let held = self.slot.into_held(member)?;
+        Some(member.correct(held, self.actual, self.now))
     }
 }
 
@@ -84,7 +97,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         Self { all, grants }
     }
 
-    /// Returns the grant of a member, by its number. A limit that appears twice has one grant,
+    /// Returns what a member granted, by its number. A limit that appears twice has one grant,
     /// under its first number.
     ///
     /// ```
@@ -102,13 +115,13 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn member(&self, member: usize) -> Option<&Granted> {
-        let held = self.all.members.grant(&self.grants, member)?;
-        Some(&held.granted)
+    pub fn member(&self, member: usize) -> Option<GrantInfo> {
+        let slot = self.all.members.grant(&self.grants, member)?;
+        self.all.members.visit(member, Info(slot))?
     }
 
     /// Returns all grants, with their members' numbers.
-    fn each(&self) -> impl Iterator<Item = (usize, &Granted)> {
+    fn each(&self) -> impl Iterator<Item = (usize, GrantInfo)> {
         (0..self.all.members()).filter_map(|member| Some((member, self.member(member)?)))
     }
 
@@ -116,14 +129,15 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     fn each_remaining(&self) -> impl Iterator<Item = (usize, u64)> {
         let members = &self.all.members;
         (0..self.all.members()).filter_map(|member| {
-            let held = members.grant(&self.grants, member)?;
-            Some((member, members.visit(member, Remaining(held))?))
+            let slot = members.grant(&self.grants, member)?;
+            Some((member, members.visit(member, Remaining(slot))??))
         })
     }
 
     /// Returns how many permits were taken, over all members.
     pub fn n(&self) -> u64 {
-        let taken = self.each().map(|(_, granted)| granted.n());
+        let members = 0..self.all.members();
+        let taken = members.filter_map(|member| self.all.members.grant(&self.grants, member)?.n());
         taken.fold(0, u64::saturating_add)
     }
 
@@ -176,12 +190,12 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         for member in 0..self.all.members() {
             let slot = self.all.members.slot(&mut self.grants, member);
             // Taken first: if a waker panics, the holder has left.
-            let Some(held) = slot.and_then(Option::take) else {
+            let Some(taken) = slot.and_then(Slot::take) else {
                 continue;
             };
-            if self.all.members.visit(member, Leave(&held)) != Some(true) {
+            if self.all.members.visit(member, Leave(&taken)) != Some(true) {
                 if let Some(slot) = self.all.members.slot(&mut self.grants, member) {
-                    *slot = Some(held);
+                    *slot = taken;
                 }
             }
         }
@@ -202,8 +216,8 @@ impl<M: Members<C>, C> LeaveFrom<'_, M, C> {
         while self.member < self.all.members() {
             let member = self.member;
             self.member += 1;
-            if let Some(held) = self.all.members.grant(self.grants, member) {
-                self.all.members.visit(member, Leave(held));
+            if let Some(slot) = self.all.members.grant(self.grants, member) {
+                self.all.members.visit(member, Leave(slot));
             }
         }
     }
@@ -291,12 +305,12 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
         let all = &*self.all;
         for member in all.order.limits() {
             let slot = all.members.slot(&mut self.grants, member);
-            let Some(held) = slot.and_then(Option::take) else {
+            let Some(slot) = slot.and_then(Slot::take) else {
                 continue;
             };
             let actual = all.order.sum(member, |member| cost_of(costs, member));
-            let correct = Correct { held, actual, now };
-            if let Some(settled) = all.members.visit(member, correct) {
+            let correct = Correct { slot, actual, now };
+            if let Some(settled) = all.members.visit(member, correct).flatten() {
                 sum = sum.plus(settled);
             }
         }

@@ -3,8 +3,8 @@
 #[cfg(feature = "std")]
 use std::vec::Vec;
 
-use super::held::Held;
 use super::members::{DebtMembers, Members, ReserveMembers, SettleMembers, Visitor};
+use super::slot::Slot;
 
 const fn plus(some: Option<usize>, more: Option<usize>) -> Option<usize> {
     match (some, more) {
@@ -60,7 +60,7 @@ macro_rules! tuple {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Held>> {
+            ) -> Option<&'g mut Slot> {
                 let mut index = index;
                 $(
                     let count = self.$field.count();
@@ -74,7 +74,7 @@ macro_rules! tuple {
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
                 let mut index = index;
                 $(
                     let count = self.$field.count();
@@ -137,13 +137,13 @@ macro_rules! list {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Held>> {
+            ) -> Option<&'g mut Slot> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.slot(grants.get_mut(place)?, inner)
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.grant(grants.get(place)?, inner)
             }

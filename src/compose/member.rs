@@ -138,7 +138,8 @@ pub trait Member<C> {
     }
 
     /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
-    /// returned `true`.
+    /// returned `true`. The composition calls it when the grant is read, settled or undone, so
+    /// perhaps never, perhaps several times, and perhaps much later.
     #[inline(always)]
     fn grant_prepared(&self, prepared: &Prepared) -> Granted {
         Granted::new(prepared.n(), prepared.now())

@@ -5,8 +5,8 @@ use std::boxed::Box;
 #[cfg(feature = "std")]
 use std::sync::Arc;
 
-use super::held::Held;
 use super::member::Member;
+use super::slot::Slot;
 
 /// An operation on one member of a composition, whatever the member's type.
 ///
@@ -79,10 +79,10 @@ pub trait Members<C> {
     fn no_grants(&self) -> Self::Grants;
 
     /// Returns where the grant of a member is stored, or `None` if there is no such member.
-    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>>;
+    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Slot>;
 
-    /// Returns the grant of a member, or `None` if there is none.
-    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held>;
+    /// Returns the same place as [`slot`](Self::slot), to read it.
+    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot>;
 }
 
 /// Members that are a single limit, such as a limiter, a reference to one, or a key of a table.
@@ -191,7 +191,7 @@ macro_rules! through_members {
             &self,
             grants: &'g mut M::Grants,
             index: usize,
-        ) -> Option<&'g mut Option<$crate::compose::Held>> {
+        ) -> Option<&'g mut $crate::compose::Slot> {
             self.members.slot(grants, index)
         }
 
@@ -200,7 +200,7 @@ macro_rules! through_members {
             &self,
             grants: &'g M::Grants,
             index: usize,
-        ) -> Option<&'g $crate::compose::Held> {
+        ) -> Option<&'g $crate::compose::Slot> {
             self.members.grant(grants, index)
         }
     };
@@ -230,7 +230,7 @@ macro_rules! one_member {
         }
 
         impl<$($parameters)*> $crate::compose::Members<$clock> for $limit {
-            type Grants = Option<$crate::compose::Held>;
+            type Grants = $crate::compose::Slot;
             const COUNT: Option<usize> = Some(1);
 
             #[inline(always)]
@@ -253,7 +253,7 @@ macro_rules! one_member {
 
             #[inline(always)]
             fn no_grants(&self) -> Self::Grants {
-                None
+                $crate::compose::Slot::default()
             }
 
             #[inline(always)]
@@ -261,7 +261,7 @@ macro_rules! one_member {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<$crate::compose::Held>> {
+            ) -> Option<&'g mut $crate::compose::Slot> {
                 (index == 0).then_some(grants)
             }
 
@@ -270,11 +270,8 @@ macro_rules! one_member {
                 &self,
                 grants: &'g Self::Grants,
                 index: usize,
-            ) -> Option<&'g $crate::compose::Held> {
-                match index {
-                    0 => grants.as_ref(),
-                    _ => None,
-                }
+            ) -> Option<&'g $crate::compose::Slot> {
+                (index == 0).then_some(grants)
             }
         }
     };
@@ -323,12 +320,12 @@ macro_rules! forward {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Option<Held>> {
+            ) -> Option<&'g mut Slot> {
                 (**self).slot(grants, index)
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
                 (**self).grant(grants, index)
             }
         }

@@ -61,6 +61,7 @@ mod reserve;
 mod reserved;
 #[cfg(feature = "std")]
 mod shadow;
+mod slot;
 #[cfg(feature = "std")]
 mod turn;
 mod undo;
@@ -89,6 +90,7 @@ pub use or_else::OrElse;
 pub use reserved::AllReserved;
 #[cfg(feature = "std")]
 pub use shadow::Shadow;
+pub use slot::Slot;
 
 /// The most members that a composition can have.
 ///

@@ -4,12 +4,10 @@ use core::mem;
 
 use super::all::All;
 use super::denied::AllDenied;
-use super::held::Held;
 use super::members::Members;
+use super::slot::Slot;
 use super::undo::Undo;
-use super::visits::{
-    Check, CountDenied, CountGranted, GrantPrepared, Prepare, Take, TakePrepared, Why,
-};
+use super::visits::{Check, CountDenied, CountGranted, Prepare, Take, TakePrepared, Why};
 use crate::clock::Tick;
 use crate::store::Prepared;
 use crate::sync::inject_fault;
@@ -69,6 +67,9 @@ impl<M: Members<C>, C> All<M, C> {
             }
             // A limit appears twice, or a member counts.
             Some(2..=FEW) => self.take_and_count(cost, now, later),
+            None if (1..=FEW).contains(&self.order.plain()) => {
+                self.take_few(self.order.plain(), cost, now, later)
+            }
             _ if self.order.counts() => self.take_and_count(cost, now, later),
             _ => self.take_in_rounds(ROUNDS, cost, now, later),
         }
@@ -103,8 +104,8 @@ impl<M: Members<C>, C> All<M, C> {
 
     /// Lets one member count its grant.
     pub(super) fn count_granted(&self, grants: &M::Grants, member: usize) {
-        if let Some(held) = self.members.grant(grants, member) {
-            self.members.visit(member, CountGranted(held));
+        if let Some(slot) = self.members.grant(grants, member) {
+            self.members.visit(member, CountGranted(slot));
         }
     }
 
@@ -147,16 +148,16 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        if !self.take_prepared(&first) {
+        if !self.take_prepared(first.0, &first.1) {
             return self.take_rest(0, &[], cost, now, later);
         }
-        if !self.take_prepared(&second) {
-            return self.take_rest(1, &[first], cost, now, later);
+        if !self.take_prepared(second.0, &second.1) {
+            let (member, prepared) = first;
+            return self.take_second(member, prepared.exchanged(), cost, now, later);
         }
-        // Made last: a grant that is made earlier is copied to the path that would undo it.
         let mut grants = self.members.no_grants();
-        self.grant_prepared(&mut grants, &first);
-        self.grant_prepared(&mut grants, &second);
+        self.keep(&mut grants, first.0, first.1);
+        self.keep(&mut grants, second.0, second.1);
         Ok(grants)
     }
 
@@ -173,30 +174,37 @@ impl<M: Members<C>, C> All<M, C> {
         if inject_fault!(TakesWithoutALook) {
             return self.take_in_rounds(ROUNDS, cost, now, later);
         }
-        let mut all = [const { (0, Prepared::checked(0, Tick::ZERO)) }; FEW];
-        macro_rules! each {
-            ($($member:literal)*) => {$(
-                if $member < count {
-                    match (self.prepare($member, cost, now), all.get_mut($member)) {
-                        (Ok(prepared), Some(slot)) => *slot = ($member, prepared),
-                        (Err(denied), _) if $member + 1 == count => return Err(denied),
-                        (Err(denied), _) => return self.longest(denied, $member + 1, cost, now),
-                        _ => {}
-                    }
+        let mut all = [const { Prepared::checked(0, Tick::ZERO) }; FEW];
+        macro_rules! each_member {
+            (|$member:ident| $do:expr) => {
+                each_member!(|$member| $do; 0 1 2 3 4 5 6 7)
+            };
+            (|$member:ident| $do:expr; $($number:literal)*) => {$(
+                if $number < count {
+                    let $member = $number;
+                    $do
                 }
             )*};
         }
-        each!(0 1 2 3 4 5 6 7);
+        each_member!(
+            |member| match (self.prepare(member, cost, now), all.get_mut(member)) {
+                (Ok(prepared), Some(slot)) => *slot = prepared,
+                (Err(denied), _) if member + 1 == count => return Err(denied),
+                (Err(denied), _) => return self.longest(denied, member + 1, cost, now),
+                _ => {}
+            }
+        );
         for place in 0..count {
-            let member = all.get(self.order.get(place));
-            if !member.is_some_and(|prepared| self.take_prepared(prepared)) {
+            let member = self.order.get(place);
+            let prepared = all.get(member);
+            if !prepared.is_some_and(|prepared| self.take_prepared(member, prepared)) {
                 return self.take_rest(place, &all, cost, now, later);
             }
         }
         let mut grants = self.members.no_grants();
-        for taken in all.iter().take(count) {
-            self.grant_prepared(&mut grants, taken);
-        }
+        each_member!(|member| if let Some(prepared) = all.get(member) {
+            self.keep(&mut grants, member, prepared.again());
+        });
         Ok(grants)
     }
 
@@ -217,6 +225,24 @@ impl<M: Members<C>, C> All<M, C> {
         Err(others.fold(denied, AllDenied::longer))
     }
 
+    /// Takes from the second of two members. The first has granted, by exchanging these words.
+    // The words are passed in registers. A `Prepared` would be written to the stack before it is
+    // known to be needed.
+    #[cold]
+    #[inline(never)]
+    fn take_second(
+        &self,
+        first: usize,
+        words: (u64, u64),
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        let prepared = Prepared::of(words, cost(first), now);
+        // The other one is not read.
+        self.take_rest(1, &[prepared.again(), prepared], cost, now, later)
+    }
+
     /// Takes from the members that were looked at and that have granted nothing yet: those from
     /// this place of the order on. Those before it have granted what they prepared.
     #[cold]
@@ -224,7 +250,7 @@ impl<M: Members<C>, C> All<M, C> {
     fn take_rest(
         &self,
         from: usize,
-        prepared: &[(usize, Prepared)],
+        prepared: &[Prepared],
         cost: impl Cost,
         now: Tick,
         later: impl Later,
@@ -232,8 +258,8 @@ impl<M: Members<C>, C> All<M, C> {
         let mut grants = self.members.no_grants();
         for place in 0..from {
             let member = self.order.get(place);
-            if let Some(taken) = prepared.iter().find(|(taken, _)| *taken == member) {
-                self.grant_prepared(&mut grants, taken);
+            if let Some(prepared) = prepared.get(member) {
+                self.keep(&mut grants, member, prepared.again());
             }
         }
         let undo = Undo::new(self, &mut grants, now, Why::LostRace);
@@ -253,24 +279,17 @@ impl<M: Members<C>, C> All<M, C> {
     }
 
     #[inline(always)]
-    fn take_prepared(&self, (member, prepared): &(usize, Prepared)) -> bool {
+    fn take_prepared(&self, member: usize, prepared: &Prepared) -> bool {
         matches!(
-            self.members.visit(*member, TakePrepared(prepared)),
+            self.members.visit(member, TakePrepared(prepared)),
             Some(true)
         )
     }
 
     #[inline(always)]
-    fn grant_prepared(&self, grants: &mut M::Grants, (member, prepared): &(usize, Prepared)) {
-        if let Some(granted) = self.members.visit(*member, GrantPrepared(prepared)) {
-            self.keep(grants, *member, Held::from(granted));
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn keep(&self, grants: &mut M::Grants, member: usize, held: Held) {
+    pub(super) fn keep(&self, grants: &mut M::Grants, member: usize, taken: impl Into<Slot>) {
         if let Some(slot) = self.members.slot(grants, member) {
-            *slot = Some(held);
+            *slot = taken.into();
         }
     }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::all::All;
 use super::granted::AllGranted;
 use super::members::{Members, ReserveMembers};
+use super::slot::Slot;
 use super::visits::Why;
 use crate::clock::{Clock, Tick};
 
@@ -55,7 +56,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllReserved<R, M, C> {
     /// due; to give them back before, [cancel](Self::cancel) the reservation.
     pub fn into_granted(mut self) -> AllGranted<R, M, C> {
         for member in self.all.order.limits() {
-            if let Some(Some(held)) = self.all.members.slot(&mut self.grants, member) {
+            let slot = self.all.members.slot(&mut self.grants, member);
+            if let Some(held) = slot.and_then(Slot::held_mut) {
                 held.granted = held.granted.again().with_mark_after();
             }
         }

@@ -2,6 +2,7 @@
 
 use super::all::All;
 use super::members::Members;
+use super::slot::Slot;
 use super::visits::{GiveBack, Why};
 use crate::clock::Tick;
 use crate::sync::inject_fault;
@@ -31,9 +32,9 @@ impl<'u, M: Members<C>, C> Undo<'u, M, C> {
         let (all, now, why) = (self.all, self.now, self.why);
         let mut back: u64 = 0;
         for member in all.order.limits().rev() {
-            let held = all.members.slot(self.grants, member);
-            if let Some(held) = held.and_then(Option::take) {
-                let n = all.members.visit(member, GiveBack { held, now, why });
+            let slot = all.members.slot(self.grants, member);
+            if let Some(slot) = slot.and_then(Slot::take) {
+                let n = all.members.visit(member, GiveBack { slot, now, why });
                 back = back.saturating_add(n.unwrap_or(0));
                 if inject_fault!(UndoesOne) {
                     break;

@@ -4,8 +4,8 @@ use super::denied::AllDenied;
 use super::held::Held;
 use super::member::Member;
 use super::members::Visitor;
+use super::slot::Slot;
 use crate::clock::Tick;
-use crate::outcome::Granted;
 use crate::store::Prepared;
 
 /// Looks whether a member would grant.
@@ -97,18 +97,6 @@ impl<C> Visitor<C> for TakePrepared<'_> {
     }
 }
 
-/// Makes the grant of what was taken.
-pub(super) struct GrantPrepared<'p>(pub(super) &'p Prepared);
-
-impl<C> Visitor<C> for GrantPrepared<'_> {
-    type Output = Granted;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Granted {
-        member.grant_prepared(self.0)
-    }
-}
-
 /// Why a grant is given back.
 #[derive(Clone, Copy)]
 pub(super) enum Why {
@@ -122,7 +110,7 @@ pub(super) enum Why {
 
 /// Gives a grant back.
 pub(super) struct GiveBack {
-    pub(super) held: Held,
+    pub(super) slot: Slot,
     pub(super) now: Tick,
     pub(super) why: Why,
 }
@@ -132,22 +120,25 @@ impl<C> Visitor<C> for GiveBack {
 
     #[inline]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        match self.why {
-            Why::Undone => member.give_back(self.held, self.now),
-            Why::LostRace => member.roll_back(self.held, self.now),
-            Why::Cancelled => member.cancel_as_of(self.held, self.now),
+        match (self.slot.into_held(member), self.why) {
+            (None, _) => 0,
+            (Some(held), Why::Undone) => member.give_back(held, self.now),
+            (Some(held), Why::LostRace) => member.roll_back(held, self.now),
+            (Some(held), Why::Cancelled) => member.cancel_as_of(held, self.now),
         }
     }
 }
 
 /// Counts a grant that the caller gets.
-pub(super) struct CountGranted<'g>(pub(super) &'g Held);
+pub(super) struct CountGranted<'g>(pub(super) &'g Slot);
 
 impl<C> Visitor<C> for CountGranted<'_> {
     type Output = ();
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        member.count_granted(self.0);
+        if let Some(held) = self.0.held(member) {
+            member.count_granted(&held);
+        }
     }
 }
 

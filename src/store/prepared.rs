@@ -50,6 +50,18 @@ impl Prepared {
         self.now
     }
 
+    /// Returns a copy. The caller must take only one of the two.
+    #[inline(always)]
+    pub(crate) const fn again(&self) -> Self {
+        Self { ..*self }
+    }
+
+    /// Returns the words that were exchanged, after the permits were taken.
+    #[inline(always)]
+    pub(crate) const fn exchanged(&self) -> (u64, u64) {
+        (self.word, self.next)
+    }
+
     #[inline(always)]
     pub(crate) const fn words(&self) -> Option<(u64, u64)> {
         match self.word {

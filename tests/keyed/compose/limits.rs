@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate::compose::{Held, Members, OwnLimiter, SettleMembers, Visitor};
+use tollgate::compose::{Members, OwnLimiter, SettleMembers, Slot, Visitor};
 use tollgate::concurrency::ConcurrencyGuard;
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
@@ -174,7 +174,7 @@ pub(super) fn numbers(settled: Settled) -> [u64; 3] {
 }
 
 impl Members<ManualClock> for Limit<'_> {
-    type Grants = Option<Held>;
+    type Grants = Slot;
     const COUNT: Option<usize> = Some(1);
 
     fn count(&self) -> usize {
@@ -189,16 +189,16 @@ impl Members<ManualClock> for Limit<'_> {
         })
     }
 
-    fn no_grants(&self) -> Option<Held> {
-        None
+    fn no_grants(&self) -> Slot {
+        Slot::default()
     }
 
-    fn slot<'g>(&self, grants: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
+    fn slot<'g>(&self, grants: &'g mut Slot, index: usize) -> Option<&'g mut Slot> {
         (index == 0).then_some(grants)
     }
 
-    fn grant<'g>(&self, grants: &'g Option<Held>, index: usize) -> Option<&'g Held> {
-        grants.as_ref().filter(|_| index == 0)
+    fn grant<'g>(&self, grants: &'g Slot, index: usize) -> Option<&'g Slot> {
+        (index == 0).then_some(grants)
     }
 }
 
