@@ -6,6 +6,7 @@ mod known_failures;
 mod lost_races;
 mod names;
 mod reserve;
+mod reserve_model;
 mod same_limit;
 mod user_members;
 
