@@ -85,6 +85,7 @@ enum How {
 }
 
 type Limits<'l> = All<Vec<&'l Bucket>, ManualClock>;
+type Reserved<'l> = AllReserved<&'l Limits<'l>, Vec<&'l Bucket>, ManualClock>;
 
 /// A reservation of all members, and the states of the models around it.
 struct Waiting<'l> {
@@ -92,7 +93,7 @@ struct Waiting<'l> {
     costs: Vec<i128>,
     before: Vec<i128>,
     after: Vec<i128>,
-    reserved: Option<AllReserved<&'l Limits<'l>, Vec<&'l Bucket>, ManualClock>>,
+    reserved: Option<Reserved<'l>>,
 }
 
 struct Run<'l> {
@@ -241,14 +242,7 @@ impl Run<'_> {
 
 impl<'l> Run<'l> {
     /// Reserves from all members within some time, and compares the answer with the models.
-    fn reserved(
-        &mut self,
-        costs: &[i128],
-        asked: &[u64],
-    ) -> Option<(
-        i128,
-        AllReserved<&'l Limits<'l>, Vec<&'l Bucket>, ManualClock>,
-    )> {
+    fn reserved(&mut self, costs: &[i128], asked: &[u64]) -> Option<(i128, Reserved<'l>)> {
         let within = i128::from(self.random.below(4 * SECOND as u64));
         let wait = Duration::from_nanos(within as u64);
         let reserved = self.all.reserve_each_within_at(asked, wait, tick(self.now));
