@@ -25,9 +25,9 @@ struct Gateway {
 impl Gateway {
     fn call(&self, prompt_tokens: u64, max_tokens: u64) -> Result<u64, AllDenied> {
         let estimate = prompt_tokens + max_tokens;
-        let granted = self.limits.try_acquire_each([1, estimate, estimate])?;
+        let mut granted = self.limits.try_acquire_each([1, estimate, estimate])?;
         let used = prompt_tokens + answer(max_tokens);
-        granted.settle([1, used, used]);
+        granted.settle([1, used, used])?;
         Ok(used)
     }
 

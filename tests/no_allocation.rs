@@ -376,11 +376,11 @@ macro_rules! composed {
         black_box((granted.tightest(), granted.remaining(), granted.delay()));
         black_box((granted.reset_after(), granted.member(1).is_some()));
         assert!(granted.undo() >= 4);
-        let granted = all.try_acquire_each([1, 3]).expect("they have it");
-        assert_eq!(granted.settle([1, 0]).lost, 0);
+        let mut granted = all.try_acquire_each([1, 3]).expect("they have it");
+        assert_eq!(granted.settle([1, 0]).expect("a cost for each").lost, 0);
         drop(all.try_acquire().expect("they have it"));
-        let estimated = all.try_acquire().expect("they have it");
-        assert_eq!(estimated.settle([1]).charged, 0);
+        let mut estimated = all.try_acquire().expect("they have it");
+        assert_eq!(estimated.settle([1]).expect("a cost for each").charged, 0);
         black_box((all.available(), all.time_until(1), all.check_n(9).is_ok()));
         let denied = all.try_acquire_n(6).map(drop).expect_err("five at most");
         write!(Page::new(), "{denied}").expect("it fits");

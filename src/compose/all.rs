@@ -20,9 +20,9 @@ use crate::quota::ConfigError;
 /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
 /// let model = All::new((&requests, &tokens))?;
 ///
-/// let granted = model.try_acquire_each([1, 800])?; // one request of 800 tokens
+/// let mut granted = model.try_acquire_each([1, 800])?; // one request of 800 tokens
 /// assert_eq!((requests.available(), tokens.available()), (59, 89_200));
-/// granted.settle([1, 650]); // it took 650
+/// granted.settle([1, 650])?; // it took 650
 /// assert_eq!(tokens.available(), 89_350);
 /// # Ok(())
 /// # }

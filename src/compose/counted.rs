@@ -166,7 +166,7 @@ impl<A, B, S: Borrow<Counters>> Counted<OrElse<A, B>, S> {
 /// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
 /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
 /// let model = Counted::new(All::new((&requests, &tokens))?);
-/// model.try_acquire_each([1, 800])?.settle([1, 650]);
+/// model.try_acquire_each([1, 800])?.settle([1, 650])?;
 /// assert!(model.try_acquire_each([1, 100_000]).is_err());
 /// let stats = model.stats();
 /// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 801, 1));
@@ -270,6 +270,16 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.limiter.check_n(n)
     }
 
+    /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes and counts
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get.
+    pub fn check_each(&self, costs: impl AsRef<[u64]>) -> Result<(), AllDenied> {
+        self.limiter.check_each(costs)
+    }
+
     /// Returns how many requests for one permit of each member are available. Takes and counts
     /// none.
     pub fn available(&self) -> u64 {
@@ -283,6 +293,13 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
 }
 
 impl<M: DebtMembers<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
+    /// Takes `n` permits of each member unconditionally: see [`All::charge`].
+    pub fn charge(&self, n: u64) -> u64 {
+        let n = self.limiter.charge(n);
+        self.counters().charged(n);
+        n
+    }
+
     /// Takes the permits of each member that its cost says unconditionally: see
     /// [`All::charge_each`].
     ///
@@ -326,10 +343,14 @@ where
 
     /// Corrects the estimates, and counts what came back and what was charged: see
     /// [`AllGranted::settle`].
-    pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
-        let settled = self.limiter.settle(costs);
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`AllGranted::settle`].
+    pub fn settle(&mut self, costs: impl AsRef<[u64]>) -> Result<Settled, AllDenied> {
+        let settled = self.limiter.settle(costs)?;
         self.counters.borrow().returned(settled.returned);
         self.counters.borrow().charged(settled.charged);
-        settled
+        Ok(settled)
     }
 }

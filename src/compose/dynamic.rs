@@ -81,8 +81,8 @@ pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 /// let members: Result<Vec<_>, Box<dyn std::error::Error>> = members.into_iter().collect();
 /// let limits = All::new(members?)?;
 ///
-/// let granted = limits.try_acquire_each([300, 300, 1])?;
-/// granted.settle([250, 250, 1]);
+/// let mut granted = limits.try_acquire_each([300, 300, 1])?;
+/// granted.settle([250, 250, 1])?;
 /// let denied = limits.try_acquire_each([0, 90_000, 1]).unwrap_err();
 /// assert_eq!(denied.name(), Some("daily"));
 /// # Ok(())

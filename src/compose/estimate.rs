@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 
 use super::all::All;
+use super::denied::AllDenied;
 use super::granted::AllGranted;
 use super::members::SettleMembers;
 use crate::clock::Clock;
@@ -110,7 +111,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// let model = All::new((&requests, &tokens))?;
     /// drop(model.try_acquire_each([1, 800])?.undo_on_drop());
     /// assert_eq!((requests.available(), tokens.available()), (60, 90_000));
-    /// model.try_acquire_each([1, 800])?.undo_on_drop().settle([1, 650]);
+    /// model.try_acquire_each([1, 800])?.undo_on_drop().settle([1, 650])?;
     /// assert_eq!((requests.available(), tokens.available()), (59, 89_350));
     /// # Ok(())
     /// # }
@@ -187,11 +188,16 @@ where
     C: Clock,
 {
     /// Corrects the estimates: see [`AllGranted::settle`].
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied::CostsLength`] if there is not one cost for each member. The grant is unchanged,
+    /// and is still undone when this is dropped.
     #[inline]
-    pub fn settle(mut self, costs: impl AsRef<[u64]>) -> Settled {
+    pub fn settle(&mut self, costs: impl AsRef<[u64]>) -> Result<Settled, AllDenied> {
+        let costs = self.granted.checked(costs.as_ref())?;
         self.keep();
-        let now = self.granted.now();
-        self.granted.settle_each(costs.as_ref(), now)
+        self.granted.settle(costs)
     }
 }
 

@@ -4,6 +4,7 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use super::all::All;
+use super::denied::AllDenied;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
 use super::protocol::cost_of;
@@ -181,7 +182,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// let mut granted = model.try_acquire_each([800, 1])?;
     /// granted.leave(); // the call is over, its bill comes later
     /// assert_eq!((tokens.available(), inside.inside()), (100, 0));
-    /// granted.settle([650, 1]);
+    /// granted.settle([650, 1])?;
     /// assert_eq!((tokens.available(), inside.inside()), (250, 0));
     /// # Ok(())
     /// # }
@@ -257,15 +258,19 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
         self.all.give_back(&mut self.grants, now, Why::Undone)
     }
 
-    pub(super) fn now(&self) -> Tick {
+    fn now(&self) -> Tick {
         self.all.now()
+    }
+
+    /// Returns the costs if there is one for each member.
+    pub(super) fn checked<'c>(&self, costs: &'c [u64]) -> Result<&'c [u64], AllDenied> {
+        self.all.checked(costs)
     }
 
     /// Corrects the estimates when the costs are known: see
     /// [`Limiter::settle`](crate::Limiter::settle). Returns what came back and what was charged,
-    /// over all members. Leaves each `Concurrency`.
-    ///
-    /// If there is not one cost for each member, the estimates stay, and [`Settled`] is zero.
+    /// over all members. Leaves each `Concurrency`. A grant is settled once: after that nothing is
+    /// left of it to settle or undo.
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -275,12 +280,19 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
     /// let day = Limiter::fixed_window(Quota::per_day(1_000_000))?;
     /// let model = All::new((tokens, day))?;
-    /// let settled = model.try_acquire_n(2_000)?.settle([1_200, 1_200]);
+    /// let mut granted = model.try_acquire_n(2_000)?;
+    /// let error = granted.settle([1_200]).unwrap_err();
+    /// assert_eq!(error.to_string(), "costs are 1, but must be 2, one for each member");
+    /// let settled = granted.settle([1_200, 1_200])?;
     /// assert_eq!(settled.returned, 1_600); // 800 to each
     /// # Ok(())
     /// # }
     /// ```
-    pub fn settle(self, costs: impl AsRef<[u64]>) -> Settled {
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied::CostsLength`] if there is not one cost for each member. The grant is unchanged.
+    pub fn settle(&mut self, costs: impl AsRef<[u64]>) -> Result<Settled, AllDenied> {
         let now = self.now();
         self.settle_at(costs, now)
     }
@@ -293,15 +305,13 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
     }
 
     /// Corrects the estimates at this tick: see [`settle`](Self::settle).
-    pub fn settle_at(mut self, costs: impl AsRef<[u64]>, now: Tick) -> Settled {
-        self.settle_each(costs.as_ref(), now)
-    }
-
-    pub(super) fn settle_each(&mut self, costs: &[u64], now: Tick) -> Settled {
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`settle`](Self::settle).
+    pub fn settle_at(&mut self, costs: impl AsRef<[u64]>, now: Tick) -> Result<Settled, AllDenied> {
+        let costs = self.all.checked(costs.as_ref())?;
         let mut sum = Settled::charged(0);
-        let Ok(costs) = self.all.checked(costs) else {
-            return sum;
-        };
         let all = &*self.all;
         for member in all.order.limits() {
             let slot = all.members.slot(&mut self.grants, member);
@@ -314,7 +324,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
                 sum = sum.plus(settled);
             }
         }
-        sum
+        Ok(sum)
     }
 }
 

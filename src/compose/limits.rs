@@ -4,6 +4,10 @@
 use core::borrow::Borrow;
 #[cfg(feature = "map")]
 use core::hash::{BuildHasher, Hash};
+#[cfg(feature = "keyed")]
+use core::num::NonZeroU64;
+#[cfg(feature = "keyed")]
+use core::ops::Deref;
 #[cfg(feature = "map")]
 use std::borrow::ToOwned;
 
@@ -14,6 +18,8 @@ use crate::algorithm::{Debt, Gcra, GiveBack, TokenBucket};
 #[cfg(feature = "std")]
 use crate::algorithm::{Lend, Split};
 use crate::clock::Tick;
+#[cfg(feature = "keyed")]
+use crate::keyed::{ConcurrencyKey, KeyedConcurrency};
 use crate::limiter::Limiter;
 use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, RateLimiter, SettleLimiter};
@@ -239,6 +245,70 @@ reserves!(TokenBucket Gcra);
 #[cfg(feature = "std")]
 one_member!(settles [C] C, crate::concurrency::limiter::Concurrency);
 
+#[cfg(feature = "keyed")]
+one_member!(settles [C, S, R: Deref<Target = KeyedConcurrency<S>>] C, ConcurrencyKey<R>);
+
+/// A weight of `n` is inside until the grant is dropped, given back or corrected.
+#[cfg(feature = "keyed")]
+impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<R> {
+    #[inline]
+    fn clock(&self) -> Option<&C> {
+        None
+    }
+
+    #[inline]
+    fn place(&self) -> Place {
+        Self::place(self)
+    }
+
+    #[inline]
+    fn check(&self, n: u64, _now: Tick) -> Result<(), Denied> {
+        self.check_enter(n)
+    }
+
+    #[inline]
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        self.enter(n)?;
+        let granted = Granted::new(n, now);
+        Ok(granted.with_room(self.room(), NonZeroU64::MIN).into())
+    }
+
+    #[inline]
+    fn available_at(&self, _now: Tick) -> u64 {
+        self.room()
+    }
+
+    #[inline]
+    fn give_back(&self, held: Held, _now: Tick) -> u64 {
+        Self::leave(self, held.granted.n());
+        held.granted.n()
+    }
+
+    /// The holder leaves. Its weight is no estimate, so nothing is charged.
+    #[inline]
+    fn correct(&self, held: Held, _actual: u64, _now: Tick) -> Settled {
+        Self::leave(self, held.granted.n());
+        Settled::charged(0)
+    }
+
+    /// A weight can only be taken by a caller that leaves again.
+    #[inline]
+    fn charge_to(&self, _n: u64, now: Tick) -> Charged {
+        Charged::new(0, now)
+    }
+
+    #[inline]
+    fn leaves(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn leave(&self, held: &Held) -> bool {
+        Self::leave(self, held.granted.n());
+        true
+    }
+}
+
 #[cfg(feature = "std")]
 cannot_undo!([] crate::multiword::SlidingLog<C>, |log, held| {
     log.available_at(held.granted.at())
@@ -260,7 +330,7 @@ cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, |leases, held| {
 /// # let my_limiter = Limiter::token_bucket(Quota::per_hour(10))?;
 /// let service = Limiter::token_bucket(Quota::per_hour(1000))?;
 /// let limits = All::new((OwnLimiter(my_limiter), &service))?;
-/// limits.try_acquire_n(4)?.settle([2, 2]);
+/// limits.try_acquire_n(4)?.settle([2, 2])?;
 /// assert_eq!(service.available(), 998);
 /// # Ok(())
 /// # }

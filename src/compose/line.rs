@@ -1,22 +1,23 @@
 //! Waiting for a composition.
 
-use core::future::{Future, Ready, ready};
+#[cfg(feature = "wait")]
+use core::future::{Future, poll_fn};
 use core::ops::Deref;
+#[cfg(feature = "wait")]
 use core::pin::pin;
-use core::task::{Context, Poll, Waker};
+#[cfg(feature = "wait")]
+use core::task::Poll;
 use core::time::Duration;
-use std::sync::Arc;
 
 use super::all::All;
 use super::denied::AllDenied;
 use super::granted::AllGranted;
-use super::member::Member;
-use super::members::{Members, Visitor};
+use super::members::Members;
 use super::protocol::cost_of;
 use super::turn::take_when_granted;
-use crate::clock::{Clock, SleepClock, Tick, Timer};
+use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
-use crate::sync::{Sleeper, inject_fault};
+use crate::sync::inject_fault;
 
 /// A line of callers that wait for a composition, in threads and in futures.
 ///
@@ -54,14 +55,18 @@ use crate::sync::{Sleeper, inject_fault};
 /// holds nothing while it sleeps. A sleep does not end early if a member gets permits before they
 /// were due, because a caller gave some back or raised the quota.
 ///
+/// A `Concurrency` inside an [`OrElse`](super::OrElse) and a key of a `KeyedConcurrency` have no
+/// line of their own for it. If they are busy, `acquire` returns their denial.
+///
 /// A caller that gives up, such as a future that is dropped, leaves the line and has taken nothing.
+/// `acquire_timeout` gives up after a time, in threads and in futures.
 ///
 /// # Cost
 ///
 /// For a request that does not wait, the line adds one load: no lock, and no allocation.
 #[derive(Debug)]
 pub struct Line<R> {
-    all: R,
+    pub(super) all: R,
     /// The first in line is inside.
     turns: Concurrency,
 }
@@ -102,8 +107,8 @@ impl<R> Line<R> {
     /// let limits = All::new((&requests, &tokens))?;
     /// let line = Line::new(&limits);
     /// for _ in 0..3 {
-    ///     let granted = line.with_timer(TokioTimer).acquire_each([1, 800]).await?;
-    ///     granted.settle([1, 650]);
+    ///     let mut granted = line.with_timer(TokioTimer).acquire_each([1, 800]).await?;
+    ///     granted.settle([1, 650])?;
     /// }
     /// # Ok(())
     /// # })
@@ -182,7 +187,10 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
     }
 
     #[inline]
-    fn take(&self, cost: &impl Fn(usize) -> u64) -> Result<AllGranted<R, M, C>, AllDenied> {
+    pub(super) fn take(
+        &self,
+        cost: &impl Fn(usize) -> u64,
+    ) -> Result<AllGranted<R, M, C>, AllDenied> {
         let now = self.all.now();
         let is_empty = self.turns.check_enter(1).is_ok();
         if !is_empty && !inject_fault!(PassesTheLine) {
@@ -193,15 +201,16 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
         Ok(AllGranted::new(self.all.clone(), grants))
     }
 
-    /// Stands in line, and takes from all members when they grant.
-    async fn wait(
+    /// Stands in line, and takes from all members when they grant. Does not sleep past `latest`.
+    pub(super) async fn wait(
         &self,
         cost: &impl Fn(usize) -> u64,
         timer: &impl Timer,
+        latest: Tick,
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         // Dropping the guard passes the turn on. (A weight of 1 is never refused.)
         let turn = self.turns.enter().await.ok();
-        let taken = take_when_granted(&*self.all, cost, timer).await;
+        let taken = take_when_granted(&*self.all, cost, timer, latest).await;
         let taken = taken.map(|grants| AllGranted::new(self.all.clone(), grants));
         match inject_fault!(PassesNoTurn) {
             true => core::mem::forget(turn),
@@ -211,112 +220,10 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
     }
 }
 
-/// Waiting in threads.
-impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R> {
-    /// Takes one permit of each member. Blocks this thread until it has its turn and all members
-    /// grant.
-    ///
-    /// # Errors
-    ///
-    /// [`AllDenied`] if a member denies and waiting does not help, or if the wait is not known and
-    /// the member is no [`Concurrency`].
-    pub fn acquire(&self) -> Result<AllGranted<R, M, C>, AllDenied> {
-        self.acquire_n(1)
-    }
-
-    /// Takes `n` permits of each member. Blocks this thread until it has its turn and all members
-    /// grant.
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`acquire`](Self::acquire).
-    ///
-    /// ```
-    /// use tollgate::compose::{All, Line};
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limits = All::new([Limiter::token_bucket(Quota::per_second(10))?])?;
-    /// let denied = Line::new(&limits).acquire_n(11).unwrap_err();
-    /// assert!(denied.is_permanent());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn acquire_n(&self, n: u64) -> Result<AllGranted<R, M, C>, AllDenied> {
-        self.take_or_block(&|_| n)
-    }
-
-    /// Takes the permits of each member that its cost says. Blocks this thread until it has its
-    /// turn and all members grant.
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`acquire`](Self::acquire), and [`AllDenied::CostsLength`] if there is not
-    /// one cost for each member.
-    pub fn acquire_each(&self, costs: impl AsRef<[u64]>) -> Result<AllGranted<R, M, C>, AllDenied> {
-        let costs = self.all.checked(costs.as_ref())?;
-        self.take_or_block(&|member| cost_of(costs, member))
-    }
-
-    fn take_or_block(
-        &self,
-        cost: &impl Fn(usize) -> u64,
-    ) -> Result<AllGranted<R, M, C>, AllDenied> {
-        match self.take(cost) {
-            Err(denied) if !denied.is_permanent() => {
-                block_on(self.wait(cost, &ThreadTimer(&*self.all)))
-            }
-            taken => taken,
-        }
-    }
-}
-
-/// Runs a future in this thread.
-fn block_on<F: Future>(future: F) -> F::Output {
-    let sleeper = Sleeper::here();
-    let waker = Waker::from(Arc::clone(&sleeper));
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return done;
-        }
-        sleeper.sleep();
-    }
-}
-
-/// A timer that blocks this thread on the members' clock.
-struct ThreadTimer<'a, A>(&'a A);
-
-impl<M: Members<C>, C: SleepClock> Timer for ThreadTimer<'_, All<M, C>> {
-    type Sleep = Ready<()>;
-
-    fn sleep(&self, duration: Duration) -> Ready<()> {
-        let now = self.0.now();
-        let due = now.saturating_add(duration);
-        let members = 0..self.0.members();
-        // The first member that has a clock sleeps.
-        let mut slept = members.filter_map(|member| {
-            let sleep = SleepUntil { due, now };
-            self.0.members.visit(member, sleep).flatten()
-        });
-        _ = slept.next();
-        ready(())
-    }
-}
-
-/// Sleeps on a member's clock.
-struct SleepUntil {
-    due: Tick,
-    now: Tick,
-}
-
-impl<C: SleepClock> Visitor<C> for SleepUntil {
-    type Output = Option<Tick>;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<Tick> {
-        let clock = member.clock()?;
-        Some(clock.sleep_until(self.due, self.now))
-    }
+/// Returns whether a denied caller may be granted if it waits for at most this long.
+pub(super) fn may_end_within(denied: &AllDenied, timeout: Duration) -> bool {
+    let is_soon = denied.retry_after().is_none_or(|wait| wait <= timeout);
+    is_soon && !denied.is_permanent() && !timeout.is_zero()
 }
 
 /// A [`Line`] whose callers wait in futures, on any runtime. [`Line::with_timer`] returns it.
@@ -363,7 +270,49 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
     ///
     /// The same as for [`acquire`](Self::acquire).
     pub async fn acquire_n(&self, n: u64) -> Result<AllGranted<R, M, C>, AllDenied> {
-        self.take_or_wait(&|_| n).await
+        self.acquire_timeout(n, Duration::MAX).await
+    }
+
+    /// Takes `n` permits of each member, waiting for at most `timeout`. If a member is known to
+    /// deny for longer, returns at once. A caller whose time is over leaves the line, and has taken
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`acquire`](Self::acquire), and if the time is over, the denial of
+    /// [`Line::try_acquire`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::compose::{All, AllDenied, Line};
+    /// # #[cfg(feature = "tokio")]
+    /// use tollgate::wait::TokioTimer;
+    /// use tollgate::{Concurrency, Limiter, Quota};
+    ///
+    /// # #[cfg(feature = "tokio")]
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// # runtime.block_on(async {
+    /// let rate = Limiter::token_bucket(Quota::per_second(1000))?;
+    /// let limits = All::new((&rate, Concurrency::new(1)?))?;
+    /// let line = Line::new(&limits);
+    /// let uploads = line.with_timer(TokioTimer);
+    /// let granted = uploads.acquire().await?;
+    /// let denied = uploads.acquire_timeout(1, Duration::from_millis(1)).await.unwrap_err();
+    /// assert_eq!((denied.member(), denied.is_permanent()), (Some(1), false)); // busy
+    /// # drop(granted);
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
+    pub async fn acquire_timeout(
+        &self,
+        n: u64,
+        timeout: Duration,
+    ) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.take_or_wait(&|_| n, timeout).await
     }
 
     /// Takes the permits of each member that its cost says, when the caller has its turn and all
@@ -377,17 +326,55 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
         &self,
         costs: impl AsRef<[u64]>,
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.acquire_each_timeout(costs, Duration::MAX).await
+    }
+
+    /// Takes the permits of each member that its cost says, waiting for at most `timeout`: see
+    /// [`acquire_timeout`](Self::acquire_timeout).
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`acquire_timeout`](Self::acquire_timeout), and [`AllDenied::CostsLength`]
+    /// if there is not one cost for each member.
+    pub async fn acquire_each_timeout(
+        &self,
+        costs: impl AsRef<[u64]>,
+        timeout: Duration,
+    ) -> Result<AllGranted<R, M, C>, AllDenied> {
         let costs = self.line.all.checked(costs.as_ref())?;
-        self.take_or_wait(&|member| cost_of(costs, member)).await
+        let cost = |member| cost_of(costs, member);
+        self.take_or_wait(&cost, timeout).await
     }
 
     async fn take_or_wait(
         &self,
         cost: &impl Fn(usize) -> u64,
+        timeout: Duration,
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         match self.line.take(cost) {
-            Err(denied) if !denied.is_permanent() => self.line.wait(cost, &self.timer).await,
-            taken => taken,
+            Err(denied) if may_end_within(&denied, timeout) => {}
+            taken => return taken,
+        }
+        let latest = self.line.all.now().saturating_add(timeout);
+        let wait = self.line.wait(cost, &self.timer, latest);
+        if latest == Tick::MAX {
+            return wait.await;
+        }
+        match before(self.timer.sleep(timeout), wait).await {
+            Some(taken) => taken,
+            // The caller has left the line.
+            None => self.line.take(cost),
         }
     }
+}
+
+/// Runs a future until it ends, or until the sleep ends: then drops it and returns `None`.
+#[cfg(feature = "wait")]
+async fn before<F: Future>(sleep: impl Future<Output = ()>, future: F) -> Option<F::Output> {
+    let (mut sleep, mut future) = (pin!(sleep), pin!(future));
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => sleep.as_mut().poll(context).map(|()| None),
+    })
+    .await
 }

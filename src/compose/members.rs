@@ -120,7 +120,8 @@ pub trait OneMember<C>: Members<C> {
 /// use tollgate::compose::{AllDenied, All, SettleMembers};
 ///
 /// fn half_used<M: SettleMembers<SystemClock>>(limits: &All<M>) -> Result<u64, AllDenied> {
-///     Ok(limits.try_acquire_n(20)?.settle(vec![10; limits.members()]).returned)
+///     let settled = limits.try_acquire_n(20)?.settle(vec![10; limits.members()])?;
+///     Ok(settled.returned)
 /// }
 /// ```
 pub trait SettleMembers<C>: Members<C> {}

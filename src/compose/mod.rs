@@ -39,6 +39,8 @@
 
 mod all;
 #[cfg(feature = "std")]
+mod blocking_line;
+#[cfg(feature = "std")]
 mod counted;
 mod denied;
 #[cfg(feature = "std")]

@@ -19,11 +19,11 @@ use crate::store::Place;
 /// let share = Limiter::token_bucket(Quota::per_hour(10))?;
 /// let tenant = All::new(OrElse::new(&share, &pool))?;
 ///
-/// let own = tenant.try_acquire_n(8)?;
+/// let mut own = tenant.try_acquire_n(8)?;
 /// let common = tenant.try_acquire_n(8)?; // the share has only 2 left
 /// assert_eq!((share.available(), pool.available()), (2, 92));
 /// common.undo();
-/// own.settle([5]);
+/// own.settle([5])?;
 /// assert_eq!((share.available(), pool.available()), (5, 100));
 /// # Ok(())
 /// # }
@@ -40,6 +40,9 @@ use crate::store::Place;
 /// promise that one of two competing requests is granted does not cover the first limit, if other
 /// compositions also hold it as a member. The same limit should not be inside an `OrElse` and
 /// beside it in one composition: its costs are not added up.
+///
+/// A `Line` waits for no `Concurrency` inside an `OrElse`: if that one is busy, `acquire` returns
+/// its denial.
 ///
 /// While another request holds permits of the first limit that it gives back later, a request may
 /// be granted by the second limit instead.

@@ -39,7 +39,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// clock.advance(Duration::from_secs(3));
     /// assert!(reserved.is_due());
-    /// assert_eq!(reserved.into_granted().settle([2, 3]).returned, 1);
+    /// assert_eq!(reserved.into_granted().settle([2, 3])?.returned, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -193,7 +193,8 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///     thread::sleep(second.time_left());
     ///     second.into_granted().settle([1, 650])
     /// });
-    /// work.join().expect("no panic");
+    /// let settled = work.join().expect("no panic")?;
+    /// assert!(settled.returned <= 150);
     /// # Ok(())
     /// # }
     /// ```

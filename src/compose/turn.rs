@@ -24,11 +24,13 @@ use crate::store::Place;
 use crate::sync::inject_fault;
 use crate::wait::sleep_check::SleepCheck;
 
-/// Takes from all members as soon as all of them grant.
+/// Takes from all members as soon as all of them grant. If one denies until after `latest`, ends
+/// with its denial.
 pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
     all: &All<M, C>,
     cost: impl Fn(usize) -> u64,
     timer: &impl Timer,
+    latest: Tick,
 ) -> Result<M::Grants, AllDenied> {
     let mut check = SleepCheck::new();
     let mut room = None;
@@ -81,6 +83,9 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
             continue;
         };
         let due = now.saturating_add(wait);
+        if due > latest {
+            return Err(denied);
+        }
         check.begins(now, wait);
         let slept = sleep(timer.sleep(wait)).await;
         let woke = all.now();

@@ -9,7 +9,7 @@ use super::denied::AllDenied;
 use super::granted::AllGranted;
 use super::member::Member;
 use super::members::{DebtMembers, Members, Visitor};
-use super::protocol::cost_of;
+use super::protocol::{Cost, cost_of};
 use crate::clock::{Clock, Tick};
 
 /// Counts what a member has.
@@ -126,6 +126,31 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         self.check_n_at(n, self.now())
     }
 
+    /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes nothing.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let model = All::new((&requests, &tokens))?;
+    /// model.check_each([1, 90_000])?;
+    /// assert_eq!(model.check_each([1, 90_001]).unwrap_err().member(), Some(1));
+    /// assert_eq!(tokens.available(), 90_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get: its `retry_after` says how long until all
+    /// members would grant.
+    pub fn check_each(&self, costs: impl AsRef<[u64]>) -> Result<(), AllDenied> {
+        self.check_each_at(costs, self.now())
+    }
+
     /// Returns how many requests for one permit of each member would be granted now. Takes none.
     ///
     /// ```
@@ -162,10 +187,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// # }
     /// ```
     pub fn time_until(&self, n: u64) -> Option<Duration> {
-        match self.check_n(n) {
-            Ok(()) => Some(Duration::ZERO),
-            Err(denied) => denied.retry_after(),
-        }
+        self.time_until_at(n, self.now())
     }
 }
 
@@ -303,9 +325,37 @@ impl<M: Members<C>, C> All<M, C> {
         });
         available.min().unwrap_or(0)
     }
+
+    /// Returns how long after this tick all members would grant `n` permits: see
+    /// [`time_until`](Self::time_until).
+    pub fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
+        match self.check_n_at(n, now) {
+            Ok(()) => Some(Duration::ZERO),
+            Err(denied) => denied.retry_after(),
+        }
+    }
 }
 
 impl<M: DebtMembers<C>, C: Clock> All<M, C> {
+    /// Takes `n` permits of each member unconditionally: members may go into debt. Returns how many
+    /// permits were recorded, over all members.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let user = Limiter::token_bucket(Quota::per_hour(5))?;
+    /// let tenant = Limiter::token_bucket(Quota::per_hour(100))?;
+    /// assert_eq!(All::new((&user, &tenant))?.charge(7), 14);
+    /// assert_eq!((user.available(), tenant.available()), (0, 93)); // the user is 2 in debt
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn charge(&self, n: u64) -> u64 {
+        self.charge_at(n, self.now())
+    }
+
     /// Takes `costs[0]` permits from member 0, and so on, unconditionally: members may go into
     /// debt. Returns how many permits were recorded, over all members.
     ///
@@ -327,11 +377,33 @@ impl<M: DebtMembers<C>, C: Clock> All<M, C> {
     ///
     /// [`AllDenied::CostsLength`] if there is not one cost for each member.
     pub fn charge_each(&self, costs: impl AsRef<[u64]>) -> Result<u64, AllDenied> {
-        let (costs, now) = (self.checked(costs.as_ref())?, self.now());
+        self.charge_each_at(costs, self.now())
+    }
+}
+
+impl<M: DebtMembers<C>, C> All<M, C> {
+    /// Takes `n` permits of each member at this tick, unconditionally: see
+    /// [`charge`](Self::charge).
+    pub fn charge_at(&self, n: u64, now: Tick) -> u64 {
+        self.charge_to(|_| n, now)
+    }
+
+    /// Takes `costs[0]` permits from member 0 at this tick, and so on, unconditionally: see
+    /// [`charge_each`](Self::charge_each).
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied::CostsLength`] if there is not one cost for each member.
+    pub fn charge_each_at(&self, costs: impl AsRef<[u64]>, now: Tick) -> Result<u64, AllDenied> {
+        let costs = self.checked(costs.as_ref())?;
+        Ok(self.charge_to(|member| cost_of(costs, member), now))
+    }
+
+    fn charge_to(&self, cost: impl Cost, now: Tick) -> u64 {
         let charged = self.order.limits().filter_map(|member| {
-            let n = self.order.sum(member, |member| cost_of(costs, member));
+            let n = self.order.sum(member, cost);
             self.members.visit(member, Charge { n, now })
         });
-        Ok(charged.fold(0, u64::saturating_add))
+        charged.fold(0, u64::saturating_add)
     }
 }

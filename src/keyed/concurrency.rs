@@ -63,7 +63,7 @@ use crate::sync::{Ordering, fence, inject_fault};
 ///
 /// Two keys whose hashes agree in 60 bits share a limit.
 pub struct KeyedConcurrency<S = SeededHasher> {
-    table: Keyed<Places, NoClock, S>,
+    pub(super) table: Keyed<Places, NoClock, S>,
     limit: u64,
 }
 
@@ -181,7 +181,7 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     /// ```
     #[inline]
     pub fn try_enter_n<K: Hash + ?Sized>(&self, key: &K, n: u64) -> Result<KeyedGuard<'_>, Denied> {
-        let inside = self.enter(key, n)?;
+        let inside = self.enter(self.hash(key), n)?;
         let core = &self.table.core;
         Ok(KeyedGuard { core, inside })
     }
@@ -211,7 +211,7 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         key: &K,
         n: u64,
     ) -> Result<OwnedKeyedGuard<S>, Denied> {
-        let inside = self.enter(key, n)?;
+        let inside = self.enter(self.hash(key), n)?;
         let limiter = Arc::clone(self);
         Ok(OwnedKeyedGuard { limiter, inside })
     }
@@ -224,8 +224,14 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     }
 
     #[inline(always)]
-    fn enter<K: Hash + ?Sized>(&self, key: &K, n: u64) -> Result<Inside, Denied> {
-        let hash = self.table.hasher.hash_key(key);
+    pub(super) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
+        self.table.hasher.hash_key(key)
+    }
+}
+
+impl<S> KeyedConcurrency<S> {
+    #[inline(always)]
+    pub(super) fn enter(&self, hash: u64, n: u64) -> Result<Inside, Denied> {
         let core = &self.table.core;
         core.apply(request(core, hash), Acquire { n })?;
         // ORDERING: Acquire. It pairs with the fence in `leave`, since decisions in place are
@@ -247,14 +253,14 @@ fn request(core: &Core<Places>, hash: u64) -> Request {
 
 /// A weight that is inside, and the hash of its key.
 #[derive(Debug, Clone, Copy)]
-struct Inside {
-    hash: u64,
-    n: u64,
+pub(super) struct Inside {
+    pub(super) hash: u64,
+    pub(super) n: u64,
 }
 
 impl Inside {
     #[inline]
-    fn leave(self, core: &Core<Places>) {
+    pub(super) fn leave(self, core: &Core<Places>) {
         let Self { hash, n } = self;
         if n == 0 {
             return;

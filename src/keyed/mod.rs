@@ -5,6 +5,7 @@ mod batch;
 mod changes;
 mod claimable;
 mod concurrency;
+mod concurrency_key;
 mod core;
 mod counted;
 mod first_attempt;
@@ -37,6 +38,7 @@ mod table;
 mod verbs;
 
 pub use concurrency::{KeyedConcurrency, KeyedGuard, OwnedKeyedGuard};
+pub use concurrency_key::ConcurrencyKey;
 pub use hasher::{KeyHasher, SeededHasher};
 pub use key::Key;
 pub(crate) use limiter::Keyed;

@@ -57,11 +57,19 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
 
     let all = All::new([&rate]).expect("a composition");
     assert_eq!(
-        all.try_acquire_n(6).expect("granted").settle([2]).returned,
+        all.try_acquire_n(6)
+            .expect("granted")
+            .settle([2])
+            .expect("a cost for each")
+            .returned,
         4
     );
     assert_eq!(
-        all.try_acquire_n(1).expect("granted").settle([3]).charged,
+        all.try_acquire_n(1)
+            .expect("granted")
+            .settle([3])
+            .expect("a cost for each")
+            .charged,
         2
     );
     assert_eq!(all.try_acquire_n(1).expect("granted").undo(), 1);
@@ -220,7 +228,7 @@ fn a_counted_composition_counts_all_members_together() {
     let mut granted = all.try_acquire_each([5, 5]).expect("granted");
     granted.leave();
     assert_eq!(granted.limiter().remaining(), 2);
-    let _ = granted.settle([3, 6]);
+    let _ = granted.settle([3, 6]).expect("a cost for each");
     assert_eq!(numbers(all.stats()), [4, 22, 0, 8, 1]);
     assert!(all.try_acquire_n(6).is_err());
     assert!(all.try_acquire_each([1]).is_err());
@@ -293,6 +301,7 @@ fn own_limiters_are_members_with_all_verbs() {
         all.try_acquire_n(4)
             .expect("granted")
             .settle([1, 5])
+            .expect("a cost for each")
             .charged,
         1
     );

@@ -42,13 +42,14 @@ fn undo_and_settle_reach_the_limit_that_granted() {
     macro_rules! thrice {
         ($limits:expr) => {{
             let all = All::new($limits).expect("a composition");
-            let [first, second, third] = [(); 3].map(|()| all.try_acquire_n(4).expect("granted"));
+            let [mut first, second, mut third] =
+                [(); 3].map(|()| all.try_acquire_n(4).expect("granted"));
             assert_eq!(left(), (1, 1, 1));
             assert_eq!(second.undo(), 4);
             assert_eq!(left(), (1, 5, 1));
-            assert_eq!(third.settle([1]).returned, 3);
+            assert_eq!(third.settle([1]).expect("a cost for each").returned, 3);
             assert_eq!(left(), (1, 5, 4));
-            assert_eq!(first.settle([5]).charged, 1);
+            assert_eq!(first.settle([5]).expect("a cost for each").charged, 1);
             assert_eq!(left(), (0, 5, 4));
             let _ = [&a, &b, &c].map(|limiter| limiter.reset());
         }};
@@ -236,11 +237,14 @@ fn a_mixture_at_run_time_takes_undoes_and_settles() {
     let members: Vec<BoxSettle<'_, ManualClock>> =
         vec![Box::new(&rate), Box::new(&window), Box::new(&inside)];
     let all = All::new(members).expect("a composition");
-    let granted = all.try_acquire_each([8, 8, 2]).expect("granted");
+    let mut granted = all.try_acquire_each([8, 8, 2]).expect("granted");
     assert_eq!(left(), (2, 42, 2));
     let denied = all.try_acquire().expect_err("denied");
     assert_eq!(denied.member(), Some(2));
-    assert_eq!(granted.settle([5, 9, 2]).returned, 3);
+    assert_eq!(
+        granted.settle([5, 9, 2]).expect("a cost for each").returned,
+        3
+    );
     assert_eq!(left(), (5, 41, 0));
     let granted = all.try_acquire_each([5, 5, 1]).expect("granted");
     assert_eq!(granted.undo(), 11);
@@ -318,7 +322,10 @@ fn a_caller_leaves_early_and_settles_later() {
     assert!(granted.member(1).is_none());
     // The place is free for others, and the rest of the grant does not give it up again.
     let other = inside.try_enter().expect("room");
-    assert_eq!(granted.settle([5, 1, 5]).returned, 6);
+    assert_eq!(
+        granted.settle([5, 1, 5]).expect("a cost for each").returned,
+        6
+    );
     assert_eq!(left(), (5, 45, 1));
     let mut granted = all.try_acquire().expect("granted");
     granted.leave();
@@ -403,7 +410,13 @@ fn an_estimate_of_several_limits_stays_or_comes_back() {
     assert_eq!(left(), (10, 50, 0));
     assert_eq!(estimate().undo(), 9);
     assert_eq!(left(), (10, 50, 0));
-    assert_eq!(estimate().settle([1, 5, 1]).charged, 1);
+    assert_eq!(
+        estimate()
+            .settle([1, 5, 1])
+            .expect("a cost for each")
+            .charged,
+        1
+    );
     assert_eq!(left(), (9, 45, 0));
     let mut early = estimate();
     early.leave();

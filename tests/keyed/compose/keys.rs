@@ -74,14 +74,20 @@ fn a_key_that_appears_twice_pays_both_costs() {
     let all = All::new((alice, table.key("bob"), Named::new("owned", &again), alice));
     let all = all.expect("two keys");
     assert_eq!((all.members(), all.available()), (4, 3));
-    let granted = all.try_acquire_each([1, 5, 2, 3]).expect("they have it");
+    let mut granted = all.try_acquire_each([1, 5, 2, 3]).expect("they have it");
     let parts = [0, 1, 2, 3].map(|member| granted.member(member).map(|part| part.n()));
     assert_eq!(parts, [Some(6), Some(5), None, None]);
     assert_eq!((alice.available(), table.key("bob").available()), (4, 5));
     let denied = all.try_acquire_each([1, 1, 2, 2]).expect_err("alice has 4");
     assert_eq!((denied.member(), denied.name()), (Some(0), None));
     assert_eq!(denied.denied().map(|denied| denied.requested()), Some(5));
-    assert_eq!(granted.settle([1, 1, 1, 1]).returned, 3 + 4);
+    assert_eq!(
+        granted
+            .settle([1, 1, 1, 1])
+            .expect("a cost for each")
+            .returned,
+        3 + 4
+    );
     assert_eq!((alice.available(), table.key("bob").available()), (7, 9));
 }
 

@@ -52,14 +52,16 @@ fn settling<M: SettleMembers<ManualClock>>(
     seen: &mut Seen,
 ) {
     let all = All::new(members).expect("members");
-    run.compare(&all, EACH_RUN, random, seen, |granted, how, now| {
+    run.compare(&all, EACH_RUN, random, seen, |mut granted, how, now| {
         Some(match how {
             End::Drop => {
                 drop(granted);
                 [0; 3]
             }
             End::Undo => [granted.undo_at(now), 0, 0],
-            End::Settle(actual) => numbers(granted.settle_at(actual, now)),
+            End::Settle(actual) => {
+                numbers(granted.settle_at(actual, now).expect("a cost for each"))
+            }
         })
     });
 }

@@ -1,8 +1,10 @@
 //! Bad input is refused with an error that says what is allowed.
 
+use std::time::Duration;
+
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::compose::{All, AllDenied, MAX_MEMBERS};
-use tollgate::{Concurrency, ConfigError, Denied, ManualClock, Quota, SlidingLog};
+use tollgate::{Concurrency, ConfigError, Counted, Denied, ManualClock, Quota, SlidingLog};
 
 use super::{Bucket, bucket, secs};
 
@@ -157,7 +159,6 @@ fn two_members_that_cannot_undo_are_refused() {
 fn a_wrong_number_of_costs_is_refused() {
     let clock = ManualClock::new();
     let (a, b) = (bucket(5, &clock), bucket(5, &clock));
-    let inside = Concurrency::new(1).expect("a limit");
     let all = All::new((&a, &b)).expect("two limits");
     let many = [1; 70];
     for costs in [&[][..], &[1], &[1, 1, 1], &many] {
@@ -172,18 +173,58 @@ fn a_wrong_number_of_costs_is_refused() {
         assert_eq!((denied.member(), denied.name()), (None, None));
         assert_eq!((denied.denied(), denied.retry_after()), (None, None));
         assert_eq!(denied.retry_after_secs(), None);
+        assert_eq!(all.check_each(costs), Err(denied));
         assert_eq!(all.check_each_at(costs, all.now()), Err(denied));
         assert_eq!(all.charge_each(costs), Err(denied));
+        assert_eq!(all.charge_each_at(costs, all.now()), Err(denied));
         let at = all.try_acquire_each_at(costs, all.now());
         assert_eq!(at.expect_err("not two"), denied);
     }
     assert_eq!((a.available(), b.available()), (5, 5));
-    // The estimates stay, and a concurrency is left.
+}
+
+#[test]
+fn a_grant_survives_a_wrong_number_of_costs() {
+    let clock = ManualClock::new();
+    let a = bucket(5, &clock);
+    let inside = Concurrency::new(1).expect("a limit");
     let all = All::new((&a, &inside)).expect("two limits");
-    let granted = all.try_acquire_each([3, 1]).expect("they have it");
-    let settled = granted.settle([1]);
+    let left = || (a.available(), inside.inside());
+    let told = "costs are 1, but must be 2, one for each member";
+    let acquire = || all.try_acquire_each([3, 1]).expect("they have it");
+
+    let mut granted = acquire();
+    for error in [granted.settle([1]), granted.settle_at([1], all.now())] {
+        assert_eq!(error.expect_err("one cost").to_string(), told);
+        assert_eq!((left(), granted.n()), ((2, 1), 4));
+    }
+    assert_eq!(
+        granted.settle([1, 1]).map(|settled| settled.returned),
+        Ok(2)
+    );
+    assert_eq!(left(), (4, 0));
+    // Nothing is left of it.
+    let settled = granted.settle([0, 0]).expect("two costs");
     assert_eq!((settled.returned, settled.lost, settled.charged), (0, 0, 0));
-    assert_eq!((a.available(), inside.inside()), (2, 0));
+    assert_eq!((granted.undo(), left()), (0, (4, 0)));
+
+    let mut estimate = acquire().undo_on_drop();
+    assert_eq!(estimate.settle([1]).expect_err("one").to_string(), told);
+    assert_eq!(left(), (1, 1));
+    drop(estimate);
+    assert_eq!(left(), (4, 0));
+    let mut estimate = acquire().undo_on_drop();
+    assert!(estimate.settle([1, 1]).is_ok());
+    drop(estimate);
+    assert_eq!(left(), (3, 0));
+
+    let counted = Counted::new(&a);
+    let all = Counted::new(All::new((counted, &inside)).expect("two limits"));
+    let mut granted = all.try_acquire_each([3, 1]).expect("they have it");
+    assert_eq!(granted.settle([1]).expect_err("one").to_string(), told);
+    assert_eq!(all.stats().returned, 0);
+    assert!(granted.settle([1, 1]).is_ok());
+    assert_eq!((all.stats().returned, left()), (2, (2, 0)));
 }
 
 #[test]
@@ -231,4 +272,19 @@ fn a_charge_goes_into_debt_on_every_member() {
     let all = All::new((&a, &b, &a)).expect("two limits");
     assert_eq!(all.charge_each([3, 7, 4]), Ok(14));
     assert_eq!((a.charge(0).debt(), b.charge(0).debt()), (2, 2));
+    assert_eq!(all.charge(2), 6);
+    assert_eq!((a.charge(0).debt(), b.charge(0).debt()), (6, 4));
+    // At a tick of its own.
+    let later = all.now().saturating_add(Duration::from_secs(6));
+    assert_eq!(all.time_until_at(1, later), secs(2));
+    assert_eq!(all.charge_at(1, later), 3);
+    assert_eq!(all.charge_each_at([1, 1, 0], later), Ok(2));
+    assert_eq!(
+        (a.at(later).charge(0).debt(), b.at(later).charge(0).debt()),
+        (3, 0)
+    );
+    assert_eq!(all.time_until_at(1, later), secs(5));
+    let counted = Counted::new(all);
+    assert_eq!((counted.charge(1), counted.stats().charged), (3, 3));
+    assert!(counted.check_each([0, 0, 0]).is_err());
 }

@@ -97,9 +97,11 @@ fn callers_with_estimates_never_pass_the_limit_and_settle_exactly() {
                         let answer = model.try_acquire_each([1, estimate]);
                         // All callers have asked before the first settles.
                         asked.wait();
-                        let Ok(granted) = answer else { return (0, 0) };
+                        let Ok(mut granted) = answer else {
+                            return (0, 0);
+                        };
                         let actual = random.below(estimate + 1);
-                        let settled = granted.settle([1, actual]);
+                        let settled = granted.settle([1, actual]).expect("a cost for each");
                         assert_eq!((settled.returned, settled.lost), (estimate - actual, 0));
                         (estimate, actual)
                     })

@@ -63,9 +63,10 @@ fn callers_before_the_due_tick_find_what_is_left_as_of_it() {
     clock.advance(Duration::from_secs(4));
     assert!(reserved.is_due());
     assert_eq!((slow.available(), fast.available()), (0, 6));
-    let granted = reserved.into_granted();
+    let mut granted = reserved.into_granted();
     assert_eq!((granted.n(), granted.delay()), (8, Duration::ZERO));
-    assert_eq!(granted.settle([1, 4]).returned, 3);
+    let settled = granted.settle([1, 4]).expect("two costs");
+    assert_eq!(settled.returned, 3);
     assert_eq!((slow.available(), fast.available()), (3, 6));
 }
 

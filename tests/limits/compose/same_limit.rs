@@ -12,14 +12,14 @@ fn a_limit_twice_pays_both_costs() {
     let (a, b) = (bucket(10, &clock), bucket(10, &clock));
     let all = All::new((&a, &b, &a)).expect("two limits");
     assert_eq!((all.members(), all.available()), (3, 5));
-    let granted = all.try_acquire_each([2, 1, 3]).expect("they have it");
+    let mut granted = all.try_acquire_each([2, 1, 3]).expect("they have it");
     let parts = [0, 1, 2].map(|member| granted.member(member).map(|part| part.n()));
     assert_eq!(parts, [Some(5), Some(1), None]);
     assert_eq!((a.available(), b.available()), (5, 9));
     let denied = all.try_acquire_each([3, 1, 3]).expect_err("a has 5");
     assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(1)));
     assert_eq!(denied.denied().map(|denied| denied.requested()), Some(6));
-    let settled = granted.settle([0, 4, 1]);
+    let settled = granted.settle([0, 4, 1]).expect("a cost for each");
     assert_eq!((settled.returned, settled.charged), (4, 3));
     assert_eq!((a.available(), b.available()), (9, 6));
     assert_eq!(all.try_acquire().expect("they have it").undo(), 3);

@@ -5,6 +5,7 @@ mod blocking;
 mod dropped;
 mod lines;
 mod order;
+mod timeouts;
 mod verbs;
 
 use std::future::Future;

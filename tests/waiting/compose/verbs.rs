@@ -213,11 +213,14 @@ fn a_limit_that_appears_twice_takes_the_room_of_both() {
     let mut first = pin!(on.acquire());
     assert!(poll(first.as_mut()).is_pending());
     drop(outside);
-    let Poll::Ready(Ok(granted)) = poll(first.as_mut()) else {
+    let Poll::Ready(Ok(mut granted)) = poll(first.as_mut()) else {
         panic!("there is room for two");
     };
     assert_eq!(inside.inside(), 2);
-    assert_eq!(granted.settle([0, 0, 0]).returned, 1);
+    assert_eq!(
+        granted.settle([0, 0, 0]).expect("a cost for each").returned,
+        1
+    );
     tested.assert_empty();
 }
 

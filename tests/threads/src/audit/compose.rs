@@ -198,7 +198,7 @@ impl Mix {
                 _ if held.is_empty() => {}
                 _ => {
                     let which = random.below(held.len() as u64) as usize;
-                    let granted = held.swap_remove(which);
+                    let mut granted = held.swap_remove(which);
                     let parts = parts(|member| granted.member(member).map(part));
                     let sum: u64 = parts.iter().map(|(_, n)| n).sum();
                     match random.below(400) {
@@ -211,7 +211,7 @@ impl Mix {
                         1..=3 => {
                             let more = u64::from(self.charges) * random.below(3);
                             let actual = parts.map(|(_, n)| random.below(n + 1) / 2 + more);
-                            let settled = granted.settle(actual);
+                            let settled = granted.settle(actual).expect("a cost for each");
                             assert!(self.charges || settled.charged == 0);
                             for (member, part) in parts.into_iter().enumerate().take(N - 1) {
                                 keep(&mut told, member, part, actual[member]);

@@ -1,0 +1,195 @@
+//! Waiting for a composition in threads.
+
+use core::future::{Future, Ready, ready};
+use core::ops::Deref;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::all::All;
+use super::denied::AllDenied;
+use super::granted::AllGranted;
+use super::line::{Line, may_end_within};
+use super::member::Member;
+use super::members::{Members, Visitor};
+use super::protocol::cost_of;
+use crate::clock::{SleepClock, Tick, Timer};
+use crate::sync::Sleeper;
+
+/// Waiting in threads.
+impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R> {
+    /// Takes one permit of each member. Blocks this thread until it has its turn and all members
+    /// grant.
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied`] if a member denies and waiting does not help, or if the wait is not known and
+    /// the member is no [`Concurrency`].
+    pub fn acquire(&self) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.acquire_n(1)
+    }
+
+    /// Takes `n` permits of each member. Blocks this thread until it has its turn and all members
+    /// grant.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`acquire`](Self::acquire).
+    ///
+    /// ```
+    /// use tollgate::compose::{All, Line};
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limits = All::new([Limiter::token_bucket(Quota::per_second(10))?])?;
+    /// let denied = Line::new(&limits).acquire_n(11).unwrap_err();
+    /// assert!(denied.is_permanent());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire_n(&self, n: u64) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.acquire_timeout(n, Duration::MAX)
+    }
+
+    /// Takes `n` permits of each member, blocking this thread for at most `timeout`. If a member is
+    /// known to deny for longer, returns at once. A caller whose time is over leaves the line, and
+    /// has taken nothing. With a timeout of zero it never blocks. The members' clock measures the
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`acquire`](Self::acquire), and if the time is over, the denial of
+    /// [`try_acquire`](Self::try_acquire): for example [`AllDenied::Line`], or
+    /// [`Denied::Busy`](crate::Denied::Busy) of a member.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::compose::{All, Line};
+    /// use tollgate::{Concurrency, Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let rate = Limiter::token_bucket(Quota::per_hour(2))?;
+    /// let limits = All::new((&rate, Concurrency::new(1)?))?;
+    /// let line = Line::new(&limits);
+    /// let granted = line.acquire_timeout(1, Duration::ZERO)?;
+    /// let denied = line.acquire_timeout(1, Duration::from_millis(1)).unwrap_err();
+    /// assert_eq!((denied.member(), denied.retry_after()), (Some(1), None)); // busy
+    ///
+    /// drop(granted);
+    /// drop(line.acquire()?);
+    /// let denied = line.acquire_timeout(1, Duration::from_secs(60)).unwrap_err(); // at once
+    /// assert!(denied.retry_after().is_some_and(|wait| wait > Duration::from_secs(60)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire_timeout(
+        &self,
+        n: u64,
+        timeout: Duration,
+    ) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.take_or_block(&|_| n, timeout)
+    }
+
+    /// Takes the permits of each member that its cost says. Blocks this thread until it has its
+    /// turn and all members grant.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`acquire`](Self::acquire), and [`AllDenied::CostsLength`] if there is not
+    /// one cost for each member.
+    pub fn acquire_each(&self, costs: impl AsRef<[u64]>) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.acquire_each_timeout(costs, Duration::MAX)
+    }
+
+    /// Takes the permits of each member that its cost says, blocking this thread for at most
+    /// `timeout`: see [`acquire_timeout`](Self::acquire_timeout).
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`acquire_timeout`](Self::acquire_timeout), and [`AllDenied::CostsLength`]
+    /// if there is not one cost for each member.
+    pub fn acquire_each_timeout(
+        &self,
+        costs: impl AsRef<[u64]>,
+        timeout: Duration,
+    ) -> Result<AllGranted<R, M, C>, AllDenied> {
+        let costs = self.all.checked(costs.as_ref())?;
+        self.take_or_block(&|member| cost_of(costs, member), timeout)
+    }
+
+    fn take_or_block(
+        &self,
+        cost: &impl Fn(usize) -> u64,
+        timeout: Duration,
+    ) -> Result<AllGranted<R, M, C>, AllDenied> {
+        match self.take(cost) {
+            Err(denied) if may_end_within(&denied, timeout) => {}
+            taken => return taken,
+        }
+        let latest = self.all.now().saturating_add(timeout);
+        let timer = ThreadTimer(&*self.all);
+        let left = || match latest {
+            Tick::MAX => None,
+            latest => Some(latest.saturating_since(self.all.now())),
+        };
+        match block_on(self.wait(cost, &timer, latest), left) {
+            Some(taken) => taken,
+            // The caller has left the line.
+            None => self.take(cost),
+        }
+    }
+}
+
+/// Runs a future in this thread until it ends, or until no time is left: then drops it and returns
+/// `None`. `left` returns `None` if the time is not limited.
+fn block_on<F: Future>(future: F, left: impl Fn() -> Option<Duration>) -> Option<F::Output> {
+    let sleeper = Sleeper::here();
+    let waker = Waker::from(Arc::clone(&sleeper));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(done);
+        }
+        match left() {
+            None => sleeper.sleep(),
+            Some(Duration::ZERO) => return None,
+            Some(left) => sleeper.sleep_at_most(left),
+        }
+    }
+}
+
+/// A timer that blocks this thread on the members' clock.
+struct ThreadTimer<'a, A>(&'a A);
+
+impl<M: Members<C>, C: SleepClock> Timer for ThreadTimer<'_, All<M, C>> {
+    type Sleep = Ready<()>;
+
+    fn sleep(&self, duration: Duration) -> Ready<()> {
+        let now = self.0.now();
+        let due = now.saturating_add(duration);
+        let members = 0..self.0.members();
+        // The first member that has a clock sleeps.
+        let mut slept = members.filter_map(|member| {
+            let sleep = SleepUntil { due, now };
+            self.0.members.visit(member, sleep).flatten()
+        });
+        _ = slept.next();
+        ready(())
+    }
+}
+
+/// Sleeps on a member's clock.
+struct SleepUntil {
+    due: Tick,
+    now: Tick,
+}
+
+impl<C: SleepClock> Visitor<C> for SleepUntil {
+    type Output = Option<Tick>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<Tick> {
+        let clock = member.clock()?;
+        Some(clock.sleep_until(self.due, self.now))
+    }
+}

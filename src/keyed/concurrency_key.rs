@@ -1,0 +1,134 @@
+//! One key of a concurrency limit, as a member of a composition.
+
+use ::core::fmt;
+use ::core::hash::Hash;
+use ::core::ops::Deref;
+use std::sync::Arc;
+
+use super::concurrency::{Inside, KeyedConcurrency};
+use super::hasher::KeyHasher;
+use super::key::Key;
+use super::places::Places;
+use crate::clock::{NoClock, Tick};
+use crate::outcome::Denied;
+use crate::store::Place;
+
+/// One key of a [`KeyedConcurrency`], as a member of a composition such as
+/// [`All`](crate::compose::All): made by [`KeyedConcurrency::key`].
+///
+/// The grant of the composition is inside until it is dropped, undone or settled. No line waits
+/// for a key, so a [`Line`](crate::compose::Line) ends with its denial when the key is busy.
+///
+/// `R` is the reference to the limiter: `&KeyedConcurrency`, or an `Arc` of it.
+#[derive(Clone, Copy)]
+pub struct ConcurrencyKey<R> {
+    pub(super) limiter: R,
+    pub(super) hash: u64,
+}
+
+impl<S: KeyHasher> KeyedConcurrency<S> {
+    /// Returns one key, as a member of a composition.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::keyed::KeyedConcurrency;
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let rates = Keyed::token_bucket(Quota::per_hour(100), 1000)?;
+    /// let calls = KeyedConcurrency::new(1, 1000)?;
+    /// let acme = All::new((rates.key("acme"), calls.key("acme")))?;
+    /// let granted = acme.try_acquire()?;
+    /// assert_eq!(acme.try_acquire().unwrap_err().member(), Some(1)); // busy
+    /// assert_eq!(rates.key("acme").available(), 99); // the denied request took nothing
+    /// drop(granted);
+    /// assert_eq!(calls.inside("acme"), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key<K: Hash + ?Sized>(&self, key: &K) -> ConcurrencyKey<&Self> {
+        ConcurrencyKey {
+            limiter: self,
+            hash: self.hash(key),
+        }
+    }
+
+    /// Returns one key that keeps the limiter alive: see [`key`](Self::key).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::compose::All;
+    /// use tollgate::keyed::KeyedConcurrency;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let calls = Arc::new(KeyedConcurrency::new(1, 1000)?);
+    /// let rate = Limiter::token_bucket(Quota::per_hour(100))?;
+    /// let acme = Arc::new(All::new((rate, calls.key_owned("acme")))?);
+    /// let granted = acme.try_acquire_owned()?;
+    /// std::thread::spawn(move || drop(granted)).join().unwrap();
+    /// assert_eq!(calls.inside("acme"), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key_owned<K: Hash + ?Sized>(self: &Arc<Self>, key: &K) -> ConcurrencyKey<Arc<Self>> {
+        ConcurrencyKey {
+            limiter: Arc::clone(self),
+            hash: self.hash(key),
+        }
+    }
+}
+
+impl<S, R: Deref<Target = KeyedConcurrency<S>>> ConcurrencyKey<R> {
+    #[inline]
+    fn key<'a>(&'a self) -> Key<'a, Places, NoClock>
+    where
+        S: 'a,
+    {
+        let table = &self.limiter.table;
+        let probe_seq = table.core.table.probe_seq(self.hash);
+        Key::new(&table.core, &table.clock, probe_seq, 0)
+    }
+
+    #[inline]
+    pub(crate) fn place(&self) -> Place {
+        let key = self.key();
+        Place::of(key.core).with_key(key.probe_seq.key())
+    }
+
+    /// Returns what [`enter`](Self::enter) would answer.
+    #[inline]
+    pub(crate) fn check_enter(&self, n: u64) -> Result<(), Denied> {
+        self.key().at(Tick::ZERO).check_n(n)
+    }
+
+    /// Returns the weight that there is room for now.
+    #[inline]
+    pub(crate) fn room(&self) -> u64 {
+        self.key().at(Tick::ZERO).available()
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self, n: u64) -> Result<(), Denied> {
+        self.limiter.enter(self.hash, n).map(|_| ())
+    }
+
+    /// Takes `n` off the weight inside. The caller holds a weight of `n`.
+    #[inline]
+    pub(crate) fn leave(&self, n: u64) {
+        let hash = self.hash;
+        Inside { hash, n }.leave(&self.limiter.table.core);
+    }
+}
+
+impl<S, R: Deref<Target = KeyedConcurrency<S>>> fmt::Debug for ConcurrencyKey<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConcurrencyKey")
+            .field("limit", &self.limiter.limit())
+            .field(
+                "inside",
+                &(self.limiter.limit().saturating_sub(self.room())),
+            )
+            .finish()
+    }
+}

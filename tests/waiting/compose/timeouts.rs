@@ -1,0 +1,192 @@
+//! Callers that wait in line for a limited time.
+
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tollgate::clock::Clock;
+use tollgate::compose::AllDenied;
+use tollgate::{Denied, Quota};
+
+use super::{Grant, Tested};
+use crate::support::{SECOND, deadline, on_threads_while, poll, tick};
+
+const TWO_SECONDS: Duration = Duration::from_secs(2);
+
+/// Two permits, one a second, and room for two.
+fn one_a_second() -> Tested {
+    Tested::new(Quota::per_second(1).burst(2), 2)
+}
+
+fn is_busy(answer: &Result<Grant, AllDenied>) -> bool {
+    let denied = answer
+        .as_ref()
+        .err()
+        .filter(|denied| denied.member() == Some(1));
+    let denied = denied.and_then(AllDenied::denied);
+    matches!(denied, Some(Denied::Busy { requested: 1, .. }))
+}
+
+/// Runs a thread that waits, and moves the clock when it does.
+fn after_two_seconds(
+    tested: &Tested,
+    waiting: usize,
+    answers: impl Fn(Result<Grant, AllDenied>) -> bool + Sync,
+) {
+    let acquire = |_| assert!(answers(tested.line.acquire_timeout(1, TWO_SECONDS / 1000)));
+    on_threads_while(1, acquire, |ended| {
+        if tested.line.waiting() == waiting && tested.clock.now() == tick(0) {
+            tested.clock.set(tick(2 * SECOND / 1000));
+        }
+        std::thread::yield_now();
+        ended < 1
+    });
+}
+
+#[test]
+fn a_caller_that_would_wait_too_long_is_denied_at_once() {
+    deadline("a caller that waits too long", is_denied_at_once);
+}
+
+fn is_denied_at_once() {
+    let tested = one_a_second();
+    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let on = tested.line.with_timer(&tested.clock);
+    let short = TWO_SECONDS - Duration::from_nanos(1);
+    let denied = [
+        tested.line.acquire_timeout(2, short),
+        tested.line.acquire_each_timeout([2, 1], short),
+        tested.line.acquire_timeout(1, Duration::ZERO),
+        tested.line.acquire_each_timeout([1, 1], Duration::ZERO),
+    ];
+    let waits = denied.map(|denied| denied.expect_err("later").retry_after());
+    let [two, one] = [2, 1].map(|seconds| Some(Duration::from_secs(seconds)));
+    assert_eq!(waits, [two, two, one, one]);
+    for wait in [short, Duration::ZERO] {
+        let mut late = pin!(on.acquire_timeout(2, wait));
+        assert!(matches!(poll(late.as_mut()), Poll::Ready(Err(_))));
+        let mut late = pin!(on.acquire_each_timeout([2, 1], wait));
+        assert!(matches!(poll(late.as_mut()), Poll::Ready(Err(_))));
+    }
+    for costs in [&[1][..], &[1, 1, 1]] {
+        let denied = tested.line.acquire_each_timeout(costs, TWO_SECONDS);
+        assert!(matches!(denied, Err(AllDenied::CostsLength { .. })));
+        let mut late = pin!(on.acquire_each_timeout(costs, TWO_SECONDS));
+        assert!(matches!(poll(late.as_mut()), Poll::Ready(Err(_))));
+    }
+    let denied = tested.line.acquire_timeout(3, TWO_SECONDS);
+    assert!(denied.is_err_and(|denied| denied.is_permanent()));
+    tested.assert_empty();
+
+    // In time.
+    let mut first = pin!(on.acquire_timeout(2, TWO_SECONDS));
+    assert!(poll(first.as_mut()).is_pending());
+    tested.clock.set(tick(2 * SECOND));
+    assert!(matches!(poll(first.as_mut()), Poll::Ready(Ok(_))));
+    assert_eq!((tested.line.waiting(), tested.rate()), (0, 0));
+}
+
+#[test]
+fn a_future_leaves_the_line_when_its_time_is_over() {
+    let tested = one_a_second();
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let on = tested.line.with_timer(&tested.clock);
+    let (mut first, mut second) = (
+        pin!(on.acquire_timeout(1, 2 * TWO_SECONDS)),
+        pin!(on.acquire_each_timeout([1, 1], TWO_SECONDS)),
+    );
+    assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
+    assert_eq!((tested.line.waiting(), tested.inside.waiting()), (2, 1));
+    tested.clock.set(tick(2 * SECOND - 1));
+    assert!(poll(second.as_mut()).is_pending());
+    tested.clock.set(tick(2 * SECOND));
+    assert!(poll(first.as_mut()).is_pending());
+    let Poll::Ready(answer) = poll(second.as_mut()) else {
+        panic!("its time is over");
+    };
+    assert!(is_busy(&answer), "{answer:?}");
+    assert_eq!((tested.line.waiting(), tested.inside.waiting()), (1, 1));
+    tested.clock.set(tick(4 * SECOND));
+    let Poll::Ready(answer) = poll(first.as_mut()) else {
+        panic!("its time is over");
+    };
+    assert!(is_busy(&answer), "{answer:?}");
+    drop(outside);
+    tested.assert_empty();
+    assert_eq!(tested.rate(), 2);
+}
+
+#[test]
+fn a_caller_behind_one_that_waits_is_told_of_the_line() {
+    let tested = one_a_second();
+    drop(tested.line.try_acquire().expect("there are two"));
+    let mut large = tested.waiting(2);
+    let on = tested.line.with_timer(&tested.clock);
+    let mut small = pin!(on.acquire_timeout(1, Duration::from_millis(1)));
+    assert!(poll(small.as_mut()).is_pending());
+    tested.clock.set(tick(SECOND / 1000));
+    let Poll::Ready(answer) = poll(small.as_mut()) else {
+        panic!("its time is over");
+    };
+    assert_eq!(answer.err(), Some(AllDenied::Line));
+    assert_eq!(tested.line.waiting(), 1);
+    tested.clock.set(tick(SECOND));
+    drop(large.granted());
+    tested.assert_empty();
+}
+
+#[test]
+fn the_first_in_line_ends_when_a_member_would_deny_for_too_long() {
+    let tested = one_a_second();
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let on = tested.line.with_timer(&tested.clock);
+    let mut first = pin!(on.acquire_timeout(1, Duration::from_millis(999)));
+    assert!(poll(first.as_mut()).is_pending());
+    // A caller outside the line takes all permits of the rate.
+    assert_eq!(tested.limits.inner().0.charge(2).debt(), 0);
+    drop(outside);
+    let Poll::Ready(answer) = poll(first.as_mut()) else {
+        panic!("the rate has none for a second");
+    };
+    let denied = answer.expect_err("too late");
+    assert_eq!(
+        (denied.member(), denied.retry_after()),
+        (Some(0), Some(Duration::from_secs(1)))
+    );
+    assert_eq!((tested.line.waiting(), tested.inside.inside()), (0, 0));
+}
+
+#[test]
+fn a_thread_leaves_the_line_when_its_time_is_over() {
+    deadline("a thread in line", || {
+        // First in line.
+        let tested = one_a_second();
+        let outside = tested.inside.try_enter_owned(2).expect("room");
+        after_two_seconds(&tested, 1, |answer| is_busy(&answer));
+        drop(outside);
+        tested.assert_empty();
+        assert_eq!(tested.rate(), 2);
+
+        // Behind another caller.
+        let tested = one_a_second();
+        drop(tested.line.try_acquire().expect("there are two"));
+        let mut large = tested.waiting(2);
+        after_two_seconds(&tested, 2, |answer| answer.err() == Some(AllDenied::Line));
+        assert_eq!(tested.line.waiting(), 1);
+        tested.clock.set(tick(SECOND));
+        drop(large.granted());
+        tested.assert_empty();
+    });
+}
+
+#[test]
+fn a_timeout_that_ends_after_the_clock_is_none() {
+    let tested = one_a_second();
+    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let on = tested.line.with_timer(&tested.clock);
+    let mut first = pin!(on.acquire_timeout(2, Duration::MAX));
+    assert!(poll(first.as_mut()).is_pending());
+    assert_eq!(tested.clock.sleepers(), 1); // for the rate
+    tested.clock.set(tick(2 * SECOND));
+    assert!(poll(first.as_mut()).is_ready());
+}
