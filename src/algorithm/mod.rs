@@ -238,6 +238,10 @@ pub trait Forecast: Algorithm {
 ///   window's permits early, and the permits of two windows could be used in one.
 ///   The word has no bit left to tell the two cases apart.
 ///
+/// A composition takes from all its limits as of one later tick. This would move a window's word to
+/// a later window, and callers with older ticks would take that window's permits early. So it
+/// reserves only token buckets and GCRAs: see `compose::ReserveMembers`.
+///
 /// ```
 /// use std::time::Duration;
 /// use tollgate::{Limiter, ManualClock, Quota, SlidingWindow};

@@ -60,6 +60,18 @@ impl AllDenied {
         }
     }
 
+    /// Returns this denial as one that grants after this time.
+    pub(super) const fn too_late_by(self, wait: Duration) -> Self {
+        match self {
+            Self::Member {
+                member,
+                name,
+                denied,
+            } => Self::of(member, name, Denied::later(denied.requested(), wait)),
+            other => other,
+        }
+    }
+
     /// Returns the number of the member that denies for longest.
     #[must_use]
     pub const fn member(&self) -> Option<usize> {

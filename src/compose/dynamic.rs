@@ -4,7 +4,7 @@ use core::fmt;
 use std::boxed::Box;
 
 use super::member::Member;
-use super::members::{DebtMembers, SettleMembers, one_member};
+use super::members::{DebtMembers, ReserveMembers, SettleMembers, one_member};
 use crate::clock::SystemClock;
 
 /// A [`Member`] whose grants can be undone and settled, for use as a trait object: see
@@ -27,9 +27,15 @@ pub trait SettleMember<C>: Member<C> {}
 /// A [`SettleMember`] that can also go into debt, for use as a trait object: see [`BoxDebt`].
 pub trait DebtMember<C>: SettleMember<C> {}
 
+/// A [`DebtMember`] that can also be reserved together with others, for use as a trait object: see
+/// [`BoxReserve`].
+pub trait ReserveMember<C>: DebtMember<C> {}
+
 impl<C, M: Member<C> + SettleMembers<C>> SettleMember<C> for M {}
 
 impl<C, M: SettleMember<C> + DebtMembers<C>> DebtMember<C> for M {}
+
+impl<C, M: DebtMember<C> + ReserveMembers<C>> ReserveMember<C> for M {}
 
 /// A member of any type. A composition of these can take.
 ///
@@ -84,7 +90,8 @@ pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 /// ```
 pub type BoxSettle<'m, C = SystemClock> = Box<dyn SettleMember<C> + Send + Sync + 'm>;
 
-/// A member of any type that can settle and go into debt. A composition of these has all verbs.
+/// A member of any type that can settle and go into debt. A composition of these has all verbs,
+/// except that it can't reserve.
 ///
 /// ```
 /// use tollgate::compose::{All, BoxDebt};
@@ -102,9 +109,31 @@ pub type BoxSettle<'m, C = SystemClock> = Box<dyn SettleMember<C> + Send + Sync 
 /// ```
 pub type BoxDebt<'m, C = SystemClock> = Box<dyn DebtMember<C> + Send + Sync + 'm>;
 
+/// A member of any type that can be reserved together with others: see [`ReserveMembers`]. A
+/// composition of these has all verbs.
+///
+/// ```
+/// use tollgate::compose::{All, BoxReserve};
+/// use tollgate::{Keyed, Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let service = Limiter::gcra(Quota::per_hour(1000))?;
+/// let tenants = Keyed::token_bucket(Quota::per_hour(10), 100)?;
+/// let members: [BoxReserve; 2] = [Box::new(&service), Box::new(tenants.key("acme"))];
+/// let limits = All::new(members)?;
+/// assert!(limits.reserve_n(10)?.is_due());
+/// assert!(!limits.reserve_n(1)?.is_due());
+/// # Ok(())
+/// # }
+/// ```
+pub type BoxReserve<'m, C = SystemClock> = Box<dyn ReserveMember<C> + Send + Sync + 'm>;
+
 one_member!(['m, C] C, dyn Member<C> + Send + Sync + 'm);
 one_member!(settles ['m, C] C, dyn SettleMember<C> + Send + Sync + 'm);
 one_member!(owes ['m, C] C, dyn DebtMember<C> + Send + Sync + 'm);
+one_member!(owes ['m, C] C, dyn ReserveMember<C> + Send + Sync + 'm);
+
+impl<'m, C> ReserveMembers<C> for dyn ReserveMember<C> + Send + Sync + 'm {}
 
 /// Implements `Debug` for a trait object, which shows where the limit's state is.
 macro_rules! debug {
@@ -117,4 +146,4 @@ macro_rules! debug {
     )*};
 }
 
-debug!(Member SettleMember DebtMember);
+debug!(Member SettleMember DebtMember ReserveMember);

@@ -13,8 +13,8 @@ use std::borrow::ToOwned;
 
 use super::held::Held;
 use super::member::Member;
-use super::members::one_member;
-use crate::algorithm::{Debt, GiveBack};
+use super::members::{ReserveMembers, one_member};
+use crate::algorithm::{Debt, Gcra, GiveBack, TokenBucket};
 #[cfg(feature = "std")]
 use crate::algorithm::{Lend, Split};
 use crate::clock::Tick;
@@ -28,10 +28,21 @@ use crate::sync::inject_fault;
 
 /// Implements [`Member`] for a limiter that can settle.
 macro_rules! limiter {
-    ([$($parameters:tt)*] $clock:ty, $limiter:ty) => {
-        limiter!([$($parameters)*] $clock, $limiter, |this| this);
+    (reserves [$($parameters:tt)*] $clock:ty, $limiter:ty) => {
+        limiter!([$($parameters)*] $clock, $limiter, |this| this, {
+            fn take_as_of(&self, n: u64, due: Tick, now: Tick) -> Result<Held, Denied> {
+                self.at(now).take_as_of(n, due).map(Held::from)
+            }
+
+            fn cancel_as_of(&self, held: Held, now: Tick) -> u64 {
+                self.at(now).cancel_as_of(held.granted)
+            }
+        });
     };
-    ([$($parameters:tt)*] $clock:ty, $limiter:ty, |$this:ident| $inner:expr) => {
+    ([$($parameters:tt)*] $clock:ty, $limiter:ty) => {
+        limiter!([$($parameters)*] $clock, $limiter, |this| this, {});
+    };
+    ([$($parameters:tt)*] $clock:ty, $limiter:ty, |$this:ident| $inner:expr, {$($more:tt)*}) => {
         impl<$($parameters)*> Member<$clock> for $limiter {
             #[inline]
             fn clock(&self) -> Option<&$clock> {
@@ -107,6 +118,8 @@ macro_rules! limiter {
                 let $this = self; let inner = $inner;
                 DebtLimiter::charge_at(inner, n, now)
             }
+
+            $($more)*
         }
 
         one_member!(owes [$($parameters)*] $clock, $limiter);
@@ -177,30 +190,63 @@ macro_rules! cannot_undo {
     };
 }
 
-limiter!([A: GiveBack + Debt, C, P: AtomicWord] C, Limiter<A, C, P>);
+limiter!(reserves [A: GiveBack + Debt, C, P: AtomicWord] C, Limiter<A, C, P>);
 
 #[cfg(feature = "wide")]
-limiter!([A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate::adjustable::limiter::Adjustable<A, C>);
+limiter!(reserves [A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate::adjustable::limiter::Adjustable<A, C>);
 #[cfg(feature = "std")]
 limiter!([A: Split + Debt, C] C, crate::sharded::limiter::Sharded<A, C>);
 #[cfg(feature = "std")]
 limiter!([C] C, crate::multiword::SlottedWindow<C>);
 #[cfg(feature = "keyed")]
-limiter!([A: GiveBack + Debt, C] C, crate::keyed::Key<'_, A, C>);
+limiter!(reserves [A: GiveBack + Debt, C] C, crate::keyed::Key<'_, A, C>);
 #[cfg(feature = "keyed")]
-limiter!([A: GiveBack + Debt, C, S] C, crate::keyed::OwnedKey<A, C, S>);
+limiter!(reserves [A: GiveBack + Debt, C, S] C, crate::keyed::OwnedKey<A, C, S>);
 
 #[cfg(feature = "map")]
-limiter!([
+limiter!(reserves [
         K: Hash + Eq + Borrow<Q>, Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
         A: GiveBack + Debt, C, S: BuildHasher
     ]
     C, crate::keyed_map::MapKey<'_, K, Q, A, C, S>
 );
 #[cfg(feature = "map")]
-limiter!([K: Hash + Eq + Clone, A: GiveBack + Debt, C, S: BuildHasher]
+limiter!(reserves [K: Hash + Eq + Clone, A: GiveBack + Debt, C, S: BuildHasher]
     C, crate::keyed_map::OwnedMapKey<K, A, C, S>
 );
+
+macro_rules! reserves {
+    ($($algorithm:ty)*) => {$(
+        impl<C, P: AtomicWord> ReserveMembers<C> for Limiter<$algorithm, C, P> {}
+
+        #[cfg(feature = "wide")]
+        impl<C> ReserveMembers<C> for crate::adjustable::limiter::Adjustable<$algorithm, C> {}
+
+        #[cfg(feature = "keyed")]
+        impl<C> ReserveMembers<C> for crate::keyed::Key<'_, $algorithm, C> {}
+
+        #[cfg(feature = "keyed")]
+        impl<C, S> ReserveMembers<C> for crate::keyed::OwnedKey<$algorithm, C, S> {}
+
+        #[cfg(feature = "map")]
+        impl<K, Q, C, S> ReserveMembers<C>
+            for crate::keyed_map::MapKey<'_, K, Q, $algorithm, C, S>
+        where
+            K: Hash + Eq + Borrow<Q>,
+            Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+            S: BuildHasher,
+        {
+        }
+
+        #[cfg(feature = "map")]
+        impl<K: Hash + Eq + Clone, C, S: BuildHasher> ReserveMembers<C>
+            for crate::keyed_map::OwnedMapKey<K, $algorithm, C, S>
+        {
+        }
+    )*};
+}
+
+reserves!(TokenBucket Gcra);
 
 #[cfg(feature = "std")]
 one_member!(settles [C] C, crate::concurrency::limiter::Concurrency);
@@ -298,4 +344,4 @@ cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, |leases, held| {
 #[derive(Debug, Clone, Copy)]
 pub struct OwnLimiter<L>(pub L);
 
-limiter!([L: SettleLimiter] L::Clock, OwnLimiter<L>, |this| &this.0);
+limiter!([L: SettleLimiter] L::Clock, OwnLimiter<L>, |this| &this.0, {});

@@ -3,7 +3,7 @@
 #[cfg(feature = "std")]
 use std::vec::Vec;
 
-use super::members::{DebtMembers, Members, SettleMembers, Visitor};
+use super::members::{DebtMembers, Members, ReserveMembers, SettleMembers, Visitor};
 use super::slot::Slot;
 
 const fn plus(some: Option<usize>, more: Option<usize>) -> Option<usize> {
@@ -91,6 +91,8 @@ macro_rules! tuple {
         impl<Clk, $($name: SettleMembers<Clk>),+> SettleMembers<Clk> for ($($name,)+) {}
 
         impl<Clk, $($name: DebtMembers<Clk>),+> DebtMembers<Clk> for ($($name,)+) {}
+
+        impl<Clk, $($name: ReserveMembers<Clk>),+> ReserveMembers<Clk> for ($($name,)+) {}
     };
 }
 
@@ -171,6 +173,7 @@ list!([C, M: Members<C>, const N: usize] [M; N], [M::Grants; N], times(N, M::COU
 });
 impl<C, M: SettleMembers<C>, const N: usize> SettleMembers<C> for [M; N] {}
 impl<C, M: DebtMembers<C>, const N: usize> DebtMembers<C> for [M; N] {}
+impl<C, M: ReserveMembers<C>, const N: usize> ReserveMembers<C> for [M; N] {}
 #[cfg(feature = "std")]
 list!([C, M: Members<C>] Vec<M>, Vec<M::Grants>, None, |this| {
     this.iter().map(Members::no_grants).collect()
@@ -179,3 +182,5 @@ list!([C, M: Members<C>] Vec<M>, Vec<M::Grants>, None, |this| {
 impl<C, M: SettleMembers<C>> SettleMembers<C> for Vec<M> {}
 #[cfg(feature = "std")]
 impl<C, M: DebtMembers<C>> DebtMembers<C> for Vec<M> {}
+#[cfg(feature = "std")]
+impl<C, M: ReserveMembers<C>> ReserveMembers<C> for Vec<M> {}

@@ -176,6 +176,27 @@ pub trait Member<C> {
     /// Takes `n` permits unconditionally. A member that can't go into debt takes none.
     fn charge_to(&self, n: u64, now: Tick) -> Charged;
 
+    /// Takes `n` permits as of the tick `due`, or none: the state changes as it would if they were
+    /// taken at that tick. Only [`ReserveMembers`](super::ReserveMembers) do this. The default
+    /// denies.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they are not all available at that tick.
+    #[inline]
+    fn take_as_of(&self, n: u64, due: Tick, now: Tick) -> Result<Held, Denied> {
+        let _ = (due, now);
+        Err(Denied::busy(n))
+    }
+
+    /// Gives back what [`take_as_of`](Self::take_as_of) took, if no other caller took permits
+    /// since. Returns how many permits came back.
+    #[inline]
+    fn cancel_as_of(&self, held: Held, now: Tick) -> u64 {
+        let _ = (held, now);
+        0
+    }
+
     /// Returns whether the holder of a grant [leaves](Self::leave) when it is done, as with a
     /// `Concurrency`.
     #[inline]
@@ -305,6 +326,16 @@ macro_rules! behind {
             #[inline]
             fn charge_to(&self, n: u64, now: Tick) -> Charged {
                 (**self).charge_to(n, now)
+            }
+
+            #[inline]
+            fn take_as_of(&self, n: u64, due: Tick, now: Tick) -> Result<Held, Denied> {
+                (**self).take_as_of(n, due, now)
+            }
+
+            #[inline]
+            fn cancel_as_of(&self, held: Held, now: Tick) -> u64 {
+                (**self).cancel_as_of(held, now)
             }
 
             #[inline]

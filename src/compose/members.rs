@@ -138,6 +138,39 @@ pub trait SettleMembers<C>: Members<C> {}
 /// ```
 pub trait DebtMembers<C>: SettleMembers<C> {}
 
+/// Members that can be [reserved](super::All::reserve_n) together: limiters, adjustable limiters
+/// and keys of tables and maps, with a [`TokenBucket`](crate::TokenBucket) or a
+/// [`Gcra`](crate::Gcra).
+///
+/// A composition takes them all as of one later tick. Callers before that tick must not get these
+/// permits.
+///
+/// - A window can't do this. It counts a caller with an older tick in the window that another
+///   caller has begun, so callers would take the later window's permits early.
+/// - A [`LeakyBucket`](crate::LeakyBucket) as a queue delays its grants, so its permits would not
+///   be due at that tick. [`AnyAlgorithm`](crate::AnyAlgorithm) may be any of these.
+/// - A `Concurrency` does not know when a caller will leave.
+/// - [`OrElse`](super::OrElse) grants from one of two limits. Which one is not known before that
+///   tick.
+///
+/// ```compile_fail,E0277
+/// use tollgate::compose::All;
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let second = Limiter::token_bucket(Quota::per_second(10))?;
+/// let day = Limiter::sliding_window(Quota::per_day(1000))?;
+/// let limits = All::new((second, day))?;
+/// let reserved = limits.reserve_n(1)?; // error: the window can't be reserved with others
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be reserved together with other limits",
+    note = "only limits with a token bucket or a GCRA can: see `ReserveMembers`"
+)]
+pub trait ReserveMembers<C>: DebtMembers<C> {}
+
 /// Implements all of [`Members`] but the visit through the field `members`.
 macro_rules! through_members {
     () => {
@@ -261,6 +294,8 @@ macro_rules! forward {
         impl<C, M: SettleMembers<C> $($bound)*> SettleMembers<C> for $holder {}
 
         impl<C, M: DebtMembers<C> $($bound)*> DebtMembers<C> for $holder {}
+
+        impl<C, M: ReserveMembers<C> $($bound)*> ReserveMembers<C> for $holder {}
 
         impl<C, M: Members<C> $($bound)*> Members<C> for $holder {
             type Grants = M::Grants;

@@ -32,7 +32,7 @@
 //! | [`Exempt`], [`Closed`] | grants or denies every request |
 //! | [`Named`] | a member with a name, by which denials identify it |
 //! | `Counted` | a member that counts the requests of the composition |
-//! | `BoxMember`, `BoxSettle`, `BoxDebt` | a member of any type, chosen at run time |
+//! | `BoxMember`, `BoxSettle`, `BoxDebt`, `BoxReserve` | a member of any type, chosen at run time |
 //! | [`OwnLimiter`] | a limiter of your own |
 //!
 //! [`Estimate`] and [`AllGranted`] take permits for an estimated cost, to be settled later.
@@ -59,6 +59,8 @@ mod named;
 mod or_else;
 mod order;
 mod protocol;
+mod reserve;
+mod reserved;
 #[cfg(feature = "std")]
 mod shadow;
 mod slot;
@@ -71,7 +73,9 @@ mod visits;
 pub use all::All;
 pub use denied::AllDenied;
 #[cfg(feature = "std")]
-pub use dynamic::{BoxDebt, BoxMember, BoxSettle, DebtMember, SettleMember};
+pub use dynamic::{
+    BoxDebt, BoxMember, BoxReserve, BoxSettle, DebtMember, ReserveMember, SettleMember,
+};
 pub use estimate::{Estimate, UndoOnDrop};
 pub use fixed::{Closed, Exempt};
 pub use granted::AllGranted;
@@ -82,9 +86,10 @@ pub use line::AsyncLine;
 #[cfg(feature = "std")]
 pub use line::Line;
 pub use member::Member;
-pub use members::{DebtMembers, Members, OneMember, SettleMembers, Visitor};
+pub use members::{DebtMembers, Members, OneMember, ReserveMembers, SettleMembers, Visitor};
 pub use named::Named;
 pub use or_else::OrElse;
+pub use reserved::AllReserved;
 #[cfg(feature = "std")]
 pub use shadow::Shadow;
 pub use slot::Slot;

@@ -1,5 +1,7 @@
 use super::member::Member;
-use super::members::{DebtMembers, Members, OneMember, SettleMembers, Visitor, through_members};
+use super::members::{
+    DebtMembers, Members, OneMember, ReserveMembers, SettleMembers, Visitor, through_members,
+};
 
 /// A member with a name, which denials show. Members of an inner composition that have no name get
 /// the name of the composition.
@@ -77,3 +79,5 @@ impl<C, M: OneMember<C>> OneMember<C> for Named<M> {
 impl<C, M: SettleMembers<C>> SettleMembers<C> for Named<M> {}
 
 impl<C, M: DebtMembers<C>> DebtMembers<C> for Named<M> {}
+
+impl<C, M: ReserveMembers<C>> ReserveMembers<C> for Named<M> {}

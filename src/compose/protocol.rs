@@ -16,7 +16,7 @@ use crate::sync::inject_fault;
 const FEW: usize = 8;
 
 /// How often a request looks again after another caller was faster.
-const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 3;
 
 /// What a request takes from each member, by its number. It is `Copy`, so that it stays in
 /// registers: a reference to it would force it into memory.

@@ -67,6 +67,14 @@ impl Slot {
         }
     }
 
+    /// Returns the grant if it is made, to change it.
+    pub(super) const fn held_mut(&mut self) -> Option<&mut Held> {
+        match &mut self.0 {
+            Kept::Nothing | Kept::Prepared(_) => None,
+            Kept::Held(held) => Some(held),
+        }
+    }
+
     /// Returns the grant of this member, if there is one.
     #[inline]
     pub(super) fn into_held<C, M: Member<C> + ?Sized>(self, member: &M) -> Option<Held> {

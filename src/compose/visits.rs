@@ -48,6 +48,23 @@ impl<C> Visitor<C> for Take {
     }
 }
 
+/// Takes from a member as of a later tick.
+pub(super) struct TakeAsOf {
+    pub(super) n: u64,
+    pub(super) due: Tick,
+    pub(super) now: Tick,
+    pub(super) member: usize,
+}
+
+impl<C> Visitor<C> for TakeAsOf {
+    type Output = Result<Held, AllDenied>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
+        let taken = member.take_as_of(self.n, self.due, self.now);
+        taken.map_err(|denied| AllDenied::of(self.member, name, denied))
+    }
+}
+
 /// Looks whether a member would grant, and keeps what it computed.
 pub(super) struct Prepare {
     pub(super) n: u64,
@@ -87,6 +104,8 @@ pub(super) enum Why {
     Undone,
     /// Another member denied after all, so the caller never got it.
     LostRace,
+    /// It was taken as of a later tick, and is cancelled.
+    Cancelled,
 }
 
 /// Gives a grant back.
@@ -105,6 +124,7 @@ impl<C> Visitor<C> for GiveBack {
             (None, _) => 0,
             (Some(held), Why::Undone) => member.give_back(held, self.now),
             (Some(held), Why::LostRace) => member.roll_back(held, self.now),
+            (Some(held), Why::Cancelled) => member.cancel_as_of(held, self.now),
         }
     }
 }

@@ -249,6 +249,32 @@ impl Granted {
         self.mark
     }
 
+    /// Sets the words before and after the grant, for a bucket whose reset is the word after it.
+    /// The mark is then the word before it, and not the one by which the grant is undone.
+    #[inline]
+    pub(crate) const fn with_words(self, before: u64, after: u64) -> Self {
+        Self {
+            mark: before,
+            reset: after,
+            ..self
+        }
+    }
+
+    /// Returns the words that [`with_words`](Self::with_words) set.
+    #[inline]
+    pub(crate) const fn words(&self) -> (u64, u64) {
+        (self.mark, self.reset)
+    }
+
+    /// Sets the mark to the word after the grant, so that the grant can be undone.
+    #[inline]
+    pub(crate) const fn with_mark_after(self) -> Self {
+        Self {
+            mark: self.reset,
+            ..self
+        }
+    }
+
     /// Returns the grant's numbers as a value that can be kept.
     #[inline]
     pub const fn info(&self) -> GrantInfo {

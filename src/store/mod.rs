@@ -13,6 +13,7 @@
 //! [`Limiter::with_cell`](crate::Limiter::with_cell) needs. Implement [`Store`] if the algorithm
 //! differs from word to word, or if more than one word must be exchanged.
 
+mod as_of;
 pub(crate) mod cell;
 pub(crate) mod op;
 pub(crate) mod operations;

@@ -7,6 +7,7 @@ use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Reserv
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::store::Store;
+use crate::store::as_of::{CancelAsOf, TakeAsOf};
 #[cfg(feature = "std")]
 use crate::store::operations::TakeSome;
 use crate::store::operations::{
@@ -200,6 +201,17 @@ impl<S: Store<Algorithm: Gauge>> View<S> {
 }
 
 impl<S: Store<Algorithm: GiveBack>> View<S> {
+    /// Takes `n` permits as of the tick `due`, or none.
+    pub(crate) fn take_as_of(&self, n: u64, due: Tick) -> Result<Granted, Denied> {
+        self.store.apply(self.now, TakeAsOf { n, due })
+    }
+
+    /// Gives back what was taken as of a later tick, if no permit was taken since.
+    pub(crate) fn cancel_as_of(&self, granted: Granted) -> u64 {
+        let Ok(back) = self.store.apply(self.now, CancelAsOf { granted });
+        back
+    }
+
     /// Gives a grant back, as [`Limiter::undo`](crate::Limiter::undo) does.
     #[inline]
     pub fn undo(&self, granted: Granted) -> u64 {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tollgate::adjustable::Keep;
-use tollgate::compose::{All, AllDenied, OrElse};
+use tollgate::compose::{All, AllDenied, AllReserved, OrElse};
 use tollgate::sync::model::Fault;
 use tollgate::{
     Adjustable, FixedWindow, Keyed, Limiter, ManualClock, Overflow, Quota, RateLimiter, Tick,
@@ -342,6 +342,75 @@ fn a_key_leaves(run: &mut Run) {
             assert!(has == 1 || both == 1, "the key's permit was lost");
         });
     scenario.explore_rules(run);
+}
+
+/// Two compositions of the same two limits, in opposite orders, reserve. One limit has a permit,
+/// and the other has one in a second. One of the two waits for a second at most.
+fn reservations_in_opposite_orders(run: &mut Run) {
+    /// Returns the due tick, in seconds from now, or that the request is denied.
+    fn due<R, M, C>(reserved: Result<AllReserved<R, M, C>, AllDenied>) -> Answer
+    where
+        R: std::ops::Deref<Target = All<M, C>>,
+        M: tollgate::compose::Members<C>,
+    {
+        match reserved {
+            Ok(reserved) => Answer::Count(reserved.due().saturating_since(NOW).as_secs()),
+            Err(_) => Answer::Is(false),
+        }
+    }
+    let make = || {
+        let limits = limits(1);
+        assert!(limits.b.try_acquire_n_at(1, NOW).is_ok());
+        limits
+    };
+    let soon = Action::new(
+        "reserve a, b, soon",
+        |limits: &std::sync::Arc<Limits>, ()| {
+            let all = All::new((&limits.a, &limits.b)).expect("two limits");
+            due(all.reserve_n_within_at(1, Duration::from_secs(1), NOW))
+        },
+    );
+    let ever = Action::new("reserve b, a", |limits: &std::sync::Arc<Limits>, ()| {
+        let all = All::new((&limits.b, &limits.a)).expect("two limits");
+        due(all.reserve_n_at(1, NOW))
+    });
+    let scenario = Scenario::at(make).actor(&[soon]).actor(&[ever]);
+    let scenario = scenario
+        .after(|limits, _| {
+            let waits = [&limits.a, &limits.b].map(|limit| {
+                let wait = limit
+                    .check_n_at(1, NOW)
+                    .map_err(|denied| denied.retry_after());
+                Answer::Count(wait.err().flatten().map_or(0, |wait| wait.as_secs()))
+            });
+            waits.to_vec()
+        })
+        .rule(|played| {
+            let dues = played.answers.iter().flatten();
+            let dues = dues.filter_map(|answer| match answer {
+                Answer::Count(due) => Some(*due),
+                _ => None,
+            });
+            let dues: Vec<_> = dues.collect();
+            assert_ne!(dues, [], "both are denied");
+            assert!(
+                dues.len() == 1 || dues[0] != dues[1],
+                "due at once: {dues:?}"
+            );
+            let last = dues.iter().max().copied().unwrap_or(0);
+            for limit in &played.after {
+                assert!(rest(limit) > last, "a permit that is reserved is free");
+            }
+        });
+    scenario.explore_rules(run);
+}
+
+#[test]
+fn reservations_are_whole() {
+    let name = "compose::reservations_are_whole";
+    model(name, None, reservations_in_opposite_orders);
+    let (fault, why) = (Fault::CancelsInTheMiddle, "reserved is free");
+    with_fault(name, fault, why, None, reservations_in_opposite_orders);
 }
 
 #[test]

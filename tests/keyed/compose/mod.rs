@@ -4,4 +4,5 @@ mod concurrency;
 mod keys;
 mod limits;
 mod model;
+mod reserve;
 mod run;

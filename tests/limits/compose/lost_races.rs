@@ -2,6 +2,7 @@
 //! purpose: a word calls the other caller whenever it is changed.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
 use tollgate::compose::{All, AllDenied};
 use tollgate::store::{AtomicWord, WordCell};
@@ -152,4 +153,75 @@ fn a_lost_race_undoes_every_member() {
     assert_eq!(notes.take(), "abccba");
     assert_eq!(limits.each_ref().map(|limit| limit.available()), [2; 3]);
     assert_eq!((inside.inside(), log.available()), (0, 0));
+}
+
+/// Reserves a permit of each of three limits within a time. In the first `races` attempts, another
+/// caller takes all of `c`, into debt, after the reservation took from `a`.
+fn raced_reservation(
+    races: usize,
+    within: u64,
+) -> (Result<Option<Duration>, AllDenied>, String, [u64; 3]) {
+    let (clock, notes) = (ManualClock::new(), RefCell::default());
+    let c: RefCell<Option<&WordCell>> = RefCell::new(None);
+    let (taken, at) = (RefCell::new(0), clock.clone());
+    let then = |name| {
+        let Some(cell) = *c.borrow() else { return };
+        let mut taken = taken.borrow_mut();
+        if name == 'a' {
+            // Every second change of `a` is a cancellation.
+            *taken += 1;
+            if *taken % 2 == 1 && *taken < 2 * races {
+                let other = Limiter::with_cell(algorithm(2), at.clone(), cell);
+                assert_eq!(other.charge(2).n(), 2);
+            }
+        }
+    };
+    let words = words(&notes, &then);
+    *c.borrow_mut() = Some(&words[2].cell);
+    let limits = limits(&words, &clock);
+    let all = All::new([2, 0, 1].map(|index| &limits[index])).expect("three limits");
+    let answer = all
+        .reserve_n_within(1, Duration::from_secs(within))
+        .map(|reserved| {
+            let due = reserved.time_left();
+            *c.borrow_mut() = None;
+            let made = notes.take();
+            assert_eq!((reserved.cancel(), notes.take().as_str()), (3, "cba"));
+            *notes.borrow_mut() = made;
+            Some(due)
+        });
+    *c.borrow_mut() = None;
+    (
+        answer,
+        notes.take(),
+        limits.each_ref().map(|limit| limit.available()),
+    )
+}
+
+#[test]
+fn a_reservation_that_loses_a_race_leaves_nothing_taken_and_looks_again() {
+    let late = |answer: Result<_, AllDenied>| answer.expect_err("too late").retry_after();
+    let (answer, changes, left) = raced_reservation(0, 0);
+    assert_eq!(
+        (answer, changes.as_str(), left),
+        (Ok(secs(0)), "abc", [2; 3])
+    );
+    // Due when `c` is: all others are taken as of that tick.
+    for (races, changes) in [(1, "abbaabc"), (2, "abbaabbaabc")] {
+        let (answer, changed, left) = raced_reservation(races, 9);
+        let due = secs(2 * races as u64 - 1);
+        assert_eq!(
+            (answer, changed.as_str(), left),
+            (Ok(due), changes, [2, 2, 0])
+        );
+    }
+    // The time is over after the first race: the second look denies.
+    let (answer, changes, left) = raced_reservation(1, 0);
+    assert_eq!(
+        (late(answer), changes.as_str(), left),
+        (secs(1), "abba", [2, 2, 0])
+    );
+    let (answer, changes, left) = raced_reservation(3, 9);
+    assert_eq!((changes.as_str(), left), ("abbaabbaabba", [2, 2, 0]));
+    assert_eq!(late(answer), secs(5));
 }

@@ -7,6 +7,8 @@ mod known_failures;
 mod lost_races;
 mod names;
 mod panics;
+mod reserve;
+mod reserve_model;
 mod same_limit;
 mod scripted;
 mod user_members;

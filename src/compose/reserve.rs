@@ -1,0 +1,356 @@
+//! Reserves from all limits of a composition at once.
+
+use core::mem;
+use core::time::Duration;
+#[cfg(feature = "std")]
+use std::sync::Arc;
+
+use super::all::All;
+use super::denied::AllDenied;
+use super::members::ReserveMembers;
+use super::protocol::{Cost, Later, ROUNDS, cost_of};
+use super::reserved::AllReserved;
+use super::undo::Undo;
+use super::visits::{Check, TakeAsOf, Why};
+use crate::clock::{Clock, Tick};
+use crate::outcome::Denied;
+
+impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
+    /// Takes `n` permits of each member, which may be used when the reservation is
+    /// [due](AllReserved::due): at the first tick at which all members would grant them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let limiter = |quota| Ok::<_, tollgate::ConfigError>(
+    ///     Limiter::with_clock(TokenBucket::new(quota)?, clock.clone())
+    /// );
+    /// let user = limiter(Quota::per_second(1).burst(5))?;
+    /// let tenant = limiter(Quota::per_second(10))?;
+    /// let limits = All::new((&user, &tenant))?;
+    ///
+    /// assert!(limits.reserve_n(5)?.is_due());
+    /// let reserved = limits.reserve_n(3)?; // the user has them in 3 s, and the tenant now
+    /// assert_eq!(reserved.time_left(), Duration::from_secs(3));
+    ///
+    /// clock.advance(Duration::from_secs(3));
+    /// assert!(reserved.is_due());
+    /// assert_eq!(reserved.into_granted().settle([2, 3])?.returned, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Other callers
+    ///
+    /// All members are taken from as of the due tick. So using the permits at that tick is like
+    /// acquiring them at that tick, and every member keeps its bound. Until then, other callers
+    /// find fewer permits of the members that were ready sooner: what an idle bucket holds now, and
+    /// what is refilled before the due tick, is skipped. Use
+    /// [`reserve_n_within`](Self::reserve_n_within) to limit the wait, and so what is skipped.
+    /// [Cancelling](AllReserved::cancel) the reservation undoes this.
+    ///
+    /// A member does not record that such a reservation waits. If other permits of that member are
+    /// given back meanwhile, they may be used beside the reserved ones, and exceed its bound by at
+    /// most the permits that were given back. This happens with `undo`, `refund` and `settle`, with
+    /// a lost race of a composition, and if a reservation of that member alone is cancelled. It
+    /// does not happen with [`AllReserved::cancel`].
+    ///
+    /// # Errors
+    ///
+    /// [`AllDenied`] if a member never grants them, or does not say when. If other callers were
+    /// faster three times, it says when all members would grant. In each case nothing is taken.
+    pub fn reserve_n(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let (grants, due) = self.reserve(|_| n, Tick::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(self, grants, due))
+    }
+
+    /// Reserves a number of permits of its own from each member: `costs[0]` from member 0, and so
+    /// on. See [`reserve_n`](Self::reserve_n).
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let model = All::new((&requests, &tokens))?;
+    /// let _ = model.try_acquire_each([1, 90_000])?;
+    /// let reserved = model.reserve_each([1, 9_000])?;
+    /// assert_eq!(reserved.time_left().as_secs().div_ceil(60), 6);
+    /// assert_eq!(reserved.cancel(), 9_001);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_n`](Self::reserve_n), and [`AllDenied::CostsLength`] if there is not one cost
+    /// for each member.
+    pub fn reserve_each(
+        &self,
+        costs: impl AsRef<[u64]>,
+    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let costs = self.checked(costs.as_ref())?;
+        let cost = |member| cost_of(costs, member);
+        let (grants, due) = self.reserve(cost, Tick::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(self, grants, due))
+    }
+
+    /// Takes `n` permits of each member if they are all due within `max_wait`. Otherwise takes
+    /// nothing. See [`reserve_n`](Self::reserve_n).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_second(1))?;
+    /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
+    /// let _ = limits.try_acquire()?;
+    /// let (short, long) = (Duration::from_millis(900), Duration::from_secs(1));
+    /// let denied = limits.reserve_n_within(1, short).unwrap_err();
+    /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(100))); // so much too late
+    /// assert!(limits.reserve_n_within(1, long).is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_n`](Self::reserve_n). If the permits are due later, `retry_after` says how much
+    /// later.
+    pub fn reserve_n_within(
+        &self,
+        n: u64,
+        max_wait: Duration,
+    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let now = self.now();
+        let latest = now.saturating_add(max_wait);
+        let (grants, due) = self.reserve(|_| n, latest, now, |_| self.now())?;
+        Ok(AllReserved::new(self, grants, due))
+    }
+
+    /// Reserves the permits of each member that its cost says if they are all due within
+    /// `max_wait`. Otherwise takes nothing. See [`reserve_each`](Self::reserve_each).
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_each`](Self::reserve_each). If the permits are due later, `retry_after` says
+    /// how much later.
+    pub fn reserve_each_within(
+        &self,
+        costs: impl AsRef<[u64]>,
+        max_wait: Duration,
+    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let costs = self.checked(costs.as_ref())?;
+        let now = self.now();
+        let latest = now.saturating_add(max_wait);
+        let cost = |member| cost_of(costs, member);
+        let (grants, due) = self.reserve(cost, latest, now, |_| self.now())?;
+        Ok(AllReserved::new(self, grants, due))
+    }
+}
+
+#[cfg(feature = "std")]
+impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
+    /// [`reserve_n`](Self::reserve_n) with a reservation that keeps the composition alive and can
+    /// move to other threads and tasks.
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_n`](Self::reserve_n).
+    pub fn reserve_n_owned(
+        self: &Arc<Self>,
+        n: u64,
+    ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
+        let (grants, due) = self.reserve(|_| n, Tick::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(Arc::clone(self), grants, due))
+    }
+
+    /// [`reserve_each`](Self::reserve_each) with a reservation that keeps the composition alive and
+    /// can move to other threads and tasks.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::thread;
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_second(90_000))?;
+    /// let model = Arc::new(All::new((requests, tokens))?);
+    /// let first = model.reserve_each_owned([1, 800])?;
+    /// let second = model.reserve_each_owned([1, 800])?;
+    /// assert!(second.due() > first.due());
+    /// let work = thread::spawn(move || {
+    ///     thread::sleep(second.time_left());
+    ///     second.into_granted().settle([1, 650])
+    /// });
+    /// let settled = work.join().expect("no panic")?;
+    /// assert!(settled.returned <= 150);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_each`](Self::reserve_each).
+    pub fn reserve_each_owned(
+        self: &Arc<Self>,
+        costs: impl AsRef<[u64]>,
+    ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
+        let costs = self.checked(costs.as_ref())?;
+        let cost = |member| cost_of(costs, member);
+        let (grants, due) = self.reserve(cost, Tick::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(Arc::clone(self), grants, due))
+    }
+}
+
+impl<M: ReserveMembers<C>, C> All<M, C> {
+    /// [`reserve_n`](Self::reserve_n) at the tick `now`.
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_n`](Self::reserve_n).
+    pub fn reserve_n_at(&self, n: u64, now: Tick) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let (grants, due) = self.reserve(|_| n, Tick::MAX, now, |now| now)?;
+        Ok(AllReserved::new(self, grants, due))
+    }
+
+    /// [`reserve_n_within`](Self::reserve_n_within) at the tick `now`.
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_n_within`](Self::reserve_n_within).
+    pub fn reserve_n_within_at(
+        &self,
+        n: u64,
+        max_wait: Duration,
+        now: Tick,
+    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let latest = now.saturating_add(max_wait);
+        let (grants, due) = self.reserve(|_| n, latest, now, |now| now)?;
+        Ok(AllReserved::new(self, grants, due))
+    }
+
+    /// [`reserve_each`](Self::reserve_each) at the tick `now`.
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_each`](Self::reserve_each).
+    pub fn reserve_each_at(
+        &self,
+        costs: impl AsRef<[u64]>,
+        now: Tick,
+    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let costs = self.checked(costs.as_ref())?;
+        let cost = |member| cost_of(costs, member);
+        let (grants, due) = self.reserve(cost, Tick::MAX, now, |now| now)?;
+        Ok(AllReserved::new(self, grants, due))
+    }
+
+    /// [`reserve_each_within`](Self::reserve_each_within) at the tick `now`.
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve_each_within`](Self::reserve_each_within).
+    pub fn reserve_each_within_at(
+        &self,
+        costs: impl AsRef<[u64]>,
+        max_wait: Duration,
+        now: Tick,
+    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let costs = self.checked(costs.as_ref())?;
+        let latest = now.saturating_add(max_wait);
+        let cost = |member| cost_of(costs, member);
+        let (grants, due) = self.reserve(cost, latest, now, |now| now)?;
+        Ok(AllReserved::new(self, grants, due))
+    }
+
+    /// Reserves from all members as of the first tick at which all would grant, if that is `latest`
+    /// or sooner. `later` reads the clock again after a lost race.
+    fn reserve(
+        &self,
+        cost: impl Cost,
+        latest: Tick,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<(M::Grants, Tick), AllDenied> {
+        let (mut now, mut rounds) = (now, ROUNDS);
+        loop {
+            let due = self.due_by(latest, cost, now)?;
+            let mut grants = self.members.no_grants();
+            let undo = Undo::new(self, &mut grants, now, Why::Cancelled);
+            match self.take_as_of(undo.grants, cost, due, now) {
+                Ok(()) => {
+                    mem::forget(undo);
+                    return Ok((grants, due));
+                }
+                Err(denied) if rounds <= 1 => return Err(denied),
+                // Another caller was faster. Dropping `undo` gives back what was taken.
+                Err(_) => {}
+            }
+            rounds -= 1;
+            now = later(now).max(now);
+        }
+    }
+
+    /// Returns the first tick at which all members would grant, if that is `latest` or sooner.
+    fn due_by(&self, latest: Tick, cost: impl Cost, now: Tick) -> Result<Tick, AllDenied> {
+        let mut due = now;
+        let (mut last, mut refused): (Option<AllDenied>, Option<AllDenied>) = (None, None);
+        for member in self.order.limits() {
+            let n = self.order.sum(member, cost);
+            let looked = self.members.visit(member, Check { n, now, member });
+            let Some(Err(denied)) = looked else {
+                continue;
+            };
+            match denied.denied() {
+                // A bucket that grants at a tick grants at each later one, as long as no other
+                // caller takes from it.
+                Some(Denied::Later { retry_after, .. }) => {
+                    due = due.max(now.saturating_add(retry_after));
+                    last = Some(last.map_or(denied, |last| last.longer(denied)));
+                }
+                _ => refused = Some(refused.map_or(denied, |other| other.longer(denied))),
+            }
+        }
+        match (refused, last) {
+            (Some(refused), _) => Err(refused),
+            (None, Some(last)) if due > latest => {
+                Err(last.too_late_by(due.saturating_since(latest)))
+            }
+            _ => Ok(due),
+        }
+    }
+
+    /// Takes from one member after the other as of the tick `due`, until one denies.
+    fn take_as_of(
+        &self,
+        grants: &mut M::Grants,
+        cost: impl Cost,
+        due: Tick,
+        now: Tick,
+    ) -> Result<(), AllDenied> {
+        for member in self.order.limits() {
+            let n = self.order.sum(member, cost);
+            let take = TakeAsOf {
+                n,
+                due,
+                now,
+                member,
+            };
+            if let Some(taken) = self.members.visit(member, take) {
+                self.keep(grants, member, taken?);
+            }
+        }
+        Ok(())
+    }
+}
