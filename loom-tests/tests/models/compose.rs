@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::adjustable::Keep;
-use tollgate::compose::{All, AllDenied, BoxMember, OrElse};
+use tollgate::compose::{All, AllDenied, OrElse};
 use tollgate::sync::model::Fault;
 use tollgate::{
     Adjustable, FixedWindow, Keyed, Limiter, ManualClock, Overflow, Quota, RateLimiter, Tick,
@@ -14,7 +14,7 @@ use tollgate::{
 };
 use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
 
-type Bucket = Limiter<TokenBucket, ManualClock>;
+pub(super) type Bucket = Limiter<TokenBucket, ManualClock>;
 
 /// Three limits. Their addresses are in this order.
 #[repr(C)]
@@ -28,11 +28,11 @@ type Action = Any<Limits, ()>;
 type Scenario = AnyScenario<Limits, ()>;
 
 const SECOND: u64 = 1_000_000_000;
-const NOW: Tick = Tick::from_nanos(20);
+pub(super) const NOW: Tick = Tick::from_nanos(20);
 const LATER: Tick = Tick::from_nanos(20 + SECOND);
 
 /// A bucket of `n` permits that fills by one a second.
-fn bucket(n: u64) -> TokenBucket {
+pub(super) fn bucket(n: u64) -> TokenBucket {
     TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(n)).expect("a quota")
 }
 
@@ -44,7 +44,7 @@ fn limits(n: u64) -> Limits {
 }
 
 /// The answer to a request that took a permit of each limit, or none.
-fn told<G>(outcome: Result<G, AllDenied>) -> Answer {
+pub(super) fn told<G>(outcome: Result<G, AllDenied>) -> Answer {
     match outcome {
         // Dropping the grant keeps the permits.
         Ok(_) => Answer::Is(true),
@@ -94,12 +94,12 @@ fn with_rest(scenario: Scenario) -> Scenario {
     })
 }
 
-fn granted(answers: &[Answer]) -> u64 {
+pub(super) fn granted(answers: &[Answer]) -> u64 {
     let granted = answers.iter().filter(|answer| **answer == Answer::Is(true));
     granted.count() as u64
 }
 
-fn rest(answer: &Answer) -> u64 {
+pub(super) fn rest(answer: &Answer) -> u64 {
     match answer {
         Answer::Count(n) => *n,
         other => panic!("no count: {other}"),
@@ -331,73 +331,6 @@ fn a_key_leaves(run: &mut Run) {
     scenario.explore_rules(run);
 }
 
-/// Four limits. Their addresses are in this order.
-type Four = [Bucket; 4];
-type FourScenario = AnyScenario<Four, ()>;
-
-fn four(n: u64) -> Four {
-    let clock = ManualClock::at(NOW);
-    [(); 4].map(|()| Limiter::with_clock(bucket(n), clock.clone()))
-}
-
-/// Takes a permit of each of four limits, from this one on.
-fn all_four(order: [usize; 4]) -> Any<Four, ()> {
-    Any::new("all four", move |limits: &Arc<Four>, ()| {
-        let all = All::new(order.map(|index| &limits[index])).expect("four limits");
-        told(all.try_acquire_n_at(1, NOW))
-    })
-}
-
-/// Takes a permit of each of four limits, as boxed members.
-fn all_four_boxed(order: [usize; 4]) -> Any<Four, ()> {
-    Any::new("all four, boxed", move |limits: &Arc<Four>, ()| {
-        let boxed = |index: usize| -> BoxMember<'_, ManualClock> { Box::new(&limits[index]) };
-        let members: Vec<_> = order.into_iter().map(boxed).collect();
-        let all = All::new(members).expect("four limits");
-        told(all.try_acquire_n_at(1, NOW))
-    })
-}
-
-fn with_rest_of_four(scenario: FourScenario) -> FourScenario {
-    scenario.after(|limits, _| {
-        let rest = limits.each_ref().map(|limit| limit.available_at(NOW));
-        rest.map(Answer::Count).to_vec()
-    })
-}
-
-const ASCENDING: [usize; 4] = [0, 1, 2, 3];
-const DESCENDING: [usize; 4] = [3, 2, 1, 0];
-
-/// Two compositions of the same four limits, in opposite orders, compete for their last permits.
-fn four_in_opposite_orders(run: &mut Run, one: Any<Four, ()>, other: Any<Four, ()>) {
-    let scenario = FourScenario::at(|| four(1)).actor(&[one]).actor(&[other]);
-    let scenario = with_rest_of_four(scenario).rule(|played| {
-        let granted: u64 = played.answers.iter().map(|told| granted(told)).sum();
-        assert_eq!(granted, 1, "not one of them is granted");
-        for limit in &played.after {
-            assert_eq!(rest(limit), 0, "permits were lost or made");
-        }
-    });
-    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
-}
-
-/// A composition of four, and a caller that takes the last permit of the last member.
-fn four_against_a_plain_caller(run: &mut Run, all: Any<Four, ()>) {
-    let plain = Any::new("plain, the last", |limits: &Arc<Four>, ()| {
-        Answer::Is(limits[3].try_acquire_n_at(1, NOW).is_ok())
-    });
-    let scenario = FourScenario::at(|| four(1)).actor(&[all]).actor(&[plain]);
-    let scenario = with_rest_of_four(scenario).rule(|played| {
-        let (all, plain) = (granted(&played.answers[0]), granted(&played.answers[1]));
-        assert_eq!(all + plain, 1, "not one of them is granted");
-        for limit in &played.after[..3] {
-            assert_eq!(rest(limit), 1 - all, "permits were lost");
-        }
-        assert_eq!(rest(&played.after[3]), 0, "permits were made");
-    });
-    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
-}
-
 /// A request stops forever before each of its operations in turn. Others finish, and miss no more
 /// than what it takes.
 fn stops_in_between(run: &mut Run) {
@@ -475,53 +408,6 @@ fn a_request_that_stops_in_between_withholds_only_what_it_takes() {
     model(name, None, stops_in_between);
     let (fault, why) = (Fault::ForgetsToUndo, "permits were lost");
     with_fault(name, fault, why, None, stops_in_between);
-}
-
-#[test]
-fn of_two_with_four_members_one_is_granted() {
-    let name = "compose::of_two_with_four_members_one_is_granted";
-    let opposite = |run: &mut Run| {
-        four_in_opposite_orders(run, all_four(ASCENDING), all_four(DESCENDING));
-    };
-    model(name, Some(3), opposite);
-    for fault in [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly] {
-        let why = "not one of them is granted";
-        with_fault(name, fault, why, Some(3), opposite);
-    }
-}
-
-#[test]
-fn a_lost_race_undoes_all_of_four_members() {
-    let name = "compose::a_lost_race_undoes_all_of_four_members";
-    let against = |run: &mut Run| four_against_a_plain_caller(run, all_four(DESCENDING));
-    model(name, Some(3), against);
-    for fault in [Fault::ForgetsToUndo, Fault::UndoesOne] {
-        with_fault(name, fault, "permits were lost", Some(3), against);
-    }
-}
-
-#[test]
-fn boxed_members_are_taken_all_or_none() {
-    let name = "compose::boxed_members_are_taken_all_or_none";
-    let opposite = |run: &mut Run| {
-        four_in_opposite_orders(run, all_four_boxed(ASCENDING), all_four_boxed(DESCENDING));
-    };
-    let mixed = |run: &mut Run| {
-        four_in_opposite_orders(run, all_four(ASCENDING), all_four_boxed(DESCENDING));
-    };
-    let against = |run: &mut Run| four_against_a_plain_caller(run, all_four_boxed(DESCENDING));
-    model(name, Some(3), |run| {
-        opposite(run);
-        mixed(run);
-        against(run);
-    });
-    let why = "not one of them is granted";
-    for broken in [&opposite as &dyn Fn(&mut Run), &mixed] {
-        with_fault(name, Fault::TakesInTheCallersOrder, why, Some(3), broken);
-    }
-    for fault in [Fault::ForgetsToUndo, Fault::UndoesOne] {
-        with_fault(name, fault, "permits were lost", Some(3), against);
-    }
 }
 
 #[test]
