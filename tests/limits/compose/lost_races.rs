@@ -3,9 +3,10 @@
 
 use std::cell::RefCell;
 
+use tollgate::clock::Clock;
 use tollgate::compose::{All, AllDenied};
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::{Concurrency, Limiter, ManualClock, Quota, SlidingLog, TokenBucket};
+use tollgate::{Concurrency, Granted, Limiter, ManualClock, Quota, SlidingLog, TokenBucket};
 
 use super::{algorithm, secs};
 
@@ -152,4 +153,29 @@ fn a_lost_race_undoes_every_member() {
     assert_eq!(notes.take(), "abccba");
     assert_eq!(limits.each_ref().map(|limit| limit.available()), [2; 3]);
     assert_eq!((inside.inside(), log.available()), (0, 0));
+}
+
+#[test]
+fn a_request_reads_the_clock_again_after_a_lost_race() {
+    let (clock, notes) = (ManualClock::new(), RefCell::default());
+    let c: RefCell<Option<(&WordCell, u64)>> = RefCell::new(None);
+    // The other caller empties `c`, which refills before the request looks again.
+    let then = |_: char| {
+        if let Some((cell, empty)) = c.take() {
+            cell.swap(empty);
+            clock.advance(secs(2).expect("a time"));
+        }
+    };
+    let words = words(&notes, &then);
+    let limits = limits(&words, &clock);
+    for order in ORDERS {
+        limits.iter().for_each(Limiter::reset);
+        c.replace(Some((&words[2].cell, empty_word(&clock))));
+        let all = All::new(order.map(|index| &limits[index])).expect("three limits");
+        let granted = all.try_acquire().expect("`c` is full again");
+        let ticks: Vec<_> = (0..3)
+            .map(|member| granted.member(member).map(Granted::at))
+            .collect();
+        assert_eq!(ticks, [Some(clock.now()); 3]);
+    }
 }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod denials_write_nothing;
 mod known_failures;
+mod longest_denial;
 mod lost_races;
 mod names;
 mod same_limit;
