@@ -27,7 +27,7 @@ const SHARDS: i64 = 3;
 
 /// Each round has fresh limits. In a release build, each test makes about five million turns. Each
 /// turn makes a request, or undoes, settles or keeps a grant, or charges.
-const ROUNDS: u64 = scaled(1, 3, 100);
+const ROUNDS: u64 = scaled(1, 2, 100);
 /// How many turns a thread makes in a round.
 const TURNS: u64 = scaled(20, 3_000, 13_000);
 /// How many turns a thread makes while the clock stands still.
