@@ -13,6 +13,7 @@ use tollgate::{
 #[cfg(feature = "map")]
 use tollgate::{KeyedMap, keyed_map::MapKey};
 
+use super::THREADS;
 use super::recorded::{Record, Recorded};
 use crate::audit::stopping::Stopping;
 use crate::audit::work::{START, TakesBack};
@@ -50,9 +51,9 @@ pub(super) const TEXTS: [&str; N] = [
 
 const SLOTS: usize = 4;
 
-/// Room for each thread that inserts the key at the same time. With less, one of them may evict the
-/// key that another has inserted, and its grants with it.
-const MAP_CAPACITY: usize = 16;
+/// Room for each thread that inserts the key at the same time. With less, a thread may find no room
+/// while another holds it.
+const MAP_CAPACITY: usize = THREADS;
 
 const fn of_nanos(period: u64) -> Quota {
     Quota::per(40, Duration::from_nanos(period))
