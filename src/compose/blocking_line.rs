@@ -25,7 +25,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     /// # Errors
     ///
     /// [`AllDenied`] if a member will never grant, or if it does not say how long to wait. A busy
-    /// [`Concurrency`] is waited for.
+    /// [`Concurrency`](crate::Concurrency) is waited for.
     pub fn acquire(&self) -> Result<AllGranted<R, M, C>, AllDenied> {
         self.acquire_n(1)
     }

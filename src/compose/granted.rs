@@ -163,7 +163,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     }
 
     /// Returns how long after its request the caller must wait before it uses the permits: the
-    /// longest [`delay`](Granted::delay) of the members. Only a
+    /// longest [`delay`](crate::Granted::delay) of the members. Only a
     /// [queue](crate::LeakyBucket::queue) delays; the other members count the permits at the tick
     /// of the request. No method of a composition or a `Line` sleeps for this delay.
     pub fn delay(&self) -> Duration {
