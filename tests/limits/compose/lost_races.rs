@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
+use tollgate::clock::Clock;
 use tollgate::compose::{All, AllDenied};
 use tollgate::store::{AtomicWord, WordCell};
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, SlidingLog, TokenBucket};
@@ -224,4 +225,29 @@ fn a_reservation_that_loses_a_race_leaves_nothing_taken_and_looks_again() {
     let (answer, changes, left) = raced_reservation(3, 9);
     assert_eq!((changes.as_str(), left), ("abbaabbaabba", [2, 2, 0]));
     assert_eq!(late(answer), secs(5));
+}
+
+#[test]
+fn a_request_reads_the_clock_again_after_a_lost_race() {
+    let (clock, notes) = (ManualClock::new(), RefCell::default());
+    let c: RefCell<Option<(&WordCell, u64)>> = RefCell::new(None);
+    // The other caller empties `c`, which refills before the request looks again.
+    let then = |_: char| {
+        if let Some((cell, empty)) = c.take() {
+            cell.swap(empty);
+            clock.advance(secs(2).expect("a time"));
+        }
+    };
+    let words = words(&notes, &then);
+    let limits = limits(&words, &clock);
+    for order in ORDERS {
+        limits.iter().for_each(Limiter::reset);
+        c.replace(Some((&words[2].cell, empty_word(&clock))));
+        let all = All::new(order.map(|index| &limits[index])).expect("three limits");
+        let granted = all.try_acquire().expect("`c` is full again");
+        let ticks: Vec<_> = (0..3)
+            .map(|member| granted.member(member).map(|part| part.at()))
+            .collect();
+        assert_eq!(ticks, [Some(clock.now()); 3]);
+    }
 }
