@@ -78,6 +78,7 @@ pub struct Line<R> {
 
 impl<R> Line<R> {
     /// Creates an empty line before a composition.
+    #[must_use]
     pub fn new(all: R) -> Self {
         let turns = Concurrency::of(1);
         Self { all, turns }
