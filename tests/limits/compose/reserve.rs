@@ -159,7 +159,7 @@ fn a_denied_reservation_takes_nothing() {
     let costs = all.reserve_each([1]).map(drop).expect_err("two members");
     assert_eq!(
         costs.to_string(),
-        "costs are 1, but must be 2, one for each member"
+        "number of costs is 1, but must be 2: one for each member"
     );
     assert_eq!((slow.available(), fast.available()), (0, 10));
     assert!(
