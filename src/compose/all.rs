@@ -43,7 +43,7 @@ use crate::quota::ConfigError;
 /// - **Bound:** a request takes from a member only what that member grants, so no member exceeds
 ///   its own bound. Two things can exceed it: a [charge](Self::charge), and giving permits back
 ///   while a caller waits with a reservation. [`undo`](super::AllGranted::undo) ignores such
-///   callers, and [`reserve_n`](Self::reserve_n) lists the other cases.
+///   callers, and [`reserve`](Self::reserve) lists the other cases.
 /// - **Denials:** a denied request takes nothing. The exception is a lost race in which a window
 ///   ended, a quota changed, or other callers reserved or [charged](crate::Limiter::charge) more
 ///   than a member had. Then that member's permits stay taken.

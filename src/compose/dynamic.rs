@@ -121,8 +121,8 @@ pub type BoxDebt<'m, C = SystemClock> = Box<dyn DebtMember<C> + Send + Sync + 'm
 /// let tenants = Keyed::token_bucket(Quota::per_hour(10), 100)?;
 /// let members: [BoxReserve; 2] = [Box::new(&service), Box::new(tenants.key("acme"))];
 /// let limits = All::new(members)?;
-/// assert!(limits.reserve_n(10)?.is_due());
-/// assert!(!limits.reserve_n(1)?.is_due());
+/// assert!(limits.reserve(10)?.is_due());
+/// assert!(!limits.reserve(1)?.is_due());
 /// # Ok(())
 /// # }
 /// ```

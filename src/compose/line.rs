@@ -63,7 +63,7 @@ use crate::sync::inject_fault;
 /// # Instead of a line
 ///
 /// To be denied at once, use [`All::try_acquire`]. If every member is a token bucket or a GCRA,
-/// [`All::reserve_n`] takes the permits in advance and says when they are due. To wait for a single
+/// [`All::reserve`] takes the permits in advance and says when they are due. To wait for a single
 /// limiter, use its own `acquire`: it needs no line.
 ///
 /// # Cost

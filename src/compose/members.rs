@@ -138,7 +138,7 @@ pub trait SettleMembers<C>: Members<C> {}
 /// ```
 pub trait DebtMembers<C>: SettleMembers<C> {}
 
-/// Members that can be [reserved](super::All::reserve_n) together: limiters, adjustable limiters
+/// Members that can be [reserved](super::All::reserve) together: limiters, adjustable limiters
 /// and keys of tables and maps, with a [`TokenBucket`](crate::TokenBucket) or a
 /// [`Gcra`](crate::Gcra).
 ///
@@ -161,7 +161,7 @@ pub trait DebtMembers<C>: SettleMembers<C> {}
 /// let second = Limiter::token_bucket(Quota::per_second(10))?;
 /// let day = Limiter::sliding_window(Quota::per_day(1000))?;
 /// let limits = All::new((second, day))?;
-/// let reserved = limits.reserve_n(1)?; // error: the window can't be reserved with others
+/// let reserved = limits.reserve(1)?; // error: the window can't be reserved with others
 /// # Ok(())
 /// # }
 /// ```

@@ -26,7 +26,7 @@
 //! |---|---|
 //! | be granted or denied at once | [`All::try_acquire_n`] |
 //! | wait for any members, first come, first served | `Line::acquire_n`, `Line::acquire_timeout` |
-//! | take permits of buckets in advance and start the work when they are due | [`All::reserve_n`] |
+//! | take permits of buckets in advance and start the work when they are due | [`All::reserve`] |
 //! | take an estimated cost and correct it later | [`All::try_acquire_each`], [`AllGranted::settle`] |
 //! | record a cost that is already spent | [`All::charge_each`] |
 //! | ask without taking | [`All::check_n`], [`All::time_until`] |

@@ -33,8 +33,8 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// let tenant = limiter(Quota::per_second(10))?;
     /// let limits = All::new((&user, &tenant))?;
     ///
-    /// assert!(limits.reserve_n(5)?.is_due());
-    /// let reserved = limits.reserve_n(3)?; // the user has them in 3 s, and the tenant now
+    /// assert!(limits.reserve(5)?.is_due());
+    /// let reserved = limits.reserve(3)?; // the user has them in 3 s, and the tenant now
     /// assert_eq!(reserved.time_left(), Duration::from_secs(3));
     ///
     /// clock.advance(Duration::from_secs(3));
@@ -48,7 +48,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// Every member counts the permits at the due tick, so using them then is within its bound.
     /// Until then, a member that was ready sooner grants less to other callers: even a full bucket
-    /// may deny until shortly before that tick. [`reserve_n_within`](Self::reserve_n_within) limits
+    /// may deny until shortly before that tick. [`reserve_within`](Self::reserve_within) limits
     /// how long, and [`cancel`](AllReserved::cancel) ends it.
     ///
     /// A member does not know that permits are reserved together with other members. If other
@@ -61,12 +61,12 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// [`AllDenied`] if a member will never grant the permits or does not say when, or after three
     /// lost races. In each case nothing is taken.
-    pub fn reserve_n(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let (grants, due) = self.reserve(|_| n, Tick::MAX, self.now(), |_| self.now())?;
+    pub fn reserve(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// Reserves `costs[0]` permits of member 0, and so on. See [`reserve_n`](Self::reserve_n).
+    /// Reserves `costs[0]` permits of member 0, and so on. See [`reserve`](Self::reserve).
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -86,7 +86,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// # Errors
     ///
-    /// The same as for [`reserve_n`](Self::reserve_n), and [`AllDenied::CostsLength`] if there is
+    /// The same as for [`reserve`](Self::reserve), and [`AllDenied::CostsLength`] if there is
     /// not one cost for each member.
     pub fn reserve_each(
         &self,
@@ -94,12 +94,12 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, Tick::MAX, self.now(), |_| self.now())?;
+        let (grants, due) = self.reserve_by(cost, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
     }
 
     /// Reserves `n` permits of each member if they are all due within `max_wait`. Otherwise takes
-    /// nothing. See [`reserve_n`](Self::reserve_n).
+    /// nothing. See [`reserve`](Self::reserve).
     ///
     /// ```
     /// use std::time::Duration;
@@ -111,25 +111,25 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
     /// let _ = limits.try_acquire()?;
     /// let (short, long) = (Duration::from_millis(900), Duration::from_secs(1));
-    /// let denied = limits.reserve_n_within(1, short).unwrap_err();
+    /// let denied = limits.reserve_within(1, short).unwrap_err();
     /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(100))); // 100 ms too late
-    /// assert!(limits.reserve_n_within(1, long).is_ok());
+    /// assert!(limits.reserve_within(1, long).is_ok());
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// The same as for [`reserve_n`](Self::reserve_n). If the permits are due later, `retry_after`
+    /// The same as for [`reserve`](Self::reserve). If the permits are due later, `retry_after`
     /// says how much later.
-    pub fn reserve_n_within(
+    pub fn reserve_within(
         &self,
         n: u64,
         max_wait: Duration,
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let now = self.now();
         let latest = now.saturating_add(max_wait);
-        let (grants, due) = self.reserve(|_| n, latest, now, |_| self.now())?;
+        let (grants, due) = self.reserve_by(|_| n, latest, now, |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
     }
 
@@ -149,24 +149,24 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
         let now = self.now();
         let latest = now.saturating_add(max_wait);
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, latest, now, |_| self.now())?;
+        let (grants, due) = self.reserve_by(cost, latest, now, |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
     }
 }
 
 #[cfg(feature = "std")]
 impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
-    /// Reserves like [`reserve_n`](Self::reserve_n). The reservation keeps the composition alive
+    /// Reserves like [`reserve`](Self::reserve). The reservation keeps the composition alive
     /// and can move to other threads and tasks.
     ///
     /// # Errors
     ///
-    /// The same as for [`reserve_n`](Self::reserve_n).
-    pub fn reserve_n_owned(
+    /// The same as for [`reserve`](Self::reserve).
+    pub fn reserve_owned(
         self: &Arc<Self>,
         n: u64,
     ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
-        let (grants, due) = self.reserve(|_| n, Tick::MAX, self.now(), |_| self.now())?;
+        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(Arc::clone(self), grants, due))
     }
 
@@ -205,35 +205,35 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, Tick::MAX, self.now(), |_| self.now())?;
+        let (grants, due) = self.reserve_by(cost, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(Arc::clone(self), grants, due))
     }
 }
 
 impl<M: ReserveMembers<C>, C> All<M, C> {
-    /// Reserves at the tick `now`: see [`reserve_n`](Self::reserve_n).
+    /// Reserves at the tick `now`: see [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
-    /// The same as for [`reserve_n`](Self::reserve_n).
-    pub fn reserve_n_at(&self, n: u64, now: Tick) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let (grants, due) = self.reserve(|_| n, Tick::MAX, now, |now| now)?;
+    /// The same as for [`reserve`](Self::reserve).
+    pub fn reserve_at(&self, n: u64, now: Tick) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, now, |now| now)?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// Reserves at the tick `now`: see [`reserve_n_within`](Self::reserve_n_within).
+    /// Reserves at the tick `now`: see [`reserve_within`](Self::reserve_within).
     ///
     /// # Errors
     ///
-    /// The same as for [`reserve_n_within`](Self::reserve_n_within).
-    pub fn reserve_n_within_at(
+    /// The same as for [`reserve_within`](Self::reserve_within).
+    pub fn reserve_within_at(
         &self,
         n: u64,
         max_wait: Duration,
         now: Tick,
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let latest = now.saturating_add(max_wait);
-        let (grants, due) = self.reserve(|_| n, latest, now, |now| now)?;
+        let (grants, due) = self.reserve_by(|_| n, latest, now, |now| now)?;
         Ok(AllReserved::new(self, grants, due))
     }
 
@@ -249,7 +249,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, Tick::MAX, now, |now| now)?;
+        let (grants, due) = self.reserve_by(cost, Tick::MAX, now, |now| now)?;
         Ok(AllReserved::new(self, grants, due))
     }
 
@@ -267,13 +267,13 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
         let costs = self.checked(costs.as_ref())?;
         let latest = now.saturating_add(max_wait);
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, latest, now, |now| now)?;
+        let (grants, due) = self.reserve_by(cost, latest, now, |now| now)?;
         Ok(AllReserved::new(self, grants, due))
     }
 
     /// Reserves from all members at the first tick at which all would grant, if that is `latest` or
     /// sooner. `later` reads the clock again after a lost race.
-    fn reserve(
+    fn reserve_by(
         &self,
         cost: impl Cost,
         latest: Tick,

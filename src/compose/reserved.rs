@@ -26,7 +26,7 @@ use crate::clock::{Clock, Tick};
 /// let limits = All::new((&slow, &fast))?;
 /// let _ = limits.try_acquire_each([5, 1])?;
 ///
-/// let reserved = limits.reserve_n(2)?;
+/// let reserved = limits.reserve(2)?;
 /// assert_eq!(reserved.time_left(), Duration::from_secs(2));
 /// assert_eq!(fast.available(), 1); // in 2 s it will be full, and have 3 left
 /// assert_eq!(reserved.cancel(), 4); // 2 to each

@@ -379,12 +379,12 @@ fn reservations_in_opposite_orders(run: &mut Run) {
         "reserve a, b, soon",
         |limits: &std::sync::Arc<Limits>, ()| {
             let all = All::new((&limits.a, &limits.b)).expect("two limits");
-            due(all.reserve_n_within_at(1, Duration::from_secs(1), NOW))
+            due(all.reserve_within_at(1, Duration::from_secs(1), NOW))
         },
     );
     let ever = Action::new("reserve b, a", |limits: &std::sync::Arc<Limits>, ()| {
         let all = All::new((&limits.b, &limits.a)).expect("two limits");
-        due(all.reserve_n_at(1, NOW))
+        due(all.reserve_at(1, NOW))
     });
     let scenario = Scenario::at(make).actor(&[soon]).actor(&[ever]);
     let scenario = scenario

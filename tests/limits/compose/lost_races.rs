@@ -182,7 +182,7 @@ fn raced_reservation(
     let limits = limits(&words, &clock);
     let all = All::new([2, 0, 1].map(|index| &limits[index])).expect("three limits");
     let answer = all
-        .reserve_n_within(1, Duration::from_secs(within))
+        .reserve_within(1, Duration::from_secs(within))
         .map(|reserved| {
             let due = reserved.time_left();
             *c.borrow_mut() = None;
