@@ -7,7 +7,7 @@ use super::entries::Guard;
 use super::entry::EntryState;
 use super::rank::Candidate;
 use super::room::{ATTEMPTS, REACH, Room, SeenEntry};
-use super::stored::AnyOfHash;
+use super::stored::{AnyOfHash, MatchesKey};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::sync::inject_fault;
@@ -18,10 +18,13 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Evicts the lowest-ranked key of those seen and the newest ones, and returns its room.
+    /// Evicts the lowest-ranked key of those seen and the newest ones, and returns its room. Evicts
+    /// none if that key is `own`, which needs the room: another thread has inserted it, and perhaps
+    /// granted, since this one found it absent.
     #[cold]
     pub(super) fn evict<'g>(
         &self,
+        own: &dyn MatchesKey<K>,
         now: Tick,
         guard: &'g Guard<'_>,
         mut seen: SeenEntry<'g, K, A>,
@@ -29,6 +32,9 @@ where
         for _ in 0..ATTEMPTS {
             self.consider_newest(now, guard, &mut seen);
             if let Some(candidate) = seen.candidate.take() {
+                if own.is(candidate.found.stored()) && !inject_fault!(EvictsItsOwnKey) {
+                    return None;
+                }
                 let left = self.evict_candidate(&candidate, now, guard);
                 if left.is_some() {
                     return left;
@@ -55,7 +61,7 @@ where
             };
             match found.entry().state() {
                 EntryState::Live(live) if !found.entry().has_its_own() => {
-                    self.consider(found, &live, now, seen.own, &mut seen.candidate);
+                    self.consider(found, &live, now, &mut seen.candidate);
                 }
                 _ => {}
             }
