@@ -138,8 +138,8 @@ pub trait Member<C> {
     }
 
     /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
-    /// returned `true`. The composition calls it when the grant is read, settled or undone, so
-    /// perhaps never, perhaps several times, and perhaps much later.
+    /// returned `true`. The composition calls it when the grant is read, settled or undone, perhaps
+    /// never, or several times and much later. It must return the same grant each time.
     #[inline(always)]
     fn grant_prepared(&self, prepared: &Prepared) -> Granted {
         Granted::new(prepared.n(), prepared.now())

@@ -62,7 +62,9 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// # Errors
     ///
     /// [`AllDenied`] if a member never grants them, or does not say when. If other callers were
-    /// faster three times, it says when all members would grant. In each case nothing is taken.
+    /// faster three times, it says when all members would grant. In each case nothing is taken. But
+    /// if another caller was faster, the permits of a member stay taken if callers took from it
+    /// since: a member takes back only the last ones.
     pub fn reserve_n(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let (grants, due) = self.reserve(|_| n, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
