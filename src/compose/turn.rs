@@ -128,8 +128,8 @@ fn take_beside<M: Members<C>, C: Clock>(
     beside.take(cost, now, |_| all.now())
 }
 
-/// Sleeps until the clock shows this tick. If the timer wakes early, sleeps again. If the timer does
-/// not follow the clock, gives up.
+/// Sleeps until the clock shows this tick. If the timer wakes early, sleeps again. If the timer
+/// does not follow the clock, gives up.
 #[cfg(feature = "wait")]
 pub(super) async fn sleep_until(timer: &impl Timer, clock: impl Fn() -> Tick, tick: Tick) {
     let mut check = SleepCheck::new();

@@ -134,9 +134,9 @@ macro_rules! declare_traits {
             }
 
             /// Returns the grant of a prepared request, after
-            /// [`take_prepared`](Self::take_prepared) returned `true`. It changes nothing, and returns
-            /// the same grant each time, also after the limiter has changed. Undo or settle only one
-            /// of them: a grant that is undone twice gives its permits back twice.
+            /// [`take_prepared`](Self::take_prepared) returned `true`. It changes nothing, and
+            /// returns the same grant each time, also after the limiter has changed. Undo or settle
+            /// only one of them: a grant that is undone twice gives its permits back twice.
             #[inline]
             fn grant_prepared(&self, prepared: &Prepared) -> Granted {
                 Granted::new(prepared.n(), prepared.now())
