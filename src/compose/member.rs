@@ -91,7 +91,8 @@ pub trait Member<C> {
         0
     }
 
-    /// Returns where the state is: see [`RateLimiter::place`](crate::RateLimiter::place).
+    /// Returns where the state is: see [`RateLimiter::place`](crate::RateLimiter::place). A member
+    /// whose first field is another limit has its address: use `Place::of(self).with_key(1)`.
     fn place(&self) -> Place;
 
     /// Returns whether a grant can be undone. A composition takes at most one member that can't,
@@ -117,7 +118,8 @@ pub trait Member<C> {
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied>;
 
     /// Looks as [`check`](Self::check) does, and keeps what it computed for
-    /// [`take_prepared`](Self::take_prepared). The default keeps nothing.
+    /// [`take_prepared`](Self::take_prepared). The default keeps nothing. What it returns must be for
+    /// `n` permits at this tick.
     ///
     /// # Errors
     ///

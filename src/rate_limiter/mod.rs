@@ -88,9 +88,10 @@ macro_rules! declare_traits {
             fn clock(&self) -> &Self::Clock;
 
             /// Returns where the limiter's state is. Two limiters that share their state return the
-            /// same place. The default is the place of this value.
+            /// same place. The default is the place of this value. It is not that of a limiter in
+            /// its first field, which has the same address.
             fn place(&self) -> Place {
-                Place::of(self)
+                Place::of(self).with_key(u64::MAX)
             }
 
             /// Looks whether `n` permits are available at this tick, and keeps what it computed, so
