@@ -199,10 +199,12 @@ pub trait GiveBack: Algorithm {
     /// permits were returned, rounded up.
     fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64);
 
-    /// Gives back a grant that no caller used, because another limit denied the request: see
-    /// [`All`](crate::compose::All). An algorithm with reservations must not [undo](Self::undo) it
-    /// while a caller waits behind it. The algorithms of this crate do what
-    /// [`cancel`](Reserve::cancel) does.
+    /// Gives back a grant that no caller used, because another limit of a
+    /// [composition](crate::compose::All) denied the request. Returns what [`undo`](Self::undo)
+    /// returns.
+    ///
+    /// An algorithm with reservations must return nothing while a caller waits behind the grant.
+    /// The algorithms of this crate do what [`cancel`](Reserve::cancel) does.
     #[inline]
     fn roll_back(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
         self.undo(word, now, granted)
@@ -238,7 +240,7 @@ pub trait Forecast: Algorithm {
 ///   window's permits early, and the permits of two windows could be used in one.
 ///   The word has no bit left to tell the two cases apart.
 ///
-/// A composition takes from all its limits as of one later tick. This would move a window's word to
+/// A composition reserves from all its limits at one later tick. This would move a window's word to
 /// a later window, and callers with older ticks would take that window's permits early. So it
 /// reserves only token buckets and GCRAs: see `compose::ReserveMembers`.
 ///

@@ -29,34 +29,35 @@ use crate::quota::ConfigError;
 /// ```
 ///
 /// The [members](Members) may be of different types, as a tuple, or of one type, as an array or a
-/// `Vec`. A member is a limiter, a reference to one, a key of a table, a
-/// `Concurrency`, or another composition.
+/// `Vec`. A member is a limiter, a reference to one, a key of a table, a `Concurrency`, or another
+/// composition.
 ///
 /// # All or nothing
 ///
-/// A request first looks at all members. If one would deny, the request is denied, and nothing was
-/// written. Otherwise it takes from one member after the other. If a member denies after all,
-/// because another caller was faster, everything that was taken is
-/// [rolled back](crate::traits::GiveBackLimiter::roll_back_at) in reverse order, and the request
-/// looks again, up to three times. It reads the clock once, and again after a lost race.
+/// A request first checks all members. If one would deny, the request is denied, and nothing is
+/// written. Otherwise it takes from one member after the other. A member can still deny then, if
+/// another caller took its permits in between. The request has lost a race: it
+/// [rolls back](crate::traits::GiveBackLimiter::roll_back_at) what it took, in reverse order, reads
+/// the clock again and starts over. After three lost races it is denied.
 ///
-/// - No member ever grants more than its own bound allows. But [undoing](super::AllGranted::undo)
-///   a grant disregards callers that wait for a member with a reservation, as
-///   [`Limiter::undo`](crate::Limiter::undo) does.
-/// - A denied request leaves every member as it was. After a lost race, the permits of a member
-///   stay taken if other callers have reserved, or [charged](crate::Limiter::charge) into debt,
-///   more than the member has: its state does not tell debt from a reservation.
-/// - While a request is between taking and undoing, other callers see its permits as taken. So they
-///   may be denied, although the request keeps nothing in the end.
-/// - Compositions take from the same limits in the same order, that of the addresses. So if they
-///   compete for the last permits, one of them is granted. The order is settled when a composition
-///   is built: pass limits that others use too by reference.
+/// - **Bound:** a request takes from a member only what that member grants, so no member exceeds
+///   its own bound. Two things can exceed it: a [charge](Self::charge), and giving permits back
+///   while a caller waits with a reservation. [`undo`](super::AllGranted::undo) ignores such
+///   callers, and [`reserve`](Self::reserve) lists the other cases.
+/// - **Denials:** a denied request takes nothing. The exception is a lost race in which a window
+///   ended, a quota changed, or other callers reserved or [charged](crate::Limiter::charge) more
+///   than a member had. Then that member's permits stay taken.
+/// - **Other callers:** until a lost race is rolled back, other callers may be denied because of
+///   permits that the request does not keep.
+/// - **Progress:** if compositions compete for the last permits, one of them is granted, because
+///   all take from their limits in the order of their addresses. This order is fixed when a
+///   composition is built, so pass a limit that others also use by reference.
 ///
 /// # A limit that appears twice
 ///
 /// Its costs are added up: `All::new((&a, &a))` takes two permits of `a` for each request. A key of
 /// a `Keyed` that appears twice is recognized too. A key of a `KeyedMap` is not: a request takes
-/// from it twice, and if only the second part is denied, undoes the first.
+/// from it twice, and rolls the first part back if the second is denied.
 pub struct All<M, C = SystemClock> {
     pub(super) members: M,
     pub(super) order: Order,
@@ -92,7 +93,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// let (one, other) = (ManualClock::new(), ManualClock::new());
     /// let limits = [Limiter::with_clock(bucket, one), Limiter::with_clock(bucket, other)];
     /// let error = All::new(limits).unwrap_err();
-    /// assert_eq!(error.to_string(), "clock of member 1 is not that of member 0, but must be");
+    /// assert_eq!(error.to_string(), "clock of member 1 must be the same as that of member 0");
     /// # Ok(())
     /// # }
     /// ```
@@ -152,7 +153,8 @@ impl<M: Members<C>, C> All<M, C> {
         &self.members
     }
 
-    /// Returns this composition with its members behind others, which must be in the same places.
+    /// Returns this composition with its members wrapped in others, which must have the same
+    /// places.
     #[cfg(feature = "std")]
     pub(super) const fn with_members<N>(&self, members: N) -> All<N, C> {
         All {
@@ -162,7 +164,7 @@ impl<M: Members<C>, C> All<M, C> {
         }
     }
 
-    /// Returns how many members there are. Each member of an inner composition counts.
+    /// Returns the number of members. Each member of an inner composition counts.
     ///
     /// ```
     /// use tollgate::compose::All;

@@ -24,8 +24,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ///
     /// # Errors
     ///
-    /// [`AllDenied`] if a member denies and waiting does not help, or if the wait is not known and
-    /// the member is no [`Concurrency`].
+    /// [`AllDenied`] if a member will never grant, or if it does not say how long to wait. A busy
+    /// [`Concurrency`](crate::Concurrency) is waited for.
     pub fn acquire(&self) -> Result<AllGranted<R, M, C>, AllDenied> {
         self.acquire_n(1)
     }
@@ -52,16 +52,15 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
         self.acquire_timeout(n, Duration::MAX)
     }
 
-    /// Takes `n` permits of each member, blocking this thread for at most `timeout`. If a member is
-    /// known to deny for longer, returns at once. A caller whose time is over leaves the line, and
-    /// has taken nothing. With a timeout of zero it never blocks. The members' clock measures the
-    /// time.
+    /// Takes `n` permits of each member, blocking this thread for at most `timeout` on the members'
+    /// clock. If a member will deny for longer, takes nothing and returns at once. With a timeout
+    /// of zero it never blocks.
     ///
     /// # Errors
     ///
-    /// The same as for [`acquire`](Self::acquire), and if the time is over, the denial of
-    /// [`try_acquire`](Self::try_acquire): for example [`AllDenied::Line`], or
-    /// [`Denied::Busy`](crate::Denied::Busy) of a member.
+    /// The same as for [`acquire`](Self::acquire). After the timeout it is the denial that
+    /// [`try_acquire_n`](Self::try_acquire_n) would return, such as [`AllDenied::Line`] or
+    /// [`Denied::Busy`](crate::Denied::Busy) of a member. In each case nothing is taken.
     ///
     /// ```
     /// use std::time::Duration;
@@ -91,8 +90,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
         self.take_or_block(&|_| n, timeout)
     }
 
-    /// Takes the permits of each member that its cost says. Blocks this thread until it has its
-    /// turn and all members grant.
+    /// Takes `costs[0]` permits from member 0, and so on. Blocks this thread until it has its turn
+    /// and all members grant.
     ///
     /// # Errors
     ///
@@ -102,7 +101,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
         self.acquire_each_timeout(costs, Duration::MAX)
     }
 
-    /// Takes the permits of each member that its cost says, blocking this thread for at most
+    /// Takes `costs[0]` permits from member 0, and so on, blocking this thread for at most
     /// `timeout`: see [`acquire_timeout`](Self::acquire_timeout).
     ///
     /// # Errors
@@ -141,8 +140,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     }
 }
 
-/// Runs a future in this thread until it ends, or until no time is left: then drops it and returns
-/// `None`. `left` returns `None` if the time is not limited.
+/// Runs a future in this thread until it ends. Drops it and returns `None` if no time is left.
+/// `left` returns `None` if the time is not limited.
 fn block_on<F: Future>(future: F, left: impl Fn() -> Option<Duration>) -> Option<F::Output> {
     let sleeper = Sleeper::here();
     let waker = Waker::from(Arc::clone(&sleeper));

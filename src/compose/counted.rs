@@ -17,9 +17,8 @@ use crate::counted::{Counted, Counters, LimiterStats};
 use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::store::{Place, Prepared};
 
-/// A counted limit as a member counts the requests of the composition: a grant if all members
-/// granted, and a denial if this member is the one that the answer names. If another member denies,
-/// it counts nothing.
+/// As a member, a counted limit counts a grant if all members granted, and a denial if the denial
+/// names this member. It counts nothing if the denial names another member.
 impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     #[inline]
     fn clock(&self) -> Option<&C> {
@@ -156,7 +155,7 @@ impl<A, B, S: Borrow<Counters>> Counted<OrElse<A, B>, S> {
     }
 }
 
-/// Counts the requests of a composition. Permits are those of all members together.
+/// Counts the requests of a composition. `permits` is the sum over all members.
 ///
 /// ```
 /// use tollgate::compose::All;
@@ -191,7 +190,7 @@ impl<M: Members<C>, C, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.outcome(self.limiter.try_acquire_n_at(n, now))
     }
 
-    /// Takes the permits of each member that its cost says, at this tick: see
+    /// Takes `costs[0]` permits from member 0 at this tick, and so on: see
     /// [`All::try_acquire_each_at`].
     ///
     /// # Errors
@@ -251,7 +250,7 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.outcome(self.limiter.try_acquire_n(n))
     }
 
-    /// Takes the permits of each member that its cost says: see [`All::try_acquire_each`].
+    /// Takes `costs[0]` permits from member 0, and so on: see [`All::try_acquire_each`].
     ///
     /// # Errors
     ///
@@ -280,8 +279,8 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.limiter.check_each(costs)
     }
 
-    /// Returns how many requests for one permit of each member are available. Takes and counts
-    /// none.
+    /// Returns how many requests for one permit of each member would be granted now. Takes and
+    /// counts nothing.
     pub fn available(&self) -> u64 {
         self.limiter.available()
     }
@@ -300,7 +299,7 @@ impl<M: DebtMembers<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         n
     }
 
-    /// Takes the permits of each member that its cost says unconditionally: see
+    /// Takes `costs[0]` permits from member 0, and so on, unconditionally: see
     /// [`All::charge_each`].
     ///
     /// # Errors

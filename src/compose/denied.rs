@@ -5,7 +5,8 @@ use core::time::Duration;
 
 use crate::outcome::{Denied, ceil_secs};
 
-/// A denied request to a composition: nothing was taken from any member.
+/// A denied request to a composition. It took nothing from any member, except after some
+/// [lost races](super::All#all-or-nothing).
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,8 +29,8 @@ use crate::outcome::{Denied, ceil_secs};
 #[must_use]
 #[non_exhaustive]
 pub enum AllDenied {
-    /// A member denies. If several do, it is the one that denies for longest, and of those that
-    /// deny alike the first.
+    /// A member denies. If several do, this is the one that denies for longest, or on a tie the
+    /// first of them.
     #[non_exhaustive]
     Member {
         /// The member's number.
@@ -60,7 +61,7 @@ impl AllDenied {
         }
     }
 
-    /// Returns this denial as one that grants after this time.
+    /// Returns this denial with `wait` as its `retry_after`.
     pub(super) const fn too_late_by(self, wait: Duration) -> Self {
         match self {
             Self::Member {
@@ -81,7 +82,7 @@ impl AllDenied {
         }
     }
 
-    /// Returns the name of that member, if it has one.
+    /// Returns the name of the member that denies for longest, if it has one.
     #[must_use]
     pub const fn name(&self) -> Option<&'static str> {
         match self {
@@ -90,7 +91,7 @@ impl AllDenied {
         }
     }
 
-    /// Returns the answer of that member.
+    /// Returns the denial of the member that denies for longest.
     #[must_use]
     pub const fn denied(&self) -> Option<Denied> {
         match self {
@@ -155,7 +156,7 @@ impl AllDenied {
     }
 
     /// Returns the denial that lasts longer: a permanent one, then one of unknown length, then the
-    /// longer wait. Of two that are alike, that of the member with the lower number.
+    /// longer wait. On a tie, returns that of the member with the lower number.
     // Always inlined: where the denial is not read, the waits are not computed.
     #[inline(always)]
     pub(super) fn longer(self, other: Self) -> Self {
@@ -184,12 +185,12 @@ impl fmt::Display for AllDenied {
                 denied,
                 ..
             } => write!(f, "{name}: {denied}"),
-            Self::Member { member, denied, .. } => write!(f, "limit {member}: {denied}"),
+            Self::Member { member, denied, .. } => write!(f, "member {member}: {denied}"),
             Self::Line => f.write_str("other callers wait in line"),
             Self::CostsLength { costs, members } => {
                 write!(
                     f,
-                    "costs are {costs}, but must be {members}, one for each member"
+                    "number of costs is {costs}, but must be {members}: one for each member"
                 )
             }
         }

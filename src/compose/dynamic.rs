@@ -37,7 +37,7 @@ impl<C, M: SettleMember<C> + DebtMembers<C>> DebtMember<C> for M {}
 
 impl<C, M: DebtMember<C> + ReserveMembers<C>> ReserveMember<C> for M {}
 
-/// A member of any type. A composition of these can take.
+/// A member of any type. A composition of these can check and take, but not undo or settle.
 ///
 /// ```
 /// use tollgate::compose::{All, BoxMember};
@@ -90,8 +90,8 @@ pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 /// ```
 pub type BoxSettle<'m, C = SystemClock> = Box<dyn SettleMember<C> + Send + Sync + 'm>;
 
-/// A member of any type that can settle and go into debt. A composition of these has all verbs,
-/// except that it can't reserve.
+/// A member of any type that can settle and go into debt. A composition of these can do everything
+/// but reserve.
 ///
 /// ```
 /// use tollgate::compose::{All, BoxDebt};
@@ -110,7 +110,7 @@ pub type BoxSettle<'m, C = SystemClock> = Box<dyn SettleMember<C> + Send + Sync 
 pub type BoxDebt<'m, C = SystemClock> = Box<dyn DebtMember<C> + Send + Sync + 'm>;
 
 /// A member of any type that can be reserved together with others: see [`ReserveMembers`]. A
-/// composition of these has all verbs.
+/// composition of these can do everything.
 ///
 /// ```
 /// use tollgate::compose::{All, BoxReserve};
@@ -121,8 +121,8 @@ pub type BoxDebt<'m, C = SystemClock> = Box<dyn DebtMember<C> + Send + Sync + 'm
 /// let tenants = Keyed::token_bucket(Quota::per_hour(10), 100)?;
 /// let members: [BoxReserve; 2] = [Box::new(&service), Box::new(tenants.key("acme"))];
 /// let limits = All::new(members)?;
-/// assert!(limits.reserve_n(10)?.is_due());
-/// assert!(!limits.reserve_n(1)?.is_due());
+/// assert!(limits.reserve(10)?.is_due());
+/// assert!(!limits.reserve(1)?.is_due());
 /// # Ok(())
 /// # }
 /// ```
@@ -135,7 +135,7 @@ one_member!(owes ['m, C] C, dyn ReserveMember<C> + Send + Sync + 'm);
 
 impl<'m, C> ReserveMembers<C> for dyn ReserveMember<C> + Send + Sync + 'm {}
 
-/// Implements `Debug` for a trait object, which shows where the limit's state is.
+/// Implements `Debug` for a trait object. It shows where the limit's state is.
 macro_rules! debug {
     ($($name:ident)*) => {$(
         impl<C> fmt::Debug for dyn $name<C> + Send + Sync + '_ {

@@ -14,8 +14,8 @@ use crate::rate_limiter::SettleLimiter;
 /// Permits of one limiter for an estimated cost: take them, do the work, and settle what it cost.
 ///
 /// `L` is the limiter: a reference, an `Arc`, or a key of a table. If the estimate is dropped
-/// without a word, the permits stay taken. With [`undo_on_drop`](Self::undo_on_drop) they come back
-/// instead. For several limiters use an [`AllGranted`], which has the same methods.
+/// before it is settled or undone, the permits stay taken; with
+/// [`undo_on_drop`](Self::undo_on_drop) they come back. For several limiters use an [`AllGranted`].
 ///
 /// ```
 /// use tollgate::compose::Estimate;
@@ -62,7 +62,8 @@ impl<L: SettleLimiter<Clock: Clock>> Estimate<L> {
         self.limiter.undo(self.granted)
     }
 
-    /// Makes the permits come back if this is dropped before it is settled, such as after an error.
+    /// Returns a guard that gives the permits back if it is dropped before it is settled, such as
+    /// after an error.
     ///
     /// ```
     /// use tollgate::compose::Estimate;
@@ -99,7 +100,8 @@ impl<L> Estimate<L> {
 }
 
 impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, M, C> {
-    /// Makes the permits come back if this is dropped before it is settled, such as after an error.
+    /// Returns a guard that gives the permits back if it is dropped before it is settled, such as
+    /// after an error.
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -152,7 +154,7 @@ impl<G> UndoOnDrop<G> {
         Self { granted, undo }
     }
 
-    /// Gives the permits back as far as possible, and returns how many came back. It is 0 after
+    /// Gives the permits back as far as possible, and returns how many came back: none after
     /// [`keep`](Self::keep).
     pub fn undo(mut self) -> u64 {
         self.undo_once()

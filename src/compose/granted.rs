@@ -15,9 +15,9 @@ use crate::outcome::{GrantInfo, Settled};
 
 /// A granted request to a composition: every member granted its part.
 ///
-/// Dropping it keeps the permits taken, and leaves each `Concurrency` among
-/// the members. `R` is the reference to the composition: `&All`, or `Arc<All>` for a grant that
-/// outlives the caller's scope.
+/// Dropping it keeps the permits taken, and leaves each `Concurrency` among the members. `R` is the
+/// reference to the composition: `&All`, or `Arc<All>` for a grant that outlives the caller's
+/// scope.
 ///
 /// ```
 /// use tollgate::compose::All;
@@ -162,17 +162,17 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         resets.max().unwrap_or(Duration::ZERO)
     }
 
-    /// Returns how long the caller must wait before it uses the permits: the longest
-    /// [`delay`](Granted::delay) of the members. The delay of a
-    /// [queue](crate::LeakyBucket::queue) counts from the tick of the request. The permits of the
-    /// other members count at that tick, not when the delay is over, and no method sleeps for it.
+    /// Returns how long after its request the caller must wait before it uses the permits: the
+    /// longest [`delay`](crate::Granted::delay) of the members. Only a
+    /// [queue](crate::LeakyBucket::queue) delays; the other members count the permits at the tick
+    /// of the request. No method of a composition or a `Line` sleeps for this delay.
     pub fn delay(&self) -> Duration {
         let delays = self.each().map(|(_, granted)| granted.delay());
         delays.max().unwrap_or(Duration::ZERO)
     }
 
-    /// Leaves each `Concurrency` among the members now. The rest of the grant
-    /// can still be undone and settled.
+    /// Leaves each `Concurrency` among the members now. The rest of the grant can still be undone
+    /// and settled.
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -205,8 +205,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     }
 }
 
-/// Ends the use of all grants from a member on. If a member or a waker panics, dropping it goes on
-/// with the next member.
+/// Ends the use of all grants, beginning with one member. If a member or a waker panics, dropping
+/// it continues with the next member.
 struct LeaveFrom<'g, M: Members<C>, C> {
     member: usize,
     all: &'g All<M, C>,
@@ -271,8 +271,8 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
 
     /// Corrects the estimates when the costs are known: see
     /// [`Limiter::settle`](crate::Limiter::settle). Returns what came back and what was charged,
-    /// over all members. Leaves each `Concurrency`. A grant is settled once: after that nothing is
-    /// left of it to settle or undo.
+    /// over all members. Leaves each `Concurrency`. A grant is settled once: settling or undoing it
+    /// again changes nothing.
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -284,7 +284,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// let model = All::new((tokens, day))?;
     /// let mut granted = model.try_acquire_n(2_000)?;
     /// let error = granted.settle([1_200]).unwrap_err();
-    /// assert_eq!(error.to_string(), "costs are 1, but must be 2, one for each member");
+    /// assert_eq!(error.to_string(), "number of costs is 1, but must be 2: one for each member");
     /// let settled = granted.settle([1_200, 1_200])?;
     /// assert_eq!(settled.returned, 1_600); // 800 to each
     /// # Ok(())

@@ -1,6 +1,6 @@
 use crate::outcome::Granted;
 
-/// A member's grant, and which of the limits inside the member made it.
+/// A member's grant, and which limit inside the member made it.
 ///
 /// A limit of your own returns `granted.into()`, and gets the same value back to undo or settle it.
 /// See [`Member`](super::Member) for an example.
@@ -16,8 +16,8 @@ use crate::outcome::Granted;
 pub struct Held {
     /// The grant.
     pub granted: Granted,
-    /// Which of two limits made the grant, for each [`OrElse`](super::OrElse) around them: one bit,
-    /// and the outermost lowest.
+    /// Which limit of each [`OrElse`](super::OrElse) made the grant: one bit for each level, the
+    /// outermost in the lowest bit.
     branches: u32,
 }
 

@@ -47,21 +47,26 @@ use crate::sync::inject_fault;
 ///
 /// # First come, first served
 ///
-/// Only the first caller in line looks at the members. It sleeps until all of them would grant,
-/// takes from all or none, and wakes the next caller. `try_acquire` of the line passes no caller
-/// that waits. Callers of the composition itself, or of a member, do not stand in line and may be
-/// faster than the first in line. It then sleeps again.
+/// The first caller in line sleeps until all members would grant, takes from all or none, and wakes
+/// the next caller. It holds no permits while it sleeps. While callers wait, `try_acquire` of the
+/// line is denied.
 ///
-/// If no such caller comes, the first in line sleeps at most once for all rates, and once for each
-/// [`Concurrency`] that is busy. In the line of a `Concurrency` it stands like any other caller. It
-/// holds nothing while it sleeps. A sleep does not end early if a member gets permits before they
-/// were due, because a caller gave some back or raised the quota.
+/// Calls to the composition itself, or to a member, bypass the line. If such a call takes the
+/// permits, the first in line sleeps again. Otherwise it sleeps at most once for all rates, and
+/// once for each busy [`Concurrency`], in whose queue it waits like any other caller. Permits that
+/// are given back, or a raised quota, do not wake it early.
 ///
-/// A `Concurrency` inside an [`OrElse`](super::OrElse) and a key of a `KeyedConcurrency` have no
-/// line of their own for it. If they are busy, `acquire` returns their denial.
+/// It does not wait for a busy `Concurrency` inside an [`OrElse`](super::OrElse), or for a busy key
+/// of a `KeyedConcurrency`: `acquire` returns their denial.
 ///
-/// A caller that gives up, such as a future that is dropped, leaves the line and has taken nothing.
-/// `acquire_timeout` gives up after a time, in threads and in futures.
+/// A caller that gives up leaves the line and has taken nothing. A future gives up when it is
+/// dropped, and `acquire_timeout` does after a time.
+///
+/// # Instead of a line
+///
+/// To be denied at once, use [`All::try_acquire`]. If every member is a token bucket or a GCRA,
+/// [`All::reserve`] takes the permits in advance and says when they are due. To wait for a single
+/// limiter, use its own `acquire`: it needs no line.
 ///
 /// # Cost
 ///
@@ -69,12 +74,13 @@ use crate::sync::inject_fault;
 #[derive(Debug)]
 pub struct Line<R> {
     pub(super) all: R,
-    /// The first in line is inside.
+    /// A `Concurrency` of 1: the first in line is inside, and the others wait for it.
     turns: Concurrency,
 }
 
 impl<R> Line<R> {
     /// Creates an empty line before a composition.
+    #[must_use]
     pub fn new(all: R) -> Self {
         let turns = Concurrency::of(1);
         Self { all, turns }
@@ -130,7 +136,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
     /// # Errors
     ///
     /// [`AllDenied`] if a member denies; [`AllDenied::Line`] if none does, but a caller waits. In
-    /// both cases nothing is taken.
+    /// each case nothing is taken.
     ///
     /// ```
     /// use std::future::Future;
@@ -173,7 +179,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
         self.take(&|_| n)
     }
 
-    /// Takes the permits of each member that its cost says, unless a caller waits.
+    /// Takes `costs[0]` permits from member 0, and so on, unless a caller waits.
     ///
     /// # Errors
     ///
@@ -256,17 +262,17 @@ pub struct AsyncLine<'l, R, T> {
 
 #[cfg(feature = "wait")]
 impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> AsyncLine<'_, R, T> {
-    /// Takes one permit of each member, when the caller has its turn and all members grant.
+    /// Takes one permit of each member. Waits until the caller has its turn and all members grant.
     ///
     /// # Errors
     ///
-    /// [`AllDenied`] if a member denies and waiting does not help, if the wait is not known and the
-    /// member is no [`Concurrency`], or if the timer does not follow the members' clock.
+    /// [`AllDenied`] if a member will never grant, if it does not say how long to wait, or if the
+    /// timer does not follow the members' clock. A busy [`Concurrency`] is waited for.
     pub async fn acquire(&self) -> Result<AllGranted<R, M, C>, AllDenied> {
         self.acquire_n(1).await
     }
 
-    /// Takes `n` permits of each member, when the caller has its turn and all members grant.
+    /// Takes `n` permits of each member. Waits until the caller has its turn and all members grant.
     ///
     /// # Errors
     ///
@@ -275,14 +281,13 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
         self.acquire_timeout(n, Duration::MAX).await
     }
 
-    /// Takes `n` permits of each member, waiting for at most `timeout`. If a member is known to
-    /// deny for longer, returns at once. A caller whose time is over leaves the line, and has taken
-    /// nothing.
+    /// Takes `n` permits of each member, waiting for at most `timeout`. If a member will deny for
+    /// longer, takes nothing and returns at once.
     ///
     /// # Errors
     ///
-    /// The same as for [`acquire`](Self::acquire), and if the time is over, the denial of
-    /// [`Line::try_acquire`].
+    /// The same as for [`acquire`](Self::acquire). After the timeout it is the denial that
+    /// [`Line::try_acquire_n`] would return. In each case nothing is taken.
     ///
     /// ```
     /// use std::time::Duration;
@@ -317,8 +322,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
         self.take_or_wait(&|_| n, timeout).await
     }
 
-    /// Takes the permits of each member that its cost says, when the caller has its turn and all
-    /// members grant.
+    /// Takes `costs[0]` permits from member 0, and so on. Waits until the caller has its turn and
+    /// all members grant.
     ///
     /// # Errors
     ///
@@ -331,7 +336,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
         self.acquire_each_timeout(costs, Duration::MAX).await
     }
 
-    /// Takes the permits of each member that its cost says, waiting for at most `timeout`: see
+    /// Takes `costs[0]` permits from member 0, and so on, waiting for at most `timeout`: see
     /// [`acquire_timeout`](Self::acquire_timeout).
     ///
     /// # Errors
@@ -371,7 +376,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
     }
 }
 
-/// Runs a future until it ends, or until the sleep ends: then drops it and returns `None`.
+/// Runs a future until it ends. Drops it and returns `None` if the sleep ends first.
 #[cfg(feature = "wait")]
 async fn before<F: Future>(sleep: impl Future<Output = ()>, future: F) -> Option<F::Output> {
     let (mut sleep, mut future) = (pin!(sleep), pin!(future));

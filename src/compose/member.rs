@@ -67,16 +67,15 @@ use crate::store::{Place, Prepared};
 /// ```
 ///
 /// Every limiter of this crate that can [settle](crate::Limiter::settle) implements it, and so do
-/// `SlidingLog`, `Leases` and
-/// `Concurrency`. A limiter of your own is a member in an
-/// [`OwnLimiter`](super::OwnLimiter), and a limit that implements this trait in a
-/// `BoxMember`.
+/// `SlidingLog`, `Leases` and `Concurrency`. To pass a type of your own to a composition, wrap it:
+/// in an [`OwnLimiter`](super::OwnLimiter) if it is a limiter, or in a `BoxMember` if it implements
+/// this trait.
 pub trait Member<C> {
     /// Returns the clock, or `None` if the limit needs none.
     fn clock(&self) -> Option<&C>;
 
-    /// Shows each clock that the limit reads. Only a limit made of several others has more than
-    /// one.
+    /// Passes each clock that the limit reads to `show`. Only a limit made of several others has
+    /// more than one.
     #[inline]
     fn each_clock(&self, show: &mut dyn FnMut(&C)) {
         if let Some(clock) = self.clock() {
@@ -140,8 +139,8 @@ pub trait Member<C> {
     }
 
     /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
-    /// returned `true`. The composition calls it when the grant is read, settled or undone, perhaps
-    /// never, or several times and much later. It must return the same grant each time.
+    /// returned `true`. The composition calls it each time the grant is read, settled or undone,
+    /// which may be never, or much later. It must return the same grant each time.
     #[inline(always)]
     fn grant_prepared(&self, prepared: &Prepared) -> Granted {
         Granted::new(prepared.n(), prepared.now())
@@ -150,8 +149,8 @@ pub trait Member<C> {
     /// Returns how many permits are available at this tick.
     fn available_at(&self, now: Tick) -> u64;
 
-    /// Returns how many permits were left right after a grant. A member whose grants do not say so,
-    /// such as `SlidingLog`, returns how many are available at its tick.
+    /// Returns how many permits were left right after a grant. A member whose grants do not record
+    /// this, such as `SlidingLog`, returns how many are available at the grant's tick.
     #[inline]
     fn remaining(&self, held: &Held) -> u64 {
         held.granted.remaining()
@@ -161,25 +160,24 @@ pub trait Member<C> {
     /// 0.
     fn give_back(&self, held: Held, now: Tick) -> u64;
 
-    /// Gives back a grant that the caller never got, because another member denied after all. It is
-    /// not counted, and a limiter
-    /// [rolls it back](crate::traits::GiveBackLimiter::roll_back_at) with regard to callers that
-    /// wait. The default is [`give_back`](Self::give_back).
+    /// Gives back a grant that the caller never got, because another member denied the request.
+    /// This is not counted. Limiters do what
+    /// [`roll_back_at`](crate::traits::GiveBackLimiter::roll_back_at) does. The default is
+    /// [`give_back`](Self::give_back).
     #[inline]
     fn roll_back(&self, held: Held, now: Tick) -> u64 {
         self.give_back(held, now)
     }
 
-    /// Corrects an estimate: see
-    /// [`Limiter::settle`](crate::Limiter::settle). A member that can't settle keeps the
-    /// grant as it is, and returns [`Settled::default`].
+    /// Corrects an estimate: see [`Limiter::settle`](crate::Limiter::settle). A member that can't
+    /// settle keeps the grant as it is, and returns [`Settled::default`].
     fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled;
 
     /// Takes `n` permits unconditionally. A member that can't go into debt takes none.
     fn charge_to(&self, n: u64, now: Tick) -> Charged;
 
-    /// Takes `n` permits as of the tick `due`, or none: the state changes as it would if they were
-    /// taken at that tick. Only [`ReserveMembers`](super::ReserveMembers) do this. The default
+    /// Takes `n` permits ahead of time, or none: the state changes as if they were taken at the
+    /// later tick `due`. Only [`ReserveMembers`](super::ReserveMembers) do this. The default
     /// denies.
     ///
     /// # Errors
@@ -191,7 +189,7 @@ pub trait Member<C> {
         Err(Denied::busy(n))
     }
 
-    /// Gives back what [`take_as_of`](Self::take_as_of) took, if no other caller took permits
+    /// Gives back what [`take_as_of`](Self::take_as_of) took, if no other caller has taken permits
     /// since. Returns how many permits came back.
     #[inline]
     fn cancel_as_of(&self, held: Held, now: Tick) -> u64 {
@@ -206,9 +204,9 @@ pub trait Member<C> {
         false
     }
 
-    /// Ends the use of a grant whose holder is done, and returns whether the grant is over. Only
-    /// `Concurrency` does anything here: the holder leaves. It may not be called if no holder
-    /// [leaves](Self::leaves).
+    /// Ends the use of a grant whose holder is done, and returns whether the grant is over. Only a
+    /// `Concurrency` does anything here: the holder leaves. The composition may skip the call if
+    /// [`leaves`](Self::leaves) returns `false`.
     #[inline]
     fn leave(&self, held: &Held) -> bool {
         let _ = held;
@@ -233,9 +231,9 @@ pub trait Member<C> {
         let _ = n;
     }
 
-    /// Returns the `Concurrency` that this limit is, if it is one. A request that [waits in
-    /// line](super::Line) for the composition enters it instead of taking from this member, and
-    /// ends with [`leave`](Self::leave).
+    /// Returns this limit if it is a `Concurrency`. A request that waits in a
+    /// [`Line`](super::Line) then enters it instead of taking from this member, and ends with
+    /// [`leave`](Self::leave).
     #[cfg(feature = "std")]
     #[inline]
     fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::member::Member;
 use super::slot::Slot;
 
-/// An operation on one member of a composition, whatever the member's type.
+/// An operation on one member of a composition, of any type.
 ///
 /// ```
 /// use tollgate::compose::{All, Member, Members, Named, Visitor};
@@ -87,8 +87,8 @@ pub trait Members<C> {
 
 /// Members that are a single limit, such as a limiter, a reference to one, or a key of a table.
 ///
-/// Some limits wrap others, such as [`OrElse`](super::OrElse). They wrap a single limit, because a
-/// grant of theirs is a single grant.
+/// A wrapper such as [`OrElse`](super::OrElse) needs single limits, because it returns a single
+/// grant.
 ///
 /// ```compile_fail,E0277
 /// use tollgate::compose::{All, OrElse};
@@ -138,19 +138,19 @@ pub trait SettleMembers<C>: Members<C> {}
 /// ```
 pub trait DebtMembers<C>: SettleMembers<C> {}
 
-/// Members that can be [reserved](super::All::reserve_n) together: limiters, adjustable limiters
+/// Members that can be [reserved](super::All::reserve) together: limiters, adjustable limiters
 /// and keys of tables and maps, with a [`TokenBucket`](crate::TokenBucket) or a
 /// [`Gcra`](crate::Gcra).
 ///
-/// A composition takes them all as of one later tick. Callers before that tick must not get these
-/// permits.
+/// A reservation takes from all members at one later tick, and earlier callers must not get these
+/// permits. Other limits can't do this:
 ///
-/// - A window can't do this. It counts a caller with an older tick in the window that another
-///   caller has begun, so callers would take the later window's permits early.
+/// - A window counts a caller with an older tick in the window that another caller has begun, so
+///   callers would take the later window's permits early.
 /// - A [`LeakyBucket`](crate::LeakyBucket) as a queue delays its grants, so its permits would not
 ///   be due at that tick. [`AnyAlgorithm`](crate::AnyAlgorithm) may be any of these.
 /// - A `Concurrency` does not know when a caller will leave.
-/// - [`OrElse`](super::OrElse) grants from one of two limits. Which one is not known before that
+/// - [`OrElse`](super::OrElse) takes from one of two limits, and which one is known only at that
 ///   tick.
 ///
 /// ```compile_fail,E0277
@@ -161,7 +161,7 @@ pub trait DebtMembers<C>: SettleMembers<C> {}
 /// let second = Limiter::token_bucket(Quota::per_second(10))?;
 /// let day = Limiter::sliding_window(Quota::per_day(1000))?;
 /// let limits = All::new((second, day))?;
-/// let reserved = limits.reserve_n(1)?; // error: the window can't be reserved with others
+/// let reserved = limits.reserve(1)?; // error: the window can't be reserved with others
 /// # Ok(())
 /// # }
 /// ```
@@ -171,7 +171,7 @@ pub trait DebtMembers<C>: SettleMembers<C> {}
 )]
 pub trait ReserveMembers<C>: DebtMembers<C> {}
 
-/// Implements all of [`Members`] but the visit through the field `members`.
+/// Implements all methods of [`Members`] except `visit` through the field `members`.
 macro_rules! through_members {
     () => {
         type Grants = M::Grants;

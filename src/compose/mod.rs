@@ -1,9 +1,8 @@
 //! Several limits as one: [`All`] takes from all of them, or from none.
 //!
-//! Real limits come in sets: a user's, the tenant's and the service's; requests a minute and tokens
-//! a minute; a rate and a concurrency. A chain of limiters gets them wrong: what the first limiter
-//! granted is lost if the second denies. A composition takes everything or nothing, and a denial
-//! takes nothing.
+//! One request often counts against several limits: the user's, the tenant's and the service's. If
+//! it asks them one after the other, the permits of the first are lost when the second denies. A
+//! composition takes the permits of all its limits or of none.
 //!
 //! ```
 //! use tollgate::compose::All;
@@ -23,19 +22,32 @@
 //! # }
 //! ```
 //!
+//! | you want to | use |
+//! |---|---|
+//! | be granted or denied at once | [`All::try_acquire_n`] |
+//! | wait for any members, first come, first served | `Line::acquire_n`, `Line::acquire_timeout` |
+//! | take permits of buckets in advance and start the work when they are due | [`All::reserve`] |
+//! | take an estimated cost and correct it later | [`All::try_acquire_each`], [`AllGranted::settle`] |
+//! | record a cost that is already spent | [`All::charge_each`] |
+//! | ask without taking | [`All::check_n`], [`All::time_until`] |
+//!
+//! A caller in a `Line` holds no permits until all members grant. A reservation takes them at once,
+//! so other callers may be denied until it is due.
+//!
 //! A member is a limit, or one of these:
 //!
 //! | member | what it does |
 //! |---|---|
-//! | [`OrElse`] | the first of two limits that grants: a share, then a common pool |
-//! | `Shadow` | a limit on trial: decides and counts, but never denies |
+//! | [`OrElse`] | takes from a share, or from a common pool if the share denies |
+//! | `Shadow` | tries a limit out: decides and counts, but never denies |
 //! | [`Exempt`], [`Closed`] | grants or denies every request |
-//! | [`Named`] | a member with a name, by which denials identify it |
-//! | `Counted` | a member that counts the requests of the composition |
-//! | `BoxMember`, `BoxSettle`, `BoxDebt`, `BoxReserve` | a member of any type, chosen at run time |
-//! | [`OwnLimiter`] | a limiter of your own |
+//! | [`Named`] | gives a member a name, which denials show |
+//! | `Counted` | counts the requests of the composition |
+//! | `BoxMember`, `BoxSettle`, `BoxDebt`, `BoxReserve` | holds a member of any type, chosen at run time |
+//! | [`OwnLimiter`] | holds a limiter of your own |
 //!
-//! [`Estimate`] and [`AllGranted`] take permits for an estimated cost, to be settled later.
+//! [`Estimate`] does for a single limiter what [`AllGranted`] does for several: it takes permits
+//! for an estimated cost, and settles them later.
 
 mod all;
 #[cfg(feature = "std")]

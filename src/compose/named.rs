@@ -27,6 +27,7 @@ pub struct Named<M> {
 
 impl<M> Named<M> {
     /// Gives a member a name.
+    #[must_use]
     pub const fn new(name: &'static str, members: M) -> Self {
         Self { name, members }
     }

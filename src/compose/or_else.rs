@@ -29,23 +29,21 @@ use crate::store::Place;
 /// # }
 /// ```
 ///
-/// - A denial is the one that ends sooner.
-/// - `available` is what the limit with more permits has, because a request is never split.
+/// - If both deny, the answer is the denial that ends sooner.
+/// - `available` is that of the limit with more permits, because a request is never split.
 /// - `charge` goes to the first limit.
-/// - A choice between more than two is nested: `OrElse::new(a, OrElse::new(b, c))`, up to 32 deep.
+/// - To choose between more than two, nest it up to 32 deep: `OrElse::new(a, OrElse::new(b, c))`.
 ///
 /// # With other members
 ///
-/// `OrElse` counts as one member, which is taken from in the order of its second limit. So the
-/// promise that one of two competing requests is granted does not cover the first limit, if other
-/// compositions also hold it as a member. The same limit should not be inside an `OrElse` and
-/// beside it in one composition: its costs are not added up.
-///
-/// A `Line` waits for no `Concurrency` inside an `OrElse`: if that one is busy, `acquire` returns
-/// its denial.
-///
-/// While another request holds permits of the first limit that it gives back later, a request may
-/// be granted by the second limit instead.
+/// - `OrElse` is one member, and a composition orders it by the address of its second limit. So if
+///   other compositions use the first limit directly, two competing requests may both be denied.
+/// - Do not put a limit inside an `OrElse` and beside it in one composition: its costs are not
+///   added up.
+/// - A `Line` does not wait for a busy `Concurrency` inside an `OrElse`: `acquire` returns its
+///   denial.
+/// - The second limit may grant a request while another request holds permits of the first limit
+///   that it then rolls back.
 #[derive(Debug, Clone, Copy)]
 pub struct OrElse<A, B> {
     first: A,
@@ -53,7 +51,7 @@ pub struct OrElse<A, B> {
 }
 
 impl<A, B> OrElse<A, B> {
-    /// Composes two limits, of which the first is asked first.
+    /// Composes two limits. The second is asked if the first denies.
     #[must_use]
     pub const fn new(first: A, second: B) -> Self {
         Self { first, second }
@@ -71,7 +69,7 @@ impl<A, B> OrElse<A, B> {
 }
 
 /// Returns the denial that ends sooner: one after a known wait, then one of unknown length, then a
-/// permanent one. Of two that are alike, the first.
+/// permanent one. On a tie, returns the first.
 fn sooner(first: Denied, second: Denied) -> Denied {
     if let (Denied::Never { limit: less, .. }, Denied::Never { limit, .. }) = (first, second) {
         return match less >= limit {

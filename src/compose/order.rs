@@ -8,9 +8,9 @@ use crate::quota::ConfigError;
 use crate::store::Place;
 use crate::sync::inject_fault;
 
-/// The order in which a composition takes from its members: by their places, and last a member that
-/// can't undo. All compositions of the same limits so take from them in the same order, and of two
-/// that need each other's permits one gets them.
+/// The order in which a composition takes from its members: by their places, with a member that
+/// can't undo last. So all compositions take from the same limits in the same order, and if two of
+/// them compete for permits, one gets them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Order {
     /// Members, in order: each limit once.

@@ -15,7 +15,7 @@ use crate::sync::inject_fault;
 /// For this many members, what the looks computed is kept for the takes.
 const FEW: usize = 8;
 
-/// How often a request looks again after another caller was faster.
+/// How many times a request tries to take from all members. Each failure is a lost race.
 pub(super) const ROUNDS: u32 = 3;
 
 /// What a request takes from each member, by its number. It is `Copy`, so that it stays in

@@ -16,8 +16,8 @@ use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 
 impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
-    /// Takes `n` permits of each member, which may be used when the reservation is
-    /// [due](AllReserved::due): at the first tick at which all members would grant them.
+    /// Reserves `n` permits of each member. They may be used when the reservation is
+    /// [due](AllReserved::due), which is the first tick at which all members would grant them.
     ///
     /// ```
     /// use std::time::Duration;
@@ -33,8 +33,8 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// let tenant = limiter(Quota::per_second(10))?;
     /// let limits = All::new((&user, &tenant))?;
     ///
-    /// assert!(limits.reserve_n(5)?.is_due());
-    /// let reserved = limits.reserve_n(3)?; // the user has them in 3 s, and the tenant now
+    /// assert!(limits.reserve(5)?.is_due());
+    /// let reserved = limits.reserve(3)?; // the user has them in 3 s, and the tenant now
     /// assert_eq!(reserved.time_left(), Duration::from_secs(3));
     ///
     /// clock.advance(Duration::from_secs(3));
@@ -46,32 +46,28 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// # Other callers
     ///
-    /// All members are taken from as of the due tick. So using the permits at that tick is like
-    /// acquiring them at that tick, and every member keeps its bound. Until then, other callers
-    /// find fewer permits of the members that were ready sooner: what an idle bucket holds now, and
-    /// what is refilled before the due tick, is skipped. Use
-    /// [`reserve_n_within`](Self::reserve_n_within) to limit the wait, and so what is skipped.
-    /// [Cancelling](AllReserved::cancel) the reservation undoes this.
+    /// Every member counts the permits at the due tick, so using them then is within its bound.
+    /// Until then, a member that was ready sooner grants less to other callers: even a full bucket
+    /// may deny until shortly before that tick. [`reserve_within`](Self::reserve_within) limits
+    /// how long, and [`cancel`](AllReserved::cancel) ends it.
     ///
-    /// A member does not record that such a reservation waits. If other permits of that member are
-    /// given back meanwhile, they may be used beside the reserved ones, and exceed its bound by at
-    /// most the permits that were given back. This happens with `undo`, `refund` and `settle`, with
-    /// a lost race of a composition, and if a reservation of that member alone is cancelled. It
-    /// does not happen with [`AllReserved::cancel`].
+    /// A member does not know that permits are reserved together with other members. If other
+    /// permits of that member are given back before the due tick, callers may use them in addition
+    /// to the reserved ones, and so exceed the bound by at most the permits given back. This holds
+    /// for `undo`, `refund`, `settle`, a request that loses a race, and a cancelled reservation of
+    /// that member alone. [`AllReserved::cancel`] never exceeds the bound.
     ///
     /// # Errors
     ///
-    /// [`AllDenied`] if a member never grants them, or does not say when. If other callers were
-    /// faster three times, it says when all members would grant. In each case nothing is taken. But
-    /// if another caller was faster, the permits of a member stay taken if callers took from it
-    /// since: a member takes back only the last ones.
-    pub fn reserve_n(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let (grants, due) = self.reserve(|_| n, Tick::MAX, self.now(), |_| self.now())?;
+    /// [`AllDenied`] if a member will never grant the permits or does not say when, or after three
+    /// lost races. In each case nothing is taken. But after a lost race, the permits of a member
+    /// stay taken if other callers took from it since: it takes back only the last ones.
+    pub fn reserve(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// Reserves a number of permits of its own from each member: `costs[0]` from member 0, and so
-    /// on. See [`reserve_n`](Self::reserve_n).
+    /// Reserves `costs[0]` permits of member 0, and so on. See [`reserve`](Self::reserve).
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -91,20 +87,20 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// # Errors
     ///
-    /// As [`reserve_n`](Self::reserve_n), and [`AllDenied::CostsLength`] if there is not one cost
-    /// for each member.
+    /// The same as for [`reserve`](Self::reserve), and [`AllDenied::CostsLength`] if there is
+    /// not one cost for each member.
     pub fn reserve_each(
         &self,
         costs: impl AsRef<[u64]>,
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, Tick::MAX, self.now(), |_| self.now())?;
+        let (grants, due) = self.reserve_by(cost, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// Takes `n` permits of each member if they are all due within `max_wait`. Otherwise takes
-    /// nothing. See [`reserve_n`](Self::reserve_n).
+    /// Reserves `n` permits of each member if they are all due within `max_wait`. Otherwise takes
+    /// nothing. See [`reserve`](Self::reserve).
     ///
     /// ```
     /// use std::time::Duration;
@@ -116,35 +112,35 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
     /// let _ = limits.try_acquire()?;
     /// let (short, long) = (Duration::from_millis(900), Duration::from_secs(1));
-    /// let denied = limits.reserve_n_within(1, short).unwrap_err();
-    /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(100))); // so much too late
-    /// assert!(limits.reserve_n_within(1, long).is_ok());
+    /// let denied = limits.reserve_within(1, short).unwrap_err();
+    /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(100))); // 100 ms too late
+    /// assert!(limits.reserve_within(1, long).is_ok());
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// As [`reserve_n`](Self::reserve_n). If the permits are due later, `retry_after` says how much
-    /// later.
-    pub fn reserve_n_within(
+    /// The same as for [`reserve`](Self::reserve). If the permits are due later, `retry_after`
+    /// says how much later.
+    pub fn reserve_within(
         &self,
         n: u64,
         max_wait: Duration,
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let now = self.now();
         let latest = now.saturating_add(max_wait);
-        let (grants, due) = self.reserve(|_| n, latest, now, |_| self.now())?;
+        let (grants, due) = self.reserve_by(|_| n, latest, now, |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// Reserves the permits of each member that its cost says if they are all due within
-    /// `max_wait`. Otherwise takes nothing. See [`reserve_each`](Self::reserve_each).
+    /// Reserves `costs[0]` permits of member 0, and so on, if they are all due within `max_wait`.
+    /// Otherwise takes nothing. See [`reserve_each`](Self::reserve_each).
     ///
     /// # Errors
     ///
-    /// As [`reserve_each`](Self::reserve_each). If the permits are due later, `retry_after` says
-    /// how much later.
+    /// The same as for [`reserve_each`](Self::reserve_each). If the permits are due later,
+    /// `retry_after` says how much later.
     pub fn reserve_each_within(
         &self,
         costs: impl AsRef<[u64]>,
@@ -154,29 +150,29 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
         let now = self.now();
         let latest = now.saturating_add(max_wait);
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, latest, now, |_| self.now())?;
+        let (grants, due) = self.reserve_by(cost, latest, now, |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))
     }
 }
 
 #[cfg(feature = "std")]
 impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
-    /// [`reserve_n`](Self::reserve_n) with a reservation that keeps the composition alive and can
-    /// move to other threads and tasks.
+    /// Reserves like [`reserve`](Self::reserve). The reservation keeps the composition alive
+    /// and can move to other threads and tasks.
     ///
     /// # Errors
     ///
-    /// As [`reserve_n`](Self::reserve_n).
-    pub fn reserve_n_owned(
+    /// The same as for [`reserve`](Self::reserve).
+    pub fn reserve_owned(
         self: &Arc<Self>,
         n: u64,
     ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
-        let (grants, due) = self.reserve(|_| n, Tick::MAX, self.now(), |_| self.now())?;
+        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(Arc::clone(self), grants, due))
     }
 
-    /// [`reserve_each`](Self::reserve_each) with a reservation that keeps the composition alive and
-    /// can move to other threads and tasks.
+    /// Reserves like [`reserve_each`](Self::reserve_each). The reservation keeps the composition
+    /// alive and can move to other threads and tasks.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -203,50 +199,50 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// # Errors
     ///
-    /// As [`reserve_each`](Self::reserve_each).
+    /// The same as for [`reserve_each`](Self::reserve_each).
     pub fn reserve_each_owned(
         self: &Arc<Self>,
         costs: impl AsRef<[u64]>,
     ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, Tick::MAX, self.now(), |_| self.now())?;
+        let (grants, due) = self.reserve_by(cost, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(Arc::clone(self), grants, due))
     }
 }
 
 impl<M: ReserveMembers<C>, C> All<M, C> {
-    /// [`reserve_n`](Self::reserve_n) at the tick `now`.
+    /// Reserves at the tick `now`: see [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
-    /// As [`reserve_n`](Self::reserve_n).
-    pub fn reserve_n_at(&self, n: u64, now: Tick) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let (grants, due) = self.reserve(|_| n, Tick::MAX, now, |now| now)?;
+    /// The same as for [`reserve`](Self::reserve).
+    pub fn reserve_at(&self, n: u64, now: Tick) -> Result<AllReserved<&Self, M, C>, AllDenied> {
+        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, now, |now| now)?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// [`reserve_n_within`](Self::reserve_n_within) at the tick `now`.
+    /// Reserves at the tick `now`: see [`reserve_within`](Self::reserve_within).
     ///
     /// # Errors
     ///
-    /// As [`reserve_n_within`](Self::reserve_n_within).
-    pub fn reserve_n_within_at(
+    /// The same as for [`reserve_within`](Self::reserve_within).
+    pub fn reserve_within_at(
         &self,
         n: u64,
         max_wait: Duration,
         now: Tick,
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let latest = now.saturating_add(max_wait);
-        let (grants, due) = self.reserve(|_| n, latest, now, |now| now)?;
+        let (grants, due) = self.reserve_by(|_| n, latest, now, |now| now)?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// [`reserve_each`](Self::reserve_each) at the tick `now`.
+    /// Reserves at the tick `now`: see [`reserve_each`](Self::reserve_each).
     ///
     /// # Errors
     ///
-    /// As [`reserve_each`](Self::reserve_each).
+    /// The same as for [`reserve_each`](Self::reserve_each).
     pub fn reserve_each_at(
         &self,
         costs: impl AsRef<[u64]>,
@@ -254,15 +250,15 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, Tick::MAX, now, |now| now)?;
+        let (grants, due) = self.reserve_by(cost, Tick::MAX, now, |now| now)?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// [`reserve_each_within`](Self::reserve_each_within) at the tick `now`.
+    /// Reserves at the tick `now`: see [`reserve_each_within`](Self::reserve_each_within).
     ///
     /// # Errors
     ///
-    /// As [`reserve_each_within`](Self::reserve_each_within).
+    /// The same as for [`reserve_each_within`](Self::reserve_each_within).
     pub fn reserve_each_within_at(
         &self,
         costs: impl AsRef<[u64]>,
@@ -272,13 +268,13 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
         let costs = self.checked(costs.as_ref())?;
         let latest = now.saturating_add(max_wait);
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve(cost, latest, now, |now| now)?;
+        let (grants, due) = self.reserve_by(cost, latest, now, |now| now)?;
         Ok(AllReserved::new(self, grants, due))
     }
 
-    /// Reserves from all members as of the first tick at which all would grant, if that is `latest`
-    /// or sooner. `later` reads the clock again after a lost race.
-    fn reserve(
+    /// Reserves from all members at the first tick at which all would grant, if that is `latest` or
+    /// sooner. `later` reads the clock again after a lost race.
+    fn reserve_by(
         &self,
         cost: impl Cost,
         latest: Tick,
@@ -296,7 +292,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
                     return Ok((grants, due));
                 }
                 Err(denied) if rounds <= 1 => return Err(denied),
-                // Another caller was faster. Dropping `undo` gives back what was taken.
+                // Another caller won the race. Dropping `undo` gives back what was taken.
                 Err(_) => {}
             }
             rounds -= 1;
@@ -333,7 +329,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
         }
     }
 
-    /// Takes from one member after the other as of the tick `due`, until one denies.
+    /// Takes from one member after the other at the tick `due`, until one denies.
     fn take_as_of(
         &self,
         grants: &mut M::Grants,

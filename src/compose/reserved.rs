@@ -11,9 +11,8 @@ use crate::clock::{Clock, Tick};
 
 /// Permits of all members of a composition, which may be used once they are [due](Self::due).
 ///
-/// Dropping it keeps the permits taken. [`cancel`](Self::cancel) gives them back as far as
-/// possible. It says when to go, and does not wait. To wait in line for several limits, use a
-/// `Line`.
+/// It says when the permits are due, and does not wait for them. Dropping it keeps them taken;
+/// [`cancel`](Self::cancel) gives them back as far as possible. To wait instead, use a `Line`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,7 +26,7 @@ use crate::clock::{Clock, Tick};
 /// let limits = All::new((&slow, &fast))?;
 /// let _ = limits.try_acquire_each([5, 1])?;
 ///
-/// let reserved = limits.reserve_n(2)?;
+/// let reserved = limits.reserve(2)?;
 /// assert_eq!(reserved.time_left(), Duration::from_secs(2));
 /// assert_eq!(fast.available(), 1); // in 2 s it will be full, and have 3 left
 /// assert_eq!(reserved.cancel(), 4); // 2 to each
@@ -52,8 +51,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllReserved<R, M, C> {
         self.due
     }
 
-    /// Returns the grant, to settle or undo it. Use the permits, or give them back, when they are
-    /// due; to give them back before, [cancel](Self::cancel) the reservation.
+    /// Returns the grant, to use, settle or undo it when it is due. Before that, give the permits
+    /// back with [`cancel`](Self::cancel).
     pub fn into_granted(mut self) -> AllGranted<R, M, C> {
         for member in self.all.order.limits() {
             let slot = self.all.members.slot(&mut self.grants, member);
@@ -66,7 +65,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllReserved<R, M, C> {
 }
 
 impl<R: Deref<Target = All<M, C>>, M: ReserveMembers<C>, C> AllReserved<R, M, C> {
-    /// [`cancel`](Self::cancel) at the tick `now`.
+    /// Gives the permits back at the tick `now`: see [`cancel`](Self::cancel).
     pub fn cancel_at(mut self, now: Tick) -> u64 {
         self.all.give_back(&mut self.grants, now, Why::Cancelled)
     }
@@ -85,12 +84,12 @@ impl<R: Deref<Target = All<M, C>>, M: ReserveMembers<C>, C: Clock> AllReserved<R
         self.due.saturating_since(self.all.now())
     }
 
-    /// Gives the permits back to each member whose last permits they are, together with those that
-    /// the reservation skipped. Returns how many permits came back, over all members, less those
-    /// that the clock has refilled.
+    /// Gives the permits back to each member from which no caller has taken since. Such a member
+    /// then grants as if there had been no reservation. Returns how many permits came back, over
+    /// all members, without those that the clock has refilled.
     ///
-    /// If another caller took permits of a member since, this member gives nothing back: that
-    /// caller may have been told when to go.
+    /// A member from which another caller has taken since gets nothing back, because that caller
+    /// may already have been told when its permits are due.
     pub fn cancel(self) -> u64 {
         let now = self.all.now();
         self.cancel_at(now)

@@ -32,11 +32,10 @@ use crate::store::Place;
 /// # }
 /// ```
 ///
-/// The limit must be the shadow's own. If others enforce the same limit, the permits that the
-/// shadow takes are missing for them, and their requests are missing in what the shadow counts.
-/// Give it a limiter, or a key of a table that is only used in shadows.
+/// Give a shadow a limiter of its own, or a key of a table that only shadows use. It takes permits
+/// that other users of the limit would miss, and does not count their requests.
 ///
-/// Its grant says that an unlimited number remains, and never asks the caller to wait.
+/// Its grants report `u64::MAX` permits as remaining, and no delay.
 pub struct Shadow<M> {
     // A request that the limit denies is exempt.
     limit: OrElse<M, Exempt>,

@@ -28,7 +28,7 @@ pub struct Slot(Kept);
 enum Kept {
     #[default]
     Nothing,
-    /// The permits were taken, but the grant is made only if somebody asks for it.
+    /// The permits were taken, but the grant is made only when it is read.
     Prepared(Prepared),
     Held(Held),
 }

@@ -1,10 +1,10 @@
 //! The first caller in line: it sleeps until all members would grant, and then takes from all.
 //!
-//! It follows the denial that it gets. If the wait is known, it sleeps for that long. If a
-//! [`Concurrency`](crate::Concurrency) is busy, it stands in that member's own line, is let in by a
-//! caller that leaves, and takes from the other members while it is inside. If one of them denies,
-//! it leaves at once. So it never sleeps while it holds anything, and two compositions cannot block
-//! each other.
+//! Its next step depends on the denial. If the wait is known, it sleeps for that long. If a
+//! [`Concurrency`](crate::Concurrency) is busy, it waits in that member's own queue until a caller
+//! that leaves lets it in, and takes from the other members while it is inside. If one of them
+//! denies, it leaves at once. So it never sleeps while it holds anything, and two compositions
+//! cannot block each other.
 
 use core::future::{Future, poll_fn};
 use core::mem;
@@ -27,8 +27,8 @@ use crate::store::Place;
 use crate::sync::inject_fault;
 use crate::wait::sleep_check::SleepCheck;
 
-/// Takes from all members as soon as all of them grant. If one denies until after `latest`, ends
-/// with its denial.
+/// Takes from all members as soon as all of them grant. Returns the denial of a member that denies
+/// until after `latest`.
 pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
     all: &All<M, C>,
     cost: impl Fn(usize) -> u64,
@@ -111,7 +111,7 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
     }
 }
 
-/// Takes from all members but the one in which the caller already is.
+/// Takes from all members except the one that the caller is already inside.
 fn take_beside<M: Members<C>, C: Clock>(
     all: &All<M, C>,
     room: Option<&Room<'_, M, C>>,
@@ -293,7 +293,7 @@ impl<M: Members<C>, C> Drop for Room<'_, M, C> {
     }
 }
 
-/// Members, in one of which the caller already is.
+/// Members, one of which the caller is already inside.
 struct Beside<'m, M> {
     members: &'m M,
     inside: Option<(usize, Inside)>,
@@ -310,8 +310,8 @@ impl<C, M: Members<C>> Members<C> for Beside<'_, M> {
     }
 }
 
-/// Stands for the member in which the caller already is: it grants, and its room stays when the
-/// other grants are undone.
+/// Replaces the member that the caller is already inside: it grants, and the caller stays inside
+/// when the other grants are undone.
 struct Inside {
     /// How much room the member has left.
     left: u64,

@@ -50,15 +50,20 @@ impl<M: Members<C>, C> Drop for Undo<'_, M, C> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
+        // In a model, a thread that stops forever returns nothing.
+        #[cfg(all(tollgate_loom, feature = "loom"))]
+        if std::thread::panicking() {
+            return;
+        }
         self.run();
     }
 }
 
-/// Gives back what members took as they had prepared it, when it is dropped: when another member
+/// Gives back the prepared permits that members took, when it is dropped: when another member
 /// panics. Otherwise it is forgotten.
 ///
-/// `P` returns what a member prepared. It is a function, so that the requests need not be in memory
-/// where no member can panic.
+/// `P` returns what a member prepared. It is a function, so that the prepared requests can stay in
+/// registers if no member can panic.
 pub(super) struct UndoPrepared<'u, 'p, M: Members<C>, C, P: Fn(usize) -> Option<&'p Prepared>> {
     pub(super) all: &'u All<M, C>,
     pub(super) prepared: P,

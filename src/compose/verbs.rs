@@ -72,7 +72,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         Ok(AllGranted::new(self, grants))
     }
 
-    /// Takes a number of permits of its own from each member: `costs[0]` from member 0, and so on.
+    /// Takes a different number of permits from each member: `costs[0]` from member 0, and so on.
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -86,7 +86,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// assert_eq!((requests.available(), tokens.available()), (59, 89_200));
     ///
     /// let denied = model.try_acquire_each([1]).unwrap_err();
-    /// assert_eq!(denied.to_string(), "costs are 1, but must be 2, one for each member");
+    /// assert_eq!(denied.to_string(), "number of costs is 1, but must be 2: one for each member");
     /// # Ok(())
     /// # }
     /// ```
@@ -193,8 +193,8 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 
 #[cfg(feature = "std")]
 impl<M: Members<C>, C: Clock> All<M, C> {
-    /// Takes one permit of each member, with a grant that keeps the composition alive and can move
-    /// to other threads and tasks.
+    /// Takes one permit of each member. The grant keeps the composition alive and can move to other
+    /// threads and tasks.
     ///
     /// # Errors
     ///
@@ -219,8 +219,8 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         self.try_acquire_n_owned(1)
     }
 
-    /// Takes `n` permits of each member, with a grant that keeps the composition alive and can move
-    /// to other threads and tasks.
+    /// Takes `n` permits of each member. The grant keeps the composition alive and can move to
+    /// other threads and tasks.
     ///
     /// # Errors
     ///
@@ -233,8 +233,8 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         Ok(AllGranted::new(Arc::clone(self), grants))
     }
 
-    /// Takes the permits of each member that its cost says, with a grant that keeps the composition
-    /// alive and can move to other threads and tasks.
+    /// Takes `costs[0]` permits from member 0, and so on. The grant keeps the composition alive and
+    /// can move to other threads and tasks.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -246,7 +246,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// let (rate, inside) = (Limiter::token_bucket(Quota::per_hour(100))?, Concurrency::new(2)?);
     /// let limits = Arc::new(All::new((rate, inside))?);
     /// let granted = limits.try_acquire_each_owned([5, 1])?;
-    /// let worker = thread::spawn(move || drop(granted)); // the work ends, and leaves
+    /// let worker = thread::spawn(move || drop(granted)); // leaves when the work ends
     /// worker.join().expect("no panic");
     /// assert_eq!(limits.inner().1.inside(), 0);
     /// # Ok(())

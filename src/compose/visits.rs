@@ -48,7 +48,7 @@ impl<C> Visitor<C> for Take {
     }
 }
 
-/// Takes from a member as of a later tick.
+/// Takes from a member at a later tick.
 pub(super) struct TakeAsOf {
     pub(super) n: u64,
     pub(super) due: Tick,
@@ -102,9 +102,9 @@ impl<C> Visitor<C> for TakePrepared<'_> {
 pub(super) enum Why {
     /// The caller undoes it.
     Undone,
-    /// Another member denied after all, so the caller never got it.
+    /// Another member denied the request, so the caller never got it.
     LostRace,
-    /// It was taken as of a later tick, and is cancelled.
+    /// It was reserved at a later tick, and is cancelled.
     Cancelled,
 }
 

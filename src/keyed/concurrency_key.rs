@@ -14,10 +14,10 @@ use crate::outcome::Denied;
 use crate::store::Place;
 
 /// One key of a [`KeyedConcurrency`], as a member of a composition such as
-/// [`All`](crate::compose::All): made by [`KeyedConcurrency::key`].
+/// [`All`](crate::compose::All). [`KeyedConcurrency::key`] returns it.
 ///
-/// The grant of the composition is inside until it is dropped, undone or settled. No line waits
-/// for a key, so a [`Line`](crate::compose::Line) ends with its denial when the key is busy.
+/// A caller is inside until its grant of the composition is dropped, undone or settled. A key has
+/// no queue: if it is busy, a [`Line`](crate::compose::Line) returns its denial instead of waiting.
 ///
 /// `R` is the reference to the limiter: `&KeyedConcurrency`, or an `Arc` of it.
 #[derive(Clone, Copy)]
@@ -27,7 +27,8 @@ pub struct ConcurrencyKey<R> {
 }
 
 impl<S: KeyHasher> KeyedConcurrency<S> {
-    /// Returns one key, as a member of a composition.
+    /// Returns one key, as a member of a composition: a tenant's rate and its concurrency, both or
+    /// neither.
     ///
     /// ```
     /// use tollgate::compose::All;

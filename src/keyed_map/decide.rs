@@ -85,11 +85,13 @@ where
             Err(_) => word != 0,
         };
         if keep {
-            match self.room(round, now, guard) {
+            match self.room(hashed_key, round, now, guard) {
                 Some(room) => {
                     self.insert(hashed_key, latest, now, room, guard);
                     return None;
                 }
+                // Another thread has inserted the key, perhaps in the last room.
+                None if self.entries.get(hashed_key, guard).is_some() => return None,
                 None => {
                     self.counts.no_room();
                     let refusal = match self.overflow {

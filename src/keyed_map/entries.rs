@@ -49,6 +49,10 @@ impl<K, A> FoundEntry<'_, K, A> {
         &self.stored.key
     }
 
+    pub(super) fn stored(&self) -> &Stored<K> {
+        self.stored
+    }
+
     pub(super) fn ticket(&self) -> KeyTicket {
         self.stored.ticket
     }

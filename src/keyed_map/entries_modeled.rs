@@ -56,6 +56,10 @@ impl<K, A> FoundEntry<'_, K, A> {
         &self.both.0.key
     }
 
+    pub(super) fn stored(&self) -> &Stored<K> {
+        &self.both.0
+    }
+
     pub(super) fn ticket(&self) -> KeyTicket {
         self.both.0.ticket
     }

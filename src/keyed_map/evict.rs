@@ -55,7 +55,7 @@ where
             };
             match found.entry().state() {
                 EntryState::Live(live) if !found.entry().has_its_own() => {
-                    self.consider(found, &live, now, &mut seen.candidate);
+                    self.consider(found, &live, now, seen.own, &mut seen.candidate);
                 }
                 _ => {}
             }

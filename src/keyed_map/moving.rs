@@ -191,11 +191,17 @@ where
                     }
                 }
                 None => {
-                    let Some(room) = self.room(round, now, &guard) else {
-                        self.counts.no_room();
-                        return Err(Denied::no_room(0));
-                    };
-                    self.insert(&hashed_key, self.latest.get(), now, room, &guard);
+                    match self.room(&hashed_key, round, now, &guard) {
+                        Some(room) => {
+                            self.insert(&hashed_key, self.latest.get(), now, room, &guard);
+                        }
+                        // Another thread has inserted the key.
+                        None if self.entries.get(&hashed_key, &guard).is_some() => {}
+                        None => {
+                            self.counts.no_room();
+                            return Err(Denied::no_room(0));
+                        }
+                    }
                     round = round.saturating_add(1);
                 }
             }

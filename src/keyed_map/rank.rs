@@ -19,6 +19,7 @@ use core::hash::{BuildHasher, Hash};
 use super::KeyedMap;
 use super::entries::FoundEntry;
 use super::entry::{Live, STANDING_PROTECTED};
+use super::stored::MatchesKey;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
@@ -67,15 +68,17 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Makes this key the candidate if it ranks below the present one.
+    /// Makes this key the candidate if it ranks below the present one. `own` is the key that needs
+    /// the room.
     pub(super) fn consider<'g>(
         &self,
         found: FoundEntry<'g, K, A>,
         live: &Live,
         now: Tick,
+        own: Option<&dyn MatchesKey<K>>,
         first: &mut Option<Candidate<'g, K, A>>,
     ) {
-        if self.overflow != Overflow::Evict {
+        if self.overflow != Overflow::Evict || own.is_some_and(|own| own.is(found.stored())) {
             return;
         }
         let rank = self.rank(&found, live, now);

@@ -8,7 +8,7 @@ use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, Live, MapEntry};
 use super::horizon::idle_since;
 use super::rank::Candidate;
-use super::stored::KeyTicket;
+use super::stored::{KeyTicket, MatchesKey};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
@@ -122,6 +122,9 @@ impl Drop for ClearingUp<'_> {
 
 /// The result of checking keys.
 pub(super) struct SeenEntry<'g, K, A> {
+    /// The key that needs the room. It is not evicted: another thread may have inserted it, and
+    /// granted, after this one found it absent.
+    pub(super) own: Option<&'g dyn MatchesKey<K>>,
     pub(super) candidate: Option<Candidate<'g, K, A>>,
     /// Whether a pending entry was seen.
     pending: bool,
@@ -133,6 +136,7 @@ pub(super) struct SeenEntry<'g, K, A> {
 impl<K, A> SeenEntry<'_, K, A> {
     pub(super) const fn nothing() -> Self {
         Self {
+            own: None,
             candidate: None,
             pending: false,
             left: 0,
@@ -167,11 +171,18 @@ where
 {
     /// Returns room for a new key, if there is any or an old key can be removed. `round` counts the
     /// attempts of one operation. Checks at least [`STEPS`] keys in each round before [`ROUNDS`].
-    pub(super) fn room(&self, round: u32, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
+    pub(super) fn room<'g>(
+        &self,
+        own: &'g dyn MatchesKey<K>,
+        round: u32,
+        now: Tick,
+        guard: &'g Guard<'_>,
+    ) -> Option<Room<'_>> {
         if round >= ROUNDS {
             return self.reserve();
         }
         let mut seen = SeenEntry::nothing();
+        seen.own = Some(own).filter(|_| !inject_fault!(EvictsItsOwnKey));
         let mut left = None;
         for _ in 0..STEPS {
             left = self.step(now, guard, &mut seen).or(left);
@@ -229,7 +240,7 @@ where
             }
             return left;
         }
-        self.consider(found, &live, now, &mut seen.candidate);
+        self.consider(found, &live, now, seen.own, &mut seen.candidate);
         None
     }
 

@@ -371,12 +371,12 @@ impl fmt::Display for ConfigError {
             Self::ClocksDiffer { member, other } if member == other => {
                 write!(
                     f,
-                    "{field} of member {member} must be one, but it has several"
+                    "{field} of member {member} must be a single clock, but its limits have several"
                 )
             }
             Self::ClocksDiffer { member, other } => write!(
                 f,
-                "{field} of member {member} is not that of member {other}, but must be"
+                "{field} of member {member} must be the same as that of member {other}"
             ),
             Self::NestedTooDeep { member, depth, max } => write!(
                 f,

@@ -17,12 +17,11 @@ use verbs::each_group_of_verbs;
 macro_rules! roll_back_of {
     (GiveBackLimiter) => {
         /// Gives back a grant that no caller used, because another limit denied the request after
-        /// this one had granted it. A composition calls it after a lost race. The default is
-        /// [`undo_at`](Self::undo_at).
+        /// this one had granted it. Returns how many permits were returned, rounded up. A
+        /// composition calls it after a lost race. The default is [`undo_at`](Self::undo_at).
         ///
-        /// A limiter with reservations gives nothing back while a caller waits behind the grant:
-        /// the next caller would get permits that the waiting caller already has. The permits then
-        /// stay taken.
+        /// A limiter with reservations returns nothing while a caller waits behind the grant.
+        /// Otherwise the next caller could use permits that the waiting caller already has.
         ///
         /// ```
         /// use tollgate::traits::GiveBackLimiter;

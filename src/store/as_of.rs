@@ -1,4 +1,4 @@
-//! Operations that take permits as of a later tick, for limits that are reserved together.
+//! Operations that take permits at a later tick, for limits that are reserved together.
 //!
 //! The word gets the effect of the same step at the tick at which all limits are due:
 //!
@@ -22,7 +22,7 @@ use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 use crate::sync::inject_fault;
 
-/// Takes `n` permits as of the tick `due`, or none. The grant is that of a step at this tick,
+/// Takes `n` permits at the later tick `due`, or none. The grant is that of a step at this tick,
 /// except that it keeps both [words](Granted::words).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TakeAsOf {

@@ -201,12 +201,12 @@ impl<S: Store<Algorithm: Gauge>> View<S> {
 }
 
 impl<S: Store<Algorithm: GiveBack>> View<S> {
-    /// Takes `n` permits as of the tick `due`, or none.
+    /// Takes `n` permits at the later tick `due`, or none.
     pub(crate) fn take_as_of(&self, n: u64, due: Tick) -> Result<Granted, Denied> {
         self.store.apply(self.now, TakeAsOf { n, due })
     }
 
-    /// Gives back what was taken as of a later tick, if no permit was taken since.
+    /// Gives back what was taken at a later tick, if no permit was taken since.
     pub(crate) fn cancel_as_of(&self, granted: Granted) -> u64 {
         let Ok(back) = self.store.apply(self.now, CancelAsOf { granted });
         back

@@ -156,7 +156,7 @@ fn limits_on_different_clocks_are_refused() {
     );
     let error = All::new((Exempt, OrElse::new(&one, &other))).expect_err("two clocks");
     assert_eq!(error.field(), "clock");
-    let text = "clock of member 1 must be one, but it has several";
+    let text = "clock of member 1 must be a single clock, but its limits have several";
     assert_eq!(error.to_string(), text);
 }
 

@@ -229,6 +229,15 @@ fn twice(run: &mut Run) {
     comes.actor(&[take(1, 2, 0)]).explore_to(run, &told);
 }
 
+/// Two actors insert the same key, and there is room for one key: none evicts the other's.
+fn twice_in_the_last_room(run: &mut Run) {
+    let bound = Bound::of_quota(quota(2)).expect("a quota");
+    let full = scenario(1, Overflow::Evict).rule(move |played| played.check_bound(&bound));
+    let full = full.rule(|played| assert_eq!(granted(played.all()), 2, "denied for want of room"));
+    let comes = full.actor(&[take(1, 2, 0)]);
+    comes.actor(&[take(1, 2, 0)]).explore_rules(run);
+}
+
 /// A key gets another algorithm: the permits taken and those left add up.
 fn changed(run: &mut Run) {
     let adds_up = |played: &ScenarioOutcome| {
@@ -378,7 +387,20 @@ fn never_more_than_the_capacity() {
 
 #[test]
 fn a_key_is_inserted_once() {
-    model("keyed_map::a_key_is_inserted_once", Some(3), twice);
+    let name = "keyed_map::a_key_is_inserted_once";
+    model(name, Some(3), twice);
+    model(
+        &format!("{name}, in the last room"),
+        Some(3),
+        twice_in_the_last_room,
+    );
+    with_fault(
+        "keyed_map",
+        Fault::EvictsItsOwnKey,
+        TOO_MUCH,
+        Some(3),
+        twice_in_the_last_room,
+    );
 }
 
 #[test]

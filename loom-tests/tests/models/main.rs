@@ -7,6 +7,7 @@ mod bound;
 mod cell;
 mod clock;
 mod compose;
+mod compose_rows;
 mod concurrency;
 mod concurrency_word;
 mod hint;

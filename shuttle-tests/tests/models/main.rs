@@ -4,6 +4,7 @@
 
 mod adjust;
 mod cell;
+mod compose;
 mod concurrency;
 mod keyed;
 mod keyed_quota;

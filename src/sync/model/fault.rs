@@ -143,6 +143,9 @@ pub enum Fault {
     ProtectsAfterwards,
     /// Keyed map: a key is evicted although it was protected after it was chosen.
     EvictsAsItWas,
+    /// Keyed map: a thread that needs room for a key evicts that key, which another thread has just
+    /// inserted.
+    EvictsItsOwnKey,
     /// Composition: a request takes from its members without looking at them first.
     TakesWithoutALook,
     /// Composition: members are taken from in the caller's order.

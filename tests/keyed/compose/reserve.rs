@@ -26,7 +26,7 @@ where
 {
     let other = empty(3, clock);
     let all = All::new((member, &other)).expect("two limits");
-    let in_a_second = all.reserve_n_within(3, Duration::from_secs(1));
+    let in_a_second = all.reserve_within(3, Duration::from_secs(1));
     let denied = in_a_second.map(drop).expect_err("due in 3 s");
     assert_eq!(
         (
@@ -37,17 +37,17 @@ where
     );
     assert_eq!(member.available(), 20);
 
-    let reserved = all.reserve_n(3).expect("due in 3 s");
+    let reserved = all.reserve(3).expect("due in 3 s");
     assert_eq!(reserved.time_left(), Duration::from_secs(3));
     assert_eq!(member.available(), 20 - 6 - 3);
     assert_eq!((reserved.cancel(), member.available()), (6, 20));
 
-    let reserved = all.reserve_n(3).expect("due in 3 s");
+    let reserved = all.reserve(3).expect("due in 3 s");
     assert!(member.try_acquire_n(1).is_ok());
     assert_eq!((reserved.cancel(), member.available()), (3, 20 - 6 - 3 - 1));
     clock.advance(Duration::from_secs(3));
     assert_eq!(member.available(), 20 - 3 - 1);
-    let reserved = all.reserve_n(3).expect("due now");
+    let reserved = all.reserve(3).expect("due now");
     assert!(reserved.is_due());
     assert_eq!(reserved.into_granted().undo(), 6);
     assert_eq!(member.available(), 20 - 3 - 1);
@@ -93,10 +93,10 @@ fn a_reservation_evicts_no_key_that_is_busy_now() {
     let slow = empty(1, &clock);
     for _ in 0..2 {
         let keys = All::new((&slow, table.key(&taken))).expect("two limits");
-        let denied = keys.reserve_n(1).map(drop).expect_err("no room");
+        let denied = keys.reserve(1).map(drop).expect_err("no room");
         assert_eq!(denied.denied(), Some(Denied::no_room(1)));
         let keys = All::new((&slow, map.key(&1))).expect("two limits");
-        let denied = keys.reserve_n(1).map(drop).expect_err("no room");
+        let denied = keys.reserve(1).map(drop).expect_err("no room");
         assert_eq!(denied.denied(), Some(Denied::no_room(1)));
         assert!(table.try_acquire(&0).is_err(), "the key was evicted");
         assert!(map.try_acquire(&0).is_err(), "the key was evicted");
@@ -133,14 +133,14 @@ fn no_reservation_waits_for_the_end_of_a_ban() {
     later.charge(5);
     for other in [&slow, &later] {
         let all = All::new((table.key("alice"), other)).expect("two limits");
-        denied(all.reserve_n(1).map(drop));
+        denied(all.reserve(1).map(drop));
         let all = All::new((map.key("alice"), other)).expect("two limits");
-        denied(all.reserve_n(1).map(drop));
+        denied(all.reserve(1).map(drop));
     }
     assert!(slow.check_n(1).expect_err("empty").retry_after() == Some(Duration::from_secs(1)));
     clock.advance(Duration::from_secs(2));
     let all = All::new((table.key("alice"), map.key("alice"), &slow)).expect("three limits");
-    assert!(all.reserve_n(1).is_ok(), "the ban is over");
+    assert!(all.reserve(1).is_ok(), "the ban is over");
 }
 
 /// A ban between: what was reserved before does not come back, and the ban keeps its end.
@@ -150,7 +150,7 @@ fn a_cancelled_reservation_does_not_shorten_a_ban() {
     let table = Keyed::with_clock(bucket(QUOTA), 100, clock.clone()).expect("a table");
     let slow = empty(1, &clock);
     let all = All::new((table.key("alice"), &slow)).expect("two limits");
-    let reserved = all.reserve_n(1).expect("due in 1 s");
+    let reserved = all.reserve(1).expect("due in 1 s");
     table.ban("alice", tick(NOW + 10 * SECOND)).expect("room");
     assert_eq!(reserved.cancel(), 1); // of the other limit
     assert_eq!(table.key("alice").available(), 0);
@@ -164,13 +164,13 @@ fn a_reservation_from_before_a_change_of_the_quota_gives_nothing_back() {
     let changing = Adjustable::with_clock(bucket(QUOTA), clock.clone());
     let slow = empty(1, &clock);
     let all = All::new((&changing, &slow)).expect("two limits");
-    let reserved = all.reserve_n(1).expect("due in 1 s");
+    let reserved = all.reserve(1).expect("due in 1 s");
     assert_eq!(changing.available(), 20 - 2 - 1);
     changing
         .set_quota(Quota::per_second(4).burst(20), Keep::AsIs)
         .expect("a quota");
     assert_eq!(reserved.cancel(), 1); // of the other limit
     assert_eq!(changing.available(), 20 - 2 - 1);
-    let reserved = all.reserve_n(1).expect("due in 1 s");
+    let reserved = all.reserve(1).expect("due in 1 s");
     assert_eq!(reserved.cancel(), 2);
 }

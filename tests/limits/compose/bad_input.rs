@@ -95,7 +95,7 @@ fn members_of_different_clocks_are_refused() {
         }
     );
     assert!(expected, "{error:?}");
-    let text = "clock of member 3 is not that of member 1, but must be";
+    let text = "clock of member 3 must be the same as that of member 1";
     assert_eq!(error.to_string(), text);
     assert!(All::new((&inside, &a, &b)).is_ok());
 }
@@ -167,7 +167,7 @@ fn a_wrong_number_of_costs_is_refused() {
         let expected =
             matches!(denied, AllDenied::CostsLength { costs, members: 2, .. } if costs == length);
         assert!(expected, "{denied:?}");
-        let text = format!("costs are {length}, but must be 2, one for each member");
+        let text = format!("number of costs is {length}, but must be 2: one for each member");
         assert_eq!(denied.to_string(), text);
         assert!(denied.is_permanent());
         assert_eq!((denied.member(), denied.name()), (None, None));
@@ -190,7 +190,7 @@ fn a_grant_survives_a_wrong_number_of_costs() {
     let inside = Concurrency::new(1).expect("a limit");
     let all = All::new((&a, &inside)).expect("two limits");
     let left = || (a.available(), inside.inside());
-    let told = "costs are 1, but must be 2, one for each member";
+    let told = "number of costs is 1, but must be 2: one for each member";
     let acquire = || all.try_acquire_each([3, 1]).expect("they have it");
 
     let mut granted = acquire();
@@ -241,7 +241,7 @@ fn costs_that_a_member_can_never_grant_are_denied_for_ever() {
         let never = denied.denied().expect("a member");
         assert!(matches!(never, Denied::Never { limit: 9, .. }), "{never:?}");
         assert_eq!(never.requested(), costs[1]);
-        assert_eq!(denied.to_string(), format!("limit 1: {never}"));
+        assert_eq!(denied.to_string(), format!("member 1: {never}"));
     }
     assert_eq!(all.time_until(6), None);
     assert_eq!(all.time_until(5), secs(5));

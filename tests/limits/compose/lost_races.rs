@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
+use tollgate::clock::Clock;
 use tollgate::compose::{All, AllDenied};
 use tollgate::store::{AtomicWord, WordCell};
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, SlidingLog, TokenBucket};
@@ -181,7 +182,7 @@ fn raced_reservation(
     let limits = limits(&words, &clock);
     let all = All::new([2, 0, 1].map(|index| &limits[index])).expect("three limits");
     let answer = all
-        .reserve_n_within(1, Duration::from_secs(within))
+        .reserve_within(1, Duration::from_secs(within))
         .map(|reserved| {
             let due = reserved.time_left();
             *c.borrow_mut() = None;
@@ -249,10 +250,35 @@ fn a_reservation_that_loses_a_race_gives_back_what_it_took_last() {
         let [a, _, c] = limits(&words, &clock);
         let all = All::new((&a, &c)).expect("two limits");
         assert!(
-            all.reserve_n_within(1, Duration::ZERO).is_err(),
+            all.reserve_within(1, Duration::ZERO).is_err(),
             "another was faster"
         );
         // One permit of `a` is used, and the other one stays taken.
         assert_eq!(a.available(), if another_takes { 0 } else { 2 });
+    }
+}
+
+#[test]
+fn a_request_reads_the_clock_again_after_a_lost_race() {
+    let (clock, notes) = (ManualClock::new(), RefCell::default());
+    let c: RefCell<Option<(&WordCell, u64)>> = RefCell::new(None);
+    // The other caller empties `c`, which refills before the request looks again.
+    let then = |_: char| {
+        if let Some((cell, empty)) = c.take() {
+            cell.swap(empty);
+            clock.advance(secs(2).expect("a time"));
+        }
+    };
+    let words = words(&notes, &then);
+    let limits = limits(&words, &clock);
+    for order in ORDERS {
+        limits.iter().for_each(Limiter::reset);
+        c.replace(Some((&words[2].cell, empty_word(&clock))));
+        let all = All::new(order.map(|index| &limits[index])).expect("three limits");
+        let granted = all.try_acquire().expect("`c` is full again");
+        let ticks: Vec<_> = (0..3)
+            .map(|member| granted.member(member).map(|part| part.at()))
+            .collect();
+        assert_eq!(ticks, [Some(clock.now()); 3]);
     }
 }

@@ -4,6 +4,7 @@ mod bad_input;
 mod beside_reservations;
 mod denials_write_nothing;
 mod known_failures;
+mod longest_denial;
 mod lost_races;
 mod names;
 mod panics;

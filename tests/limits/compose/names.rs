@@ -15,7 +15,7 @@ fn the_name_is_that_of_the_member_and_of_its_composition_if_it_has_none() {
         ([2, 0, 0, 0], Some("a"), "a: "),
         ([0, 3, 0, 0], Some("inner"), "inner: "),
         ([0, 0, 4, 0], Some("c"), "c: "),
-        ([0, 0, 0, 5], None, "limit 3: "),
+        ([0, 0, 0, 5], None, "member 3: "),
     ];
     for (member, (costs, name, text)) in cases.into_iter().enumerate() {
         let denied = all.try_acquire_each(costs).expect_err("too many");

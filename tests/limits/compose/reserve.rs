@@ -21,7 +21,7 @@ fn a_single_member_reserves_as_its_limiter_does() {
             now = now.saturating_add(Duration::from_millis(random.skewed(3000)));
             let n = random.below(burst + 2);
             let within = Duration::from_millis(random.below(5000));
-            let mine = all.reserve_n_within_at(n, within, now);
+            let mine = all.reserve_within_at(n, within, now);
             match (mine, other.reserve_within_at(n, within, now)) {
                 (Ok(mine), Ok(its)) => {
                     assert_eq!(mine.due(), its.due(), "round {round}");
@@ -54,7 +54,7 @@ fn callers_before_the_due_tick_find_what_is_left_as_of_it() {
     let clock = ManualClock::new();
     let (slow, fast) = one_empty(&clock);
     let all = All::new((&slow, &fast)).expect("two limits");
-    let reserved = all.reserve_n(4).expect("due in 4 s");
+    let reserved = all.reserve(4).expect("due in 4 s");
     assert_eq!(reserved.time_left(), Duration::from_secs(4));
     assert!(!reserved.is_due());
     // Full in 8 s: the 4 permits, and the 4 seconds before.
@@ -75,7 +75,7 @@ fn a_due_reservation_is_undone_as_a_grant() {
     let clock = ManualClock::new();
     let (slow, fast) = one_empty(&clock);
     let all = All::new((&slow, &fast)).expect("two limits");
-    let reserved = all.reserve_n(4).expect("due in 4 s");
+    let reserved = all.reserve(4).expect("due in 4 s");
     clock.advance(Duration::from_secs(4));
     assert!(fast.try_acquire_n(2).is_ok());
     assert_eq!(reserved.into_granted().undo(), 8);
@@ -89,7 +89,7 @@ fn a_cancelled_reservation_leaves_every_member_as_it_was() {
         let (slow, fast) = one_empty(&clock);
         let (slow_alone, fast_alone) = one_empty(&clock);
         let all = All::new((&slow, &fast)).expect("two limits");
-        let reserved = all.reserve_n(4).expect("due in 4 s");
+        let reserved = all.reserve(4).expect("due in 4 s");
         clock.advance(Duration::from_secs(seconds));
         let back = reserved.cancel();
         let refilled = 2 * seconds.saturating_sub(4).min(4);
@@ -124,7 +124,7 @@ fn a_member_that_is_asked_for_nothing_keeps_everything() {
     let reserved = all.reserve_each([2, 0]).expect("due in 2 s");
     assert_eq!(fast.available(), 10);
     assert_eq!(reserved.cancel(), 2);
-    let nothing = all.reserve_n(0).expect("no debt");
+    let nothing = all.reserve(0).expect("no debt");
     assert!(nothing.is_due());
     assert_eq!(nothing.cancel(), 0);
 }
@@ -147,10 +147,10 @@ fn a_denied_reservation_takes_nothing() {
     let clock = ManualClock::new();
     let (slow, fast) = one_empty(&clock);
     let all = All::new((&fast, Named::new("slow", &slow))).expect("two limits");
-    let too_many = all.reserve_n(6).map(drop).expect_err("more than the burst");
+    let too_many = all.reserve(6).map(drop).expect_err("more than the burst");
     assert_eq!(too_many.denied(), Some(Denied::never(6, 5)));
     assert_eq!(too_many.name(), Some("slow"));
-    let too_late = all.reserve_n_within(3, Duration::from_secs(2));
+    let too_late = all.reserve_within(3, Duration::from_secs(2));
     let too_late = too_late.map(drop).expect_err("due in 3 s");
     assert_eq!(
         (too_late.member(), too_late.retry_after()),
@@ -159,7 +159,7 @@ fn a_denied_reservation_takes_nothing() {
     let costs = all.reserve_each([1]).map(drop).expect_err("two members");
     assert_eq!(
         costs.to_string(),
-        "costs are 1, but must be 2, one for each member"
+        "number of costs is 1, but must be 2: one for each member"
     );
     assert_eq!((slow.available(), fast.available()), (0, 10));
     assert!(
@@ -176,15 +176,12 @@ fn no_reservation_is_due_after_the_end_of_time() {
     let (one, other) = (bucket(3, &clock), bucket(3, &clock));
     let all = All::new((&one, &other)).expect("two limits");
     assert!(one.try_acquire_n_at(3, end).is_ok());
-    let stuck = all
-        .reserve_n_at(1, end)
-        .map(drop)
-        .expect_err("no more time");
+    let stuck = all.reserve_at(1, end).map(drop).expect_err("no more time");
     assert_eq!(stuck.denied(), Some(Denied::stuck(1)));
     assert_eq!(other.available_at(end), 3);
     // Also for a caller with an older tick.
     let early = Tick::from_nanos(5);
-    assert!(all.reserve_n_at(1, early).is_err());
+    assert!(all.reserve_at(1, early).is_err());
     assert_eq!(other.available_at(early), 3);
 }
 
@@ -198,7 +195,7 @@ fn gcras_and_limits_that_have_not_started_are_reserved_too() {
     let spaced = Limiter::unstarted(spaced.expect("a pace"), clock);
     let all = All::new([All::new((&bucket, &spaced)).expect("two limits")]).expect("a list");
     let now = Tick::from_nanos(77);
-    let reserved = all.reserve_n_at(2, now).expect("due in 2 s");
+    let reserved = all.reserve_at(2, now).expect("due in 2 s");
     assert_eq!(reserved.due(), now.saturating_add(Duration::from_secs(2)));
     assert_eq!(spaced.available_at(now), 0);
     assert_eq!(reserved.cancel_at(now), 4);
@@ -213,11 +210,11 @@ fn callers_with_older_ticks_find_no_more() {
     let at = |seconds: u64| Tick::from_nanos(seconds * 1_000_000_000);
     assert!(slow.try_acquire_n_at(4, at(10)).is_ok());
     let all = All::new((&slow, &fast)).expect("two limits");
-    let reserved = all.reserve_n_at(2, at(10)).expect("due in 2 s");
+    let reserved = all.reserve_at(2, at(10)).expect("due in 2 s");
     assert_eq!(reserved.due(), at(12));
     for older in [at(0), at(5), at(9)] {
         assert_eq!(fast.available_at(older), 0);
-        let behind = all.reserve_n_at(2, older).expect("due later");
+        let behind = all.reserve_at(2, older).expect("due later");
         assert_eq!(behind.due(), at(14));
         assert_eq!(behind.cancel_at(older), 4);
     }

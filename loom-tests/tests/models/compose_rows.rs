@@ -1,0 +1,143 @@
+//! Compositions of four and eight limits, and of boxed members: in opposite orders, and beside a
+//! caller of a single limit.
+
+use std::sync::Arc;
+
+use tollgate::compose::{All, BoxMember};
+use tollgate::sync::model::Fault;
+use tollgate::{Limiter, ManualClock, RateLimiter};
+use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
+
+use super::compose::{Bucket, NOW, bucket, granted, rest, told};
+
+/// Limits in a row. Their addresses are in this order.
+type Row<const N: usize> = [Bucket; N];
+type InRow<const N: usize> = Any<Row<N>, ()>;
+type RowScenario<const N: usize> = AnyScenario<Row<N>, ()>;
+
+fn row<const N: usize>() -> Row<N> {
+    let clock = ManualClock::at(NOW);
+    [(); N].map(|()| Limiter::with_clock(bucket(1), clock.clone()))
+}
+
+const fn ascending<const N: usize>() -> [usize; N] {
+    let mut order = [0; N];
+    let mut index = 0;
+    while index < N {
+        order[index] = index;
+        index += 1;
+    }
+    order
+}
+
+fn descending<const N: usize>() -> [usize; N] {
+    ascending().map(|index| N - 1 - index)
+}
+
+/// Takes a permit of each limit of the row, which the caller writes in this order.
+fn whole_row<const N: usize>(order: [usize; N]) -> InRow<N> {
+    Any::new("the whole row", move |limits: &Arc<Row<N>>, ()| {
+        let all = All::new(order.map(|index| &limits[index])).expect("a row of limits");
+        told(all.try_acquire_n_at(1, NOW))
+    })
+}
+
+/// The same for boxed members.
+fn boxed_row<const N: usize>(order: [usize; N]) -> InRow<N> {
+    Any::new("the whole row, boxed", move |limits: &Arc<Row<N>>, ()| {
+        let boxed = |index: usize| -> BoxMember<'_, ManualClock> { Box::new(&limits[index]) };
+        let members: Vec<_> = order.into_iter().map(boxed).collect();
+        let all = All::new(members).expect("a row of limits");
+        told(all.try_acquire_n_at(1, NOW))
+    })
+}
+
+fn with_rest_of_row<const N: usize>(scenario: RowScenario<N>) -> RowScenario<N> {
+    scenario.after(|limits, _| {
+        let rest = limits.each_ref().map(|limit| limit.available_at(NOW));
+        rest.map(Answer::Count).to_vec()
+    })
+}
+
+/// Two compositions of the same limits, in opposite orders, compete for their last permits.
+fn rows_in_opposite_orders<const N: usize>(run: &mut Run, one: InRow<N>, other: InRow<N>) {
+    let scenario = RowScenario::at(row).actor(&[one]).actor(&[other]);
+    let scenario = with_rest_of_row(scenario).rule(|played| {
+        let granted: u64 = played.answers.iter().map(|told| granted(told)).sum();
+        assert_eq!(granted, 1, "not one of them is granted");
+        for limit in &played.after {
+            assert_eq!(rest(limit), 0, "permits were lost or made");
+        }
+    });
+    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
+}
+
+/// A composition of a row, and a caller that takes the last permit of the last limit.
+fn row_against_a_plain_caller<const N: usize>(run: &mut Run, all: InRow<N>) {
+    let plain = Any::new("plain, the last", |limits: &Arc<Row<N>>, ()| {
+        Answer::Is(limits[N - 1].try_acquire_n_at(1, NOW).is_ok())
+    });
+    let scenario = RowScenario::at(row).actor(&[all]).actor(&[plain]);
+    let scenario = with_rest_of_row(scenario).rule(|played| {
+        let (all, plain) = (granted(&played.answers[0]), granted(&played.answers[1]));
+        assert_eq!(all + plain, 1, "not one of them is granted");
+        for limit in &played.after[..N - 1] {
+            assert_eq!(rest(limit), 1 - all, "permits were lost");
+        }
+        assert_eq!(rest(&played.after[N - 1]), 0, "permits were made");
+    });
+    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
+}
+
+#[test]
+fn of_two_with_four_or_eight_members_one_is_granted() {
+    let name = "compose_rows::of_two_with_four_or_eight_members_one_is_granted";
+    fn opposite<const N: usize>(run: &mut Run) {
+        let (one, other) = (whole_row(ascending::<N>()), whole_row(descending()));
+        rows_in_opposite_orders(run, one, other);
+    }
+    model(name, None, opposite::<4>);
+    // Bounded, because with 3 preemptions there are 30 000 executions.
+    model(name, Some(2), opposite::<8>);
+    for fault in [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly] {
+        let why = "not one of them is granted";
+        with_fault(name, fault, why, None, opposite::<4>);
+        with_fault(name, fault, why, Some(2), opposite::<8>);
+    }
+}
+
+#[test]
+fn a_lost_race_undoes_four_members() {
+    let name = "compose_rows::a_lost_race_undoes_four_members";
+    let against = |run: &mut Run| row_against_a_plain_caller::<4>(run, whole_row(descending()));
+    model(name, None, against);
+    for fault in [Fault::ForgetsToUndo, Fault::UndoesOne] {
+        with_fault(name, fault, "permits were lost", None, against);
+    }
+}
+
+#[test]
+fn boxed_members_are_taken_all_or_none() {
+    let name = "compose_rows::boxed_members_are_taken_all_or_none";
+    let opposite = |run: &mut Run| {
+        let (one, other) = (boxed_row(ascending::<4>()), boxed_row(descending()));
+        rows_in_opposite_orders(run, one, other);
+    };
+    let mixed = |run: &mut Run| {
+        let (one, other) = (whole_row(ascending::<4>()), boxed_row(descending()));
+        rows_in_opposite_orders(run, one, other);
+    };
+    let against = |run: &mut Run| row_against_a_plain_caller::<4>(run, boxed_row(descending()));
+    model(name, Some(3), |run| {
+        opposite(run);
+        mixed(run);
+        against(run);
+    });
+    let why = "not one of them is granted";
+    for broken in [&opposite as &dyn Fn(&mut Run), &mixed] {
+        with_fault(name, Fault::TakesInTheCallersOrder, why, Some(3), broken);
+    }
+    for fault in [Fault::ForgetsToUndo, Fault::UndoesOne] {
+        with_fault(name, fault, "permits were lost", Some(3), against);
+    }
+}

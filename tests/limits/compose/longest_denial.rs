@@ -1,0 +1,64 @@
+//! If several members deny, the answer is the denial that lasts longest.
+
+use std::time::Duration;
+
+use tollgate::compose::{All, AllDenied, BoxMember};
+use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+
+use super::{Bucket, secs};
+
+/// The seconds until each member has a permit. Each member once denies for longest.
+const WAITS: [[u64; 3]; 6] = [
+    [1, 2, 3],
+    [1, 3, 2],
+    [2, 1, 3],
+    [2, 3, 1],
+    [3, 1, 2],
+    [3, 2, 1],
+];
+
+/// Returns a limit without a permit, which gets one after this many seconds.
+fn empty_for(seconds: u64, clock: &ManualClock) -> Bucket {
+    let quota = Quota::per(1, Duration::from_secs(seconds));
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    let limit = Limiter::with_clock(bucket, clock.clone());
+    assert!(limit.try_acquire().is_ok());
+    limit
+}
+
+#[test]
+fn the_answer_is_the_longest_denial_whatever_the_order_of_the_members() {
+    let clock = ManualClock::new();
+    let check = |denied: AllDenied, waits: [u64; 3]| {
+        let longest = waits.iter().position(|wait| *wait == 3);
+        assert_eq!(denied.member(), longest, "{waits:?}");
+        assert_eq!(denied.retry_after(), secs(3), "{waits:?}");
+    };
+    for waits in WAITS {
+        let limits = waits.map(|wait| empty_for(wait, &clock));
+        let [a, b, c] = &limits;
+        let all = All::new((a, b, c)).expect("three limits");
+        check(all.try_acquire().expect_err("all are empty"), waits);
+        check(
+            all.check_n_at(1, all.now()).expect_err("all are empty"),
+            waits,
+        );
+        let boxed = |limit| -> BoxMember<'_, ManualClock> { Box::new(limit) };
+        let all = All::new(Vec::from([a, b, c].map(boxed))).expect("three limits");
+        check(all.try_acquire().expect_err("all are empty"), waits);
+    }
+}
+
+#[test]
+fn of_two_members_the_longest_denial_is_the_answer() {
+    let clock = ManualClock::new();
+    let (short, long) = (empty_for(1, &clock), empty_for(2, &clock));
+    for (members, longest) in [((&short, &long), 1), ((&long, &short), 0)] {
+        let all = All::new(members).expect("two limits");
+        let denied = all.try_acquire().expect_err("both are empty");
+        assert_eq!(
+            (denied.member(), denied.retry_after()),
+            (Some(longest), secs(2))
+        );
+    }
+}
