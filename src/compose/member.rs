@@ -117,8 +117,8 @@ pub trait Member<C> {
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied>;
 
     /// Looks as [`check`](Self::check) does, and keeps what it computed for
-    /// [`take_prepared`](Self::take_prepared). The default keeps nothing. What it returns must be for
-    /// `n` permits at this tick.
+    /// [`take_prepared`](Self::take_prepared). The default keeps nothing. The request that it
+    /// returns must be for `n` permits at this tick.
     ///
     /// # Errors
     ///
