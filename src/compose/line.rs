@@ -14,6 +14,8 @@ use super::denied::AllDenied;
 use super::granted::AllGranted;
 use super::members::Members;
 use super::protocol::cost_of;
+#[cfg(feature = "wait")]
+use super::turn::sleep_until;
 use super::turn::take_when_granted;
 use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
@@ -365,7 +367,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
         if latest == Tick::MAX {
             return wait.await;
         }
-        match before(self.timer.sleep(timeout), wait).await {
+        let sleep = sleep_until(&self.timer, || self.line.all.now(), latest);
+        match before(sleep, wait).await {
             Some(taken) => taken,
             // The caller has left the line.
             None => self.line.take(cost),

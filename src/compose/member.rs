@@ -90,7 +90,8 @@ pub trait Member<C> {
         0
     }
 
-    /// Returns where the state is: see [`RateLimiter::place`](crate::RateLimiter::place).
+    /// Returns where the state is: see [`RateLimiter::place`](crate::RateLimiter::place). A member
+    /// whose first field is another limit has its address: use `Place::of(self).with_key(1)`.
     fn place(&self) -> Place;
 
     /// Returns whether a grant can be undone. A composition takes at most one member that can't,
@@ -116,7 +117,8 @@ pub trait Member<C> {
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied>;
 
     /// Looks as [`check`](Self::check) does, and keeps what it computed for
-    /// [`take_prepared`](Self::take_prepared). The default keeps nothing.
+    /// [`take_prepared`](Self::take_prepared). The default keeps nothing. The request that it
+    /// returns must be for `n` permits at this tick.
     ///
     /// # Errors
     ///
@@ -138,7 +140,7 @@ pub trait Member<C> {
 
     /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
     /// returned `true`. The composition calls it each time the grant is read, settled or undone,
-    /// which may be never, or much later.
+    /// which may be never, or much later. It must return the same grant each time.
     #[inline(always)]
     fn grant_prepared(&self, prepared: &Prepared) -> Granted {
         Granted::new(prepared.n(), prepared.now())

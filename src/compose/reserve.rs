@@ -60,7 +60,8 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// # Errors
     ///
     /// [`AllDenied`] if a member will never grant the permits or does not say when, or after three
-    /// lost races. In each case nothing is taken.
+    /// lost races. In each case nothing is taken. But after a lost race, the permits of a member
+    /// stay taken if other callers took from it since: it takes back only the last ones.
     pub fn reserve(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let (grants, due) = self.reserve_by(|_| n, Tick::MAX, self.now(), |_| self.now())?;
         Ok(AllReserved::new(self, grants, due))

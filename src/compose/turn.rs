@@ -128,6 +128,27 @@ fn take_beside<M: Members<C>, C: Clock>(
     beside.take(cost, now, |_| all.now())
 }
 
+/// Sleeps until the clock shows this tick. If the timer wakes early, sleeps again. If the timer
+/// does not follow the clock, gives up.
+#[cfg(feature = "wait")]
+pub(super) async fn sleep_until(timer: &impl Timer, clock: impl Fn() -> Tick, tick: Tick) {
+    let mut check = SleepCheck::new();
+    let mut now = clock();
+    while now < tick {
+        let left = tick.saturating_since(now);
+        check.begins(now, left);
+        let slept = sleep(timer.sleep(left)).await;
+        now = clock();
+        if now < tick && check.finds_mismatch(now) {
+            return;
+        }
+        // As in `take_when_granted`.
+        if !slept {
+            yield_now().await;
+        }
+    }
+}
+
 /// Waits until the sleep ends. Returns false if it ended when it was first polled.
 async fn sleep(sleep: impl Future<Output = ()>) -> bool {
     let (mut sleep, mut slept) = (pin!(sleep), false);

@@ -87,9 +87,10 @@ macro_rules! declare_traits {
             fn clock(&self) -> &Self::Clock;
 
             /// Returns where the limiter's state is. Two limiters that share their state return the
-            /// same place. The default is the place of this value.
+            /// same place. The default is the place of this value. It is not that of a limiter in
+            /// its first field, which has the same address.
             fn place(&self) -> Place {
-                Place::of(self)
+                Place::of(self).with_key(u64::MAX)
             }
 
             /// Looks whether `n` permits are available at this tick, and keeps what it computed, so
@@ -133,8 +134,9 @@ macro_rules! declare_traits {
             }
 
             /// Returns the grant of a prepared request, after
-            /// [`take_prepared`](Self::take_prepared) returned `true`. Call it once: a grant that
-            /// is undone twice gives its permits back twice.
+            /// [`take_prepared`](Self::take_prepared) returned `true`. It changes nothing, and
+            /// returns the same grant each time, also after the limiter has changed. Undo or settle
+            /// only one of them: a grant that is undone twice gives its permits back twice.
             #[inline]
             fn grant_prepared(&self, prepared: &Prepared) -> Granted {
                 Granted::new(prepared.n(), prepared.now())

@@ -227,6 +227,37 @@ fn a_reservation_that_loses_a_race_leaves_nothing_taken_and_looks_again() {
     assert_eq!(late(answer), secs(5));
 }
 
+/// What a reservation took as of a later tick is given back only if no other caller took since.
+#[test]
+fn a_reservation_that_loses_a_race_gives_back_what_it_took_last() {
+    for another_takes in [false, true] {
+        let (clock, notes) = (ManualClock::new(), RefCell::default());
+        // The words of `a` and `c`, which the other caller changes without a note.
+        let cells: RefCell<Option<[&WordCell; 2]>> = RefCell::new(None);
+        let then = |_| {
+            if let Some([a, c]) = cells.take() {
+                let [a, c] =
+                    [a, c].map(|cell| Limiter::with_cell(algorithm(2), clock.clone(), cell));
+                assert_eq!(
+                    a.take_up_to(u64::from(another_takes)).n(),
+                    u64::from(another_takes)
+                );
+                assert_eq!(c.take_up_to(2).n(), 2);
+            }
+        };
+        let words = words(&notes, &then);
+        cells.replace(Some([&words[0].cell, &words[2].cell]));
+        let [a, _, c] = limits(&words, &clock);
+        let all = All::new((&a, &c)).expect("two limits");
+        assert!(
+            all.reserve_within(1, Duration::ZERO).is_err(),
+            "another was faster"
+        );
+        // One permit of `a` is used, and the other one stays taken.
+        assert_eq!(a.available(), if another_takes { 0 } else { 2 });
+    }
+}
+
 #[test]
 fn a_request_reads_the_clock_again_after_a_lost_race() {
     let (clock, notes) = (ManualClock::new(), RefCell::default());

@@ -1,8 +1,10 @@
 //! A limit that appears more than once: its costs are added up.
 
-use tollgate::compose::{All, Named};
+use tollgate::compose::{All, Named, OwnLimiter};
+use tollgate::outcome::Charged;
 use tollgate::store::WordCell;
-use tollgate::{Concurrency, Denied, Limiter, ManualClock, RateLimiter};
+use tollgate::traits::{DebtLimiter, GiveBackLimiter};
+use tollgate::{Concurrency, Denied, Granted, Limiter, ManualClock, RateLimiter, Tick};
 
 use super::{algorithm, bucket, secs};
 
@@ -83,4 +85,61 @@ fn a_concurrency_twice_is_entered_with_both_weights() {
     assert!(all.try_acquire().is_err());
     drop(granted);
     assert_eq!((inside.inside(), rate.available()), (0, 8));
+}
+
+/// A limiter of the user's own, whose only field is a limiter. It denies every request.
+struct Fence(super::Bucket);
+
+impl RateLimiter for Fence {
+    type Clock = ManualClock;
+
+    fn clock(&self) -> &ManualClock {
+        RateLimiter::clock(&self.0)
+    }
+
+    fn try_acquire_n_at(&self, n: u64, _: Tick) -> Result<Granted, Denied> {
+        Err(Denied::busy(n))
+    }
+
+    fn take_up_to_at(&self, _: u64, now: Tick) -> Granted {
+        Granted::new(0, now)
+    }
+
+    fn check_n_at(&self, n: u64, _: Tick) -> Result<(), Denied> {
+        Err(Denied::busy(n))
+    }
+
+    fn available_at(&self, _: Tick) -> u64 {
+        0
+    }
+}
+
+impl GiveBackLimiter for Fence {
+    fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
+        GiveBackLimiter::undo_at(&self.0, granted, now)
+    }
+
+    fn refund_at(&self, n: u64, now: Tick) -> u64 {
+        GiveBackLimiter::refund_at(&self.0, n, now)
+    }
+}
+
+impl DebtLimiter for Fence {
+    fn charge_at(&self, n: u64, now: Tick) -> Charged {
+        DebtLimiter::charge_at(&self.0, n, now)
+    }
+}
+
+/// Both are at the same address, but they are two limits.
+#[test]
+fn a_limiter_inside_another_is_a_limit_of_its_own() {
+    let fence = Fence(bucket(5, &ManualClock::new()));
+    let fence = &fence;
+    let all = All::new((&fence.0, OwnLimiter(fence), OwnLimiter(fence))).expect("two limits");
+    let denied = all.try_acquire().expect_err("the fence denies");
+    assert_eq!(
+        (denied.member(), denied.denied()),
+        (Some(1), Some(Denied::busy(2)))
+    );
+    assert_eq!(fence.0.available(), 5);
 }

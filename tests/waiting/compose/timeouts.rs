@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::compose::AllDenied;
-use tollgate::{Denied, Quota};
+use tollgate::{Denied, ManualClock, Quota};
 
 use super::{Grant, Tested};
-use crate::support::{SECOND, deadline, on_threads_while, poll, tick};
+use crate::support::{HalfAsleep, SECOND, deadline, on_threads_while, poll, run, tick};
 
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 
@@ -189,4 +189,28 @@ fn a_timeout_that_ends_after_the_clock_is_none() {
     assert_eq!(tested.clock.sleepers(), 1); // for the rate
     tested.clock.set(tick(2 * SECOND));
     assert!(poll(first.as_mut()).is_ready());
+}
+
+#[test]
+fn a_timer_that_wakes_early_does_not_end_the_time() {
+    let tested = one_a_second();
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let line = tested.line.with_timer(HalfAsleep(&tested.clock));
+    let answer = run(&tested.clock, line.acquire_timeout(1, TWO_SECONDS));
+    assert!(is_busy(&answer), "{answer:?}");
+    assert_eq!(tested.clock.now(), tick(2 * SECOND));
+    drop(outside);
+    tested.assert_empty();
+}
+
+#[test]
+fn a_timer_of_another_clock_ends_a_time_too() {
+    let tested = one_a_second();
+    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let other = ManualClock::new();
+    let line = tested.line.with_timer(&other);
+    let answer = run(&other, line.acquire_timeout(1, TWO_SECONDS));
+    assert!(is_busy(&answer), "{answer:?}");
+    drop(outside);
+    tested.assert_empty();
 }
