@@ -79,6 +79,8 @@ impl<C> Visitor<C> for Prepare {
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
         let prepared = member.prepare(self.n, self.now);
         match prepared {
+            // A member of the user's may have prepared another request, which is not what is kept.
+            Ok(done) if done.n() != self.n => Ok(Prepared::checked(self.n, self.now)),
             Ok(done) => Ok(done),
             Err(denied) => Err(AllDenied::of(self.member, name, denied)),
         }
