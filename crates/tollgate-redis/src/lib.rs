@@ -1,0 +1,10 @@
+//! Limits that hold over many machines: tollgate's limits on Redis or Valkey.
+//!
+//! Each decision is one script, which runs whole inside the server, on the server's clock.
+
+mod bucket;
+mod client;
+mod key;
+mod limiter;
+mod rate;
+mod script;
