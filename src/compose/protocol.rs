@@ -171,8 +171,8 @@ impl<M: Members<C>, C> All<M, C> {
         Ok(grants)
     }
 
-    /// Does the same for three to [`FEW`] members. The looks and the grants are unrolled. The takes
-    /// follow the order.
+    /// Takes from up to [`FEW`] members as [`take_two`](Self::take_two) does from two. The looks and
+    /// the grants are unrolled. The takes follow the order.
     #[inline(always)]
     fn take_few(
         &self,
@@ -237,11 +237,14 @@ impl<M: Members<C>, C> All<M, C> {
         cost: impl Cost,
         now: Tick,
     ) -> Result<M::Grants, AllDenied> {
-        let others = (from..self.members()).filter_map(|member| {
+        let mut longest = denied;
+        for member in from..self.members() {
             let n = cost(member);
-            self.members.visit(member, Check { n, now, member })?.err()
-        });
-        Err(others.fold(denied, AllDenied::longer))
+            if let Some(Err(denied)) = self.members.visit(member, Check { n, now, member }) {
+                longest = longest.longer(denied);
+            }
+        }
+        Err(longest)
     }
 
     /// Takes from the second of two members. The first has granted, by exchanging these words.

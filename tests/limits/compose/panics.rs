@@ -57,6 +57,14 @@ fn request<M: Members<ManualClock>>(members: M) {
     drop(all.try_acquire());
 }
 
+/// Limits in this order in memory, so that requests take from the user's own member last.
+#[repr(C)]
+struct OwnLast<'s> {
+    rates: [Bucket; 2],
+    room: Concurrency,
+    own: Scripted<'s>,
+}
+
 /// Sends a request of this form, and checks that it panicked as it should, and that nothing stayed
 /// taken then. The user's own member panics at this step, after it denied this many times.
 fn panic_at(
@@ -67,8 +75,6 @@ fn panic_at(
 ) {
     let label = format!("{form}: at {step:?} after {after} denials, {can_undo}");
     let clock = ManualClock::new();
-    let rates = [bucket(5, &clock), bucket(5, &clock)];
-    let room = Concurrency::new(3).expect("a limit");
     let (taken, takes) = (AtomicU64::new(0), AtomicU64::new(0));
     let at = |now: Step, tick: Tick| {
         let is_early = now == Step::Take && takes.fetch_add(1, Relaxed) < after;
@@ -85,7 +91,13 @@ fn panic_at(
     own.takes_prepared = matches!(step, Step::TakePrepared | Step::GrantPrepared);
     own.counts = step == Step::CountGranted;
     let is_prepared = own.takes_prepared;
-    let outcome = catch_unwind(AssertUnwindSafe(|| request(&rates, &room, own.member())));
+    let limits = OwnLast {
+        rates: [bucket(5, &clock), bucket(5, &clock)],
+        room: Concurrency::new(3).expect("a limit"),
+        own,
+    };
+    let OwnLast { rates, room, own } = &limits;
+    let outcome = catch_unwind(AssertUnwindSafe(|| request(rates, room, own.member())));
     if outcome.is_err() {
         let left = rates.each_ref().map(Limiter::available);
         assert_eq!(

@@ -139,6 +139,9 @@ pub(crate) static COMPOSED: &[Row] = &[
     ("all-eight-at-allowed", |count| {
         composed([(); 8].map(|()| made(true)), true, count)
     }),
+    ("all-eight-at-denied", |count| {
+        composed([(); 8].map(|()| made(false)), false, count)
+    }),
     ("all-three-at-denied", |count| {
         composed((made(true), made(true), made(false)), false, count)
     }),
