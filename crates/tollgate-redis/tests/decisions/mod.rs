@@ -9,7 +9,9 @@
 mod model;
 mod quotas;
 mod random;
+mod replies;
 mod server;
+mod stored;
 
 use std::time::Instant;
 
@@ -51,10 +53,6 @@ impl Random {
             size => (1 << (size - 1)) | (self.next() & ((1 << (size - 1)) - 1)),
         };
         number.min(max)
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
     }
 }
 
