@@ -6,6 +6,7 @@
 //! second or later after they are written. So an episode is one transaction, and if it takes almost a
 //! second, because the machine is busy, it is repeated with other keys.
 
+mod against_core;
 mod model;
 mod quotas;
 mod random;
