@@ -153,7 +153,7 @@ pub(crate) fn banned(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Duration>,
     let now = numbers.now()?;
     let left = parts.iter().map(|_| {
         Ok(Duration::from_micros(
-            numbers.next(2 * SPAN)?.saturating_sub(now),
+            numbers.next(ALWAYS.whole)?.saturating_sub(now),
         ))
     });
     let left = left.collect::<Result<_, _>>()?;
@@ -237,7 +237,7 @@ impl<'a> Numbers<'a> {
             Ok(Seen {
                 now,
                 idle: self.ticks(part.rate)?,
-                ban: self.next(2 * SPAN)?,
+                ban: self.next(ALWAYS.whole)?,
             })
         });
         let states = states.collect::<Result<_, _>>()?;
