@@ -8,3 +8,11 @@ mod key;
 mod limiter;
 mod rate;
 mod script;
+
+pub use client::Reply;
+pub use rate::{Rate, RateError};
+pub use script::Script;
+
+#[cfg(test)]
+#[path = "../tests/decisions/mod.rs"]
+mod decisions;
