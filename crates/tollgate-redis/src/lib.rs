@@ -8,3 +8,5 @@ mod key;
 mod limiter;
 mod rate;
 mod script;
+
+pub use key::{Keys, KeysError};
