@@ -9,7 +9,10 @@ use tollgate_redis::Keys;
 fn hash_tag(key: &[u8]) -> &[u8] {
     let open = key.iter().position(|&byte| byte == b'{').expect("a brace");
     let after = &key[open + 1..];
-    let close = after.iter().position(|&byte| byte == b'}').expect("a brace");
+    let close = after
+        .iter()
+        .position(|&byte| byte == b'}')
+        .expect("a brace");
     assert!(close > 0, "a cluster ignores an empty tag");
     &after[..close]
 }
