@@ -78,18 +78,19 @@ def is_tick(tick, most, n=N):
 A_RATE = [N >= 1, N <= MAX_N]
 CLOCK = (NOW, z3.IntVal(0))
 # What the scripts get: a stored state, and the arguments that the client computes from a quota.
-GIVEN = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(STATE, READABLE), is_tick(COST, SPAN), is_tick(REACH, SPAN)]
+STORED = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(STATE, READABLE)]
+GIVEN = [*STORED, is_tick(COST, SPAN), is_tick(REACH, SPAN)]
 
 
 def primitives(prover):
     a, b = tuple(z3.Ints("a a_part")), tuple(z3.Ints("b b_part"))
-    given = [*A_RATE, is_tick(a, READABLE), is_tick(b, READABLE)]
+    given = [*A_RATE, is_tick(a, 5 * SPAN + 1), is_tick(b, 5 * SPAN + 1)]
     compared = prover.theorem("is_later: compares the exact values", given,
                               is_later(a, b) == (units(a) > units(b)), products=True)
     m = Script()
     total = m.add(a, b, N)
-    added = prover.theorem("add: exact, each number below 2^53", [*given, b[0] <= SPAN],
-                           z3.And(m.nothing_wraps(), units(total) == units(a) + units(b), is_tick(total, 5 * SPAN + 1)), products=True)
+    added = prover.theorem("add: exact, each number below 2^53", [*given, a[0] + b[0] <= 5 * SPAN + 1],
+                           z3.And(m.nothing_wraps(), units(total) == units(a) + units(b), is_tick(total, 5 * SPAN + 2)), products=True)
     m = Script()
     rest = m.subtract(a, b, N)
     subtracted = prover.theorem("subtract: exact, each number below 2^53", [*given, z3.Not(is_later(b, a))],
@@ -123,6 +124,10 @@ def clock(prover):
 
 
 def take(prover, at):
+    """A key that is named again has the costs before it in its state. All its costs together are at
+    most a reach, so a state and a cost are together at most READABLE + SPAN."""
+    given = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(REACH, SPAN), is_tick(COST, SPAN),
+             is_tick(STATE, READABLE + SPAN), STATE[0] + COST[0] <= READABLE + SPAN + 1]
     m = Script()
     base = later(STATE, CLOCK)
     after = m.add(base, COST, N)
@@ -130,8 +135,8 @@ def take(prover, at):
     granted = z3.Not(is_later(after, last))
     exact = larger(units(STATE), units(CLOCK)) + units(COST)
     known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", after, last)]
-    prover.theorem("take: each number below 2^53", GIVEN, m.nothing_wraps(), known)
-    prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", GIVEN,
+    prover.theorem("take: each number below 2^53", given, m.nothing_wraps(), known)
+    prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", given,
                    z3.And(granted == (exact <= units(CLOCK) + units(REACH)), units(after) == exact,
                           z3.Implies(granted, is_tick(after, 2 * SPAN))), known, products=True)
 
@@ -163,8 +168,10 @@ def wait(prover):
 
 
 def give(prover, at):
+    """A refund has no mark, so the client sends a tick after all that are stored. It does not limit
+    how much it asks for."""
     m = Script()
-    given = [*GIVEN, is_tick(MARK, READABLE)]
+    given = [*STORED, is_tick(COST, 5 * SPAN), is_tick(MARK, 5 * SPAN)]
     top = earlier(STATE, MARK)
     ahead = m.fits(top[0] - NOW), top[1]
     back = earlier(COST, ahead)
