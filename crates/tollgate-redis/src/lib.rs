@@ -9,4 +9,11 @@ mod limiter;
 mod rate;
 mod script;
 
+pub use client::Reply;
 pub use key::{Keys, KeysError};
+pub use rate::{Rate, RateError};
+pub use script::Script;
+
+#[cfg(test)]
+#[path = "../tests/decisions/mod.rs"]
+mod decisions;
