@@ -10,10 +10,10 @@ units, an exact rational number of microseconds. The theorems hold for all quota
 
 import z3
 
+import source
 from machine import Machine, larger, smaller
 
-SPAN = 50 * 31_557_600 * 10**6
-MAX_N = 1 << 26
+SPAN, MAX_N = (source.constants()[name] for name in ("SPAN", "MAX_N"))
 READABLE = 4 * SPAN
 ORIGIN = 1_767_225_600
 
