@@ -84,7 +84,8 @@ pub(crate) fn taken(
     let states = numbers.states(parts, now)?;
     if granted == 1 {
         let takens = parts.iter().zip(&states);
-        return Ok(Ok(takens.map(|(part, state)| state.taken(part)).collect()));
+        let takens = takens.map(|(part, state)| state.taken(part));
+        return takens.collect::<Result<_, _>>().map(Ok);
     }
     let refused = parts.iter().zip(&states).enumerate();
     let refused = refused.map(|(i, (part, state))| (state.due(part.rate, part.n), i, state, part));
@@ -135,10 +136,7 @@ pub(crate) fn charged(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Charged>,
             return Err(BadReply);
         }
         let clear = rate.units(after).saturating_sub(rate.units(rate.reach()));
-        let owed = clear.saturating_sub(rate.units(Ticks {
-            whole: now,
-            part: 0,
-        }));
+        let owed = clear.saturating_sub(rate.units(whole(now)));
         let clear_after = match rate.micros_up(clear) {
             due if due > SPAN => Duration::MAX,
             due => Duration::from_micros(due.saturating_sub(now)),
@@ -155,7 +153,7 @@ pub(crate) fn banned(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Duration>,
     let now = numbers.now()?;
     let left = parts.iter().map(|_| {
         Ok(Duration::from_micros(
-            numbers.next(2 * SPAN)?.saturating_sub(now),
+            numbers.next(ALWAYS.whole)?.saturating_sub(now),
         ))
     });
     let left = left.collect::<Result<_, _>>()?;
@@ -163,27 +161,35 @@ pub(crate) fn banned(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Duration>,
 }
 
 impl Seen {
-    fn taken(&self, part: &Part<'_>) -> Taken {
-        let idle = part.rate.micros_up(part.rate.units(self.idle));
-        let left = remaining(part.rate, self.idle, self.now);
+    /// Returns the grant that left this state.
+    fn taken(&self, part: &Part<'_>) -> Result<Taken, BadReply> {
+        let rate = part.rate;
+        let (idle, now) = (rate.units(self.idle), rate.units(whole(self.now)));
+        let within = idle >= now && idle - now <= rate.units(rate.reach());
+        if !within || self.ban > 0 {
+            return Err(BadReply);
+        }
         let granted = Granted::new(part.n, tick(self.now))
-            .with_room(left, NonZeroU64::MIN)
-            .with_reset_at(tick(idle));
-        Taken {
+            .with_room(remaining(rate, self.idle, self.now), NonZeroU64::MIN)
+            .with_reset_at(tick(rate.micros_up(idle)));
+        Ok(Taken {
             granted,
             mark: self.idle,
-        }
+        })
     }
 }
 
 /// Returns how many permits are left at `now` in a limit that will be idle then.
 fn remaining(rate: &Rate, idle: Ticks, now: u64) -> u64 {
-    let now = Ticks {
-        whole: now,
-        part: 0,
-    };
-    let lacks = rate.units(idle).saturating_sub(rate.units(now));
+    let lacks = rate.units(idle).saturating_sub(rate.units(whole(now)));
     rate.permits(rate.units(rate.reach()).saturating_sub(lacks))
+}
+
+const fn whole(micros: u64) -> Ticks {
+    Ticks {
+        whole: micros,
+        part: 0,
+    }
 }
 
 fn tick(micros: u64) -> Tick {
@@ -231,7 +237,7 @@ impl<'a> Numbers<'a> {
             Ok(Seen {
                 now,
                 idle: self.ticks(part.rate)?,
-                ban: self.next(2 * SPAN)?,
+                ban: self.next(ALWAYS.whole)?,
             })
         });
         let states = states.collect::<Result<_, _>>()?;

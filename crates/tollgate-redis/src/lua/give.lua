@@ -1,5 +1,6 @@
 -- Gives permits back. For each key: their cost (whole, part), n, and the mark (whole, part) of the
--- grant. What time has refilled already is not given back twice, and a banned key gets nothing back.
+-- grant. What time has refilled already is not given back twice, and a banned key gets nothing
+-- back.
 -- Returns { now, whole, part, ... }: how much was given back to each key.
 local given, changed = { now }, {}
 for i, key in ipairs(KEYS) do

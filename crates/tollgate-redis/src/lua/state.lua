@@ -4,12 +4,13 @@
 --   part   the part of a microsecond after that, in units of 1/n
 --   n      the permits of the reduced rate that wrote the value
 --   ban    the microsecond at which the ban ends
--- A key that does not exist is idle. A state is { whole, part, n, ban }, with ban = 0 if there is none.
+-- A key that does not exist is idle. A state is { whole, part, n, ban }, with ban = 0 if there is
+-- none.
 
 local states = {}
 
--- Returns the state of a key with its part in units of 1/n, or nil if the value can't be read. A key
--- that is named twice has one state, in which the second sees what the first has changed.
+-- Returns the state of a key with its part in units of 1/n, or nil if the value can't be read. A
+-- key that is named twice has one state, so the second time it is as the first has left it.
 local function see(key, n)
   local state = states[key]
   if state then
@@ -30,7 +31,7 @@ local function see(key, n)
       return nil
     end
     whole, part, old, ban = tonumber(whole), tonumber(part), tonumber(old), tonumber(ban)
-    if whole >= 4 * SPAN or part >= old or old > MAX_N or ban > 2 * SPAN then
+    if whole >= 4 * SPAN or part >= old or old > MAX_N or ban > whole then
       return nil
     end
     whole, part = rescale(whole, part, old, n)
@@ -44,20 +45,19 @@ local function see(key, n)
 end
 
 local function unreadable(key)
-  return redis.error_reply('BADSTATE the value of key ' .. key .. ' is not a tollgate state of format 1')
+  return redis.error_reply('BADSTATE key ' .. key .. ' is not a tollgate state of format 1')
 end
 
--- Writes the state of a key that was seen. The key expires a second after the limit is idle and no ban is left: by then it
--- says the same as no key.
+-- Writes the state of a key that was seen. The key expires a second after the limit is idle: by
+-- then it says the same as no key. A ban ends before that.
 local function save(key)
   local state = states[key]
   local value = string.format('1:%.0f:%.0f/%.0f', state.whole, state.part, state.n)
   if state.ban > 0 then
     value = value .. string.format(':%.0f', state.ban)
   end
-  local last = math.max(state.whole + 1, state.ban)
-  local expiry = math.ceil((last - now) / 1000) + 1000
-  redis.call('SET', key, value, 'PX', string.format('%.0f', math.max(expiry, 1000)))
+  local expiry = math.ceil((state.whole + 1 - now) / 1000) + 1000
+  redis.call('SET', key, value, 'PX', string.format('%.0f', expiry))
 end
 
 -- Returns argument j of key i, of `width` for each key.
