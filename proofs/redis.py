@@ -221,8 +221,10 @@ def debts(prover, at):
                           z3.Or(is_tick(after, 2 * SPAN), units(after) == units(base))), known, products=True)
     m = Script()
     end = m.fits(m.fits(NOW + LONG) + REACH[0]), REACH[1]
-    prover.theorem("ban: its end is below 2^53, and can be read again", [*GIVEN, LONG >= 0, LONG <= SPAN],
-                   z3.And(m.nothing_wraps(), is_tick(end, READABLE - 1)))
+    prover.theorem("ban: below 2^53, can be read again, and the limit is idle after it",
+                   [*GIVEN, LONG >= 0, LONG <= SPAN, BAN >= 0, BAN <= STATE[0]],
+                   z3.And(m.nothing_wraps(), is_tick(end, READABLE - 1),
+                          larger(BAN, NOW + LONG) <= later(end, STATE)[0]))
 
 
 def expires(m, state, margin=1000):
@@ -230,18 +232,18 @@ def expires(m, state, margin=1000):
 
     The quotient is rounded to a double, but no rounding passes an integer.
     """
-    last = larger(m.fits(state[0] + 1), BAN)
-    ceiling = z3.Int("ceiling")
-    m.facts.append(z3.And(ceiling * 1000 > m.fits(last - NOW) - 1000, ceiling * 1000 < last - NOW + 1000))
-    return NOW + 1000 * larger(m.fits(ceiling + margin), margin)
+    left, ceiling = m.fits(m.fits(state[0] + 1) - NOW), z3.Int("ceiling")
+    m.facts.append(z3.And(ceiling * 1000 > left - 1000, ceiling * 1000 < left + 1000))
+    return NOW + 1000 * m.fits(ceiling + margin)
 
 
 def expiry(prover):
-    given = [*GIVEN, BAN >= 0, BAN <= 2 * SPAN]
     m = Script()
     expired = expires(m, STATE)
     prover.theorem("save: when the key expires, the limit is idle and its ban has ended",
-                   [*given, *m.facts], z3.And(m.nothing_wraps(), units((expired, 0)) > units(STATE), expired > BAN), products=True)
+                   [*STORED, STATE[0] >= NOW, BAN >= 0, BAN <= STATE[0], *m.facts],
+                   z3.And(m.nothing_wraps(), units((expired, 0)) > units(STATE), expired > BAN, expired > NOW),
+                   products=True)
 
 
 def faults(prover):
@@ -267,7 +269,7 @@ def faults(prover):
                     still_taken(WITH, WITHOUT, LATEST)], WITH - TAKEN >= larger(WITHOUT, THEN))
     m = Script()
     expired = expires(m, STATE, margin=0)
-    prover.refuted("fault: a key expires without a margin", [*GIVEN, N == 3, BAN == 0, *m.facts],
+    prover.refuted("fault: a key expires without a margin", [*STORED, STATE[0] >= NOW, N == 3, *m.facts],
                    units((expired, 0)) > units(STATE))
 
 

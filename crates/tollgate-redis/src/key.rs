@@ -45,8 +45,8 @@ const MAX_PART: usize = 128;
 ///
 /// The limit and the user are escaped where they contain `{`, `}`, `:`, `%` or a space. If one is
 /// not printable ASCII, or is longer than 128 bytes with its escapes, the key has its SHA-1
-/// instead, as `sha1sum` prints it. Two inputs with the same SHA-1 share one limit. A caller can make
-/// such a pair at great cost, but no way is known to find an input that has the SHA-1 of another's.
+/// instead, as `sha1sum` prints it. Two inputs with the same SHA-1 share one limit. A caller can
+/// make such a pair at great cost, but no way is known to find an input with the SHA-1 of another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Keys {
     namespace: Box<str>,
