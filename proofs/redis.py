@@ -227,19 +227,13 @@ def debts(prover, at):
                           larger(BAN, NOW + LONG) <= later(end, STATE)[0]))
 
 
-def expires(m, state, margin=1000):
-    """When a key that is written now expires, in microseconds: after the quotient's ceiling.
-
-    The quotient is rounded to a double, but no rounding passes an integer.
-    """
-    left, ceiling = m.fits(m.fits(state[0] + 1) - NOW), z3.Int("ceiling")
-    m.facts.append(z3.And(ceiling * 1000 > left - 1000, ceiling * 1000 < left + 1000))
-    return NOW + 1000 * m.fits(ceiling + margin)
-
-
 def expiry(prover):
+    """The quotient is rounded to a double. No rounding passes an integer, so its ceiling is less than
+    1 from the quotient."""
     m = Script()
-    expired = expires(m, STATE)
+    left, ceiling = m.fits(m.fits(STATE[0] + 1) - NOW), z3.Int("ceiling")
+    m.facts.append(z3.And(ceiling * 1000 > left - 1000, ceiling * 1000 < left + 1000))
+    expired = NOW + 1000 * m.fits(ceiling + 1000)
     prover.theorem("save: when the key expires, the limit is idle and its ban has ended",
                    [*STORED, STATE[0] >= NOW, BAN >= 0, BAN <= STATE[0], *m.facts],
                    z3.And(m.nothing_wraps(), units((expired, 0)) > units(STATE), expired > BAN, expired > NOW),
@@ -267,10 +261,10 @@ def faults(prover):
     prover.refuted("fault: undo gives back the whole cost, whatever the clock has refilled",
                    [WITH >= 0, WITHOUT >= 0, TAKEN >= 1, THEN >= LATEST, LATEST >= 0, TO > THEN,
                     still_taken(WITH, WITHOUT, LATEST)], WITH - TAKEN >= larger(WITHOUT, THEN))
-    m = Script()
-    expired = expires(m, STATE, margin=0)
-    prover.refuted("fault: a key expires without a margin", [*STORED, STATE[0] >= NOW, N == 3, *m.facts],
-                   units((expired, 0)) > units(STATE))
+    expired, left = z3.Int("expired"), STATE[0] - NOW
+    prover.refuted("fault: a key expires a whole number of microseconds after now, without margin",
+                   [*STORED, N == 3, left >= 1, expired >= NOW + left, expired < NOW + left + 1000],
+                   units((expired, 0)) >= units(STATE))
 
 
 def scripts(prover):
