@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::outcome::Charged;
 use tollgate::{Denied, Granted, Tick};
 
-use super::{ALWAYS, BadReply, Part};
+use super::{ALWAYS, BadReply, Part, merged, up_to};
 use crate::client::Reply;
 use crate::rate::{Rate, SPAN, Ticks};
 
@@ -81,14 +81,17 @@ pub(crate) fn taken(
     let mut numbers = Numbers::of(reply)?;
     let granted = numbers.next(1)?;
     let now = numbers.now()?;
-    let states = numbers.states(parts, now)?;
+    let keys = merged(parts);
+    let states = numbers.states(&keys, now)?;
+    let asked = parts.iter().enumerate().filter_map(|(i, part)| {
+        let key = keys.iter().position(|other| other.key == part.key)?;
+        Some((i, part, states.get(key)?, up_to(parts, i)))
+    });
     if granted == 1 {
-        let takens = parts.iter().zip(&states);
-        let takens = takens.map(|(part, state)| state.taken(part));
-        return takens.collect::<Result<_, _>>().map(Ok);
+        let taken = asked.map(|(_, part, state, n)| state.taken(part, n));
+        return taken.collect::<Result<_, _>>().map(Ok);
     }
-    let refused = parts.iter().zip(&states).enumerate();
-    let refused = refused.map(|(i, (part, state))| (state.due(part.rate, part.n), i, state, part));
+    let refused = asked.map(|(i, part, state, n)| (state.due(part.rate, n), i, state, part));
     // With equal waits, the first part is named.
     let longest = refused.max_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
     match longest {
@@ -129,7 +132,7 @@ pub(crate) fn charged(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Charged>,
     let now = numbers.now()?;
     let charged = parts.iter().map(|part| {
         let rate = part.rate;
-        let (before, after) = (numbers.ticks(rate)?, numbers.ticks(rate)?);
+        let (before, after) = (numbers.idle(rate, now)?, numbers.idle(rate, now)?);
         let taken = rate.units(after).checked_sub(rate.units(before));
         let n = rate.permits(taken.ok_or(BadReply)?);
         if n > part.n {
@@ -161,21 +164,19 @@ pub(crate) fn banned(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Duration>,
 }
 
 impl Seen {
-    /// Returns the grant that left this state.
-    fn taken(&self, part: &Part<'_>) -> Result<Taken, BadReply> {
+    /// Returns the grant of the last of `n` permits that were taken from this state.
+    fn taken(&self, part: &Part<'_>, n: u64) -> Result<Taken, BadReply> {
         let rate = part.rate;
-        let (idle, now) = (rate.units(self.idle), rate.units(whole(self.now)));
-        let within = idle >= now && idle - now <= rate.units(rate.reach());
-        if !within || self.ban > 0 {
+        let idle = rate.units(self.idle) + rate.cost(n);
+        let ahead = idle.saturating_sub(rate.units(whole(self.now)));
+        if ahead > rate.units(rate.reach()) || self.ban > 0 {
             return Err(BadReply);
         }
+        let mark = rate.ticks(idle);
         let granted = Granted::new(part.n, tick(self.now))
-            .with_room(remaining(rate, self.idle, self.now), NonZeroU64::MIN)
+            .with_room(remaining(rate, mark, self.now), NonZeroU64::MIN)
             .with_reset_at(tick(rate.micros_up(idle)));
-        Ok(Taken {
-            granted,
-            mark: self.idle,
-        })
+        Ok(Taken { granted, mark })
     }
 }
 
@@ -231,12 +232,20 @@ impl<'a> Numbers<'a> {
         })
     }
 
+    /// Returns when a key will be idle, which is not before now.
+    fn idle(&mut self, rate: &Rate, now: u64) -> Result<Ticks, BadReply> {
+        match self.ticks(rate)? {
+            ticks if ticks.whole < now => Err(BadReply),
+            ticks => Ok(ticks),
+        }
+    }
+
     /// Returns the states of the parts, which end the reply.
     fn states(mut self, parts: &[Part<'_>], now: u64) -> Result<Vec<Seen>, BadReply> {
         let states = parts.iter().map(|part| {
             Ok(Seen {
                 now,
-                idle: self.ticks(part.rate)?,
+                idle: self.idle(part.rate, now)?,
                 ban: self.next(ALWAYS.whole)?,
             })
         });

@@ -2,9 +2,9 @@
 //! stored value and its expiry, with exact arithmetic.
 //!
 //! The scripts are those of the crate, except that the lines that read the clock (`time.lua`) are
-//! replaced by one line that reads the last argument. Keys still expire on the server's own clock, a
-//! second or later after they are written. So an episode is one transaction, and if it takes almost a
-//! second, because the machine is busy, it is repeated with other keys.
+//! replaced by one line that reads the last argument. Keys still expire on the server's own clock,
+//! at least a second after they are written. So an episode is one transaction, and if it takes
+//! almost a second because the machine is busy, it is repeated with other keys.
 
 mod against_core;
 mod model;
