@@ -1,10 +1,11 @@
-"""Proves src/algorithm/pace: see scripts/prove."""
+"""Proves src/algorithm/pace and the scripts for Redis: see scripts/prove."""
 
 import sys
 import time
 
 import constructors
 import exact
+import redis
 import source
 import theorems
 import wrong
@@ -38,6 +39,7 @@ def main():
     exact.bound(prover, facts)
     wrong.an_example(prover)
     wrong.faults(prover)
+    redis.scripts(prover)
     print(f"{prover.passed} passed, {prover.failed} failed")
     return prover.failed > 0
 

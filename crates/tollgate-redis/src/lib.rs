@@ -10,6 +10,7 @@ mod rate;
 mod script;
 
 pub use client::Reply;
+pub use key::{Keys, KeysError};
 pub use rate::{Rate, RateError};
 pub use script::Script;
 

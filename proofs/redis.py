@@ -1,0 +1,280 @@
+"""The arithmetic of the scripts that run inside Redis: crates/tollgate-redis/src/lua.
+
+Lua has only doubles. A double holds each integer of less than 2^53 exactly, and sums, differences,
+products, fmod, and quotients that are integers are exact as long as their results are such integers.
+So the model computes with integers, and proves of each number that it is below 2^53.
+
+A tick is a pair: whole microseconds, and a part in units of 1/n. `units` is its value in these
+units, an exact rational number of microseconds. The theorems hold for all quotas that Rate accepts.
+"""
+
+import z3
+
+import source
+from machine import Machine, larger, smaller
+
+SPAN, MAX_N = (source.constants()[name] for name in ("SPAN", "MAX_N"))
+READABLE = 4 * SPAN
+ORIGIN = 1_767_225_600
+
+N, OLD, NOW, BAN, LONG = z3.Ints("n old now ban long")
+STATE, COST, REACH, MARK = (tuple(z3.Ints(f"{name} {name}_part")) for name in ("state", "cost", "reach", "mark"))
+
+
+class Script(Machine):
+    """Lua's operations. Each obligation says that a number is an integer that a double holds."""
+
+    def fits(self, value, bits=53):
+        self.must(z3.And(value > -(1 << bits), value < 1 << bits))
+        return value
+
+    def add(self, a, b, n, carries=True):
+        whole, part = self.fits(a[0] + b[0]), self.fits(a[1] + b[1])
+        carry = z3.And(part >= n, carries)
+        return self.fits(z3.If(carry, whole + 1, whole)), self.fits(z3.If(carry, part - n, part))
+
+    def subtract(self, a, b, n, borrows=True):
+        whole, part = self.fits(a[0] - b[0]), self.fits(a[1] - b[1])
+        borrow = z3.And(part < 0, borrows)
+        return self.fits(z3.If(borrow, whole - 1, whole)), self.fits(z3.If(borrow, part + n, part))
+
+    def fmod(self, a, b):
+        """The quotient, rounded down, and the rest."""
+        quotient = self.div(a, b)
+        return quotient, a - quotient * b
+
+    def rescale(self, tick, old, n, up=1, carries=True):
+        product = self.fits(tick[1] * n)
+        quotient, rest = self.fmod(product, old)
+        self.fits(product - rest)
+        part = self.fits(quotient + z3.If(rest > 0, up, 0))
+        return self.add((tick[0], part), (z3.IntVal(0), z3.IntVal(0)), n, carries)
+
+
+def is_later(a, b):
+    return z3.Or(a[0] > b[0], z3.And(a[0] == b[0], a[1] > b[1]))
+
+
+def either(condition, a, b):
+    return z3.If(condition, a[0], b[0]), z3.If(condition, a[1], b[1])
+
+
+def read():
+    """The stored tick, or now if that is later."""
+    return either(STATE[0] < NOW, CLOCK, STATE)
+
+
+def earlier(a, b):
+    return either(is_later(a, b), b, a)
+
+
+def units(tick, n=N):
+    return tick[0] * n + tick[1]
+
+
+def is_tick(tick, most, n=N):
+    return z3.And(tick[0] >= 0, tick[0] <= most, tick[1] >= 0, tick[1] < n)
+
+
+A_RATE = [N >= 1, N <= MAX_N]
+CLOCK = (NOW, z3.IntVal(0))
+# What the scripts get: a stored state, and the arguments that the client computes from a quota.
+STORED = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(STATE, READABLE)]
+GIVEN = [*STORED, is_tick(COST, SPAN), is_tick(REACH, SPAN)]
+
+
+def primitives(prover):
+    a, b = tuple(z3.Ints("a a_part")), tuple(z3.Ints("b b_part"))
+    given = [*A_RATE, is_tick(a, 5 * SPAN + 1), is_tick(b, 5 * SPAN + 1)]
+    compared = prover.theorem("is_later: compares the exact values", given,
+                              is_later(a, b) == (units(a) > units(b)), products=True)
+    m = Script()
+    total = m.add(a, b, N)
+    added = prover.theorem("add: exact, each number below 2^53", [*given, a[0] + b[0] <= 5 * SPAN + 1],
+                           z3.And(m.nothing_wraps(), units(total) == units(a) + units(b), is_tick(total, 5 * SPAN + 2)), products=True)
+    m = Script()
+    rest = m.subtract(a, b, N)
+    subtracted = prover.theorem("subtract: exact, each number below 2^53", [*given, z3.Not(is_later(b, a))],
+                                z3.And(m.nothing_wraps(), units(rest) == units(a) - units(b), is_tick(rest, a[0])), products=True)
+    return lambda theorem, x, y: {"is_later": compared, "add": added, "subtract": subtracted}[theorem].at(
+        *zip((*a, *b), (*x, *y)))
+
+
+def rescale(prover):
+    tick = tuple(z3.Ints("whole part"))
+    given = [*A_RATE, OLD >= 1, OLD <= MAX_N, is_tick(tick, READABLE, OLD)]
+    m = Script()
+    after = m.rescale(tick, OLD, N)
+    # The difference of the two values, in units of 1 / (old * n).
+    difference = (after[0] - tick[0]) * N * OLD + after[1] * OLD - tick[1] * N
+    prover.theorem("rescale: each number below 2^53, rounded up by less than a unit",
+                   [*given, *m.facts], z3.And(m.nothing_wraps(), is_tick(after, READABLE + 1),
+                                              difference >= 0, difference < OLD), products=True)
+
+
+def clock(prover):
+    seconds, micros = z3.Ints("seconds micros")
+    m = Script()
+    now = m.fits(m.fits(m.fits(seconds - ORIGIN) * 10**6) + micros)
+    clamped = smaller(larger(now, 0), SPAN)
+    exact = seconds * 10**6 + micros - ORIGIN * 10**6
+    prover.theorem("now: exact from 2026 for 50 years, and within them before and after",
+                   [seconds >= 0, seconds < 1 << 33, micros >= 0, micros < 10**6],
+                   z3.And(m.nothing_wraps(), clamped >= 0, clamped <= SPAN,
+                          z3.Implies(z3.And(exact >= 0, exact <= SPAN), clamped == exact)))
+
+
+def take(prover, at):
+    m = Script()
+    base = read()
+    after = m.add(base, COST, N)
+    last = m.fits(NOW + REACH[0]), REACH[1]
+    granted = z3.Not(is_later(after, last))
+    exact = larger(units(STATE), units(CLOCK)) + units(COST)
+    known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", after, last)]
+    prover.theorem("take: each number below 2^53", GIVEN, m.nothing_wraps(), known)
+    prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", GIVEN,
+                   z3.And(granted == (exact <= units(CLOCK) + units(REACH)), units(after) == exact,
+                          z3.Implies(granted, is_tick(after, 2 * SPAN))), known, products=True)
+
+
+def bound(prover):
+    """For all sequences of grants, with clock readings in any order, in units of 1/n."""
+    state, cost, reach, now, a, b, taken, first = z3.Ints("state cost reach now start end taken first")
+    after = larger(state, now) + cost
+
+    def invariant(state, taken, first):
+        return z3.Or(taken == 0, z3.And(first >= a, taken <= state - first, taken <= reach + b - a))
+
+    counts = z3.And(a <= now, now <= b)
+    prover.theorem("bound: grants from `start` to `end` take at most reach + end - start",
+                   [state >= 0, cost >= 1, reach >= 0, a >= 0, a <= b, taken >= 0, after <= now + reach,
+                    invariant(state, taken, first)],
+                   z3.And(z3.Implies(counts, invariant(after, taken + cost, z3.If(taken == 0, larger(state, now), first))),
+                          z3.Implies(z3.Not(counts), invariant(after, taken, first))))
+
+
+def wait(prover):
+    """The client computes retry_after from the state that a denial returns."""
+    state, cost, reach, micros = z3.Ints("state cost reach wait")
+    granted = lambda now: larger(state, now * N) + cost <= now * N + reach
+    prover.theorem("retry_after: granted after it, and denied a microsecond earlier",
+                   [*A_RATE, NOW >= 0, cost >= 1, cost <= reach, z3.Not(granted(NOW)),
+                    (micros - 1) * N < state + cost - reach - NOW * N, state + cost - reach - NOW * N <= micros * N],
+                   z3.And(granted(NOW + micros), z3.Not(granted(NOW + micros - 1))), products=True)
+
+
+def give(prover, at):
+    """A refund has no mark, so the client sends a tick after all that are stored. It does not limit
+    how much it asks for."""
+    m = Script()
+    given = [*STORED, is_tick(COST, 5 * SPAN), is_tick(MARK, 5 * SPAN)]
+    base = read()
+    top = earlier(base, MARK)
+    ahead = m.fits(top[0] - NOW), top[1]
+    back = earlier(COST, ahead)
+    after = m.subtract(base, back, N)
+    exact = smaller(units(COST), smaller(units(STATE), units(MARK)) - units(CLOCK))
+    known = [at("is_later", STATE, CLOCK), at("is_later", base, MARK), at("is_later", top, CLOCK), at("is_later", COST, ahead),
+             at("is_later", back, base), at("subtract", base, back)]
+    prover.theorem("give: gives back min(cost, mark - now) exactly, each number below 2^53",
+                   [*given, is_later(top, CLOCK)],
+                   z3.And(m.nothing_wraps(), units(after) == units(STATE) - exact, is_tick(after, READABLE),
+                          exact >= 0, units(after) >= units(CLOCK)), known, products=True)
+
+
+WITH, WITHOUT, TAKEN, TO, LATEST, THEN, OTHER = z3.Ints("with without taken mark latest now other")
+
+
+def still_taken(state, without, latest):
+    """After a grant of TAKEN with mark TO: how much longer it makes others wait."""
+    return z3.And(state >= without, z3.Or(TO <= latest, z3.And(
+        state >= TO, state - larger(without, latest) >= smaller(TAKEN, TO - latest))))
+
+
+def undo(prover):
+    """By induction over other grants, the latest of which saw the clock at `latest`."""
+    granted = larger(WITHOUT, THEN) + TAKEN
+    prover.theorem("undo: right after the grant, it gives back all", [WITHOUT >= 0, THEN >= 0, TAKEN >= 1],
+                   z3.And(granted - smaller(TAKEN, granted - THEN) == larger(WITHOUT, THEN),
+                          z3.Implies(TO == granted, still_taken(granted, WITHOUT, THEN))))
+    known = [WITH >= 0, WITHOUT >= 0, TAKEN >= 1, OTHER >= 1, THEN >= LATEST, LATEST >= 0,
+             still_taken(WITH, WITHOUT, LATEST)]
+    prover.theorem("undo: after any other grants, it gives back no more than the grant still takes", known,
+                   z3.And(still_taken(larger(WITH, THEN) + OTHER, larger(WITHOUT, THEN) + OTHER, THEN),
+                          z3.Implies(TO > THEN, WITH - smaller(TAKEN, TO - THEN) >= larger(WITHOUT, THEN))))
+
+
+def debts(prover, at):
+    m = Script()
+    base = read()
+    top = m.fits(NOW + SPAN), z3.IntVal(0)
+    total = m.add(base, COST, N)
+    capped = earlier(total, top)
+    after = either(is_later(capped, base), capped, base)
+    known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", total, top),
+             at("is_later", capped, base)]
+    exact = larger(units(base), smaller(units(base) + units(COST), units(top)))
+    prover.theorem("charge: adds the cost exactly, up to 50 years from now", GIVEN,
+                   z3.And(m.nothing_wraps(), units(after) == exact,
+                          z3.Or(is_tick(after, 2 * SPAN), units(after) == units(base))), known, products=True)
+    m = Script()
+    base, end = read(), (m.fits(m.fits(NOW + LONG) + REACH[0]), REACH[1])
+    prover.theorem("ban: below 2^53, can be read again, and the limit is idle after it",
+                   [*GIVEN, LONG >= 0, LONG <= SPAN, BAN >= 0, BAN <= STATE[0]],
+                   z3.And(m.nothing_wraps(), is_tick(end, READABLE - 1),
+                          larger(BAN, NOW + LONG) <= either(is_later(end, base), end, base)[0]))
+
+
+def expiry(prover):
+    """The quotient is rounded to a double. No rounding passes an integer, so its ceiling is less than
+    1 from the quotient."""
+    m = Script()
+    left, ceiling = m.fits(m.fits(STATE[0] + 1) - NOW), z3.Int("ceiling")
+    m.facts.append(z3.And(ceiling * 1000 > left - 1000, ceiling * 1000 < left + 1000))
+    expired = NOW + 1000 * m.fits(ceiling + 1000)
+    prover.theorem("save: when the key expires, the limit is idle and its ban has ended",
+                   [*STORED, STATE[0] >= NOW, BAN >= 0, BAN <= STATE[0], *m.facts],
+                   z3.And(m.nothing_wraps(), units((expired, 0)) > units(STATE), expired > BAN, expired > NOW),
+                   products=True)
+
+
+def faults(prover):
+    a, b = tuple(z3.Ints("a a_part")), tuple(z3.Ints("b b_part"))
+    small = [N == 3, is_tick(a, 10), is_tick(b, 10)]
+    total = Script().add(a, b, N, carries=False)
+    prover.refuted("fault: add forgets the carry", small, is_tick(total, 20))
+    rest = Script().subtract(a, b, N, borrows=False)
+    prover.refuted("fault: subtract forgets the borrow", [*small, units(a) >= units(b)], is_tick(rest, 10))
+    prover.refuted("fault: is_later compares only the parts", small, (a[1] > b[1]) == (units(a) > units(b)))
+    m = Script()
+    bits = 1 << 27
+    m.rescale(a, OLD, N)
+    prover.refuted("fault: rescale with n of 27 bits", [N == bits, OLD == bits, is_tick(a, 10, OLD), *m.facts],
+                   m.nothing_wraps())
+    for fault, options in (("forgets the carry", {"carries": False}), ("rounds down", {"up": 0})):
+        m = Script()
+        after = m.rescale(a, OLD, N, **options)
+        prover.refuted(f"fault: rescale {fault}", [N == 2, OLD == 3, is_tick(a, 10, OLD), *m.facts],
+                       z3.And(is_tick(after, 11), units(after) * OLD >= units(a, OLD) * N))
+    prover.refuted("fault: undo gives back the whole cost, whatever the clock has refilled",
+                   [WITH >= 0, WITHOUT >= 0, TAKEN >= 1, THEN >= LATEST, LATEST >= 0, TO > THEN,
+                    still_taken(WITH, WITHOUT, LATEST)], WITH - TAKEN >= larger(WITHOUT, THEN))
+    expired, left = z3.Int("expired"), STATE[0] - NOW
+    prover.refuted("fault: a key expires a whole number of microseconds after now, without margin",
+                   [*STORED, N == 3, left >= 1, expired >= NOW + left, expired < NOW + left + 1000],
+                   units((expired, 0)) >= units(STATE))
+
+
+def scripts(prover):
+    at = primitives(prover)
+    rescale(prover)
+    clock(prover)
+    take(prover, at)
+    bound(prover)
+    wait(prover)
+    give(prover, at)
+    undo(prover)
+    debts(prover, at)
+    expiry(prover)
+    faults(prover)
