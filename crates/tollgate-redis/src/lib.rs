@@ -10,3 +10,10 @@ mod rate;
 mod script;
 
 pub use key::{Keys, KeysError};
+pub use client::Reply;
+pub use rate::{Rate, RateError};
+pub use script::Script;
+
+#[cfg(test)]
+#[path = "../tests/decisions/mod.rs"]
+mod decisions;

@@ -1,0 +1,2 @@
+-- Makes keys idle, and ends their bans. Returns how many of them were known.
+return redis.call('DEL', unpack(KEYS))

@@ -1,0 +1,177 @@
+//! A bucket in exact integers: what the scripts must answer, and what they must store.
+//!
+//! It is written from the definition, without the crate's arithmetic: moments are counted in units
+//! of 1/n microsecond in 128 bits.
+
+use std::time::Duration;
+
+use tollgate::Quota;
+
+pub(super) const SPAN: u128 = 1_577_880_000_000_000;
+
+/// A quota as `n` permits every `period` microseconds, without common divisors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) n: u128,
+    pub(super) period: u128,
+    pub(super) burst: u128,
+}
+
+impl Line {
+    pub(super) fn of(quota: Quota) -> Self {
+        let (mut n, mut period) = (u128::from(quota.permits()), quota.period().as_nanos());
+        // Permits each nanosecond are a thousand times as many each microsecond.
+        n *= 1000;
+        for prime in 2..=1000 {
+            while n % prime == 0 && period % prime == 0 {
+                (n, period) = (n / prime, period / prime);
+            }
+        }
+        let (mut a, mut b) = (n, period);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        Self {
+            n: n / a,
+            period: period / a,
+            burst: quota.burst_size().into(),
+        }
+    }
+
+    pub(super) fn reach(&self) -> u128 {
+        self.burst * self.period
+    }
+}
+
+/// What is stored under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stored {
+    /// When the limit is idle, in units of 1/n microsecond.
+    idle: u128,
+    n: u128,
+    ban: u128,
+    /// The milliseconds after the write at which the key expires.
+    pub(super) expiry: u128,
+}
+
+impl Stored {
+    pub(super) fn text(&self) -> String {
+        let (whole, part) = (self.idle / self.n, self.idle % self.n);
+        let ban = match self.ban {
+            0 => String::new(),
+            ban => format!(":{ban}"),
+        };
+        format!("1:{whole}:{part}/{}{ban}", self.n)
+    }
+}
+
+/// A key at a moment, in the units of a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key {
+    pub(super) line: Line,
+    /// The server's clock, in microseconds.
+    pub(super) now: u128,
+    pub(super) idle: u128,
+    /// When the ban ends, or 0.
+    pub(super) ban: u128,
+}
+
+impl Key {
+    pub(super) fn of(stored: Option<Stored>, line: Line, now: u128) -> Self {
+        let (idle, ban) = match stored {
+            None => (0, 0),
+            // A part of another denominator is rounded up.
+            Some(stored) => {
+                let (whole, part) = (stored.idle / stored.n, stored.idle % stored.n);
+                let part = (part * line.n).div_ceil(stored.n);
+                (whole * line.n + part, stored.ban)
+            }
+        };
+        let ban = if ban > now { ban } else { 0 };
+        let idle = idle.max(now * line.n);
+        Self {
+            line,
+            now,
+            idle,
+            ban,
+        }
+    }
+
+    pub(super) fn stored(&self) -> Stored {
+        let last = (self.idle / self.line.n + 1).max(self.ban);
+        Stored {
+            idle: self.idle,
+            n: self.line.n,
+            ban: self.ban,
+            expiry: (last - self.now).div_ceil(1000) + 1000,
+        }
+    }
+
+    fn clock(&self) -> u128 {
+        self.now * self.line.n
+    }
+
+    /// Returns whether `n` permits are granted at a microsecond, if nothing changes before.
+    pub(super) fn grants(&self, n: u128, at: u128) -> bool {
+        let idle = self.idle.max(at * self.line.n);
+        at >= self.ban && idle + n * self.line.period <= at * self.line.n + self.line.reach()
+    }
+
+    pub(super) fn take(&mut self, n: u128) {
+        self.idle += n * self.line.period;
+    }
+
+    pub(super) fn available(&self) -> u128 {
+        let lacks = self.idle - self.clock();
+        match self.ban {
+            0 => self.line.reach().saturating_sub(lacks) / self.line.period,
+            _ => 0,
+        }
+    }
+
+    /// Gives back at most `n` permits below the mark, and returns how many.
+    pub(super) fn give(&mut self, n: u128, mark: u128) -> u128 {
+        if self.ban > 0 {
+            return 0;
+        }
+        let above = mark.min(self.idle).saturating_sub(self.clock());
+        let back = (n * self.line.period).min(above);
+        self.idle -= back;
+        back.div_ceil(self.line.period)
+    }
+
+    /// Returns how many permits are recorded.
+    pub(super) fn charge(&mut self, n: u128) -> u128 {
+        let last = (self.now + SPAN) * self.line.n;
+        let more = (n * self.line.period).min(last.saturating_sub(self.idle));
+        self.idle += more;
+        more / self.line.period
+    }
+
+    /// Returns how many permits are owed, and how long until they are paid.
+    pub(super) fn debt(&self) -> (u128, Duration) {
+        let paid = self.idle.saturating_sub(self.line.reach());
+        let owed = paid.saturating_sub(self.clock()).div_ceil(self.line.period);
+        match paid.div_ceil(self.line.n) {
+            due if due > SPAN => (owed, Duration::MAX),
+            due => (owed, micros(due.saturating_sub(self.now))),
+        }
+    }
+
+    pub(super) fn ban(&mut self, long: u128) {
+        let until = self.now + long;
+        self.idle = self.idle.max(until * self.line.n + self.line.reach());
+        self.ban = self.ban.max(until);
+    }
+
+    /// Returns the first microsecond at which `n` permits are granted, if nothing changes before.
+    pub(super) fn due(&self, n: u128) -> u128 {
+        let next = self.idle + n * self.line.period;
+        let due = next.saturating_sub(self.line.reach()).div_ceil(self.line.n);
+        due.max(self.ban).max(self.now)
+    }
+}
+
+pub(super) fn micros(micros: u128) -> Duration {
+    Duration::from_micros(micros.try_into().expect("below 2^64"))
+}
