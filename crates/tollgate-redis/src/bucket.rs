@@ -16,7 +16,7 @@ use tollgate::Denied;
 use crate::rate::{Rate, SPAN, Ticks};
 use crate::script::{self, Script};
 
-pub(crate) use reply::{Seen, Taken, banned, charged, given, seen, taken};
+pub(crate) use reply::{Seen, banned, charged, given, seen, taken};
 
 /// What a client sends: a script, its keys and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,17 +2,27 @@
 //!
 //! Each decision is one script, which runs whole inside the server, on the server's clock.
 
+mod all;
 mod bucket;
-mod client;
+pub mod client;
+mod decision;
+mod fallback;
 mod key;
 mod limiter;
+mod outage;
 mod rate;
 mod script;
+mod server;
+mod verbs;
 
+pub use all::{AllError, RedisAll};
+pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
-pub use client::Reply;
+pub use limiter::{RedisKey, RedisLimiter};
+pub use outage::{Decider, Fallback, FallbackError, OutageEvent, Stats, Unavailable};
 pub use rate::{Rate, RateError};
 pub use script::Script;
+pub use server::Server;
 
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]
