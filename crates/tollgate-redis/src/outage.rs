@@ -327,7 +327,9 @@ impl Breaker {
         })
     }
 
-    /// Notes that a call has failed. The first failure begins an outage.
+    /// Notes that a call has failed. The first failure begins an outage. After a failed probe the
+    /// next one waits for a whole interval, or a caller whose budget is longer than the interval
+    /// would send nothing but probes.
     pub(crate) fn failed(
         &mut self,
         pass: Pass,
@@ -339,14 +341,22 @@ impl Breaker {
         if why.may_have_taken_effect() {
             self.stats.lost = self.stats.lost.saturating_add(1);
         }
-        if pass.period != self.period || self.down.is_some() || !why.is_general() {
+        if pass.period != self.period {
+            return None;
+        }
+        let probe_at = now.saturating_add(interval.max(1));
+        if let Some(down) = &mut self.down {
+            down.probe_at = down.probe_at.max(probe_at);
+            return None;
+        }
+        if !why.is_general() {
             return None;
         }
         self.period = self.period.saturating_add(1);
         self.stats.outages = self.stats.outages.saturating_add(1);
         self.down = Some(Down {
             since: now,
-            probe_at: now.saturating_add(interval.max(1)),
+            probe_at,
             fallbacks: self.stats.fallbacks(),
         });
         Some(OutageEvent::Began { why: why.clone() })

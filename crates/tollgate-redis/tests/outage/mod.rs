@@ -37,6 +37,17 @@ fn one_probe_is_sent_in_each_interval_of_an_outage() {
 }
 
 #[test]
+fn the_next_probe_waits_for_an_interval_after_a_slow_one_has_failed() {
+    let mut breaker = Breaker::default();
+    let pass = breaker.ask(0, EVERY).unwrap();
+    assert!(breaker.failed(pass, &lost(), 0, EVERY).is_some());
+    let probe = breaker.ask(1000, EVERY).unwrap();
+    assert_eq!(breaker.failed(probe, &lost(), 9000, EVERY), None);
+    assert!(breaker.ask(9999, EVERY).is_err());
+    assert!(breaker.ask(10_000, EVERY).is_ok());
+}
+
+#[test]
 fn an_outage_has_one_beginning_and_one_end() {
     let mut breaker = Breaker::default();
     let (first, second) = (
