@@ -7,7 +7,7 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{self, Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,8 +30,12 @@ pub(crate) struct Server {
 impl Server {
     /// Returns a server that is not started.
     pub(crate) fn new(program: &str) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        static LAST: Mutex<u64> = Mutex::new(0);
+        let number = {
+            let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+            *last += 1;
+            *last
+        };
         let name = format!("tollgate-server-{}-{number}", process::id());
         let folder = env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("a folder for the server");
