@@ -3,8 +3,7 @@
 //!
 //! The three are one line: the tick at which the limit is idle again. A script compares and moves
 //! it; all that callers ask for (permits, waits) is computed here from the ticks that it returns.
-//! A call asks about several keys in one slot. A key may be named twice; the second time, it is seen
-//! as the first has left it.
+//! A call asks about several keys in one slot. A key may be named twice.
 
 mod reply;
 
@@ -60,17 +59,16 @@ const ALWAYS: Ticks = Ticks {
 /// the permits of earlier parts with the same key, which must have the same rate.
 pub(crate) fn take(parts: &[Part<'_>]) -> Result<Call, (usize, Denied)> {
     for (i, part) in parts.iter().enumerate() {
-        let same = || parts.iter().take(i).filter(|other| other.key == part.key);
-        let limit = part.rate.burst();
-        let n = same().fold(part.n, |sum, other| sum.saturating_add(other.n));
+        let (n, limit) = (up_to(parts, i), part.rate.burst());
         if n > limit {
             return Err((i, Denied::never(n, limit)));
         }
-        if same().any(|other| other.rate != part.rate) {
+        let mut earlier = parts.iter().take(i).filter(|other| other.key == part.key);
+        if earlier.any(|other| other.rate != part.rate) {
             return Err((i, Denied::never(part.n, 0)));
         }
     }
-    Ok(call(script::take(), parts.iter().copied(), |part| {
+    Ok(call(script::take(), merged(parts).into_iter(), |part| {
         let (cost, reach) = (capped_cost(part, SPAN), part.rate.reach());
         [
             cost.whole,
@@ -80,6 +78,28 @@ pub(crate) fn take(parts: &[Part<'_>]) -> Result<Call, (usize, Denied)> {
             reach.part,
         ]
     }))
+}
+
+/// Returns how many permits the parts up to this one ask of this one's key.
+fn up_to(parts: &[Part<'_>], last: usize) -> u64 {
+    let key = parts.get(last).map(|part| part.key);
+    let same = parts
+        .iter()
+        .take(last.saturating_add(1))
+        .filter(|part| Some(part.key) == key);
+    same.fold(0, |sum, part| sum.saturating_add(part.n))
+}
+
+/// Returns one part for each key, with the permits of all its parts.
+fn merged<'a>(parts: &[Part<'a>]) -> Vec<Part<'a>> {
+    let mut merged = Vec::<Part<'a>>::with_capacity(parts.len());
+    for part in parts {
+        match merged.iter_mut().find(|other| other.key == part.key) {
+            Some(same) => same.n = same.n.saturating_add(part.n),
+            None => merged.push(*part),
+        }
+    }
+    merged
 }
 
 /// Reads the state of the parts' keys. [`seen`] reads the reply.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::outcome::Charged;
 use tollgate::{Denied, Granted, Tick};
 
-use super::{ALWAYS, BadReply, Part};
+use super::{ALWAYS, BadReply, Part, merged, up_to};
 use crate::client::Reply;
 use crate::rate::{Rate, SPAN, Ticks};
 
@@ -81,13 +81,17 @@ pub(crate) fn taken(
     let mut numbers = Numbers::of(reply)?;
     let granted = numbers.next(1)?;
     let now = numbers.now()?;
-    let states = numbers.states(parts, now)?;
+    let keys = merged(parts);
+    let states = numbers.states(&keys, now)?;
+    let asked = parts.iter().enumerate().filter_map(|(i, part)| {
+        let key = keys.iter().position(|other| other.key == part.key)?;
+        Some((i, part, states.get(key)?, up_to(parts, i)))
+    });
     if granted == 1 {
-        let takens = parts.iter().zip(&states);
-        return Ok(Ok(takens.map(|(part, state)| state.taken(part)).collect()));
+        let taken = asked.map(|(_, part, state, n)| state.taken(part, n));
+        return taken.collect::<Result<_, _>>().map(Ok);
     }
-    let refused = parts.iter().zip(&states).enumerate();
-    let refused = refused.map(|(i, (part, state))| (state.due(part.rate, part.n), i, state, part));
+    let refused = asked.map(|(i, part, state, n)| (state.due(part.rate, n), i, state, part));
     // With equal waits, the first part is named.
     let longest = refused.max_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
     match longest {
@@ -128,17 +132,14 @@ pub(crate) fn charged(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Charged>,
     let now = numbers.now()?;
     let charged = parts.iter().map(|part| {
         let rate = part.rate;
-        let (before, after) = (numbers.ticks(rate)?, numbers.ticks(rate)?);
+        let (before, after) = (numbers.idle(rate, now)?, numbers.idle(rate, now)?);
         let taken = rate.units(after).checked_sub(rate.units(before));
         let n = rate.permits(taken.ok_or(BadReply)?);
         if n > part.n {
             return Err(BadReply);
         }
         let clear = rate.units(after).saturating_sub(rate.units(rate.reach()));
-        let owed = clear.saturating_sub(rate.units(Ticks {
-            whole: now,
-            part: 0,
-        }));
+        let owed = clear.saturating_sub(rate.units(whole(now)));
         let clear_after = match rate.micros_up(clear) {
             due if due > SPAN => Duration::MAX,
             due => Duration::from_micros(due.saturating_sub(now)),
@@ -155,7 +156,7 @@ pub(crate) fn banned(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Duration>,
     let now = numbers.now()?;
     let left = parts.iter().map(|_| {
         Ok(Duration::from_micros(
-            numbers.next(2 * SPAN)?.saturating_sub(now),
+            numbers.next(ALWAYS.whole)?.saturating_sub(now),
         ))
     });
     let left = left.collect::<Result<_, _>>()?;
@@ -163,27 +164,33 @@ pub(crate) fn banned(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Duration>,
 }
 
 impl Seen {
-    fn taken(&self, part: &Part<'_>) -> Taken {
-        let idle = part.rate.micros_up(part.rate.units(self.idle));
-        let left = remaining(part.rate, self.idle, self.now);
-        let granted = Granted::new(part.n, tick(self.now))
-            .with_room(left, NonZeroU64::MIN)
-            .with_reset_at(tick(idle));
-        Taken {
-            granted,
-            mark: self.idle,
+    /// Returns the grant of the last of `n` permits that were taken from this state.
+    fn taken(&self, part: &Part<'_>, n: u64) -> Result<Taken, BadReply> {
+        let rate = part.rate;
+        let idle = rate.units(self.idle) + rate.cost(n);
+        let ahead = idle.saturating_sub(rate.units(whole(self.now)));
+        if ahead > rate.units(rate.reach()) || self.ban > 0 {
+            return Err(BadReply);
         }
+        let mark = rate.ticks(idle);
+        let granted = Granted::new(part.n, tick(self.now))
+            .with_room(remaining(rate, mark, self.now), NonZeroU64::MIN)
+            .with_reset_at(tick(rate.micros_up(idle)));
+        Ok(Taken { granted, mark })
     }
 }
 
 /// Returns how many permits are left at `now` in a limit that will be idle then.
 fn remaining(rate: &Rate, idle: Ticks, now: u64) -> u64 {
-    let now = Ticks {
-        whole: now,
-        part: 0,
-    };
-    let lacks = rate.units(idle).saturating_sub(rate.units(now));
+    let lacks = rate.units(idle).saturating_sub(rate.units(whole(now)));
     rate.permits(rate.units(rate.reach()).saturating_sub(lacks))
+}
+
+const fn whole(micros: u64) -> Ticks {
+    Ticks {
+        whole: micros,
+        part: 0,
+    }
 }
 
 fn tick(micros: u64) -> Tick {
@@ -225,13 +232,21 @@ impl<'a> Numbers<'a> {
         })
     }
 
+    /// Returns when a key will be idle, which is not before now.
+    fn idle(&mut self, rate: &Rate, now: u64) -> Result<Ticks, BadReply> {
+        match self.ticks(rate)? {
+            ticks if ticks.whole < now => Err(BadReply),
+            ticks => Ok(ticks),
+        }
+    }
+
     /// Returns the states of the parts, which end the reply.
     fn states(mut self, parts: &[Part<'_>], now: u64) -> Result<Vec<Seen>, BadReply> {
         let states = parts.iter().map(|part| {
             Ok(Seen {
                 now,
-                idle: self.ticks(part.rate)?,
-                ban: self.next(2 * SPAN)?,
+                idle: self.idle(part.rate, now)?,
+                ban: self.next(ALWAYS.whole)?,
             })
         });
         let states = states.collect::<Result<_, _>>()?;

@@ -31,13 +31,6 @@ local function is_later(whole, part, whole2, part2)
   return whole > whole2 or (whole == whole2 and part > part2)
 end
 
-local function later(whole, part, whole2, part2)
-  if is_later(whole, part, whole2, part2) then
-    return whole, part
-  end
-  return whole2, part2
-end
-
 local function earlier(whole, part, whole2, part2)
   if is_later(whole, part, whole2, part2) then
     return whole2, part2
@@ -48,9 +41,6 @@ end
 -- Converts a part of `old` to the same part of `n`, rounded up, so that nothing is due too early.
 -- Both are at most 2^26, so the product is below 2^52.
 local function rescale(whole, part, old, n)
-  if old == n then
-    return whole, part
-  end
   local product = part * n
   local rest = math.fmod(product, old)
   part = (product - rest) / old

@@ -1,24 +1,22 @@
 -- Bans keys. For each key: how long, in microseconds, n, and the reach (whole, part). After the ban
 -- the key refills from empty. A ban can be made longer, but not shorter.
 -- Returns { now, ban, ... }: when the ban of each key ends, or 0 if it is not banned.
-local bans = { now }
+local reply, problem = { now }, any_unreadable()
+if problem then
+  return problem
+end
 for i, key in ipairs(KEYS) do
-  local n = argument(i, 4, 2)
-  local state = see(key, n)
-  if not state then
-    return unreadable(key)
-  end
-  local long = argument(i, 4, 1)
+  local a = 4 * i - 4
+  local long, n = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local whole, part, ban = read(key, n)
   if long > 0 then
-    local whole, part = now + long + argument(i, 4, 3), argument(i, 4, 4)
-    state.whole, state.part = later(whole, part, state.whole, state.part)
-    state.ban = math.max(state.ban, now + long)
+    local empty, empty_part = now + long + tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+    if is_later(empty, empty_part, whole, part) then
+      whole, part = empty, empty_part
+    end
+    ban = math.max(ban, now + long)
+    save(key, whole, part, n, ban)
   end
-  bans[#bans + 1] = state.ban
+  reply[i + 1] = ban
 end
-for i, key in ipairs(KEYS) do
-  if argument(i, 4, 1) > 0 then
-    save(key)
-  end
-end
-return bans
+return reply

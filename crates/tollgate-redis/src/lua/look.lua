@@ -1,14 +1,12 @@
 -- Reads keys, and writes nothing. For each key: n.
--- Returns { now, whole, part, ban, ... }: when each key will be idle, not before now.
-local seen = { now }
+-- Returns { now, whole, part, ban, ... }: when each key will be idle, not before now, and when its
+-- ban ends, or 0.
+local reply = { now }
 for i, key in ipairs(KEYS) do
-  local state = see(key, argument(i, 1, 1))
-  if not state then
+  local whole, part, ban = read(key, tonumber(ARGV[i]))
+  if not whole then
     return unreadable(key)
   end
-  local whole, part = later(state.whole, state.part, now, 0)
-  for _, number in ipairs({ whole, part, state.ban }) do
-    seen[#seen + 1] = number
-  end
+  reply[3 * i - 1], reply[3 * i], reply[3 * i + 1] = whole, part, ban
 end
-return seen
+return reply

@@ -4,63 +4,65 @@
 --   part   the part of a microsecond after that, in units of 1/n
 --   n      the permits of the reduced rate that wrote the value
 --   ban    the microsecond at which the ban ends
--- A key that does not exist is idle. A state is { whole, part, n, ban }, with ban = 0 if there is none.
+-- A key that does not exist is idle.
 
-local states = {}
-
--- Returns the state of a key with its part in units of 1/n, or nil if the value can't be read. A key
--- that is named twice has one state, in which the second sees what the first has changed.
-local function see(key, n)
-  local state = states[key]
-  if state then
-    state.whole, state.part = rescale(state.whole, state.part, state.n, n)
-    state.n = n
-    return state
-  end
+-- Returns when a key will be idle, not before now, with its part in units of 1/n, and when its ban
+-- ends, or 0 if it is not banned. Returns nil if the value can't be read.
+local function read(key, n)
   local value = redis.pcall('GET', key)
   if not value then
-    state = { whole = 0, part = 0, n = n, ban = 0 }
-  else
-    if type(value) ~= 'string' then
-      return nil
-    end
-    local whole, part, old, rest = string.match(value, '^1:(%d+):(%d+)/(%d+)(.*)$')
-    local ban = rest == '' and '0' or string.match(rest or '', '^:(%d+)$')
-    if not (whole and ban) then
-      return nil
-    end
-    whole, part, old, ban = tonumber(whole), tonumber(part), tonumber(old), tonumber(ban)
-    if whole >= 4 * SPAN or part >= old or old > MAX_N or ban > 2 * SPAN then
-      return nil
-    end
-    whole, part = rescale(whole, part, old, n)
-    if ban <= now then
-      ban = 0
-    end
-    state = { whole = whole, part = part, n = n, ban = ban }
+    return now, 0, 0
   end
-  states[key] = state
-  return state
+  if type(value) ~= 'string' then
+    return nil
+  end
+  local whole, part, old, rest = string.match(value, '^1:(%d+):(%d+)/(%d+)(.*)$')
+  if not whole then
+    return nil
+  end
+  whole, part, old = tonumber(whole), tonumber(part), tonumber(old)
+  local ban = 0
+  if rest ~= '' then
+    ban = tonumber(string.match(rest, '^:(%d+)$') or SPAN * 4)
+  end
+  if whole >= 4 * SPAN or part >= old or old > MAX_N or ban > whole then
+    return nil
+  end
+  if ban <= now then
+    ban = 0
+  end
+  if whole < now then
+    return now, 0, ban
+  end
+  if old ~= n then
+    whole, part = rescale(whole, part, old, n)
+  end
+  return whole, part, ban
 end
 
 local function unreadable(key)
-  return redis.error_reply('BADSTATE the value of key ' .. key .. ' is not a tollgate state of format 1')
+  return redis.error_reply('BADSTATE key ' .. key .. ' is not a tollgate state of format 1')
 end
 
--- Writes the state of a key that was seen. The key expires a second after the limit is idle and no ban is left: by then it
--- says the same as no key.
-local function save(key)
-  local state = states[key]
-  local value = string.format('1:%.0f:%.0f/%.0f', state.whole, state.part, state.n)
-  if state.ban > 0 then
-    value = value .. string.format(':%.0f', state.ban)
+-- Returns the error for the first key whose value can't be read, or nil. A script that writes key by
+-- key asks before the first.
+local function any_unreadable()
+  for _, key in ipairs(KEYS) do
+    if not read(key, 1) then
+      return unreadable(key)
+    end
   end
-  local last = math.max(state.whole + 1, state.ban)
-  local expiry = math.ceil((last - now) / 1000) + 1000
-  redis.call('SET', key, value, 'PX', string.format('%.0f', math.max(expiry, 1000)))
 end
 
--- Returns argument j of key i, of `width` for each key.
-local function argument(i, width, j)
-  return tonumber(ARGV[(i - 1) * width + j])
+-- Writes a state. The key expires a second after the limit is idle: by then it says the same as no
+-- key. A ban ends before that.
+local function save(key, whole, part, n, ban)
+  local expiry = math.ceil((whole + 1 - now) / 1000) + 1000
+  local value
+  if ban > 0 then
+    value = string.format('1:%.0f:%.0f/%.0f:%.0f', whole, part, n, ban)
+  else
+    value = string.format('1:%.0f:%.0f/%.0f', whole, part, n)
+  end
+  redis.call('SET', key, value, 'PX', string.format('%.0f', expiry))
 end

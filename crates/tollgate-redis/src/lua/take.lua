@@ -1,35 +1,32 @@
 -- Takes permits of all keys, or of none.
 -- For each key: the cost (whole, part), n, and the reach (whole, part), the cost of a full burst.
--- Returns { 1, now, whole, part, 0, ... } with the ticks at which each key will be idle, or
--- { 0, now, whole, part, ban, ... } with those before the request, and writes nothing.
-local granted, next_ticks, ticks = true, { 1, now }, { 0, now }
+-- Returns { granted, now, whole, part, ban, ... }: 1 or 0, and for each key when it would have been
+-- idle without this request, not before now, and when its ban ends. Without a grant it writes
+-- nothing.
+local reply = { 1, now, 0, 0, 0 }
 for i, key in ipairs(KEYS) do
-  local n = argument(i, 5, 3)
-  local state = see(key, n)
-  if not state then
+  local a = 5 * i - 5
+  local n = tonumber(ARGV[a + 3])
+  local whole, part, ban = read(key, n)
+  if not whole then
     return unreadable(key)
   end
-  local whole, part = later(state.whole, state.part, now, 0)
-  local next_whole, next_part = add(whole, part, argument(i, 5, 1), argument(i, 5, 2), n)
-  local last_whole, last_part = now + argument(i, 5, 4), argument(i, 5, 5)
-  if state.ban > 0 or is_later(next_whole, next_part, last_whole, last_part) then
-    granted = false
-  end
-  state.whole, state.part = next_whole, next_part
-  for _, number in ipairs({ whole, part, state.ban }) do
-    ticks[#ticks + 1] = number
-  end
-  for _, number in ipairs({ next_whole, next_part, 0 }) do
-    next_ticks[#next_ticks + 1] = number
+  reply[3 * i], reply[3 * i + 1], reply[3 * i + 2] = whole, part, ban
+  whole, part = add(whole, part, tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), n)
+  if ban > 0 or is_later(whole, part, now + tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])) then
+    reply[1] = 0
   end
 end
-if not granted then
-  return ticks
+if reply[1] == 0 then
+  return reply
 end
 for i, key in ipairs(KEYS) do
+  local a = 5 * i - 5
+  local cost, cost_part, n = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
   -- A request of no permits changes nothing.
-  if argument(i, 5, 1) > 0 or argument(i, 5, 2) > 0 then
-    save(key)
+  if cost > 0 or cost_part > 0 then
+    local whole, part = add(reply[3 * i], reply[3 * i + 1], cost, cost_part, n)
+    save(key, whole, part, n, 0)
   end
 end
-return next_ticks
+return reply

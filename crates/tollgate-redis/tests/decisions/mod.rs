@@ -2,14 +2,17 @@
 //! stored value and its expiry, with exact arithmetic.
 //!
 //! The scripts are those of the crate, except that the lines that read the clock (`time.lua`) are
-//! replaced by one line that reads the last argument. Keys still expire on the server's own clock, a
-//! second or later after they are written. So an episode is one transaction, and if it takes almost a
-//! second, because the machine is busy, it is repeated with other keys.
+//! replaced by one line that reads the last argument. Keys still expire on the server's own clock,
+//! at least a second after they are written. So an episode is one transaction, and if it takes
+//! almost a second because the machine is busy, it is repeated with other keys.
 
+mod against_core;
 mod model;
 mod quotas;
 mod random;
+mod replies;
 mod server;
+mod stored;
 
 use std::time::Instant;
 
@@ -51,10 +54,6 @@ impl Random {
             size => (1 << (size - 1)) | (self.next() & ((1 << (size - 1)) - 1)),
         };
         number.min(max)
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
     }
 }
 

@@ -98,7 +98,8 @@ impl Key {
     }
 
     pub(super) fn stored(&self) -> Stored {
-        let last = (self.idle / self.line.n + 1).max(self.ban);
+        let last = self.idle / self.line.n + 1;
+        assert!(self.ban < last, "a key must not expire while it is banned");
         Stored {
             idle: self.idle,
             n: self.line.n,
