@@ -10,10 +10,10 @@ units, an exact rational number of microseconds. The theorems hold for all quota
 
 import z3
 
+import source
 from machine import Machine, larger, smaller
 
-SPAN = 50 * 31_557_600 * 10**6
-MAX_N = 1 << 26
+SPAN, MAX_N = (source.constants()[name] for name in ("SPAN", "MAX_N"))
 READABLE = 4 * SPAN
 ORIGIN = 1_767_225_600
 
@@ -78,18 +78,19 @@ def is_tick(tick, most, n=N):
 A_RATE = [N >= 1, N <= MAX_N]
 CLOCK = (NOW, z3.IntVal(0))
 # What the scripts get: a stored state, and the arguments that the client computes from a quota.
-GIVEN = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(STATE, READABLE), is_tick(COST, SPAN), is_tick(REACH, SPAN)]
+STORED = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(STATE, READABLE)]
+GIVEN = [*STORED, is_tick(COST, SPAN), is_tick(REACH, SPAN)]
 
 
 def primitives(prover):
     a, b = tuple(z3.Ints("a a_part")), tuple(z3.Ints("b b_part"))
-    given = [*A_RATE, is_tick(a, READABLE), is_tick(b, READABLE)]
+    given = [*A_RATE, is_tick(a, 5 * SPAN + 1), is_tick(b, 5 * SPAN + 1)]
     compared = prover.theorem("is_later: compares the exact values", given,
                               is_later(a, b) == (units(a) > units(b)), products=True)
     m = Script()
     total = m.add(a, b, N)
-    added = prover.theorem("add: exact, each number below 2^53", [*given, b[0] <= SPAN],
-                           z3.And(m.nothing_wraps(), units(total) == units(a) + units(b), is_tick(total, 5 * SPAN + 1)), products=True)
+    added = prover.theorem("add: exact, each number below 2^53", [*given, a[0] + b[0] <= 5 * SPAN + 1],
+                           z3.And(m.nothing_wraps(), units(total) == units(a) + units(b), is_tick(total, 5 * SPAN + 2)), products=True)
     m = Script()
     rest = m.subtract(a, b, N)
     subtracted = prover.theorem("subtract: exact, each number below 2^53", [*given, z3.Not(is_later(b, a))],
@@ -123,6 +124,10 @@ def clock(prover):
 
 
 def take(prover, at):
+    """A key that is named again has the costs before it in its state. All its costs together are at
+    most a reach, so a state and a cost are together at most READABLE + SPAN."""
+    given = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(REACH, SPAN), is_tick(COST, SPAN),
+             is_tick(STATE, READABLE + SPAN), STATE[0] + COST[0] <= READABLE + SPAN + 1]
     m = Script()
     base = later(STATE, CLOCK)
     after = m.add(base, COST, N)
@@ -130,8 +135,8 @@ def take(prover, at):
     granted = z3.Not(is_later(after, last))
     exact = larger(units(STATE), units(CLOCK)) + units(COST)
     known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", after, last)]
-    prover.theorem("take: each number below 2^53", GIVEN, m.nothing_wraps(), known)
-    prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", GIVEN,
+    prover.theorem("take: each number below 2^53", given, m.nothing_wraps(), known)
+    prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", given,
                    z3.And(granted == (exact <= units(CLOCK) + units(REACH)), units(after) == exact,
                           z3.Implies(granted, is_tick(after, 2 * SPAN))), known, products=True)
 
@@ -163,8 +168,10 @@ def wait(prover):
 
 
 def give(prover, at):
+    """A refund has no mark, so the client sends a tick after all that are stored. It does not limit
+    how much it asks for."""
     m = Script()
-    given = [*GIVEN, is_tick(MARK, READABLE)]
+    given = [*STORED, is_tick(COST, 5 * SPAN), is_tick(MARK, 5 * SPAN)]
     top = earlier(STATE, MARK)
     ahead = m.fits(top[0] - NOW), top[1]
     back = earlier(COST, ahead)
@@ -214,27 +221,23 @@ def debts(prover, at):
                           z3.Or(is_tick(after, 2 * SPAN), units(after) == units(base))), known, products=True)
     m = Script()
     end = m.fits(m.fits(NOW + LONG) + REACH[0]), REACH[1]
-    prover.theorem("ban: its end is below 2^53, and can be read again", [*GIVEN, LONG >= 0, LONG <= SPAN],
-                   z3.And(m.nothing_wraps(), is_tick(end, READABLE - 1)))
-
-
-def expires(m, state, margin=1000):
-    """When a key that is written now expires, in microseconds: after the quotient's ceiling.
-
-    The quotient is rounded to a double, but no rounding passes an integer.
-    """
-    last = larger(m.fits(state[0] + 1), BAN)
-    ceiling = z3.Int("ceiling")
-    m.facts.append(z3.And(ceiling * 1000 > m.fits(last - NOW) - 1000, ceiling * 1000 < last - NOW + 1000))
-    return NOW + 1000 * larger(m.fits(ceiling + margin), margin)
+    prover.theorem("ban: below 2^53, can be read again, and the limit is idle after it",
+                   [*GIVEN, LONG >= 0, LONG <= SPAN, BAN >= 0, BAN <= STATE[0]],
+                   z3.And(m.nothing_wraps(), is_tick(end, READABLE - 1),
+                          larger(BAN, NOW + LONG) <= later(end, STATE)[0]))
 
 
 def expiry(prover):
-    given = [*GIVEN, BAN >= 0, BAN <= 2 * SPAN]
+    """The quotient is rounded to a double. No rounding passes an integer, so its ceiling is less than
+    1 from the quotient."""
     m = Script()
-    expired = expires(m, STATE)
+    left, ceiling = m.fits(m.fits(STATE[0] + 1) - NOW), z3.Int("ceiling")
+    m.facts.append(z3.And(ceiling * 1000 > left - 1000, ceiling * 1000 < left + 1000))
+    expired = NOW + 1000 * m.fits(ceiling + 1000)
     prover.theorem("save: when the key expires, the limit is idle and its ban has ended",
-                   [*given, *m.facts], z3.And(m.nothing_wraps(), units((expired, 0)) > units(STATE), expired > BAN), products=True)
+                   [*STORED, STATE[0] >= NOW, BAN >= 0, BAN <= STATE[0], *m.facts],
+                   z3.And(m.nothing_wraps(), units((expired, 0)) > units(STATE), expired > BAN, expired > NOW),
+                   products=True)
 
 
 def faults(prover):
@@ -258,10 +261,10 @@ def faults(prover):
     prover.refuted("fault: undo gives back the whole cost, whatever the clock has refilled",
                    [WITH >= 0, WITHOUT >= 0, TAKEN >= 1, THEN >= LATEST, LATEST >= 0, TO > THEN,
                     still_taken(WITH, WITHOUT, LATEST)], WITH - TAKEN >= larger(WITHOUT, THEN))
-    m = Script()
-    expired = expires(m, STATE, margin=0)
-    prover.refuted("fault: a key expires without a margin", [*GIVEN, N == 3, BAN == 0, *m.facts],
-                   units((expired, 0)) > units(STATE))
+    expired, left = z3.Int("expired"), STATE[0] - NOW
+    prover.refuted("fault: a key expires a whole number of microseconds after now, without margin",
+                   [*STORED, N == 3, left >= 1, expired >= NOW + left, expired < NOW + left + 1000],
+                   units((expired, 0)) >= units(STATE))
 
 
 def scripts(prover):

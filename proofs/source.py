@@ -27,23 +27,32 @@ MODELED = {
     "src/quota/mod.rs": ["valid_period_ns"],
     "src/outcome/granted.rs": ["reset_after", "tick_of", "with_reset_units"],
     "src/outcome/charged.rs": ["with_debt"],
+    **{f"crates/tollgate-redis/src/lua/{script}.lua": ["(all)"]
+       for script in ("arith", "ban", "charge", "give", "state", "take", "time")},
 }
 
 CONSTANTS = {
     "src/algorithm/pace/meter.rs": ["SPEED_BITS"],
     "src/algorithm/pace/mod.rs": ["EXACT_N"],
     "src/quota/mod.rs": ["MIN_HORIZON_NS", "MAX_INTERVAL_NS", "MAX_PER_NS", "MAX_BURST"],
+    "crates/tollgate-redis/src/lua/arith.lua": ["SPAN", "MAX_N"],
 }
 
 
 def text_of(path):
     text = (ROOT / path).read_text()
-    return re.sub(r"//[^\n]*", "", text.split("#[cfg(test)]")[0])
+    comment = "--" if path.endswith(".lua") else "//"
+    return re.sub(rf"{comment}[^\n]*", "", text.split("#[cfg(test)]")[0])
 
 
 def functions(path):
-    """Returns each function of the file by name, without comments and white space."""
+    """Returns each function of the file by name, without comments and white space.
+
+    A script is one function, since its parts are joined into one text.
+    """
     text = text_of(path)
+    if path.endswith(".lua"):
+        return {"(all)": re.sub(r"\s+", " ", text)}
     found = {}
     for match in re.finditer(r"\bfn (\w+)", text):
         start = depth = text.index("{", match.end())
@@ -81,7 +90,7 @@ def constants():
     values = {}
     for path, names in CONSTANTS.items():
         for name in names:
-            formula = re.search(rf"const {name}: \w+ = ([^;]+);", text_of(path))[1]
+            formula = re.search(rf"(?:const|local) {name}(?:: \w+)? = ([^;\n]+)", text_of(path))[1]
             values[name] = evaluate(ast.parse(formula, mode="eval").body)
     return values
 

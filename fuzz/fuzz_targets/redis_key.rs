@@ -1,40 +1,54 @@
-//! Any bytes as two inputs: their keys are the same only if the inputs are, and the hash tag that a
-//! cluster finds in a key is the one that was chosen.
+//! Any limit and user: the key has the tag that was chosen, and the limit and the user can be read
+//! from it again, unless they are hashed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use tollgate_redis::Keys;
 
-/// The hash tag by the rule of Redis Cluster: from the first `{` to the next `}`.
-fn hash_tag(key: &[u8]) -> &[u8] {
-    let open = key.iter().position(|&byte| byte == b'{').expect("a brace");
-    let after = &key[open + 1..];
-    let close = after
-        .iter()
-        .position(|&byte| byte == b'}')
-        .expect("a brace");
-    assert!(close > 0, "a cluster ignores an empty tag");
-    &after[..close]
+/// Checks that a part of a key stands for these bytes.
+fn check(part: &str, input: &[u8]) {
+    assert!(!part.is_empty() && part.len() <= 128);
+    assert!(!part.contains(['{', '}', ':']));
+    if let Some(hash) = part.strip_prefix("%sha1-") {
+        assert_eq!(hash.len(), 40);
+        let is_printable = input.iter().all(|byte| (b' '..=b'~').contains(byte));
+        assert!(!is_printable || input.len() * 3 > 128);
+    } else if part == "%empty" {
+        assert!(input.is_empty());
+    } else {
+        let mut pieces = part.split('%');
+        let mut bytes = pieces.next().expect("a piece").as_bytes().to_vec();
+        for piece in pieces {
+            let (digits, rest) = piece.split_at(2);
+            bytes.push(u8::from_str_radix(digits, 16).expect("hex digits"));
+            bytes.extend(rest.bytes());
+        }
+        assert_eq!(bytes, input);
+    }
 }
 
-fuzz_target!(|inputs: (&str, &str, &[u8], &str, &[u8])| {
-    let (tag, limit, user, other_limit, other_user) = inputs;
-    let keys = Keys::new("api").expect("a namespace");
-    let (key, other) = (keys.key(limit, user), keys.key(other_limit, other_user));
-    assert_eq!(key == other, (limit, user) == (other_limit, other_user));
-    assert!(key.starts_with(b"api:{") && key.iter().all(u8::is_ascii_graphic));
-    assert_eq!(hash_tag(&key) == hash_tag(&other), user == other_user);
+/// Checks the namespace, and returns the tag and the rest. A cluster takes as the tag what is from
+/// the first `{` to the next `}`, unless it is empty.
+fn split(key: Vec<u8>) -> (String, String) {
+    let key = String::from_utf8(key).expect("ASCII");
+    assert!(key.bytes().all(|byte| byte.is_ascii_graphic()));
+    let (namespace, rest) = key.split_once('{').expect("a brace");
+    let (tag, rest) = rest.split_once('}').expect("a brace");
+    assert_eq!(namespace, "api:");
+    (tag.into(), rest.strip_prefix(':').expect("a colon").into())
+}
 
-    // A written user is accepted as a tag, and gives another key all the same.
-    let written = String::from_utf8_lossy(hash_tag(&key)).into_owned();
-    for tag in [tag, &written] {
-        let Ok(tagged) = keys.clone().with_tag(tag) else {
-            continue;
-        };
-        let [first, second] = [tagged.key(limit, user), tagged.key(other_limit, other_user)];
-        assert_eq!(hash_tag(&first), tag.as_bytes());
-        assert_eq!(hash_tag(&second), tag.as_bytes());
-        assert_eq!(first == second, key == other);
-        assert!(first != key && first != other && second != key && second != other);
+fuzz_target!(|input: (&str, &str, &[u8])| {
+    let (tag, limit, user) = input;
+    let keys = Keys::new("api").expect("a namespace");
+    let (written, rest) = split(keys.key(limit, user));
+    check(&written, user);
+    check(&rest, limit.as_bytes());
+    if let Ok(keys) = keys.with_tag(tag) {
+        let (chosen, rest) = split(keys.key(limit, user));
+        assert_eq!(chosen, tag);
+        let (first, second) = rest.split_once(':').expect("two parts");
+        check(first, limit.as_bytes());
+        check(second, user);
     }
 });

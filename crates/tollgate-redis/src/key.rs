@@ -8,10 +8,10 @@
 //! The limit and the user are *parts*: any bytes. In a part, `{`, `}`, `:`, `%` and the space are
 //! written as `%` and two uppercase hex digits, and other printable ASCII is written as it is. A
 //! part that is not printable ASCII, or would be longer than [`MAX_PART`], becomes `%sha1-` and its
-//! SHA-1. An empty part becomes `%empty`. Neither is an escape, since `s` and `m` are no hex digits.
+//! SHA-1. An empty part becomes `%empty`. Neither is an escape: `s` and `m` are no hex digits.
 //!
-//! So the first `{` and the first `}` are the tag's, and the fields can be told apart: the namespace
-//! ends at the first `{`, and a written part is not empty and has no separator.
+//! So the first `{` and the first `}` are the tag's, and the fields can be told apart. The
+//! namespace ends at the first `{`, and a written part is not empty and has no separator.
 
 use std::error::Error;
 use std::fmt;
@@ -24,9 +24,9 @@ const MAX_PART: usize = 128;
 
 /// Names the keys of limits on the server.
 ///
-/// Keys of different namespaces, limits or users are different, whatever bytes they contain. A key
-/// never leaves its namespace or its hash tag. Each begins with the namespace and `:{`, so this rule
-/// lets a user of the server use all keys of `api` and no others: `~api:{*`.
+/// Keys of different namespaces, tags, limits or users are different, whatever bytes they contain.
+/// A key never leaves its namespace or its hash tag. Each begins with the namespace and `:{`, so in
+/// an access control list, `~api:{*` stands for the keys of the namespace `api` and for no others.
 ///
 /// In Redis Cluster, the hash tag decides the slot of a key. By default each user is its own tag:
 /// users spread over all nodes, and all limits of one user are in one slot, so one call can decide
@@ -45,8 +45,8 @@ const MAX_PART: usize = 128;
 ///
 /// The limit and the user are escaped where they contain `{`, `}`, `:`, `%` or a space. If one is
 /// not printable ASCII, or is longer than 128 bytes with its escapes, the key has its SHA-1
-/// instead, as `sha1sum` prints it. Two inputs with the same SHA-1 share one limit. No
-/// practical way is known to find a second input for the SHA-1 of a given one.
+/// instead, as `sha1sum` prints it. Two inputs with the same SHA-1 share one limit. A caller can
+/// make such a pair at great cost, but no way is known to find an input with the SHA-1 of another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Keys {
     namespace: Box<str>,

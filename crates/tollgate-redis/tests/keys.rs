@@ -53,9 +53,12 @@ const HOSTILE: [&str; 16] = [
     "{", "}", ":", "%", " ", "2", "5", "a", "A", "7B", "%25", "%sha1-", "%empty", "\0", "é", "\n",
 ];
 
-/// Remembers by whom each key is used.
+/// A tag, a limit and a user.
+type Input = (Option<String>, Vec<u8>, Vec<u8>);
+
+/// Remembers the input of each key.
 #[derive(Default)]
-struct Seen(HashMap<Vec<u8>, (Option<String>, Vec<u8>, Vec<u8>)>);
+struct Seen(HashMap<Vec<u8>, Input>);
 
 impl Seen {
     /// Checks one key: its shape, its tag, and that no other input has it.
