@@ -94,8 +94,8 @@ impl Command<'_> {
 pub trait Client: Send + Sync {
     /// Sends a command once, and returns the server's answer.
     ///
-    /// Don't send it again, whatever happens: a command whose answer is lost may have taken permits.
-    /// The caller may drop the future at any time, and then sends nothing again either.
+    /// Don't send it again, whatever happens: a command whose answer is lost may have taken
+    /// permits. The caller may drop the future at any time, when its budget is over.
     fn send(
         &self,
         command: &Command<'_>,

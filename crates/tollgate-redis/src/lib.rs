@@ -1,6 +1,12 @@
 //! Limits that hold over many machines: tollgate's limits on Redis or Valkey.
 //!
-//! Each decision is one script, which runs whole inside the server, on the server's clock.
+//! Each decision is one script, which runs whole inside the server, on the server's clock. While
+//! the server does not answer, each limit's [`Fallback`] decides. [`RedisLimiter`] shows how to
+//! begin.
+//!
+//! For TLS, enable a feature of the crate `redis`, such as `tokio-rustls-comp`, and use a URL that
+//! begins with `rediss://`. For a user of the server's ACL, put the name and the password in the
+//! URL.
 
 mod all;
 mod bucket;

@@ -108,8 +108,8 @@ impl<C> RedisLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`FallbackError`] if a local share has no processes, or if [`tollgate::Keyed`] does not accept
-    /// its quota or its number of keys.
+    /// [`FallbackError`] if a local share has no processes, or if [`tollgate::Keyed`] does not
+    /// accept its quota or its number of keys.
     pub fn with_fallback(self, fallback: Fallback) -> Result<Self, FallbackError> {
         let deputy = Deputy::new(fallback, self.quota)?;
         Ok(Self { deputy, ..self })
@@ -144,8 +144,8 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 
 /// The limit of one key, from [`RedisLimiter::key`]. Each verb is one call to the server.
 ///
-/// The verbs that decide never fail: in an outage the fallback decides. The others return
-/// [`Unavailable`] then, which says whether they may have taken effect all the same.
+/// The verbs that decide never fail: in an outage the fallback decides. The others then return
+/// [`Unavailable`](crate::Unavailable), which says whether they may have taken effect all the same.
 ///
 /// ```no_run
 /// # async fn show(login: tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>) -> Result<(), Box<dyn std::error::Error>> {

@@ -232,7 +232,8 @@ pub struct Stats {
     pub local: u64,
     /// Calls that failed or were dropped by their caller. A call that an outage prevented does not count.
     pub failed: u64,
-    /// Calls that failed, or were dropped by their caller, and may have taken effect on the server.
+    /// Calls that failed, or were dropped by their caller, and may have taken effect on the
+    /// server.
     pub lost: u64,
     /// Outages that have begun.
     pub outages: u64,
@@ -368,8 +369,8 @@ impl Breaker {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }
 
-    /// Returns the present outage. Between outages it is the last one, with a probe at once, so that
-    /// a failure of one key never renews what an outage may grant.
+    /// Returns the present outage. Between outages, when one key has failed, this is the time since
+    /// the last outage: however long it is, it has one bound for what is granted.
     pub(crate) fn outage(&self, now: u64) -> Outage {
         let probe_at = self.down.as_ref().map_or(now, |down| down.probe_at);
         Outage {

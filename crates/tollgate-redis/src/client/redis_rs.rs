@@ -7,10 +7,11 @@ use redis::{Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
 
 use super::{Client, ClientError, Command, Reply};
 
-/// Creates a client that connects when it is first used, and again after it has lost its connection.
+/// Creates a client that connects when it is first used, and again after it has lost its
+/// connection.
 ///
-/// So a program can start while the server is down. A lost connection is replaced in the background,
-/// when a decision finds it lost; no command waits for that longer than its budget.
+/// So a program can start while the server is down. When a command finds the connection lost, it
+/// fails, and the client connects again in the background.
 ///
 /// ```no_run
 /// use tollgate_redis::client::connect_lazily;

@@ -46,8 +46,8 @@ impl Server {
         }
     }
 
-    /// Starts the server. With `keeps_data` it writes each change to its folder, and finds them when
-    /// it is started again.
+    /// Starts the server. With `keeps_data` it writes each change to its folder, and finds them
+    /// when it is started again.
     pub(crate) fn start(&mut self, keeps_data: bool) {
         let mut command = Command::new(&self.program);
         command.args(["--port", "0", "--save", "", "--appendfsync", "always"]);
