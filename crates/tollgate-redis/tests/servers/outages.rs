@@ -1,18 +1,16 @@
 //! Outages of a real server: each has one beginning and one end, fallbacks keep their bounds, and
 //! nothing is sent twice.
 
-#[path = "support/server.rs"]
-mod server;
-
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use redis::aio::ConnectionManager;
-use server::{DEADLINE, Server, on_each_server};
 use tollgate::Quota;
 use tollgate_redis::client::connect_lazily;
 use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisKey, RedisLimiter};
+
+use crate::server::{DEADLINE, Server, on_each_server};
 
 /// Permits a day, which no test is slow enough to have refilled.
 const BURST: u64 = 100;
