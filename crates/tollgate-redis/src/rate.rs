@@ -83,10 +83,8 @@ impl Rate {
         if exact_n > u128::from(MAX_N) {
             return Err(RateError::RateTooFine { n, period });
         }
+        // At least 1, because the period is at most this span.
         let max_burst = (u128::from(SPAN) * exact_n / exact_period).min(MAX_BURST.into());
-        if max_burst == 0 {
-            return Err(RateError::RateTooLow { n, period });
-        }
         if burst == 0 || u128::from(burst) > max_burst {
             let max = to_u64(max_burst);
             return Err(RateError::Burst { burst, max });
@@ -206,15 +204,8 @@ pub enum RateError {
         /// The requested period.
         period: Duration,
     },
-    /// The rate, as permits for each whole number of microseconds and reduced, has too many permits.
+    /// The rate has too many permits, as a reduced fraction of permits and microseconds.
     RateTooFine {
-        /// The requested number of permits.
-        n: u64,
-        /// The requested period.
-        period: Duration,
-    },
-    /// The time between two permits is longer than 50 years.
-    RateTooLow {
         /// The requested number of permits.
         n: u64,
         /// The requested period.
@@ -248,7 +239,7 @@ impl RateError {
     #[must_use]
     pub const fn field(&self) -> &'static str {
         match self {
-            Self::ZeroPermits | Self::RateTooFine { .. } | Self::RateTooLow { .. } => "n",
+            Self::ZeroPermits | Self::RateTooFine { .. } => "n",
             Self::ZeroPeriod | Self::PeriodTooLong { .. } => "period",
             Self::Burst { .. } => "burst",
             Self::Initial { .. } => "initial",
@@ -270,10 +261,6 @@ impl fmt::Display for RateError {
                 "{field} is {n} every {period:?}, but as a reduced fraction of permits and \
                  microseconds it must be at most {MAX_N}: choose a number that shares more \
                  divisors with the period"
-            ),
-            Self::RateTooLow { n, period } => write!(
-                f,
-                "{field} is {n} every {period:?}, but must be at least 1 every {MAX_SPAN:?}"
             ),
             Self::Burst { burst, max } => {
                 write!(f, "{field} is {burst}, but must be from 1 to {max}")?;

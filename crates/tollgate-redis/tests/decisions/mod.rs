@@ -42,7 +42,7 @@ impl Random {
 
     /// Returns a number below `limit`, which is not 0.
     fn below(&mut self, limit: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(limit) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
     /// Returns a number from 0 to `max`: each length in bits is as likely as any other.

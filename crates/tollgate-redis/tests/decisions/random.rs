@@ -92,6 +92,13 @@ impl Known {
 
 type Check = Box<dyn FnOnce(&Reply)>;
 
+/// An operation that was sent: what its reply must be, and what both keys must then have.
+struct Sent {
+    what: String,
+    check: Check,
+    stored: [Option<Stored>; 2],
+}
+
 fn episode(
     number: usize,
     random: &mut Random,
@@ -110,7 +117,7 @@ fn episode(
     });
     let mut clock = i128::from(random.any_size(SPAN as u64));
     let mut sent = Episode::new();
-    let mut checks: Vec<(String, Check, Vec<(Vec<u8>, Option<Stored>)>)> = Vec::new();
+    let mut checks = Vec::<Sent>::new();
     let mut again: Vec<(i128, Vec<(usize, u64)>)> = Vec::new();
     while checks.len() < LENGTH {
         let mut asked = None;
@@ -339,22 +346,20 @@ fn episode(
             sent.inspect(&key.name);
         }
         let rates = keys.each_ref().map(|key| key.rate);
-        let stored = keys
-            .iter()
-            .map(|key| (key.name.clone(), key.stored))
-            .collect();
-        checks.push((
-            format!("episode {number}, {rates:?}, at {clock}: {what}"),
+        let stored = keys.each_ref().map(|key| key.stored);
+        let what = format!("episode {number}, {rates:?}, at {clock}: {what}");
+        checks.push(Sent {
+            what,
             check,
             stored,
-        ));
+        });
     }
     let (mut replies, took) = sent.run(connection)?;
-    for (what, check, stored) in checks {
+    for sent in checks {
         let said = replies.next().expect("a reply");
-        let shown = Shown(what);
-        check(&said);
-        for (_, stored) in stored {
+        let shown = Shown(sent.what);
+        (sent.check)(&said);
+        for stored in sent.stored {
             let value = stored.map_or(Reply::Nil, |stored| Reply::Bytes(stored.text().into()));
             assert_eq!(replies.next(), Some(value));
             let left = match replies.next() {

@@ -157,6 +157,32 @@ fn what_is_refused_or_only_read_is_not_written() {
 }
 
 #[test]
+fn a_ban_holds_for_a_rate_that_was_raised_since() {
+    let (small, large) = (rate("1/s"), rate("1/s burst 1000"));
+    server::on_each_server(|connection| {
+        let part = |rate| Part {
+            key: b"raised".as_slice(),
+            rate,
+            n: 1,
+        };
+        let mut episode = Episode::new();
+        let long = std::time::Duration::from_secs(60);
+        episode.call(&bucket::ban(&[part(&small)], long), SOME_DAY);
+        let raised = [part(&large)];
+        episode.call(&bucket::take(&raised).expect("not never"), SOME_DAY);
+        let Some((replies, _)) = episode.run(connection) else {
+            return;
+        };
+        let denied = bucket::taken(&raised, &replies.last().expect("a reply"));
+        let denied = denied
+            .expect("a reply")
+            .map(drop)
+            .map_err(|(_, denied)| denied);
+        assert_eq!(denied, Err(tollgate::Denied::banned(1, Some(long))));
+    });
+}
+
+#[test]
 fn the_clock_is_the_servers_own_since_2026() {
     let rate = rate("1/s");
     server::on_each_server(|connection| {
