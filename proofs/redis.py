@@ -59,8 +59,9 @@ def either(condition, a, b):
     return z3.If(condition, a[0], b[0]), z3.If(condition, a[1], b[1])
 
 
-def later(a, b):
-    return either(is_later(a, b), a, b)
+def read():
+    """The stored tick, or now if that is later."""
+    return either(STATE[0] < NOW, CLOCK, STATE)
 
 
 def earlier(a, b):
@@ -124,19 +125,15 @@ def clock(prover):
 
 
 def take(prover, at):
-    """A key that is named again has the costs before it in its state. All its costs together are at
-    most a reach, so a state and a cost are together at most READABLE + SPAN."""
-    given = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(REACH, SPAN), is_tick(COST, SPAN),
-             is_tick(STATE, READABLE + SPAN), STATE[0] + COST[0] <= READABLE + SPAN + 1]
     m = Script()
-    base = later(STATE, CLOCK)
+    base = read()
     after = m.add(base, COST, N)
     last = m.fits(NOW + REACH[0]), REACH[1]
     granted = z3.Not(is_later(after, last))
     exact = larger(units(STATE), units(CLOCK)) + units(COST)
     known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", after, last)]
-    prover.theorem("take: each number below 2^53", given, m.nothing_wraps(), known)
-    prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", given,
+    prover.theorem("take: each number below 2^53", GIVEN, m.nothing_wraps(), known)
+    prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", GIVEN,
                    z3.And(granted == (exact <= units(CLOCK) + units(REACH)), units(after) == exact,
                           z3.Implies(granted, is_tick(after, 2 * SPAN))), known, products=True)
 
@@ -172,13 +169,14 @@ def give(prover, at):
     how much it asks for."""
     m = Script()
     given = [*STORED, is_tick(COST, 5 * SPAN), is_tick(MARK, 5 * SPAN)]
-    top = earlier(STATE, MARK)
+    base = read()
+    top = earlier(base, MARK)
     ahead = m.fits(top[0] - NOW), top[1]
     back = earlier(COST, ahead)
-    after = m.subtract(STATE, back, N)
+    after = m.subtract(base, back, N)
     exact = smaller(units(COST), smaller(units(STATE), units(MARK)) - units(CLOCK))
-    known = [at("is_later", STATE, MARK), at("is_later", top, CLOCK), at("is_later", COST, ahead),
-             at("is_later", back, STATE), at("subtract", STATE, back)]
+    known = [at("is_later", STATE, CLOCK), at("is_later", base, MARK), at("is_later", top, CLOCK), at("is_later", COST, ahead),
+             at("is_later", back, base), at("subtract", base, back)]
     prover.theorem("give: gives back min(cost, mark - now) exactly, each number below 2^53",
                    [*given, is_later(top, CLOCK)],
                    z3.And(m.nothing_wraps(), units(after) == units(STATE) - exact, is_tick(after, READABLE),
@@ -209,22 +207,23 @@ def undo(prover):
 
 def debts(prover, at):
     m = Script()
-    base = later(STATE, CLOCK)
+    base = read()
     top = m.fits(NOW + SPAN), z3.IntVal(0)
     total = m.add(base, COST, N)
-    after = later(earlier(total, top), base)
+    capped = earlier(total, top)
+    after = either(is_later(capped, base), capped, base)
     known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", total, top),
-             at("is_later", earlier(total, top), base)]
+             at("is_later", capped, base)]
     exact = larger(units(base), smaller(units(base) + units(COST), units(top)))
     prover.theorem("charge: adds the cost exactly, up to 50 years from now", GIVEN,
                    z3.And(m.nothing_wraps(), units(after) == exact,
                           z3.Or(is_tick(after, 2 * SPAN), units(after) == units(base))), known, products=True)
     m = Script()
-    end = m.fits(m.fits(NOW + LONG) + REACH[0]), REACH[1]
+    base, end = read(), (m.fits(m.fits(NOW + LONG) + REACH[0]), REACH[1])
     prover.theorem("ban: below 2^53, can be read again, and the limit is idle after it",
                    [*GIVEN, LONG >= 0, LONG <= SPAN, BAN >= 0, BAN <= STATE[0]],
                    z3.And(m.nothing_wraps(), is_tick(end, READABLE - 1),
-                          larger(BAN, NOW + LONG) <= later(end, STATE)[0]))
+                          larger(BAN, NOW + LONG) <= either(is_later(end, base), end, base)[0]))
 
 
 def expiry(prover):
