@@ -230,7 +230,8 @@ pub struct Stats {
     pub open: u64,
     /// Decisions by [`Fallback::Local`].
     pub local: u64,
-    /// Calls that failed or were dropped by their caller. A call that an outage prevented does not count.
+    /// Calls that failed or were dropped by their caller. A call that an outage prevented does not
+    /// count.
     pub failed: u64,
     /// Calls that failed, or were dropped by their caller, and may have taken effect on the
     /// server.
