@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout};
 
 use crate::bucket::{BadReply, Call};
@@ -205,10 +206,16 @@ impl<C: Client> Server<C> {
             let interval = self.interval(&mut state);
             state.breaker.ask(now, interval)
         };
-        let pass = asked.map_err(|outage| {
-            let retry_after = outage.retry_after;
-            (Unavailable::Outage { retry_after }, outage)
-        })?;
+        let pass = match asked {
+            Ok(pass) => pass,
+            Err(outage) => {
+                // Fallbacks wait for nothing. Without this, callers in a loop would starve the tasks
+                // that read the server's answers, and no probe would succeed.
+                consume_budget().await;
+                let retry_after = outage.retry_after;
+                return Err((Unavailable::Outage { retry_after }, outage));
+            }
+        };
         let in_flight = InFlight(&self.state);
         let sent = client::run(&self.client, call.script, &call.keys, &call.args);
         let answer = timeout(self.budget, sent).await;

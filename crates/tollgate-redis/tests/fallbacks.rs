@@ -164,6 +164,19 @@ async fn a_call_that_its_caller_drops_counts_as_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn callers_in_a_loop_let_other_tasks_run_in_an_outage() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Closed);
+    assert!(limiter.key("alice").try_acquire().await.is_err());
+    let other = tokio::spawn(async {});
+    for _ in 0..1000 {
+        assert!(limiter.key("alice").try_acquire().await.is_err());
+    }
+    assert!(other.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
 async fn several_limits_fall_back_all_or_nothing() {
     let plan = Plan::default();
     let server = Arc::new(server(&plan));
