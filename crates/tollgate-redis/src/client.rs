@@ -1,4 +1,26 @@
+//! How scripts reach a server: the trait that a client crate implements, and the rule by which a
+//! command is sent at most once.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+
+use crate::script::Script;
+
+#[cfg(feature = "redis-rs")]
+mod redis_rs;
+
+#[cfg(feature = "redis-rs")]
+pub use redis_rs::connect_lazily;
+
 /// What a server answers.
+///
+/// ```
+/// use tollgate_redis::client::Reply;
+///
+/// let reply = Reply::List(vec![Reply::Int(1), Reply::Bytes(b"ok".to_vec()), Reply::Nil]);
+/// assert_eq!(reply.clone(), reply);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing.
@@ -9,4 +31,151 @@ pub enum Reply {
     Bytes(Vec<u8>),
     /// Several replies.
     List(Vec<Reply>),
+}
+
+/// One command for the server: `EVALSHA` or `EVAL`, with keys and arguments.
+///
+/// A [`Client`] sends its [`parts`](Self::parts) as they are:
+///
+/// ```no_run
+/// use tollgate_redis::client::Command;
+///
+/// fn as_resp(command: &Command<'_>) -> Vec<u8> {
+///     let parts: Vec<_> = command.parts().collect();
+///     let mut bytes = format!("*{}\r\n", parts.len()).into_bytes();
+///     for part in parts {
+///         bytes.extend(format!("${}\r\n", part.len()).bytes());
+///         bytes.extend(part);
+///         bytes.extend(b"\r\n");
+///     }
+///     bytes
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Command<'a> {
+    name: &'static str,
+    script: &'a str,
+    count: String,
+    keys: &'a [Vec<u8>],
+    args: &'a [Vec<u8>],
+}
+
+impl Command<'_> {
+    /// Returns the parts of the command in the order in which they are sent. The first is its name.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let head = [self.name, self.script, &self.count].map(str::as_bytes);
+        let tail = self.keys.iter().chain(self.args).map(Vec::as_slice);
+        head.into_iter().chain(tail)
+    }
+
+    /// Returns the keys. All have the same hash tag, so that one node of a cluster has them.
+    pub fn keys(&self) -> &[Vec<u8>] {
+        self.keys
+    }
+}
+
+/// A connection that can send commands to a server.
+///
+/// With the feature `redis-rs`, `redis::aio::MultiplexedConnection` and
+/// `redis::aio::ConnectionManager` are clients. To use another client crate, implement this trait:
+///
+/// ```
+/// use tollgate_redis::client::{Client, ClientError, Command, Reply};
+///
+/// /// A server that is never there.
+/// struct Nowhere;
+///
+/// impl Client for Nowhere {
+///     async fn send(&self, _command: &Command<'_>) -> Result<Reply, ClientError> {
+///         Err(ClientError::NotSent("there is no server".into()))
+///     }
+/// }
+/// ```
+pub trait Client: Send + Sync {
+    /// Sends a command once, and returns the server's answer.
+    ///
+    /// Don't send it again, whatever happens: a command whose answer is lost may have taken
+    /// permits. The caller may drop the future at any time, when its budget is over.
+    fn send(
+        &self,
+        command: &Command<'_>,
+    ) -> impl Future<Output = Result<Reply, ClientError>> + Send;
+}
+
+/// The reason why a command has no reply.
+///
+/// ```
+/// use tollgate_redis::client::ClientError;
+///
+/// let error = ClientError::Unknown("the connection was closed".into());
+/// assert!(error.may_have_taken_effect());
+/// assert_eq!(
+///     error.to_string(),
+///     "the server's answer is lost: the connection was closed",
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The command was not sent, so it had no effect.
+    NotSent(String),
+    /// The command may have been sent, and no answer came. It may have taken effect.
+    Unknown(String),
+    /// The server answered with an error. The script changed nothing.
+    Refused {
+        /// The first word of the error, such as `NOSCRIPT` or `READONLY`.
+        code: String,
+        /// The rest of the error.
+        message: String,
+    },
+}
+
+impl ClientError {
+    /// Returns whether the command may have taken effect.
+    #[must_use]
+    pub const fn may_have_taken_effect(&self) -> bool {
+        matches!(self, Self::Unknown(_))
+    }
+
+    /// Returns whether the server refused the command with this code.
+    pub(crate) fn is_code(&self, wanted: &str) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == wanted)
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSent(why) => write!(f, "the command was not sent: {why}"),
+            Self::Unknown(why) => write!(f, "the server's answer is lost: {why}"),
+            Self::Refused { code, message } => write!(f, "the server refused: {code} {message}"),
+        }
+    }
+}
+
+impl Error for ClientError {}
+
+/// Runs a script: by its hash, and by its text if the server does not know the hash. The server ran
+/// nothing if it did not know the hash, so nothing runs twice.
+pub(crate) async fn run<C: Client + ?Sized>(
+    client: &C,
+    script: &Script,
+    keys: &[Vec<u8>],
+    args: &[Vec<u8>],
+) -> Result<Reply, ClientError> {
+    let mut command = Command {
+        name: "EVALSHA",
+        script: script.sha(),
+        count: keys.len().to_string(),
+        keys,
+        args,
+    };
+    match client.send(&command).await {
+        Err(error) if error.is_code("NOSCRIPT") => {
+            command.name = "EVAL";
+            command.script = script.text();
+            client.send(&command).await
+        }
+        answered => answered,
+    }
 }

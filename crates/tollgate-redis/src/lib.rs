@@ -1,18 +1,34 @@
 //! Limits that hold over many machines: tollgate's limits on Redis or Valkey.
 //!
-//! Each decision is one script, which runs whole inside the server, on the server's clock.
+//! Each decision is one script, which runs whole inside the server, on the server's clock. While
+//! the server does not answer, each limit's [`Fallback`] decides. [`RedisLimiter`] shows how to
+//! begin.
+//!
+//! For TLS, enable a feature of the crate `redis`, such as `tokio-rustls-comp`, and use a URL that
+//! begins with `rediss://`. For a user of the server's ACL, put the name and the password in the
+//! URL.
 
+mod all;
 mod bucket;
-mod client;
+pub mod client;
+mod decision;
+mod fallback;
 mod key;
 mod limiter;
+mod outage;
 mod rate;
 mod script;
+mod server;
+mod verbs;
 
-pub use client::Reply;
+pub use all::{AllError, RedisAll};
+pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
+pub use limiter::{RedisKey, RedisLimiter};
+pub use outage::{Decider, Fallback, FallbackError, OutageEvent, Stats, Unavailable};
 pub use rate::{Rate, RateError};
 pub use script::Script;
+pub use server::Server;
 
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]

@@ -1,1 +1,215 @@
+//! [`RedisLimiter`], a limit for each key that a server decides, and [`RedisKey`], one of its keys.
 
+use std::fmt;
+use std::sync::Arc;
+
+use tollgate::{Denied, Quota};
+
+use crate::bucket::Part;
+use crate::decision::{Denial, Grant};
+use crate::fallback::Deputy;
+use crate::key::Keys;
+use crate::outage::{Decider, Fallback, FallbackError, Outage};
+use crate::rate::{Rate, RateError, Ticks};
+use crate::server::Server;
+
+/// A limit for each key that holds over all processes that use the same server.
+///
+/// It is a token bucket, a GCRA or a leaky bucket as a meter: the three decide alike. The server
+/// stores one small value for each key that is in use, and decides on its own clock.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use tollgate::Quota;
+/// use tollgate_redis::client::connect_lazily;
+/// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+///
+/// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Arc::new(Server::new(connect_lazily("redis://127.0.0.1/")?));
+/// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(100))?
+///     .with_fallback(Fallback::Local { processes: 4, keys: 10_000 })?;
+///
+/// match login.key("alice").try_acquire().await {
+///     Ok(grant) => println!("go, {} left", grant.granted().remaining()),
+///     Err(denial) => println!("{denial}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// All processes must use the same quota for a limit. After a change of the quota, a key keeps the
+/// time at which it is idle.
+///
+/// # When the server does not answer
+///
+/// The limit's [`Fallback`] decides; the default denies everything. Over all processes the bound is
+/// then the server's bound plus what the fallbacks grant. A grant whose answer is lost stays taken
+/// on the server.
+pub struct RedisLimiter<C> {
+    pub(crate) server: Arc<Server<C>>,
+    pub(crate) rate: Rate,
+    pub(crate) deputy: Deputy,
+    quota: Quota,
+    keys: Keys,
+    name: Box<str>,
+}
+
+impl<C> RedisLimiter<C> {
+    /// Creates the limit `name` on a server. In an outage it denies everything.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{Keys, RedisLimiter, Server};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Arc::new(Server::new(()));
+    /// let keys = Keys::new("api")?;
+    /// assert!(RedisLimiter::new(Arc::clone(&server), &keys, "login", Quota::per_minute(10)).is_ok());
+    /// assert!(RedisLimiter::new(server, &keys, "login", Quota::per_minute(0)).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`RateError`] if the server can't count the quota exactly.
+    pub fn new(
+        server: Arc<Server<C>>,
+        keys: &Keys,
+        name: &str,
+        quota: Quota,
+    ) -> Result<Self, RateError> {
+        Ok(Self {
+            server,
+            rate: Rate::new(quota)?,
+            deputy: Deputy::Closed,
+            quota,
+            keys: keys.clone(),
+            name: name.into(),
+        })
+    }
+
+    /// Sets what decides in an outage.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Arc::new(Server::new(()));
+    /// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(10))?;
+    /// let error = login.with_fallback(Fallback::Local { processes: 0, keys: 100 }).unwrap_err();
+    /// assert_eq!(error.to_string(), "processes is 0, but must be at least 1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`FallbackError`] if a local share has no processes, or if [`tollgate::Keyed`] does not
+    /// accept its quota or its number of keys.
+    pub fn with_fallback(self, fallback: Fallback) -> Result<Self, FallbackError> {
+        let deputy = Deputy::new(fallback, self.quota)?;
+        Ok(Self { deputy, ..self })
+    }
+
+    /// Returns the limit of one key, for all verbs. The key may be any bytes: see [`Keys`].
+    pub fn key(&self, key: impl AsRef<[u8]>) -> RedisKey<'_, C> {
+        RedisKey {
+            limiter: self,
+            key: self.keys.key(&self.name, key.as_ref()),
+        }
+    }
+
+    /// Returns the server.
+    #[must_use]
+    pub fn server(&self) -> &Arc<Server<C>> {
+        &self.server
+    }
+}
+
+impl<C> fmt::Debug for RedisLimiter<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisLimiter")
+            .field("keys", &self.keys)
+            .field("name", &self.name)
+            .field("quota", &self.quota)
+            .field("fallback", &self.deputy)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The limit of one key, from [`RedisLimiter::key`]. Each verb is one call to the server.
+///
+/// The verbs that decide never fail: in an outage the fallback decides. The others then return
+/// [`Unavailable`](crate::Unavailable), which says whether they may have taken effect all the same.
+///
+/// ```no_run
+/// # async fn show(login: tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>) -> Result<(), Box<dyn std::error::Error>> {
+/// let alice = login.key("alice");
+/// let grant = alice.try_acquire_n(30).await?;
+/// let settled = alice.settle(grant, 10).await?;
+/// assert_eq!(settled.returned, 20);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A future that is dropped before its answer may have taken effect.
+pub struct RedisKey<'a, C> {
+    pub(crate) limiter: &'a RedisLimiter<C>,
+    pub(crate) key: Vec<u8>,
+}
+
+impl<C> RedisKey<'_, C> {
+    pub(crate) fn part(&self, n: u64) -> Part<'_> {
+        Part {
+            key: &self.key,
+            rate: &self.limiter.rate,
+            n,
+        }
+    }
+
+    /// Lets the fallback take permits.
+    pub(crate) fn take_without(&self, n: u64, outage: Outage) -> Result<Grant, Denial> {
+        let deputy = &self.limiter.deputy;
+        let taken = deputy.take(&self.key, n, outage);
+        let decider = deputy.decider();
+        taken
+            .map(|granted| Grant {
+                granted,
+                decider,
+                mark: Ticks::default(),
+                outage: outage.number,
+            })
+            .map_err(|denied| self.denial(denied, decider))
+    }
+
+    /// Gives back what the fallback took.
+    pub(crate) fn undo_without(&self, grant: Grant) -> u64 {
+        let deputy = &self.limiter.deputy;
+        if deputy.decider() != grant.decider {
+            return 0;
+        }
+        deputy.undo(&self.key, grant.granted, grant.outage)
+    }
+
+    pub(crate) fn denial(&self, denied: Denied, decider: Decider) -> Denial {
+        Denial {
+            denied,
+            decider,
+            index: 0,
+        }
+    }
+}
+
+impl<C> fmt::Debug for RedisKey<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = String::from_utf8_lossy(&self.key);
+        f.debug_struct("RedisKey")
+            .field("key", &key)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,98 @@
+//! The client crate `redis`: its multiplexed connections and its connection manager.
+
+use redis::aio::{
+    ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection,
+};
+use redis::{Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
+
+use super::{Client, ClientError, Command, Reply};
+
+/// Creates a client that connects when it is first used, and again after it has lost its
+/// connection.
+///
+/// So a program can start while the server is down. When a command finds the connection lost, it
+/// fails, and the client connects again in the background.
+///
+/// ```no_run
+/// use tollgate_redis::client::connect_lazily;
+///
+/// # async fn connect() -> Result<(), tollgate_redis::client::ClientError> {
+/// let client = connect_lazily("redis://127.0.0.1/")?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`ClientError::NotSent`] if the URL is invalid. The message does not contain the URL, which may
+/// have a password.
+///
+/// # Panics
+///
+/// Panics outside of a tokio runtime, as `redis` does.
+pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<ConnectionManager, ClientError> {
+    let client = redis::Client::open(url).map_err(refused)?;
+    // One attempt for each failed decision: the breaker already spaces them.
+    let config = ConnectionManagerConfig::new().set_number_of_retries(0);
+    client.get_connection_manager_lazy(config).map_err(refused)
+}
+
+impl Client for MultiplexedConnection {
+    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
+        send(self.clone(), command).await
+    }
+}
+
+impl Client for ConnectionManager {
+    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
+        send(self.clone(), command).await
+    }
+}
+
+async fn send<L: ConnectionLike>(
+    mut connection: L,
+    command: &Command<'_>,
+) -> Result<Reply, ClientError> {
+    let mut packed = Cmd::new();
+    for part in command.parts() {
+        packed.arg(part);
+    }
+    let value = connection.req_packed_command(&packed).await;
+    reply(value.and_then(Value::extract_error).map_err(refused)?)
+}
+
+fn reply(value: Value) -> Result<Reply, ClientError> {
+    Ok(match value {
+        Value::Nil => Reply::Nil,
+        Value::Int(number) => Reply::Int(number),
+        Value::BulkString(bytes) => Reply::Bytes(bytes),
+        Value::SimpleString(text) => Reply::Bytes(text.into_bytes()),
+        Value::Okay => Reply::Bytes(b"OK".to_vec()),
+        Value::Array(values) => {
+            Reply::List(values.into_iter().map(reply).collect::<Result<_, _>>()?)
+        }
+        _ => {
+            return Err(ClientError::Unknown(
+                "the reply has an unexpected type".into(),
+            ));
+        }
+    })
+}
+
+/// Returns what an error of `redis` says about the command.
+fn refused(error: RedisError) -> ClientError {
+    let why = || error.to_string();
+    match error.kind() {
+        ErrorKind::Server(_) | ErrorKind::Extension => ClientError::Refused {
+            code: error.code().unwrap_or("ERR").into(),
+            message: error.detail().unwrap_or_default().into(),
+        },
+        ErrorKind::AuthenticationFailed
+        | ErrorKind::InvalidClientConfig
+        | ErrorKind::Client
+        | ErrorKind::RESP3NotSupported
+        | ErrorKind::ClusterConnectionNotFound => ClientError::NotSent(why()),
+        _ if error.is_connection_refusal() => ClientError::NotSent(why()),
+        _ => ClientError::Unknown(why()),
+    }
+}

@@ -1,0 +1,120 @@
+//! The fallbacks of one limit: what it decides by itself while the server does not answer.
+
+use std::num::NonZeroU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tollgate::outcome::Settled;
+use tollgate::{Denied, Granted, Keyed, Quota, Tick, TokenBucket};
+
+use crate::outage::{Decider, Fallback, FallbackError, OpenBound, Outage};
+
+/// A fallback with its state.
+#[derive(Debug)]
+pub(crate) enum Deputy {
+    Closed,
+    Open {
+        at_most: u64,
+        bound: Mutex<OpenBound>,
+    },
+    Local(Box<Keyed<TokenBucket>>),
+}
+
+impl Deputy {
+    pub(crate) fn new(fallback: Fallback, quota: Quota) -> Result<Self, FallbackError> {
+        Ok(match fallback {
+            Fallback::Closed => Self::Closed,
+            Fallback::Open { at_most } => Self::Open {
+                at_most,
+                bound: Mutex::default(),
+            },
+            Fallback::Local { processes: 0, .. } => return Err(FallbackError::NoProcesses),
+            Fallback::Local { processes, keys } => {
+                let period = quota.period().saturating_mul(processes);
+                let burst = (quota.burst_size() / u64::from(processes)).max(1);
+                let share = Quota::per(quota.permits(), period).burst(burst);
+                Self::Local(Box::new(
+                    Keyed::token_bucket(share, keys).map_err(FallbackError::Local)?,
+                ))
+            }
+        })
+    }
+
+    pub(crate) const fn decider(&self) -> Decider {
+        match self {
+            Self::Closed => Decider::Closed,
+            Self::Open { .. } => Decider::Open,
+            Self::Local(_) => Decider::Local,
+        }
+    }
+
+    /// Takes permits of a key.
+    pub(crate) fn take(&self, key: &[u8], n: u64, outage: Outage) -> Result<Granted, Denied> {
+        match self {
+            Self::Closed => Err(Denied::later(n, outage.retry_after)),
+            Self::Open { at_most, bound } => {
+                let left = lock(bound).take(outage, n, *at_most)?;
+                Ok(Granted::new(n, Tick::from_nanos(0)).with_room(left, NonZeroU64::MIN))
+            }
+            Self::Local(limiter) => {
+                let taken = limiter.key(key).try_acquire_n(n);
+                taken.map_err(|denied| temporary(denied, outage))
+            }
+        }
+    }
+
+    /// Returns whether [`take`](Self::take) would take the permits.
+    pub(crate) fn check(&self, key: &[u8], n: u64, outage: Outage) -> Result<(), Denied> {
+        match self {
+            Self::Closed => Err(Denied::later(n, outage.retry_after)),
+            Self::Open { at_most, bound } => {
+                let mut bound = lock(bound);
+                bound.take(outage, n, *at_most)?;
+                bound.give(outage.number, n);
+                Ok(())
+            }
+            Self::Local(limiter) => {
+                let checked = limiter.key(key).check_n(n);
+                checked.map_err(|denied| temporary(denied, outage))
+            }
+        }
+    }
+
+    /// Gives back what [`take`](Self::take) took in this outage.
+    pub(crate) fn undo(&self, key: &[u8], granted: Granted, outage: u64) -> u64 {
+        match self {
+            Self::Closed => 0,
+            Self::Open { bound, .. } => lock(bound).give(outage, granted.n()),
+            Self::Local(limiter) => limiter.key(key).undo(granted),
+        }
+    }
+
+    /// Settles what [`take`](Self::take) took in this outage.
+    pub(crate) fn settle(&self, key: &[u8], granted: Granted, actual: u64, outage: u64) -> Settled {
+        let mut settled = Settled::default();
+        match self {
+            Self::Closed => {}
+            Self::Open { bound, .. } => {
+                let mut bound = lock(bound);
+                let unused = granted.n().saturating_sub(actual);
+                settled.returned = bound.give(outage, unused);
+                settled.lost = unused.saturating_sub(settled.returned);
+                settled.charged = actual.saturating_sub(granted.n());
+                bound.charge(settled.charged);
+            }
+            Self::Local(limiter) => settled = limiter.key(key).settle(granted, actual),
+        }
+        settled
+    }
+}
+
+/// A share that is too small for a request denies it only until the server decides again.
+fn temporary(denied: Denied, outage: Outage) -> Denied {
+    match denied.is_permanent() {
+        true => Denied::later(denied.requested(), outage.retry_after),
+        false => denied,
+    }
+}
+
+fn lock(bound: &Mutex<OpenBound>) -> MutexGuard<'_, OpenBound> {
+    bound.lock().unwrap_or_else(PoisonError::into_inner)
+}

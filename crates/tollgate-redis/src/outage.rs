@@ -1,0 +1,430 @@
+//! What happens while the server does not answer: the breaker, the policies and the counts.
+//!
+//! The breaker is a state machine without a clock: callers pass the time, in microseconds.
+//!
+//! ```text
+//!        a call fails                      a probe fails
+//!  up ─────────────────► down (an outage) ───────┐
+//!   ▲                     │  ▲                   │
+//!   └─────────────────────┘  └───────────────────┘
+//!        a probe succeeds
+//! ```
+
+use std::fmt;
+use std::time::Duration;
+
+use tollgate::{ConfigError, Denied};
+
+use crate::client::ClientError;
+
+/// What a limit decides while the server does not answer.
+///
+/// ```
+/// use tollgate_redis::Fallback;
+///
+/// // Four processes share the limit. Each grants a quarter of it to each of its keys.
+/// let fallback = Fallback::Local { processes: 4, keys: 10_000 };
+/// assert_ne!(fallback, Fallback::Closed);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Fallback {
+    /// Deny everything.
+    #[default]
+    Closed,
+    /// Grant this many permits in a whole outage, over all keys, in this process, and then deny.
+    Open {
+        /// The most permits in one outage, however long it is.
+        at_most: u64,
+    },
+    /// Grant each key a share of the limit, which a limiter in this process enforces.
+    ///
+    /// The share has the rate and the burst divided by `processes`. The burst is rounded down, but
+    /// is at least one permit.
+    Local {
+        /// How many processes share the limit, from 1.
+        processes: u32,
+        /// How many keys are in use at the same time. The table for them has a fixed size: see
+        /// [`tollgate::Keyed`].
+        keys: usize,
+    },
+}
+
+/// The reason why a fallback was not accepted.
+///
+/// ```
+/// use tollgate_redis::FallbackError;
+///
+/// let error = FallbackError::NoProcesses;
+/// assert_eq!(error.to_string(), "processes is 0, but must be at least 1");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FallbackError {
+    /// The limit is shared by no processes.
+    NoProcesses,
+    /// The local limiter does not accept its share of the quota, or the number of keys.
+    Local(ConfigError),
+}
+
+impl fmt::Display for FallbackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProcesses => f.write_str("processes is 0, but must be at least 1"),
+            Self::Local(error) => write!(f, "the local share: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for FallbackError {}
+
+/// The party that made a decision.
+///
+/// ```
+/// use tollgate_redis::Decider;
+///
+/// assert!(!Decider::Server.is_fallback());
+/// assert!(Decider::Local.is_fallback());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Decider {
+    /// The server. A request for more than the burst is denied without asking it.
+    Server,
+    /// [`Fallback::Closed`].
+    Closed,
+    /// [`Fallback::Open`].
+    Open,
+    /// [`Fallback::Local`].
+    Local,
+}
+
+impl Decider {
+    /// Returns whether the decision was made without the server.
+    #[must_use]
+    pub const fn is_fallback(self) -> bool {
+        !matches!(self, Self::Server)
+    }
+}
+
+/// The reason why the server did not do what it was asked to do.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_redis::Unavailable;
+///
+/// let late = Unavailable::TimedOut { budget: Duration::from_millis(50) };
+/// assert!(late.may_have_taken_effect());
+/// assert_eq!(late.to_string(), "the server did not answer within 50ms");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// The client has no reply.
+    Client(ClientError),
+    /// No reply came within the budget of a decision.
+    TimedOut {
+        /// The budget.
+        budget: Duration,
+    },
+    /// The reply is not one that the script gives.
+    BadReply,
+    /// There is an outage, and nothing was sent. The next probe is due after this time.
+    Outage {
+        /// When the server is asked again.
+        retry_after: Duration,
+    },
+}
+
+impl Unavailable {
+    /// Returns whether the command may have taken effect on the server all the same.
+    #[must_use]
+    pub const fn may_have_taken_effect(&self) -> bool {
+        match self {
+            Self::Client(error) => error.may_have_taken_effect(),
+            Self::TimedOut { .. } | Self::BadReply => true,
+            Self::Outage { .. } => false,
+        }
+    }
+
+    /// Returns whether other keys would fail too, so that an outage begins.
+    fn is_general(&self) -> bool {
+        !matches!(self, Self::Client(error) if error.is_code("BADSTATE"))
+    }
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client(error) => error.fmt(f),
+            Self::TimedOut { budget } => {
+                write!(f, "the server did not answer within {budget:?}")
+            }
+            Self::BadReply => f.write_str("the server's reply is not one that the script gives"),
+            Self::Outage { retry_after } => write!(
+                f,
+                "the server did not answer before, and is asked again in {retry_after:?}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+/// The beginning or the end of an outage, for one line in a log.
+///
+/// ```
+/// use tollgate_redis::{OutageEvent, Unavailable};
+///
+/// let event = OutageEvent::Began { why: Unavailable::BadReply };
+/// assert_eq!(
+///     event.to_string(),
+///     "limits fall back: the server's reply is not one that the script gives",
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OutageEvent {
+    /// The server failed. The fallbacks decide from now on.
+    Began {
+        /// The first failure.
+        why: Unavailable,
+    },
+    /// The server has answered a probe. It decides from now on.
+    Ended {
+        /// How long the outage was.
+        lasted: Duration,
+        /// How many decisions the fallbacks made in it.
+        fallbacks: u64,
+    },
+}
+
+impl fmt::Display for OutageEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Began { why } => write!(f, "limits fall back: {why}"),
+            Self::Ended { lasted, fallbacks } => write!(
+                f,
+                "the server decides again after {lasted:?}, in which fallbacks made {fallbacks} \
+                 decisions"
+            ),
+        }
+    }
+}
+
+/// How many decisions were made by the server and by each fallback, and how many answers were lost.
+///
+/// ```
+/// use tollgate_redis::Stats;
+///
+/// let stats = Stats::default();
+/// assert_eq!((stats.server, stats.fallbacks(), stats.lost), (0, 0, 0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Calls that the server answered: decisions and all other verbs.
+    pub server: u64,
+    /// Decisions by [`Fallback::Closed`].
+    pub closed: u64,
+    /// Decisions by [`Fallback::Open`].
+    pub open: u64,
+    /// Decisions by [`Fallback::Local`].
+    pub local: u64,
+    /// Calls that failed or were dropped by their caller. A call that an outage prevented does not
+    /// count.
+    pub failed: u64,
+    /// Calls that failed, or were dropped by their caller, and may have taken effect on the
+    /// server.
+    pub lost: u64,
+    /// Outages that have begun.
+    pub outages: u64,
+}
+
+impl Stats {
+    /// Returns how many decisions were made without the server.
+    #[must_use]
+    pub const fn fallbacks(&self) -> u64 {
+        self.closed
+            .saturating_add(self.open)
+            .saturating_add(self.local)
+    }
+
+    pub(crate) fn count(&mut self, decider: Decider) {
+        let count = match decider {
+            Decider::Server => return,
+            Decider::Closed => &mut self.closed,
+            Decider::Open => &mut self.open,
+            Decider::Local => &mut self.local,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+/// Permission to send one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pass {
+    /// The period, up or down, in which the call was sent.
+    period: u64,
+}
+
+/// An outage as a fallback sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Outage {
+    /// Its number: greater than those of earlier outages.
+    pub(crate) number: u64,
+    /// How long it is until the next probe.
+    pub(crate) retry_after: Duration,
+}
+
+/// Stops calls to a server that failed, but for one probe in each interval.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    /// Grows with each beginning and each end of an outage. A call that was sent in an earlier
+    /// period says nothing about this one.
+    period: u64,
+    /// `None` while the server is up.
+    down: Option<Down>,
+    pub(crate) stats: Stats,
+}
+
+#[derive(Debug)]
+struct Down {
+    since: u64,
+    probe_at: u64,
+    /// [`Stats::fallbacks`] at the beginning.
+    fallbacks: u64,
+}
+
+impl Breaker {
+    /// Returns whether a call may be sent at `now`. In an outage one call may, as a probe, and then
+    /// none for `interval`. So a probe that is dropped does not prevent the next one.
+    pub(crate) fn ask(&mut self, now: u64, interval: u64) -> Result<Pass, Outage> {
+        let pass = Pass {
+            period: self.period,
+        };
+        match &mut self.down {
+            None => Ok(pass),
+            Some(down) if now >= down.probe_at => {
+                down.probe_at = now.saturating_add(interval.max(1));
+                Ok(pass)
+            }
+            Some(down) => Err(Outage {
+                number: self.period,
+                retry_after: Duration::from_micros(down.probe_at.saturating_sub(now)),
+            }),
+        }
+    }
+
+    /// Notes that the server has answered. A probe's answer ends the outage.
+    pub(crate) fn answered(&mut self, pass: Pass, now: u64) -> Option<OutageEvent> {
+        self.stats.server = self.stats.server.saturating_add(1);
+        if pass.period != self.period {
+            return None;
+        }
+        let down = self.down.take()?;
+        self.period = self.period.saturating_add(1);
+        Some(OutageEvent::Ended {
+            lasted: Duration::from_micros(now.saturating_sub(down.since)),
+            fallbacks: self.stats.fallbacks().saturating_sub(down.fallbacks),
+        })
+    }
+
+    /// Notes that a call has failed. The first failure begins an outage. After a failed probe the
+    /// next one waits for a whole interval, or a caller whose budget is longer than the interval
+    /// would send nothing but probes.
+    pub(crate) fn failed(
+        &mut self,
+        pass: Pass,
+        why: &Unavailable,
+        now: u64,
+        interval: u64,
+    ) -> Option<OutageEvent> {
+        self.stats.failed = self.stats.failed.saturating_add(1);
+        if why.may_have_taken_effect() {
+            self.stats.lost = self.stats.lost.saturating_add(1);
+        }
+        if pass.period != self.period {
+            return None;
+        }
+        let probe_at = now.saturating_add(interval.max(1));
+        if let Some(down) = &mut self.down {
+            down.probe_at = down.probe_at.max(probe_at);
+            return None;
+        }
+        if !why.is_general() {
+            return None;
+        }
+        self.period = self.period.saturating_add(1);
+        self.stats.outages = self.stats.outages.saturating_add(1);
+        self.down = Some(Down {
+            since: now,
+            probe_at,
+            fallbacks: self.stats.fallbacks(),
+        });
+        Some(OutageEvent::Began { why: why.clone() })
+    }
+
+    /// Notes that a caller has dropped a call before its answer.
+    pub(crate) fn dropped(&mut self) {
+        self.stats.failed = self.stats.failed.saturating_add(1);
+        self.stats.lost = self.stats.lost.saturating_add(1);
+    }
+
+    /// Returns the present outage. Between outages, when one key has failed, this is the time since
+    /// the last outage: however long it is, it has one bound for what is granted.
+    pub(crate) fn outage(&self, now: u64) -> Outage {
+        let probe_at = self.down.as_ref().map_or(now, |down| down.probe_at);
+        Outage {
+            number: self.period,
+            retry_after: Duration::from_micros(probe_at.saturating_sub(now)),
+        }
+    }
+
+    pub(crate) const fn is_down(&self) -> bool {
+        self.down.is_some()
+    }
+}
+
+/// What [`Fallback::Open`] has granted in an outage.
+#[derive(Debug, Default)]
+pub(crate) struct OpenBound {
+    outage: u64,
+    granted: u64,
+}
+
+impl OpenBound {
+    /// Takes permits if the whole outage grants no more than `at_most`.
+    pub(crate) fn take(&mut self, outage: Outage, n: u64, at_most: u64) -> Result<u64, Denied> {
+        if outage.number > self.outage {
+            self.outage = outage.number;
+            self.granted = 0;
+        }
+        let left = at_most.saturating_sub(self.granted);
+        match left.checked_sub(n) {
+            Some(left) => {
+                self.granted = at_most.saturating_sub(left);
+                Ok(left)
+            }
+            None => Err(Denied::later(n, outage.retry_after)),
+        }
+    }
+
+    /// Takes permits unconditionally.
+    pub(crate) fn charge(&mut self, n: u64) {
+        self.granted = self.granted.saturating_add(n);
+    }
+
+    /// Gives permits of an outage back. Those of an earlier one are of no use.
+    pub(crate) fn give(&mut self, outage: u64, n: u64) -> u64 {
+        if outage != self.outage {
+            return 0;
+        }
+        let back = n.min(self.granted);
+        self.granted = self.granted.saturating_sub(back);
+        back
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/outage/mod.rs"]
+mod tests;

@@ -1,0 +1,264 @@
+//! A server as limits use it: a client, a budget for each decision, and a breaker.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::consume_budget;
+use tokio::time::{Instant, timeout};
+
+use crate::bucket::{BadReply, Call};
+use crate::client::{self, Client, Reply};
+use crate::outage::{Breaker, Decider, Outage, OutageEvent, Pass, Stats, Unavailable};
+
+/// A server that decides limits, shared by all limits on it.
+///
+/// Each call has a budget. If the server fails or does not answer in time, an outage begins: the
+/// limits' [fallbacks](crate::Fallback) decide at once, and one call in each interval asks the
+/// server as a probe. The first probe that is answered ends the outage. A failed call is never sent
+/// again.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tollgate_redis::client::connect_lazily;
+/// use tollgate_redis::Server;
+///
+/// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = connect_lazily("redis://127.0.0.1/")?;
+/// let server = Server::new(client)
+///     .with_budget(Duration::from_millis(20))
+///     .on_outage(|event| eprintln!("{event}"));
+/// let server = Arc::new(server);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Calls need a tokio runtime with its timer.
+pub struct Server<C> {
+    client: C,
+    budget: Duration,
+    probe_every: Duration,
+    listener: Option<Box<Listener>>,
+    start: Instant,
+    /// Never held across an await.
+    state: Mutex<State>,
+}
+
+type Listener = dyn Fn(&OutageEvent) + Send + Sync;
+
+#[derive(Default)]
+struct State {
+    breaker: Breaker,
+    /// For intervals that differ between processes.
+    random: u64,
+}
+
+impl<C> Server<C> {
+    /// Creates a server with a budget of 50 ms, and a probe every 500 ms of an outage.
+    #[must_use]
+    pub fn new(client: C) -> Self {
+        Self {
+            client,
+            budget: Duration::from_millis(50),
+            probe_every: Duration::from_millis(500),
+            listener: None,
+            start: Instant::now(),
+            state: Mutex::new(State {
+                breaker: Breaker::default(),
+                random: RandomState::new().hash_one(0) | 1,
+            }),
+        }
+    }
+
+    /// Sets how long a call may take. After that the fallback decides.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_redis::Server;
+    ///
+    /// let server = Server::new(()).with_budget(Duration::from_millis(20));
+    /// assert!(format!("{server:?}").contains("20ms"));
+    /// ```
+    #[must_use]
+    pub fn with_budget(self, budget: Duration) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Sets how often the server is asked in an outage. The intervals vary between half of this and
+    /// all of it, so that the probes of many processes spread.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_redis::Server;
+    ///
+    /// let server = Server::new(()).with_probe_every(Duration::from_secs(2));
+    /// assert!(format!("{server:?}").contains("2s"));
+    /// ```
+    #[must_use]
+    pub fn with_probe_every(self, probe_every: Duration) -> Self {
+        Self {
+            probe_every,
+            ..self
+        }
+    }
+
+    /// Sets a function that is called once at the beginning of each outage, and once at its end.
+    /// It should not block: a decision waits for it.
+    ///
+    /// ```
+    /// use tollgate_redis::Server;
+    ///
+    /// let server = Server::new(()).on_outage(|event| eprintln!("{event}"));
+    /// # drop(server);
+    /// ```
+    #[must_use]
+    pub fn on_outage(self, listener: impl Fn(&OutageEvent) + Send + Sync + 'static) -> Self {
+        Self {
+            listener: Some(Box::new(listener)),
+            ..self
+        }
+    }
+
+    /// Returns the counts since the start.
+    ///
+    /// ```
+    /// use tollgate_redis::Server;
+    ///
+    /// assert_eq!(Server::new(()).stats().outages, 0);
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.state().breaker.stats
+    }
+
+    /// Returns whether there is an outage.
+    ///
+    /// ```
+    /// use tollgate_redis::Server;
+    ///
+    /// assert!(!Server::new(()).is_down());
+    /// ```
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.state().breaker.is_down()
+    }
+
+    pub(crate) fn count(&self, decider: Decider) {
+        self.state().breaker.stats.count(decider);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the microseconds since the start.
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn tell(&self, event: Option<OutageEvent>) {
+        if let (Some(event), Some(listener)) = (event, &self.listener) {
+            listener(&event);
+        }
+    }
+
+    fn interval(&self, state: &mut State) -> u64 {
+        // xorshift64.
+        state.random ^= state.random << 13;
+        state.random ^= state.random >> 7;
+        state.random ^= state.random << 17;
+        let whole = u64::try_from(self.probe_every.as_micros()).unwrap_or(u64::MAX);
+        let half = whole / 2;
+        whole - half + state.random.checked_rem(half).unwrap_or(0)
+    }
+
+    fn answered(&self, pass: Pass) {
+        let now = self.now();
+        let event = self.state().breaker.answered(pass, now);
+        self.tell(event);
+    }
+
+    fn failed(&self, pass: Pass, why: &Unavailable) -> Outage {
+        let now = self.now();
+        let (event, outage) = {
+            let mut state = self.state();
+            let interval = self.interval(&mut state);
+            let event = state.breaker.failed(pass, why, now, interval);
+            (event, state.breaker.outage(now))
+        };
+        self.tell(event);
+        outage
+    }
+}
+
+impl<C: Client> Server<C> {
+    /// Sends a call, if there is no outage or a probe is due, and reads the reply.
+    pub(crate) async fn call<T>(
+        &self,
+        call: &Call,
+        read: impl FnOnce(&Reply) -> Result<T, BadReply>,
+    ) -> Result<T, (Unavailable, Outage)> {
+        let now = self.now();
+        let asked = {
+            let mut state = self.state();
+            let interval = self.interval(&mut state);
+            state.breaker.ask(now, interval)
+        };
+        let pass = match asked {
+            Ok(pass) => pass,
+            Err(outage) => {
+                // Fallbacks wait for nothing. Without this, callers in a loop would starve the tasks
+                // that read the server's answers, and no probe would succeed.
+                consume_budget().await;
+                let retry_after = outage.retry_after;
+                return Err((Unavailable::Outage { retry_after }, outage));
+            }
+        };
+        let in_flight = InFlight(&self.state);
+        let sent = client::run(&self.client, call.script, &call.keys, &call.args);
+        let answer = timeout(self.budget, sent).await;
+        std::mem::forget(in_flight);
+        let read = match answer {
+            Ok(Ok(reply)) => read(&reply).map_err(|BadReply| Unavailable::BadReply),
+            Ok(Err(error)) => Err(Unavailable::Client(error)),
+            Err(_) => Err(Unavailable::TimedOut {
+                budget: self.budget,
+            }),
+        };
+        match read {
+            Ok(read) => {
+                self.answered(pass);
+                Ok(read)
+            }
+            Err(why) => {
+                let outage = self.failed(pass, &why);
+                Err((why, outage))
+            }
+        }
+    }
+}
+
+/// A call without an answer. If its caller drops it, it counts as lost.
+struct InFlight<'a>(&'a Mutex<State>);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.breaker.dropped();
+    }
+}
+
+impl<C> fmt::Debug for Server<C> {
+    /// Does not show the client, which may have a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Server")
+            .field("budget", &self.budget)
+            .field("probe_every", &self.probe_every)
+            .field("is_down", &state.breaker.is_down())
+            .field("stats", &state.breaker.stats)
+            .finish_non_exhaustive()
+    }
+}

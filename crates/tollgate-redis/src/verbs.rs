@@ -1,0 +1,190 @@
+//! The verbs of [`RedisKey`].
+
+use std::time::Duration;
+
+use tollgate::Denied;
+use tollgate::outcome::{Charged, Settled};
+
+use crate::all;
+use crate::bucket::{self, BadReply, Seen};
+use crate::client::Client;
+use crate::decision::{Denial, Grant};
+use crate::limiter::RedisKey;
+use crate::outage::{Decider, Outage, Unavailable};
+use crate::rate::Ticks;
+
+impl<C: Client> RedisKey<'_, C> {
+    /// Takes one permit, if it is available.
+    ///
+    /// # Errors
+    ///
+    /// [`Denial`] if it is not available, or if the fallback denies it.
+    pub async fn try_acquire(&self) -> Result<Grant, Denial> {
+        self.try_acquire_n(1).await
+    }
+
+    /// Takes `n` permits, if all are available.
+    ///
+    /// # Errors
+    ///
+    /// [`Denial`] if they are not available, or if the fallback denies them.
+    pub async fn try_acquire_n(&self, n: u64) -> Result<Grant, Denial> {
+        let granted = all::take(&[(self, n)]).await?;
+        let none = self.denial(Denied::busy(n), Decider::Server);
+        granted.into_iter().next().ok_or(none)
+    }
+
+    /// Returns whether [`try_acquire_n`](Self::try_acquire_n) would take the permits, and takes
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Denial`] if they are not available, or if the fallback would deny them.
+    pub async fn check_n(&self, n: u64) -> Result<(), Denial> {
+        let rate = &self.limiter.rate;
+        if n > rate.burst() {
+            let never = Denied::never(n, rate.burst());
+            return Err(self.denial(never, Decider::Server));
+        }
+        match self.look().await {
+            Ok(seen) => {
+                let checked = seen.check(rate, n);
+                checked.map_err(|denied| self.denial(denied, Decider::Server))
+            }
+            Err((_, outage)) => {
+                let deputy = &self.limiter.deputy;
+                self.limiter.server.count(deputy.decider());
+                let checked = deputy.check(&self.key, n, outage);
+                checked.map_err(|denied| self.denial(denied, deputy.decider()))
+            }
+        }
+    }
+
+    /// Returns how many permits can be taken now.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server does not answer.
+    pub async fn available(&self) -> Result<u64, Unavailable> {
+        let seen = self.look().await;
+        seen.map(|seen| seen.available(&self.limiter.rate))
+            .map_err(why)
+    }
+
+    /// Returns how long the key is still banned, or `None` if it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server does not answer.
+    pub async fn banned_for(&self) -> Result<Option<Duration>, Unavailable> {
+        let seen = self.look().await;
+        seen.map(|seen| seen.banned_for()).map_err(why)
+    }
+
+    /// Gives a grant back, and returns how many permits are available again because of it: fewer
+    /// than it had if time has refilled some already.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server does not answer. The permits of the grant then stay taken, or
+    /// are given back if [`may_have_taken_effect`](Unavailable::may_have_taken_effect).
+    pub async fn undo(&self, grant: Grant) -> Result<u64, Unavailable> {
+        match grant.decider {
+            Decider::Server => self.give(grant.granted.n(), Some(grant.mark)).await,
+            _ => Ok(self.undo_without(grant)),
+        }
+    }
+
+    /// Gives `n` permits back, as far as they have not been refilled, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server does not answer.
+    pub async fn refund(&self, n: u64) -> Result<u64, Unavailable> {
+        self.give(n, None).await
+    }
+
+    /// Takes `n` permits unconditionally. The key may go into debt.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server does not answer.
+    pub async fn charge(&self, n: u64) -> Result<Charged, Unavailable> {
+        let parts = [self.part(n)];
+        let read = |reply: &_| first(bucket::charged(&parts, reply)?);
+        let server = &self.limiter.server;
+        server
+            .call(&bucket::charge(&parts), read)
+            .await
+            .map_err(why)
+    }
+
+    /// Corrects a grant to its actual cost: gives unused permits back, or charges the missing ones.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server made the grant and does not answer.
+    pub async fn settle(&self, grant: Grant, actual: u64) -> Result<Settled, Unavailable> {
+        let n = grant.granted.n();
+        let mut settled = Settled::default();
+        if grant.decider != Decider::Server {
+            let deputy = &self.limiter.deputy;
+            if deputy.decider() == grant.decider {
+                settled = deputy.settle(&self.key, grant.granted, actual, grant.outage);
+            }
+        } else if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
+            settled.returned = self.give(unused, Some(grant.mark)).await?;
+            settled.lost = unused.saturating_sub(settled.returned);
+        } else if actual > n {
+            settled.charged = self.charge(actual.saturating_sub(n)).await?.n();
+        }
+        Ok(settled)
+    }
+
+    /// Makes the key idle again: all its permits are available, and it is not banned.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server does not answer.
+    pub async fn reset(&self) -> Result<(), Unavailable> {
+        let call = bucket::reset(&[self.part(0)]);
+        let server = &self.limiter.server;
+        server.call(&call, |_| Ok(())).await.map_err(why)
+    }
+
+    /// Bans the key on the server, for at most 50 years, and returns how long it is banned. A ban
+    /// that ends later stays. Local shares do not know the ban.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server does not answer.
+    pub async fn ban_for(&self, long: Duration) -> Result<Duration, Unavailable> {
+        let parts = [self.part(0)];
+        let read = |reply: &_| first(bucket::banned(&parts, reply)?);
+        let server = &self.limiter.server;
+        let call = bucket::ban(&parts, long);
+        server.call(&call, read).await.map_err(why)
+    }
+
+    async fn look(&self) -> Result<Seen, (Unavailable, Outage)> {
+        let parts = [self.part(0)];
+        let read = |reply: &_| first(bucket::seen(&parts, reply)?);
+        let server = &self.limiter.server;
+        server.call(&bucket::look(&parts), read).await
+    }
+
+    async fn give(&self, n: u64, mark: Option<Ticks>) -> Result<u64, Unavailable> {
+        let parts = [(self.part(n), mark)];
+        let read = |reply: &_| first(bucket::given(&parts, reply)?);
+        let server = &self.limiter.server;
+        server.call(&bucket::give(&parts), read).await.map_err(why)
+    }
+}
+
+fn why((why, _): (Unavailable, Outage)) -> Unavailable {
+    why
+}
+
+fn first<T>(answers: Vec<T>) -> Result<T, BadReply> {
+    answers.into_iter().next().ok_or(BadReply)
+}

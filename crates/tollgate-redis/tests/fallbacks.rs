@@ -1,0 +1,239 @@
+//! Decisions without a server: a client that follows a plan, and tokio's manual clock.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::{Instant, advance};
+use tollgate::Quota;
+use tollgate_redis::client::{Client, ClientError, Command, Reply};
+use tollgate_redis::{
+    Decider, Fallback, Keys, OutageEvent, RedisAll, RedisLimiter, Server, Unavailable,
+};
+
+const BUDGET: Duration = Duration::from_millis(30);
+const PROBE_EVERY: Duration = Duration::from_millis(500);
+
+/// What the client does with a command.
+#[derive(Debug, Clone)]
+enum Answer {
+    Hang,
+    Reply(Reply),
+    Fail(ClientError),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Plan {
+    answers: Arc<Mutex<VecDeque<Answer>>>,
+    /// The names of the commands that were sent.
+    sent: Arc<Mutex<Vec<String>>>,
+}
+
+impl Plan {
+    fn then(self, answer: Answer) -> Self {
+        self.answers.lock().unwrap().push_back(answer);
+        self
+    }
+
+    fn sent(&self) -> Vec<String> {
+        self.sent.lock().unwrap().clone()
+    }
+}
+
+impl Client for Plan {
+    /// Follows the plan, and hangs after it.
+    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
+        let name = command.parts().next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.sent.lock().unwrap().push(name);
+        let answer = self.answers.lock().unwrap().pop_front();
+        match answer {
+            Some(Answer::Reply(reply)) => Ok(reply),
+            Some(Answer::Fail(error)) => Err(error),
+            Some(Answer::Hang) | None => pending().await,
+        }
+    }
+}
+
+/// The reply that grants a request now: the limit is idle a second later.
+fn granted() -> Answer {
+    let numbers = [1, 1_000_000, 2_000_000, 0, 0];
+    Answer::Reply(Reply::List(numbers.map(Reply::Int).to_vec()))
+}
+
+fn refused(code: &str) -> Answer {
+    Answer::Fail(ClientError::Refused {
+        code: code.into(),
+        message: "no".into(),
+    })
+}
+
+fn server(plan: &Plan) -> Server<Plan> {
+    Server::new(plan.clone())
+        .with_budget(BUDGET)
+        .with_probe_every(PROBE_EVERY)
+}
+
+fn limiter(server: &Arc<Server<Plan>>, name: &str, fallback: Fallback) -> RedisLimiter<Plan> {
+    let keys = Keys::new("test").unwrap();
+    let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(12);
+    let limiter = RedisLimiter::new(Arc::clone(server), &keys, name, quota).unwrap();
+    limiter.with_fallback(fallback).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_ends_with_its_budget_and_is_not_sent_again() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Open { at_most: 2 });
+    let start = Instant::now();
+    let grant = limiter.key("alice").try_acquire().await.unwrap();
+    assert_eq!(grant.decider(), Decider::Open);
+    // The timer counts whole milliseconds.
+    assert!(start.elapsed() <= BUDGET + Duration::from_millis(1));
+    let start = Instant::now();
+    for i in 0..1000 {
+        assert_eq!(limiter.key("alice").try_acquire().await.is_ok(), i == 0);
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_eq!(plan.sent(), ["EVALSHA"]);
+    let stats = server.stats();
+    assert_eq!((stats.open, stats.failed, stats.lost), (1001, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_script_is_sent_as_text_once() {
+    let plan = Plan::default().then(refused("NOSCRIPT")).then(granted());
+    let plan = plan.then(refused("NOSCRIPT")).then(refused("NOSCRIPT"));
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Closed);
+    let grant = limiter.key("alice").try_acquire().await.unwrap();
+    assert_eq!(grant.decider(), Decider::Server);
+    assert!(!server.is_down());
+    assert!(limiter.key("alice").try_acquire().await.is_err());
+    assert_eq!(plan.sent(), ["EVALSHA", "EVAL", "EVALSHA", "EVAL"]);
+    assert!(server.is_down());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_probe_of_many_callers_ends_an_outage() {
+    let lost = ClientError::Unknown("gone".into());
+    let plan = Plan::default().then(Answer::Fail(lost)).then(granted());
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&events);
+    let server = server(&plan).on_outage(move |event| seen.lock().unwrap().push(event.clone()));
+    let server = Arc::new(server);
+    let limiter = Arc::new(limiter(&server, "limit", Fallback::Closed));
+    assert!(limiter.key("alice").try_acquire().await.is_err());
+    advance(PROBE_EVERY).await;
+    let callers: Vec<_> = (0..100)
+        .map(|_| {
+            let limiter = Arc::clone(&limiter);
+            tokio::spawn(async move { limiter.key("alice").check_n(12).await.is_ok() })
+        })
+        .collect();
+    // The one that is the probe reads no grant in the planned reply, and fails.
+    for caller in callers {
+        assert!(!caller.await.unwrap());
+    }
+    assert_eq!(plan.sent().len(), 2);
+    plan.answers.lock().unwrap().push_back(granted());
+    advance(2 * PROBE_EVERY).await;
+    assert!(limiter.key("alice").try_acquire().await.is_ok());
+    let events = events.lock().unwrap();
+    assert!(matches!(
+        events[..],
+        [
+            OutageEvent::Began { .. },
+            OutageEvent::Ended { fallbacks: 101, .. }
+        ]
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_its_caller_drops_counts_as_lost() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Closed);
+    let key = limiter.key("alice");
+    let short = tokio::time::timeout(BUDGET / 2, key.try_acquire()).await;
+    assert!(short.is_err());
+    assert_eq!((server.stats().failed, server.stats().lost), (1, 1));
+    assert!(!server.is_down());
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_in_a_loop_let_other_tasks_run_in_an_outage() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Closed);
+    assert!(limiter.key("alice").try_acquire().await.is_err());
+    let other = tokio::spawn(async {});
+    for _ in 0..1000 {
+        assert!(limiter.key("alice").try_acquire().await.is_err());
+    }
+    assert!(other.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_limits_fall_back_all_or_nothing() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let (processes, keys) = (3, 100);
+    let local = limiter(&server, "local", Fallback::Local { processes, keys });
+    let open = limiter(&server, "open", Fallback::Open { at_most: 2 });
+    let all = RedisAll::new(vec![local.key("alice"), open.key("alice")]).unwrap();
+    let grants = all.try_acquire_n(2).await.unwrap();
+    for _ in 0..10 {
+        // The second limit denies, and the first gives back what it took.
+        assert_eq!(all.try_acquire_n(2).await.unwrap_err().index(), 1);
+    }
+    let back = all.undo(grants).await.unwrap();
+    assert_eq!(back, [2, 2]);
+    // The share of three processes is four permits.
+    assert!(local.key("alice").try_acquire_n(4).await.is_ok());
+    assert_eq!(all.try_acquire_n(2).await.unwrap_err().index(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_of_a_fallback_is_settled_by_that_fallback() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let (processes, keys) = (3, 100);
+    for fallback in [
+        Fallback::Open { at_most: 4 },
+        Fallback::Local { processes, keys },
+    ] {
+        let limiter = limiter(&server, "limit", fallback);
+        let alice = limiter.key("alice");
+        let grant = alice.try_acquire_n(4).await.unwrap();
+        assert!(alice.try_acquire().await.is_err());
+        let settled = alice.settle(grant, 1).await.unwrap();
+        assert_eq!((settled.returned, settled.charged), (3, 0));
+        let grant = alice.try_acquire_n(2).await.unwrap();
+        assert_eq!(alice.settle(grant, 3).await.unwrap().charged, 1);
+        assert!(alice.try_acquire().await.is_err());
+    }
+    assert_eq!(plan.sent().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_verbs_say_whether_they_may_have_taken_effect() {
+    let not_sent = ClientError::NotSent("refused".into());
+    let plan = Plan::default().then(Answer::Fail(not_sent));
+    let plan = plan.then(Answer::Hang).then(Answer::Reply(Reply::Nil));
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Closed);
+    let alice = limiter.key("alice");
+    let mut effects = Vec::new();
+    for _ in 0..3 {
+        effects.push(alice.charge(1).await.unwrap_err().may_have_taken_effect());
+        let between = alice.refund(1).await.unwrap_err();
+        assert!(matches!(between, Unavailable::Outage { .. }));
+        assert!(!between.may_have_taken_effect());
+        advance(2 * PROBE_EVERY).await;
+    }
+    assert_eq!(effects, [false, true, true]);
+    assert_eq!(plan.sent().len(), 3);
+}

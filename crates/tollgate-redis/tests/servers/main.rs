@@ -1,0 +1,7 @@
+//! Limits on private servers: each verb, and what happens when a server fails.
+//!
+//! The tests run on redis-server and valkey-server. A server that is missing is skipped.
+
+mod outages;
+mod server;
+mod verbs;

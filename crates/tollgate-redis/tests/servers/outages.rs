@@ -1,0 +1,247 @@
+//! Outages of a real server: each has one beginning and one end, fallbacks keep their bounds, and
+//! nothing is sent twice.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use redis::aio::ConnectionManager;
+use tollgate::Quota;
+use tollgate_redis::client::connect_lazily;
+use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisKey, RedisLimiter};
+
+use crate::server::{DEADLINE, Server, on_each_server};
+
+/// Permits a day, which no test is slow enough to have refilled.
+const BURST: u64 = 100;
+
+/// A budget that no answer exceeds, even on a busy machine.
+const AMPLE: Duration = Duration::from_secs(30);
+
+type Limiter = RedisLimiter<ConnectionManager>;
+type Key<'a> = RedisKey<'a, ConnectionManager>;
+type Events = Arc<Mutex<Vec<OutageEvent>>>;
+
+fn limiter(server: &Server, budget: Duration, fallback: Fallback) -> (Limiter, Events) {
+    let events = Events::default();
+    let seen = Arc::clone(&events);
+    let client = connect_lazily(server.url()).expect("an address");
+    let connected = tollgate_redis::Server::new(client)
+        .with_budget(budget)
+        .with_probe_every(Duration::from_millis(20))
+        .on_outage(move |event| seen.lock().unwrap().push(event.clone()));
+    let keys = Keys::new("test").expect("a namespace");
+    let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(BURST);
+    let limiter = RedisLimiter::new(Arc::new(connected), &keys, "limit", quota);
+    let limiter = limiter.expect("a quota").with_fallback(fallback);
+    (limiter.expect("a fallback"), events)
+}
+
+fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(test)
+}
+
+/// Takes one permit, and returns whether it was granted, and who decided.
+async fn take(key: &Key<'_>) -> (bool, Decider) {
+    match key.try_acquire().await {
+        Ok(grant) => (true, grant.decider()),
+        Err(denial) => (false, denial.decider()),
+    }
+}
+
+/// Takes permits until the server decides, and returns how many the server granted: at most one.
+async fn until_recovered(key: &Key<'_>) -> u64 {
+    let start = Instant::now();
+    loop {
+        match take(key).await {
+            (granted, Decider::Server) => return u64::from(granted),
+            _ => assert!(start.elapsed() < DEADLINE, "the server decides again"),
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Checks that there was one outage, which has ended.
+fn assert_one_outage(events: &Events) {
+    let events = events.lock().unwrap();
+    assert!(
+        matches!(
+            events[..],
+            [OutageEvent::Began { .. }, OutageEvent::Ended { .. }]
+        ),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn a_killed_server_is_replaced_by_a_bounded_fallback_until_it_is_back() {
+    on_each_server(|mut server| {
+        for keeps_data in [false, true] {
+            server.start(keeps_data);
+            let _: String = server.run("FLUSHALL");
+            run(async {
+                let (limiter, events) = limiter(&server, AMPLE, Fallback::Open { at_most: 5 });
+                let alice = limiter.key("alice");
+                for _ in 0..10 {
+                    assert_eq!(take(&alice).await, (true, Decider::Server));
+                }
+                server.kill();
+                let mut granted = 0;
+                for _ in 0..1000 {
+                    let (is_granted, decider) = take(&alice).await;
+                    assert_eq!(decider, Decider::Open);
+                    granted += u64::from(is_granted);
+                }
+                assert_eq!(granted, 5);
+                server.start(keeps_data);
+                let since = until_recovered(&alice).await;
+                let before = if keeps_data { 10 } else { 0 };
+                assert_eq!(alice.available().await, Ok(BURST - before - since));
+                assert_one_outage(&events);
+                let stats = limiter.server().stats();
+                assert_eq!(stats.outages, 1);
+                assert!(stats.open >= 1000 && stats.failed >= 1, "{stats:?}");
+            });
+            server.kill();
+        }
+    });
+}
+
+#[test]
+fn a_program_starts_without_a_server_and_follows_its_fallback() {
+    on_each_server(|mut server| {
+        run(async {
+            let (processes, keys) = (10, 100);
+            let fallback = Fallback::Local { processes, keys };
+            let (limiter, events) = limiter(&server, AMPLE, fallback);
+            for user in ["alice", "bob"] {
+                let mut granted = 0;
+                for _ in 0..50 {
+                    let (is_granted, decider) = take(&limiter.key(user)).await;
+                    assert_eq!(decider, Decider::Local);
+                    granted += u64::from(is_granted);
+                }
+                assert_eq!(granted, BURST / 10);
+            }
+            // More than the share may be available again once the server decides.
+            let denial = limiter.key("carol").try_acquire_n(50).await.unwrap_err();
+            assert!(!denial.denied().is_permanent());
+            assert_eq!(events.lock().unwrap().len(), 1);
+            server.start(false);
+            let since = until_recovered(&limiter.key("alice")).await;
+            assert_eq!(limiter.key("alice").available().await, Ok(BURST - since));
+            assert_one_outage(&events);
+        });
+    });
+}
+
+#[test]
+fn a_stopped_server_finds_no_queue_of_old_calls_when_it_goes_on() {
+    on_each_server(|mut server| {
+        server.start(false);
+        run(async {
+            let budget = Duration::from_millis(200);
+            let (limiter, events) = limiter(&server, budget, Fallback::Closed);
+            let alice = limiter.key("alice");
+            let mut granted = until_recovered(&alice).await;
+            // On a busy machine an answer may have been late before this.
+            let early = (events.lock().unwrap().len(), limiter.server().stats());
+            server.signal("STOP");
+            let start = Instant::now();
+            while !limiter.server().is_down() {
+                assert!(start.elapsed() < DEADLINE, "the outage begins");
+                let _ = take(&alice).await;
+            }
+            for _ in 0..10_000 {
+                assert_eq!(take(&alice).await, (false, Decider::Closed));
+            }
+            server.signal("CONT");
+            granted += until_recovered(&alice).await;
+            if early.0 == 0 {
+                assert!(matches!(
+                    events.lock().unwrap()[..2],
+                    [OutageEvent::Began { .. }, OutageEvent::Ended { .. }]
+                ));
+            }
+            // Each call that was sent ran at most once, and those that failed were few.
+            let stats = limiter.server().stats();
+            let failed = stats.failed - early.1.failed;
+            assert!((1..1000).contains(&failed), "{stats:?}");
+            let sent = stats.server + stats.failed;
+            assert!(server.calls("evalsha") <= sent, "{stats:?}");
+            let taken: u64 = server.calls("set");
+            assert!(
+                granted <= taken && taken <= granted + stats.lost,
+                "{stats:?}"
+            );
+        });
+    });
+}
+
+#[test]
+fn a_server_that_forgets_scripts_gets_them_again() {
+    on_each_server(|mut server| {
+        server.start(false);
+        run(async {
+            let (limiter, _) = limiter(&server, AMPLE, Fallback::Closed);
+            let alice = limiter.key("alice");
+            for taken in 1..=20 {
+                let grant = alice.try_acquire().await.expect("a grant");
+                assert_eq!(grant.granted().remaining(), BURST - taken);
+                let _: String = server.run("SCRIPT FLUSH");
+            }
+            let stats = limiter.server().stats();
+            assert_eq!((stats.server, stats.failed), (20, 0));
+        });
+    });
+}
+
+#[test]
+fn a_server_that_refuses_is_an_outage_in_which_nothing_is_lost() {
+    on_each_server(|mut server| {
+        server.start(false);
+        for (break_it, heal_it) in [
+            ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
+            ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
+            (
+                "ACL SETUSER default -@scripting",
+                "ACL SETUSER default +@scripting",
+            ),
+        ] {
+            let _: String = server.run("FLUSHALL");
+            run(async {
+                let (limiter, events) = limiter(&server, AMPLE, Fallback::Closed);
+                let alice = limiter.key("alice");
+                assert_eq!(take(&alice).await, (true, Decider::Server));
+                let _: String = server.run(break_it);
+                assert_eq!(take(&alice).await, (false, Decider::Closed), "{break_it}");
+                let _: String = server.run(heal_it);
+                let since = until_recovered(&alice).await;
+                assert_eq!(alice.available().await, Ok(BURST - 1 - since), "{heal_it}");
+                assert_one_outage(&events);
+                assert_eq!(limiter.server().stats().lost, 0);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_key_with_a_foreign_value_falls_back_alone() {
+    on_each_server(|mut server| {
+        server.start(false);
+        run(async {
+            let (limiter, events) = limiter(&server, AMPLE, Fallback::Closed);
+            let _: String = server.run("SET test:{alice}:limit foreign");
+            let _: i64 = server.run("LPUSH test:{bob}:limit foreign");
+            for user in ["alice", "bob"] {
+                assert_eq!(take(&limiter.key(user)).await, (false, Decider::Closed));
+                assert!(limiter.key(user).available().await.is_err());
+            }
+            assert_eq!(take(&limiter.key("carol")).await, (true, Decider::Server));
+            assert!(events.lock().unwrap().is_empty());
+            limiter.key("alice").reset().await.expect("a reset");
+            assert_eq!(take(&limiter.key("alice")).await, (true, Decider::Server));
+        });
+    });
+}

@@ -1,0 +1,162 @@
+//! Each verb on a real server.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::ConnectionManager;
+use tollgate::{Denied, Quota};
+use tollgate_redis::client::connect_lazily;
+use tollgate_redis::{AllError, Decider, Keys, RedisAll, RedisLimiter};
+
+use crate::server::{Server, on_each_server};
+
+/// The time in which a permit comes back: no test is slow enough to see one.
+const PERIOD: Duration = Duration::from_secs(24 * 3600);
+
+type Connected = Arc<tollgate_redis::Server<ConnectionManager>>;
+type Limiter = RedisLimiter<ConnectionManager>;
+
+fn connect(server: &Server) -> Connected {
+    let client = connect_lazily(server.url()).expect("an address");
+    Arc::new(tollgate_redis::Server::new(client).with_budget(Duration::from_secs(30)))
+}
+
+fn limiter(server: &Connected, name: &str, burst: u64) -> Limiter {
+    let keys = Keys::new("test").expect("a namespace");
+    let quota = Quota::per(1, PERIOD).burst(burst);
+    RedisLimiter::new(Arc::clone(server), &keys, name, quota).expect("a quota")
+}
+
+fn on_servers<F: Future<Output = ()>>(test: impl Fn(Connected) -> F) {
+    on_each_server(|mut server| {
+        server.start(false);
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async { test(connect(&server)).await });
+    });
+}
+
+#[test]
+fn a_key_has_its_burst_and_then_waits() {
+    on_servers(|server| async move {
+        let limiter = limiter(&server, "limit", 10);
+        let alice = limiter.key("alice");
+        assert_eq!(alice.check_n(10).await, Ok(()));
+        let grant = alice.try_acquire_n(4).await.expect("a grant");
+        assert_eq!(grant.decider(), Decider::Server);
+        assert_eq!((grant.granted().n(), grant.granted().remaining()), (4, 6));
+        assert_eq!(alice.available().await, Ok(6));
+        let denial = alice.try_acquire_n(7).await.expect_err("a denial");
+        assert_eq!(denial.decider(), Decider::Server);
+        let wait = denial.denied().retry_after().expect("a wait");
+        assert!(PERIOD - Duration::from_secs(3600) < wait && wait <= PERIOD);
+        assert!(alice.check_n(7).await.is_err());
+        let never = alice.try_acquire_n(11).await.expect_err("a denial");
+        assert!(never.denied().is_permanent());
+        // A denial takes nothing, and another key has a burst of its own.
+        assert_eq!(alice.available().await, Ok(6));
+        assert_eq!(limiter.key("bob").available().await, Ok(10));
+    });
+}
+
+#[test]
+fn permits_are_given_back_charged_and_settled() {
+    on_servers(|server| async move {
+        let limiter = limiter(&server, "limit", 10);
+        let alice = limiter.key("alice");
+        let grant = alice.try_acquire_n(4).await.expect("a grant");
+        assert_eq!(alice.undo(grant).await, Ok(4));
+        assert_eq!(alice.available().await, Ok(10));
+        let grant = alice.try_acquire_n(6).await.expect("a grant");
+        let settled = alice.settle(grant, 2).await.expect("an answer");
+        assert_eq!((settled.returned, settled.charged), (4, 0));
+        let grant = alice.try_acquire_n(3).await.expect("a grant");
+        assert_eq!(alice.settle(grant, 5).await.map(|s| s.charged), Ok(2));
+        assert_eq!(alice.available().await, Ok(3));
+        assert_eq!(alice.refund(2).await, Ok(2));
+        let charged = alice.charge(8).await.expect("an answer");
+        assert_eq!((charged.n(), charged.debt()), (8, 3));
+        assert_eq!(alice.available().await, Ok(0));
+        alice.reset().await.expect("an answer");
+        assert_eq!(alice.available().await, Ok(10));
+        let stats = server.stats();
+        assert_eq!((stats.failed, stats.fallbacks()), (0, 0));
+    });
+}
+
+#[test]
+fn a_banned_key_is_denied_until_it_is_reset() {
+    on_servers(|server| async move {
+        let limiter = limiter(&server, "limit", 10);
+        let alice = limiter.key("alice");
+        assert_eq!(alice.banned_for().await, Ok(None));
+        assert_eq!(alice.ban_for(PERIOD).await, Ok(PERIOD));
+        let denial = alice.try_acquire().await.expect_err("a denial");
+        assert!(matches!(denial.denied(), Denied::Banned { .. }));
+        assert!(alice.banned_for().await.expect("an answer").is_some());
+        assert!(limiter.key("bob").try_acquire().await.is_ok());
+        alice.reset().await.expect("an answer");
+        assert!(alice.try_acquire().await.is_ok());
+    });
+}
+
+#[test]
+fn several_limits_grant_all_or_nothing_in_one_call() {
+    on_servers(|server| async move {
+        let (short, long) = (limiter(&server, "short", 5), limiter(&server, "long", 8));
+        let all = RedisAll::new(vec![short.key("alice"), long.key("alice")]).expect("one slot");
+        let grants = all.try_acquire_n(5).await.expect("grants");
+        assert_eq!(server.stats().server, 1);
+        assert_eq!(all.try_acquire_n(4).await.expect_err("a denial").index(), 0);
+        assert_eq!(long.key("alice").available().await, Ok(3));
+        assert_eq!(all.undo(grants).await, Ok(vec![5, 5]));
+        assert!(long.key("alice").try_acquire_n(6).await.is_ok());
+        assert_eq!(all.try_acquire_n(3).await.expect_err("a denial").index(), 1);
+        assert_eq!(short.key("alice").available().await, Ok(5));
+
+        let other = limiter(&elsewhere(), "long", 8);
+        let mixed = RedisAll::new(vec![short.key("alice"), other.key("alice")]);
+        assert_eq!(mixed.unwrap_err(), AllError::OtherServer { index: 1 });
+        let twice = RedisAll::new(vec![short.key("alice"), short.key("alice")]);
+        assert_eq!(twice.unwrap_err(), AllError::Twice { index: 1 });
+        let none = RedisAll::<ConnectionManager>::new(Vec::new());
+        assert_eq!(none.unwrap_err(), AllError::Empty);
+    });
+}
+
+/// Returns another server, which is never asked.
+fn elsewhere() -> Connected {
+    let client = connect_lazily("redis://127.0.0.1:1/").expect("an address");
+    Arc::new(tollgate_redis::Server::new(client))
+}
+
+#[test]
+fn many_tasks_get_exactly_the_burst() {
+    on_servers(|server| async move {
+        let limiter = Arc::new(limiter(&server, "limit", 100));
+        let tasks: Vec<_> = (0..16)
+            .map(|_| {
+                let limiter = Arc::clone(&limiter);
+                tokio::spawn(async move {
+                    let mut granted = 0;
+                    for _ in 0..20 {
+                        granted += u64::from(limiter.key("alice").try_acquire().await.is_ok());
+                    }
+                    granted
+                })
+            })
+            .collect();
+        let mut granted = 0;
+        for task in tasks {
+            granted += task.await.expect("a task");
+        }
+        assert_eq!(granted, 100);
+        assert_eq!(server.stats().server, 320);
+    });
+}
+
+#[test]
+fn an_invalid_url_is_an_error_without_the_password() {
+    let error = connect_lazily("redis://user:secret@[").expect_err("an error");
+    assert!(!format!("{error} {error:?}").contains("secret"));
+}
