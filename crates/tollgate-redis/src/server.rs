@@ -209,8 +209,8 @@ impl<C: Client> Server<C> {
         let pass = match asked {
             Ok(pass) => pass,
             Err(outage) => {
-                // Fallbacks wait for nothing. Without this, callers in a loop would starve the tasks
-                // that read the server's answers, and no probe would succeed.
+                // Fallbacks wait for nothing. Without this, callers in a loop would starve the task
+                // that reads the server's answers, and no probe would succeed.
                 consume_budget().await;
                 let retry_after = outage.retry_after;
                 return Err((Unavailable::Outage { retry_after }, outage));
