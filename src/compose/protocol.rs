@@ -171,8 +171,8 @@ impl<M: Members<C>, C> All<M, C> {
         Ok(grants)
     }
 
-    /// Takes from up to [`FEW`] members as [`take_two`](Self::take_two) does from two. The looks and
-    /// the grants are unrolled. The takes follow the order.
+    /// Takes from up to [`FEW`] members as [`take_two`](Self::take_two) does from two. The looks
+    /// and the grants are unrolled. The takes follow the order.
     #[inline(always)]
     fn take_few(
         &self,

@@ -27,7 +27,6 @@ pub use key::{Keys, KeysError};
 pub use limiter::{RedisKey, RedisLimiter};
 pub use outage::{Decider, Fallback, FallbackError, OutageEvent, Stats, Unavailable};
 pub use rate::{Rate, RateError};
-pub use script::Script;
 pub use server::Server;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// A script that decides inside the server, as a client sends it: by its hash, or as text
 /// to a server that does not know the hash.
-pub struct Script {
+pub(crate) struct Script {
     text: &'static str,
     sha: LazyLock<String, fn() -> String>,
 }
@@ -53,14 +53,12 @@ scripts! {
 
 impl Script {
     /// Returns the text, in Lua 5.1.
-    #[must_use]
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.text
     }
 
     /// Returns the SHA-1 of the text in hexadecimal, by which `EVALSHA` finds the script.
-    #[must_use]
-    pub fn sha(&self) -> &str {
+    pub(crate) fn sha(&self) -> &str {
         &self.sha
     }
 }
