@@ -86,6 +86,6 @@ where
                 self.all.keep(&mut grants, member, prepared.again());
             }
         }
-        Undo::new(self.all, &mut grants, self.now, Why::LostRace).run();
+        drop(Undo::new(self.all, &mut grants, self.now, Why::LostRace));
     }
 }
