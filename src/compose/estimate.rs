@@ -67,9 +67,9 @@ impl<L: SettleLimiter<Clock: Clock>> Estimate<L> {
     ///
     /// ```
     /// use tollgate::compose::Estimate;
-    /// use tollgate::{Limiter, Quota};
+    /// use tollgate::{Limiter, Quota, TokenBucket};
     ///
-    /// fn call(tokens: &Limiter<tollgate::TokenBucket>) -> Result<u64, Box<dyn std::error::Error>> {
+    /// fn call(tokens: &Limiter<TokenBucket>) -> Result<u64, Box<dyn std::error::Error>> {
     ///     let estimate = Estimate::new(tokens, 800)?.undo_on_drop();
     ///     let used = "650 tokens".parse()?; // fails
     ///     estimate.settle(used);

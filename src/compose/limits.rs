@@ -279,40 +279,7 @@ impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<
         Ok(granted.with_room(self.room(), NonZeroU64::MIN).into())
     }
 
-    #[inline]
-    fn available_at(&self, _now: Tick) -> u64 {
-        self.room()
-    }
-
-    #[inline]
-    fn give_back(&self, held: Held, _now: Tick) -> u64 {
-        Self::leave(self, held.granted.n());
-        held.granted.n()
-    }
-
-    /// The holder leaves. Its weight is no estimate, so nothing is charged.
-    #[inline]
-    fn correct(&self, held: Held, _actual: u64, _now: Tick) -> Settled {
-        Self::leave(self, held.granted.n());
-        Settled::charged(0)
-    }
-
-    /// A weight can only be taken by a caller that leaves again.
-    #[inline]
-    fn charge_to(&self, _n: u64, now: Tick) -> Charged {
-        Charged::new(0, now)
-    }
-
-    #[inline]
-    fn leaves(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn leave(&self, held: &Held) -> bool {
-        Self::leave(self, held.granted.n());
-        true
-    }
+    super::member::holder_leaves!();
 }
 
 #[cfg(feature = "std")]

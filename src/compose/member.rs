@@ -57,7 +57,8 @@ use crate::store::{Place, Prepared};
 /// }
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let maintenance: Box<dyn Member<SystemClock> + Send + Sync> = Box::new(Maintenance(true.into()));
+/// let closed = Maintenance(AtomicBool::new(true));
+/// let maintenance: Box<dyn Member<SystemClock> + Send + Sync> = Box::new(closed);
 /// let rate = Limiter::token_bucket(Quota::per_hour(100))?;
 /// let limits = All::new((&rate, maintenance))?;
 /// assert_eq!(limits.try_acquire().unwrap_err().member(), Some(1));
@@ -381,6 +382,49 @@ behind!(Box<M>);
 #[cfg(feature = "std")]
 behind!(Arc<M>);
 
+/// Defines what members have in common that a holder enters and leaves.
+#[cfg(feature = "std")]
+macro_rules! holder_leaves {
+    () => {
+        #[inline]
+        fn available_at(&self, _now: Tick) -> u64 {
+            self.room()
+        }
+
+        #[inline]
+        fn give_back(&self, held: Held, _now: Tick) -> u64 {
+            Self::leave(self, held.granted.n());
+            held.granted.n()
+        }
+
+        /// The holder leaves. Its weight is no estimate, so nothing is charged.
+        #[inline]
+        fn correct(&self, held: Held, _actual: u64, _now: Tick) -> Settled {
+            Self::leave(self, held.granted.n());
+            Settled::charged(0)
+        }
+
+        /// A weight can only be taken by a caller that leaves again.
+        #[inline]
+        fn charge_to(&self, _n: u64, now: Tick) -> Charged {
+            Charged::new(0, now)
+        }
+
+        #[inline]
+        fn leaves(&self) -> bool {
+            true
+        }
+
+        #[inline]
+        fn leave(&self, held: &Held) -> bool {
+            Self::leave(self, held.granted.n());
+            true
+        }
+    };
+}
+#[cfg(feature = "keyed")]
+pub(super) use holder_leaves;
+
 /// A weight of `n` is inside until the grant is dropped, given back or corrected.
 #[cfg(feature = "std")]
 impl<C> Member<C> for Concurrency {
@@ -407,40 +451,7 @@ impl<C> Member<C> for Concurrency {
             .into())
     }
 
-    #[inline]
-    fn available_at(&self, _now: Tick) -> u64 {
-        self.room()
-    }
-
-    #[inline]
-    fn give_back(&self, held: Held, _now: Tick) -> u64 {
-        Self::leave(self, held.granted.n());
-        held.granted.n()
-    }
-
-    /// The holder leaves. Its weight is no estimate, so nothing is charged.
-    #[inline]
-    fn correct(&self, held: Held, _actual: u64, _now: Tick) -> Settled {
-        Self::leave(self, held.granted.n());
-        Settled::charged(0)
-    }
-
-    /// A weight can only be taken by a caller that leaves again.
-    #[inline]
-    fn charge_to(&self, _n: u64, now: Tick) -> Charged {
-        Charged::new(0, now)
-    }
-
-    #[inline]
-    fn leaves(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn leave(&self, held: &Held) -> bool {
-        Self::leave(self, held.granted.n());
-        true
-    }
+    holder_leaves!();
 
     #[inline]
     fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>

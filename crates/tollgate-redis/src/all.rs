@@ -17,7 +17,10 @@ use crate::outage::{Decider, Outage};
 /// use tollgate_redis::RedisAll;
 /// # type Limiter = tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>;
 ///
-/// # async fn show(per_second: Limiter, per_day: Limiter) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn show(
+/// #     per_second: Limiter,
+/// #     per_day: Limiter,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// let alice = RedisAll::new(vec![per_second.key("alice"), per_day.key("alice")])?;
 /// let grants = alice.try_acquire().await?;
 /// alice.undo(grants).await?;
@@ -177,7 +180,10 @@ fn tag(key: &[u8]) -> Option<&[u8]> {
 /// use tollgate_redis::AllError;
 ///
 /// let error = AllError::OtherTag { index: 2 };
-/// assert_eq!(error.to_string(), "limit 2 has another hash tag than limit 0, but all must have the same");
+/// assert_eq!(
+///     error.to_string(),
+///     "limit 2 has another hash tag than limit 0, but all must have the same",
+/// );
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

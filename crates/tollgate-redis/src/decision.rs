@@ -11,7 +11,9 @@ use crate::rate::Ticks;
 /// A granted request.
 ///
 /// ```no_run
-/// # async fn show(alice: tollgate_redis::RedisKey<'_, redis::aio::ConnectionManager>) -> Result<(), tollgate_redis::Denial> {
+/// # async fn show(
+/// #     alice: tollgate_redis::RedisKey<'_, redis::aio::ConnectionManager>,
+/// # ) -> Result<(), tollgate_redis::Denial> {
 /// let grant = alice.try_acquire_n(3).await?;
 /// println!("{} left, says {:?}", grant.granted().remaining(), grant.decider());
 /// # Ok(())

@@ -65,7 +65,8 @@ impl<C> RedisLimiter<C> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let server = Arc::new(Server::new(()));
     /// let keys = Keys::new("api")?;
-    /// assert!(RedisLimiter::new(Arc::clone(&server), &keys, "login", Quota::per_minute(10)).is_ok());
+    /// let quota = Quota::per_minute(10);
+    /// assert!(RedisLimiter::new(Arc::clone(&server), &keys, "login", quota).is_ok());
     /// assert!(RedisLimiter::new(server, &keys, "login", Quota::per_minute(0)).is_err());
     /// # Ok(())
     /// # }
@@ -148,7 +149,9 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 /// [`Unavailable`](crate::Unavailable), which says whether they may have taken effect all the same.
 ///
 /// ```no_run
-/// # async fn show(login: tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn show(
+/// #     login: tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// let alice = login.key("alice");
 /// let grant = alice.try_acquire_n(30).await?;
 /// let settled = alice.settle(grant, 10).await?;
