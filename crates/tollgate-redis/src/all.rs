@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::bucket::{self, Part};
+use crate::call::{self, Part};
 use crate::client::Client;
 use crate::decision::{Denial, Grant};
 use crate::limiter::RedisKey;
@@ -107,8 +107,8 @@ impl<C: Client> RedisAll<'_, C> {
         let parts: Vec<_> = pairs
             .map(|(key, grant)| (key.part(grant.granted.n()), Some(grant.mark)))
             .collect();
-        let call = bucket::give(&parts);
-        let read = |reply: &_| bucket::given(&parts, reply);
+        let call = call::give(&parts);
+        let read = |reply: &_| call::given(&parts, reply);
         let given = one.limiter.server.call(&call, read).await;
         given.map_err(|(why, _)| why)
     }
@@ -127,17 +127,12 @@ pub(crate) async fn take<C: Client>(
         index,
     };
     let parts: Vec<Part<'_>> = requests.iter().map(|(key, n)| key.part(*n)).collect();
-    let call = bucket::take(&parts).map_err(by_server)?;
-    let read = |reply: &_| bucket::taken(&parts, reply);
+    let call = call::take(&parts).map_err(by_server)?;
+    let read = |reply: &_| call::taken(&parts, reply);
     match one.limiter.server.call(&call, read).await {
         Ok(Ok(taken)) => Ok(taken
             .into_iter()
-            .map(|taken| Grant {
-                granted: taken.granted,
-                decider: Decider::Server,
-                mark: taken.mark,
-                outage: 0,
-            })
+            .map(|taken| Grant::by_server(taken, false))
             .collect()),
         Ok(Err(denied)) => Err(by_server(denied)),
         Err((_, outage)) => take_without(requests, outage),
@@ -145,7 +140,7 @@ pub(crate) async fn take<C: Client>(
 }
 
 /// Lets the fallbacks decide: all grant, or none.
-fn take_without<C>(
+pub(crate) fn take_without<C>(
     requests: &[(&RedisKey<'_, C>, u64)],
     outage: Outage,
 ) -> Result<Vec<Grant>, Denial> {

@@ -9,13 +9,17 @@
 //! URL.
 
 mod all;
-mod bucket;
+mod call;
 pub mod client;
 mod decision;
 mod fallback;
 mod key;
+mod kind;
+mod limit;
+mod limit_error;
 mod limiter;
 mod outage;
+mod packed;
 mod rate;
 mod script;
 mod server;
@@ -24,9 +28,10 @@ mod verbs;
 pub use all::{AllError, RedisAll};
 pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
+pub use limit::Limit;
+pub use limit_error::LimitError;
 pub use limiter::{RedisKey, RedisLimiter};
 pub use outage::{Decider, Fallback, FallbackError, OutageEvent, Stats, Unavailable};
-pub use rate::{Rate, RateError};
 pub use server::Server;
 
 #[cfg(test)]

@@ -62,6 +62,8 @@ pub enum Fallback {
 pub enum FallbackError {
     /// The limit is shared by no processes.
     NoProcesses,
+    /// Slots have no local share. [`Fallback::Open`] limits how many are held in an outage.
+    Concurrency,
     /// The local limiter does not accept its share of the quota, or the number of keys.
     Local(ConfigError),
 }
@@ -70,6 +72,9 @@ impl fmt::Display for FallbackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoProcesses => f.write_str("processes is 0, but must be at least 1"),
+            Self::Concurrency => f.write_str(
+                "fallback is Local, but must be Closed or Open for a limit on concurrency",
+            ),
             Self::Local(error) => write!(f, "the local share: {error}"),
         }
     }
@@ -148,7 +153,8 @@ impl Unavailable {
 
     /// Returns whether other keys would fail too, so that an outage begins.
     fn is_general(&self) -> bool {
-        !matches!(self, Self::Client(error) if error.is_code("BADSTATE"))
+        !matches!(self, Self::Client(error)
+            if error.is_code("BADSTATE") || error.is_code("WRONGTYPE"))
     }
 }
 
