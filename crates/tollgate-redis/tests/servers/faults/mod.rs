@@ -14,9 +14,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redis::aio::ConnectionManager;
 use tollgate::Quota;
-use tollgate_redis::client::connect_lazily;
+use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisKey, RedisLimiter};
 
 use crate::server::{DEADLINE, Server};
@@ -30,9 +29,8 @@ const AMPLE: Duration = Duration::from_secs(30);
 /// A budget that a test waits for.
 const SHORT: Duration = Duration::from_millis(200);
 
-type Client = ConnectionManager;
-type Limiter = RedisLimiter<Client>;
-type Key<'a> = RedisKey<'a, Client>;
+type Limiter = RedisLimiter<Connection>;
+type Key<'a> = RedisKey<'a, Connection>;
 type Events = Arc<Mutex<Vec<OutageEvent>>>;
 
 /// Returns a limit of `burst` permits on the server at `url`, and its outages.

@@ -1,13 +1,15 @@
 //! A network that delays, loses, cuts and truncates what many callers and a server send.
 
-use std::time::Duration;
+use std::future::Future;
+use std::time::{Duration, Instant};
 
-use tollgate_redis::{Decider, Fallback};
+use tokio::time::{advance, pause, resume, sleep};
+use tollgate_redis::{Decider, Fallback, Unavailable};
 
 use super::load::{Load, Seen, account};
 use super::proxy::{Mode, Proxy};
-use super::{AMPLE, BURST, SHORT, connected, connected_with, run, take, until_recovered};
-use crate::server::on_each_server;
+use super::{AMPLE, BURST, Limiter, SHORT, connected, connected_with, run, take, until_recovered};
+use crate::server::{DEADLINE, Server, on_each_server};
 
 /// More than the callers of a run can take.
 const MANY: u64 = 400_000;
@@ -111,24 +113,74 @@ fn no_queue_is_left() {
     });
 }
 
-#[test]
-fn a_connection_that_is_silent_for_ever() {
+/// Runs a test with a limiter whose only connection is silent for ever, and has been so for a
+/// while by tokio's clock.
+fn with_a_silent_connection<F: Future<Output = ()>>(test: impl Fn(Limiter, Proxy, Server) -> F) {
     on_each_server(|mut server| {
         server.start(false);
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let proxy = Proxy::new(&server).await;
-            let (limiter, events) = connected(&proxy.url(), SHORT, BURST);
+            let (limiter, _) = connected(&proxy.url(), SHORT, BURST);
+            until_recovered(&limiter.key("alice")).await;
+            proxy.silence_old_connections();
+            let start = Instant::now();
+            while !limiter.server().is_down() {
+                assert!(start.elapsed() < DEADLINE, "an outage");
+                let _ = take(&limiter.key("alice")).await;
+            }
+            pause();
+            advance(Duration::from_secs(3)).await;
+            resume();
+            test(limiter, proxy, server).await;
+        });
+    });
+}
+
+#[test]
+fn a_connection_that_is_silent_for_ever() {
+    with_a_silent_connection(|limiter, proxy, server| async move {
+        let before = proxy.accepted();
+        until_recovered(&limiter.key("alice")).await;
+        assert!(proxy.accepted() > before);
+        assert!(!limiter.server().is_down());
+        drop(server);
+    });
+}
+
+#[test]
+fn a_connection_that_takes_longer_than_a_budget() {
+    with_a_silent_connection(|limiter, proxy, server| async move {
+        proxy.set(Mode::HoldReplies);
+        let before = server.calls("ping");
+        assert!(take(&limiter.key("alice")).await.1.is_fallback());
+        proxy.set(Mode::Pass);
+        // No other call drives it.
+        let start = Instant::now();
+        while server.calls("ping") == before {
+            assert!(start.elapsed() < DEADLINE, "the client connects");
+            sleep(Duration::from_millis(5)).await;
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_takes_longer_than_the_client_crate_waits() {
+    on_each_server(|mut server| {
+        server.start(false);
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let proxy = Proxy::new(&server).await;
+            let (limiter, _) = connected(&proxy.url(), AMPLE, BURST);
             let alice = limiter.key("alice");
             until_recovered(&alice).await;
-            let early = events.lock().unwrap().len();
-            proxy.silence_old_connections();
-            assert!(take(&alice).await.1.is_fallback());
-            let connections = proxy.accepted();
-            until_recovered(&alice).await;
-            assert_eq!(proxy.accepted(), connections + 1);
-            assert_eq!(events.lock().unwrap().len(), early + 2);
+            proxy.set(Mode::DropRequests);
+            // Only the budget ends a call.
+            pause();
+            let lost = alice.available().await.expect_err("an outage");
+            assert_eq!(lost, Unavailable::TimedOut { budget: AMPLE });
         });
     });
 }
