@@ -15,7 +15,7 @@ use crate::outage::{Decider, Outage};
 ///
 /// ```no_run
 /// use tollgate_redis::RedisAll;
-/// # type Limiter = tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>;
+/// # type Limiter = tollgate_redis::RedisLimiter<tollgate_redis::client::Connection>;
 ///
 /// # async fn show(
 /// #     per_second: Limiter,

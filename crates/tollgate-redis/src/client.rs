@@ -8,8 +8,12 @@ use std::future::Future;
 use crate::script::Script;
 
 #[cfg(feature = "redis-rs")]
+mod connection;
+#[cfg(feature = "redis-rs")]
 mod redis_rs;
 
+#[cfg(feature = "redis-rs")]
+pub use connection::Connection;
 #[cfg(feature = "redis-rs")]
 pub use redis_rs::connect_lazily;
 
@@ -76,8 +80,8 @@ impl Command<'_> {
 
 /// A connection that can send commands to a server.
 ///
-/// With the feature `redis-rs`, `redis::aio::MultiplexedConnection` and
-/// `redis::aio::ConnectionManager` are clients. To use another client crate, implement this trait:
+/// With the feature `redis-rs`, `Connection` is a client, and so are `MultiplexedConnection` and
+/// `ConnectionManager` of the crate `redis`. To use another client crate, implement this trait:
 ///
 /// ```
 /// use tollgate_redis::client::{Client, ClientError, Command, Reply};

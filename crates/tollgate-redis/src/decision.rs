@@ -12,7 +12,7 @@ use crate::outage::Decider;
 ///
 /// ```no_run
 /// # async fn show(
-/// #     alice: tollgate_redis::RedisKey<'_, redis::aio::ConnectionManager>,
+/// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
 /// # ) -> Result<(), tollgate_redis::Denial> {
 /// let grant = alice.try_acquire_n(3).await?;
 /// println!("{} left, says {:?}", grant.granted().remaining(), grant.decider());
@@ -62,7 +62,7 @@ impl Grant {
 /// A denied request.
 ///
 /// ```no_run
-/// # async fn show(alice: tollgate_redis::RedisKey<'_, redis::aio::ConnectionManager>) {
+/// # async fn show(alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>) {
 /// if let Err(denial) = alice.try_acquire().await {
 ///     let status = if denial.decider().is_fallback() { 503 } else { 429 };
 ///     println!("{status}, Retry-After: {:?}", denial.denied().retry_after_secs());

@@ -154,7 +154,7 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 ///
 /// ```no_run
 /// # async fn show(
-/// #     login: tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>,
+/// #     login: tollgate_redis::RedisLimiter<tollgate_redis::client::Connection>,
 /// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// let alice = login.key("alice");
 /// let grant = alice.try_acquire_n(30).await?;

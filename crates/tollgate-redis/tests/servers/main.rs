@@ -2,6 +2,8 @@
 //!
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
-mod outages;
+mod faults;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "../support/server.rs"]
 mod server;
 mod verbs;
