@@ -11,7 +11,6 @@ use std::cell::Cell;
 use std::env;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::net::TcpListener;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,8 +25,8 @@ use tollgate_redis::{Decider, Keys, RedisAll, RedisLimiter, Server};
 use scripts::Loaded;
 
 mod scripts;
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../tests/servers/server.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+#[path = "../../tests/support/server.rs"]
 mod server;
 
 /// Tasks that use the connection at the same time.
@@ -205,9 +204,7 @@ fn calls(server: &server::Server) -> (u64, u64) {
 
 /// Lets the server listen on a TCP port too, as it does for other machines, and returns its address.
 fn tcp(server: &server::Server) -> String {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = free.expect("a free port").port();
-    let _: String = server.run("CONFIG SET bind 127.0.0.1");
+    let port = server::free_port();
     let _: String = server.run(&format!("CONFIG SET port {port}"));
     format!("redis://127.0.0.1:{port}")
 }
