@@ -2,6 +2,7 @@
 //!
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
+mod many_processes;
 mod outages;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../support/server.rs"]
