@@ -9,6 +9,8 @@
 //! URL.
 
 mod all;
+#[cfg(feature = "blocking")]
+mod blocking;
 mod bucket;
 pub mod client;
 mod decision;
@@ -22,6 +24,8 @@ mod server;
 mod verbs;
 
 pub use all::{AllError, RedisAll};
+#[cfg(feature = "blocking")]
+pub use blocking::Blocking;
 pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
 pub use limiter::{RedisKey, RedisLimiter};

@@ -2,6 +2,11 @@
 //!
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
+#[cfg(feature = "blocking")]
+mod blocking;
+#[cfg(feature = "blocking")]
+#[path = "../../../../tests/support/deadline.rs"]
+mod deadline;
 mod many_processes;
 mod outages;
 #[allow(dead_code, reason = "shared with other tests")]
