@@ -8,7 +8,7 @@ use crate::bucket::{self, Part};
 use crate::client::Client;
 use crate::decision::{Denial, Grant};
 use crate::limiter::RedisKey;
-use crate::outage::{Decider, Outage};
+use crate::outage::{Decider, Outage, OutageId};
 
 /// Several limits of one server and one hash tag, which are decided in one call: all grant, or none
 /// takes anything.
@@ -136,7 +136,7 @@ pub(crate) async fn take<C: Client>(
                 granted: taken.granted,
                 decider: Decider::Server,
                 mark: taken.mark,
-                outage: 0,
+                outage: OutageId::default(),
             })
             .collect()),
         Ok(Err(denied)) => Err(by_server(denied)),
@@ -157,14 +157,15 @@ fn take_without<C>(
                 for ((key, _), grant) in requests.iter().zip(grants) {
                     key.undo_without(grant);
                 }
-                key.limiter.server.count(denial.decider);
+                key.limiter.server.count(denial.decider, outage);
                 return Err(Denial { index, ..denial });
             }
         }
     }
     // The decision counts once, for its first limit.
     if let Some((key, _)) = requests.first() {
-        key.limiter.server.count(key.limiter.deputy.decider());
+        let decider = key.limiter.deputy.decider();
+        key.limiter.server.count(decider, outage);
     }
     Ok(grants)
 }

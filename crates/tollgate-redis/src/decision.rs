@@ -5,7 +5,7 @@ use std::fmt;
 
 use tollgate::{Denied, Granted};
 
-use crate::outage::Decider;
+use crate::outage::{Decider, OutageId};
 use crate::rate::Ticks;
 
 /// A granted request.
@@ -27,7 +27,7 @@ pub struct Grant {
     /// What an undo by the server needs.
     pub(crate) mark: Ticks,
     /// The outage in which a fallback made the grant.
-    pub(crate) outage: u64,
+    pub(crate) outage: OutageId,
 }
 
 impl Grant {

@@ -19,15 +19,17 @@ mod outage;
 mod rate;
 mod script;
 mod server;
+mod stats;
 mod verbs;
 
 pub use all::{AllError, RedisAll};
 pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
 pub use limiter::{RedisKey, RedisLimiter};
-pub use outage::{Decider, Fallback, FallbackError, OutageEvent, Stats, Unavailable};
+pub use outage::{Fallback, FallbackError, OutageEvent, Unavailable};
 pub use rate::{Rate, RateError};
 pub use server::Server;
+pub use stats::{Decider, Stats};
 
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]

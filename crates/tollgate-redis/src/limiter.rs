@@ -185,7 +185,7 @@ impl<C> RedisKey<'_, C> {
                 granted,
                 decider,
                 mark: Ticks::default(),
-                outage: outage.number,
+                outage: outage.id,
             })
             .map_err(|denied| self.denial(denied, decider))
     }

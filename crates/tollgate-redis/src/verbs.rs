@@ -53,7 +53,7 @@ impl<C: Client> RedisKey<'_, C> {
             }
             Err((_, outage)) => {
                 let deputy = &self.limiter.deputy;
-                self.limiter.server.count(deputy.decider());
+                self.limiter.server.count(deputy.decider(), outage);
                 let checked = deputy.check(&self.key, n, outage);
                 checked.map_err(|denied| self.denial(denied, deputy.decider()))
             }

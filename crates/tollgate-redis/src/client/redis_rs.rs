@@ -31,9 +31,17 @@ use super::{Client, ClientError, Command, Reply};
 ///
 /// Panics outside of a tokio runtime, as `redis` does.
 pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<ConnectionManager, ClientError> {
+    connect(url)
+}
+
+/// Creates a connection that is made when it is first used.
+pub(super) fn connect(url: impl IntoConnectionInfo) -> Result<ConnectionManager, ClientError> {
     let client = redis::Client::open(url).map_err(refused)?;
     // One attempt for each failed decision: the breaker already spaces them.
-    let config = ConnectionManagerConfig::new().set_number_of_retries(0);
+    // A decision's budget ends a call, so no other timeout does.
+    let config = ConnectionManagerConfig::new()
+        .set_number_of_retries(0)
+        .set_response_timeout(None);
     client.get_connection_manager_lazy(config).map_err(refused)
 }
 
@@ -53,15 +61,20 @@ async fn send<L: ConnectionLike>(
     mut connection: L,
     command: &Command<'_>,
 ) -> Result<Reply, ClientError> {
+    let value = connection.req_packed_command(&packed(command)).await;
+    reply(value.and_then(Value::extract_error).map_err(refused)?)
+}
+
+/// Returns the command as `redis` sends it.
+pub(super) fn packed(command: &Command<'_>) -> Cmd {
     let mut packed = Cmd::new();
     for part in command.parts() {
         packed.arg(part);
     }
-    let value = connection.req_packed_command(&packed).await;
-    reply(value.and_then(Value::extract_error).map_err(refused)?)
+    packed
 }
 
-fn reply(value: Value) -> Result<Reply, ClientError> {
+pub(super) fn reply(value: Value) -> Result<Reply, ClientError> {
     Ok(match value {
         Value::Nil => Reply::Nil,
         Value::Int(number) => Reply::Int(number),
@@ -80,7 +93,7 @@ fn reply(value: Value) -> Result<Reply, ClientError> {
 }
 
 /// Returns what an error of `redis` says about the command.
-fn refused(error: RedisError) -> ClientError {
+pub(super) fn refused(error: RedisError) -> ClientError {
     let why = || error.to_string();
     match error.kind() {
         ErrorKind::Server(_) | ErrorKind::Extension => ClientError::Refused {

@@ -2,6 +2,7 @@
 //!
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
+mod cluster;
 mod outages;
 mod server;
 mod verbs;

@@ -98,6 +98,10 @@ impl Server {
             .unwrap_or(0)
     }
 
+    pub(crate) fn program(&self) -> &str {
+        &self.program
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
