@@ -3,6 +3,7 @@
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
 mod cluster;
+mod compositions;
 mod outages;
 mod server;
 mod verbs;
