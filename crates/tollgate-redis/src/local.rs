@@ -32,6 +32,7 @@ impl<'r, C> RedisAll<'r, C> {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub const fn with_local<'l, M, K>(self, local: &'l All<M, K>) -> WithLocal<'l, 'r, C, M, K> {
         WithLocal {
             local,

@@ -19,7 +19,8 @@ use crate::client::ClientError;
 
 pub(crate) use crate::stats::{Decider, Stats};
 
-/// What a limit decides while the server does not answer.
+/// What a limit decides while the server does not answer. In a cluster, each node has outages of
+/// its own, in which the keys on this node fall back.
 ///
 /// ```
 /// use tollgate_redis::Fallback;
