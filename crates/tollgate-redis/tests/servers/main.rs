@@ -4,6 +4,8 @@
 
 #[cfg(feature = "blocking")]
 mod blocking;
+mod cluster;
+mod compositions;
 #[cfg(feature = "blocking")]
 #[path = "../../../../tests/support/deadline.rs"]
 mod deadline;
