@@ -73,7 +73,7 @@ impl Server {
 
     /// Starts the server with more arguments, and waits until it answers.
     pub(crate) fn start_with(&mut self, arguments: &[&str]) {
-        // The port may be in use by now. A server that was started before keeps its port.
+        // The port may be in use by now.
         for _ in 0..10 {
             self.spawn(arguments);
             if self.connect().is_some() {
@@ -124,14 +124,6 @@ impl Server {
         }
         let mut connection = self.connection();
         packed.query(&mut connection).expect("the server answers")
-    }
-
-    /// Returns a number that `INFO` has under this name, or 0.
-    pub(crate) fn info(&self, name: &str) -> u64 {
-        let info: String = self.run("INFO everything");
-        let mut lines = info.lines().filter_map(|line| line.split_once(':'));
-        let found = lines.find(|(found, _)| *found == name);
-        found.map_or(0, |(_, value)| value.parse().expect("a number"))
     }
 
     /// Returns how many commands of this name the server has run, and how many of them failed.
