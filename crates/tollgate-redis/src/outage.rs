@@ -270,7 +270,7 @@ pub(crate) struct Pass {
 /// An outage as a fallback sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outage {
-    /// Its number: greater than those of earlier outages.
+    /// Its number: greater than those of earlier outages. The time before the first one is 0.
     pub(crate) number: u64,
     /// How long it is until the next probe.
     pub(crate) retry_after: Duration,
@@ -302,6 +302,7 @@ impl Breaker {
         let pass = Pass {
             period: self.period,
         };
+        let number = self.number();
         match &mut self.down {
             None => Ok(pass),
             Some(down) if now >= down.probe_at => {
@@ -309,7 +310,7 @@ impl Breaker {
                 Ok(pass)
             }
             Some(down) => Err(Outage {
-                number: self.period,
+                number,
                 retry_after: Duration::from_micros(down.probe_at.saturating_sub(now)),
             }),
         }
@@ -370,12 +371,17 @@ impl Breaker {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }
 
-    /// Returns the present outage. Between outages, when one key has failed, this is the time since
-    /// the last outage: however long it is, it has one bound for what is granted.
+    /// Returns the number of the latest outage, or 0 before the first one.
+    fn number(&self) -> u64 {
+        self.period.div_ceil(2)
+    }
+
+    /// Returns the latest outage. A call that fails after its end, because it was sent before or
+    /// because one key has failed, shares its bound for what is granted.
     pub(crate) fn outage(&self, now: u64) -> Outage {
         let probe_at = self.down.as_ref().map_or(now, |down| down.probe_at);
         Outage {
-            number: self.period,
+            number: self.number(),
             retry_after: Duration::from_micros(probe_at.saturating_sub(now)),
         }
     }
