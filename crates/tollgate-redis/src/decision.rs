@@ -5,8 +5,8 @@ use std::fmt;
 
 use tollgate::{Denied, Granted};
 
-use crate::outage::Decider;
-use crate::rate::Ticks;
+use crate::kind::{Mark, Taken};
+use crate::outage::{Decider, OutageId};
 
 /// A granted request.
 ///
@@ -25,12 +25,24 @@ pub struct Grant {
     pub(crate) granted: Granted,
     pub(crate) decider: Decider,
     /// What an undo by the server needs.
-    pub(crate) mark: Ticks,
+    pub(crate) mark: Mark,
     /// The outage in which a fallback made the grant.
-    pub(crate) outage: u64,
+    pub(crate) outage: OutageId,
 }
 
 impl Grant {
+    pub(crate) fn by_server(taken: Taken, is_reserved: bool) -> Self {
+        Self {
+            granted: taken.granted,
+            decider: Decider::Server,
+            mark: Mark {
+                at: taken.mark,
+                is_reserved,
+            },
+            outage: OutageId::default(),
+        }
+    }
+
     /// Returns the grant's numbers.
     ///
     /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. Those

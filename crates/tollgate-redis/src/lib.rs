@@ -9,25 +9,38 @@
 //! URL.
 
 mod all;
-mod bucket;
+#[cfg(feature = "blocking")]
+mod blocking;
+mod call;
 pub mod client;
 mod decision;
 mod fallback;
 mod key;
+mod kind;
+mod limit;
+mod limit_error;
 mod limiter;
+mod local;
 mod outage;
+mod packed;
 mod rate;
 mod script;
 mod server;
+mod stats;
 mod verbs;
 
 pub use all::{AllError, RedisAll};
+#[cfg(feature = "blocking")]
+pub use blocking::Blocking;
 pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
+pub use limit::Limit;
+pub use limit_error::LimitError;
 pub use limiter::{RedisKey, RedisLimiter};
-pub use outage::{Decider, Fallback, FallbackError, OutageEvent, Stats, Unavailable};
-pub use rate::{Rate, RateError};
+pub use local::{WithLocal, WithLocalDenial, WithLocalGrant};
+pub use outage::{Fallback, FallbackError, OutageEvent, Unavailable};
 pub use server::Server;
+pub use stats::{Decider, Stats};
 
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]

@@ -53,15 +53,20 @@ async fn send<L: ConnectionLike>(
     mut connection: L,
     command: &Command<'_>,
 ) -> Result<Reply, ClientError> {
+    let value = connection.req_packed_command(&packed(command)).await;
+    reply(value.and_then(Value::extract_error).map_err(refused)?)
+}
+
+/// Returns the command as `redis` sends it.
+pub(super) fn packed(command: &Command<'_>) -> Cmd {
     let mut packed = Cmd::new();
     for part in command.parts() {
         packed.arg(part);
     }
-    let value = connection.req_packed_command(&packed).await;
-    reply(value.and_then(Value::extract_error).map_err(refused)?)
+    packed
 }
 
-fn reply(value: Value) -> Result<Reply, ClientError> {
+pub(super) fn reply(value: Value) -> Result<Reply, ClientError> {
     Ok(match value {
         Value::Nil => Reply::Nil,
         Value::Int(number) => Reply::Int(number),
@@ -80,7 +85,7 @@ fn reply(value: Value) -> Result<Reply, ClientError> {
 }
 
 /// Returns what an error of `redis` says about the command.
-fn refused(error: RedisError) -> ClientError {
+pub(super) fn refused(error: RedisError) -> ClientError {
     let why = || error.to_string();
     match error.kind() {
         ErrorKind::Server(_) | ErrorKind::Extension => ClientError::Refused {

@@ -151,6 +151,10 @@ impl Server {
         done(self.command("evalsha")) + done(self.command("eval"))
     }
 
+    pub(crate) fn program(&self) -> &str {
+        &self.program
+    }
+
     /// Returns the URL of the server's socket.
     pub(crate) fn url(&self) -> String {
         format!("unix://{}", self.socket().display())
