@@ -126,6 +126,14 @@ impl Server {
         packed.query(&mut connection).expect("the server answers")
     }
 
+    /// Returns a number that `INFO` has under this name, or 0.
+    pub(crate) fn info(&self, name: &str) -> u64 {
+        let info: String = self.run("INFO everything");
+        let mut lines = info.lines().filter_map(|line| line.split_once(':'));
+        let found = lines.find(|(found, _)| *found == name);
+        found.map_or(0, |(_, value)| value.parse().expect("a number"))
+    }
+
     /// Returns how many commands of this name the server has run, and how many of them failed.
     fn command(&self, name: &str) -> (u64, u64) {
         let info: String = self.run("INFO commandstats");
