@@ -8,20 +8,20 @@ use std::mem;
 
 use tollgate::outcome::Settled;
 
-use crate::bucket;
+use crate::call;
 use crate::client::Client;
 use crate::decision::{Denial, Grant};
 use crate::limiter::RedisKey;
 use crate::outage::Unavailable;
 use group::{Group, by_server, in_order};
 
-pub(crate) use group::take;
+pub(crate) use group::{take, take_without};
 
 /// Several limits that grant together: all grant, or none keeps anything.
 ///
 /// ```no_run
 /// use tollgate_redis::RedisAll;
-/// # type Limiter = tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>;
+/// # type Limiter = tollgate_redis::RedisLimiter<tollgate_redis::client::Connection>;
 ///
 /// # async fn show(
 /// #     per_second: Limiter,
@@ -127,7 +127,7 @@ impl<C: Client> RedisAll<'_, C> {
         // What is never granted takes no call, whichever limit denies it.
         for group in &self.groups {
             let parts: Vec<_> = group.requests(n).map(|(key, n)| key.part(n)).collect();
-            bucket::take(&parts).map_err(|denied| group.denial(by_server(denied)))?;
+            call::take(&parts).map_err(|denied| group.denial(by_server(denied)))?;
         }
         let mut taken = Taken(Vec::with_capacity(self.groups.len()));
         for group in &self.groups {
@@ -163,7 +163,7 @@ impl<C: Client> RedisAll<'_, C> {
     ///
     /// ```no_run
     /// # async fn show(
-    /// #     alice: tollgate_redis::RedisAll<'_, redis::aio::ConnectionManager>,
+    /// #     alice: tollgate_redis::RedisAll<'_, tollgate_redis::client::Connection>,
     /// # ) -> Result<(), Box<dyn std::error::Error>> {
     /// let grants = alice.try_acquire_n(30).await?;
     /// for settled in alice.settle(grants, 10).await? {

@@ -10,12 +10,16 @@ use crate::script::Script;
 #[cfg(feature = "redis-rs")]
 mod cluster;
 #[cfg(feature = "redis-rs")]
+mod connection;
+#[cfg(feature = "redis-rs")]
 mod redis_rs;
 #[cfg(feature = "redis-rs")]
 mod slots;
 
 #[cfg(feature = "redis-rs")]
 pub use cluster::{Cluster, connect_to_cluster_lazily};
+#[cfg(feature = "redis-rs")]
+pub use connection::Connection;
 #[cfg(feature = "redis-rs")]
 pub use redis_rs::connect_lazily;
 
@@ -82,8 +86,8 @@ impl Command<'_> {
 
 /// A connection that can send commands to a server.
 ///
-/// With the feature `redis-rs`, `redis::aio::MultiplexedConnection` and
-/// `redis::aio::ConnectionManager` are clients. To use another client crate, implement this trait:
+/// With the feature `redis-rs`, `Connection` is a client, and so are `MultiplexedConnection` and
+/// `ConnectionManager` of the crate `redis`. To use another client crate, implement this trait:
 ///
 /// ```
 /// use tollgate_redis::client::{Client, ClientError, Command, Reply};

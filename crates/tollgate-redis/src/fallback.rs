@@ -5,8 +5,12 @@ use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tollgate::outcome::Settled;
-use tollgate::{Denied, Granted, Keyed, Quota, Tick, TokenBucket};
+use tollgate::{
+    AnyAlgorithm, Denied, FixedWindow, Granted, Keyed, Quota, SlidingWindow, Tick, TokenBucket,
+};
 
+use crate::kind::{Kind, Shape, Window};
+use crate::limit::Limit;
 use crate::outage::{Decider, Fallback, FallbackError, OpenBound, Outage, OutageId};
 
 type Bounds = BTreeMap<u64, OpenBound>;
@@ -20,11 +24,11 @@ pub(crate) enum Deputy {
         /// For each node that was down.
         bounds: Mutex<Bounds>,
     },
-    Local(Box<Keyed<TokenBucket>>),
+    Local(Box<Keyed<AnyAlgorithm>>),
 }
 
 impl Deputy {
-    pub(crate) fn new(fallback: Fallback, quota: Quota) -> Result<Self, FallbackError> {
+    pub(crate) fn new(fallback: Fallback, limit: &Limit) -> Result<Self, FallbackError> {
         Ok(match fallback {
             Fallback::Closed => Self::Closed,
             Fallback::Open { at_most } => Self::Open {
@@ -33,12 +37,9 @@ impl Deputy {
             },
             Fallback::Local { processes: 0, .. } => return Err(FallbackError::NoProcesses),
             Fallback::Local { processes, keys } => {
-                let period = quota.period().saturating_mul(processes);
-                let burst = (quota.burst_size() / u64::from(processes)).max(1);
-                let share = Quota::per(quota.permits(), period).burst(burst);
-                Self::Local(Box::new(
-                    Keyed::token_bucket(share, keys).map_err(FallbackError::Local)?,
-                ))
+                let share = share(limit, processes)?;
+                let keyed = Keyed::new(share, keys).map_err(FallbackError::Local)?;
+                Self::Local(Box::new(keyed))
             }
         })
     }
@@ -119,6 +120,35 @@ impl Deputy {
         }
         settled
     }
+}
+
+/// Returns the share of one of several processes. It decides as the limit does, except that the
+/// share of a log is a sliding window.
+fn share(limit: &Limit, processes: u32) -> Result<AnyAlgorithm, FallbackError> {
+    let quota = limit.quota;
+    let of = |permits: u64| (permits / u64::from(processes)).max(1);
+    let window = Quota::per(of(quota.permits()), quota.period());
+    match &limit.kind {
+        Kind::Bucket(_) => {
+            let period = quota.period().saturating_mul(processes);
+            let bucket = Quota::per(quota.permits(), period).burst(of(quota.burst_size()));
+            TokenBucket::new(bucket).map(Into::into)
+        }
+        Kind::Window(Window {
+            shape: Shape::Slides,
+            ..
+        })
+        | Kind::Log(_) => SlidingWindow::new(window).map(Into::into),
+        Kind::Window(Window {
+            shape: Shape::FirstHit,
+            ..
+        }) => FixedWindow::new(window)
+            .and_then(FixedWindow::opened_by_first_hit)
+            .map(Into::into),
+        Kind::Window(_) => FixedWindow::new(window).map(Into::into),
+        Kind::Slots(_) => return Err(FallbackError::Concurrency),
+    }
+    .map_err(FallbackError::Local)
 }
 
 /// A share that is too small for a request denies it only until the server decides again.

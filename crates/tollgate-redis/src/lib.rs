@@ -9,14 +9,18 @@
 //! URL.
 
 mod all;
-mod bucket;
+mod call;
 pub mod client;
 mod decision;
 mod fallback;
 mod key;
+mod kind;
+mod limit;
+mod limit_error;
 mod limiter;
 mod local;
 mod outage;
+mod packed;
 mod rate;
 mod script;
 mod server;
@@ -26,10 +30,11 @@ mod verbs;
 pub use all::{AllError, RedisAll};
 pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
+pub use limit::Limit;
+pub use limit_error::LimitError;
 pub use limiter::{RedisKey, RedisLimiter};
 pub use local::{WithLocal, WithLocalDenial, WithLocalGrant};
 pub use outage::{Fallback, FallbackError, OutageEvent, Unavailable};
-pub use rate::{Rate, RateError};
 pub use server::Server;
 pub use stats::{Decider, Stats};
 

@@ -52,7 +52,7 @@ impl<'r, C> RedisAll<'r, C> {
 /// use tollgate::compose::All;
 /// use tollgate::{Keyed, Limiter, Quota, TokenBucket};
 /// use tollgate_redis::{RedisAll, RedisLimiter};
-/// # type Limits = RedisLimiter<redis::aio::ConnectionManager>;
+/// # type Limits = RedisLimiter<tollgate_redis::client::Connection>;
 ///
 /// async fn call(
 ///     process: &Limiter<TokenBucket>,

@@ -65,6 +65,8 @@ pub enum Fallback {
 pub enum FallbackError {
     /// The limit is shared by no processes.
     NoProcesses,
+    /// Slots have no local share. [`Fallback::Open`] limits how many are held in an outage.
+    Concurrency,
     /// The local limiter does not accept its share of the quota, or the number of keys.
     Local(ConfigError),
 }
@@ -73,6 +75,9 @@ impl fmt::Display for FallbackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoProcesses => f.write_str("processes is 0, but must be at least 1"),
+            Self::Concurrency => f.write_str(
+                "fallback is Local, but must be Closed or Open for a limit on concurrency",
+            ),
             Self::Local(error) => write!(f, "the local share: {error}"),
         }
     }
@@ -122,8 +127,8 @@ impl Unavailable {
 
     /// Returns whether other keys would fail too, so that an outage begins.
     fn is_general(&self) -> bool {
-        let is_alone = |error: &ClientError| error.is_code("BADSTATE") || error.is_code("TRYAGAIN");
-        !matches!(self, Self::Client(error) if is_alone(error))
+        let of_a_key = ["BADSTATE", "WRONGTYPE", "TRYAGAIN"];
+        !matches!(self, Self::Client(error) if of_a_key.iter().any(|code| error.is_code(code)))
     }
 }
 

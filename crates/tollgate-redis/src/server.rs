@@ -9,9 +9,10 @@ use std::time::Duration;
 use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout};
 
-use crate::bucket::{BadReply, Call};
+use crate::call::Call;
 use crate::client::{self, Client, Reply};
 use crate::outage::{Breaker, Decider, Outage, OutageEvent, Pass, Stats, Unavailable};
+use crate::packed::BadReply;
 
 /// A server that decides limits, shared by all limits on it.
 ///

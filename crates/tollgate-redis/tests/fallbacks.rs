@@ -58,8 +58,12 @@ impl Client for Plan {
 
 /// The reply that grants a request now: the limit is idle a second later.
 fn granted() -> Answer {
-    let numbers = [1, 1_000_000, 2_000_000, 0, 0];
-    Answer::Reply(Reply::List(numbers.map(Reply::Int).to_vec()))
+    let state = [0.0_f64, 2_000_000.0, 0.0].map(f64::to_le_bytes);
+    Answer::Reply(Reply::List(vec![
+        Reply::Int(1),
+        Reply::Int(1_000_000),
+        Reply::Bytes(state.concat()),
+    ]))
 }
 
 fn refused(code: &str) -> Answer {

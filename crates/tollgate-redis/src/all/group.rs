@@ -7,11 +7,12 @@ use std::sync::Arc;
 use tollgate::Denied;
 use tollgate::outcome::Settled;
 
-use crate::bucket::{self, BadReply, Call, Part};
+use crate::call::{self, Call, Part};
 use crate::client::{Client, Reply};
 use crate::decision::{Denial, Grant};
 use crate::limiter::RedisKey;
-use crate::outage::{Decider, Outage, OutageId, Unavailable};
+use crate::outage::{Decider, Outage, Unavailable};
+use crate::packed::BadReply;
 
 /// Limits that are decided in one call.
 pub(super) struct Group<'a, C> {
@@ -82,8 +83,8 @@ impl<C: Client> Group<'_, C> {
         let parts = by_server.iter();
         let parts = parts.map(|(key, grant)| (key.part(grant.granted.n()), Some(grant.mark)));
         let parts: Vec<_> = parts.collect();
-        let read = |reply: &_| bucket::given(&parts, reply);
-        back.extend(self.call(&bucket::give(&parts), read).await?);
+        let read = |reply: &_| call::given(&parts, reply);
+        back.extend(self.call(&call::give(&parts), read).await?);
         Ok(back)
     }
 
@@ -114,8 +115,8 @@ impl<C: Client> Group<'_, C> {
             }
         }
         let (at, parts): (Vec<_>, Vec<_>) = unused.into_iter().unzip();
-        let read = |reply: &_| bucket::given(&parts, reply);
-        let given = self.call(&bucket::give(&parts), read).await?;
+        let read = |reply: &_| call::given(&parts, reply);
+        let given = self.call(&call::give(&parts), read).await?;
         for (at, ((part, _), back)) in at.into_iter().zip(parts.iter().zip(given)) {
             if let Some(settled) = settled.get_mut(at) {
                 settled.returned = back;
@@ -123,8 +124,8 @@ impl<C: Client> Group<'_, C> {
             }
         }
         let (at, parts): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
-        let read = |reply: &_| bucket::charged(&parts, reply);
-        let charged = self.call(&bucket::charge(&parts), read).await?;
+        let read = |reply: &_| call::charged(&parts, reply);
+        let charged = self.call(&call::charge(&parts), read).await?;
         for (at, charged) in at.into_iter().zip(charged) {
             if let Some(settled) = settled.get_mut(at) {
                 settled.charged = charged.n();
@@ -150,17 +151,12 @@ pub(crate) async fn take<C: Client>(
         return Ok(Vec::new());
     };
     let parts: Vec<Part<'_>> = requests.iter().map(|(key, n)| key.part(*n)).collect();
-    let call = bucket::take(&parts).map_err(by_server)?;
-    let read = |reply: &_| bucket::taken(&parts, reply);
+    let call = call::take(&parts).map_err(by_server)?;
+    let read = |reply: &_| call::taken(&parts, reply);
     match one.limiter.server.call(&call, read).await {
         Ok(Ok(taken)) => Ok(taken
             .into_iter()
-            .map(|taken| Grant {
-                granted: taken.granted,
-                decider: Decider::Server,
-                mark: taken.mark,
-                outage: OutageId::default(),
-            })
+            .map(|taken| Grant::by_server(taken, false))
             .collect()),
         Ok(Err(denied)) => Err(by_server(denied)),
         Err((_, outage)) => take_without(requests, outage),
@@ -168,7 +164,7 @@ pub(crate) async fn take<C: Client>(
 }
 
 /// Lets the fallbacks decide: all grant, or none.
-fn take_without<C>(
+pub(crate) fn take_without<C>(
     requests: &[(&RedisKey<'_, C>, u64)],
     outage: Outage,
 ) -> Result<Vec<Grant>, Denial> {

@@ -10,15 +10,15 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike, ConnectionManager};
+use redis::aio::ConnectionLike;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::redis_rs::{connect, packed, refused, reply};
+use super::redis_rs::{connect_lazily, packed, refused, reply};
 use super::slots::{Address, SLOTS, ranges, slot_of};
-use super::{Client, ClientError, Command, Reply};
+use super::{Client, ClientError, Command, Connection, Reply};
 
 /// How often a command goes on to another node, or waits, before its refusal is returned.
 const MAX_REDIRECTS: u32 = 8;
@@ -86,7 +86,7 @@ enum Question {
 #[derive(Clone)]
 struct Node {
     address: Address,
-    connection: ConnectionManager,
+    connection: Connection,
 }
 
 /// Creates a client of a cluster. It connects to each node when it is first used, and again after
@@ -323,7 +323,7 @@ impl Nodes {
         };
         let node = Node {
             address: address.clone(),
-            connection: connect(self.first.clone().set_addr(addr))?,
+            connection: connect_lazily(self.first.clone().set_addr(addr))?,
         };
         state.latest = state.latest.saturating_add(1);
         state.nodes.insert(state.latest, node);

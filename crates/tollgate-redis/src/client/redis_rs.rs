@@ -1,17 +1,14 @@
-//! The client crate `redis`: its multiplexed connections and its connection manager.
+//! The client crate `redis`: its connections are clients.
 
-use redis::aio::{
-    ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection,
-};
+use redis::aio::{ConnectionLike, ConnectionManager, MultiplexedConnection};
 use redis::{Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
 
-use super::{Client, ClientError, Command, Reply};
+use super::{Client, ClientError, Command, Connection, Reply};
 
 /// Creates a client that connects when it is first used, and again after it has lost its
-/// connection.
+/// connection: see [`Connection`].
 ///
-/// So a program can start while the server is down. When a command finds the connection lost, it
-/// fails, and the client connects again in the background.
+/// So a program can start while the server is down.
 ///
 /// ```no_run
 /// use tollgate_redis::client::connect_lazily;
@@ -30,19 +27,14 @@ use super::{Client, ClientError, Command, Reply};
 /// # Panics
 ///
 /// Panics outside of a tokio runtime, as `redis` does.
-pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<ConnectionManager, ClientError> {
-    connect(url)
+pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<Connection, ClientError> {
+    Connection::new(url).map_err(refused)
 }
 
-/// Creates a connection that is made when it is first used.
-pub(super) fn connect(url: impl IntoConnectionInfo) -> Result<ConnectionManager, ClientError> {
-    let client = redis::Client::open(url).map_err(refused)?;
-    // One attempt for each failed decision: the breaker already spaces them.
-    // A decision's budget ends a call, so no other timeout does.
-    let config = ConnectionManagerConfig::new()
-        .set_number_of_retries(0)
-        .set_response_timeout(None);
-    client.get_connection_manager_lazy(config).map_err(refused)
+impl Client for Connection {
+    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
+        send(self.clone(), command).await
+    }
 }
 
 impl Client for MultiplexedConnection {

@@ -4,15 +4,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::ConnectionManager;
 use tollgate::Quota;
-use tollgate_redis::client::connect_lazily;
+use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Decider, Fallback, Grant, Keys, RedisAll, RedisLimiter};
 
 use crate::server::{Server, on_each_server};
 
-type Connected = Arc<tollgate_redis::Server<ConnectionManager>>;
-type Limiter = RedisLimiter<ConnectionManager>;
+type Connected = Arc<tollgate_redis::Server<Connection>>;
+type Limiter = RedisLimiter<Connection>;
 
 fn connect(server: &Server) -> Connected {
     let client = connect_lazily(server.url()).expect("an address");
@@ -30,7 +29,7 @@ fn limiter(server: &Connected, name: &str, burst: u64) -> Limiter {
 /// Runs a test on two servers.
 fn on_two_servers<F: Future<Output = ()>>(test: impl Fn([Server; 2]) -> F) {
     on_each_server(|mut one| {
-        let mut other = Server::new(one.program());
+        let mut other = one.another();
         one.start(false);
         other.start(false);
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");

@@ -4,6 +4,8 @@
 
 mod cluster;
 mod compositions;
-mod outages;
+mod faults;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "../support/server.rs"]
 mod server;
 mod verbs;

@@ -4,9 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::ConnectionManager;
 use tollgate::{Denied, Quota};
-use tollgate_redis::client::connect_lazily;
+use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{AllError, Decider, Keys, RedisAll, RedisLimiter};
 
 use crate::server::{Server, on_each_server};
@@ -14,8 +13,8 @@ use crate::server::{Server, on_each_server};
 /// The time in which a permit comes back: no test is slow enough to see one.
 const PERIOD: Duration = Duration::from_secs(24 * 3600);
 
-type Connected = Arc<tollgate_redis::Server<ConnectionManager>>;
-type Limiter = RedisLimiter<ConnectionManager>;
+type Connected = Arc<tollgate_redis::Server<Connection>>;
+type Limiter = RedisLimiter<Connection>;
 
 fn connect(server: &Server) -> Connected {
     let client = connect_lazily(server.url()).expect("an address");
@@ -116,7 +115,7 @@ fn several_limits_grant_all_or_nothing_in_one_call() {
 
         let twice = RedisAll::new(vec![short.key("alice"), short.key("alice")]);
         assert_eq!(twice.unwrap_err(), AllError::Twice { index: 1 });
-        let none = RedisAll::<ConnectionManager>::new(Vec::new());
+        let none = RedisAll::<Connection>::new(Vec::new());
         assert_eq!(none.unwrap_err(), AllError::Empty);
     });
 }

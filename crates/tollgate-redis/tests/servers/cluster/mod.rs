@@ -98,9 +98,9 @@ fn keys_on_all_nodes_of_a_cluster_are_decided_by_their_nodes() {
             }
             assert_eq!(granted, 100 * BURST);
             // Each decision ran once, and each node made some.
-            assert_eq!(nodes.runs("evalsha") + nodes.runs("eval"), answers);
-            assert!(nodes.0.iter().all(|node| node.runs("set") > BURST));
-            assert_eq!(nodes.runs("set"), granted);
+            assert_eq!(nodes.scripts(), answers);
+            assert!(nodes.0.iter().all(|node| node.server.calls("set") > BURST));
+            assert_eq!(nodes.calls("set"), granted);
             let stats = limiter.server().stats();
             assert_eq!((stats.server, stats.failed), (answers, 0));
             assert!(events.lock().unwrap().is_empty());
@@ -143,9 +143,9 @@ fn a_slot_that_moves_under_load_keeps_its_bound_and_loses_nothing() {
             nodes.begin_move(slot, from, to);
             // A key that is there is decided by the old node, and a new one by the new node.
             assert_eq!(take(&limiter.key("old")).await, (true, Decider::Server));
-            let before = nodes.0[to].runs("asking");
+            let before = nodes.0[to].server.calls("asking");
             assert_eq!(take(&limiter.key("new")).await, (true, Decider::Server));
-            assert!(nodes.0[to].runs("asking") > before);
+            assert!(nodes.0[to].server.calls("asking") > before);
             // Two new keys in one call can't be decided until the slot has moved. Only they fall
             // back.
             let two = [limiter.key("new 1"), limiter.key("new 2")];
@@ -174,12 +174,12 @@ fn a_slot_that_moves_under_load_keeps_its_bound_and_loses_nothing() {
             }
             assert_eq!(granted, USERS * BURST);
             // The five decisions of this task. Six permits were taken by them.
-            let ran = nodes.runs("evalsha") + nodes.runs("eval");
+            let ran = nodes.scripts();
             assert_eq!(ran, answers + 5);
-            assert_eq!(nodes.runs("set"), granted + 6);
+            assert_eq!(nodes.calls("set"), granted + 6);
             let stats = limiter.server().stats();
             assert_eq!((stats.server, stats.lost, stats.outages), (ran, 0, 0));
-            assert_eq!(nodes.0[from].run::<u64>("DBSIZE"), 0);
+            assert_eq!(nodes.0[from].server.run::<u64>("DBSIZE"), 0);
             assert!(events.lock().unwrap().is_empty());
         });
     });
@@ -197,7 +197,7 @@ fn while_one_node_of_a_cluster_is_dead_only_its_keys_fall_back() {
             for key in [&dead, &one, &other] {
                 assert_eq!(take(key).await, (true, Decider::Server));
             }
-            nodes.0[0].kill();
+            nodes.0[0].server.kill();
             let (mut granted, mut decided) = (0, 0);
             for _ in 0..200 {
                 let (is_granted, decider) = take(&dead).await;
@@ -236,16 +236,11 @@ fn a_replica_that_takes_over_a_dead_nodes_slots_ends_the_outage() {
             for _ in 0..3 {
                 assert_eq!(take(&key).await, (true, Decider::Server));
             }
-            let offset = |node: usize| {
-                let info: String = nodes.0[node].run("INFO replication");
-                let mut lines = info.lines();
-                let offset = lines.find_map(|line| line.strip_prefix("master_repl_offset:"));
-                offset.map(str::to_owned)
-            };
+            let offset = |node: usize| nodes.0[node].server.info("master_repl_offset");
             wait_for("the replica has all writes", || offset(3) == offset(0));
-            nodes.0[0].kill();
+            nodes.0[0].server.kill();
             assert_eq!(take(&key).await, (false, Decider::Closed));
-            let _: String = nodes.0[3].run("CLUSTER FAILOVER TAKEOVER");
+            let _: String = nodes.0[3].server.run("CLUSTER FAILOVER TAKEOVER");
             let since = until_recovered(&key).await;
             assert_eq!(key.available().await, Ok(BURST - 3 - since));
             assert!(!limiter.server().is_down());
@@ -259,7 +254,7 @@ fn a_program_starts_without_its_cluster_and_with_addresses_of_dead_nodes() {
     on_each_server(|server| {
         let mut nodes = Nodes::start(server.program(), 0);
         for node in &mut nodes.0 {
-            node.kill();
+            node.server.kill();
         }
         run(async {
             let (limiter, events) = limiter(&nodes, &keys(), Fallback::Closed);
