@@ -9,6 +9,8 @@
 //! URL.
 
 mod all;
+#[cfg(feature = "blocking")]
+mod blocking;
 mod call;
 pub mod client;
 mod decision;
@@ -28,6 +30,8 @@ mod stats;
 mod verbs;
 
 pub use all::{AllError, RedisAll};
+#[cfg(feature = "blocking")]
+pub use blocking::Blocking;
 pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
 pub use limit::Limit;

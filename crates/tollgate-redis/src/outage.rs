@@ -127,8 +127,11 @@ impl Unavailable {
 
     /// Returns whether other keys would fail too, so that an outage begins.
     fn is_general(&self) -> bool {
-        let of_a_key = ["BADSTATE", "WRONGTYPE", "TRYAGAIN"];
-        !matches!(self, Self::Client(error) if of_a_key.iter().any(|code| error.is_code(code)))
+        let is_alone = |error: &ClientError| {
+            let codes = ["BADSTATE", "WRONGTYPE", "TRYAGAIN"];
+            codes.into_iter().any(|code| error.is_code(code))
+        };
+        !matches!(self, Self::Client(error) if is_alone(error))
     }
 }
 

@@ -16,9 +16,10 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use super::connection::Connection;
 use super::redis_rs::{connect_lazily, packed, refused, reply};
 use super::slots::{Address, SLOTS, ranges, slot_of};
-use super::{Client, ClientError, Command, Connection, Reply};
+use super::{Client, ClientError, Command, Reply};
 
 /// How often a command goes on to another node, or waits, before its refusal is returned.
 const MAX_REDIRECTS: u32 = 8;

@@ -13,6 +13,7 @@ mod random;
 mod replies;
 mod server;
 mod stored;
+mod traces;
 
 use std::time::Instant;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::Quota;
-use tollgate_redis::client::{Connection, connect_lazily};
+use tollgate_redis::client::Connection;
+use tollgate_redis::client::connect_lazily;
 use tollgate_redis::{Decider, Fallback, Grant, Keys, RedisAll, RedisLimiter};
 
 use crate::server::{Server, on_each_server};

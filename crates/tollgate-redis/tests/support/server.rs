@@ -57,11 +57,6 @@ impl Server {
         server
     }
 
-    /// Returns the name of the program.
-    pub(crate) fn program(&self) -> &str {
-        &self.program
-    }
-
     /// Returns another server of the same program, which is not started.
     pub(crate) fn another(&self) -> Self {
         match self.port {
@@ -162,6 +157,10 @@ impl Server {
     pub(crate) fn scripts(&self) -> u64 {
         let done = |(calls, failed)| calls - failed;
         done(self.command("evalsha")) + done(self.command("eval"))
+    }
+
+    pub(crate) fn program(&self) -> &str {
+        &self.program
     }
 
     /// Returns the URL of the server's socket.
