@@ -99,8 +99,8 @@ fn keys_on_all_nodes_of_a_cluster_are_decided_by_their_nodes() {
             assert_eq!(granted, 100 * BURST);
             // Each decision ran once, and each node made some.
             assert_eq!(nodes.scripts(), answers);
-            assert!(nodes.0.iter().all(|node| node.server.calls("set") > BURST));
-            assert_eq!(nodes.calls("set"), granted);
+            assert!(nodes.0.iter().all(|node| node.server.scripts() > BURST));
+            assert_eq!(nodes.writes(), granted);
             let stats = limiter.server().stats();
             assert_eq!((stats.server, stats.failed), (answers, 0));
             assert!(events.lock().unwrap().is_empty());
@@ -162,7 +162,7 @@ fn move_under_load(program: &str, moves: u64) {
         // Each move had 5 more decisions by the server, which took 6 permits.
         let ran = nodes.scripts();
         assert_eq!(ran, answers + 5 * moves);
-        assert_eq!(nodes.calls("set"), granted + 6 * moves);
+        assert_eq!(nodes.writes(), granted + 6 * moves);
         let stats = limiter.server().stats();
         assert_eq!((stats.server, stats.lost, stats.outages), (ran, 0, 0));
         assert!(events.lock().unwrap().is_empty());

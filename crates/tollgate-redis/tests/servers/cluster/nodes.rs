@@ -125,10 +125,9 @@ impl Nodes {
         self.0.iter().map(|node| node.server.scripts()).sum()
     }
 
-    /// Returns how many commands of this name have run on all nodes.
-    pub(super) fn calls(&self, command: &str) -> u64 {
-        let calls = self.0.iter().map(|node| node.server.calls(command));
-        calls.sum()
+    /// Returns how many values the scripts of buckets have written on all nodes.
+    pub(super) fn writes(&self) -> u64 {
+        self.0.iter().map(|node| node.server.writes()).sum()
     }
 
     /// Begins to move a slot: from now on new keys are created on the other node.
