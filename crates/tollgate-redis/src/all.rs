@@ -41,7 +41,7 @@ pub(crate) use group::{take, take_without};
 ///
 /// Limits with other tags, or on other servers, are decided in calls of their own, in the order in
 /// which their first limit was given. If one denies, the earlier calls are undone, with one call
-/// for each. Put the limit that denies most often first.
+/// for each. Each call has a budget of its own. Put the limit that denies most often first.
 ///
 /// - Until it is undone, other callers may be denied because of permits that the request does not
 ///   keep. No limit grants more than its bound.

@@ -30,7 +30,7 @@ fn limiter(server: &Connected, name: &str, burst: u64) -> Limiter {
 /// Runs a test on two servers.
 fn on_two_servers<F: Future<Output = ()>>(test: impl Fn([Server; 2]) -> F) {
     on_each_server(|mut one| {
-        let mut other = Server::new(one.program());
+        let mut other = one.another();
         one.start(false);
         other.start(false);
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");

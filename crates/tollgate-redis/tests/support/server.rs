@@ -153,6 +153,11 @@ impl Server {
         self.command(command).0
     }
 
+    /// Returns how many values the scripts of buckets and windows have written.
+    pub(crate) fn writes(&self) -> u64 {
+        self.calls("set") + self.calls("psetex")
+    }
+
     /// Returns how many scripts the server has run to their end.
     pub(crate) fn scripts(&self) -> u64 {
         let done = |(calls, failed)| calls - failed;
