@@ -9,6 +9,8 @@ use crate::script::Script;
 
 #[cfg(feature = "redis-rs")]
 mod redis_rs;
+#[cfg(feature = "tls")]
+mod tls;
 
 #[cfg(feature = "redis-rs")]
 pub use redis_rs::connect_lazily;

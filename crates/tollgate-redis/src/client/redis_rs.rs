@@ -22,6 +22,23 @@ use super::{Client, ClientError, Command, Reply};
 /// # }
 /// ```
 ///
+/// With the feature `tls`, a URL can begin with `rediss://`. The system's certificate authorities are
+/// trusted, or those in the file that the environment variable `SSL_CERT_FILE` names. To trust an
+/// own authority, or to show a certificate of the client, pass what `redis` makes of them:
+///
+/// ```no_run
+/// # #[cfg(feature = "tls")]
+/// # async fn connect(root: Vec<u8>) -> Result<(), Box<dyn std::error::Error>> {
+/// use redis::TlsCertificates;
+/// use tollgate_redis::client::connect_lazily;
+///
+/// let certificates = TlsCertificates { client_tls: None, root_cert: Some(root) };
+/// let redis = redis::Client::build_with_tls("rediss://limits.example/", certificates)?;
+/// let client = connect_lazily(redis.get_connection_info().clone())?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// [`ClientError::NotSent`] if the URL is invalid. The message does not contain the URL, which may
@@ -32,6 +49,8 @@ use super::{Client, ClientError, Command, Reply};
 /// Panics outside of a tokio runtime, as `redis` does.
 pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<ConnectionManager, ClientError> {
     let client = redis::Client::open(url).map_err(refused)?;
+    #[cfg(feature = "tls")]
+    super::tls::provide_cryptography(client.get_connection_info());
     // One attempt for each failed decision: the breaker already spaces them.
     let config = ConnectionManagerConfig::new().set_number_of_retries(0);
     client.get_connection_manager_lazy(config).map_err(refused)

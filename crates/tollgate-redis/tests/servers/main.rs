@@ -9,6 +9,7 @@ mod blocking;
 mod deadline;
 mod many_processes;
 mod outages;
+mod security;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../support/server.rs"]
 mod server;
