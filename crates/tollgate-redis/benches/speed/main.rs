@@ -3,9 +3,9 @@
 //!
 //!     cargo bench -p tollgate-redis --bench speed [-- [--rounds N] [--check]]
 //!
-//! All scripts are called over one multiplexed TCP connection on this machine. A round measures each of them once, so
-//! that all suffer alike from a busy machine. Each ratio is the median of the rounds' ratios. With
-//! `--check` the program exits with 1 if a target is missed.
+//! All scripts are called over one multiplexed TCP connection on this machine. A round measures each
+//! of them once, so that a busy machine slows all of them alike. Each ratio is the median of the
+//! rounds' ratios. With `--check` the program exits with 1 if a target is missed.
 
 use std::cell::Cell;
 use std::env;
@@ -202,7 +202,7 @@ fn calls(server: &server::Server) -> (u64, u64) {
     sums
 }
 
-/// Lets the server listen on a TCP port too, as it does for other machines, and returns its address.
+/// Lets the server listen on a TCP port too, and returns its address.
 fn tcp(server: &server::Server) -> String {
     let port = server::free_port();
     let _: String = server.run(&format!("CONFIG SET port {port}"));

@@ -22,9 +22,10 @@ use super::{Client, ClientError, Command, Reply};
 /// # }
 /// ```
 ///
-/// With the feature `tls`, a URL can begin with `rediss://`. The system's certificate authorities are
-/// trusted, or those in the file that the environment variable `SSL_CERT_FILE` names. To trust an
-/// own authority, or to show a certificate of the client, pass what `redis` makes of them:
+/// With the feature `tls`, a URL can begin with `rediss://`. The client then trusts the system's
+/// certificate authorities, or those in the file that the environment variable `SSL_CERT_FILE`
+/// names. To trust your own authority, or to present a client certificate, pass what `redis` makes
+/// of them:
 ///
 /// ```no_run
 /// # #[cfg(feature = "tls")]
