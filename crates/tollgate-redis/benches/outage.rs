@@ -110,8 +110,8 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(fails))
 }
 
-/// Measures one case, prints it, and returns whether it meets the targets. `timer` is the p99.9 of a
-/// timer alone.
+/// Measures one case, prints it, and returns whether it meets the targets. `timer` is the p99.9 of
+/// a timer alone.
 fn measure(mut server: server::Server, case: Case, timer: &mut Duration) -> bool {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let budget = Duration::from_millis(case.budget);
