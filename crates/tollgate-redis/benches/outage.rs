@@ -15,9 +15,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::aio::ConnectionManager;
 use tokio::time::timeout;
 use tollgate::Quota;
+use tollgate_redis::client::Connection;
 use tollgate_redis::client::connect_lazily;
 use tollgate_redis::{Decider, Keys, RedisLimiter, Server};
 
@@ -31,7 +31,7 @@ const DECISIONS: usize = 100_000;
 /// How much longer than its budget a decision may take.
 const ALLOWANCE: Duration = Duration::from_millis(2);
 
-type Limiter = Arc<RedisLimiter<ConnectionManager>>;
+type Limiter = Arc<RedisLimiter<Connection>>;
 
 /// What happens to the server.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::fmt;
 
 use tollgate::{Denied, Granted};
 
-use crate::outage::Decider;
-use crate::rate::Ticks;
+use crate::kind::{Mark, Taken};
+use crate::outage::{Decider, OutageId};
 
 /// A granted request.
 ///
 /// ```no_run
 /// # async fn show(
-/// #     alice: tollgate_redis::RedisKey<'_, redis::aio::ConnectionManager>,
+/// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
 /// # ) -> Result<(), tollgate_redis::Denial> {
 /// let grant = alice.try_acquire_n(3).await?;
 /// println!("{} left, says {:?}", grant.granted().remaining(), grant.decider());
@@ -25,12 +25,24 @@ pub struct Grant {
     pub(crate) granted: Granted,
     pub(crate) decider: Decider,
     /// What an undo by the server needs.
-    pub(crate) mark: Ticks,
+    pub(crate) mark: Mark,
     /// The outage in which a fallback made the grant.
-    pub(crate) outage: u64,
+    pub(crate) outage: OutageId,
 }
 
 impl Grant {
+    pub(crate) fn by_server(taken: Taken, is_reserved: bool) -> Self {
+        Self {
+            granted: taken.granted,
+            decider: Decider::Server,
+            mark: Mark {
+                at: taken.mark,
+                is_reserved,
+            },
+            outage: OutageId::default(),
+        }
+    }
+
     /// Returns the grant's numbers.
     ///
     /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. Those
@@ -50,7 +62,7 @@ impl Grant {
 /// A denied request.
 ///
 /// ```no_run
-/// # async fn show(alice: tollgate_redis::RedisKey<'_, redis::aio::ConnectionManager>) {
+/// # async fn show(alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>) {
 /// if let Err(denial) = alice.try_acquire().await {
 ///     let status = if denial.decider().is_fallback() { 503 } else { 429 };
 ///     println!("{status}, Retry-After: {:?}", denial.denied().retry_after_secs());

@@ -1,12 +1,19 @@
 //! The fallbacks of one limit: what it decides by itself while the server does not answer.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tollgate::outcome::Settled;
-use tollgate::{Denied, Granted, Keyed, Quota, Tick, TokenBucket};
+use tollgate::{
+    AnyAlgorithm, Denied, FixedWindow, Granted, Keyed, Quota, SlidingWindow, Tick, TokenBucket,
+};
 
-use crate::outage::{Decider, Fallback, FallbackError, OpenBound, Outage};
+use crate::kind::{Kind, Shape, Window};
+use crate::limit::Limit;
+use crate::outage::{Decider, Fallback, FallbackError, OpenBound, Outage, OutageId};
+
+type Bounds = BTreeMap<u64, OpenBound>;
 
 /// A fallback with its state.
 #[derive(Debug)]
@@ -14,27 +21,25 @@ pub(crate) enum Deputy {
     Closed,
     Open {
         at_most: u64,
-        bound: Mutex<OpenBound>,
+        /// For each node that was down.
+        bounds: Mutex<Bounds>,
     },
-    Local(Box<Keyed<TokenBucket>>),
+    Local(Box<Keyed<AnyAlgorithm>>),
 }
 
 impl Deputy {
-    pub(crate) fn new(fallback: Fallback, quota: Quota) -> Result<Self, FallbackError> {
+    pub(crate) fn new(fallback: Fallback, limit: &Limit) -> Result<Self, FallbackError> {
         Ok(match fallback {
             Fallback::Closed => Self::Closed,
             Fallback::Open { at_most } => Self::Open {
                 at_most,
-                bound: Mutex::default(),
+                bounds: Mutex::default(),
             },
             Fallback::Local { processes: 0, .. } => return Err(FallbackError::NoProcesses),
             Fallback::Local { processes, keys } => {
-                let period = quota.period().saturating_mul(processes);
-                let burst = (quota.burst_size() / u64::from(processes)).max(1);
-                let share = Quota::per(quota.permits(), period).burst(burst);
-                Self::Local(Box::new(
-                    Keyed::token_bucket(share, keys).map_err(FallbackError::Local)?,
-                ))
+                let share = share(limit, processes)?;
+                let keyed = Keyed::new(share, keys).map_err(FallbackError::Local)?;
+                Self::Local(Box::new(keyed))
             }
         })
     }
@@ -51,8 +56,8 @@ impl Deputy {
     pub(crate) fn take(&self, key: &[u8], n: u64, outage: Outage) -> Result<Granted, Denied> {
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open { at_most, bound } => {
-                let left = lock(bound).take(outage, n, *at_most)?;
+            Self::Open { at_most, bounds } => {
+                let left = bound(&mut lock(bounds), outage.id).take(outage, n, *at_most)?;
                 Ok(Granted::new(n, Tick::from_nanos(0)).with_room(left, NonZeroU64::MIN))
             }
             Self::Local(limiter) => {
@@ -66,10 +71,11 @@ impl Deputy {
     pub(crate) fn check(&self, key: &[u8], n: u64, outage: Outage) -> Result<(), Denied> {
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open { at_most, bound } => {
-                let mut bound = lock(bound);
+            Self::Open { at_most, bounds } => {
+                let mut bounds = lock(bounds);
+                let bound = bound(&mut bounds, outage.id);
                 bound.take(outage, n, *at_most)?;
-                bound.give(outage.number, n);
+                bound.give(outage.id.number, n);
                 Ok(())
             }
             Self::Local(limiter) => {
@@ -80,23 +86,32 @@ impl Deputy {
     }
 
     /// Gives back what [`take`](Self::take) took in this outage.
-    pub(crate) fn undo(&self, key: &[u8], granted: Granted, outage: u64) -> u64 {
+    pub(crate) fn undo(&self, key: &[u8], granted: Granted, outage: OutageId) -> u64 {
         match self {
             Self::Closed => 0,
-            Self::Open { bound, .. } => lock(bound).give(outage, granted.n()),
+            Self::Open { bounds, .. } => {
+                bound(&mut lock(bounds), outage).give(outage.number, granted.n())
+            }
             Self::Local(limiter) => limiter.key(key).undo(granted),
         }
     }
 
     /// Settles what [`take`](Self::take) took in this outage.
-    pub(crate) fn settle(&self, key: &[u8], granted: Granted, actual: u64, outage: u64) -> Settled {
+    pub(crate) fn settle(
+        &self,
+        key: &[u8],
+        granted: Granted,
+        actual: u64,
+        outage: OutageId,
+    ) -> Settled {
         let mut settled = Settled::default();
         match self {
             Self::Closed => {}
-            Self::Open { bound, .. } => {
-                let mut bound = lock(bound);
+            Self::Open { bounds, .. } => {
+                let mut bounds = lock(bounds);
+                let bound = bound(&mut bounds, outage);
                 let unused = granted.n().saturating_sub(actual);
-                settled.returned = bound.give(outage, unused);
+                settled.returned = bound.give(outage.number, unused);
                 settled.lost = unused.saturating_sub(settled.returned);
                 settled.charged = actual.saturating_sub(granted.n());
                 bound.charge(settled.charged);
@@ -107,6 +122,35 @@ impl Deputy {
     }
 }
 
+/// Returns the share of one of several processes. It decides as the limit does, except that the
+/// share of a log is a sliding window.
+fn share(limit: &Limit, processes: u32) -> Result<AnyAlgorithm, FallbackError> {
+    let quota = limit.quota;
+    let of = |permits: u64| (permits / u64::from(processes)).max(1);
+    let window = Quota::per(of(quota.permits()), quota.period());
+    match &limit.kind {
+        Kind::Bucket(_) => {
+            let period = quota.period().saturating_mul(processes);
+            let bucket = Quota::per(quota.permits(), period).burst(of(quota.burst_size()));
+            TokenBucket::new(bucket).map(Into::into)
+        }
+        Kind::Window(Window {
+            shape: Shape::Slides,
+            ..
+        })
+        | Kind::Log(_) => SlidingWindow::new(window).map(Into::into),
+        Kind::Window(Window {
+            shape: Shape::FirstHit,
+            ..
+        }) => FixedWindow::new(window)
+            .and_then(FixedWindow::opened_by_first_hit)
+            .map(Into::into),
+        Kind::Window(_) => FixedWindow::new(window).map(Into::into),
+        Kind::Slots(_) => return Err(FallbackError::Concurrency),
+    }
+    .map_err(FallbackError::Local)
+}
+
 /// A share that is too small for a request denies it only until the server decides again.
 fn temporary(denied: Denied, outage: Outage) -> Denied {
     match denied.is_permanent() {
@@ -115,6 +159,10 @@ fn temporary(denied: Denied, outage: Outage) -> Denied {
     }
 }
 
-fn lock(bound: &Mutex<OpenBound>) -> MutexGuard<'_, OpenBound> {
-    bound.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(bounds: &Mutex<Bounds>) -> MutexGuard<'_, Bounds> {
+    bounds.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bound(bounds: &mut Bounds, outage: OutageId) -> &mut OpenBound {
+    bounds.entry(outage.node).or_default()
 }

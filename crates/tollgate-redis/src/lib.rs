@@ -14,22 +14,32 @@
 //! user needs the keys of its namespace, `EVALSHA` and `EVAL`, and the commands that scripts call:
 //!
 //! ```text
-//! ACL SETUSER limits on >password ~api:{* +evalsha +eval +time +get +set +del
+//! ACL SETUSER limits on >password ~api:{* +evalsha +eval
+//!     +del +get +lindex +llen +lrem +ltrim +pexpire +rpop +rpush +set +time +zadd +zcount +zrem
+//!     +zremrangebyscore +zrevrange +zscore
 //! ```
+//!
+//! In a cluster it also needs `+cluster|slots +asking`.
 
 mod all;
 #[cfg(feature = "blocking")]
 mod blocking;
-mod bucket;
+mod call;
 pub mod client;
 mod decision;
 mod fallback;
 mod key;
+mod kind;
+mod limit;
+mod limit_error;
 mod limiter;
+mod local;
 mod outage;
+mod packed;
 mod rate;
 mod script;
 mod server;
+mod stats;
 mod verbs;
 
 pub use all::{AllError, RedisAll};
@@ -37,10 +47,13 @@ pub use all::{AllError, RedisAll};
 pub use blocking::Blocking;
 pub use decision::{Denial, Grant};
 pub use key::{Keys, KeysError};
+pub use limit::Limit;
+pub use limit_error::LimitError;
 pub use limiter::{RedisKey, RedisLimiter};
-pub use outage::{Decider, Fallback, FallbackError, OutageEvent, Stats, Unavailable};
-pub use rate::{Rate, RateError};
+pub use local::{WithLocal, WithLocalDenial, WithLocalGrant};
+pub use outage::{Fallback, FallbackError, OutageEvent, Unavailable};
 pub use server::Server;
+pub use stats::{Decider, Stats};
 
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate::{Denied, Quota};
+use tollgate::Denied;
 
-use crate::bucket::Part;
+use crate::call::Part;
 use crate::decision::{Denial, Grant};
 use crate::fallback::Deputy;
 use crate::key::Keys;
+use crate::kind::Mark;
+use crate::limit::Limit;
+use crate::limit_error::LimitError;
 use crate::outage::{Decider, Fallback, FallbackError, Outage};
-use crate::rate::{Rate, RateError, Ticks};
 use crate::server::Server;
 
 /// A limit for each key that holds over all processes that use the same server.
@@ -47,9 +49,8 @@ use crate::server::Server;
 /// on the server.
 pub struct RedisLimiter<C> {
     pub(crate) server: Arc<Server<C>>,
-    pub(crate) rate: Rate,
+    pub(crate) limit: Limit,
     pub(crate) deputy: Deputy,
-    quota: Quota,
     keys: Keys,
     name: Box<str>,
 }
@@ -74,18 +75,21 @@ impl<C> RedisLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`RateError`] if the server can't count the quota exactly.
-    pub fn new(
+    /// [`LimitError`] if the server can't count the limit exactly.
+    pub fn new<L>(
         server: Arc<Server<C>>,
         keys: &Keys,
         name: &str,
-        quota: Quota,
-    ) -> Result<Self, RateError> {
+        limit: L,
+    ) -> Result<Self, LimitError>
+    where
+        L: TryInto<Limit>,
+        LimitError: From<L::Error>,
+    {
         Ok(Self {
             server,
-            rate: Rate::new(quota)?,
+            limit: limit.try_into()?,
             deputy: Deputy::Closed,
-            quota,
             keys: keys.clone(),
             name: name.into(),
         })
@@ -112,7 +116,7 @@ impl<C> RedisLimiter<C> {
     /// [`FallbackError`] if a local share has no processes, or if [`tollgate::Keyed`] does not
     /// accept its quota or its number of keys.
     pub fn with_fallback(self, fallback: Fallback) -> Result<Self, FallbackError> {
-        let deputy = Deputy::new(fallback, self.quota)?;
+        let deputy = Deputy::new(fallback, &self.limit)?;
         Ok(Self { deputy, ..self })
     }
 
@@ -136,7 +140,7 @@ impl<C> fmt::Debug for RedisLimiter<C> {
         f.debug_struct("RedisLimiter")
             .field("keys", &self.keys)
             .field("name", &self.name)
-            .field("quota", &self.quota)
+            .field("limit", &self.limit)
             .field("fallback", &self.deputy)
             .field("server", &self.server)
             .finish_non_exhaustive()
@@ -150,7 +154,7 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 ///
 /// ```no_run
 /// # async fn show(
-/// #     login: tollgate_redis::RedisLimiter<redis::aio::ConnectionManager>,
+/// #     login: tollgate_redis::RedisLimiter<tollgate_redis::client::Connection>,
 /// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// let alice = login.key("alice");
 /// let grant = alice.try_acquire_n(30).await?;
@@ -170,7 +174,7 @@ impl<C> RedisKey<'_, C> {
     pub(crate) fn part(&self, n: u64) -> Part<'_> {
         Part {
             key: &self.key,
-            rate: &self.limiter.rate,
+            kind: &self.limiter.limit.kind,
             n,
         }
     }
@@ -184,8 +188,8 @@ impl<C> RedisKey<'_, C> {
             .map(|granted| Grant {
                 granted,
                 decider,
-                mark: Ticks::default(),
-                outage: outage.number,
+                mark: Mark::default(),
+                outage: outage.id,
             })
             .map_err(|denied| self.denial(denied, decider))
     }

@@ -3,20 +3,23 @@
 //! `n` permits every `period` microseconds, reduced, so one permit costs `period` units of 1/n
 //! microsecond. Products are computed here, in 128 bits; the scripts only add and compare.
 
-use std::error::Error;
 use std::fmt;
-use std::time::Duration;
 
 use tollgate::Quota;
+
+use crate::limit_error::{LimitError, MAX_SPAN};
 
 /// 50 years of microseconds: the longest span that the scripts accept.
 pub(crate) const SPAN: u64 = 50 * 36_525 * 24 * 36 * 1_000_000;
 
+/// The microseconds from 1970 to 2026, from which ticks count.
+pub(crate) const ORIGIN: u64 = 1_767_225_600_000_000;
+
 /// The largest `n` of a reduced rate. Scripts multiply two such numbers in a double.
-const MAX_N: u64 = 1 << 26;
+pub(crate) const MAX_N: u64 = 1 << 26;
 
 /// The largest burst.
-const MAX_BURST: u64 = (1 << 53) - 1;
+pub(crate) const MAX_BURST: u64 = (1 << 53) - 1;
 
 /// A span or a moment: microseconds, and a part of one more in units of 1/n, below n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -25,20 +28,9 @@ pub(crate) struct Ticks {
     pub(crate) part: u64,
 }
 
-/// A quota in exact units, for limits that a server decides.
-///
-/// ```
-/// use tollgate::Quota;
-/// use tollgate_redis::Rate;
-///
-/// # fn main() -> Result<(), tollgate_redis::RateError> {
-/// let rate = Rate::new(Quota::per_second(100).burst(20))?;
-/// assert_eq!(rate.burst(), 20);
-/// # Ok(())
-/// # }
-/// ```
+/// A quota in exact units.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// Permits every `period` microseconds.
     n: u64,
     /// Microseconds for `n` permits, or units of 1/n microsecond for one.
@@ -49,31 +41,17 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Creates the rate of a quota.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::Quota;
-    /// use tollgate_redis::Rate;
-    ///
-    /// assert!(Rate::new(Quota::per(7, Duration::from_nanos(3))).is_ok());
-    /// let error = Rate::new(Quota::per_day(1).burst(20_000)).unwrap_err();
-    /// assert!(error.to_string().starts_with("burst is 20000, but must be from 1 to 18262"));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`RateError`] if the scripts can't count the quota exactly for 50 years.
-    pub fn new(quota: Quota) -> Result<Self, RateError> {
+    /// Creates the rate of a quota, if the scripts can count it exactly for 50 years.
+    pub(crate) fn new(quota: Quota) -> Result<Self, LimitError> {
         let (n, period, burst) = (quota.permits(), quota.period(), quota.burst_size());
         if n == 0 {
-            return Err(RateError::ZeroPermits);
+            return Err(LimitError::ZeroPermits);
         }
         if period.is_zero() {
-            return Err(RateError::ZeroPeriod);
+            return Err(LimitError::ZeroPeriod);
         }
         if period > MAX_SPAN {
-            return Err(RateError::PeriodTooLong { period });
+            return Err(LimitError::PeriodTooLong { period });
         }
         // Every 1000 nanoseconds are a microsecond, so n permits in `nanos` nanoseconds are 1000 n
         // in `nanos` microseconds.
@@ -81,17 +59,17 @@ impl Rate {
         let divisor = gcd(thousand, nanos).max(1);
         let (exact_n, exact_period) = (thousand / divisor, nanos / divisor);
         if exact_n > u128::from(MAX_N) {
-            return Err(RateError::RateTooFine { n, period });
+            return Err(LimitError::RateTooFine { n, period });
         }
         // At least 1, because the period is at most this span.
         let max_burst = (u128::from(SPAN) * exact_n / exact_period).min(MAX_BURST.into());
         if burst == 0 || u128::from(burst) > max_burst {
             let max = to_u64(max_burst);
-            return Err(RateError::Burst { burst, max });
+            return Err(LimitError::Burst { burst, max });
         }
         let initial = quota.initial_permits();
         if initial != burst {
-            return Err(RateError::Initial { initial, burst });
+            return Err(LimitError::Initial { initial, burst });
         }
         let mut rate = Self {
             n: to_u64(exact_n),
@@ -104,16 +82,7 @@ impl Rate {
     }
 
     /// Returns the most permits that can be taken at once.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), tollgate_redis::RateError> {
-    /// let rate = tollgate_redis::Rate::new("5/s burst 9".parse().unwrap())?;
-    /// assert_eq!(rate.burst(), 9);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub const fn burst(&self) -> u64 {
+    pub(crate) const fn burst(&self) -> u64 {
         self.burst
     }
 
@@ -169,8 +138,6 @@ impl fmt::Debug for Rate {
     }
 }
 
-const MAX_SPAN: Duration = Duration::from_micros(SPAN);
-
 fn to_u64(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
@@ -181,101 +148,3 @@ const fn gcd(mut a: u128, mut b: u128) -> u128 {
     }
     a
 }
-
-/// The reason why a quota can't be decided by a server. Each variant is about one field.
-///
-/// ```
-/// use tollgate::Quota;
-/// use tollgate_redis::{Rate, RateError};
-///
-/// let error = Rate::new(Quota::per_second(10).initial(3)).unwrap_err();
-/// assert_eq!(error, RateError::Initial { initial: 3, burst: 10 });
-/// assert_eq!(error.field(), "initial");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RateError {
-    /// The number of permits is 0.
-    ZeroPermits,
-    /// The period is 0.
-    ZeroPeriod,
-    /// The period is longer than 50 years.
-    PeriodTooLong {
-        /// The requested period.
-        period: Duration,
-    },
-    /// The rate has too many permits, as a reduced fraction of permits and microseconds.
-    RateTooFine {
-        /// The requested number of permits.
-        n: u64,
-        /// The requested period.
-        period: Duration,
-    },
-    /// The burst is 0, or would take more than 50 years to refill.
-    Burst {
-        /// The requested burst.
-        burst: u64,
-        /// The largest burst that fits at this rate.
-        max: u64,
-    },
-    /// The initial permits are not the burst: a key that does not exist is full.
-    Initial {
-        /// The requested number of initial permits.
-        initial: u64,
-        /// The burst.
-        burst: u64,
-    },
-}
-
-impl RateError {
-    /// Returns the name of the field that is wrong.
-    ///
-    /// ```
-    /// use tollgate::Quota;
-    /// use tollgate_redis::Rate;
-    ///
-    /// assert_eq!(Rate::new(Quota::per_second(0)).unwrap_err().field(), "n");
-    /// ```
-    #[must_use]
-    pub const fn field(&self) -> &'static str {
-        match self {
-            Self::ZeroPermits | Self::RateTooFine { .. } => "n",
-            Self::ZeroPeriod | Self::PeriodTooLong { .. } => "period",
-            Self::Burst { .. } => "burst",
-            Self::Initial { .. } => "initial",
-        }
-    }
-}
-
-impl fmt::Display for RateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let field = self.field();
-        match self {
-            Self::ZeroPermits => write!(f, "{field} is 0, but must be at least 1 permit"),
-            Self::ZeroPeriod => write!(f, "{field} is 0, but must be at least 1ns"),
-            Self::PeriodTooLong { period } => {
-                write!(f, "{field} is {period:?}, but must be at most {MAX_SPAN:?}")
-            }
-            Self::RateTooFine { n, period } => write!(
-                f,
-                "{field} is {n} every {period:?}, but as a reduced fraction of permits and \
-                 microseconds it must be at most {MAX_N}: choose a number that shares more \
-                 divisors with the period"
-            ),
-            Self::Burst { burst, max } => {
-                write!(f, "{field} is {burst}, but must be from 1 to {max}")?;
-                match *max < MAX_BURST {
-                    true => f.write_str(": at this rate, more take over 50 years to refill"),
-                    false => Ok(()),
-                }
-            }
-            Self::Initial { initial, burst } => write!(
-                f,
-                "{field} is {initial}, but must be the burst, which is {burst}, or be left out: \
-                 a key that does not exist is full"
-            ),
-        }
-    }
-}
-
-impl Error for RateError {}

@@ -10,45 +10,152 @@ pub(crate) struct Script {
     sha: LazyLock<String, fn() -> String>,
 }
 
-/// Joins the shared parts and the operation, and defines the function that returns the script.
-macro_rules! scripts {
-    ($($(#[$meta:meta])* $name:ident = $parts:expr;)*) => {$(
-        $(#[$meta])*
-        pub(crate) fn $name() -> &'static Script {
-            const TEXT: &str = $parts;
-            static SCRIPT: Script = Script {
-                text: TEXT,
-                sha: LazyLock::new(|| sha1_smol::Sha1::from(TEXT).digest().to_string()),
-            };
-            &SCRIPT
-        }
-    )*};
+/// What a script does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// Takes permits of all keys, or of none.
+    Take,
+    /// Reads keys.
+    Look,
+    /// Gives permits back.
+    Give,
+    /// Takes permits unconditionally.
+    Charge,
+    /// Bans keys for a time.
+    Ban,
 }
 
-macro_rules! with_state {
-    ($operation:literal) => {
+/// The kinds of limits that a script knows. Shorter scripts start faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kinds {
+    Bucket,
+    Window,
+    Log,
+    Slots,
+    /// All of them.
+    All,
+}
+
+/// A script from its text.
+macro_rules! script {
+    ($($text:expr),+) => {{
+        const TEXT: &str = concat!($($text),+);
+        static SCRIPT: Script = Script {
+            text: TEXT,
+            sha: LazyLock::new(|| sha1_smol::Sha1::from(TEXT).digest().to_string()),
+        };
+        &SCRIPT
+    }};
+}
+
+macro_rules! clock {
+    () => {
+        concat!(include_str!("lua/time.lua"), include_str!("lua/span.lua"))
+    };
+}
+
+macro_rules! bucket {
+    () => {
         concat!(
-            include_str!("lua/time.lua"),
-            include_str!("lua/arith.lua"),
-            include_str!("lua/state.lua"),
-            include_str!($operation),
+            include_str!("lua/bucket.lua"),
+            "function bucket.see(key, arg)\n",
+            include_str!("lua/bucket_read.lua"),
+            include_str!("lua/bucket_seen.lua"),
         )
     };
 }
 
-scripts! {
-    /// Takes permits of all keys, or of none.
-    take = with_state!("lua/take.lua");
-    /// Reads keys.
-    look = with_state!("lua/look.lua");
-    /// Gives permits back.
-    give = with_state!("lua/give.lua");
-    /// Takes permits unconditionally.
-    charge = with_state!("lua/charge.lua");
-    /// Bans keys for a time.
-    ban = with_state!("lua/ban.lua");
-    /// Forgets keys.
-    reset = include_str!("lua/reset.lua");
+/// The kinds, and the table by which their letter finds them.
+macro_rules! kinds {
+    (Bucket) => {
+        concat!(bucket!(), "local kinds = { [66] = bucket }\n")
+    };
+    (Window) => {
+        concat!(
+            include_str!("lua/window.lua"),
+            "local kinds = { [87] = window }\n"
+        )
+    };
+    (Log) => {
+        concat!(
+            include_str!("lua/log.lua"),
+            "local kinds = { [76] = log }\n"
+        )
+    };
+    (Slots) => {
+        concat!(
+            include_str!("lua/slots.lua"),
+            "local kinds = { [67] = slots }\n"
+        )
+    };
+    // Each kind is in a block of its own, so that its local functions are.
+    (All) => {
+        concat!(
+            "local kinds = {}\ndo\n",
+            bucket!(),
+            "kinds[66] = bucket\nend\ndo\n",
+            include_str!("lua/window.lua"),
+            "kinds[87] = window\nend\ndo\n",
+            include_str!("lua/log.lua"),
+            "kinds[76] = log\nend\ndo\n",
+            include_str!("lua/slots.lua"),
+            "kinds[67] = slots\nend\n",
+        )
+    };
+}
+
+macro_rules! of_each_kind {
+    ($kinds:expr; $($text:expr),+) => {
+        match $kinds {
+            Kinds::Bucket => script!(clock!(), kinds!(Bucket), $($text),+),
+            Kinds::Window => script!(clock!(), kinds!(Window), $($text),+),
+            Kinds::Log => script!(clock!(), kinds!(Log), $($text),+),
+            Kinds::Slots => script!(clock!(), kinds!(Slots), $($text),+),
+            Kinds::All => script!(clock!(), kinds!(All), $($text),+),
+        }
+    };
+}
+
+macro_rules! change {
+    ($verb:literal) => {
+        concat!(
+            "local verb = '",
+            $verb,
+            "'\n",
+            include_str!("lua/change.lua")
+        )
+    };
+}
+
+/// Returns the script for keys of these kinds.
+pub(crate) fn script(verb: Verb, kinds: Kinds) -> &'static Script {
+    match verb {
+        Verb::Take => of_each_kind!(kinds; include_str!("lua/take.lua")),
+        Verb::Look => of_each_kind!(kinds; include_str!("lua/look.lua")),
+        Verb::Give => of_each_kind!(kinds; change!("give")),
+        Verb::Charge => of_each_kind!(kinds; change!("charge")),
+        Verb::Ban => of_each_kind!(kinds; change!("ban")),
+    }
+}
+
+/// Takes permits of one bucket. It has no functions, because it runs most often.
+pub(crate) fn take_one_bucket() -> &'static Script {
+    script!(
+        clock!(),
+        "local key, arg = KEYS[1], ARGV[1]\n",
+        include_str!("lua/bucket_read.lua"),
+        include_str!("lua/bucket_one.lua")
+    )
+}
+
+/// Begins the leases of slots again.
+pub(crate) fn renew() -> &'static Script {
+    script!(clock!(), kinds!(Slots), change!("renew"))
+}
+
+/// Forgets keys of any kind.
+pub(crate) fn reset() -> &'static Script {
+    script!(include_str!("lua/reset.lua"))
 }
 
 impl Script {
@@ -64,8 +171,20 @@ impl Script {
 }
 
 #[cfg(test)]
-pub(crate) fn all() -> [&'static Script; 6] {
-    [take(), look(), give(), charge(), ban(), reset()]
+pub(crate) fn all() -> Vec<&'static Script> {
+    let mut all = vec![take_one_bucket(), renew(), reset()];
+    for verb in [Verb::Take, Verb::Look, Verb::Give, Verb::Charge, Verb::Ban] {
+        for kinds in [
+            Kinds::Bucket,
+            Kinds::Window,
+            Kinds::Log,
+            Kinds::Slots,
+            Kinds::All,
+        ] {
+            all.push(script(verb, kinds));
+        }
+    }
+    all
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@ use tollgate::Denied;
 use tollgate::outcome::{Charged, Settled};
 
 use crate::all;
-use crate::bucket::{self, BadReply, Seen};
+use crate::call;
 use crate::client::Client;
 use crate::decision::{Denial, Grant};
+use crate::kind::{Kind, Mark, Seen};
 use crate::limiter::RedisKey;
 use crate::outage::{Decider, Outage, Unavailable};
-use crate::rate::Ticks;
+use crate::packed::BadReply;
 
 impl<C: Client> RedisKey<'_, C> {
     /// Takes one permit, if it is available.
@@ -34,6 +35,58 @@ impl<C: Client> RedisKey<'_, C> {
         granted.into_iter().next().ok_or(none)
     }
 
+    /// Takes `n` permits of a bucket that are available within `longest`.
+    /// [`Granted::delay`](tollgate::Granted::delay) says how long the caller must wait. Of another
+    /// limit it takes only permits that are available now, and fallbacks do too.
+    ///
+    /// An [`undo`](Self::undo) gives back all permits of the last reservation in line, but none of
+    /// one behind which others wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Denial`] if they are not available by then, or if the fallback denies them.
+    pub async fn reserve_within(&self, n: u64, longest: Duration) -> Result<Grant, Denial> {
+        let wait = self.limiter.limit.kind.capped_wait(longest);
+        let by_server = |denied| self.denial(denied, Decider::Server);
+        let parts = [self.part(n)];
+        let call = call::take_within(&parts, wait).map_err(|(_, denied)| by_server(denied))?;
+        let read = |reply: &_| call::taken_within(&parts, wait, reply);
+        match self.limiter.server.call(&call, read).await {
+            Ok(Ok(taken)) => {
+                let mut taken = taken.into_iter();
+                let taken = taken.next().ok_or_else(|| by_server(Denied::busy(n)))?;
+                Ok(Grant::by_server(taken, true))
+            }
+            Ok(Err((_, denied))) => Err(by_server(denied)),
+            Err((_, outage)) => all::take_without(&[(self, n)], outage).and_then(|granted| {
+                let first = granted.into_iter().next();
+                first.ok_or_else(|| by_server(Denied::busy(n)))
+            }),
+        }
+    }
+
+    /// Begins the lease of a grant of [concurrency](crate::Limit::concurrency) again, and returns
+    /// how many of its slots it still holds. Of other limits this is 0, and in an outage all that
+    /// the fallback granted.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if the server does not answer. The lease then ends as it was.
+    pub async fn renew(&self, grant: &Grant) -> Result<u64, Unavailable> {
+        let n = grant.granted.n();
+        if !matches!(self.limiter.limit.kind, Kind::Slots(_)) {
+            return Ok(0);
+        }
+        if grant.decider != Decider::Server {
+            return Ok(n);
+        }
+        let parts = [(self.part(n), Some(grant.mark))];
+        let [(part, _)] = parts;
+        let read = |reply: &_| first(call::given(&parts, reply)?);
+        let call = call::renew(part, grant.mark);
+        self.limiter.server.call(&call, read).await.map_err(why)
+    }
+
     /// Returns whether [`try_acquire_n`](Self::try_acquire_n) would take the permits, and takes
     /// nothing.
     ///
@@ -41,19 +94,19 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Denial`] if they are not available, or if the fallback would deny them.
     pub async fn check_n(&self, n: u64) -> Result<(), Denial> {
-        let rate = &self.limiter.rate;
-        if n > rate.burst() {
-            let never = Denied::never(n, rate.burst());
+        let kind = &self.limiter.limit.kind;
+        if n > kind.most() {
+            let never = Denied::never(n, kind.most());
             return Err(self.denial(never, Decider::Server));
         }
-        match self.look().await {
-            Ok(seen) => {
-                let checked = seen.check(rate, n);
-                checked.map_err(|denied| self.denial(denied, Decider::Server))
-            }
+        match self.look(n).await {
+            Ok(seen) => match kind.refused(&seen, n, 0) {
+                Some((_, denied)) => Err(self.denial(denied, Decider::Server)),
+                None => Ok(()),
+            },
             Err((_, outage)) => {
                 let deputy = &self.limiter.deputy;
-                self.limiter.server.count(deputy.decider());
+                self.limiter.server.count(deputy.decider(), outage);
                 let checked = deputy.check(&self.key, n, outage);
                 checked.map_err(|denied| self.denial(denied, deputy.decider()))
             }
@@ -66,8 +119,8 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Unavailable`] if the server does not answer.
     pub async fn available(&self) -> Result<u64, Unavailable> {
-        let seen = self.look().await;
-        seen.map(|seen| seen.available(&self.limiter.rate))
+        let seen = self.look(0).await;
+        seen.map(|seen| self.limiter.limit.kind.available(&seen))
             .map_err(why)
     }
 
@@ -77,7 +130,7 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Unavailable`] if the server does not answer.
     pub async fn banned_for(&self) -> Result<Option<Duration>, Unavailable> {
-        let seen = self.look().await;
+        let seen = self.look(0).await;
         seen.map(|seen| seen.banned_for()).map_err(why)
     }
 
@@ -111,12 +164,9 @@ impl<C: Client> RedisKey<'_, C> {
     /// [`Unavailable`] if the server does not answer.
     pub async fn charge(&self, n: u64) -> Result<Charged, Unavailable> {
         let parts = [self.part(n)];
-        let read = |reply: &_| first(bucket::charged(&parts, reply)?);
+        let read = |reply: &_| first(call::charged(&parts, reply)?);
         let server = &self.limiter.server;
-        server
-            .call(&bucket::charge(&parts), read)
-            .await
-            .map_err(why)
+        server.call(&call::charge(&parts), read).await.map_err(why)
     }
 
     /// Corrects a grant to its actual cost: gives unused permits back, or charges the missing ones.
@@ -125,14 +175,12 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Unavailable`] if the server made the grant and does not answer.
     pub async fn settle(&self, grant: Grant, actual: u64) -> Result<Settled, Unavailable> {
+        if grant.decider.is_fallback() {
+            return Ok(self.settle_without(grant, actual));
+        }
         let n = grant.granted.n();
         let mut settled = Settled::default();
-        if grant.decider != Decider::Server {
-            let deputy = &self.limiter.deputy;
-            if deputy.decider() == grant.decider {
-                settled = deputy.settle(&self.key, grant.granted, actual, grant.outage);
-            }
-        } else if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
+        if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
             settled.returned = self.give(unused, Some(grant.mark)).await?;
             settled.lost = unused.saturating_sub(settled.returned);
         } else if actual > n {
@@ -147,7 +195,7 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Unavailable`] if the server does not answer.
     pub async fn reset(&self) -> Result<(), Unavailable> {
-        let call = bucket::reset(&[self.part(0)]);
+        let call = call::reset(&[self.part(0)]);
         let server = &self.limiter.server;
         server.call(&call, |_| Ok(())).await.map_err(why)
     }
@@ -160,24 +208,33 @@ impl<C: Client> RedisKey<'_, C> {
     /// [`Unavailable`] if the server does not answer.
     pub async fn ban_for(&self, long: Duration) -> Result<Duration, Unavailable> {
         let parts = [self.part(0)];
-        let read = |reply: &_| first(bucket::banned(&parts, reply)?);
+        let read = |reply: &_| first(call::banned(&parts, reply)?);
         let server = &self.limiter.server;
-        let call = bucket::ban(&parts, long);
+        let call = call::ban(&parts, long);
         server.call(&call, read).await.map_err(why)
     }
 
-    async fn look(&self) -> Result<Seen, (Unavailable, Outage)> {
-        let parts = [self.part(0)];
-        let read = |reply: &_| first(bucket::seen(&parts, reply)?);
-        let server = &self.limiter.server;
-        server.call(&bucket::look(&parts), read).await
+    /// Settles what the fallback took.
+    pub(crate) fn settle_without(&self, grant: Grant, actual: u64) -> Settled {
+        let deputy = &self.limiter.deputy;
+        match deputy.decider() == grant.decider {
+            true => deputy.settle(&self.key, grant.granted, actual, grant.outage),
+            false => Settled::default(),
+        }
     }
 
-    async fn give(&self, n: u64, mark: Option<Ticks>) -> Result<u64, Unavailable> {
-        let parts = [(self.part(n), mark)];
-        let read = |reply: &_| first(bucket::given(&parts, reply)?);
+    async fn look(&self, n: u64) -> Result<Seen, (Unavailable, Outage)> {
+        let parts = [self.part(n)];
+        let read = |reply: &_| first(call::seen(&parts, reply)?);
         let server = &self.limiter.server;
-        server.call(&bucket::give(&parts), read).await.map_err(why)
+        server.call(&call::look(&parts), read).await
+    }
+
+    async fn give(&self, n: u64, mark: Option<Mark>) -> Result<u64, Unavailable> {
+        let parts = [(self.part(n), mark)];
+        let read = |reply: &_| first(call::given(&parts, reply)?);
+        let server = &self.limiter.server;
+        server.call(&call::give(&parts), read).await.map_err(why)
     }
 }
 

@@ -58,8 +58,12 @@ impl Client for Plan {
 
 /// The reply that grants a request now: the limit is idle a second later.
 fn granted() -> Answer {
-    let numbers = [1, 1_000_000, 2_000_000, 0, 0];
-    Answer::Reply(Reply::List(numbers.map(Reply::Int).to_vec()))
+    let state = [0.0_f64, 2_000_000.0, 0.0].map(f64::to_le_bytes);
+    Answer::Reply(Reply::List(vec![
+        Reply::Int(1),
+        Reply::Int(1_000_000),
+        Reply::Bytes(state.concat()),
+    ]))
 }
 
 fn refused(code: &str) -> Answer {
@@ -194,6 +198,51 @@ async fn several_limits_fall_back_all_or_nothing() {
     // The share of three processes is four permits.
     assert!(local.key("alice").try_acquire_n(4).await.is_ok());
     assert_eq!(all.try_acquire_n(2).await.unwrap_err().index(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn permits_that_cannot_be_given_back_after_a_denial_count_as_lost() {
+    let not_sent = Answer::Fail(ClientError::NotSent("refused".into()));
+    for undo in [Answer::Hang, not_sent] {
+        let plans = [Plan::default().then(granted()).then(undo), Plan::default()];
+        let servers = plans.each_ref().map(|plan| Arc::new(server(plan)));
+        let [one, two] = servers.each_ref();
+        let one = limiter(one, "one", Fallback::Closed);
+        let two = limiter(two, "two", Fallback::Closed);
+        let all = RedisAll::new(vec![one.key("alice"), two.key("alice")]).unwrap();
+        let denial = all.try_acquire().await.unwrap_err();
+        assert_eq!((denial.index(), denial.decider()), (1, Decider::Closed));
+        // The second server did not answer. The first one granted, and its undo failed.
+        assert_eq!(servers.map(|server| server.stats().lost), [1, 1]);
+        assert_eq!(plans.map(|plan| plan.sent().len()), [2, 1]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_composition_that_its_caller_drops_gives_back_what_takes_no_call() {
+    let gone = Answer::Fail(ClientError::NotSent("refused".into()));
+    let plans = [
+        Plan::default().then(gone),
+        Plan::default().then(granted()),
+        Plan::default(),
+    ];
+    let servers = plans.each_ref().map(|plan| Arc::new(server(plan)));
+    let [down, up, slow] = servers.each_ref();
+    let (processes, keys) = (3, 100);
+    let local = limiter(down, "local", Fallback::Local { processes, keys });
+    let granting = limiter(up, "granting", Fallback::Closed);
+    let hanging = limiter(slow, "hanging", Fallback::Closed);
+    let keys = vec![
+        local.key("alice"),
+        granting.key("alice"),
+        hanging.key("alice"),
+    ];
+    let all = RedisAll::new(keys).unwrap();
+    let short = tokio::time::timeout(BUDGET / 2, all.try_acquire_n(1)).await;
+    assert!(short.is_err());
+    // The share of three processes is four permits. The server's grant stays taken.
+    assert!(local.key("alice").try_acquire_n(4).await.is_ok());
+    assert_eq!(servers.map(|server| server.stats().lost), [0, 1, 1]);
 }
 
 #[tokio::test(start_paused = true)]

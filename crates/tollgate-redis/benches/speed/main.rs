@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use redis::aio::ConnectionManager;
 use tollgate::Quota;
+use tollgate_redis::client::Connection;
 use tollgate_redis::client::connect_lazily;
 use tollgate_redis::{Decider, Keys, RedisAll, RedisLimiter, Server};
 
@@ -38,7 +38,7 @@ const BATCH: usize = 32;
 /// How long each subject is measured in a round.
 const SLICE: Duration = Duration::from_millis(250);
 
-type Limiter = Arc<RedisLimiter<ConnectionManager>>;
+type Limiter = Arc<RedisLimiter<Connection>>;
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 fn main() -> ExitCode {
@@ -306,7 +306,7 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
 }
 
 /// Takes one permit, as a program does that makes a key for each request.
-async fn acquire(limiter: &RedisLimiter<ConnectionManager>) {
+async fn acquire(limiter: &RedisLimiter<Connection>) {
     let grant = limiter.key("alice").try_acquire().await.expect("a grant");
     assert_eq!(grant.decider(), Decider::Server);
 }

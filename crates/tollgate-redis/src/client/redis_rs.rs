@@ -1,17 +1,14 @@
-//! The client crate `redis`: its multiplexed connections and its connection manager.
+//! The client crate `redis`: its connections are clients.
 
-use redis::aio::{
-    ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection,
-};
+use redis::aio::{ConnectionLike, ConnectionManager, MultiplexedConnection};
 use redis::{Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
 
-use super::{Client, ClientError, Command, Reply};
+use super::{Client, ClientError, Command, Connection, Reply};
 
 /// Creates a client that connects when it is first used, and again after it has lost its
-/// connection.
+/// connection: see [`Connection`].
 ///
-/// So a program can start while the server is down. When a command finds the connection lost, it
-/// fails, and the client connects again in the background.
+/// So a program can start while the server is down.
 ///
 /// ```no_run
 /// use tollgate_redis::client::connect_lazily;
@@ -48,13 +45,14 @@ use super::{Client, ClientError, Command, Reply};
 /// # Panics
 ///
 /// Panics outside of a tokio runtime, as `redis` does.
-pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<ConnectionManager, ClientError> {
-    let client = redis::Client::open(url).map_err(refused)?;
-    #[cfg(feature = "tls")]
-    super::tls::provide_cryptography(client.get_connection_info());
-    // One attempt for each failed decision: the breaker already spaces them.
-    let config = ConnectionManagerConfig::new().set_number_of_retries(0);
-    client.get_connection_manager_lazy(config).map_err(refused)
+pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<Connection, ClientError> {
+    Connection::new(url).map_err(refused)
+}
+
+impl Client for Connection {
+    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
+        send(self.clone(), command).await
+    }
 }
 
 impl Client for MultiplexedConnection {
@@ -73,15 +71,20 @@ async fn send<L: ConnectionLike>(
     mut connection: L,
     command: &Command<'_>,
 ) -> Result<Reply, ClientError> {
+    let value = connection.req_packed_command(&packed(command)).await;
+    reply(value.and_then(Value::extract_error).map_err(refused)?)
+}
+
+/// Returns the command as `redis` sends it.
+pub(super) fn packed(command: &Command<'_>) -> Cmd {
     let mut packed = Cmd::new();
     for part in command.parts() {
         packed.arg(part);
     }
-    let value = connection.req_packed_command(&packed).await;
-    reply(value.and_then(Value::extract_error).map_err(refused)?)
+    packed
 }
 
-fn reply(value: Value) -> Result<Reply, ClientError> {
+pub(super) fn reply(value: Value) -> Result<Reply, ClientError> {
     Ok(match value {
         Value::Nil => Reply::Nil,
         Value::Int(number) => Reply::Int(number),
@@ -100,7 +103,7 @@ fn reply(value: Value) -> Result<Reply, ClientError> {
 }
 
 /// Returns what an error of `redis` says about the command.
-fn refused(error: RedisError) -> ClientError {
+pub(super) fn refused(error: RedisError) -> ClientError {
     let why = || error.to_string();
     match error.kind() {
         ErrorKind::Server(_) | ErrorKind::Extension => ClientError::Refused {

@@ -1,12 +1,10 @@
--- Reads keys, and writes nothing. For each key: n.
--- Returns { now, whole, part, ban, ... }: when each key will be idle, not before now, and when its
--- ban ends, or 0.
+-- Reads keys, and writes nothing. Returns now, and for each key what was seen.
 local reply = { now }
 for i, key in ipairs(KEYS) do
-  local whole, part, ban = read(key, tonumber(ARGV[i]))
-  if not whole then
-    return unreadable(key)
+  local state = kinds[string.byte(ARGV[i])].see(key, ARGV[i])
+  if state.err then
+    return state
   end
-  reply[3 * i - 1], reply[3 * i], reply[3 * i + 1] = whole, part, ban
+  reply[i + 1] = state.kind.tell(state)
 end
 return reply

@@ -1,2 +1,2 @@
--- Makes keys idle, and ends their bans. Returns how many of them were known.
+-- Forgets keys, and ends their bans. Returns how many of them were known.
 return redis.call('DEL', unpack(KEYS))

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use tollgate::algorithm::{Debt, GiveBack};
 use tollgate::{Gcra, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBucket};
 
-use super::{Episode, OPERATIONS, Random, SOME_DAY, server};
-use crate::bucket::{self, Call, Part};
+use super::{Episode, OPERATIONS, Random, SOME_DAY, bucket, server};
+use crate::call::{self, Call, Part};
 use crate::client::Reply;
+use crate::kind::{Kind, Mark};
 use crate::rate::Rate;
 
 /// Operations on one key.
@@ -31,6 +32,7 @@ fn at_rates_that_the_core_represents_exactly_every_answer_is_the_same() {
             let mut pair = Pair {
                 name: format!("exact{tries}"),
                 rate,
+                kind: bucket(quota),
                 connection,
                 now,
             };
@@ -68,6 +70,7 @@ fn at_other_rates_the_core_is_at_most_a_nanosecond_later() {
             let mut pair = Pair {
                 name: format!("other{tries}"),
                 rate,
+                kind: bucket(quota),
                 connection,
                 now,
             };
@@ -90,6 +93,7 @@ fn at_other_rates_the_core_is_at_most_a_nanosecond_later() {
 struct Pair<'a> {
     name: String,
     rate: Rate,
+    kind: Kind,
     connection: &'a mut redis::Connection,
     /// Microseconds.
     now: u64,
@@ -99,7 +103,7 @@ impl Pair<'_> {
     fn part(&self, n: u64) -> Part<'_> {
         Part {
             key: self.name.as_bytes(),
-            rate: &self.rate,
+            kind: &self.kind,
             n,
         }
     }
@@ -136,14 +140,14 @@ impl Pair<'_> {
             let n = 1 + random.any_size(self.rate.burst());
             let (ours, cores) = match random.below(10) {
                 0..5 => {
-                    let reply = match bucket::take(&[self.part(n)]) {
+                    let reply = match call::take(&[self.part(n)]) {
                         Ok(call) => self.send(&call)?,
                         Err((_, denied)) => {
                             assert_eq!(view.try_acquire_n(n), Err(denied));
                             continue;
                         }
                     };
-                    let ours = bucket::taken(&[self.part(n)], &reply).expect("a reply");
+                    let ours = call::taken(&[self.part(n)], &reply).expect("a reply");
                     match (ours, view.try_acquire_n(n)) {
                         (Ok(mut ours), Ok(cores)) => {
                             let ours = ours.pop()?;
@@ -172,28 +176,32 @@ impl Pair<'_> {
                 5 | 6 if !grants.is_empty() => {
                     let last = random.below(grants.len() as u64) as usize;
                     let (n, mark, cores) = grants.swap_remove(last);
+                    let mark = Mark {
+                        at: mark,
+                        is_reserved: false,
+                    };
                     let parts = [(self.part(n), Some(mark))];
-                    let call = bucket::give(&parts);
+                    let call = call::give(&parts);
                     let reply = self.send(&call)?;
-                    let given = bucket::given(&[(self.part(n), Some(mark))], &reply);
+                    let given = call::given(&[(self.part(n), Some(mark))], &reply);
                     (
                         format!("{:?}", given),
                         format!("{:?}", Ok::<_, ()>(vec![view.undo(cores)])),
                     )
                 }
                 7 => {
-                    let call = bucket::give(&[(self.part(n), None)]);
+                    let call = call::give(&[(self.part(n), None)]);
                     let reply = self.send(&call)?;
-                    let given = bucket::given(&[(self.part(n), None)], &reply);
+                    let given = call::given(&[(self.part(n), None)], &reply);
                     (
                         format!("{:?}", given),
                         format!("{:?}", Ok::<_, ()>(vec![view.refund(n)])),
                     )
                 }
                 8 => {
-                    let call = bucket::charge(&[self.part(n)]);
+                    let call = call::charge(&[self.part(n)]);
                     let reply = self.send(&call)?;
-                    let ours = bucket::charged(&[self.part(n)], &reply).expect("a reply")[0];
+                    let ours = call::charged(&[self.part(n)], &reply).expect("a reply")[0];
                     let cores = view.charge(n);
                     (
                         format!("{} {} {:?}", ours.n(), ours.debt(), ours.clear_after()),
@@ -206,11 +214,11 @@ impl Pair<'_> {
                     )
                 }
                 _ => {
-                    let call = bucket::look(&[self.part(n)]);
+                    let call = call::look(&[self.part(n)]);
                     let reply = self.send(&call)?;
-                    let ours = bucket::seen(&[self.part(n)], &reply).expect("a reply")[0];
+                    let ours = call::seen(&[self.part(n)], &reply).expect("a reply")[0];
                     (
-                        ours.available(&self.rate).to_string(),
+                        self.kind.available(&ours).to_string(),
                         view.available().to_string(),
                     )
                 }
@@ -243,12 +251,12 @@ impl Pair<'_> {
             }
             let (now, later) = (self.tick(), Tick::from_nanos(self.now * 1000 + 1));
             let n = 1 + random.any_size(self.rate.burst() - 1);
-            let call = bucket::take(&[self.part(n)]).expect("not never");
+            let call = call::take(&[self.part(n)]).expect("not never");
             let reply = self.send(&call)?;
             if start.elapsed() > Duration::from_millis(900) {
                 return None;
             }
-            let ours = bucket::taken(&[self.part(n)], &reply).expect("a reply");
+            let ours = call::taken(&[self.part(n)], &reply).expect("a reply");
             let remaining = match (ours, core.at(now).try_acquire_n(n)) {
                 (Ok(ours), Ok(_)) => ours[0].granted.remaining(),
                 (Ok(ours), Err(cores)) => {

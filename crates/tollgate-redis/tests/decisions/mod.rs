@@ -17,8 +17,10 @@ mod traces;
 
 use std::time::Instant;
 
-use crate::bucket::Call;
+use crate::call::Call;
 use crate::client::Reply;
+use crate::kind::Kind;
+use crate::limit::Limit;
 
 /// A clock far from both ends: about 2027.
 const SOME_DAY: i128 = 40_000_000_000_000;
@@ -56,6 +58,11 @@ impl Random {
         };
         number.min(max)
     }
+}
+
+/// Returns the bucket of a quota that is accepted.
+fn bucket(quota: tollgate::Quota) -> Kind {
+    Limit::token_bucket(quota).expect("accepted").kind
 }
 
 type Replies = std::vec::IntoIter<Reply>;

@@ -50,18 +50,26 @@ pub(super) struct Stored {
     idle: u128,
     n: u128,
     ban: u128,
+    /// When it was written.
+    written: u128,
     /// The milliseconds after the write at which the key expires.
     pub(super) expiry: u128,
 }
 
 impl Stored {
-    pub(super) fn text(&self) -> String {
+    /// Returns the bytes that are stored.
+    pub(super) fn value(&self) -> Vec<u8> {
         let (whole, part) = (self.idle / self.n, self.idle % self.n);
-        let ban = match self.ban {
-            0 => String::new(),
-            ban => format!(":{ban}"),
+        let written = match self.ban {
+            0 => self.written as f64,
+            ban => -(ban as f64),
         };
-        format!("1:{whole}:{part}/{}{ban}", self.n)
+        let mut value = vec![1];
+        value.extend((self.n as u32).to_le_bytes());
+        value.extend((part as u32).to_le_bytes());
+        value.extend((whole as f64).to_le_bytes());
+        value.extend(written.to_le_bytes());
+        value
     }
 }
 
@@ -104,6 +112,7 @@ impl Key {
             idle: self.idle,
             n: self.line.n,
             ban: self.ban,
+            written: self.now,
             expiry: (last - self.now).div_ceil(1000) + 1000,
         }
     }
@@ -114,8 +123,14 @@ impl Key {
 
     /// Returns whether `n` permits are granted at a microsecond, if nothing changes before.
     pub(super) fn grants(&self, n: u128, at: u128) -> bool {
+        self.grants_within(n, at, 0)
+    }
+
+    /// Returns whether `n` permits are granted that are due within `wait` microseconds.
+    pub(super) fn grants_within(&self, n: u128, at: u128, wait: u128) -> bool {
         let idle = self.idle.max(at * self.line.n);
-        at >= self.ban && idle + n * self.line.period <= at * self.line.n + self.line.reach()
+        let ahead = (self.line.reach() + wait * self.line.n).min(SPAN * self.line.n);
+        at >= self.ban && idle + n * self.line.period <= at * self.line.n + ahead
     }
 
     pub(super) fn take(&mut self, n: u128) {
@@ -130,9 +145,12 @@ impl Key {
         }
     }
 
-    /// Gives back at most `n` permits below the mark, and returns how many.
-    pub(super) fn give(&mut self, n: u128, mark: u128) -> u128 {
-        if self.ban > 0 {
+    /// Gives back at most `n` permits below the mark, and returns how many. A reservation gets none
+    /// back behind which others wait.
+    pub(super) fn give(&mut self, n: u128, mark: u128, is_reserved: bool) -> u128 {
+        let now_due = self.clock() + self.line.reach();
+        let waits = self.idle > now_due || mark > now_due;
+        if self.ban > 0 || is_reserved && waits && mark != self.idle {
             return 0;
         }
         let above = mark.min(self.idle).saturating_sub(self.clock());

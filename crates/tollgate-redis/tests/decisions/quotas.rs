@@ -6,7 +6,8 @@ use tollgate::Quota;
 
 use super::Random;
 use super::model::{Line, SPAN};
-use crate::rate::{Rate, RateError};
+use crate::limit_error::LimitError;
+use crate::rate::Rate;
 
 /// 50 years.
 const LONGEST: Duration = Duration::from_micros(SPAN as u64);
@@ -70,37 +71,37 @@ fn quotas_up_to_the_edges_are_accepted_and_no_others() {
     let (n, period) = ((1 << 26) + 1, LONGEST - micro);
     assert_eq!(
         error(Quota::per(n, period)),
-        RateError::RateTooFine { n, period }
+        LimitError::RateTooFine { n, period }
     );
     let (n, period) = (67_109, Duration::from_nanos(1));
     assert_eq!(
         error(Quota::per(n, period)),
-        RateError::RateTooFine { n, period }
+        LimitError::RateTooFine { n, period }
     );
     let (burst, max) = (51, 50);
     assert_eq!(
         error(Quota::per(1, year).burst(burst)),
-        RateError::Burst { burst, max }
+        LimitError::Burst { burst, max }
     );
     let (burst, max) = (1 << 53, (1 << 53) - 1);
     let quota = Quota::per(1 << 26, micro).burst(burst);
-    assert_eq!(error(quota), RateError::Burst { burst, max });
+    assert_eq!(error(quota), LimitError::Burst { burst, max });
     let period = LONGEST + Duration::from_nanos(1);
     assert_eq!(
         error(Quota::per(1, period)),
-        RateError::PeriodTooLong { period }
+        LimitError::PeriodTooLong { period }
     );
-    assert_eq!(error(Quota::per(1, Duration::ZERO)), RateError::ZeroPeriod);
-    assert_eq!(error(Quota::per_second(0)), RateError::ZeroPermits);
+    assert_eq!(error(Quota::per(1, Duration::ZERO)), LimitError::ZeroPeriod);
+    assert_eq!(error(Quota::per_second(0)), LimitError::ZeroPermits);
     let (burst, max) = (0, 1_577_880_000);
     assert_eq!(
         error(Quota::per_second(1).burst(0)),
-        RateError::Burst { burst, max }
+        LimitError::Burst { burst, max }
     );
     let (initial, burst) = (0, 1);
     assert_eq!(
         error(Quota::per_second(1).initial(0)),
-        RateError::Initial { initial, burst }
+        LimitError::Initial { initial, burst }
     );
 }
 

@@ -6,10 +6,12 @@ use std::time::Duration;
 use tollgate::Denied;
 
 use super::model::{Key, Line, SPAN, Stored, micros};
-use super::{Episode, OPERATIONS, Random, quotas, server};
-use crate::bucket::{self, Part};
+use super::{Episode, OPERATIONS, Random, bucket, quotas, server};
+use crate::call::{self, Part};
 use crate::client::Reply;
-use crate::rate::{Rate, Ticks};
+use crate::kind::{Kind, Mark};
+use crate::rate::Ticks;
+use crate::script::{self, Kinds, Verb};
 
 /// Operations in one transaction.
 const LENGTH: usize = 50;
@@ -32,6 +34,7 @@ fn each_answer_and_each_stored_value_is_exact() {
         println!("{counts:?}");
         let Counts {
             granted,
+            reserved,
             denied,
             never,
             undone,
@@ -40,7 +43,9 @@ fn each_answer_and_each_stored_value_is_exact() {
             bans,
             rates,
         } = counts;
-        for count in [granted, denied, never, undone, charged, given, bans, rates] {
+        for count in [
+            granted, reserved, denied, never, undone, charged, given, bans, rates,
+        ] {
             assert!(count > OPERATIONS / 100, "{counts:?}");
         }
     });
@@ -50,6 +55,7 @@ fn each_answer_and_each_stored_value_is_exact() {
 #[derive(Debug, Default, Clone, Copy)]
 struct Counts {
     granted: usize,
+    reserved: usize,
     denied: usize,
     never: usize,
     undone: usize,
@@ -62,11 +68,12 @@ struct Counts {
 /// A key of an episode, as the model knows it.
 struct Known {
     name: Vec<u8>,
-    rate: Rate,
+    kind: Kind,
     line: Line,
     stored: Option<Stored>,
-    /// Grants that can be undone: their permits and marks, at the line's rate.
-    grants: Vec<(u64, u128)>,
+    /// Grants that can be undone: their permits and marks, at the line's rate, and whether
+    /// they are reserved.
+    grants: Vec<(u64, u128, bool)>,
 }
 
 impl Known {
@@ -77,18 +84,21 @@ impl Known {
     fn part(&self, n: u64) -> Part<'_> {
         Part {
             key: &self.name,
-            rate: &self.rate,
+            kind: &self.kind,
             n,
         }
     }
 
     fn set_rate(&mut self, random: &mut Random) {
         let quota = quotas::random(random);
-        self.rate = Rate::new(quota).expect("accepted");
+        self.kind = bucket(quota);
         self.line = Line::of(quota);
         self.grants.clear();
     }
 }
+
+/// A moment, the request for it, and how long it may wait.
+type Again = (i128, Vec<(usize, u64)>, u128);
 
 type Check = Box<dyn FnOnce(&Reply)>;
 
@@ -109,7 +119,7 @@ fn episode(
         let quota = quotas::random(random);
         Known {
             name: format!("{{{number}}}{name}").into_bytes(),
-            rate: Rate::new(quota).expect("accepted"),
+            kind: bucket(quota),
             line: Line::of(quota),
             stored: None,
             grants: Vec::new(),
@@ -118,13 +128,13 @@ fn episode(
     let mut clock = i128::from(random.any_size(SPAN as u64));
     let mut sent = Episode::new();
     let mut checks = Vec::<Sent>::new();
-    let mut again: Vec<(i128, Vec<(usize, u64)>)> = Vec::new();
+    let mut again: Vec<Again> = Vec::new();
     while checks.len() < LENGTH {
         let mut asked = None;
         match again.pop() {
-            Some((at, request)) => {
+            Some((at, request, wait)) => {
                 clock = at;
-                asked = Some(request);
+                asked = Some((request, wait));
             }
             None => clock = moved(clock, random, &keys),
         }
@@ -132,30 +142,50 @@ fn episode(
         let verb = if asked.is_some() { 0 } else { random.below(16) };
         let (call, what, check): (_, _, Check) = match verb {
             0..6 => {
-                let request = asked.unwrap_or_else(|| request(&keys, now, random));
+                let (request, wait) = asked.unwrap_or_else(|| {
+                    let request = request(&keys, now, random);
+                    let line = &keys[request[0].0].line;
+                    let wait = match request.len() == 1 && random.below(3) == 0 {
+                        true => {
+                            let wait = random.any_size((line.reach() / line.n) as u64);
+                            let kind = &keys[request[0].0].kind;
+                            kind.capped_wait(Duration::from_micros(wait)).into()
+                        }
+                        false => 0,
+                    };
+                    (request, wait)
+                });
                 let parts: Vec<_> = request.iter().map(|(i, n)| keys[*i].part(*n)).collect();
-                let call = match bucket::take(&parts) {
-                    Ok(call) => call,
+                let call = match call::take_within(&parts, wait as u64) {
+                    Ok(mut call) => {
+                        // The script for all kinds decides as the shorter ones do.
+                        if random.below(4) == 0 {
+                            call.script = script::script(Verb::Take, Kinds::All);
+                        }
+                        call
+                    }
                     Err((i, denied)) => {
-                        let (key, _) = request[i];
-                        let same = request[..=i].iter().filter(|(other, _)| *other == key);
-                        let n: u64 = same.map(|(_, n)| n).sum();
-                        let burst = keys[key].rate.burst();
+                        let (key, n) = request[i];
+                        let burst = keys[key].kind.most();
                         assert!(n > burst, "{request:?}");
                         assert_eq!(denied, Denied::never(n, burst));
                         counts.never += 1;
                         continue;
                     }
                 };
-                let (expected, longest) = take(&mut keys, now, &request);
+                let (expected, longest) = take(&mut keys, now, &request, wait);
                 match &expected {
-                    Ok(_) => counts.granted += 1,
+                    Ok(granted) => {
+                        counts.granted += 1;
+                        let delayed = granted.iter().any(|granted| !granted.3.is_zero());
+                        counts.reserved += usize::from(delayed);
+                    }
                     Err(_) => counts.denied += 1,
                 }
                 if let Some(due) = longest.filter(|due| *due <= SPAN && random.below(2) == 0) {
                     again = vec![
-                        (due as i128, request.clone()),
-                        (due as i128 - 1, request.clone()),
+                        (due as i128, request.clone(), wait),
+                        (due as i128 - 1, request.clone(), wait),
                     ];
                 }
                 let owned = owned(&keys, &request);
@@ -164,7 +194,9 @@ fn episode(
                     call,
                     what,
                     Box::new(move |reply| {
-                        let taken = bucket::taken(&parts_of(&owned), reply).expect("a reply");
+                        let parts = parts_of(&owned);
+                        let taken = call::taken_within(&parts, wait as u64, reply);
+                        let taken = taken.expect("a reply");
                         let taken = taken.map(|taken| {
                             let taken = taken.into_iter().map(|taken| {
                                 let (granted, mark) = (taken.granted, taken.mark);
@@ -173,6 +205,7 @@ fn episode(
                                     granted.n(),
                                     granted.remaining(),
                                     granted.reset_after(),
+                                    granted.delay(),
                                     mark,
                                 )
                             });
@@ -188,7 +221,7 @@ fn episode(
                     (1, 1 + random.any_size(u64::MAX - 1)),
                 ];
                 let parts: Vec<_> = request.iter().map(|(i, n)| keys[*i].part(*n)).collect();
-                let call = bucket::look(&parts);
+                let call = call::look(&parts);
                 let owned = owned(&keys, &request);
                 let states = [0, 1].map(|i: usize| keys[i].at(now));
                 (
@@ -196,15 +229,17 @@ fn episode(
                     "look".to_owned(),
                     Box::new(move |reply| {
                         let parts = parts_of(&owned);
-                        let seen = bucket::seen(&parts, reply).expect("a reply");
+                        let seen = call::seen(&parts, reply).expect("a reply");
                         for ((seen, part), state) in seen.iter().zip(&parts).zip(&states) {
-                            assert_eq!(u128::from(seen.available(part.rate)), state.available());
+                            let available = part.kind.available(seen);
+                            assert_eq!(u128::from(available), state.available());
                             let ban = (state.ban > 0).then(|| micros(state.ban - now));
                             assert_eq!(seen.banned_for(), ban);
-                            let granted = seen.check(part.rate, part.n);
+                            let refused = part.kind.refused(seen, part.n, 0);
+                            let granted = refused.map_or(Ok(()), |(_, denied)| Err(denied));
                             let expected = match u128::from(part.n) {
                                 n if n > state.line.burst => {
-                                    Err(Denied::never(part.n, part.rate.burst()))
+                                    Err(Denied::never(part.n, part.kind.most()))
                                 }
                                 n if state.grants(n, now) => Ok(()),
                                 _ => Err(denied(state, part.n)),
@@ -216,30 +251,35 @@ fn episode(
             }
             8..12 => {
                 let mut request = Vec::new();
-                for _ in 0..1 + random.below(3) {
-                    let i = random.below(2) as usize;
+                for i in some_keys(random) {
                     let held = keys[i].grants.len() as u64;
                     request.push(if held > 0 && random.below(3) > 0 {
-                        let (n, mark) = keys[i].grants.swap_remove(random.below(held) as usize);
-                        (i, n.min(random.any_size(n).max(n / 2)), Some(mark))
+                        let (n, mark, is_reserved) =
+                            keys[i].grants.swap_remove(random.below(held) as usize);
+                        let n = n.min(random.any_size(n).max(n / 2));
+                        (i, n, Some((mark, is_reserved)))
                     } else {
                         (i, amount(&keys[i], now, random), None)
                     });
                 }
-                let marks = |keys: &[Known; 2]| -> Vec<Option<Ticks>> {
-                    let mark = |(i, _, mark): &(usize, u64, Option<u128>)| {
-                        mark.map(|mark| ticks(&keys[*i].line, mark))
+                let marks = |keys: &[Known; 2]| -> Vec<Option<Mark>> {
+                    let mark = |(i, _, mark): &(usize, u64, Option<(u128, bool)>)| {
+                        mark.map(|(mark, is_reserved)| Mark {
+                            at: ticks(&keys[*i].line, mark),
+                            is_reserved,
+                        })
                     };
                     request.iter().map(mark).collect()
                 };
                 let marks = marks(&keys);
                 let parts = request.iter().map(|(i, n, _)| keys[*i].part(*n));
                 let parts: Vec<_> = parts.zip(marks.iter().copied()).collect();
-                let call = bucket::give(&parts);
+                let call = call::give(&parts);
                 let mut expected = Vec::new();
                 for (i, n, mark) in &request {
                     let mut key = keys[*i].at(now);
-                    let back = key.give((*n).into(), mark.unwrap_or(u128::MAX));
+                    let (mark_at, is_reserved) = mark.unwrap_or((u128::MAX, false));
+                    let back = key.give((*n).into(), mark_at, is_reserved);
                     if back > 0 {
                         keys[*i].stored = Some(key.stored());
                         counts.undone += usize::from(mark.is_some());
@@ -255,14 +295,13 @@ fn episode(
                     what,
                     Box::new(move |reply| {
                         let parts: Vec<_> = parts_of(&owned).into_iter().zip(marks).collect();
-                        assert_eq!(bucket::given(&parts, reply), Ok(expected));
+                        assert_eq!(call::given(&parts, reply), Ok(expected));
                     }),
                 )
             }
             12 | 13 => {
                 let mut request = Vec::new();
-                for _ in 0..1 + random.below(3) {
-                    let i = random.below(2) as usize;
+                for i in some_keys(random) {
                     let n = match random.below(4) {
                         0 => random.any_size(u64::MAX),
                         _ => amount(&keys[i], now, random),
@@ -270,7 +309,7 @@ fn episode(
                     request.push((i, n));
                 }
                 let owned = owned(&keys, &request);
-                let call = bucket::charge(&parts_of(&owned));
+                let call = call::charge(&parts_of(&owned));
                 let mut expected = Vec::new();
                 for (i, n) in &request {
                     let mut key = keys[*i].at(now);
@@ -292,7 +331,7 @@ fn episode(
                     call,
                     what,
                     Box::new(move |reply| {
-                        let charged = bucket::charged(&parts_of(&owned), reply).expect("a reply");
+                        let charged = call::charged(&parts_of(&owned), reply).expect("a reply");
                         let charged = charged.iter().map(|c| (c.n(), c.debt(), c.clear_after()));
                         assert_eq!(charged.collect::<Vec<_>>(), expected);
                     }),
@@ -305,7 +344,7 @@ fn episode(
                     1 => random.any_size(SPAN as u64),
                     _ => random.any_size(1 << 24),
                 };
-                let call = bucket::ban(&[keys[i].part(0)], Duration::from_micros(long));
+                let call = call::ban(&[keys[i].part(0)], Duration::from_micros(long));
                 let mut key = keys[i].at(now);
                 if long > 0 {
                     key.ban(long.into());
@@ -318,7 +357,7 @@ fn episode(
                     call,
                     format!("ban {i} for {long}"),
                     Box::new(move |reply| {
-                        assert_eq!(bucket::banned(&parts_of(&owned), reply), Ok(vec![expected]));
+                        assert_eq!(call::banned(&parts_of(&owned), reply), Ok(vec![expected]));
                     }),
                 )
             }
@@ -329,7 +368,7 @@ fn episode(
                     counts.rates += 1;
                     continue;
                 }
-                let call = bucket::reset(&[keys[i].part(0)]);
+                let call = call::reset(&[keys[i].part(0)]);
                 let known = keys[i].stored.take().is_some();
                 keys[i].grants.clear();
                 (
@@ -345,7 +384,7 @@ fn episode(
         for key in &keys {
             sent.inspect(&key.name);
         }
-        let rates = keys.each_ref().map(|key| key.rate);
+        let rates = keys.each_ref().map(|key| key.kind);
         let stored = keys.each_ref().map(|key| key.stored);
         let what = format!("episode {number}, {rates:?}, at {clock}: {what}");
         checks.push(Sent {
@@ -360,7 +399,7 @@ fn episode(
         let shown = Shown(sent.what);
         (sent.check)(&said);
         for stored in sent.stored {
-            let value = stored.map_or(Reply::Nil, |stored| Reply::Bytes(stored.text().into()));
+            let value = stored.map_or(Reply::Nil, |stored| Reply::Bytes(stored.value()));
             assert_eq!(replies.next(), Some(value));
             let left = match replies.next() {
                 Some(Reply::Int(left)) => i128::from(left),
@@ -376,6 +415,12 @@ fn episode(
         drop(shown);
     }
     Some(())
+}
+
+/// Returns one or both keys, in any order.
+fn some_keys(random: &mut Random) -> Vec<usize> {
+    let all: [&[usize]; 4] = [&[0], &[1], &[0, 1], &[1, 0]];
+    all[random.below(4) as usize].to_vec()
 }
 
 /// Says which operation was checked when a check failed.
@@ -410,8 +455,8 @@ fn moved(clock: i128, random: &mut Random, keys: &[Known; 2]) -> i128 {
 fn amount(key: &Known, now: u128, random: &mut Random) -> u64 {
     let available = key.at(now).available() as u64;
     match random.below(8) {
-        0 => key.rate.burst(),
-        1 => key.rate.burst() + random.below(2),
+        0 => key.kind.most(),
+        1 => key.kind.most() + random.below(2),
         2 => available,
         3 => available + 1,
         4 => random.below(3),
@@ -423,9 +468,7 @@ fn request(keys: &[Known; 2], now: u128, random: &mut Random) -> Vec<(usize, u64
     let indexes: &[usize] = match random.below(8) {
         0 => &[0, 1],
         1 => &[1, 0],
-        2 => &[0, 0],
-        3 => &[1, 0, 1],
-        4 | 5 => &[1],
+        2..5 => &[1],
         _ => &[0],
     };
     indexes
@@ -434,27 +477,40 @@ fn request(keys: &[Known; 2], now: u128, random: &mut Random) -> Vec<(usize, u64
         .collect()
 }
 
-/// What the model expects of a granted part: permits, the rest, when it is idle, the mark.
-type Expected = Result<Vec<(u64, u64, Duration, Ticks)>, (usize, Denied)>;
+/// What the model expects of a granted part: permits, the rest, when it is idle, the delay, the
+/// mark.
+type Expected = Result<Vec<(u64, u64, Duration, Duration, Ticks)>, (usize, Denied)>;
 
 /// Takes from the model, and returns its answer and when a denied request would be granted.
-fn take(keys: &mut [Known; 2], now: u128, request: &[(usize, u64)]) -> (Expected, Option<u128>) {
+fn take(
+    keys: &mut [Known; 2],
+    now: u128,
+    request: &[(usize, u64)],
+    wait: u128,
+) -> (Expected, Option<u128>) {
     let mut states = keys.each_ref().map(|key| key.at(now));
     let (mut granted, mut refused) = (Vec::new(), None);
     for (position, (i, n)) in request.iter().enumerate() {
         let state = &mut states[*i];
-        if !state.grants((*n).into(), now) {
-            let due = state.due((*n).into());
-            assert!(due > now && state.grants((*n).into(), due));
-            assert!(!state.grants((*n).into(), due - 1));
+        if !state.grants_within((*n).into(), now, wait) {
+            let due = match state.due((*n).into()) {
+                due if state.ban > 0 => due,
+                due => due - wait,
+            };
+            assert!(due > now);
+            if wait == 0 {
+                assert!(state.grants((*n).into(), due));
+                assert!(!state.grants((*n).into(), due - 1));
+            }
             if refused.as_ref().is_none_or(|(longest, _)| due > *longest) {
-                refused = Some((due, (position, denied(state, *n))));
+                refused = Some((due, (position, denied_until(state, *n, due))));
             }
         }
+        let delay = micros(state.due((*n).into()).saturating_sub(now));
         state.take((*n).into());
         let idle = micros(state.idle.div_ceil(state.line.n) - now);
         let mark = ticks(&state.line, state.idle);
-        granted.push((*n, state.available() as u64, idle, mark));
+        granted.push((*n, state.available() as u64, idle, delay, mark));
     }
     if let Some((due, refused)) = refused {
         return (Err(refused), Some(due));
@@ -464,14 +520,17 @@ fn take(keys: &mut [Known; 2], now: u128, request: &[(usize, u64)]) -> (Expected
         if *n > 0 {
             key.stored = Some(states[*i].stored());
             let mark = u128::from(mark.whole) * key.line.n + u128::from(mark.part);
-            key.grants.push((*n, mark));
+            key.grants.push((*n, mark, wait > 0));
         }
     }
     (Ok(granted), None)
 }
 
 fn denied(state: &Key, n: u64) -> Denied {
-    let due = state.due(n.into());
+    denied_until(state, n, state.due(n.into()))
+}
+
+fn denied_until(state: &Key, n: u64, due: u128) -> Denied {
     let wait = (due <= SPAN).then(|| micros(due - state.now));
     match (state.ban > 0, wait) {
         (true, wait) => Denied::banned(n, wait),
@@ -487,14 +546,14 @@ fn ticks(line: &Line, units: u128) -> Ticks {
     }
 }
 
-fn owned(keys: &[Known; 2], request: &[(usize, u64)]) -> Vec<(Vec<u8>, Rate, u64)> {
-    let owned = |(i, n): &(usize, u64)| (keys[*i].name.clone(), keys[*i].rate, *n);
+fn owned(keys: &[Known; 2], request: &[(usize, u64)]) -> Vec<(Vec<u8>, Kind, u64)> {
+    let owned = |(i, n): &(usize, u64)| (keys[*i].name.clone(), keys[*i].kind, *n);
     request.iter().map(owned).collect()
 }
 
-fn parts_of(owned: &[(Vec<u8>, Rate, u64)]) -> Vec<Part<'_>> {
+fn parts_of(owned: &[(Vec<u8>, Kind, u64)]) -> Vec<Part<'_>> {
     owned
         .iter()
-        .map(|(key, rate, n)| Part { key, rate, n: *n })
+        .map(|(key, kind, n)| Part { key, kind, n: *n })
         .collect()
 }

@@ -14,8 +14,9 @@ use tollgate_replay::{
 };
 
 use super::{Episode, SOME_DAY, server};
-use crate::bucket::{self, Part};
-use crate::rate::Rate;
+use crate::call::{self, Part};
+use crate::kind::Kind;
+use crate::limit::Limit;
 
 #[allow(dead_code, unexpected_cfgs, reason = "those of other recordings")]
 #[path = "../../../../tests/traces/sources/classes.rs"]
@@ -85,7 +86,7 @@ impl Source for Recorder {
         };
         let quota = quota(&header.config)?;
         let steps = Rc::new(RefCell::new(Steps {
-            rate: Rate::new(quota).ok(),
+            kind: Limit::token_bucket(quota).ok().map(|limit| limit.kind),
             permits: quota.permits() as f64 / quota.period().as_secs_f64(),
             is_bucket,
             capacity: quota.burst_size() as f64,
@@ -102,7 +103,7 @@ impl Source for Recorder {
 #[derive(Default)]
 struct Steps {
     /// `None` if the limit can't be created.
-    rate: Option<Rate>,
+    kind: Option<Kind>,
     /// Permits a second.
     permits: f64,
     /// A level is what is left. In a leaky bucket it is what is missing.
@@ -149,7 +150,7 @@ impl Replay for Recorded {
         if steps.is_bucket || theirs {
             steps.missing_at = t;
         }
-        if steps.rate.is_some() {
+        if steps.kind.is_some() {
             steps.steps.push(Step {
                 n,
                 at: micros(t),
@@ -194,27 +195,27 @@ impl Steps {
     /// Checks that the scripts decide as the core does. Returns false if that took so long that a
     /// key may have expired.
     fn are_decided_by_scripts(&self, key: &str, connection: &mut redis::Connection) -> bool {
-        let Some(rate) = &self.rate else { return true };
+        let Some(kind) = &self.kind else { return true };
         let part = |n| {
             [Part {
                 key: key.as_bytes(),
-                rate,
+                kind,
                 n,
             }]
         };
         let mut episode = Episode::new();
-        episode.call(&bucket::reset(&part(0)), SOME_DAY);
+        episode.call(&call::reset(&part(0)), SOME_DAY);
         for step in &self.steps {
             match step.ok {
                 Some(_) => {
-                    if let Ok(take) = bucket::take(&part(step.n)) {
+                    if let Ok(take) = call::take(&part(step.n)) {
                         episode.call(&take, step.at);
                     }
-                    episode.call(&bucket::look(&part(0)), step.at);
+                    episode.call(&call::look(&part(0)), step.at);
                 }
                 None => {
-                    episode.call(&bucket::reset(&part(0)), step.at);
-                    episode.call(&bucket::charge(&part(step.n)), step.at);
+                    episode.call(&call::reset(&part(0)), step.at);
+                    episode.call(&call::charge(&part(step.n)), step.at);
                 }
             }
         }
@@ -231,13 +232,14 @@ impl Steps {
                 continue;
             };
             let part = part(step.n);
-            let granted = match bucket::take(&part) {
-                Ok(_) => bucket::taken(&part, &reply()).expect("a reply").is_ok(),
+            let granted = match call::take(&part) {
+                Ok(_) => call::taken(&part, &reply()).expect("a reply").is_ok(),
                 // More than a burst.
                 Err(_) => false,
             };
             assert_eq!(granted, ok, "{}", what());
-            let left = bucket::seen(&part, &reply()).expect("a reply")[0].available(rate);
+            let seen = call::seen(&part, &reply()).expect("a reply")[0];
+            let left = kind.available(&seen);
             if let Some(cores) = step.left {
                 assert_eq!(left, cores, "{}", what());
             }

@@ -9,10 +9,9 @@ fn lost() -> Unavailable {
 }
 
 fn outage(number: u64) -> Outage {
-    let retry_after = Duration::ZERO;
     Outage {
-        number,
-        retry_after,
+        id: OutageId { node: 0, number },
+        retry_after: Duration::ZERO,
     }
 }
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::aio::ConnectionManager;
 use tollgate::Quota;
+use tollgate_redis::client::Connection;
 use tollgate_redis::client::connect_lazily;
 use tollgate_redis::{Blocking, Decider, Fallback, Keys, RedisAll, RedisLimiter};
 
 use crate::deadline::deadline;
 use crate::server::{DEADLINE, Server, on_each_server};
 
-type Limiter = RedisLimiter<ConnectionManager>;
+type Limiter = RedisLimiter<Connection>;
 
 /// Returns a limit of 100 permits, of which none comes back while a test runs.
 fn limiter(blocking: &Blocking, server: &Server, budget: Duration) -> Limiter {

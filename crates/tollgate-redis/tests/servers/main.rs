@@ -4,11 +4,13 @@
 
 #[cfg(feature = "blocking")]
 mod blocking;
+mod cluster;
+mod compositions;
 #[cfg(feature = "blocking")]
 #[path = "../../../../tests/support/deadline.rs"]
 mod deadline;
+mod faults;
 mod many_processes;
-mod outages;
 mod security;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../support/server.rs"]

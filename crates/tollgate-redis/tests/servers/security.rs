@@ -7,16 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use redis::IntoConnectionInfo;
-use redis::aio::ConnectionManager;
 use tollgate::Quota;
-use tollgate_redis::client::connect_lazily;
+use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisAll, RedisLimiter};
 
 use crate::server::{DEADLINE, Server, on_each_server};
 
 const SECRET: &str = "swordfish";
 
-type Limiter = RedisLimiter<ConnectionManager>;
+type Limiter = RedisLimiter<Connection>;
 
 /// A limit, and all texts that it shows or tells about an outage.
 struct Told {
@@ -109,14 +108,21 @@ fn commands_of_the_scripts() -> Vec<String> {
 /// Adds a user with the documented rights: those to decide limits in the namespace `api`, and no
 /// more.
 fn add_user(server: &Server) {
-    let documented = include_str!("../../src/lib.rs")
+    let documented: Vec<_> = include_str!("../../src/lib.rs")
         .lines()
-        .find_map(|line| line.strip_prefix("//! ACL SETUSER limits on >password "))
-        .expect("the rights in the documentation");
-    let _: String = server.run(&format!("ACL SETUSER limits on >{SECRET} {documented}"));
+        .skip_while(|line| !line.starts_with("//! ACL SETUSER"))
+        .take_while(|line| *line != "//! ```")
+        .flat_map(str::split_whitespace)
+        .skip_while(|word| *word != "~api:{*")
+        .filter(|word| *word != "//!")
+        .collect();
+    let _: String = server.run(&format!(
+        "ACL SETUSER limits on >{SECRET} {}",
+        documented.join(" ")
+    ));
     let mut rights: Vec<_> = documented
-        .split(" +")
-        .skip(1)
+        .iter()
+        .filter_map(|word| word.strip_prefix('+'))
         .filter(|name| !name.starts_with("eval"))
         .collect();
     rights.sort_unstable();

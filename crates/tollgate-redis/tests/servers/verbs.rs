@@ -4,9 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::ConnectionManager;
 use tollgate::{Denied, Quota};
-use tollgate_redis::client::connect_lazily;
+use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{AllError, Decider, Keys, RedisAll, RedisLimiter};
 
 use crate::server::{Server, on_each_server};
@@ -14,8 +13,8 @@ use crate::server::{Server, on_each_server};
 /// The time in which a permit comes back: no test is slow enough to see one.
 const PERIOD: Duration = Duration::from_secs(24 * 3600);
 
-type Connected = Arc<tollgate_redis::Server<ConnectionManager>>;
-type Limiter = RedisLimiter<ConnectionManager>;
+type Connected = Arc<tollgate_redis::Server<Connection>>;
+type Limiter = RedisLimiter<Connection>;
 
 fn connect(server: &Server) -> Connected {
     let client = connect_lazily(server.url()).expect("an address");
@@ -114,20 +113,11 @@ fn several_limits_grant_all_or_nothing_in_one_call() {
         assert_eq!(all.try_acquire_n(3).await.expect_err("a denial").index(), 1);
         assert_eq!(short.key("alice").available().await, Ok(5));
 
-        let other = limiter(&elsewhere(), "long", 8);
-        let mixed = RedisAll::new(vec![short.key("alice"), other.key("alice")]);
-        assert_eq!(mixed.unwrap_err(), AllError::OtherServer { index: 1 });
         let twice = RedisAll::new(vec![short.key("alice"), short.key("alice")]);
         assert_eq!(twice.unwrap_err(), AllError::Twice { index: 1 });
-        let none = RedisAll::<ConnectionManager>::new(Vec::new());
+        let none = RedisAll::<Connection>::new(Vec::new());
         assert_eq!(none.unwrap_err(), AllError::Empty);
     });
-}
-
-/// Returns another server, which is never asked.
-fn elsewhere() -> Connected {
-    let client = connect_lazily("redis://127.0.0.1:1/").expect("an address");
-    Arc::new(tollgate_redis::Server::new(client))
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Private servers for tests. Each is stopped when it is dropped, also by a test that panics.
 //!
 //! A server listens on a socket in a folder of its own, so no port can be in use, and a server that
-//! is started again has the same address. [`Server::with_port`] adds a port of the loopback address,
-//! for what sockets can't do: replicas and clusters.
+//! is started again has the same address. [`Server::with_port`] adds a port of the loopback
+//! address, for what sockets can't do: clusters.
 
 use std::env;
 use std::fs;
@@ -157,6 +157,10 @@ impl Server {
     pub(crate) fn scripts(&self) -> u64 {
         let done = |(calls, failed)| calls - failed;
         done(self.command("evalsha")) + done(self.command("eval"))
+    }
+
+    pub(crate) fn program(&self) -> &str {
+        &self.program
     }
 
     /// Returns the URL of the server's socket.

@@ -1,78 +1,12 @@
 //! Outages of a real server: each has one beginning and one end, fallbacks keep their bounds, and
 //! nothing is sent twice.
 
-use std::future::Future;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redis::aio::ConnectionManager;
-use tollgate::Quota;
-use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisKey, RedisLimiter};
+use tollgate_redis::{Decider, Fallback, OutageEvent};
 
-use crate::server::{DEADLINE, Server, on_each_server};
-
-/// Permits a day, which no test is slow enough to have refilled.
-const BURST: u64 = 100;
-
-/// A budget that no answer exceeds, even on a busy machine.
-const AMPLE: Duration = Duration::from_secs(30);
-
-type Limiter = RedisLimiter<ConnectionManager>;
-type Key<'a> = RedisKey<'a, ConnectionManager>;
-type Events = Arc<Mutex<Vec<OutageEvent>>>;
-
-fn limiter(server: &Server, budget: Duration, fallback: Fallback) -> (Limiter, Events) {
-    let events = Events::default();
-    let seen = Arc::clone(&events);
-    let client = connect_lazily(server.url()).expect("an address");
-    let connected = tollgate_redis::Server::new(client)
-        .with_budget(budget)
-        .with_probe_every(Duration::from_millis(20))
-        .on_outage(move |event| seen.lock().unwrap().push(event.clone()));
-    let keys = Keys::new("test").expect("a namespace");
-    let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(BURST);
-    let limiter = RedisLimiter::new(Arc::new(connected), &keys, "limit", quota);
-    let limiter = limiter.expect("a quota").with_fallback(fallback);
-    (limiter.expect("a fallback"), events)
-}
-
-fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(test)
-}
-
-/// Takes one permit, and returns whether it was granted, and who decided.
-async fn take(key: &Key<'_>) -> (bool, Decider) {
-    match key.try_acquire().await {
-        Ok(grant) => (true, grant.decider()),
-        Err(denial) => (false, denial.decider()),
-    }
-}
-
-/// Takes permits until the server decides, and returns how many the server granted: at most one.
-async fn until_recovered(key: &Key<'_>) -> u64 {
-    let start = Instant::now();
-    loop {
-        match take(key).await {
-            (granted, Decider::Server) => return u64::from(granted),
-            _ => assert!(start.elapsed() < DEADLINE, "the server decides again"),
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-/// Checks that there was one outage, which has ended.
-fn assert_one_outage(events: &Events) {
-    let events = events.lock().unwrap();
-    assert!(
-        matches!(
-            events[..],
-            [OutageEvent::Began { .. }, OutageEvent::Ended { .. }]
-        ),
-        "{events:?}"
-    );
-}
+use super::{AMPLE, BURST, assert_one_outage, limiter, run, take, until_recovered};
+use crate::server::{DEADLINE, on_each_server};
 
 #[test]
 fn a_killed_server_is_replaced_by_a_bounded_fallback_until_it_is_back() {

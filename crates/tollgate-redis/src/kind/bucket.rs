@@ -1,0 +1,190 @@
+//! Token bucket, GCRA and leaky bucket: one line, the tick at which the bucket is idle again.
+//!
+//! A script compares and moves the tick. All that callers ask for (permits, waits) is computed here
+//! from the ticks that it returns.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use tollgate::Granted;
+use tollgate::outcome::Charged;
+
+use super::{Taken, tick, wait};
+use crate::packed::{BadReply, Packed, pack};
+use crate::rate::{Rate, SPAN, Ticks};
+
+/// A tick that is later than all that a script stores.
+pub(crate) const ALWAYS: Ticks = Ticks {
+    whole: 5 * SPAN,
+    part: 0,
+};
+
+/// A bucket's rate, and how its permits leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Bucket {
+    pub(crate) rate: Rate,
+    /// Of a queue: how many permits ahead of the rate go without delay.
+    pub(crate) free: Option<u64>,
+}
+
+/// When a bucket will be idle, not before now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BucketSeen {
+    idle: Ticks,
+}
+
+impl Bucket {
+    /// Returns the longest wait that the scripts can count: the reach and the wait are 50 years.
+    pub(super) fn longest_wait(&self) -> u64 {
+        let reach = self.rate.reach();
+        SPAN.saturating_sub(reach.whole)
+            .saturating_sub((reach.part > 0).into())
+    }
+
+    /// Appends n, the cost of the permits, or `cap` if that is less, and the reach, with `wait`
+    /// more.
+    pub(super) fn argue(&self, arg: &mut Vec<u8>, n: u64, cap: u64, wait: u64) {
+        let rate = &self.rate;
+        let (cost, reach) = (rate.ticks(rate.cost(n)).min(whole(cap)), rate.reach());
+        let reach = Ticks {
+            whole: reach.whole.saturating_add(wait),
+            ..reach
+        };
+        pack(
+            arg,
+            &[rate.n(), cost.whole, cost.part, reach.whole, reach.part],
+        );
+    }
+
+    /// Reads what `bucket.tell` returns.
+    pub(super) fn see(
+        &self,
+        told: &mut Packed<'_>,
+        now: u64,
+    ) -> Result<(BucketSeen, u64), BadReply> {
+        let part = told.next(self.rate.n().saturating_sub(1))?;
+        let whole = told.next(ALWAYS.whole)?;
+        let ban = told.next(ALWAYS.whole)?;
+        let idle = Ticks { whole, part };
+        match whole < now {
+            true => Err(BadReply),
+            false => Ok((BucketSeen { idle }, ban)),
+        }
+    }
+
+    /// Reads the reply of the script for one bucket: the state before, and whether it granted `n`
+    /// permits.
+    pub(super) fn see_one(
+        &self,
+        reply: &[u8],
+        n: u64,
+    ) -> Result<(bool, u64, BucketSeen, u64), BadReply> {
+        let mut told = Packed::new(reply);
+        let granted = match told.byte()? {
+            0 => false,
+            1 => true,
+            _ => return Err(BadReply),
+        };
+        if told.short()? != self.rate.n() {
+            return Err(BadReply);
+        }
+        let part = told.short()?;
+        let whole = told.next(ALWAYS.whole)?;
+        let ban = match granted {
+            true => 0,
+            false => told.next(ALWAYS.whole)?,
+        };
+        let now = told.next(SPAN)?;
+        let mut idle = Ticks { whole, part };
+        if granted {
+            let before = self.rate.units(idle).checked_sub(self.rate.cost(n));
+            idle = self.rate.ticks(before.ok_or(BadReply)?);
+        }
+        if part >= self.rate.n() || idle.whole < now {
+            return Err(BadReply);
+        }
+        told.end((granted, now, BucketSeen { idle }, ban))
+    }
+
+    /// Returns how many permits can be taken.
+    pub(super) fn available(&self, seen: &BucketSeen, now: u64) -> u64 {
+        let rate = &self.rate;
+        let lacks = rate.units(seen.idle).saturating_sub(rate.units(whole(now)));
+        rate.permits(rate.units(rate.reach()).saturating_sub(lacks))
+    }
+
+    /// Returns the first microsecond at which `n` permits will be granted.
+    pub(super) fn due(&self, seen: &BucketSeen, n: u64) -> u64 {
+        let rate = &self.rate;
+        let next = rate.units(seen.idle) + rate.cost(n);
+        rate.micros_up(next.saturating_sub(rate.units(rate.reach())))
+    }
+
+    /// Returns the grant of `n` permits that were taken from this state, at most `wait`
+    /// microseconds before they are due.
+    pub(super) fn taken(
+        &self,
+        seen: &BucketSeen,
+        now: u64,
+        n: u64,
+        wait: u64,
+    ) -> Result<Taken, BadReply> {
+        let rate = &self.rate;
+        let due = self.due(seen, n).max(now);
+        if due - now > wait {
+            return Err(BadReply);
+        }
+        let idle = rate.units(seen.idle) + rate.cost(n);
+        let mark = rate.ticks(idle);
+        let after = BucketSeen { idle: mark };
+        let granted = Granted::new(n, tick(now))
+            .with_room(self.available(&after, now), NonZeroU64::MIN)
+            .with_reset_at(tick(rate.micros_up(idle)));
+        let leaves = match self.free {
+            Some(free) if n > 0 => {
+                let at_once = rate.cost(free.saturating_add(1));
+                rate.micros_up(idle.saturating_sub(at_once))
+            }
+            _ => 0,
+        };
+        let granted = match due.max(leaves) {
+            ready if ready > now => granted.with_ready_at(tick(ready)),
+            _ => granted,
+        };
+        Ok(Taken { granted, mark })
+    }
+
+    /// Reads what `bucket.give` returns: how many permits, rounded up.
+    pub(super) fn given(&self, told: &mut Packed<'_>) -> Result<u64, BadReply> {
+        let whole = told.next(ALWAYS.whole)?;
+        let part = told.next(self.rate.n().saturating_sub(1))?;
+        Ok(self.rate.permits_up(self.rate.units(Ticks { whole, part })))
+    }
+
+    /// Reads what `bucket.charge` returns.
+    pub(super) fn charged(&self, told: &mut Packed<'_>, now: u64) -> Result<Charged, BadReply> {
+        let rate = &self.rate;
+        let mut idle = || {
+            let whole = told.next(ALWAYS.whole)?;
+            let part = told.next(rate.n().saturating_sub(1))?;
+            match whole < now {
+                true => Err(BadReply),
+                false => Ok(rate.units(Ticks { whole, part })),
+            }
+        };
+        let (before, after) = (idle()?, idle()?);
+        let n = rate.permits(after.checked_sub(before).ok_or(BadReply)?);
+        let clear = after.saturating_sub(rate.units(rate.reach()));
+        let owed = clear.saturating_sub(rate.units(whole(now)));
+        let clear_after = wait(rate.micros_up(clear), now);
+        Ok(Charged::new(n, tick(now))
+            .with_debt(rate.permits_up(owed), clear_after.unwrap_or(Duration::MAX)))
+    }
+}
+
+const fn whole(micros: u64) -> Ticks {
+    Ticks {
+        whole: micros,
+        part: 0,
+    }
+}

@@ -1,0 +1,93 @@
+//! Sliding log: the ticks of all permits within a period.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use tollgate::Granted;
+use tollgate::outcome::Charged;
+
+use super::{Taken, tick, wait};
+use crate::packed::{BadReply, Packed, pack};
+use crate::rate::{SPAN, Ticks};
+
+/// The most permits within a period: each has an entry on the server.
+pub(crate) const MOST_LOGGED: u64 = 100_000;
+
+/// The latest tick of a log.
+const LATEST: u64 = 4 * SPAN;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Log {
+    pub(crate) limit: u64,
+    /// Microseconds.
+    pub(crate) period: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogSeen {
+    live: u64,
+    last: u64,
+    /// When the request that was asked about will fit.
+    due: u64,
+}
+
+impl Log {
+    pub(super) fn argue(&self, arg: &mut Vec<u8>, n: u64) {
+        pack(arg, &[n.min(2 * MOST_LOGGED), self.limit, self.period]);
+    }
+
+    /// Reads what `log.tell` returns.
+    pub(super) fn see(&self, told: &mut Packed<'_>) -> Result<(LogSeen, u64), BadReply> {
+        let live = told.next(2 * MOST_LOGGED)?;
+        let last = told.next(LATEST)?;
+        let due = told.next(LATEST + SPAN)?;
+        let ban = told.next(LATEST)?;
+        Ok((LogSeen { live, last, due }, ban))
+    }
+
+    pub(super) fn available(&self, seen: &LogSeen) -> u64 {
+        self.limit.saturating_sub(seen.live)
+    }
+
+    pub(super) fn due(&self, seen: &LogSeen) -> u64 {
+        seen.due
+    }
+
+    pub(super) fn taken(&self, seen: &LogSeen, now: u64, n: u64) -> Result<Taken, BadReply> {
+        let live = seen.live.saturating_add(n);
+        if live > self.limit {
+            return Err(BadReply);
+        }
+        let at = match seen.live {
+            0 => now,
+            _ => now.max(seen.last),
+        };
+        let room = self.limit.saturating_sub(live);
+        let mut granted = Granted::new(n, tick(at)).with_room(room, NonZeroU64::MIN);
+        if live > 0 {
+            granted = granted.with_reset_at(tick(
+                at.min(match n {
+                    0 => seen.last,
+                    _ => at,
+                })
+                .saturating_add(self.period),
+            ));
+        }
+        Ok(Taken {
+            granted,
+            mark: Ticks { whole: at, part: 0 },
+        })
+    }
+
+    /// Reads what `log.charge` returns.
+    pub(super) fn charged(&self, told: &mut Packed<'_>, now: u64) -> Result<Charged, BadReply> {
+        let n = told.next(2 * MOST_LOGGED)?;
+        let live = told.next(2 * MOST_LOGGED)?;
+        let clear = told.next(LATEST + SPAN)?;
+        let clear_after = wait(clear.max(now), now);
+        Ok(Charged::new(n, tick(now)).with_debt(
+            live.saturating_sub(self.limit),
+            clear_after.unwrap_or(Duration::MAX),
+        ))
+    }
+}

@@ -1,0 +1,260 @@
+//! [`Limit`]: what a server counts.
+
+use std::fmt;
+use std::time::Duration;
+
+use tollgate::Quota;
+
+use crate::kind::{Bucket, Kind, Log, MOST_COUNTED, MOST_LOGGED, MOST_SLOTS, Shape, Slots, Window};
+use crate::limit_error::{LimitError, MAX_SPAN};
+use crate::rate::Rate;
+
+/// What a server counts for each key: an algorithm with its numbers.
+///
+/// A [`Quota`] alone is a token bucket.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::Quota;
+/// use tollgate_redis::Limit;
+///
+/// # fn main() -> Result<(), tollgate_redis::LimitError> {
+/// let a_day = Limit::fixed_window(Quota::per_day(10_000))?;
+/// let attempts = Limit::first_hit_window(Quota::per_minute(5))?;
+/// let uploads = Limit::concurrency(3, Duration::from_secs(60))?;
+/// assert_eq!(uploads.permits(), 3);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Limit {
+    pub(crate) kind: Kind,
+    /// What a local share is a share of.
+    pub(crate) quota: Quota,
+}
+
+impl Limit {
+    /// Creates a token bucket, a GCRA or a leaky bucket as a meter: the three decide alike.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::Limit;
+    ///
+    /// assert!(Limit::token_bucket(Quota::per(7, Duration::from_nanos(3))).is_ok());
+    /// let error = Limit::token_bucket(Quota::per_day(1).burst(20_000)).unwrap_err();
+    /// assert!(error.to_string().starts_with("burst is 20000, but must be from 1 to 18262"));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LimitError`] if the server can't count the quota exactly for 50 years.
+    pub fn token_bucket(quota: Quota) -> Result<Self, LimitError> {
+        let rate = Rate::new(quota)?;
+        let kind = Kind::Bucket(Bucket { rate, free: None });
+        Ok(Self { kind, quota })
+    }
+
+    /// Creates a leaky bucket as a queue: [`Granted::delay`](tollgate::Granted::delay) says how long
+    /// each request must wait, so that requests leave at the quota's rate. The first `free` permits
+    /// ahead of the rate need not wait.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_redis::Limit;
+    ///
+    /// assert!(Limit::leaky_queue(Quota::per_second(10).burst(5), 1).is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LimitError`] if the server can't count the quota exactly for 50 years.
+    pub fn leaky_queue(quota: Quota, free: u64) -> Result<Self, LimitError> {
+        let rate = Rate::new(quota)?;
+        let free = Some(free);
+        let kind = Kind::Bucket(Bucket { rate, free });
+        Ok(Self { kind, quota })
+    }
+
+    /// Creates fixed windows, which begin at multiples of the period since 1970-01-01 00:00 UTC.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_redis::Limit;
+    ///
+    /// let error = Limit::fixed_window(Quota::per_day(5).burst(9)).unwrap_err();
+    /// assert_eq!(error.field(), "burst");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LimitError`] if the server can't count the quota exactly for 50 years, or if its burst is
+    /// not `n`.
+    pub fn fixed_window(quota: Quota) -> Result<Self, LimitError> {
+        window(quota, Shape::Aligned)
+    }
+
+    /// Creates fixed windows of which each begins with the first permit that is taken while no
+    /// window is open. If all permits of a window are returned, it closes.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_redis::Limit;
+    ///
+    /// assert!(Limit::first_hit_window(Quota::per_minute(5)).is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`fixed_window`](Self::fixed_window).
+    pub fn first_hit_window(quota: Quota) -> Result<Self, LimitError> {
+        window(quota, Shape::FirstHit)
+    }
+
+    /// Creates a sliding window: the permits of the last period, estimated from the counts of two
+    /// windows as [`tollgate::SlidingWindow`] does. Windows begin as
+    /// [fixed windows](Self::fixed_window) do.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_redis::Limit;
+    ///
+    /// assert!(Limit::sliding_window(Quota::per_minute(1000)).is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`fixed_window`](Self::fixed_window).
+    pub fn sliding_window(quota: Quota) -> Result<Self, LimitError> {
+        window(quota, Shape::Slides)
+    }
+
+    /// Creates a sliding log: at most `n` permits in every period, wherever it begins. The server
+    /// stores an entry for each permit, of which there can be 100 000.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_redis::Limit;
+    ///
+    /// let error = Limit::sliding_log(Quota::per_day(100_001)).unwrap_err();
+    /// assert_eq!(error.to_string(), "n is 100001, but must be at most 100000");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LimitError`] if there are too many permits, or as for
+    /// [`fixed_window`](Self::fixed_window).
+    pub fn sliding_log(quota: Quota) -> Result<Self, LimitError> {
+        let (limit, period) = counted(quota, MOST_LOGGED)?;
+        let kind = Kind::Log(Log { limit, period });
+        Ok(Self { kind, quota })
+    }
+
+    /// Limits concurrent work: at most `limit` slots are held at a time. An
+    /// [undo](crate::RedisKey::undo) gives a slot back. Otherwise it is free again at the end of its
+    /// lease, so a client that crashes holds none for longer.
+    /// [`renew`](crate::RedisKey::renew) begins the lease again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_redis::Limit;
+    ///
+    /// let error = Limit::concurrency(3, Duration::ZERO).unwrap_err();
+    /// assert_eq!(error.field(), "lease");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LimitError`] if the limit is not from 1 to 100 000, or if the lease is not from 1 ms to 50
+    /// years.
+    pub fn concurrency(limit: u64, lease: Duration) -> Result<Self, LimitError> {
+        match limit {
+            0 => return Err(LimitError::ZeroPermits),
+            n if n > MOST_SLOTS => return Err(LimitError::TooManyPermits { n, max: MOST_SLOTS }),
+            _ => {}
+        }
+        if lease < Duration::from_millis(1) || lease > MAX_SPAN {
+            return Err(LimitError::Lease { lease });
+        }
+        let quota = Quota::per(limit, lease);
+        let lease = u64::try_from(lease.as_micros()).unwrap_or(u64::MAX);
+        let kind = Kind::Slots(Slots { limit, lease });
+        Ok(Self { kind, quota })
+    }
+
+    /// Returns the most permits that can be taken at once.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_redis::Limit;
+    ///
+    /// # fn main() -> Result<(), tollgate_redis::LimitError> {
+    /// assert_eq!(Limit::token_bucket(Quota::per_second(5).burst(9))?.permits(), 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn permits(&self) -> u64 {
+        self.kind.most()
+    }
+}
+
+fn window(quota: Quota, shape: Shape) -> Result<Limit, LimitError> {
+    let (limit, period) = counted(quota, MOST_COUNTED)?;
+    let kind = Kind::Window(Window {
+        limit,
+        period,
+        shape,
+    });
+    Ok(Limit { kind, quota })
+}
+
+/// Returns the permits and the microseconds of a quota without a burst of its own.
+fn counted(quota: Quota, max: u64) -> Result<(u64, u64), LimitError> {
+    let (n, period, burst) = (quota.permits(), quota.period(), quota.burst_size());
+    if n == 0 {
+        return Err(LimitError::ZeroPermits);
+    }
+    if period.is_zero() {
+        return Err(LimitError::ZeroPeriod);
+    }
+    if period > MAX_SPAN {
+        return Err(LimitError::PeriodTooLong { period });
+    }
+    if period.subsec_nanos() % 1000 > 0 {
+        return Err(LimitError::PeriodNotWhole { period });
+    }
+    if n > max {
+        return Err(LimitError::TooManyPermits { n, max });
+    }
+    if burst != n {
+        return Err(LimitError::BurstOfWindow { burst, n });
+    }
+    let initial = quota.initial_permits();
+    if initial != burst {
+        return Err(LimitError::Initial { initial, burst });
+    }
+    let period = u64::try_from(period.as_micros()).unwrap_or(u64::MAX);
+    Ok((n, period))
+}
+
+impl TryFrom<Quota> for Limit {
+    type Error = LimitError;
+
+    /// Creates a token bucket.
+    fn try_from(quota: Quota) -> Result<Self, LimitError> {
+        Self::token_bucket(quota)
+    }
+}
+
+impl From<std::convert::Infallible> for LimitError {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl fmt::Debug for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}

@@ -1,0 +1,91 @@
+-- Token bucket, GCRA and leaky bucket: one line, the tick at which the bucket is idle again.
+local function is_later(whole, part, whole2, part2)
+  return whole > whole2 or (whole == whole2 and part > part2)
+end
+
+-- Returns the earlier of two ticks.
+local function earlier(whole, part, whole2, part2)
+  if is_later(whole, part, whole2, part2) then
+    return whole2, part2
+  end
+  return whole, part
+end
+
+-- Writes a bucket. The key expires a second after it is idle: by then it says the same as no key. A
+-- ban ends before that.
+local function save(key, whole, part, n, ban)
+  local written = now
+  if ban > 0 then
+    written = -ban
+  end
+  local value = struct.pack('<BI4I4dd', 1, n, part, whole, written)
+  redis.call('SET', key, value, 'PX', string.format('%d', (whole - now) / 1000 + 1001))
+end
+
+local bucket = {}
+
+-- Returns part, whole, and the end of the ban, or 0.
+function bucket.tell(state)
+  return struct.pack('<ddd', state.part, state.whole, state.ban)
+end
+
+-- Takes what see found to fit. A request of no permits changes nothing.
+function bucket.take(state)
+  if state.cost > 0 or state.cost_part > 0 then
+    save(state.key, state.next, state.next_part, state.n, 0)
+  end
+end
+
+-- Gives the cost back. What time has refilled is not given back twice, and a banned bucket gets
+-- nothing. The argument continues with the mark of the grant (whole, part): when the bucket was to
+-- be idle after it; and 1 for a reservation, which gets nothing back while others wait behind it.
+-- Returns how much was given back, as a span (whole, part).
+function bucket.give(state)
+  local mark, mark_part, is_reserved = struct.unpack('<ddd', state.arg, 42)
+  local whole, part = state.whole, state.part
+  local given, given_part = 0, 0
+  local is_last = whole == mark and part == mark_part
+  local waits = is_later(whole, part, state.latest, state.reach_part)
+    or is_later(mark, mark_part, state.latest, state.reach_part)
+  local may = state.ban == 0 and (is_reserved == 0 or is_last or not waits)
+  local top, top_part = earlier(whole, part, mark, mark_part)
+  if may and is_later(top, top_part, now, 0) then
+    given, given_part = earlier(state.cost, state.cost_part, top - now, top_part)
+  end
+  if given > 0 or given_part > 0 then
+    whole, part = whole - given, part - given_part
+    if part < 0 then
+      whole, part = whole - 1, part + state.n
+    end
+    save(state.key, whole, part, state.n, 0)
+  end
+  return struct.pack('<dd', given, given_part)
+end
+
+-- Takes the cost whether or not it fits, up to 50 years ahead. Returns when the bucket would have
+-- been idle, and when it will be (whole, part, whole, part).
+function bucket.charge(state)
+  local next, next_part = earlier(state.next, state.next_part, now + SPAN, 0)
+  if is_later(next, next_part, state.whole, state.part) then
+    save(state.key, next, next_part, state.n, state.ban)
+  else
+    next, next_part = state.whole, state.part
+  end
+  return struct.pack('<dddd', state.whole, state.part, next, next_part)
+end
+
+-- Bans the bucket. The argument continues with how long. After the ban it refills from empty. A ban
+-- can be made longer, but not shorter. Returns when the ban ends, or 0.
+function bucket.ban(state)
+  local long = struct.unpack('<d', state.arg, 42)
+  local ban = state.ban
+  if long > 0 then
+    local whole, part = state.latest + long, state.reach_part
+    if is_later(state.whole, state.part, whole, part) then
+      whole, part = state.whole, state.part
+    end
+    ban = math.max(ban, now + long)
+    save(state.key, whole, part, state.n, ban)
+  end
+  return struct.pack('<d', ban)
+end

@@ -1,0 +1,55 @@
+-- Reads the bucket `key`, and adds the cost of `arg`. This text is a part of several scripts, so
+-- that the shortest one needs no functions.
+--
+-- A tick is `whole` microseconds and part / n of one more, with 0 <= part < n <= 2^26.
+--
+-- The argument: 'B', n, and two spans (whole, part): the cost of the request, and the reach, which
+-- is the cost of a full burst.
+--
+-- The value has 25 bytes. A key that does not exist is idle.
+--   1        the version of this format
+--   n        the permits of the reduced rate that wrote the value
+--   part     the part of the tick
+--   whole    the tick at which the bucket is idle again: all its permits are there
+--   written  when the value was written; or, below 0, minus the end of a ban
+local _, n, cost, cost_part, reach, reach_part = struct.unpack('<Bddddd', arg)
+local whole, part, ban = now, 0, 0
+local value = redis.call('GET', key)
+if value then
+  local version, old, old_part, idle, written
+  if #value == 25 then
+    version, old, old_part, idle, written = struct.unpack('<BI4I4dd', value)
+  end
+  -- Written so that a number that is not one fails.
+  if
+    not (version == 1 and old_part < old and old <= 67108864 and idle <= 3 * SPAN and -written <= idle)
+  then
+    return redis.error_reply('BADSTATE key ' .. key .. ' is not a bucket of format 1')
+  end
+  if -written > now then
+    ban = -written
+  end
+  if idle >= now then
+    whole, part = idle, old_part
+    if old ~= n then
+      -- Convert the part, rounded up, so that nothing is due too early. Both are at most 2^26, so
+      -- the product is below 2^53.
+      local product = part * n
+      local rest = math.fmod(product, old)
+      part = (product - rest) / old
+      if rest > 0 then
+        part = part + 1
+      end
+      if part >= n then
+        whole, part = whole + 1, part - n
+      end
+    end
+  end
+end
+-- The request is granted if the bucket would be idle by the latest tick.
+local next, next_part = whole + cost, part + cost_part
+if next_part >= n then
+  next, next_part = next + 1, next_part - n
+end
+local latest = now + reach
+local is_denied = ban > 0 or next > latest or (next == latest and next_part > reach_part)

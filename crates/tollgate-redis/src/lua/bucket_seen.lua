@@ -1,0 +1,6 @@
+return {
+  kind = bucket, key = key, arg = arg, fits = not is_denied, whole = whole, part = part, n = n,
+  ban = ban, next = next, next_part = next_part, latest = latest, reach_part = reach_part,
+  cost = cost, cost_part = cost_part,
+}
+end

@@ -1,0 +1,65 @@
+//! A failover to a replica that lags behind its primary.
+
+use std::time::Instant;
+
+use tollgate_redis::{Decider, Fallback};
+
+use super::proxy::{Mode, Proxy};
+use super::{AMPLE, BURST, connected, run, take, until_recovered};
+use crate::server::{DEADLINE, on_each_server};
+
+/// Permits that the replica knows of when it becomes the primary.
+const KNOWN: u64 = 30;
+
+/// Permits that only the lost primary knew of.
+const LOST: u64 = 20;
+
+#[test]
+fn failover_to_a_replica_that_lags() {
+    on_each_server(|mut primary| {
+        let mut replica = primary.another();
+        primary.start_with(&["--repl-diskless-sync-delay", "0"]);
+        replica.start(false);
+        run(async {
+            let between = Proxy::new(&primary).await;
+            let _: String = replica.run(&format!("REPLICAOF 127.0.0.1 {}", between.port()));
+            let start = Instant::now();
+            while primary.run::<u64>("WAIT 1 100") == 0 {
+                assert!(start.elapsed() < DEADLINE, "the replica follows");
+            }
+            let front = Proxy::new(&primary).await;
+            let (limiter, _) = connected(&front.url(), AMPLE, BURST);
+            let limiter = limiter.with_fallback(Fallback::Closed).expect("a fallback");
+            let alice = limiter.key("alice");
+            let mut granted = 0;
+            for _ in 0..KNOWN {
+                assert_eq!(take(&alice).await, (true, Decider::Server));
+                granted += 1;
+            }
+            {
+                // WAIT waits for the writes of its connection and all earlier ones.
+                let mut connection = primary.connection();
+                let mut pipe = redis::pipe();
+                pipe.cmd("SET").arg("mark").arg(1).ignore();
+                pipe.cmd("WAIT").arg(1).arg(DEADLINE.as_millis() as u64);
+                let copies: (u64,) = pipe.query(&mut connection).expect("an answer");
+                assert_eq!(copies, (1,));
+            }
+            between.set(Mode::HoldReplies);
+            for _ in 0..LOST {
+                assert_eq!(take(&alice).await, (true, Decider::Server));
+                granted += 1;
+            }
+            primary.kill();
+            let _: String = replica.run("REPLICAOF NO ONE");
+            front.point_at(&replica);
+            granted += until_recovered(&alice).await;
+            let left = alice.available().await.expect("an answer");
+            assert!(alice.try_acquire_n(left).await.is_ok());
+            assert_eq!(take(&alice).await, (false, Decider::Server));
+            granted += left;
+            println!("failover: {granted} granted, {LOST} of them again");
+            assert_eq!(granted, BURST + LOST);
+        });
+    });
+}

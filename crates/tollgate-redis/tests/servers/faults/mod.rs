@@ -1,0 +1,100 @@
+//! Faults: for each, what is granted over the whole run is at most what docs/DISTRIBUTED.md says.
+//! Its table names these tests, and has all of them.
+
+mod clock;
+mod failover;
+mod load;
+mod network;
+mod outages;
+mod proxy;
+mod restarts;
+mod table;
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tollgate::Quota;
+use tollgate_redis::client::{Connection, connect_lazily};
+use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisKey, RedisLimiter};
+
+use crate::server::{DEADLINE, Server};
+
+/// The permits of a limit. One an hour comes back, and no test is slow enough to see it.
+const BURST: u64 = 100;
+
+/// A budget that no answer exceeds, even on a busy machine.
+const AMPLE: Duration = Duration::from_secs(30);
+
+/// A budget that a test waits for.
+const SHORT: Duration = Duration::from_millis(200);
+
+type Limiter = RedisLimiter<Connection>;
+type Key<'a> = RedisKey<'a, Connection>;
+type Events = Arc<Mutex<Vec<OutageEvent>>>;
+
+/// Returns a limit of `burst` permits on the server at `url`, and its outages.
+fn connected(url: &str, budget: Duration, burst: u64) -> (Limiter, Events) {
+    connected_with(url, budget, Duration::from_millis(20), burst)
+}
+
+fn connected_with(
+    url: &str,
+    budget: Duration,
+    probe_every: Duration,
+    burst: u64,
+) -> (Limiter, Events) {
+    let events = Events::default();
+    let seen = Arc::clone(&events);
+    let client = connect_lazily(url).expect("an address");
+    let connected = tollgate_redis::Server::new(client)
+        .with_budget(budget)
+        .with_probe_every(probe_every)
+        .on_outage(move |event| seen.lock().unwrap().push(event.clone()));
+    let keys = Keys::new("test").expect("a namespace");
+    let quota = Quota::per_hour(1).burst(burst);
+    let limiter = RedisLimiter::new(Arc::new(connected), &keys, "limit", quota);
+    (limiter.expect("a quota"), events)
+}
+
+fn limiter(server: &Server, budget: Duration, fallback: Fallback) -> (Limiter, Events) {
+    let (limiter, events) = connected(&server.url(), budget, BURST);
+    (limiter.with_fallback(fallback).expect("a fallback"), events)
+}
+
+fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(test)
+}
+
+/// Takes one permit, and returns whether it was granted, and who decided.
+async fn take(key: &Key<'_>) -> (bool, Decider) {
+    match key.try_acquire().await {
+        Ok(grant) => (true, grant.decider()),
+        Err(denial) => (false, denial.decider()),
+    }
+}
+
+/// Takes permits until the server decides, and returns how many the server granted: at most one.
+async fn until_recovered(key: &Key<'_>) -> u64 {
+    let start = Instant::now();
+    loop {
+        match take(key).await {
+            (granted, Decider::Server) => return u64::from(granted),
+            _ => assert!(start.elapsed() < DEADLINE, "the server decides again"),
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Checks that there was one outage, which has ended.
+fn assert_one_outage(events: &Events) {
+    let events = events.lock().unwrap();
+    assert!(
+        matches!(
+            events[..],
+            [OutageEvent::Began { .. }, OutageEvent::Ended { .. }]
+        ),
+        "{events:?}"
+    );
+}
