@@ -201,7 +201,11 @@ impl<'g, 'a, C: Client> Taken<'g, 'a, C> {
 
     /// Gives everything back, the last grants first.
     async fn undo(mut self) {
-        while let Some((group, grants)) = self.0.pop() {
+        while let Some((group, mut grants)) = self.0.pop() {
+            for grant in &mut grants {
+                // Nobody used them, so nothing comes back while others wait behind them.
+                grant.mark.is_reserved = true;
+            }
             // A lost answer counts already.
             let undone = group.undo(grants).await;
             if undone.is_err_and(|why| !why.may_have_taken_effect()) {

@@ -64,8 +64,8 @@ impl Stored {
             0 => self.written as f64,
             ban => -(ban as f64),
         };
-        let mut value = vec![1];
-        value.extend((self.n as u32).to_le_bytes());
+        let mut value = Vec::new();
+        value.extend((self.n as u32 + (1 << 27)).to_le_bytes());
         value.extend((part as u32).to_le_bytes());
         value.extend((whole as f64).to_le_bytes());
         value.extend(written.to_le_bytes());
@@ -113,7 +113,12 @@ impl Key {
             n: self.line.n,
             ban: self.ban,
             written: self.now,
-            expiry: (last - self.now).div_ceil(1000) + 1000,
+            expiry: match self.idle / self.line.n - self.now {
+                ..=1_000_000 => 2001,
+                ..=8_000_000 => 9001,
+                ..=64_000_000 => 65_001,
+                long => long / 1000 + 1001,
+            },
         }
     }
 
