@@ -15,8 +15,8 @@
 //!
 //! ```text
 //! ACL SETUSER limits on >password ~api:{* +evalsha +eval
-//!     +del +get +lindex +llen +lrem +ltrim +pexpire +rpop +rpush +set +time +zadd +zcount +zrem
-//!     +zremrangebyscore +zrevrange +zscore
+//!     +del +get +lindex +llen +lrem +ltrim +pexpire +psetex +rpop +rpush +set +time +zadd +zcount
+//!     +zrem +zremrangebyscore +zrevrange +zscore
 //! ```
 //!
 //! In a cluster it also needs `+cluster|slots +asking`.
