@@ -110,8 +110,8 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(fails))
 }
 
-/// Measures one case, prints it, and returns whether it meets the targets. `timer` is what 99.9 % of
-/// the timers took, or less.
+/// Measures one case, prints it, and returns whether it meets the targets. `timer` is the p99.9 of
+/// a timer alone.
 fn measure(mut server: server::Server, case: Case, timer: &mut Duration) -> bool {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let budget = Duration::from_millis(case.budget);
@@ -164,7 +164,7 @@ fn measure(mut server: server::Server, case: Case, timer: &mut Duration) -> bool
     !slow && !queued
 }
 
-/// Prints how long decisions took, and returns what 99.9 % of them took, or less.
+/// Prints how long decisions took, and returns the p99.9.
 fn print(case: Case, mut took: Vec<Duration>, counts: &str) -> Duration {
     took.sort_unstable();
     let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];

@@ -15,6 +15,8 @@ mod connection;
 mod redis_rs;
 #[cfg(feature = "redis-rs")]
 mod slots;
+#[cfg(feature = "tls")]
+mod tls;
 
 #[cfg(feature = "redis-rs")]
 pub use cluster::{Cluster, connect_to_cluster_lazily};

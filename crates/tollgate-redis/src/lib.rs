@@ -4,9 +4,22 @@
 //! the server does not answer, each limit's [`Fallback`] decides. [`RedisLimiter`] shows how to
 //! begin.
 //!
-//! For TLS, enable a feature of the crate `redis`, such as `tokio-rustls-comp`, and use a URL that
-//! begins with `rediss://`. For a user of the server's ACL, put the name and the password in the
-//! URL.
+//! Features:
+//!
+//! - `redis-rs` (default): connections by the crate `redis`.
+//! - `tls`: URLs that begin with `rediss://`.
+//! - `blocking`: `Blocking`, for threads without an async runtime.
+//!
+//! For a user of the server's access control list, put the name and the password in the URL. The
+//! user needs the keys of its namespace, `EVALSHA` and `EVAL`, and the commands that scripts call:
+//!
+//! ```text
+//! ACL SETUSER limits on >password ~api:{* +evalsha +eval
+//!     +del +get +lindex +llen +lrem +ltrim +pexpire +psetex +rpop +rpush +set +time +zadd +zcount
+//!     +zrem +zremrangebyscore +zrevrange +zscore
+//! ```
+//!
+//! In a cluster it also needs `+cluster|slots +asking`.
 
 mod all;
 #[cfg(feature = "blocking")]

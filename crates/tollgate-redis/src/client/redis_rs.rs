@@ -19,6 +19,24 @@ use super::{Client, ClientError, Command, Connection, Reply};
 /// # }
 /// ```
 ///
+/// With the feature `tls`, a URL can begin with `rediss://`. The client then trusts the system's
+/// certificate authorities, or those in the file that the environment variable `SSL_CERT_FILE`
+/// names. To trust your own authority, or to present a client certificate, pass what `redis` makes
+/// of them:
+///
+/// ```no_run
+/// # #[cfg(feature = "tls")]
+/// # async fn connect(root: Vec<u8>) -> Result<(), Box<dyn std::error::Error>> {
+/// use redis::TlsCertificates;
+/// use tollgate_redis::client::connect_lazily;
+///
+/// let certificates = TlsCertificates { client_tls: None, root_cert: Some(root) };
+/// let redis = redis::Client::build_with_tls("rediss://limits.example/", certificates)?;
+/// let client = connect_lazily(redis.get_connection_info().clone())?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// [`ClientError::NotSent`] if the URL is invalid. The message does not contain the URL, which may

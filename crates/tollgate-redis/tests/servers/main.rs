@@ -11,6 +11,7 @@ mod compositions;
 mod deadline;
 mod faults;
 mod many_processes;
+mod security;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../support/server.rs"]
 mod server;
