@@ -206,7 +206,7 @@ pub(crate) struct Pass {
 pub(crate) struct OutageId {
     /// The node that is down: see [`Client::node_of`](crate::client::Client::node_of).
     pub(crate) node: u64,
-    /// Greater than the numbers of earlier outages of this node.
+    /// Greater than the numbers of earlier outages of this node. The time before the first is 0.
     pub(crate) number: u64,
 }
 
@@ -250,10 +250,12 @@ impl Breaker {
         self.node
     }
 
+    /// Returns the latest outage.
     const fn id(&self) -> OutageId {
         OutageId {
             node: self.node,
-            number: self.period,
+            // Odd periods are outages.
+            number: self.period.div_ceil(2),
         }
     }
 
@@ -338,8 +340,8 @@ impl Breaker {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }
 
-    /// Returns the present outage. Between outages, when one key has failed, this is the time since
-    /// the last outage: however long it is, it has one bound for what is granted.
+    /// Returns the latest outage. A call that fails after its end, because it was sent before or
+    /// because one key has failed, shares its bound for what is granted.
     pub(crate) fn outage(&self, now: u64) -> Outage {
         let probe_at = self.down.as_ref().map_or(now, |down| down.probe_at);
         Outage {

@@ -113,12 +113,7 @@ impl Key {
             n: self.line.n,
             ban: self.ban,
             written: self.now,
-            expiry: match self.idle / self.line.n - self.now {
-                ..=1_000_000 => 2001,
-                ..=8_000_000 => 9001,
-                ..=64_000_000 => 65_001,
-                long => long / 1000 + 1001,
-            },
+            expiry: life(self.idle / self.line.n - self.now),
         }
     }
 
@@ -198,4 +193,11 @@ impl Key {
 
 pub(super) fn micros(micros: u128) -> Duration {
     Duration::from_micros(micros.try_into().expect("below 2^64"))
+}
+
+/// Returns the milliseconds after which a key expires that is needed for `long` microseconds.
+pub(super) fn life(long: u128) -> u128 {
+    let known = [(1_000_000, 2001), (8_000_000, 9001), (64_000_000, 65_001)];
+    let known = known.into_iter().find(|(most, _)| long <= *most);
+    known.map_or(long / 1000 + 1001, |(_, life)| life)
 }

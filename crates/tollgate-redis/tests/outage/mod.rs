@@ -84,6 +84,23 @@ fn an_outage_has_one_beginning_and_one_end() {
 }
 
 #[test]
+fn calls_that_fail_after_an_outage_share_its_bound() {
+    let mut breaker = Breaker::default();
+    let late = breaker.ask(0, EVERY).unwrap();
+    assert_eq!(breaker.outage(0).id.number, 0);
+    for number in 1..=3 {
+        let now = number * 10 * EVERY;
+        let pass = breaker.ask(now, EVERY).unwrap();
+        assert!(breaker.failed(pass, &lost(), now, EVERY).is_some());
+        assert_eq!(breaker.ask(now, EVERY).unwrap_err().id.number, number);
+        let probe = breaker.ask(now + EVERY, EVERY).unwrap();
+        assert!(breaker.answered(probe, now + EVERY).is_some());
+        assert_eq!(breaker.failed(late, &lost(), now + EVERY, EVERY), None);
+        assert_eq!(breaker.outage(now + EVERY).id.number, number);
+    }
+}
+
+#[test]
 fn a_key_that_cant_be_read_does_not_begin_an_outage() {
     let mut breaker = Breaker::default();
     let refused = |code: &str| {

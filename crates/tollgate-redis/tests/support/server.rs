@@ -73,7 +73,7 @@ impl Server {
 
     /// Starts the server with more arguments, and waits until it answers.
     pub(crate) fn start_with(&mut self, arguments: &[&str]) {
-        // The port may be in use by now. A server that was started before keeps its port.
+        // The port may be in use by now.
         for _ in 0..10 {
             self.spawn(arguments);
             if self.connect().is_some() {
