@@ -13,6 +13,8 @@ mod random;
 mod replies;
 mod server;
 mod stored;
+mod window_model;
+mod windows;
 
 use std::time::Instant;
 
