@@ -15,6 +15,7 @@ mod server;
 mod stored;
 mod window_model;
 mod windows;
+mod windows_against_core;
 
 use std::time::Instant;
 
