@@ -3,15 +3,18 @@
 
 use std::time::Duration;
 
+use redis::Commands;
 use tollgate::{Denied, Quota};
 
 use super::model::{self, Line, SPAN, micros};
+use super::stored::refused_and_left;
 use super::window_model::{Key, Rule, Stored};
 use super::{Episode, OPERATIONS, Random, bucket, quotas, server};
 use crate::call::{self, Part};
 use crate::client::Reply;
 use crate::kind::{Kind, Mark, Shape, Taken};
 use crate::limit::Limit;
+use crate::limit_error::LimitError;
 use crate::rate::Ticks;
 use crate::script::{self, Kinds, Verb};
 
@@ -40,6 +43,92 @@ fn sliding_windows_are_exact() {
 fn windows_that_change_their_shape_are_exact() {
     let shapes = [Shape::Aligned, Shape::FirstHit, Shape::Slides];
     each_answer_and_each_stored_value_is_exact(move |random| shapes[random.below(3) as usize]);
+}
+
+#[test]
+fn windows_up_to_the_edges_are_accepted_and_no_others() {
+    let (most, longest) = ((1 << 52) - 1, Duration::from_micros(SPAN as u64));
+    let [micro, nano] = [Duration::from_micros(1), Duration::from_nanos(1)];
+    for of in [
+        Limit::fixed_window,
+        Limit::first_hit_window,
+        Limit::sliding_window,
+    ] {
+        for (n, period) in [(1, micro), (most, micro), (1, longest), (most, longest)] {
+            let limit = of(Quota::per(n, period)).expect("accepted");
+            assert_eq!(limit.permits(), n);
+        }
+        let quota = Quota::per(5, micro);
+        let period = longest + nano;
+        for (quota, error) in [
+            (Quota::per(0, micro), LimitError::ZeroPermits),
+            (Quota::per(5, Duration::ZERO), LimitError::ZeroPeriod),
+            (Quota::per(5, period), LimitError::PeriodTooLong { period }),
+            (
+                Quota::per(5, micro + nano),
+                LimitError::PeriodNotWhole {
+                    period: micro + nano,
+                },
+            ),
+            (
+                Quota::per(most + 1, micro),
+                LimitError::TooManyPermits {
+                    n: most + 1,
+                    max: most,
+                },
+            ),
+            (quota.burst(6), LimitError::BurstOfWindow { burst: 6, n: 5 }),
+            (
+                quota.initial(4),
+                LimitError::Initial {
+                    initial: 4,
+                    burst: 5,
+                },
+            ),
+        ] {
+            assert_eq!(of(quota), Err(error));
+            assert!(error.to_string().starts_with(error.field()), "{error}");
+        }
+    }
+}
+
+#[test]
+fn unreadable_windows_are_refused_and_left_alone() {
+    let kind = Limit::sliding_window(Quota::per(9, Duration::from_secs(1)));
+    let kind = kind.expect("accepted").kind;
+    let state = |version: u8, numbers: [f64; 4]| {
+        let mut value = vec![version];
+        value.extend(numbers.map(f64::to_le_bytes).concat());
+        value
+    };
+    let right = state(2, [1.0, 2.0, 3.0, 0.0]);
+    let (most, last) = (((1_u64 << 52) - 1) as f64, 4.0 * SPAN as f64);
+    server::on_each_server(|connection| {
+        for value in [
+            Vec::new(),
+            right[..32].to_vec(),
+            [right.as_slice(), b" "].concat(),
+            // A bucket.
+            right[..25].to_vec(),
+            state(1, [1.0, 2.0, 3.0, 0.0]),
+            state(3, [1.0, 2.0, 3.0, 0.0]),
+            state(2, [most + 1.0, 2.0, 3.0, 0.0]),
+            state(2, [f64::NAN, 2.0, 3.0, 0.0]),
+            state(2, [1.0, most + 1.0, 3.0, 0.0]),
+            state(2, [1.0, f64::NAN, 3.0, 0.0]),
+            state(2, [1.0, 2.0, last, 0.0]),
+            state(2, [1.0, 2.0, f64::NAN, 0.0]),
+            state(2, [1.0, 2.0, 3.0, -last]),
+            state(2, [1.0, 2.0, 3.0, f64::NAN]),
+        ] {
+            refused_and_left(&kind, connection, |connection| {
+                connection.set("{t}bad", value.as_slice()).expect("set")
+            });
+        }
+        refused_and_left(&kind, connection, |connection| {
+            connection.lpush("{t}bad", "2").expect("a list")
+        });
+    });
 }
 
 fn each_answer_and_each_stored_value_is_exact(shape: impl Fn(&mut Random) -> Shape) {
