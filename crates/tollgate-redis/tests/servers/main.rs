@@ -7,3 +7,4 @@ mod faults;
 #[path = "../support/server.rs"]
 mod server;
 mod verbs;
+mod windows;
