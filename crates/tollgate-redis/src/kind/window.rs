@@ -122,8 +122,8 @@ impl Window {
         after
     }
 
-    /// Returns the end of the window after one that ends at a tick. This is less than a period later
-    /// if the period was changed.
+    /// Returns the end of the window after one that ends at a tick. This is less than a period
+    /// later if the period was changed.
     fn end_after(&self, ends: u64) -> u64 {
         let late = match self.shape {
             Shape::FirstHit => None,

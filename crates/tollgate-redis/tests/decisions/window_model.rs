@@ -1,6 +1,7 @@
 //! Windows in exact integers: what the scripts must answer, and what they must store.
 //!
-//! It is written from the definition: it weighs counts in 128 bits, and finds each moment by trying.
+//! It is written from the definition: it weighs counts in 128 bits, and finds each moment by
+//! trying.
 
 use super::model::SPAN;
 use crate::kind::Shape;
