@@ -14,6 +14,9 @@ mod replies;
 mod server;
 mod stored;
 mod traces;
+mod window_model;
+mod windows;
+mod windows_against_core;
 
 use std::time::Instant;
 

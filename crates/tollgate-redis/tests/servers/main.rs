@@ -16,3 +16,4 @@ mod security;
 #[path = "../support/server.rs"]
 mod server;
 mod verbs;
+mod windows;
