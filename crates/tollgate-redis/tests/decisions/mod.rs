@@ -7,12 +7,15 @@
 //! almost a second because the machine is busy, it is repeated with other keys.
 
 mod against_core;
+mod logs;
 mod model;
 mod quotas;
 mod random;
 mod replies;
 mod server;
+mod slots;
 mod stored;
+mod verbs;
 
 use std::time::Instant;
 
