@@ -1,11 +1,15 @@
 //! Sliding logs, against a list of ticks.
 
-use tollgate::Quota;
+use std::time::{Duration, Instant};
+
+use redis::Commands;
+use tollgate::{ManualClock, Quota, SlidingLog, Tick};
 
 use super::verbs::{self, Charged, Counts, END, Holder, Model, Taken};
-use super::{OPERATIONS, Random};
+use super::{Episode, OPERATIONS, Random, SOME_DAY, server, stored};
+use crate::call::{self, Call, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Log};
+use crate::kind::{Kind, Log, Mark};
 use crate::limit::Limit;
 use crate::rate::Ticks;
 
@@ -86,7 +90,7 @@ impl Model for LogModel {
             0 => 1 + random.any_size(3000),
             _ => 1 + random.any_size(20),
         };
-        let period = std::time::Duration::from_micros(1 + random.any_size(END - 1));
+        let period = Duration::from_micros(1 + random.any_size(END - 1));
         let limit = Limit::sliding_log(Quota::per(limit, period)).expect("accepted");
         let Kind::Log(log) = limit.kind else {
             unreachable!()
@@ -213,4 +217,159 @@ fn each_answer_and_each_stored_log_is_exact() {
     ] {
         assert!(count > OPERATIONS / 100, "{counts:?}");
     }
+}
+
+/// Sends one call at a moment.
+fn send(call: &Call, now: i128, connection: &mut redis::Connection) -> Reply {
+    let mut episode = Episode::new();
+    episode.call(call, now);
+    let (reply,): (redis::Value,) = episode.pipeline.query(connection).expect("a reply");
+    super::reply(reply)
+}
+
+#[test]
+fn a_log_of_the_core_gives_the_same_answers() {
+    server::on_each_server(|connection| {
+        let mut random = Random(0x10C0_4E);
+        let (mut done, mut tries) = (0, 0);
+        while done < OPERATIONS / 100 {
+            tries += 1;
+            done += usize::from(same_as_core(tries, &mut random, connection).is_some());
+        }
+    });
+}
+
+/// Returns `None` if it takes so long that the key may have expired.
+fn same_as_core(
+    number: usize,
+    random: &mut Random,
+    connection: &mut redis::Connection,
+) -> Option<()> {
+    let period = 1 + random.any_size(1 << 45);
+    let quota = Quota::per(1 + random.any_size(50), Duration::from_micros(period));
+    let core = SlidingLog::with_clock(quota, ManualClock::new()).expect("accepted");
+    let kind = Limit::sliding_log(quota).expect("accepted").kind;
+    let name = format!("core{number}");
+    let (start, mut now) = (Instant::now(), SOME_DAY as u64);
+    for _ in 0..100 {
+        now = match random.below(8) {
+            0..4 => now,
+            4 => now
+                .saturating_sub(random.any_size(period))
+                .max(SOME_DAY as u64),
+            5 => now + period - random.below(2),
+            _ => now + random.any_size(period),
+        };
+        let n = random
+            .any_size(quota.permits())
+            .max(random.below(3))
+            .min(kind.most());
+        let tick = Tick::from_nanos(now * 1000);
+        let parts = [Part {
+            key: name.as_bytes(),
+            kind: &kind,
+            n,
+        }];
+        let looked = send(&call::look(&parts), now.into(), connection);
+        let call = call::take(&parts).expect("not never");
+        let taken = send(&call, now.into(), connection);
+        if start.elapsed() > Duration::from_millis(900) {
+            return None;
+        }
+        let seen = call::seen(&parts, &looked).expect("a state")[0];
+        let refused = kind.refused(&seen, n, 0).map(|(_, denied)| denied);
+        assert_eq!(kind.available(&seen), core.available_at(tick));
+        assert_eq!(refused.map_or(Ok(()), Err), core.check_n_at(n, tick));
+        let wait = refused.map_or(Some(Duration::ZERO), |denied| denied.retry_after());
+        assert_eq!(wait, core.time_until_at(n, tick));
+        match (
+            call::taken(&parts, &taken).expect("a reply"),
+            core.try_acquire_n_at(n, tick),
+        ) {
+            (Ok(ours), Ok(cores)) => {
+                let ours = &ours[0].granted;
+                assert_eq!((ours.n(), ours.at()), (cores.n(), cores.at()));
+                assert_eq!(ours.reset_after(), cores.reset_after());
+                assert_eq!(ours.remaining(), core.available_at(tick));
+            }
+            (ours, cores) => {
+                assert_eq!(
+                    ours.map_err(|(_, denied)| denied).map(drop),
+                    cores.map(drop)
+                );
+            }
+        }
+    }
+    Some(())
+}
+
+#[test]
+fn the_largest_log_has_an_entry_for_each_permit() {
+    let quota = Quota::per_day(100_000);
+    let kind = Limit::sliding_log(quota).expect("accepted").kind;
+    server::on_each_server(|connection| {
+        let part = |n| Part {
+            key: b"large".as_slice(),
+            kind: &kind,
+            n,
+        };
+        let taken = |n: u64, now, connection: &mut _| {
+            let call = call::take(&[part(n)]).expect("not never");
+            let reply = send(&call, now, connection);
+            let taken = call::taken(&[part(n)], &reply).expect("a reply");
+            taken.map_err(|(_, denied)| denied.retry_after())
+        };
+        assert!(taken(99_999, SOME_DAY, connection).is_ok());
+        assert!(taken(2, SOME_DAY, connection).is_err());
+        let last = taken(1, SOME_DAY + 7, connection).expect("a grant");
+        assert_eq!(last[0].granted.remaining(), 0);
+        let day = Duration::from_secs(24 * 3600);
+        let wait = |micros| Some(day - Duration::from_micros(micros));
+        assert_eq!(taken(99_999, SOME_DAY + 9, connection), Err(wait(9)));
+        assert_eq!(taken(100_000, SOME_DAY + 9, connection), Err(wait(2)));
+        let reply = send(&call::charge(&[part(u64::MAX)]), SOME_DAY + 9, connection);
+        let charged = call::charged(&[part(u64::MAX)], &reply);
+        let charged = charged.expect("a reply")[0];
+        assert_eq!((charged.n(), charged.debt()), (100_000, 100_000));
+        assert_eq!(charged.clear_after(), wait(2).expect("a wait"));
+        assert_eq!(connection.llen("large"), Ok(200_000));
+        let mark = Mark {
+            at: Ticks {
+                whole: SOME_DAY as u64,
+                part: 0,
+            },
+            is_reserved: false,
+        };
+        let parts = [(part(100_000), Some(mark))];
+        let reply = send(&call::give(&parts), SOME_DAY + 10, connection);
+        assert_eq!(call::given(&parts, &reply), Ok(vec![99_999]));
+        assert_eq!(connection.llen("large"), Ok(100_001));
+    });
+}
+
+#[test]
+fn another_list_is_refused_and_left_alone() {
+    let kind = Limit::sliding_log(Quota::per_day(20))
+        .expect("accepted")
+        .kind;
+    server::on_each_server(|connection| {
+        for last in [
+            "one",
+            "-1",
+            "1.5",
+            "nan",
+            "",
+            "b",
+            "b-1",
+            "b1.5",
+            "1577880000000001",
+        ] {
+            stored::refused_and_left(&kind, connection, |connection| {
+                connection.rpush("{t}bad", &["1", last]).expect("a list")
+            });
+        }
+        stored::refused_and_left(&kind, connection, |connection| {
+            connection.set("{t}bad", 1).expect("a value")
+        });
+    });
 }

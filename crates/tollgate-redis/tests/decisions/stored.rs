@@ -85,7 +85,7 @@ fn unreadable_values_are_refused_with_the_name_of_the_key_and_left_alone() {
     });
 }
 
-fn refused_and_left(
+pub(super) fn refused_and_left(
     kind: &Kind,
     connection: &mut redis::Connection,
     write: impl FnOnce(&mut redis::Connection),
