@@ -6,4 +6,5 @@ mod faults;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../support/server.rs"]
 mod server;
+mod slots;
 mod verbs;
