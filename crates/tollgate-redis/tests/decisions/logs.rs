@@ -43,7 +43,7 @@ impl LogModel {
         self.ticks.last().copied().unwrap_or(0)
     }
 
-    /// Returns the permits within a period before `now`, or before the last permit if that is later.
+    /// Returns the permits within a period before `now`, or before the last one if that is later.
     fn live(&self, now: u64) -> Vec<u64> {
         let at = now.max(self.last());
         let ticks = self.ticks.iter().copied();
