@@ -8,6 +8,7 @@ import exact
 import redis
 import source
 import theorems
+import windows
 import wrong
 from pace import Pace
 from prover import Prover
@@ -40,6 +41,7 @@ def main():
     wrong.an_example(prover)
     wrong.faults(prover)
     redis.scripts(prover)
+    windows.windows(prover)
     print(f"{prover.passed} passed, {prover.failed} failed")
     return prover.failed > 0
 

@@ -14,7 +14,7 @@ import source
 from machine import Machine, larger, smaller
 
 SPAN, MAX_N = (source.constants()[name] for name in ("SPAN", "MAX_N"))
-READABLE = 4 * SPAN
+READABLE = 3 * SPAN
 ORIGIN = 1_767_225_600
 
 N, OLD, NOW, BAN, LONG = z3.Ints("n old now ban long")
@@ -76,11 +76,17 @@ def is_tick(tick, most, n=N):
     return z3.And(tick[0] >= 0, tick[0] <= most, tick[1] >= 0, tick[1] < n)
 
 
+def is_within(tick, most, n=N):
+    """A tick that is exactly at most `most` microseconds."""
+    return z3.And(is_tick(tick, most, n), z3.Implies(tick[0] == most, tick[1] == 0))
+
+
 A_RATE = [N >= 1, N <= MAX_N]
 CLOCK = (NOW, z3.IntVal(0))
 # What the scripts get: a stored state, and the arguments that the client computes from a quota.
-STORED = [*A_RATE, NOW >= 0, NOW <= SPAN, is_tick(STATE, READABLE)]
-GIVEN = [*STORED, is_tick(COST, SPAN), is_tick(REACH, SPAN)]
+# The reach may include a wait.
+STORED = [*A_RATE, NOW >= 0, NOW <= SPAN, is_within(STATE, READABLE)]
+GIVEN = [*STORED, is_within(COST, SPAN), is_within(REACH, SPAN)]
 
 
 def primitives(prover):
@@ -102,13 +108,13 @@ def primitives(prover):
 
 def rescale(prover):
     tick = tuple(z3.Ints("whole part"))
-    given = [*A_RATE, OLD >= 1, OLD <= MAX_N, is_tick(tick, READABLE, OLD)]
+    given = [*A_RATE, OLD >= 1, OLD <= MAX_N, is_within(tick, READABLE, OLD)]
     m = Script()
     after = m.rescale(tick, OLD, N)
     # The difference of the two values, in units of 1 / (old * n).
     difference = (after[0] - tick[0]) * N * OLD + after[1] * OLD - tick[1] * N
     prover.theorem("rescale: each number below 2^53, rounded up by less than a unit",
-                   [*given, *m.facts], z3.And(m.nothing_wraps(), is_tick(after, READABLE + 1),
+                   [*given, *m.facts], z3.And(m.nothing_wraps(), is_within(after, READABLE),
                                               difference >= 0, difference < OLD), products=True)
 
 
@@ -135,7 +141,9 @@ def take(prover, at):
     prover.theorem("take: each number below 2^53", GIVEN, m.nothing_wraps(), known)
     prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", GIVEN,
                    z3.And(granted == (exact <= units(CLOCK) + units(REACH)), units(after) == exact,
-                          z3.Implies(granted, is_tick(after, 2 * SPAN))), known, products=True)
+                          z3.Implies(granted, is_within(after, 2 * SPAN))), known, products=True)
+    prover.theorem("take: writes exactly if the request costs something", GIVEN,
+                   z3.Or(after[0] > base[0], after[1] > base[1]) == (units(COST) > 0), known, products=True)
 
 
 def bound(prover):
@@ -165,22 +173,78 @@ def wait(prover):
 
 
 def give(prover, at):
-    """A refund has no mark, so the client sends a tick after all that are stored. It does not limit
-    how much it asks for."""
+    """A refund has no mark, so the client sends a tick after all that are stored. The client caps the
+    cost at 2 * SPAN. That is not less than what can be ahead of the clock when no ban is in the way."""
     m = Script()
-    given = [*STORED, is_tick(COST, 5 * SPAN), is_tick(MARK, 5 * SPAN)]
+    asked = z3.Ints("asked asked_part")
+    given = [*STORED, is_within(STATE, 2 * SPAN), is_tick(asked, 1 << 80), is_tick(MARK, 5 * SPAN)]
+    most = z3.IntVal(2 * SPAN), z3.IntVal(0)
+    given += [part == capped for part, capped in zip(COST, earlier(asked, most))]
     base = read()
     top = earlier(base, MARK)
     ahead = m.fits(top[0] - NOW), top[1]
     back = earlier(COST, ahead)
     after = m.subtract(base, back, N)
-    exact = smaller(units(COST), smaller(units(STATE), units(MARK)) - units(CLOCK))
+    exact = smaller(units(asked), smaller(units(STATE), units(MARK)) - units(CLOCK))
     known = [at("is_later", STATE, CLOCK), at("is_later", base, MARK), at("is_later", top, CLOCK), at("is_later", COST, ahead),
              at("is_later", back, base), at("subtract", base, back)]
     prover.theorem("give: gives back min(cost, mark - now) exactly, each number below 2^53",
                    [*given, is_later(top, CLOCK)],
-                   z3.And(m.nothing_wraps(), units(after) == units(STATE) - exact, is_tick(after, READABLE),
+                   z3.And(m.nothing_wraps(), units(after) == units(STATE) - exact, is_within(after, 2 * SPAN),
                           exact >= 0, units(after) >= units(CLOCK)), known, products=True)
+
+
+def unbanned(prover):
+    """A state that is above 2 * SPAN is banned: none is above its ban by more than SPAN. In microseconds."""
+    state, ban, now, reach, cost, long = z3.Ints("state ban now reach cost long")
+    invariant = lambda state, ban: state <= larger(2 * SPAN, ban + SPAN)
+    given = [invariant(state, ban), state >= 0, ban >= 0, now >= 0, now <= SPAN, reach >= 0, reach <= SPAN, cost >= 0]
+    base, is_banned = larger(state, now), ban > now
+    charged = larger(base, smaller(base + cost, now + SPAN))
+    stop = larger(ban, now + long)
+    prover.theorem("ahead: a bucket that is not banned is idle within 2 * SPAN",
+                   [*given, long > 0, long <= SPAN],
+                   z3.And(z3.Implies(z3.Not(is_banned), state <= 2 * SPAN),
+                          z3.Implies(base + cost <= now + reach, invariant(base + cost, 0)),
+                          invariant(charged, z3.If(is_banned, ban, 0)),
+                          invariant(larger(base, now + reach + long), stop)))
+
+
+LOW, HIGH, OTHER_LOW, OTHER_HIGH, NEXT, GIVEN_BACK, IDLE = z3.Ints("low high other_low other_high next given idle")
+
+
+def reservation(prover):
+    """A grant has the places from `low` to `high`, which is its mark, and waits if they end after the
+    latest tick. While a grant waits, the state is not below it, so later grants have later places."""
+    is_last, waits = IDLE == HIGH, z3.Or(IDLE > LATEST, HIGH > LATEST)
+    may = z3.Or(is_last, z3.Not(waits))
+    apart = lambda low, high: z3.Or(OTHER_HIGH <= low, high <= OTHER_LOW)
+    given = [LOW >= 0, LOW < HIGH, OTHER_LOW >= 0, OTHER_LOW < OTHER_HIGH, apart(LOW, HIGH), OTHER_HIGH > LATEST,
+             OTHER_HIGH <= IDLE, z3.Implies(HIGH > LATEST, HIGH <= IDLE), GIVEN_BACK >= 0, GIVEN_BACK <= HIGH - LOW,
+             NEXT == IDLE - GIVEN_BACK]
+    prover.theorem("give: a reservation that comes back leaves the place of each waiting grant",
+                   [*given, z3.Or(may, GIVEN_BACK == 0)], OTHER_HIGH <= NEXT)
+    prover.theorem("take: a later grant gets no place of a waiting one",
+                   [OTHER_HIGH <= IDLE, OTHER_LOW < OTHER_HIGH, LOW >= IDLE, HIGH > LOW], apart(LOW, HIGH))
+    prover.refuted("fault: a reservation comes back while others wait behind it", given, OTHER_HIGH <= NEXT)
+
+
+def due_later(prover):
+    """A reservation is due at the first microsecond at which it is within the reach. In units of 1/n."""
+    state, cost, reach, now, due, a, b, taken, first = z3.Ints("state cost reach now due start end taken first")
+    base = larger(state, now * N)
+    after = base + cost
+
+    def invariant(state, taken, first):
+        return z3.Or(taken == 0, z3.And(first > (a - 1) * N, taken <= state - first, taken < reach + (b - a + 1) * N))
+
+    counts = z3.And(a <= due, due <= b)
+    is_due = z3.And(due >= now, after <= due * N + reach, z3.Or(due == now, after > (due - 1) * N + reach))
+    prover.theorem("bound: permits due from `start` to `end` take less than reach + end - start + 1 us",
+                   [*A_RATE, state >= 0, cost >= 1, cost <= reach, now >= 0, a >= 0, a <= b, taken >= 0, is_due,
+                    invariant(state, taken, first)],
+                   z3.And(z3.Implies(counts, invariant(after, taken + cost, z3.If(taken == 0, base, first))),
+                          z3.Implies(z3.Not(counts), invariant(after, taken, first))), products=True)
 
 
 WITH, WITHOUT, TAKEN, TO, LATEST, THEN, OTHER = z3.Ints("with without taken mark latest now other")
@@ -217,22 +281,28 @@ def debts(prover, at):
     exact = larger(units(base), smaller(units(base) + units(COST), units(top)))
     prover.theorem("charge: adds the cost exactly, up to 50 years from now", GIVEN,
                    z3.And(m.nothing_wraps(), units(after) == exact,
-                          z3.Or(is_tick(after, 2 * SPAN), units(after) == units(base))), known, products=True)
+                          z3.Or(is_within(after, 2 * SPAN), units(after) == units(base))), known, products=True)
     m = Script()
     base, end = read(), (m.fits(m.fits(NOW + LONG) + REACH[0]), REACH[1])
     prover.theorem("ban: below 2^53, can be read again, and the limit is idle after it",
                    [*GIVEN, LONG >= 0, LONG <= SPAN, BAN >= 0, BAN <= STATE[0]],
-                   z3.And(m.nothing_wraps(), is_tick(end, READABLE - 1),
+                   z3.And(m.nothing_wraps(), is_within(end, READABLE),
                           larger(BAN, NOW + LONG) <= either(is_later(end, base), end, base)[0]))
 
 
+def expires(m, last):
+    """The tick at which a key expires. The quotient and the sum are rounded to doubles, and the result
+    is truncated. No rounding passes an integer, so the result is at most 1 above the exact one."""
+    left = m.fits(last - NOW)
+    millis = z3.Int("millis")
+    floor, _ = m.fmod(left, z3.IntVal(1000))
+    m.facts.append(z3.And(millis >= floor + 1001, millis <= floor + 1002))
+    return NOW + 1000 * m.fits(millis)
+
+
 def expiry(prover):
-    """The quotient is rounded to a double. No rounding passes an integer, so its ceiling is less than
-    1 from the quotient."""
     m = Script()
-    left, ceiling = m.fits(m.fits(STATE[0] + 1) - NOW), z3.Int("ceiling")
-    m.facts.append(z3.And(ceiling * 1000 > left - 1000, ceiling * 1000 < left + 1000))
-    expired = NOW + 1000 * m.fits(ceiling + 1000)
+    expired = expires(m, STATE[0])
     prover.theorem("save: when the key expires, the limit is idle and its ban has ended",
                    [*STORED, STATE[0] >= NOW, BAN >= 0, BAN <= STATE[0], *m.facts],
                    z3.And(m.nothing_wraps(), units((expired, 0)) > units(STATE), expired > BAN, expired > NOW),
@@ -274,6 +344,9 @@ def scripts(prover):
     bound(prover)
     wait(prover)
     give(prover, at)
+    unbanned(prover)
+    reservation(prover)
+    due_later(prover)
     undo(prover)
     debts(prover, at)
     expiry(prover)

@@ -28,14 +28,16 @@ MODELED = {
     "src/outcome/granted.rs": ["reset_after", "tick_of", "with_reset_units"],
     "src/outcome/charged.rs": ["with_debt"],
     **{f"crates/tollgate-redis/src/lua/{script}.lua": ["(all)"]
-       for script in ("arith", "ban", "charge", "give", "state", "take", "time")},
+       for script in ("bucket", "bucket_one", "bucket_read", "bucket_seen", "change", "span", "take", "time", "window")},
 }
 
 CONSTANTS = {
     "src/algorithm/pace/meter.rs": ["SPEED_BITS"],
     "src/algorithm/pace/mod.rs": ["EXACT_N"],
     "src/quota/mod.rs": ["MIN_HORIZON_NS", "MAX_INTERVAL_NS", "MAX_PER_NS", "MAX_BURST"],
-    "crates/tollgate-redis/src/lua/arith.lua": ["SPAN", "MAX_N"],
+    "crates/tollgate-redis/src/lua/span.lua": ["SPAN"],
+    "crates/tollgate-redis/src/lua/window.lua": ["LIMB", "MOST"],
+    "crates/tollgate-redis/src/rate.rs": ["MAX_N"],
 }
 
 

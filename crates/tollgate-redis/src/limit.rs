@@ -78,6 +78,8 @@ impl Limit {
 
     /// Creates fixed windows, which begin at multiples of the period since 1970-01-01 00:00 UTC.
     ///
+    /// If the period of a key changes, the new one holds once the current window is over.
+    ///
     /// ```
     /// use tollgate::Quota;
     /// use tollgate_redis::Limit;

@@ -97,28 +97,40 @@ impl Window {
     /// Returns the first microsecond at which `n` permits will be granted: in this window, in the
     /// next one, in which this one's count is weighted, or after that.
     pub(super) fn due(&self, seen: &WindowSeen, now: u64, n: u64) -> u64 {
-        let slides = self.shape == Shape::Slides;
-        let next = if slides { seen.count } else { 0 };
+        let next = match self.shape {
+            Shape::Slides => seen.count,
+            _ => 0,
+        };
+        let (count, n) = (u128::from(seen.count) + u128::from(n), u128::from(n));
+        let after = self.end_after(seen.ends);
         let windows = [
-            (
-                seen.ends,
-                seen.before,
-                u128::from(seen.count) + u128::from(n),
-            ),
-            (seen.ends.saturating_add(self.period), next, n.into()),
+            (now, seen.ends, seen.before, count),
+            (seen.ends, after, next, n),
         ];
-        for (ends, before, count) in windows {
+        for (begins, ends, before, count) in windows {
             let Some(room) = self.most().checked_sub(count * u128::from(self.period)) else {
                 continue;
             };
             let left = room.checked_div(before.into()).unwrap_or(u128::MAX);
-            let left = to_u64(left).min(self.period);
-            if left > 0 {
-                return ends.saturating_sub(left).max(now);
+            match to_u64(left) {
+                0 => {}
+                left if left >= self.period => return begins,
+                left => return ends.saturating_sub(left).max(begins),
             }
         }
         // Not reached by a window that does not slide, because `n` is at most the limit.
-        seen.ends.saturating_add(self.period)
+        after
+    }
+
+    /// Returns the end of the window after one that ends at a tick. This is less than a period
+    /// later if the period was changed.
+    fn end_after(&self, ends: u64) -> u64 {
+        let late = match self.shape {
+            Shape::FirstHit => None,
+            _ => ends.saturating_add(ORIGIN).checked_rem(self.period),
+        };
+        let next = ends.saturating_add(self.period);
+        next.saturating_sub(late.unwrap_or(0))
     }
 
     pub(super) fn taken(&self, seen: &WindowSeen, now: u64, n: u64) -> Result<Taken, BadReply> {
@@ -148,7 +160,7 @@ impl Window {
         match (seen.count, seen.before) {
             (0, 0) => None,
             (0, _) => Some(seen.ends),
-            _ if self.shape == Shape::Slides => Some(seen.ends.saturating_add(self.period)),
+            _ if self.shape == Shape::Slides => Some(self.end_after(seen.ends)),
             _ => Some(seen.ends),
         }
     }

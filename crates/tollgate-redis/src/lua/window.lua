@@ -32,6 +32,24 @@ local function end_of(tick, period, shift)
   return tick - math.fmod(tick + shift, period) + period
 end
 
+-- Moves counts on to the window that a tick is in. They stay in a later window, as the clock may
+-- have gone back. Returns count, before and ends.
+local function move_on(tick, count, before, ends, period, shift, slides)
+  if tick >= ends then
+    local next = end_of(tick, period, shift)
+    before = 0
+    if slides == 1 and next - ends <= period then
+      before = count
+    end
+    return 0, before, next
+  end
+  if count == 0 and shift < 0 then
+    -- All permits were given back, so that the next one begins a window.
+    ends = math.max(ends, end_of(tick, period, shift))
+  end
+  return count, before * slides, ends
+end
+
 local window = {}
 
 function window.see(key, arg)
@@ -53,14 +71,7 @@ function window.see(key, arg)
       ban = -written
     end
   end
-  if now >= ends then
-    local next = end_of(now, period, shift)
-    before = 0
-    if slides == 1 and count > 0 and next - ends <= period then
-      before = count
-    end
-    count, ends = 0, next
-  end
+  count, before, ends = move_on(now, count, before, ends, period, shift, slides)
   local fits = ban == 0 and count + n <= limit
   if fits and before > 0 then
     -- before * left / period + count + n <= limit, without a quotient.
@@ -110,11 +121,7 @@ function window.give(state)
   end
   if given > 0 then
     state.count = state.count - given
-    if state.count == 0 and state.before == 0 then
-      redis.call('DEL', state.key)
-    else
-      save(state)
-    end
+    save(state)
   end
   return struct.pack('<d', given)
 end
@@ -135,15 +142,11 @@ function window.ban(state)
   local long = struct.unpack('<d', state.arg, 42)
   if long > 0 then
     local stop = now + long
-    if state.shift >= 0 then
-      stop = end_of(stop, state.period, state.shift)
-    end
-    if state.count == 0 or stop > state.ends then
-      state.count, state.before, state.ends = state.limit, 0, stop
-    else
-      state.count = math.max(state.count, state.limit)
-    end
-    state.ban = math.max(state.ban, now + long)
+    state.count, state.before, state.ends = move_on(
+      stop, state.count, state.before, state.ends, state.period, state.shift, state.slides
+    )
+    state.count = math.max(state.count, state.limit)
+    state.ban = math.max(state.ban, stop)
     save(state)
   end
   return struct.pack('<d', state.ban)

@@ -12,7 +12,7 @@ use crate::kind::{Kind, Mark};
 use crate::rate::Rate;
 
 /// Operations on one key.
-const LENGTH: usize = 50;
+pub(super) const LENGTH: usize = 50;
 
 #[test]
 fn at_rates_that_the_core_represents_exactly_every_answer_is_the_same() {
@@ -31,7 +31,7 @@ fn at_rates_that_the_core_represents_exactly_every_answer_is_the_same() {
             let (now, seed) = (SOME_DAY as u64 + random.any_size(1 << 47), random.next());
             let mut pair = Pair {
                 name: format!("exact{tries}"),
-                rate,
+                step: rate.micros_up(rate.cost(1)),
                 kind: bucket(quota),
                 connection,
                 now,
@@ -69,7 +69,7 @@ fn at_other_rates_the_core_is_at_most_a_nanosecond_later() {
             let now = SOME_DAY as u64;
             let mut pair = Pair {
                 name: format!("other{tries}"),
-                rate,
+                step: rate.micros_up(rate.cost(1)),
                 kind: bucket(quota),
                 connection,
                 now,
@@ -90,13 +90,14 @@ fn at_other_rates_the_core_is_at_most_a_nanosecond_later() {
 }
 
 /// A key on a server, and a limiter of the core.
-struct Pair<'a> {
-    name: String,
-    rate: Rate,
-    kind: Kind,
-    connection: &'a mut redis::Connection,
+pub(super) struct Pair<'a> {
+    pub(super) name: String,
+    /// How far the clock moves: microseconds.
+    pub(super) step: u64,
+    pub(super) kind: Kind,
+    pub(super) connection: &'a mut redis::Connection,
     /// Microseconds.
-    now: u64,
+    pub(super) now: u64,
 }
 
 impl Pair<'_> {
@@ -118,26 +119,30 @@ impl Pair<'_> {
         Tick::from_nanos(self.now * 1000)
     }
 
-    /// Moves the clock by up to some permits' time, forward or back.
+    /// Moves the clock by up to 10 steps, or back by up to one.
     fn move_clock(&mut self, random: &mut Random) {
-        let permit = self.rate.micros_up(self.rate.cost(1));
+        let step = self.step;
         match random.below(8) {
             0..3 => {}
-            3 => self.now -= random.any_size(permit).min(self.now - SOME_DAY as u64),
-            4 => self.now += random.any_size(permit * 10),
-            _ => self.now += random.any_size(permit),
+            3 => self.now -= random.any_size(step).min(self.now - SOME_DAY as u64),
+            4 => self.now += random.any_size(step * 10),
+            _ => self.now += random.any_size(step),
         }
     }
 
     /// Returns `None` if it takes so long that the key may have expired.
-    fn same<A: GiveBack + Debt>(&mut self, core: A, seed: u64) -> Option<Result<(), String>> {
+    pub(super) fn same<A: GiveBack + Debt>(
+        &mut self,
+        core: A,
+        seed: u64,
+    ) -> Option<Result<(), String>> {
         let core = Limiter::with_clock(core, ManualClock::new());
         let (start, mut random) = (Instant::now(), Random(seed | 1));
         let mut grants = Vec::new();
         for operation in 0..LENGTH {
             self.move_clock(&mut random);
             let view = core.at(self.tick());
-            let n = 1 + random.any_size(self.rate.burst());
+            let n = 1 + random.any_size(self.kind.most());
             let (ours, cores) = match random.below(10) {
                 0..5 => {
                     let reply = match call::take(&[self.part(n)]) {
@@ -199,10 +204,15 @@ impl Pair<'_> {
                     )
                 }
                 8 => {
+                    let cores = view.charge(n);
+                    let n = match self.kind {
+                        // The largest debt of the core's windows is smaller.
+                        Kind::Window(_) => cores.n(),
+                        _ => n,
+                    };
                     let call = call::charge(&[self.part(n)]);
                     let reply = self.send(&call)?;
                     let ours = call::charged(&[self.part(n)], &reply).expect("a reply")[0];
-                    let cores = view.charge(n);
                     (
                         format!("{} {} {:?}", ours.n(), ours.debt(), ours.clear_after()),
                         format!(
@@ -229,7 +239,7 @@ impl Pair<'_> {
             if ours != cores {
                 let what = format!(
                     "{:?}, operation {operation}: {ours}, not {cores}",
-                    self.rate
+                    self.kind
                 );
                 return Some(Err(what));
             }
@@ -250,7 +260,7 @@ impl Pair<'_> {
                 None => self.move_clock(&mut random),
             }
             let (now, later) = (self.tick(), Tick::from_nanos(self.now * 1000 + 1));
-            let n = 1 + random.any_size(self.rate.burst() - 1);
+            let n = 1 + random.any_size(self.kind.most() - 1);
             let call = call::take(&[self.part(n)]).expect("not never");
             let reply = self.send(&call)?;
             if start.elapsed() > Duration::from_millis(900) {
@@ -273,7 +283,7 @@ impl Pair<'_> {
                     due = Some(self.now + ours.as_micros() as u64);
                     continue;
                 }
-                (Err(ours), Ok(_)) => panic!("the core is early: {:?} {ours:?}", self.rate),
+                (Err(ours), Ok(_)) => panic!("the core is early: {:?} {ours:?}", self.kind),
             };
             let (least, most) = (core.at(now).available(), core.at(later).available());
             assert!(

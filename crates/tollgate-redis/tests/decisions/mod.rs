@@ -16,6 +16,9 @@ mod server;
 mod slots;
 mod stored;
 mod verbs;
+mod window_model;
+mod windows;
+mod windows_against_core;
 
 use std::time::Instant;
 

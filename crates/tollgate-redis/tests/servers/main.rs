@@ -8,3 +8,4 @@ mod faults;
 mod server;
 mod slots;
 mod verbs;
+mod windows;
