@@ -135,9 +135,9 @@ impl Limit {
     /// stores an entry for each permit, of which there can be 100 000.
     ///
     /// If the server's clock goes back, a permit counts at the last one before it, as in
-    /// [`tollgate::SlidingLog`]. A [`refund`](crate::RedisKey::refund) gives back the oldest permits
-    /// of the period. With debt, the server stores at most 2 `n` entries: a
-    /// [`charge`](crate::RedisKey::charge) that exceeds this is cut.
+    /// [`tollgate::SlidingLog`]. A [`refund`](crate::RedisKey::refund) gives back the oldest
+    /// permits of the period. A [`charge`](crate::RedisKey::charge) takes no more than 2 `n` permits
+    /// in all.
     ///
     /// ```
     /// use tollgate::Quota;

@@ -8,6 +8,7 @@
 
 mod against_core;
 mod logs;
+mod mixed;
 mod model;
 mod quotas;
 mod random;

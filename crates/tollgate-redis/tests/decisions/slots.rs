@@ -12,7 +12,7 @@ use crate::rate::Ticks;
 
 /// Concurrency by its definition.
 #[derive(Debug, Clone)]
-struct SlotsModel {
+pub(super) struct SlotsModel {
     slots: Slots,
     /// When the leases end, also those that ended and were not removed yet, by their numbers.
     holders: BTreeMap<u64, u64>,
@@ -23,7 +23,7 @@ struct SlotsModel {
 }
 
 impl SlotsModel {
-    fn new(random: &mut Random) -> Self {
+    pub(super) fn new(random: &mut Random) -> Self {
         let mut model = Self {
             slots: Slots { limit: 1, lease: 1 },
             holders: BTreeMap::new(),

@@ -514,6 +514,10 @@ fn reset(
 ) -> Option<(Call, Check)> {
     if random.below(3) > 0 {
         keys[i].model.change(random);
+        // The mark of a bucket has a part of its rate.
+        if matches!(keys[i].model.kind(), Kind::Bucket(_)) {
+            keys[i].grants.clear();
+        }
         counts.limits += 1;
         return None;
     }
