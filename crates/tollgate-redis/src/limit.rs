@@ -136,8 +136,8 @@ impl Limit {
     ///
     /// If the server's clock goes back, a permit counts at the last one before it, as in
     /// [`tollgate::SlidingLog`]. A [`refund`](crate::RedisKey::refund) gives back the oldest
-    /// permits of the period. A [`charge`](crate::RedisKey::charge) takes no more than 2 `n` permits
-    /// in all.
+    /// permits of the period. With a [`charge`](crate::RedisKey::charge), at most 2 `n` permits are
+    /// counted.
     ///
     /// ```
     /// use tollgate::Quota;

@@ -220,7 +220,7 @@ fn each_answer_and_each_stored_log_is_exact() {
 }
 
 /// Sends one call at a moment.
-fn send(call: &Call, now: i128, connection: &mut redis::Connection) -> Reply {
+pub(super) fn send(call: &Call, now: i128, connection: &mut redis::Connection) -> Reply {
     let mut episode = Episode::new();
     episode.call(call, now);
     let (reply,): (redis::Value,) = episode.pipeline.query(connection).expect("a reply");

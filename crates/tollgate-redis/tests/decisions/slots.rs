@@ -1,12 +1,16 @@
 //! Concurrency, against a map of holders.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use redis::Commands;
+
+use super::logs::send;
 use super::verbs::{self, Charged, Counts, END, Holder, Model, Taken};
-use super::{OPERATIONS, Random};
+use super::{OPERATIONS, Random, SOME_DAY, server, stored};
+use crate::call::{self, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Slots};
+use crate::kind::{Kind, Mark, Slots};
 use crate::limit::Limit;
 use crate::rate::Ticks;
 
@@ -213,4 +217,110 @@ fn each_answer_and_each_holder_is_exact() {
     ] {
         assert!(count > OPERATIONS / 100, "{counts:?}");
     }
+}
+
+/// A grant, as its answers tell: it holds its slots from a tick until another.
+struct Held {
+    n: u64,
+    mark: Mark,
+    from: u64,
+    until: u64,
+}
+
+#[test]
+fn at_no_tick_are_more_slots_held_than_the_limit() {
+    server::on_each_server(|connection| {
+        let mut random = Random(0x5107);
+        let (mut done, mut full, mut tries) = (0, 0, 0);
+        while done < OPERATIONS / 100 {
+            tries += 1;
+            if let Some(is_full) = history(tries, &mut random, connection) {
+                done += 1;
+                full += usize::from(is_full);
+            }
+        }
+        assert!(full > done / 2, "all slots are held at some tick");
+    });
+}
+
+/// Returns whether all slots were held at a tick, or `None` if it takes so long that the key may
+/// have expired.
+fn history(number: usize, random: &mut Random, connection: &mut redis::Connection) -> Option<bool> {
+    let (limit, lease) = (1 + random.below(5), 1000 + random.any_size(1 << 40));
+    let kind = Limit::concurrency(limit, Duration::from_micros(lease));
+    let kind = kind.expect("accepted").kind;
+    let name = format!("history{number}");
+    let (start, mut now) = (Instant::now(), SOME_DAY as u64);
+    let mut all: Vec<Held> = Vec::new();
+    for _ in 0..100 {
+        now += random.below(3) / 2 * random.below(lease / 2);
+        let n = 1 + random.below(limit);
+        let part = |n| Part {
+            key: name.as_bytes(),
+            kind: &kind,
+            n,
+        };
+        let verb = random.below(4);
+        if verb < 2 {
+            let call = call::take(&[part(n)]).expect("not never");
+            let reply = send(&call, now.into(), connection);
+            let taken = call::taken(&[part(n)], &reply).expect("a reply");
+            if let Ok(taken) = taken {
+                let mark = Mark {
+                    at: taken[0].mark,
+                    is_reserved: false,
+                };
+                let (from, until) = (now, now + lease);
+                all.push(Held {
+                    n,
+                    mark,
+                    from,
+                    until,
+                });
+            }
+        } else if !all.is_empty() {
+            let which = random.below(all.len() as u64) as usize;
+            let Held { n, mark, .. } = all[which];
+            let parts = [(part(n), Some(mark))];
+            let (call, until) = match verb {
+                2 => (call::renew(part(n), mark), now + lease),
+                _ => (call::give(&parts), now),
+            };
+            let reply = send(&call, now.into(), connection);
+            if start.elapsed() > Duration::from_millis(900) {
+                return None;
+            }
+            // What has ended is neither renewed nor given back.
+            let held = if now < all[which].until { n } else { 0 };
+            assert_eq!(call::given(&parts, &reply), Ok(vec![held]));
+            if held > 0 {
+                all[which].until = until;
+            }
+        }
+    }
+    let held_at = |tick| {
+        let held = all
+            .iter()
+            .filter(|held| held.from <= tick && tick < held.until);
+        held.map(|held| held.n).sum::<u64>()
+    };
+    let most = all.iter().map(|held| held_at(held.from)).max();
+    assert!(most <= Some(limit), "{most:?} of {limit}");
+    Some(most == Some(limit))
+}
+
+#[test]
+fn another_value_is_refused_and_left_alone() {
+    let limit = Limit::concurrency(20, Duration::from_secs(60));
+    let kind = limit.expect("accepted").kind;
+    server::on_each_server(|connection| {
+        for score in ["inf", "1e300", "3155760000000001"] {
+            stored::refused_and_left(&kind, connection, |connection| {
+                connection.zadd("{t}bad", "a", score).expect("a set")
+            });
+        }
+        stored::refused_and_left(&kind, connection, |connection| {
+            connection.set("{t}bad", 1).expect("a value")
+        });
+    });
 }
