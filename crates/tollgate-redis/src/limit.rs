@@ -145,6 +145,11 @@ impl Limit {
     /// Creates a sliding log: at most `n` permits in every period, wherever it begins. The server
     /// stores an entry for each permit, of which there can be 100 000.
     ///
+    /// If the server's clock goes back, a permit counts at the last one before it, as in
+    /// [`tollgate::SlidingLog`]. A [`refund`](crate::RedisKey::refund) gives back the oldest
+    /// permits of the period. With a [`charge`](crate::RedisKey::charge), at most 2 `n` permits are
+    /// counted.
+    ///
     /// ```
     /// use tollgate::Quota;
     /// use tollgate_redis::Limit;
@@ -163,10 +168,43 @@ impl Limit {
         Ok(Self { kind, quota })
     }
 
-    /// Limits concurrent work: at most `limit` slots are held at a time. An
-    /// [undo](crate::RedisKey::undo) gives a slot back. Otherwise it is free again at the end of its
-    /// lease, so a client that crashes holds none for longer.
-    /// [`renew`](crate::RedisKey::renew) begins the lease again.
+    /// Limits concurrent work: at most `limit` slots are held at a time.
+    ///
+    /// [`undo`](crate::RedisKey::undo) gives a slot back. Otherwise it is free again when its lease
+    /// ends, so a client that crashes, or drops the grant, holds it for no longer.
+    /// [`renew`](crate::RedisKey::renew) begins the lease again. Call it every third of the lease,
+    /// and stop the work if it returns fewer slots than the grant has.
+    ///
+    /// ```no_run
+    /// use std::pin::pin;
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate_redis::client::Connection;
+    /// use tollgate_redis::{Keys, Limit, RedisLimiter, Server};
+    ///
+    /// # async fn upload() {}
+    /// # async fn show(server: Arc<Server<Connection>>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let lease = Duration::from_secs(60);
+    /// let limit = Limit::concurrency(3, lease)?;
+    /// let uploads = RedisLimiter::new(server, &Keys::new("api")?, "uploads", limit)?;
+    ///
+    /// let alice = uploads.key("alice");
+    /// let slot = alice.try_acquire().await?;
+    /// let mut work = pin!(upload());
+    /// while tokio::time::timeout(lease / 3, work.as_mut()).await.is_err() {
+    ///     // If the server does not answer, the next turn tries again.
+    ///     if alice.renew(&slot).await == Ok(0) {
+    ///         return Err("the lease has ended, and another client may hold the slot".into());
+    ///     }
+    /// }
+    /// alice.undo(slot).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Slots are denied as [`Denied::Busy`](tollgate::Denied::Busy), because it is not known when a
+    /// slot becomes free. A [`refund`](crate::RedisKey::refund) frees none: it does not say whose.
+    /// What [`settle`](crate::RedisKey::settle) keeps or adds is held until its lease ends.
     ///
     /// ```
     /// use std::time::Duration;

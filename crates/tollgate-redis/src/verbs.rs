@@ -66,8 +66,8 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Begins the lease of a grant of [concurrency](crate::Limit::concurrency) again, and returns
-    /// how many of its slots it still holds. Of other limits this is 0, and in an outage all that
-    /// the fallback granted.
+    /// how many of its slots it still holds: fewer than it had if its lease has ended or the key
+    /// was reset. For another limit it returns 0, and for a fallback's grant all that was granted.
     ///
     /// # Errors
     ///
@@ -135,7 +135,8 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Gives a grant back, and returns how many permits are available again because of it: fewer
-    /// than it had if time has refilled some already.
+    /// than it had if time has refilled some already. Slots of
+    /// [concurrency](crate::Limit::concurrency) are released by this.
     ///
     /// # Errors
     ///

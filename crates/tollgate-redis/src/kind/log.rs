@@ -13,9 +13,6 @@ use crate::rate::{SPAN, Ticks};
 /// The most permits within a period: each has an entry on the server.
 pub(crate) const MOST_LOGGED: u64 = 100_000;
 
-/// The latest tick of a log.
-const LATEST: u64 = 4 * SPAN;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Log {
     pub(crate) limit: u64,
@@ -39,9 +36,9 @@ impl Log {
     /// Reads what `log.tell` returns.
     pub(super) fn see(&self, told: &mut Packed<'_>) -> Result<(LogSeen, u64), BadReply> {
         let live = told.next(2 * MOST_LOGGED)?;
-        let last = told.next(LATEST)?;
-        let due = told.next(LATEST + SPAN)?;
-        let ban = told.next(LATEST)?;
+        let last = told.next(SPAN)?;
+        let due = told.next(2 * SPAN)?;
+        let ban = told.next(2 * SPAN)?;
         Ok((LogSeen { live, last, due }, ban))
     }
 
@@ -58,20 +55,12 @@ impl Log {
         if live > self.limit {
             return Err(BadReply);
         }
-        let at = match seen.live {
-            0 => now,
-            _ => now.max(seen.last),
-        };
+        let at = now.max(seen.last);
         let room = self.limit.saturating_sub(live);
         let mut granted = Granted::new(n, tick(at)).with_room(room, NonZeroU64::MIN);
         if live > 0 {
-            granted = granted.with_reset_at(tick(
-                at.min(match n {
-                    0 => seen.last,
-                    _ => at,
-                })
-                .saturating_add(self.period),
-            ));
+            let last = if n > 0 { at } else { seen.last };
+            granted = granted.with_reset_at(tick(last.saturating_add(self.period)));
         }
         Ok(Taken {
             granted,
@@ -82,12 +71,11 @@ impl Log {
     /// Reads what `log.charge` returns.
     pub(super) fn charged(&self, told: &mut Packed<'_>, now: u64) -> Result<Charged, BadReply> {
         let n = told.next(2 * MOST_LOGGED)?;
+        let at = told.next(SPAN)?;
         let live = told.next(2 * MOST_LOGGED)?;
-        let clear = told.next(LATEST + SPAN)?;
-        let clear_after = wait(clear.max(now), now);
-        Ok(Charged::new(n, tick(now)).with_debt(
-            live.saturating_sub(self.limit),
-            clear_after.unwrap_or(Duration::MAX),
-        ))
+        let clear = told.next(2 * SPAN)?;
+        let debt = live.saturating_sub(self.limit);
+        let clear_after = wait(clear, now).unwrap_or(Duration::MAX);
+        Ok(Charged::new(n, tick(at)).with_debt(debt, clear_after))
     }
 }

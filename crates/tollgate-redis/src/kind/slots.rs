@@ -8,7 +8,7 @@ use std::time::Duration;
 use tollgate::Granted;
 use tollgate::outcome::Charged;
 
-use super::{Taken, tick};
+use super::{Taken, tick, wait};
 use crate::packed::{BadReply, MOST, Packed, pack};
 use crate::rate::{SPAN, Ticks};
 
@@ -25,6 +25,8 @@ pub(crate) struct Slots {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotsSeen {
     live: u64,
+    /// When the last lease ends, or 0. A ban may end later: then nothing is granted.
+    last: u64,
     /// The number of the first holder, if the request is granted.
     first: u64,
 }
@@ -53,9 +55,10 @@ impl Slots {
     /// Reads what `slots.tell` returns.
     pub(super) fn see(&self, told: &mut Packed<'_>) -> Result<(SlotsSeen, u64), BadReply> {
         let live = told.next(2 * MOST_SLOTS)?;
+        let last = told.next(2 * SPAN)?;
         let first = told.next(MOST)?;
-        let ban = told.next(4 * SPAN)?;
-        Ok((SlotsSeen { live, first }, ban))
+        let ban = told.next(2 * SPAN)?;
+        Ok((SlotsSeen { live, last, first }, ban))
     }
 
     pub(super) fn available(&self, seen: &SlotsSeen) -> u64 {
@@ -73,9 +76,11 @@ impl Slots {
             return Err(BadReply);
         }
         let room = self.limit.saturating_sub(live);
-        let granted = Granted::new(n, tick(now))
-            .with_room(room, NonZeroU64::MIN)
-            .with_reset_at(tick(now.saturating_add(self.lease)));
+        let mut granted = Granted::new(n, tick(now)).with_room(room, NonZeroU64::MIN);
+        if live > 0 {
+            let lease = if n > 0 { self.lease } else { 0 };
+            granted = granted.with_reset_at(tick(seen.last.max(now.saturating_add(lease))));
+        }
         Ok(Taken {
             granted,
             mark: Ticks {
@@ -85,15 +90,17 @@ impl Slots {
         })
     }
 
-    /// Reads what `slots.charge` returns. It is not known when slots become free.
+    /// Reads what `slots.charge` returns. A debt is paid at the end of the last lease, if no slot
+    /// is given back and no lease is renewed before.
     pub(super) fn charged(&self, told: &mut Packed<'_>, now: u64) -> Result<Charged, BadReply> {
         let n = told.next(2 * MOST_SLOTS)?;
         let live = told.next(2 * MOST_SLOTS)?;
+        let last = told.next(2 * SPAN)?;
         let debt = live.saturating_sub(self.limit);
         let clear_after = match debt {
-            0 => Duration::ZERO,
-            _ => Duration::from_micros(self.lease),
+            0 => Some(Duration::ZERO),
+            _ => wait(last, now),
         };
-        Ok(Charged::new(n, tick(now)).with_debt(debt, clear_after))
+        Ok(Charged::new(n, tick(now)).with_debt(debt, clear_after.unwrap_or(Duration::MAX)))
     }
 }

@@ -7,13 +7,17 @@
 //! almost a second because the machine is busy, it is repeated with other keys.
 
 mod against_core;
+mod logs;
+mod mixed;
 mod model;
 mod quotas;
 mod random;
 mod replies;
 mod server;
+mod slots;
 mod stored;
 mod traces;
+mod verbs;
 mod window_model;
 mod windows;
 mod windows_against_core;

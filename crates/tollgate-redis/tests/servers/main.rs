@@ -15,5 +15,6 @@ mod security;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../support/server.rs"]
 mod server;
+mod slots;
 mod verbs;
 mod windows;
