@@ -1,17 +1,23 @@
-//! Several limits in one call, all or nothing.
+//! Several limits, all or nothing: one call for each slot of a server.
+
+mod group;
 
 use std::error::Error;
 use std::fmt;
-use std::sync::Arc;
+use std::mem;
 
-use crate::call::{self, Part};
+use tollgate::outcome::Settled;
+
+use crate::call;
 use crate::client::Client;
 use crate::decision::{Denial, Grant};
 use crate::limiter::RedisKey;
-use crate::outage::{Decider, Outage};
+use crate::outage::Unavailable;
+use group::{Group, by_server, in_order};
 
-/// Several limits of one server and one hash tag, which are decided in one call: all grant, or none
-/// takes anything.
+pub(crate) use group::{take, take_without};
+
+/// Several limits that grant together: all grant, or none keeps anything.
 ///
 /// ```no_run
 /// use tollgate_redis::RedisAll;
@@ -28,9 +34,23 @@ use crate::outage::{Decider, Outage};
 /// # }
 /// ```
 ///
-/// In an outage each limit's own fallback decides, and all or none grant too.
+/// # One call, or several
+///
+/// Limits with the same server and the same hash tag are decided in one call. Other callers see all
+/// of it or nothing. By default [`Keys`](crate::Keys) gives a user's limits the same tag.
+///
+/// Limits with other tags, or on other servers, are decided in calls of their own, in the order in
+/// which their first limit was given. If one denies, the earlier calls are undone, with one call
+/// for each. Each call has a budget of its own. Put the limit that denies most often first.
+///
+/// - Until it is undone, other callers may be denied because of permits that the request does not
+///   keep. No limit grants more than its bound.
+/// - If an undo fails, or the caller drops the future between two calls, the permits stay taken
+///   until they are refilled. Each such call counts in [`Stats::lost`](crate::Stats::lost).
+/// - In an outage, the fallbacks of the limits that are down decide, and the other servers decide
+///   for theirs. All or none grant too.
 pub struct RedisAll<'a, C> {
-    keys: Vec<RedisKey<'a, C>>,
+    groups: Vec<Group<'a, C>>,
 }
 
 impl<'a, C> RedisAll<'a, C> {
@@ -44,31 +64,47 @@ impl<'a, C> RedisAll<'a, C> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let server = Arc::new(Server::new(()));
     /// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(10))?;
-    /// let error = RedisAll::new(vec![login.key("alice"), login.key("bob")]).unwrap_err();
-    /// assert_eq!(error, AllError::OtherTag { index: 1 });
+    /// assert!(RedisAll::new(vec![login.key("alice"), login.key("bob")]).is_ok());
+    /// let error = RedisAll::new(vec![login.key("alice"), login.key("alice")]).unwrap_err();
+    /// assert_eq!(error, AllError::Twice { index: 1 });
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// [`AllError`] if the limits can't be decided in one call.
+    /// [`AllError`] if there are no limits, or if one occurs twice.
     pub fn new(keys: Vec<RedisKey<'a, C>>) -> Result<Self, AllError> {
-        let Some(one) = keys.first() else {
-            return Err(AllError::Empty);
-        };
-        for (index, key) in keys.iter().enumerate() {
-            if !Arc::ptr_eq(&one.limiter.server, &key.limiter.server) {
-                return Err(AllError::OtherServer { index });
-            }
-            if tag(&one.key) != tag(&key.key) {
-                return Err(AllError::OtherTag { index });
-            }
-            if keys.iter().take(index).any(|other| other.key == key.key) {
-                return Err(AllError::Twice { index });
+        let mut groups = Vec::<Group<'a, C>>::new();
+        for (index, key) in keys.into_iter().enumerate() {
+            let same = groups.iter_mut().find(|group| group.is_of(&key));
+            match same {
+                Some(group) if group.keys.iter().any(|(_, other)| other.key == key.key) => {
+                    return Err(AllError::Twice { index });
+                }
+                Some(group) => group.keys.push((index, key)),
+                None => groups.push(Group {
+                    keys: vec![(index, key)],
+                }),
             }
         }
-        Ok(Self { keys })
+        match groups.is_empty() {
+            true => Err(AllError::Empty),
+            false => Ok(Self { groups }),
+        }
+    }
+
+    /// Gives each group its grants.
+    fn by_group(&self, grants: Vec<Grant>) -> Vec<(&Group<'a, C>, Vec<Grant>)> {
+        let mut grants: Vec<_> = grants.into_iter().map(Some).collect();
+        let mut of = |index: usize| grants.get_mut(index).and_then(Option::take);
+        self.groups
+            .iter()
+            .map(|group| {
+                let grants = group.keys.iter().filter_map(|&(index, _)| of(index));
+                (group, grants.collect())
+            })
+            .collect()
     }
 }
 
@@ -88,113 +124,123 @@ impl<C: Client> RedisAll<'_, C> {
     ///
     /// [`Denial`] if a limit denies them. [`Denial::index`] says which.
     pub async fn try_acquire_n(&self, n: u64) -> Result<Vec<Grant>, Denial> {
-        let requests: Vec<_> = self.keys.iter().map(|key| (key, n)).collect();
-        take(&requests).await
+        // What is never granted takes no call, whichever limit denies it.
+        for group in &self.groups {
+            let parts: Vec<_> = group.requests(n).map(|(key, n)| key.part(n)).collect();
+            call::take(&parts).map_err(|denied| group.denial(by_server(denied)))?;
+        }
+        let mut taken = Taken(Vec::with_capacity(self.groups.len()));
+        for group in &self.groups {
+            let requests: Vec<_> = group.requests(n).collect();
+            match take(&requests).await {
+                Ok(grants) => taken.0.push((group, grants)),
+                Err(denial) => {
+                    taken.undo().await;
+                    return Err(group.denial(denial));
+                }
+            }
+        }
+        Ok(in_order(taken.keep()))
     }
 
     /// Gives grants back, which must be in the order of the limits, and returns how many permits
-    /// each has again. The grants of the server take one call.
+    /// each has again. It takes as many calls as taking them.
     ///
     /// # Errors
     ///
-    /// [`Unavailable`](crate::Unavailable) if the server does not answer.
-    pub async fn undo(&self, grants: Vec<Grant>) -> Result<Vec<u64>, crate::Unavailable> {
-        let by_server = grants.iter().all(|grant| grant.decider == Decider::Server);
-        let pairs = self.keys.iter().zip(grants);
-        let Some(one) = self.keys.first().filter(|_| by_server) else {
-            return Ok(pairs.map(|(key, grant)| key.undo_without(grant)).collect());
-        };
-        let parts: Vec<_> = pairs
-            .map(|(key, grant)| (key.part(grant.granted.n()), Some(grant.mark)))
-            .collect();
-        let call = call::give(&parts);
-        let read = |reply: &_| call::given(&parts, reply);
-        let given = one.limiter.server.call(&call, read).await;
-        given.map_err(|(why, _)| why)
+    /// [`Unavailable`] if a server does not answer. The grants of the others are given back.
+    pub async fn undo(&self, grants: Vec<Grant>) -> Result<Vec<u64>, Unavailable> {
+        let mut given = Vec::with_capacity(self.groups.len());
+        for (group, grants) in self.by_group(grants) {
+            given.push(group.undo(grants).await.map(|back| (group, back)));
+        }
+        Ok(in_order(given.into_iter().collect::<Result<_, _>>()?))
+    }
+
+    /// Corrects grants, which must be in the order of the limits, to their actual cost of each
+    /// limit: gives unused permits back, or charges the missing ones. It takes as many calls as
+    /// taking them.
+    ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisAll<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let grants = alice.try_acquire_n(30).await?;
+    /// for settled in alice.settle(grants, 10).await? {
+    ///     println!("{} came back", settled.returned);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if a server does not answer. The grants of the others are settled.
+    pub async fn settle(
+        &self,
+        grants: Vec<Grant>,
+        actual: u64,
+    ) -> Result<Vec<Settled>, Unavailable> {
+        let mut settled = Vec::with_capacity(self.groups.len());
+        for (group, grants) in self.by_group(grants) {
+            let group_settled = group.settle(grants, actual).await;
+            settled.push(group_settled.map(|settled| (group, settled)));
+        }
+        Ok(in_order(settled.into_iter().collect::<Result<_, _>>()?))
     }
 }
 
-/// Takes the permits of all requests, which are of one server and one tag, or of none.
-pub(crate) async fn take<C: Client>(
-    requests: &[(&RedisKey<'_, C>, u64)],
-) -> Result<Vec<Grant>, Denial> {
-    let Some((one, _)) = requests.first() else {
-        return Ok(Vec::new());
-    };
-    let by_server = |(index, denied)| Denial {
-        denied,
-        decider: Decider::Server,
-        index,
-    };
-    let parts: Vec<Part<'_>> = requests.iter().map(|(key, n)| key.part(*n)).collect();
-    let call = call::take(&parts).map_err(by_server)?;
-    let read = |reply: &_| call::taken(&parts, reply);
-    match one.limiter.server.call(&call, read).await {
-        Ok(Ok(taken)) => Ok(taken
-            .into_iter()
-            .map(|taken| Grant::by_server(taken, false))
-            .collect()),
-        Ok(Err(denied)) => Err(by_server(denied)),
-        Err((_, outage)) => take_without(requests, outage),
-    }
-}
+/// What was granted while other limits are still asked. Dropped, it gives back what it can without
+/// a call. What servers granted stays taken.
+struct Taken<'g, 'a, C: Client>(Vec<(&'g Group<'a, C>, Vec<Grant>)>);
 
-/// Lets the fallbacks decide: all grant, or none.
-pub(crate) fn take_without<C>(
-    requests: &[(&RedisKey<'_, C>, u64)],
-    outage: Outage,
-) -> Result<Vec<Grant>, Denial> {
-    let mut grants = Vec::with_capacity(requests.len());
-    for (index, (key, n)) in requests.iter().enumerate() {
-        match key.take_without(*n, outage) {
-            Ok(grant) => grants.push(grant),
-            Err(denial) => {
-                for ((key, _), grant) in requests.iter().zip(grants) {
-                    key.undo_without(grant);
-                }
-                key.limiter.server.count(denial.decider);
-                return Err(Denial { index, ..denial });
+impl<'g, 'a, C: Client> Taken<'g, 'a, C> {
+    fn keep(mut self) -> Vec<(&'g Group<'a, C>, Vec<Grant>)> {
+        mem::take(&mut self.0)
+    }
+
+    /// Gives everything back, the last grants first.
+    async fn undo(mut self) {
+        while let Some((group, mut grants)) = self.0.pop() {
+            for grant in &mut grants {
+                // Nobody used them, so nothing comes back while others wait behind them.
+                grant.mark.is_reserved = true;
+            }
+            // A lost answer counts already.
+            let undone = group.undo(grants).await;
+            if undone.is_err_and(|why| !why.may_have_taken_effect()) {
+                group.lost();
             }
         }
     }
-    // The decision counts once, for its first limit.
-    if let Some((key, _)) = requests.first() {
-        key.limiter.server.count(key.limiter.deputy.decider());
+}
+
+impl<C: Client> Drop for Taken<'_, '_, C> {
+    fn drop(&mut self) {
+        for (group, grants) in mem::take(&mut self.0) {
+            if grants.iter().any(|grant| !grant.decider.is_fallback()) {
+                group.lost();
+            }
+            for ((_, key), grant) in group.keys.iter().zip(grants) {
+                key.undo_without(grant);
+            }
+        }
     }
-    Ok(grants)
 }
 
-/// Returns the hash tag of a key, which [`crate::Keys`] has made.
-fn tag(key: &[u8]) -> Option<&[u8]> {
-    key.split(|byte| matches!(byte, b'{' | b'}')).nth(1)
-}
-
-/// The reason why limits can't be decided in one call.
+/// The reason why limits can't be combined.
 ///
 /// ```
 /// use tollgate_redis::AllError;
 ///
-/// let error = AllError::OtherTag { index: 2 };
-/// assert_eq!(
-///     error.to_string(),
-///     "limit 2 has another hash tag than limit 0, but all must have the same",
-/// );
+/// let error = AllError::Twice { index: 2 };
+/// assert_eq!(error.to_string(), "limit 2 occurs twice, but must occur only once");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AllError {
     /// There are no limits.
     Empty,
-    /// A limit is on another server than the first one.
-    OtherServer {
-        /// Which limit, counted from 0.
-        index: usize,
-    },
-    /// A limit has another hash tag than the first one, and may be in another slot.
-    OtherTag {
-        /// Which limit, counted from 0.
-        index: usize,
-    },
     /// A limit occurs twice with the same key.
     Twice {
         /// Which limit, counted from 0.
@@ -206,14 +252,6 @@ impl fmt::Display for AllError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("there are no limits, but there must be at least 1"),
-            Self::OtherServer { index } => write!(
-                f,
-                "limit {index} is on another server than limit 0, but all must be on the same"
-            ),
-            Self::OtherTag { index } => write!(
-                f,
-                "limit {index} has another hash tag than limit 0, but all must have the same"
-            ),
             Self::Twice { index } => {
                 write!(f, "limit {index} occurs twice, but must occur only once")
             }
@@ -225,8 +263,9 @@ impl Error for AllError {}
 
 impl<C> fmt::Debug for RedisAll<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = self.groups.iter().flat_map(|group| &group.keys);
         f.debug_struct("RedisAll")
-            .field("keys", &self.keys)
+            .field("keys", &keys.map(|(_, key)| key).collect::<Vec<_>>())
             .finish()
     }
 }

@@ -47,16 +47,15 @@ pub(crate) fn take_within(parts: &[Part<'_>], wait: u64) -> Result<Call, (usize,
             return Err((i, Denied::never(part.n, limit)));
         }
     }
-    let script = match is_one_bucket(parts) {
-        true => script::take_one_bucket(),
-        false => script::script(Verb::Take, kinds(parts)),
+    let kinds = kinds(parts);
+    let takes = parts.iter().all(|part| part.n > 0);
+    let script = match (kinds, parts) {
+        (Kinds::Bucket, [_]) if takes => script::take_one_bucket(),
+        (Kinds::Bucket, _) if takes => script::take_buckets(),
+        _ => script::script(Verb::Take, kinds),
     };
     let args = parts.iter().map(|part| part.kind.argument(part.n, wait));
     Ok(call(script, parts.iter(), args))
-}
-
-fn is_one_bucket(parts: &[Part<'_>]) -> bool {
-    matches!(parts, [part] if matches!(part.kind, Kind::Bucket(_)))
 }
 
 /// Reads the state of the parts' keys. [`seen`] reads the reply.

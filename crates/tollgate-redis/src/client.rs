@@ -8,10 +8,18 @@ use std::future::Future;
 use crate::script::Script;
 
 #[cfg(feature = "redis-rs")]
+mod cluster;
+#[cfg(feature = "redis-rs")]
 mod connection;
 #[cfg(feature = "redis-rs")]
 mod redis_rs;
+#[cfg(feature = "redis-rs")]
+mod slots;
+#[cfg(feature = "tls")]
+mod tls;
 
+#[cfg(feature = "redis-rs")]
+pub use cluster::{Cluster, connect_to_cluster_lazily};
 #[cfg(feature = "redis-rs")]
 pub use connection::Connection;
 #[cfg(feature = "redis-rs")]
@@ -104,6 +112,20 @@ pub trait Client: Send + Sync {
         &self,
         command: &Command<'_>,
     ) -> impl Future<Output = Result<Reply, ClientError>> + Send;
+
+    /// Returns which node has the keys of a command. Nodes fail alone: a node that does not answer
+    /// begins an outage of its own keys. The default is one node, 0, that has all keys.
+    fn node_of(&self, keys: &[Vec<u8>]) -> u64 {
+        let _ = keys;
+        0
+    }
+
+    /// Returns whether the node has keys. When a node that is down has none any more, because
+    /// others took them over, its outage ends.
+    fn has_keys(&self, node: u64) -> bool {
+        let _ = node;
+        true
+    }
 }
 
 /// The reason why a command has no reply.

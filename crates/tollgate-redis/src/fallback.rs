@@ -1,5 +1,6 @@
 //! The fallbacks of one limit: what it decides by itself while the server does not answer.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,9 @@ use tollgate::{
 
 use crate::kind::{Kind, Shape, Window};
 use crate::limit::Limit;
-use crate::outage::{Decider, Fallback, FallbackError, OpenBound, Outage};
+use crate::outage::{Decider, Fallback, FallbackError, OpenBound, Outage, OutageId};
+
+type Bounds = BTreeMap<u64, OpenBound>;
 
 /// A fallback with its state.
 #[derive(Debug)]
@@ -18,7 +21,8 @@ pub(crate) enum Deputy {
     Closed,
     Open {
         at_most: u64,
-        bound: Mutex<OpenBound>,
+        /// For each node that was down.
+        bounds: Mutex<Bounds>,
     },
     Local(Box<Keyed<AnyAlgorithm>>),
 }
@@ -29,7 +33,7 @@ impl Deputy {
             Fallback::Closed => Self::Closed,
             Fallback::Open { at_most } => Self::Open {
                 at_most,
-                bound: Mutex::default(),
+                bounds: Mutex::default(),
             },
             Fallback::Local { processes: 0, .. } => return Err(FallbackError::NoProcesses),
             Fallback::Local { processes, keys } => {
@@ -52,8 +56,8 @@ impl Deputy {
     pub(crate) fn take(&self, key: &[u8], n: u64, outage: Outage) -> Result<Granted, Denied> {
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open { at_most, bound } => {
-                let left = lock(bound).take(outage, n, *at_most)?;
+            Self::Open { at_most, bounds } => {
+                let left = bound(&mut lock(bounds), outage.id).take(outage, n, *at_most)?;
                 Ok(Granted::new(n, Tick::from_nanos(0)).with_room(left, NonZeroU64::MIN))
             }
             Self::Local(limiter) => {
@@ -67,10 +71,11 @@ impl Deputy {
     pub(crate) fn check(&self, key: &[u8], n: u64, outage: Outage) -> Result<(), Denied> {
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open { at_most, bound } => {
-                let mut bound = lock(bound);
+            Self::Open { at_most, bounds } => {
+                let mut bounds = lock(bounds);
+                let bound = bound(&mut bounds, outage.id);
                 bound.take(outage, n, *at_most)?;
-                bound.give(outage.number, n);
+                bound.give(outage.id.number, n);
                 Ok(())
             }
             Self::Local(limiter) => {
@@ -81,23 +86,32 @@ impl Deputy {
     }
 
     /// Gives back what [`take`](Self::take) took in this outage.
-    pub(crate) fn undo(&self, key: &[u8], granted: Granted, outage: u64) -> u64 {
+    pub(crate) fn undo(&self, key: &[u8], granted: Granted, outage: OutageId) -> u64 {
         match self {
             Self::Closed => 0,
-            Self::Open { bound, .. } => lock(bound).give(outage, granted.n()),
+            Self::Open { bounds, .. } => {
+                bound(&mut lock(bounds), outage).give(outage.number, granted.n())
+            }
             Self::Local(limiter) => limiter.key(key).undo(granted),
         }
     }
 
     /// Settles what [`take`](Self::take) took in this outage.
-    pub(crate) fn settle(&self, key: &[u8], granted: Granted, actual: u64, outage: u64) -> Settled {
+    pub(crate) fn settle(
+        &self,
+        key: &[u8],
+        granted: Granted,
+        actual: u64,
+        outage: OutageId,
+    ) -> Settled {
         let mut settled = Settled::default();
         match self {
             Self::Closed => {}
-            Self::Open { bound, .. } => {
-                let mut bound = lock(bound);
+            Self::Open { bounds, .. } => {
+                let mut bounds = lock(bounds);
+                let bound = bound(&mut bounds, outage);
                 let unused = granted.n().saturating_sub(actual);
-                settled.returned = bound.give(outage, unused);
+                settled.returned = bound.give(outage.number, unused);
                 settled.lost = unused.saturating_sub(settled.returned);
                 settled.charged = actual.saturating_sub(granted.n());
                 bound.charge(settled.charged);
@@ -145,6 +159,10 @@ fn temporary(denied: Denied, outage: Outage) -> Denied {
     }
 }
 
-fn lock(bound: &Mutex<OpenBound>) -> MutexGuard<'_, OpenBound> {
-    bound.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(bounds: &Mutex<Bounds>) -> MutexGuard<'_, Bounds> {
+    bounds.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bound(bounds: &mut Bounds, outage: OutageId) -> &mut OpenBound {
+    bounds.entry(outage.node).or_default()
 }

@@ -11,7 +11,16 @@ use crate::rate::Rate;
 
 /// What a server counts for each key: an algorithm with its numbers.
 ///
-/// A [`Quota`] alone is a token bucket.
+/// A [`Quota`] alone is a token bucket. A limit can be parsed from text, and written as text:
+///
+/// ```text
+/// [token-bucket]  QUOTA         or gcra, or leaky-meter: the three decide alike
+/// leaky-queue     QUOTA [free NUMBER]
+/// fixed-window    QUOTA [utc]   or QUOTA first-hit
+/// sliding-window  QUOTA [utc]
+/// sliding-log     QUOTA
+/// concurrency     NUMBER lease TIME
+/// ```
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,6 +32,8 @@ use crate::rate::Rate;
 /// let attempts = Limit::first_hit_window(Quota::per_minute(5))?;
 /// let uploads = Limit::concurrency(3, Duration::from_secs(60))?;
 /// assert_eq!(uploads.permits(), 3);
+/// assert_eq!("concurrency 3 lease 60s".parse(), Ok(uploads));
+/// assert_eq!(a_day.to_string(), "fixed-window 10000/d utc");
 /// # Ok(())
 /// # }
 /// ```

@@ -189,7 +189,7 @@ impl<C> RedisKey<'_, C> {
                 granted,
                 decider,
                 mark: Mark::default(),
-                outage: outage.number,
+                outage: outage.id,
             })
             .map_err(|denied| self.denial(denied, decider))
     }

@@ -1,4 +1,4 @@
-//! What happens while the server does not answer: the breaker, the policies and the counts.
+//! What happens while the server does not answer: the breaker and the policies.
 //!
 //! The breaker is a state machine without a clock: callers pass the time, in microseconds.
 //!
@@ -17,7 +17,10 @@ use tollgate::{ConfigError, Denied};
 
 use crate::client::ClientError;
 
-/// What a limit decides while the server does not answer.
+pub(crate) use crate::stats::{Decider, Stats};
+
+/// What a limit decides while the server does not answer. In a cluster, each node has outages of
+/// its own, in which the keys on this node fall back.
 ///
 /// ```
 /// use tollgate_redis::Fallback;
@@ -82,35 +85,6 @@ impl fmt::Display for FallbackError {
 
 impl std::error::Error for FallbackError {}
 
-/// The party that made a decision.
-///
-/// ```
-/// use tollgate_redis::Decider;
-///
-/// assert!(!Decider::Server.is_fallback());
-/// assert!(Decider::Local.is_fallback());
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Decider {
-    /// The server. A request for more than the burst is denied without asking it.
-    Server,
-    /// [`Fallback::Closed`].
-    Closed,
-    /// [`Fallback::Open`].
-    Open,
-    /// [`Fallback::Local`].
-    Local,
-}
-
-impl Decider {
-    /// Returns whether the decision was made without the server.
-    #[must_use]
-    pub const fn is_fallback(self) -> bool {
-        !matches!(self, Self::Server)
-    }
-}
-
 /// The reason why the server did not do what it was asked to do.
 ///
 /// ```
@@ -153,8 +127,11 @@ impl Unavailable {
 
     /// Returns whether other keys would fail too, so that an outage begins.
     fn is_general(&self) -> bool {
-        !matches!(self, Self::Client(error)
-            if error.is_code("BADSTATE") || error.is_code("WRONGTYPE"))
+        let is_alone = |error: &ClientError| {
+            let codes = ["BADSTATE", "WRONGTYPE", "TRYAGAIN"];
+            codes.into_iter().any(|code| error.is_code(code))
+        };
+        !matches!(self, Self::Client(error) if is_alone(error))
     }
 }
 
@@ -217,55 +194,6 @@ impl fmt::Display for OutageEvent {
     }
 }
 
-/// How many decisions were made by the server and by each fallback, and how many answers were lost.
-///
-/// ```
-/// use tollgate_redis::Stats;
-///
-/// let stats = Stats::default();
-/// assert_eq!((stats.server, stats.fallbacks(), stats.lost), (0, 0, 0));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Calls that the server answered: decisions and all other verbs.
-    pub server: u64,
-    /// Decisions by [`Fallback::Closed`].
-    pub closed: u64,
-    /// Decisions by [`Fallback::Open`].
-    pub open: u64,
-    /// Decisions by [`Fallback::Local`].
-    pub local: u64,
-    /// Calls that failed or were dropped by their caller. A call that an outage prevented does not
-    /// count.
-    pub failed: u64,
-    /// Calls that failed, or were dropped by their caller, and may have taken effect on the
-    /// server.
-    pub lost: u64,
-    /// Outages that have begun.
-    pub outages: u64,
-}
-
-impl Stats {
-    /// Returns how many decisions were made without the server.
-    #[must_use]
-    pub const fn fallbacks(&self) -> u64 {
-        self.closed
-            .saturating_add(self.open)
-            .saturating_add(self.local)
-    }
-
-    pub(crate) fn count(&mut self, decider: Decider) {
-        let count = match decider {
-            Decider::Server => return,
-            Decider::Closed => &mut self.closed,
-            Decider::Open => &mut self.open,
-            Decider::Local => &mut self.local,
-        };
-        *count = count.saturating_add(1);
-    }
-}
-
 /// Permission to send one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pass {
@@ -273,18 +201,27 @@ pub(crate) struct Pass {
     period: u64,
 }
 
+/// Which outage it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct OutageId {
+    /// The node that is down: see [`Client::node_of`](crate::client::Client::node_of).
+    pub(crate) node: u64,
+    /// Greater than the numbers of earlier outages of this node. The time before the first is 0.
+    pub(crate) number: u64,
+}
+
 /// An outage as a fallback sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outage {
-    /// Its number: greater than those of earlier outages.
-    pub(crate) number: u64,
+    pub(crate) id: OutageId,
     /// How long it is until the next probe.
     pub(crate) retry_after: Duration,
 }
 
-/// Stops calls to a server that failed, but for one probe in each interval.
+/// Stops calls to a node that failed, but for one probe in each interval.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
+    node: u64,
     /// Grows with each beginning and each end of an outage. A call that was sent in an earlier
     /// period says nothing about this one.
     period: u64,
@@ -302,6 +239,26 @@ struct Down {
 }
 
 impl Breaker {
+    pub(crate) fn of(node: u64) -> Self {
+        Self {
+            node,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) const fn node(&self) -> u64 {
+        self.node
+    }
+
+    /// Returns the latest outage.
+    const fn id(&self) -> OutageId {
+        OutageId {
+            node: self.node,
+            // Odd periods are outages.
+            number: self.period.div_ceil(2),
+        }
+    }
+
     /// Returns whether a call may be sent at `now`. In an outage one call may, as a probe, and then
     /// none for `interval`. So a probe that is dropped does not prevent the next one.
     pub(crate) fn ask(&mut self, now: u64, interval: u64) -> Result<Pass, Outage> {
@@ -314,19 +271,21 @@ impl Breaker {
                 down.probe_at = now.saturating_add(interval.max(1));
                 Ok(pass)
             }
-            Some(down) => Err(Outage {
-                number: self.period,
-                retry_after: Duration::from_micros(down.probe_at.saturating_sub(now)),
-            }),
+            Some(_) => Err(self.outage(now)),
         }
     }
 
     /// Notes that the server has answered. A probe's answer ends the outage.
     pub(crate) fn answered(&mut self, pass: Pass, now: u64) -> Option<OutageEvent> {
         self.stats.server = self.stats.server.saturating_add(1);
-        if pass.period != self.period {
-            return None;
+        match pass.period == self.period {
+            true => self.end(now),
+            false => None,
         }
+    }
+
+    /// Ends the outage, if there is one.
+    pub(crate) fn end(&mut self, now: u64) -> Option<OutageEvent> {
         let down = self.down.take()?;
         self.period = self.period.saturating_add(1);
         Some(OutageEvent::Ended {
@@ -373,17 +332,32 @@ impl Breaker {
     /// Notes that a caller has dropped a call before its answer.
     pub(crate) fn dropped(&mut self) {
         self.stats.failed = self.stats.failed.saturating_add(1);
+        self.lost();
+    }
+
+    /// Notes that permits stay taken which no caller has.
+    pub(crate) fn lost(&mut self) {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }
 
-    /// Returns the present outage. Between outages, when one key has failed, this is the time since
-    /// the last outage: however long it is, it has one bound for what is granted.
+    /// Returns the latest outage. A call that fails after its end, because it was sent before or
+    /// because one key has failed, shares its bound for what is granted.
     pub(crate) fn outage(&self, now: u64) -> Outage {
         let probe_at = self.down.as_ref().map_or(now, |down| down.probe_at);
         Outage {
-            number: self.period,
+            id: self.id(),
             retry_after: Duration::from_micros(probe_at.saturating_sub(now)),
         }
+    }
+
+    /// Returns the outage of a call that has failed. If it was sent before the last outage ended,
+    /// this is the last outage, or late failures could use its bound a second time.
+    pub(crate) fn outage_of(&self, pass: Pass, now: u64) -> Outage {
+        let mut outage = self.outage(now);
+        if !self.is_down() && pass.period < self.period {
+            outage.id.number = self.period.saturating_sub(1);
+        }
+        outage
     }
 
     pub(crate) const fn is_down(&self) -> bool {
@@ -391,7 +365,7 @@ impl Breaker {
     }
 }
 
-/// What [`Fallback::Open`] has granted in an outage.
+/// What [`Fallback::Open`] has granted in an outage of one node.
 #[derive(Debug, Default)]
 pub(crate) struct OpenBound {
     outage: u64,
@@ -401,8 +375,8 @@ pub(crate) struct OpenBound {
 impl OpenBound {
     /// Takes permits if the whole outage grants no more than `at_most`.
     pub(crate) fn take(&mut self, outage: Outage, n: u64, at_most: u64) -> Result<u64, Denied> {
-        if outage.number > self.outage {
-            self.outage = outage.number;
+        if outage.id.number > self.outage {
+            self.outage = outage.id.number;
             self.granted = 0;
         }
         let left = at_most.saturating_sub(self.granted);

@@ -60,13 +60,6 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// Returns the next byte.
-    pub(crate) fn byte(&mut self) -> Result<u8, BadReply> {
-        let (byte, rest) = self.bytes.split_first().ok_or(BadReply)?;
-        self.bytes = rest;
-        Ok(*byte)
-    }
-
     /// Returns the next integer of four bytes.
     pub(crate) fn short(&mut self) -> Result<u64, BadReply> {
         let (head, rest) = self.bytes.split_first_chunk::<4>().ok_or(BadReply)?;

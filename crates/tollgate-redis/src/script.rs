@@ -57,6 +57,9 @@ macro_rules! clock {
 macro_rules! bucket {
     () => {
         concat!(
+            "local function life_of(next)\n",
+            include_str!("lua/bucket_life.lua"),
+            "return life\nend\n",
             include_str!("lua/bucket.lua"),
             "function bucket.see(key, arg)\n",
             include_str!("lua/bucket_read.lua"),
@@ -144,7 +147,20 @@ pub(crate) fn take_one_bucket() -> &'static Script {
         clock!(),
         "local key, arg = KEYS[1], ARGV[1]\n",
         include_str!("lua/bucket_read.lua"),
+        include_str!("lua/bucket_life.lua"),
         include_str!("lua/bucket_one.lua")
+    )
+}
+
+/// Takes permits of buckets, or of none, without functions.
+pub(crate) fn take_buckets() -> &'static Script {
+    script!(
+        clock!(),
+        "local reply, values, lives = { 1, now }, {}, {}\n",
+        "for i, key in ipairs(KEYS) do\nlocal arg = ARGV[i]\n",
+        include_str!("lua/bucket_read.lua"),
+        include_str!("lua/bucket_life.lua"),
+        include_str!("lua/bucket_all.lua")
     )
 }
 
@@ -172,7 +188,7 @@ impl Script {
 
 #[cfg(test)]
 pub(crate) fn all() -> Vec<&'static Script> {
-    let mut all = vec![take_one_bucket(), renew(), reset()];
+    let mut all = vec![take_one_bucket(), take_buckets(), renew(), reset()];
     for verb in [Verb::Take, Verb::Look, Verb::Give, Verb::Charge, Verb::Ban] {
         for kinds in [
             Kinds::Bucket,

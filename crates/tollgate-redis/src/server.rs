@@ -1,5 +1,6 @@
 //! A server as limits use it: a client, a budget for each decision, and a breaker.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,8 @@ use crate::packed::BadReply;
 /// limits' [fallbacks](crate::Fallback) decide at once, and one call in each interval asks the
 /// server as a probe. The first probe that is answered ends the outage. A failed call is never sent
 /// again.
+///
+/// In a cluster, each node has its own outages: while one does not answer, only its keys fall back.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -49,11 +52,26 @@ pub struct Server<C> {
 
 type Listener = dyn Fn(&OutageEvent) + Send + Sync;
 
-#[derive(Default)]
 struct State {
-    breaker: Breaker,
+    /// One for each node that was asked.
+    nodes: BTreeMap<u64, Breaker>,
     /// For intervals that differ between processes.
     random: u64,
+}
+
+impl State {
+    fn node(&mut self, node: u64) -> &mut Breaker {
+        self.nodes.entry(node).or_insert_with(|| Breaker::of(node))
+    }
+
+    fn is_down(&self) -> bool {
+        self.nodes.values().any(Breaker::is_down)
+    }
+
+    fn stats(&self) -> Stats {
+        let stats = self.nodes.values().map(|breaker| breaker.stats);
+        stats.fold(Stats::default(), Stats::plus)
+    }
 }
 
 impl<C> Server<C> {
@@ -67,7 +85,7 @@ impl<C> Server<C> {
             listener: None,
             start: Instant::now(),
             state: Mutex::new(State {
-                breaker: Breaker::default(),
+                nodes: BTreeMap::new(),
                 random: RandomState::new().hash_one(0) | 1,
             }),
         }
@@ -131,10 +149,10 @@ impl<C> Server<C> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.state().breaker.stats
+        self.state().stats()
     }
 
-    /// Returns whether there is an outage.
+    /// Returns whether there is an outage: in a cluster, of at least one node.
     ///
     /// ```
     /// use tollgate_redis::Server;
@@ -143,11 +161,12 @@ impl<C> Server<C> {
     /// ```
     #[must_use]
     pub fn is_down(&self) -> bool {
-        self.state().breaker.is_down()
+        self.state().is_down()
     }
 
-    pub(crate) fn count(&self, decider: Decider) {
-        self.state().breaker.stats.count(decider);
+    /// Counts a decision of a fallback.
+    pub(crate) fn count(&self, decider: Decider, outage: Outage) {
+        self.state().node(outage.id.node).stats.count(decider);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -175,19 +194,14 @@ impl<C> Server<C> {
         whole - half + state.random.checked_rem(half).unwrap_or(0)
     }
 
-    fn answered(&self, pass: Pass) {
-        let now = self.now();
-        let event = self.state().breaker.answered(pass, now);
-        self.tell(event);
-    }
-
-    fn failed(&self, pass: Pass, why: &Unavailable) -> Outage {
+    fn failed(&self, node: u64, pass: Pass, why: &Unavailable) -> Outage {
         let now = self.now();
         let (event, outage) = {
             let mut state = self.state();
             let interval = self.interval(&mut state);
-            let event = state.breaker.failed(pass, why, now, interval);
-            (event, state.breaker.outage(now))
+            let breaker = state.node(node);
+            let event = breaker.failed(pass, why, now, interval);
+            (event, breaker.outage_of(pass, now))
         };
         self.tell(event);
         outage
@@ -195,6 +209,28 @@ impl<C> Server<C> {
 }
 
 impl<C: Client> Server<C> {
+    fn answered(&self, node: u64, pass: Pass) {
+        let now = self.now();
+        let mut ended = Vec::new();
+        {
+            let mut state = self.state();
+            ended.extend(state.node(node).answered(pass, now));
+            // Another node has taken over the keys of these.
+            let down = state.nodes.values_mut().filter(|other| other.is_down());
+            let left = down.filter(|other| !self.client.has_keys(other.node()));
+            ended.extend(left.filter_map(|other| other.end(now)));
+        }
+        for event in ended {
+            self.tell(Some(event));
+        }
+    }
+
+    /// Notes that permits of these keys stay taken which no caller has.
+    pub(crate) fn lost(&self, keys: &[Vec<u8>]) {
+        let node = self.client.node_of(keys);
+        self.state().node(node).lost();
+    }
+
     /// Sends a call, if there is no outage or a probe is due, and reads the reply.
     pub(crate) async fn call<T>(
         &self,
@@ -202,10 +238,11 @@ impl<C: Client> Server<C> {
         read: impl FnOnce(&Reply) -> Result<T, BadReply>,
     ) -> Result<T, (Unavailable, Outage)> {
         let now = self.now();
+        let node = self.client.node_of(&call.keys);
         let asked = {
             let mut state = self.state();
             let interval = self.interval(&mut state);
-            state.breaker.ask(now, interval)
+            state.node(node).ask(now, interval)
         };
         let pass = match asked {
             Ok(pass) => pass,
@@ -217,7 +254,7 @@ impl<C: Client> Server<C> {
                 return Err((Unavailable::Outage { retry_after }, outage));
             }
         };
-        let in_flight = InFlight(&self.state);
+        let in_flight = InFlight(&self.state, node);
         let sent = client::run(&self.client, call.script, &call.keys, &call.args);
         let answer = timeout(self.budget, sent).await;
         std::mem::forget(in_flight);
@@ -230,11 +267,11 @@ impl<C: Client> Server<C> {
         };
         match read {
             Ok(read) => {
-                self.answered(pass);
+                self.answered(node, pass);
                 Ok(read)
             }
             Err(why) => {
-                let outage = self.failed(pass, &why);
+                let outage = self.failed(node, pass, &why);
                 Err((why, outage))
             }
         }
@@ -242,12 +279,12 @@ impl<C: Client> Server<C> {
 }
 
 /// A call without an answer. If its caller drops it, it counts as lost.
-struct InFlight<'a>(&'a Mutex<State>);
+struct InFlight<'a>(&'a Mutex<State>, u64);
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.breaker.dropped();
+        state.node(self.1).dropped();
     }
 }
 
@@ -258,8 +295,8 @@ impl<C> fmt::Debug for Server<C> {
         f.debug_struct("Server")
             .field("budget", &self.budget)
             .field("probe_every", &self.probe_every)
-            .field("is_down", &state.breaker.is_down())
-            .field("stats", &state.breaker.stats)
+            .field("is_down", &state.is_down())
+            .field("stats", &state.stats())
             .finish_non_exhaustive()
     }
 }

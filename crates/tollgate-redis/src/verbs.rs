@@ -106,7 +106,7 @@ impl<C: Client> RedisKey<'_, C> {
             },
             Err((_, outage)) => {
                 let deputy = &self.limiter.deputy;
-                self.limiter.server.count(deputy.decider());
+                self.limiter.server.count(deputy.decider(), outage);
                 let checked = deputy.check(&self.key, n, outage);
                 checked.map_err(|denied| self.denial(denied, deputy.decider()))
             }
@@ -175,14 +175,12 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Unavailable`] if the server made the grant and does not answer.
     pub async fn settle(&self, grant: Grant, actual: u64) -> Result<Settled, Unavailable> {
+        if grant.decider.is_fallback() {
+            return Ok(self.settle_without(grant, actual));
+        }
         let n = grant.granted.n();
         let mut settled = Settled::default();
-        if grant.decider != Decider::Server {
-            let deputy = &self.limiter.deputy;
-            if deputy.decider() == grant.decider {
-                settled = deputy.settle(&self.key, grant.granted, actual, grant.outage);
-            }
-        } else if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
+        if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
             settled.returned = self.give(unused, Some(grant.mark)).await?;
             settled.lost = unused.saturating_sub(settled.returned);
         } else if actual > n {
@@ -214,6 +212,15 @@ impl<C: Client> RedisKey<'_, C> {
         let server = &self.limiter.server;
         let call = call::ban(&parts, long);
         server.call(&call, read).await.map_err(why)
+    }
+
+    /// Settles what the fallback took.
+    pub(crate) fn settle_without(&self, grant: Grant, actual: u64) -> Settled {
+        let deputy = &self.limiter.deputy;
+        match deputy.decider() == grant.decider {
+            true => deputy.settle(&self.key, grant.granted, actual, grant.outage),
+            false => Settled::default(),
+        }
     }
 
     async fn look(&self, n: u64) -> Result<Seen, (Unavailable, Outage)> {

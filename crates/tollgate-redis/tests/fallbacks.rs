@@ -201,6 +201,51 @@ async fn several_limits_fall_back_all_or_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn permits_that_cannot_be_given_back_after_a_denial_count_as_lost() {
+    let not_sent = Answer::Fail(ClientError::NotSent("refused".into()));
+    for undo in [Answer::Hang, not_sent] {
+        let plans = [Plan::default().then(granted()).then(undo), Plan::default()];
+        let servers = plans.each_ref().map(|plan| Arc::new(server(plan)));
+        let [one, two] = servers.each_ref();
+        let one = limiter(one, "one", Fallback::Closed);
+        let two = limiter(two, "two", Fallback::Closed);
+        let all = RedisAll::new(vec![one.key("alice"), two.key("alice")]).unwrap();
+        let denial = all.try_acquire().await.unwrap_err();
+        assert_eq!((denial.index(), denial.decider()), (1, Decider::Closed));
+        // The second server did not answer. The first one granted, and its undo failed.
+        assert_eq!(servers.map(|server| server.stats().lost), [1, 1]);
+        assert_eq!(plans.map(|plan| plan.sent().len()), [2, 1]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_composition_that_its_caller_drops_gives_back_what_takes_no_call() {
+    let gone = Answer::Fail(ClientError::NotSent("refused".into()));
+    let plans = [
+        Plan::default().then(gone),
+        Plan::default().then(granted()),
+        Plan::default(),
+    ];
+    let servers = plans.each_ref().map(|plan| Arc::new(server(plan)));
+    let [down, up, slow] = servers.each_ref();
+    let (processes, keys) = (3, 100);
+    let local = limiter(down, "local", Fallback::Local { processes, keys });
+    let granting = limiter(up, "granting", Fallback::Closed);
+    let hanging = limiter(slow, "hanging", Fallback::Closed);
+    let keys = vec![
+        local.key("alice"),
+        granting.key("alice"),
+        hanging.key("alice"),
+    ];
+    let all = RedisAll::new(keys).unwrap();
+    let short = tokio::time::timeout(BUDGET / 2, all.try_acquire_n(1)).await;
+    assert!(short.is_err());
+    // The share of three processes is four permits. The server's grant stays taken.
+    assert!(local.key("alice").try_acquire_n(4).await.is_ok());
+    assert_eq!(servers.map(|server| server.stats().lost), [0, 1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_grant_of_a_fallback_is_settled_by_that_fallback() {
     let plan = Plan::default();
     let server = Arc::new(server(&plan));

@@ -49,7 +49,12 @@ struct Current {
 impl Connection {
     /// Creates a connection, which connects when it is first used.
     pub(super) fn new(url: impl IntoConnectionInfo) -> RedisResult<Self> {
-        let client = redis::Client::open(url)?;
+        let info = url.into_connection_info()?;
+        // Otherwise the system keeps a small command until the one before it is confirmed.
+        let tcp = info.tcp_settings().clone().set_nodelay(true);
+        let client = redis::Client::open(info.set_tcp_settings(tcp))?;
+        #[cfg(feature = "tls")]
+        super::tls::provide_cryptography(client.get_connection_info());
         let current = Mutex::new(Current {
             manager: manager(&client)?,
             number: 0,

@@ -19,6 +19,24 @@ use super::{Client, ClientError, Command, Connection, Reply};
 /// # }
 /// ```
 ///
+/// With the feature `tls`, a URL can begin with `rediss://`. The client then trusts the system's
+/// certificate authorities, or those in the file that the environment variable `SSL_CERT_FILE`
+/// names. To trust your own authority, or to present a client certificate, pass what `redis` makes
+/// of them:
+///
+/// ```no_run
+/// # #[cfg(feature = "tls")]
+/// # async fn connect(root: Vec<u8>) -> Result<(), Box<dyn std::error::Error>> {
+/// use redis::TlsCertificates;
+/// use tollgate_redis::client::connect_lazily;
+///
+/// let certificates = TlsCertificates { client_tls: None, root_cert: Some(root) };
+/// let redis = redis::Client::build_with_tls("rediss://limits.example/", certificates)?;
+/// let client = connect_lazily(redis.get_connection_info().clone())?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// [`ClientError::NotSent`] if the URL is invalid. The message does not contain the URL, which may
@@ -53,15 +71,20 @@ async fn send<L: ConnectionLike>(
     mut connection: L,
     command: &Command<'_>,
 ) -> Result<Reply, ClientError> {
+    let value = connection.req_packed_command(&packed(command)).await;
+    reply(value.and_then(Value::extract_error).map_err(refused)?)
+}
+
+/// Returns the command as `redis` sends it.
+pub(super) fn packed(command: &Command<'_>) -> Cmd {
     let mut packed = Cmd::new();
     for part in command.parts() {
         packed.arg(part);
     }
-    let value = connection.req_packed_command(&packed).await;
-    reply(value.and_then(Value::extract_error).map_err(refused)?)
+    packed
 }
 
-fn reply(value: Value) -> Result<Reply, ClientError> {
+pub(super) fn reply(value: Value) -> Result<Reply, ClientError> {
     Ok(match value {
         Value::Nil => Reply::Nil,
         Value::Int(number) => Reply::Int(number),
@@ -80,7 +103,7 @@ fn reply(value: Value) -> Result<Reply, ClientError> {
 }
 
 /// Returns what an error of `redis` says about the command.
-fn refused(error: RedisError) -> ClientError {
+pub(super) fn refused(error: RedisError) -> ClientError {
     let why = || error.to_string();
     match error.kind() {
         ErrorKind::Server(_) | ErrorKind::Extension => ClientError::Refused {

@@ -19,6 +19,9 @@ pub(crate) const ALWAYS: Ticks = Ticks {
     part: 0,
 };
 
+/// What the format of a stored value adds to n.
+const FORMAT: u64 = 1 << 27;
+
 /// A bucket's rate, and how its permits leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Bucket {
@@ -80,12 +83,11 @@ impl Bucket {
         n: u64,
     ) -> Result<(bool, u64, BucketSeen, u64), BadReply> {
         let mut told = Packed::new(reply);
-        let granted = match told.byte()? {
-            0 => false,
-            1 => true,
-            _ => return Err(BadReply),
+        let (granted, of) = match told.short()? {
+            of if of >= FORMAT => (true, of - FORMAT),
+            of => (false, of),
         };
-        if told.short()? != self.rate.n() {
+        if of != self.rate.n() {
             return Err(BadReply);
         }
         let part = told.short()?;

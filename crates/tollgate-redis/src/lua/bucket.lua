@@ -11,15 +11,14 @@ local function earlier(whole, part, whole2, part2)
   return whole, part
 end
 
--- Writes a bucket. The key expires a second after it is idle: by then it says the same as no key. A
--- ban ends before that.
-local function save(key, whole, part, n, ban)
+-- Writes a bucket that is idle at `next`. A ban ends before that.
+local function save(key, next, part, n, ban)
   local written = now
   if ban > 0 then
     written = -ban
   end
-  local value = struct.pack('<BI4I4dd', 1, n, part, whole, written)
-  redis.call('SET', key, value, 'PX', string.format('%d', (whole - now) / 1000 + 1001))
+  local value = struct.pack('<I4I4dd', n + 134217728, part, next, written)
+  redis.call('PSETEX', key, life_of(next), value)
 end
 
 local bucket = {}

@@ -1,10 +1,12 @@
--- Takes permits of one bucket. Returns its new value, or if it is denied 0, n, part, whole, the end
--- of the ban, and now.
+-- Takes permits of one bucket, at least one. Returns its new value, or if it is denied n, part,
+-- whole, the end of the ban or 0, and now.
 if is_denied then
-  return struct.pack('<BI4I4ddd', 0, n, part, whole, ban, now)
+  local ban = 0
+  if -written > now then
+    ban = -written
+  end
+  return struct.pack('<I4I4ddd', n, part, whole, ban, now)
 end
-value = struct.pack('<BI4I4dd', 1, n, next_part, next, now)
-if next > whole or next_part > part then
-  redis.call('SET', key, value, 'PX', string.format('%d', (next - now) / 1000 + 1001))
-end
+value = struct.pack('<I4I4dd', n + 134217728, next_part, next, now)
+redis.call('PSETEX', key, life, value)
 return value

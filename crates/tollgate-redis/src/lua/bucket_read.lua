@@ -1,33 +1,28 @@
 -- Reads the bucket `key`, and adds the cost of `arg`. This text is a part of several scripts, so
--- that the shortest one needs no functions.
+-- that those that run most often need no functions.
 --
 -- A tick is `whole` microseconds and part / n of one more, with 0 <= part < n <= 2^26.
 --
 -- The argument: 'B', n, and two spans (whole, part): the cost of the request, and the reach, which
 -- is the cost of a full burst.
 --
--- The value has 25 bytes. A key that does not exist is idle.
---   1        the version of this format
---   n        the permits of the reduced rate that wrote the value
+-- The value has 24 bytes. A key that does not exist is idle.
+--   n        the permits of the reduced rate that wrote the value, and 2^27: format 1
 --   part     the part of the tick
 --   whole    the tick at which the bucket is idle again: all its permits are there
 --   written  when the value was written; or, below 0, minus the end of a ban
-local _, n, cost, cost_part, reach, reach_part = struct.unpack('<Bddddd', arg)
-local whole, part, ban = now, 0, 0
+local n, cost, cost_part, reach, reach_part = struct.unpack('<ddddd', arg, 2)
+local whole, part, written = now, 0, 0
 local value = redis.call('GET', key)
 if value then
-  local version, old, old_part, idle, written
-  if #value == 25 then
-    version, old, old_part, idle, written = struct.unpack('<BI4I4dd', value)
+  local old, old_part, idle = 0, 0, 0
+  if #value == 24 then
+    old, old_part, idle, written = struct.unpack('<I4I4dd', value)
+    old = old - 134217728
   end
-  -- Written so that a number that is not one fails.
-  if
-    not (version == 1 and old_part < old and old <= 67108864 and idle <= 3 * SPAN and -written <= idle)
-  then
+  -- Written so that a number that is not one fails. 3 * SPAN is the latest tick that is stored.
+  if not (old_part < old and old <= 67108864 and idle <= 4733640000000000 and -written <= idle) then
     return redis.error_reply('BADSTATE key ' .. key .. ' is not a bucket of format 1')
-  end
-  if -written > now then
-    ban = -written
   end
   if idle >= now then
     whole, part = idle, old_part
@@ -46,10 +41,11 @@ if value then
     end
   end
 end
--- The request is granted if the bucket would be idle by the latest tick.
+-- The request is granted if the bucket would be idle by the latest tick, and no ban ends later than
+-- now.
 local next, next_part = whole + cost, part + cost_part
 if next_part >= n then
   next, next_part = next + 1, next_part - n
 end
 local latest = now + reach
-local is_denied = ban > 0 or next > latest or (next == latest and next_part > reach_part)
+local is_denied = -written > now or next > latest or (next == latest and next_part > reach_part)

@@ -1,3 +1,7 @@
+local ban = 0
+if -written > now then
+  ban = -written
+end
 return {
   kind = bucket, key = key, arg = arg, fits = not is_denied, whole = whole, part = part, n = n,
   ban = ban, next = next, next_part = next_part, latest = latest, reach_part = reach_part,

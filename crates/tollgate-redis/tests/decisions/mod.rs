@@ -13,6 +13,7 @@ mod random;
 mod replies;
 mod server;
 mod stored;
+mod traces;
 mod window_model;
 mod windows;
 mod windows_against_core;

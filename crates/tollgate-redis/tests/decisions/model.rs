@@ -64,8 +64,8 @@ impl Stored {
             0 => self.written as f64,
             ban => -(ban as f64),
         };
-        let mut value = vec![1];
-        value.extend((self.n as u32).to_le_bytes());
+        let mut value = Vec::new();
+        value.extend((self.n as u32 + (1 << 27)).to_le_bytes());
         value.extend((part as u32).to_le_bytes());
         value.extend((whole as f64).to_le_bytes());
         value.extend(written.to_le_bytes());
@@ -113,7 +113,7 @@ impl Key {
             n: self.line.n,
             ban: self.ban,
             written: self.now,
-            expiry: (last - self.now).div_ceil(1000) + 1000,
+            expiry: life(self.idle / self.line.n - self.now),
         }
     }
 
@@ -193,4 +193,11 @@ impl Key {
 
 pub(super) fn micros(micros: u128) -> Duration {
     Duration::from_micros(micros.try_into().expect("below 2^64"))
+}
+
+/// Returns the milliseconds after which a key expires that is needed for `long` microseconds.
+pub(super) fn life(long: u128) -> u128 {
+    let known = [(1_000_000, 2001), (8_000_000, 9001), (64_000_000, 65_001)];
+    let known = known.into_iter().find(|(most, _)| long <= *most);
+    known.map_or(long / 1000 + 1001, |(_, life)| life)
 }

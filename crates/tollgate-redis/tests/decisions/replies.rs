@@ -102,12 +102,11 @@ fn right_replies_are_read_and_each_that_differs_in_form_is_bad() {
 }
 
 /// The reply of the script for one bucket.
-fn one(version: u8, n: u32, part: u32, numbers: &[f64]) -> Reply {
+fn one(format: u32, n: u32, part: u32, numbers: &[f64]) -> Reply {
     let Reply::Bytes(numbers) = packed(numbers) else {
         unreachable!()
     };
-    let mut reply = vec![version];
-    reply.extend([n, part].map(u32::to_le_bytes).concat());
+    let mut reply = [n + (format << 27), part].map(u32::to_le_bytes).concat();
     reply.extend(numbers);
     Reply::Bytes(reply)
 }
@@ -129,7 +128,7 @@ fn the_short_reply_for_one_bucket_is_read_and_others_are_bad() {
     let later = Denied::later(2, Duration::from_micros(1));
     assert_eq!(denied.expect_err("a denial"), (0, later));
     for (reply, why) in [
-        (one(2, 3, 2, &[7.0, 7.0]), "another version"),
+        (one(2, 3, 2, &[7.0, 7.0]), "another format"),
         (one(1, 4, 2, &[7.0, 7.0]), "another rate"),
         (one(1, 3, 3, &[7.0, 7.0]), "a part must be below n"),
         (one(1, 3, 2, &[7.0]), "too short"),

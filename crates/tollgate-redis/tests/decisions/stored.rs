@@ -49,9 +49,8 @@ fn only_the_clock_of_a_script_is_replaced() {
 fn unreadable_values_are_refused_with_the_name_of_the_key_and_left_alone() {
     let kind = kind("100/s burst 20");
     server::on_each_server(|connection| {
-        let state = |version: u8, n: u32, part: u32, idle: f64, written: f64| {
-            let mut value = vec![version];
-            value.extend([n, part].map(u32::to_le_bytes).concat());
+        let state = |format: u32, n: u32, part: u32, idle: f64, written: f64| {
+            let mut value = [n + (format << 27), part].map(u32::to_le_bytes).concat();
             value.extend([idle, written].map(f64::to_le_bytes).concat());
             value
         };
@@ -60,7 +59,7 @@ fn unreadable_values_are_refused_with_the_name_of_the_key_and_left_alone() {
         for value in [
             Vec::new(),
             b"1".to_vec(),
-            right[..24].to_vec(),
+            right[..23].to_vec(),
             [right.as_slice(), b" "].concat(),
             b"something of another program".to_vec(),
             state(0, 1, 0, 5.0, 0.0),

@@ -9,10 +9,9 @@ fn lost() -> Unavailable {
 }
 
 fn outage(number: u64) -> Outage {
-    let retry_after = Duration::ZERO;
     Outage {
-        number,
-        retry_after,
+        id: OutageId { node: 0, number },
+        retry_after: Duration::ZERO,
     }
 }
 
@@ -45,6 +44,26 @@ fn the_next_probe_waits_for_an_interval_after_a_slow_one_has_failed() {
     assert_eq!(breaker.failed(probe, &lost(), 9000, EVERY), None);
     assert!(breaker.ask(9999, EVERY).is_err());
     assert!(breaker.ask(10_000, EVERY).is_ok());
+}
+
+#[test]
+fn a_call_that_fails_after_its_outage_has_ended_counts_in_the_bound_of_that_outage() {
+    let mut breaker = Breaker::default();
+    let (first, late) = (
+        breaker.ask(0, EVERY).unwrap(),
+        breaker.ask(0, EVERY).unwrap(),
+    );
+    assert!(breaker.failed(first, &lost(), 0, EVERY).is_some());
+    let mut bound = OpenBound::default();
+    assert!(bound.take(breaker.outage_of(first, 0), 5, 5).is_ok());
+    let probe = breaker.ask(1000, EVERY).unwrap();
+    assert!(breaker.answered(probe, 1001).is_some());
+    assert_eq!(breaker.failed(late, &lost(), 1002, EVERY), None);
+    assert!(bound.take(breaker.outage_of(late, 1002), 1, 5).is_err());
+    // The next outage has a bound of its own.
+    let next = breaker.ask(1003, EVERY).unwrap();
+    assert!(breaker.failed(next, &lost(), 1003, EVERY).is_some());
+    assert!(bound.take(breaker.outage_of(next, 1003), 5, 5).is_ok());
 }
 
 #[test]
@@ -82,6 +101,23 @@ fn an_outage_has_one_beginning_and_one_end() {
     let stats = breaker.stats;
     assert_eq!((stats.server, stats.failed, stats.lost), (2, 4, 4));
     assert_eq!((stats.outages, stats.fallbacks()), (1, 3));
+}
+
+#[test]
+fn calls_that_fail_after_an_outage_share_its_bound() {
+    let mut breaker = Breaker::default();
+    let late = breaker.ask(0, EVERY).unwrap();
+    assert_eq!(breaker.outage(0).id.number, 0);
+    for number in 1..=3 {
+        let now = number * 10 * EVERY;
+        let pass = breaker.ask(now, EVERY).unwrap();
+        assert!(breaker.failed(pass, &lost(), now, EVERY).is_some());
+        assert_eq!(breaker.ask(now, EVERY).unwrap_err().id.number, number);
+        let probe = breaker.ask(now + EVERY, EVERY).unwrap();
+        assert!(breaker.answered(probe, now + EVERY).is_some());
+        assert_eq!(breaker.failed(late, &lost(), now + EVERY, EVERY), None);
+        assert_eq!(breaker.outage(now + EVERY).id.number, number);
+    }
 }
 
 #[test]

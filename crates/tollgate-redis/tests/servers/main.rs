@@ -2,7 +2,16 @@
 //!
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
+#[cfg(feature = "blocking")]
+mod blocking;
+mod cluster;
+mod compositions;
+#[cfg(feature = "blocking")]
+#[path = "../../../../tests/support/deadline.rs"]
+mod deadline;
 mod faults;
+mod many_processes;
+mod security;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../support/server.rs"]
 mod server;

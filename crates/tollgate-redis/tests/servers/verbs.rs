@@ -113,20 +113,11 @@ fn several_limits_grant_all_or_nothing_in_one_call() {
         assert_eq!(all.try_acquire_n(3).await.expect_err("a denial").index(), 1);
         assert_eq!(short.key("alice").available().await, Ok(5));
 
-        let other = limiter(&elsewhere(), "long", 8);
-        let mixed = RedisAll::new(vec![short.key("alice"), other.key("alice")]);
-        assert_eq!(mixed.unwrap_err(), AllError::OtherServer { index: 1 });
         let twice = RedisAll::new(vec![short.key("alice"), short.key("alice")]);
         assert_eq!(twice.unwrap_err(), AllError::Twice { index: 1 });
         let none = RedisAll::<Connection>::new(Vec::new());
         assert_eq!(none.unwrap_err(), AllError::Empty);
     });
-}
-
-/// Returns another server, which is never asked.
-fn elsewhere() -> Connected {
-    let client = connect_lazily("redis://127.0.0.1:1/").expect("an address");
-    Arc::new(tollgate_redis::Server::new(client))
 }
 
 #[test]

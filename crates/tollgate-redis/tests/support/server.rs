@@ -73,7 +73,7 @@ impl Server {
 
     /// Starts the server with more arguments, and waits until it answers.
     pub(crate) fn start_with(&mut self, arguments: &[&str]) {
-        // The port may be in use by now. A server that was started before keeps its port.
+        // The port may be in use by now.
         for _ in 0..10 {
             self.spawn(arguments);
             if self.connect().is_some() {
@@ -153,10 +153,19 @@ impl Server {
         self.command(command).0
     }
 
+    /// Returns how many values the scripts of buckets and windows have written.
+    pub(crate) fn writes(&self) -> u64 {
+        self.calls("set") + self.calls("psetex")
+    }
+
     /// Returns how many scripts the server has run to their end.
     pub(crate) fn scripts(&self) -> u64 {
         let done = |(calls, failed)| calls - failed;
         done(self.command("evalsha")) + done(self.command("eval"))
+    }
+
+    pub(crate) fn program(&self) -> &str {
+        &self.program
     }
 
     /// Returns the URL of the server's socket.

@@ -1,0 +1,166 @@
+//! Two machines share limits on a private server, which is then killed and started again.
+//!
+//!     cargo run -p tollgate-redis --example many_machines
+//!
+//! It starts `redis-server`, or the program that the variable TOLLGATE_REDIS_SERVER names, without
+//! a container and without a file of data.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::Quota;
+use tollgate_redis::client::{Connection, connect_lazily};
+use tollgate_redis::{Fallback, Keys, Limit, RedisAll, RedisLimiter, Server};
+
+/// The limits of a program. Each machine has its own connection to the same server.
+struct Machine {
+    requests: RedisLimiter<Connection>,
+    uploads: RedisLimiter<Connection>,
+}
+
+impl Machine {
+    fn new(url: &str) -> Result<Self, Box<dyn Error>> {
+        let server = Server::new(connect_lazily(url)?)
+            .with_probe_every(Duration::from_millis(50))
+            .on_outage(|event| println!("  log: {event}"));
+        let (server, keys) = (Arc::new(server), Keys::new("example")?);
+        let quota = Quota::per_hour(10);
+        let share = Fallback::Local {
+            processes: 2,
+            keys: 1000,
+        };
+        let requests = RedisLimiter::new(Arc::clone(&server), &keys, "requests", quota)?;
+        let uploads: Limit = "concurrency 2 lease 30s".parse()?;
+        Ok(Self {
+            requests: requests.with_fallback(share)?,
+            uploads: RedisLimiter::new(server, &keys, "uploads", uploads)?,
+        })
+    }
+
+    /// Sends requests of a user until one is denied, and returns how many were granted.
+    async fn requests(&self, user: &str) -> u32 {
+        let key = self.requests.key(user);
+        let mut granted = 0;
+        while key.try_acquire().await.is_ok() {
+            granted += 1;
+        }
+        granted
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let Some(mut server) = PrivateServer::start()? else {
+        println!("skipped: redis-server can't be started; TOLLGATE_REDIS_SERVER can name another");
+        return Ok(());
+    };
+    let (one, two) = (Machine::new(&server.url())?, Machine::new(&server.url())?);
+    until_decided(&one).await;
+    until_decided(&two).await;
+
+    let (first, second) = (one.requests("alice").await, two.requests("alice").await);
+    println!("alice may send 10 requests: {first} on one machine, {second} on the other");
+    assert_eq!((first, second), (10, 0));
+
+    // An upload is a request, and holds a slot until it ends. Both are decided in one call.
+    let bob = RedisAll::new(vec![one.requests.key("bob"), one.uploads.key("bob")])?;
+    let (upload, _other) = (bob.try_acquire().await?, bob.try_acquire().await?);
+    let denial = bob.try_acquire().await.expect_err("two uploads at a time");
+    println!("bob's third upload: {denial}");
+    let slot = upload.into_iter().nth(1).ok_or("a slot")?;
+    one.uploads.key("bob").undo(slot).await?;
+    assert!(bob.try_acquire().await.is_ok());
+
+    server.kill()?;
+    let (first, second) = (one.requests("carol").await, two.requests("carol").await);
+    println!("without the server, carol may send {first} and {second}: each machine grants half");
+    assert_eq!((first, second), (5, 5));
+
+    server.run()?;
+    until_decided(&one).await;
+    println!(
+        "the server decides again: {} for dave",
+        one.requests("dave").await
+    );
+    Ok(())
+}
+
+/// Waits until the server decides, as at the start of a program.
+async fn until_decided(machine: &Machine) {
+    while machine.requests.key("nobody").available().await.is_err() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A server on a socket in a folder of its own.
+struct PrivateServer {
+    program: String,
+    folder: PathBuf,
+    child: Option<Child>,
+}
+
+impl PrivateServer {
+    fn start() -> Result<Option<Self>, Box<dyn Error>> {
+        let program = std::env::var("TOLLGATE_REDIS_SERVER");
+        let program = program.unwrap_or_else(|_| "redis-server".into());
+        let mut version = Command::new(&program);
+        if version
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status()
+            .is_err()
+        {
+            return Ok(None);
+        }
+        let folder = std::env::temp_dir().join(format!("tollgate-example-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let mut server = Self {
+            program,
+            folder,
+            child: None,
+        };
+        server.run()?;
+        Ok(Some(server))
+    }
+
+    fn run(&mut self) -> Result<(), Box<dyn Error>> {
+        let mut command = Command::new(&self.program);
+        command.args([
+            "--port",
+            "0",
+            "--save",
+            "",
+            "--unixsocket",
+            "socket",
+            "--dir",
+        ]);
+        command.arg(&self.folder).current_dir(&self.folder);
+        self.child = Some(command.stdout(Stdio::null()).spawn()?);
+        Ok(())
+    }
+
+    fn url(&self) -> String {
+        format!(
+            "unix://{}",
+            Path::new(&self.folder).join("socket").display()
+        )
+    }
+
+    fn kill(&mut self) -> Result<(), Box<dyn Error>> {
+        if let Some(mut child) = self.child.take() {
+            child.kill()?;
+            child.wait()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        let _ = self.kill();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,439 @@
+//! A cluster: one connection for each node. A command is sent to the node that has its slot.
+//!
+//! The crate `redis` has a cluster connection, which is not used here: it connects to all nodes
+//! before anything else, sends a command again after an error of the connection unless it is told
+//! not to, and while it connects to one node, the calls to the others wait.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use redis::aio::ConnectionLike;
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use super::connection::Connection;
+use super::redis_rs::{connect_lazily, packed, refused, reply};
+use super::slots::{Address, SLOTS, ranges, slot_of};
+use super::{Client, ClientError, Command, Reply};
+
+/// How often a command goes on to another node, or waits, before its refusal is returned.
+const MAX_REDIRECTS: u32 = 8;
+
+/// How long a command waits while some of its keys are on one node and some on another.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(2);
+
+/// How long a node may take to say which node has which slots.
+const ASK_FOR: Duration = Duration::from_secs(1);
+
+/// The shortest time between two such questions.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// A Redis or Valkey cluster, from [`connect_to_cluster_lazily`]. Clones share their connections.
+///
+/// A command whose answer is lost is never sent again. A node that refuses a command because
+/// another one has its slot (`MOVED`, `ASK`) has not run it, so the command goes there. After
+/// `MOVED` and after a failure, the client asks the nodes in the background which of them has which
+/// slots.
+///
+/// ```
+/// use tollgate_redis::client::connect_to_cluster_lazily;
+///
+/// # fn main() -> Result<(), tollgate_redis::client::ClientError> {
+/// let client = connect_to_cluster_lazily(["redis://user:secret@127.0.0.1:7000"])?;
+/// assert!(!format!("{client:?}").contains("secret"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Cluster {
+    nodes: Arc<Nodes>,
+}
+
+struct Nodes {
+    /// The nodes of the URLs. The first one has the settings of all nodes.
+    first: ConnectionInfo,
+    seeds: Vec<Address>,
+    /// Never held across an await.
+    state: Mutex<State>,
+    /// Wakes those that wait for the slots.
+    asked: Notify,
+}
+
+struct State {
+    /// The number of the node that has each slot, or 0 if it is not known.
+    slots: Vec<u64>,
+    /// Those that have slots, and those of redirects and URLs since the slots were last read.
+    nodes: BTreeMap<u64, Node>,
+    /// The number of the latest node.
+    latest: u64,
+    question: Question,
+}
+
+/// Whether the nodes are being asked which of them has which slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Question {
+    Idle,
+    Asking,
+    /// They were asked a short time ago.
+    Resting,
+}
+
+/// A node, and the connection to it, which is made when it is first used.
+#[derive(Clone)]
+struct Node {
+    address: Address,
+    connection: Connection,
+}
+
+/// Creates a client of a cluster. It connects to each node when it is first used, and again after
+/// it has lost the connection.
+///
+/// The URLs are those of some nodes, which tell the others. All nodes have the user, the password
+/// and the TLS settings of the first URL.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_redis::Server;
+/// use tollgate_redis::client::connect_to_cluster_lazily;
+///
+/// # fn main() -> Result<(), tollgate_redis::client::ClientError> {
+/// let client = connect_to_cluster_lazily(["redis://10.0.0.1:7000", "redis://10.0.0.2:7000"])?;
+/// let server = Arc::new(Server::new(client));
+/// # drop(server);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`ClientError::NotSent`] if there are no URLs, or if one is invalid, names a Unix socket, or
+/// names a database other than 0. The message does not contain the URL, which may have a password.
+pub fn connect_to_cluster_lazily<U: IntoConnectionInfo>(
+    urls: impl IntoIterator<Item = U>,
+) -> Result<Cluster, ClientError> {
+    let wrong = |why: &str| ClientError::NotSent(why.to_owned());
+    let mut first = None;
+    let mut seeds = Vec::new();
+    for (index, url) in urls.into_iter().enumerate() {
+        let info = url
+            .into_connection_info()
+            .map_err(|error| ClientError::NotSent(format!("url {index}: {error}")))?;
+        let (host, port) = match info.addr() {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                (host.clone(), *port)
+            }
+            _ => {
+                let why = "is a Unix socket, but must be a host and a port";
+                return Err(wrong(&format!("url {index} {why}")));
+            }
+        };
+        let database = info.redis_settings().db();
+        if database != 0 {
+            let why = format!("url {index} has database {database}, but a cluster has only 0");
+            return Err(wrong(&why));
+        }
+        seeds.push(Address { host, port });
+        first.get_or_insert(info);
+    }
+    let first = first.ok_or_else(|| wrong("urls is empty, but must have at least 1"))?;
+    let state = State {
+        slots: vec![0; SLOTS.into()],
+        nodes: BTreeMap::new(),
+        latest: 0,
+        question: Question::Idle,
+    };
+    let nodes = Nodes {
+        first,
+        seeds,
+        state: Mutex::new(state),
+        asked: Notify::new(),
+    };
+    Ok(Cluster {
+        nodes: Arc::new(nodes),
+    })
+}
+
+impl Client for Cluster {
+    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
+        let slot = slot_of(command.keys().first().map_or(&[], Vec::as_slice));
+        let mut node = self.of_slot(slot).await?;
+        let mut is_asking = false;
+        let mut redirects = 0;
+        loop {
+            let unanswered = Unanswered(self, &node.address);
+            let refusal = match node.send(command, is_asking).await {
+                Ok(reply) => {
+                    mem::forget(unanswered);
+                    return Ok(reply);
+                }
+                Err(ClientError::Refused { code, message }) => {
+                    mem::forget(unanswered);
+                    (code, message)
+                }
+                // The command may have run. This drops `unanswered`.
+                Err(error) => return Err(error.at(&node.address)),
+            };
+            let (code, message) = (refusal.0.as_str(), &refusal.1);
+            let to = message.split(' ').nth(1);
+            let to = to.and_then(|to| Address::of_redirect(to, &node.address));
+            redirects += 1;
+            // A node that refuses has run nothing, so the command may be sent again.
+            match (code, to) {
+                _ if redirects > MAX_REDIRECTS => {}
+                ("MOVED", Some(to)) => {
+                    node = self.nodes.moved(slot, &to)?;
+                    is_asking = false;
+                    self.ask_for_slots(Some(&to), None);
+                    continue;
+                }
+                ("ASK", Some(to)) => {
+                    node = self.nodes.at(&to)?;
+                    is_asking = true;
+                    continue;
+                }
+                ("TRYAGAIN", _) => {
+                    sleep(TRY_AGAIN_AFTER).await;
+                    continue;
+                }
+                _ => {}
+            }
+            if code == "CLUSTERDOWN" {
+                self.ask_for_slots(None, Some(&node.address));
+            }
+            let (code, message) = refusal;
+            return Err(ClientError::Refused { code, message });
+        }
+    }
+
+    fn node_of(&self, keys: &[Vec<u8>]) -> u64 {
+        let slot = slot_of(keys.first().map_or(&[], Vec::as_slice));
+        self.nodes.state().number_of(slot)
+    }
+
+    fn has_keys(&self, node: u64) -> bool {
+        self.nodes.state().slots.contains(&node)
+    }
+}
+
+impl ClientError {
+    /// Says at which node a command failed.
+    fn at(self, Address { host, port }: &Address) -> Self {
+        let at = |why| format!("{host}:{port}: {why}");
+        match self {
+            Self::NotSent(why) => Self::NotSent(at(why)),
+            Self::Unknown(why) => Self::Unknown(at(why)),
+            refused @ Self::Refused { .. } => refused,
+        }
+    }
+}
+
+/// Asks for the slots when it is dropped: a node has failed, or its budget was over before it
+/// answered, and another one may have taken over its slots.
+struct Unanswered<'a>(&'a Cluster, &'a Address);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let Self(cluster, failed) = self;
+        cluster.ask_for_slots(None, Some(failed));
+    }
+}
+
+impl Node {
+    async fn send(&self, command: &Command<'_>, asking: bool) -> Result<Reply, ClientError> {
+        let mut connection = self.connection.clone();
+        let command = packed(command);
+        let value = match asking {
+            false => connection.req_packed_command(&command).await,
+            true => {
+                // It counts for the next command on the connection, so both are sent as one.
+                let mut both = redis::pipe();
+                both.cmd("ASKING").add_command(command);
+                let values = connection.req_packed_commands(&both, 0, 2).await;
+                values.map(|values| values.into_iter().nth(1).unwrap_or(Value::Nil))
+            }
+        };
+        reply(value.and_then(Value::extract_error).map_err(refused)?)
+    }
+}
+
+impl State {
+    fn number_of(&self, slot: u16) -> u64 {
+        let number = self.slots.get(usize::from(slot));
+        number.copied().unwrap_or(0)
+    }
+}
+
+impl Nodes {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the node that has a slot, if it is known.
+    fn of_slot(&self, slot: u16) -> Option<Node> {
+        let state = self.state();
+        state.nodes.get(&state.number_of(slot)).cloned()
+    }
+
+    /// Returns the node at an address.
+    fn at(&self, address: &Address) -> Result<Node, ClientError> {
+        let mut state = self.state();
+        let number = self.number_at(&mut state, address)?;
+        let none = || ClientError::NotSent("there is no node".to_owned());
+        state.nodes.get(&number).cloned().ok_or_else(none)
+    }
+
+    /// Notes that a node has a slot, and returns the node.
+    fn moved(&self, slot: u16, address: &Address) -> Result<Node, ClientError> {
+        {
+            let mut state = self.state();
+            let number = self.number_at(&mut state, address)?;
+            if let Some(of_slot) = state.slots.get_mut(usize::from(slot)) {
+                *of_slot = number;
+            }
+        }
+        self.at(address)
+    }
+
+    /// Returns the number of the node at an address. A new node gets the next one.
+    fn number_at(&self, state: &mut State, address: &Address) -> Result<u64, ClientError> {
+        let known = state
+            .nodes
+            .iter()
+            .find(|(_, node)| node.address == *address);
+        if let Some((&number, _)) = known {
+            return Ok(number);
+        }
+        let Address { host, port } = address.clone();
+        let addr = match self.first.addr() {
+            ConnectionAddr::TcpTls {
+                insecure,
+                tls_params,
+                ..
+            } => ConnectionAddr::TcpTls {
+                host,
+                port,
+                insecure: *insecure,
+                tls_params: tls_params.clone(),
+            },
+            _ => ConnectionAddr::Tcp(host, port),
+        };
+        let node = Node {
+            address: address.clone(),
+            connection: connect_lazily(self.first.clone().set_addr(addr))?,
+        };
+        state.latest = state.latest.saturating_add(1);
+        state.nodes.insert(state.latest, node);
+        Ok(state.latest)
+    }
+
+    /// Returns the nodes that can be asked for the slots.
+    fn to_ask(&self, first: Option<&Address>, last: Option<&Address>) -> Vec<Node> {
+        for seed in &self.seeds {
+            let _ = self.at(seed);
+        }
+        let mut nodes: Vec<_> = self.state().nodes.values().cloned().collect();
+        nodes.sort_by_key(|node| {
+            let address = Some(&node.address);
+            (address == last, address != first)
+        });
+        nodes
+    }
+
+    fn set(&self, question: Question) {
+        self.state().question = question;
+        self.asked.notify_waiters();
+    }
+
+    /// Asks one node after the other, until one says which node has which slots.
+    async fn ask(&self, nodes: Vec<Node>) {
+        for node in nodes {
+            let mut connection = node.connection.clone();
+            let mut command = redis::cmd("CLUSTER");
+            command.arg("SLOTS");
+            let answer = timeout(ASK_FOR, connection.req_packed_command(&command)).await;
+            let Ok(Ok(answer)) = answer else {
+                continue;
+            };
+            let mut slots = vec![0; SLOTS.into()];
+            let mut state = self.state();
+            for range in ranges(answer, &node.address) {
+                let Ok(number) = self.number_at(&mut state, &range.address) else {
+                    continue;
+                };
+                let range = usize::from(range.first)..=usize::from(range.last);
+                if let Some(slots) = slots.get_mut(range) {
+                    slots.fill(number);
+                }
+            }
+            if slots.iter().any(|&number| number > 0) {
+                state.nodes.retain(|number, _| slots.contains(number));
+                state.slots = slots;
+                return;
+            }
+        }
+    }
+}
+
+impl Cluster {
+    /// Returns the node that has a slot. Waits for the slots if they are not known yet.
+    async fn of_slot(&self, slot: u16) -> Result<Node, ClientError> {
+        let asked = self.nodes.asked.notified();
+        if let Some(node) = self.nodes.of_slot(slot) {
+            return Ok(node);
+        }
+        self.ask_for_slots(None, None);
+        if self.nodes.state().question == Question::Asking {
+            asked.await;
+        }
+        let unknown = || ClientError::NotSent("no node says which of them has the slot".to_owned());
+        self.nodes.of_slot(slot).ok_or_else(unknown)
+    }
+
+    /// Asks the nodes in the background which of them has which slots, unless they are being asked
+    /// or were asked a short time ago.
+    fn ask_for_slots(&self, first: Option<&Address>, last: Option<&Address>) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        {
+            let question = &mut self.nodes.state().question;
+            if *question != Question::Idle {
+                return;
+            }
+            *question = Question::Asking;
+        }
+        let asking = Asking(Arc::clone(&self.nodes));
+        let to_ask = self.nodes.to_ask(first, last);
+        runtime.spawn(async move {
+            asking.0.ask(to_ask).await;
+            asking.0.set(Question::Resting);
+            sleep(ASK_EVERY).await;
+        });
+    }
+}
+
+/// Ends the question when it is dropped, also by the end of the runtime.
+struct Asking(Arc<Nodes>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.set(Question::Idle);
+    }
+}
+
+impl fmt::Debug for Cluster {
+    /// Does not show the settings, which may have a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.nodes.state();
+        let nodes = state.nodes.values().map(|node| &node.address);
+        f.debug_struct("Cluster")
+            .field("urls", &self.nodes.seeds)
+            .field("nodes", &nodes.collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

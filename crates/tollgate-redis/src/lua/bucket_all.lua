@@ -1,0 +1,18 @@
+  -- Takes permits of several buckets, at least one of each, or of none. Returns what take.lua does.
+  local ban = 0
+  if -written > now then
+    ban = -written
+  end
+  if is_denied then
+    reply[1] = 0
+  end
+  reply[i + 2] = struct.pack('<ddd', part, whole, ban)
+  values[i] = struct.pack('<I4I4dd', n + 134217728, next_part, next, now)
+  lives[i] = life
+end
+if reply[1] == 1 then
+  for i, key in ipairs(KEYS) do
+    redis.call('PSETEX', key, lives[i], values[i])
+  end
+end
+return reply

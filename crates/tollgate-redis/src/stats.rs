@@ -1,0 +1,93 @@
+//! Who decides, and how often.
+
+/// The party that made a decision.
+///
+/// ```
+/// use tollgate_redis::Decider;
+///
+/// assert!(!Decider::Server.is_fallback());
+/// assert!(Decider::Local.is_fallback());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Decider {
+    /// The server. A request for more than the burst is denied without asking it.
+    Server,
+    /// [`Fallback::Closed`](crate::Fallback::Closed).
+    Closed,
+    /// [`Fallback::Open`](crate::Fallback::Open).
+    Open,
+    /// [`Fallback::Local`](crate::Fallback::Local).
+    Local,
+}
+
+impl Decider {
+    /// Returns whether the decision was made without the server.
+    #[must_use]
+    pub const fn is_fallback(self) -> bool {
+        !matches!(self, Self::Server)
+    }
+}
+
+/// How many decisions were made by the server and by each fallback, and how many answers were lost.
+///
+/// ```
+/// use tollgate_redis::Stats;
+///
+/// let stats = Stats::default();
+/// assert_eq!((stats.server, stats.fallbacks(), stats.lost), (0, 0, 0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Calls that the server answered: decisions and all other verbs.
+    pub server: u64,
+    /// Decisions by [`Fallback::Closed`](crate::Fallback::Closed).
+    pub closed: u64,
+    /// Decisions by [`Fallback::Open`](crate::Fallback::Open).
+    pub open: u64,
+    /// Decisions by [`Fallback::Local`](crate::Fallback::Local).
+    pub local: u64,
+    /// Calls that failed or were dropped by their caller. A call that an outage prevented does not
+    /// count.
+    pub failed: u64,
+    /// Calls that failed, or were dropped by their caller, and may have taken effect on the
+    /// server. Also grants that stay taken because they could not be undone after another limit
+    /// denied the request.
+    pub lost: u64,
+    /// Outages that have begun.
+    pub outages: u64,
+}
+
+impl Stats {
+    /// Returns how many decisions were made without the server.
+    #[must_use]
+    pub const fn fallbacks(&self) -> u64 {
+        self.closed
+            .saturating_add(self.open)
+            .saturating_add(self.local)
+    }
+
+    /// Returns the sums of two counts.
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            server: self.server.saturating_add(other.server),
+            closed: self.closed.saturating_add(other.closed),
+            open: self.open.saturating_add(other.open),
+            local: self.local.saturating_add(other.local),
+            failed: self.failed.saturating_add(other.failed),
+            lost: self.lost.saturating_add(other.lost),
+            outages: self.outages.saturating_add(other.outages),
+        }
+    }
+
+    pub(crate) fn count(&mut self, decider: Decider) {
+        let count = match decider {
+            Decider::Server => return,
+            Decider::Closed => &mut self.closed,
+            Decider::Open => &mut self.open,
+            Decider::Local => &mut self.local,
+        };
+        *count = count.saturating_add(1);
+    }
+}
