@@ -143,6 +143,8 @@ def take(prover, at):
     prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", GIVEN,
                    z3.And(granted == (exact <= units(CLOCK) + units(REACH)), units(after) == exact,
                           z3.Implies(granted, is_within(after, 2 * SPAN))), known, products=True)
+    prover.theorem("take: writes exactly if the request costs something", GIVEN,
+                   z3.Or(after[0] > base[0], after[1] > base[1]) == (units(COST) > 0), known, products=True)
 
 
 def bound(prover):
@@ -289,24 +291,21 @@ def debts(prover, at):
                           larger(BAN, NOW + LONG) <= either(is_later(end, base), end, base)[0]))
 
 
-def expires(m, last, known=()):
-    """The tick at which a key expires, if short lives are rounded up to one of the known ones. Of other
-    lives the quotient and the sum are rounded to doubles, and the result is truncated. No rounding
-    passes an integer, so the result is at most 1 above the exact one."""
-    left, life = m.fits(last - NOW), z3.Int("life")
+def expires(m, last):
+    """The tick at which a key expires. The quotient and the sum are rounded to doubles, and the result
+    is truncated. No rounding passes an integer, so the result is at most 1 above the exact one."""
+    left = m.fits(last - NOW)
+    millis = z3.Int("millis")
     floor, _ = m.fmod(left, z3.IntVal(1000))
-    m.facts.append(z3.And(life >= floor + 1001, life <= floor + 1002))
-    for most, millis in reversed(known):
-        life = z3.If(left <= most, millis, life)
-    return NOW + 1000 * m.fits(life)
-
-
-LIVES = (1_000_000, 2001), (8_000_000, 9001), (64_000_000, 65_001)
+    m.facts.append(z3.And(millis >= floor + 1001, millis <= floor + 1002))
+    return NOW + 1000 * m.fits(millis)
 
 
 def expiry(prover):
     m = Script()
-    expired = expires(m, STATE[0], LIVES)
+    long, expired = STATE[0] - NOW, expires(m, STATE[0])
+    for most, life in (64_000_000, 65_001), (8_000_000, 9001), (1_000_000, 2001):
+        expired = z3.If(long <= most, NOW + 1000 * life, expired)
     prover.theorem("save: when the key expires, the limit is idle and its ban has ended",
                    [*STORED, STATE[0] >= NOW, BAN >= 0, BAN <= STATE[0], *m.facts],
                    z3.And(m.nothing_wraps(), units((expired, 0)) > units(STATE), expired > BAN, expired > NOW),

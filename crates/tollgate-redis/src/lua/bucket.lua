@@ -17,15 +17,15 @@ local function save(key, next, part, n, ban)
   if ban > 0 then
     written = -ban
   end
-  local value = struct.pack('<I4I4dd', n + 134217728, part, next, written)
-  redis.call('PSETEX', key, life_of(next), value)
+  local value = pack('<I4I4dd', n + 134217728, part, next, written)
+  call('PSETEX', key, life_of(next), value)
 end
 
 local bucket = {}
 
 -- Returns part, whole, and the end of the ban, or 0.
 function bucket.tell(state)
-  return struct.pack('<ddd', state.part, state.whole, state.ban)
+  return pack('<ddd', state.part, state.whole, state.ban)
 end
 
 -- Takes what see found to fit. A request of no permits changes nothing.
@@ -40,7 +40,7 @@ end
 -- be idle after it; and 1 for a reservation, which gets nothing back while others wait behind it.
 -- Returns how much was given back, as a span (whole, part).
 function bucket.give(state)
-  local mark, mark_part, is_reserved = struct.unpack('<ddd', state.arg, 42)
+  local mark, mark_part, is_reserved = parse('<ddd', state.arg, 42)
   local whole, part = state.whole, state.part
   local given, given_part = 0, 0
   local is_last = whole == mark and part == mark_part
@@ -58,7 +58,7 @@ function bucket.give(state)
     end
     save(state.key, whole, part, state.n, 0)
   end
-  return struct.pack('<dd', given, given_part)
+  return pack('<dd', given, given_part)
 end
 
 -- Takes the cost whether or not it fits, up to 50 years ahead. Returns when the bucket would have
@@ -70,13 +70,13 @@ function bucket.charge(state)
   else
     next, next_part = state.whole, state.part
   end
-  return struct.pack('<dddd', state.whole, state.part, next, next_part)
+  return pack('<dddd', state.whole, state.part, next, next_part)
 end
 
 -- Bans the bucket. The argument continues with how long. After the ban it refills from empty. A ban
 -- can be made longer, but not shorter. Returns when the ban ends, or 0.
 function bucket.ban(state)
-  local long = struct.unpack('<d', state.arg, 42)
+  local long = parse('<d', state.arg, 42)
   local ban = state.ban
   if long > 0 then
     local whole, part = state.latest + long, state.reach_part
@@ -86,5 +86,5 @@ function bucket.ban(state)
     ban = math.max(ban, now + long)
     save(state.key, whole, part, state.n, ban)
   end
-  return struct.pack('<d', ban)
+  return pack('<d', ban)
 end

@@ -3,16 +3,16 @@
   if -written > now then
     ban = -written
   end
-  if is_denied then
+  if -written > now or next > latest or (next == latest and next_part > reach_part) then
     reply[1] = 0
   end
-  reply[i + 2] = struct.pack('<ddd', part, whole, ban)
-  values[i] = struct.pack('<I4I4dd', n + 134217728, next_part, next, now)
+  reply[i + 2] = pack('<ddd', part, whole, ban)
+  values[i] = pack('<I4I4dd', n + 134217728, next_part, next, now)
   lives[i] = life
 end
 if reply[1] == 1 then
   for i, key in ipairs(KEYS) do
-    redis.call('PSETEX', key, lives[i], values[i])
+    call('PSETEX', key, lives[i], values[i])
   end
 end
 return reply

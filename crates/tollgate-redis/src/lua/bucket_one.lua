@@ -1,12 +1,12 @@
 -- Takes permits of one bucket, at least one. Returns its new value, or if it is denied n, part,
 -- whole, the end of the ban or 0, and now.
-if is_denied then
+if -written > now or next > latest or (next == latest and next_part > reach_part) then
   local ban = 0
   if -written > now then
     ban = -written
   end
-  return struct.pack('<I4I4ddd', n, part, whole, ban, now)
+  return pack('<I4I4ddd', n, part, whole, ban, now)
 end
-value = struct.pack('<I4I4dd', n + 134217728, next_part, next, now)
-redis.call('PSETEX', key, life, value)
+value = pack('<I4I4dd', n + 134217728, next_part, next, now)
+call('PSETEX', key, life, value)
 return value

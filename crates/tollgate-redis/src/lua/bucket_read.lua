@@ -11,13 +11,13 @@
 --   part     the part of the tick
 --   whole    the tick at which the bucket is idle again: all its permits are there
 --   written  when the value was written; or, below 0, minus the end of a ban
-local n, cost, cost_part, reach, reach_part = struct.unpack('<ddddd', arg, 2)
+local n, cost, cost_part, reach, reach_part = parse('<ddddd', arg, 2)
 local whole, part, written = now, 0, 0
-local value = redis.call('GET', key)
+local value = call('GET', key)
 if value then
   local old, old_part, idle = 0, 0, 0
   if #value == 24 then
-    old, old_part, idle, written = struct.unpack('<I4I4dd', value)
+    old, old_part, idle, written = parse('<I4I4dd', value)
     old = old - 134217728
   end
   -- Written so that a number that is not one fails. 3 * SPAN is the latest tick that is stored.
@@ -41,11 +41,9 @@ if value then
     end
   end
 end
--- The request is granted if the bucket would be idle by the latest tick, and no ban ends later than
--- now.
 local next, next_part = whole + cost, part + cost_part
 if next_part >= n then
   next, next_part = next + 1, next_part - n
 end
+-- The request is granted if the bucket would be idle by this tick, and no ban ends later than now.
 local latest = now + reach
-local is_denied = -written > now or next > latest or (next == latest and next_part > reach_part)
