@@ -15,6 +15,7 @@ from machine import Machine, larger, smaller
 
 SPAN, MAX_N = (source.constants()[name] for name in ("SPAN", "MAX_N"))
 READABLE = 3 * SPAN
+assert f"idle <= {READABLE} " in source.text_of("crates/tollgate-redis/src/lua/bucket_read.lua")
 ORIGIN = 1_767_225_600
 
 N, OLD, NOW, BAN, LONG = z3.Ints("n old now ban long")
