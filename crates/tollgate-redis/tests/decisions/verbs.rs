@@ -424,7 +424,7 @@ fn renew(
     counts: &mut Counts,
 ) -> Option<(Call, Check)> {
     let slots = request.iter().map(|(i, _)| *i);
-    let slots = slots.filter(|i| matches!(keys[*i].model.kind(), Kind::Slots(_)));
+    let mut slots = slots.filter(|i| matches!(keys[*i].model.kind(), Kind::Slots(_)));
     let i = slots.next_back()?;
     let key = &mut keys[i];
     let held = key.grants.len() as u64;
