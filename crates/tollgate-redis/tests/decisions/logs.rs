@@ -230,7 +230,7 @@ pub(super) fn send(call: &Call, now: i128, connection: &mut redis::Connection) -
 #[test]
 fn a_log_of_the_core_gives_the_same_answers() {
     server::on_each_server(|connection| {
-        let mut random = Random(0x10C0_4E);
+        let mut random = Random(0x0010_C04E);
         let (mut done, mut tries) = (0, 0);
         while done < OPERATIONS / 100 {
             tries += 1;

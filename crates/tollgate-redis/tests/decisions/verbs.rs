@@ -423,9 +423,8 @@ fn renew(
     random: &mut Random,
     counts: &mut Counts,
 ) -> Option<(Call, Check)> {
-    let slots = request.iter().map(|(i, _)| *i);
-    let slots = slots.filter(|i| matches!(keys[*i].model.kind(), Kind::Slots(_)));
-    let i = slots.last()?;
+    let mut asked = request.iter().map(|(i, _)| *i);
+    let i = asked.find(|i| matches!(keys[*i].model.kind(), Kind::Slots(_)))?;
     let key = &mut keys[i];
     let held = key.grants.len() as u64;
     let which = (held > 0).then(|| random.below(held) as usize)?;
