@@ -102,6 +102,11 @@ impl Kind {
     /// Returns the argument of a request to give `n` permits back: those of a grant, or any.
     pub(crate) fn giving(&self, n: u64, mark: Option<Mark>) -> Vec<u8> {
         let at = mark.map(|mark| mark.at);
+        // Any slots could be those of another client that works.
+        let n = match (self, at) {
+            (Self::Slots(_), None) => 0,
+            _ => n,
+        };
         // More than this is never ahead of the clock.
         let mut arg = self.argued(n, 2 * SPAN, 0, at.map(|at| at.whole));
         match (self, at) {
@@ -110,6 +115,7 @@ impl Kind {
                 let is_reserved = mark.is_some_and(|mark| mark.is_reserved);
                 pack(&mut arg, &[at.whole, at.part, is_reserved.into()]);
             }
+            (Self::Slots(_), _) => {}
             (_, Some(at)) => pack(&mut arg, &[at.whole]),
             (_, None) => arg.extend((-1.0_f64).to_le_bytes()),
         }
@@ -299,8 +305,8 @@ impl Seen {
     }
 }
 
-/// Returns how long it is until a tick, or `None` if it is after the 50 years, when the clock stands
-/// still.
+/// Returns how long it is until a tick, or `None` if it is after the 50 years. The clock stands
+/// still there.
 fn wait(due: u64, now: u64) -> Option<Duration> {
     (due <= SPAN).then(|| Duration::from_micros(due.saturating_sub(now)))
 }

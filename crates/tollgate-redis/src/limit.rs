@@ -66,9 +66,9 @@ impl Limit {
         Ok(Self { kind, quota })
     }
 
-    /// Creates a leaky bucket as a queue: [`Granted::delay`](tollgate::Granted::delay) says how long
-    /// each request must wait, so that requests leave at the quota's rate. The first `free` permits
-    /// ahead of the rate need not wait.
+    /// Creates a leaky bucket as a queue, which delays requests so that they leave at the quota's
+    /// rate. [`Granted::delay`](tollgate::Granted::delay) says how long each must wait. The first
+    /// `free` permits ahead of the rate need not wait.
     ///
     /// ```
     /// use tollgate::Quota;

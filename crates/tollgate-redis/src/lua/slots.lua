@@ -71,11 +71,10 @@ local function is_held(state, i)
   return tonumber(redis.call('ZSCORE', state.key, holder(state, i)) or 0) > now
 end
 
--- Frees the slots of the holders, or none for a refund, for which the argument continues with -1.
--- Returns how many were still held.
+-- Frees the slots of the holders. Returns how many were still held.
 function slots.give(state)
-  local mark, given = struct.unpack('<d', state.arg, 42), 0
-  for i = 0, mark < 0 and -1 or state.n - 1 do
+  local given = 0
+  for i = 0, state.n - 1 do
     if is_held(state, i) then
       given = given + redis.call('ZREM', state.key, holder(state, i))
     end

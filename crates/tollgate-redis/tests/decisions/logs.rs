@@ -245,7 +245,7 @@ fn same_as_core(
     random: &mut Random,
     connection: &mut redis::Connection,
 ) -> Option<()> {
-    let period = 1 + random.any_size(1 << 45);
+    let period = 1 + random.any_size(1 << 44);
     let quota = Quota::per(1 + random.any_size(50), Duration::from_micros(period));
     let core = SlidingLog::with_clock(quota, ManualClock::new()).expect("accepted");
     let kind = Limit::sliding_log(quota).expect("accepted").kind;

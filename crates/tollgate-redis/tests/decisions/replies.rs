@@ -29,7 +29,36 @@ fn list(head: &[i64], told: &[&[f64]]) -> Reply {
 
 #[test]
 fn right_replies_are_read_and_each_that_differs_in_form_is_bad() {
-    let kind = kind();
+    let right: [(&[i64], &[f64]); 5] = [
+        (&[1, 7], &[2.0, 7.0, 0.0]),
+        (&[7], &[2.0, 7.0, 0.0]),
+        (&[7], &[0.0, 2.0]),
+        (&[7], &[7.0, 0.0, 7.0, 2.0]),
+        (&[7], &[8.0]),
+    ];
+    each_that_differs_is_bad(kind(), right);
+    let log = Limit::sliding_log(Quota::per_second(6)).expect("accepted");
+    let right: [(&[i64], &[f64]); 5] = [
+        (&[1, 7], &[2.0, 7.0, 0.0, 0.0]),
+        (&[7], &[2.0, 7.0, 0.0, 0.0]),
+        (&[7], &[2.0]),
+        (&[7], &[2.0, 7.0, 4.0, 0.0]),
+        (&[7], &[8.0]),
+    ];
+    each_that_differs_is_bad(log.kind, right);
+    let slots = Limit::concurrency(6, Duration::from_secs(1)).expect("accepted");
+    let right: [(&[i64], &[f64]); 5] = [
+        (&[1, 7], &[2.0, 9.0, 0.0, 0.0]),
+        (&[7], &[2.0, 9.0, 0.0, 0.0]),
+        (&[7], &[2.0]),
+        (&[7], &[2.0, 4.0, 9.0]),
+        (&[7], &[8.0]),
+    ];
+    each_that_differs_is_bad(slots.kind, right);
+}
+
+/// Reads replies to each verb for two permits at tick 7.
+fn each_that_differs_is_bad(kind: Kind, right: [(&[i64], &[f64]); 5]) {
     let key = b"k".as_slice();
     let parts = [Part {
         key,
@@ -46,13 +75,6 @@ fn right_replies_are_read_and_each_that_differs_in_form_is_bad() {
             call::banned(&parts, reply).is_ok(),
         ]
     };
-    let right: [(&[i64], &[f64]); 5] = [
-        (&[1, 7], &[2.0, 7.0, 0.0]),
-        (&[7], &[2.0, 7.0, 0.0]),
-        (&[7], &[0.0, 2.0]),
-        (&[7], &[7.0, 0.0, 7.0, 2.0]),
-        (&[7], &[8.0]),
-    ];
     for (which, (head, told)) in right.into_iter().enumerate() {
         assert!(reads(&list(head, &[told]))[which], "{which}");
         let bad = |reply: Reply, why: &str| {

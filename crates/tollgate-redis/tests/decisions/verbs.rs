@@ -423,9 +423,8 @@ fn renew(
     random: &mut Random,
     counts: &mut Counts,
 ) -> Option<(Call, Check)> {
-    let slots = request.iter().map(|(i, _)| *i);
-    let mut slots = slots.filter(|i| matches!(keys[*i].model.kind(), Kind::Slots(_)));
-    let i = slots.next_back()?;
+    let mut asked = request.iter().map(|(i, _)| *i);
+    let i = asked.find(|i| matches!(keys[*i].model.kind(), Kind::Slots(_)))?;
     let key = &mut keys[i];
     let held = key.grants.len() as u64;
     let which = (held > 0).then(|| random.below(held) as usize)?;
@@ -547,7 +546,12 @@ fn moved(clock: u64, random: &mut Random, keys: &[Key]) -> u64 {
         0..4 => return clock,
         4..6 => clock + random.any_size(period / 4 + 1),
         6 => clock + random.any_size(period.saturating_mul(2).min(END)),
-        7 => clock + period - random.below(2).min(period),
+        // Some permits are then a period old, and others are not.
+        7 => {
+            let n = 1 + random.below(key.model.kind().most());
+            let due = key.model.due(n, clock).unwrap_or(clock + period);
+            due - random.below(2).min(due - clock)
+        }
         8 => clock + random.any_size(END),
         _ => clock.saturating_sub(random.any_size(period)),
     };
