@@ -89,7 +89,8 @@ impl Limit {
 
     /// Creates fixed windows, which begin at multiples of the period since 1970-01-01 00:00 UTC.
     ///
-    /// If the period of a key changes, the new one holds once the current window is over.
+    /// If the period of the limit changes, the new period applies to a key when its current window
+    /// is over.
     ///
     /// ```
     /// use tollgate::Quota;
@@ -107,8 +108,8 @@ impl Limit {
         window(quota, Shape::Aligned)
     }
 
-    /// Creates fixed windows of which each begins with the first permit that is taken while no
-    /// window is open. If all permits of a window are returned, it closes.
+    /// Creates fixed windows that begin with their first permit. A window opens when a permit is
+    /// taken while none is open, and closes early if all its permits are returned.
     ///
     /// ```
     /// use tollgate::Quota;
@@ -124,9 +125,10 @@ impl Limit {
         window(quota, Shape::FirstHit)
     }
 
-    /// Creates a sliding window: the permits of the last period, estimated from the counts of two
-    /// windows as [`tollgate::SlidingWindow`] does. Windows begin as
-    /// [fixed windows](Self::fixed_window) do.
+    /// Creates a sliding window: at most about `n` permits in each period.
+    ///
+    /// It estimates the permits of the last period from the counts of two windows, as
+    /// [`tollgate::SlidingWindow`] does. Windows begin as [fixed windows](Self::fixed_window) do.
     ///
     /// ```
     /// use tollgate::Quota;
@@ -142,8 +144,9 @@ impl Limit {
         window(quota, Shape::Slides)
     }
 
-    /// Creates a sliding log: at most `n` permits in every period, wherever it begins. The server
-    /// stores an entry for each permit, of which there can be 100 000.
+    /// Creates a sliding log: at most `n` permits in every period, wherever it begins.
+    ///
+    /// The server stores an entry for each permit. `n` can be at most 100 000.
     ///
     /// If the server's clock goes back, a permit counts at the last one before it, as in
     /// [`tollgate::SlidingLog`]. A [`refund`](crate::RedisKey::refund) gives back the oldest
@@ -168,7 +171,7 @@ impl Limit {
         Ok(Self { kind, quota })
     }
 
-    /// Limits concurrent work: at most `limit` slots are held at a time.
+    /// Creates a limit on concurrency: at most `limit` slots are held at a time.
     ///
     /// [`undo`](crate::RedisKey::undo) gives a slot back. Otherwise it is free again when its lease
     /// ends, so a client that crashes, or drops the grant, holds it for no longer.
@@ -202,9 +205,10 @@ impl Limit {
     /// # }
     /// ```
     ///
-    /// Slots are denied as [`Denied::Busy`](tollgate::Denied::Busy), because it is not known when a
-    /// slot becomes free. A [`refund`](crate::RedisKey::refund) frees none: it does not say whose.
-    /// What [`settle`](crate::RedisKey::settle) keeps or adds is held until its lease ends.
+    /// A request without a free slot is denied with [`Denied::Busy`](tollgate::Denied::Busy),
+    /// because it is not known when a slot becomes free. A [`refund`](crate::RedisKey::refund)
+    /// frees no slot: it does not say whose. What [`settle`](crate::RedisKey::settle) keeps or adds
+    /// is held until its lease ends.
     ///
     /// ```
     /// use std::time::Duration;
@@ -219,10 +223,9 @@ impl Limit {
     /// [`LimitError`] if the limit is not from 1 to 100 000, or if the lease is not from 1 ms to 50
     /// years.
     pub fn concurrency(limit: u64, lease: Duration) -> Result<Self, LimitError> {
-        match limit {
-            0 => return Err(LimitError::ZeroPermits),
-            n if n > MOST_SLOTS => return Err(LimitError::TooManyPermits { n, max: MOST_SLOTS }),
-            _ => {}
+        if limit == 0 || limit > MOST_SLOTS {
+            let max = MOST_SLOTS;
+            return Err(LimitError::Slots { limit, max });
         }
         if lease < Duration::from_millis(1) || lease > MAX_SPAN {
             return Err(LimitError::Lease { lease });
@@ -233,7 +236,7 @@ impl Limit {
         Ok(Self { kind, quota })
     }
 
-    /// Returns the most permits that can be taken at once.
+    /// Returns the most permits that can be taken at once: the burst, `n` or the slots.
     ///
     /// ```
     /// use tollgate::Quota;

@@ -43,7 +43,7 @@ pub enum LimitError {
         /// The requested period.
         period: Duration,
     },
-    /// A window, a log or slots have too many permits.
+    /// A window or a log has too many permits.
     TooManyPermits {
         /// The requested number of permits.
         n: u64,
@@ -71,6 +71,13 @@ pub enum LimitError {
         /// The burst.
         burst: u64,
     },
+    /// A limit on concurrency has no slots, or too many.
+    Slots {
+        /// The requested number of slots.
+        limit: u64,
+        /// The largest number.
+        max: u64,
+    },
     /// The lease of a slot is shorter than a millisecond, or longer than 50 years.
     Lease {
         /// The requested lease.
@@ -94,6 +101,7 @@ impl LimitError {
             Self::ZeroPeriod | Self::PeriodTooLong { .. } | Self::PeriodNotWhole { .. } => "period",
             Self::Burst { .. } | Self::BurstOfWindow { .. } => "burst",
             Self::Initial { .. } => "initial",
+            Self::Slots { .. } => "limit",
             Self::Lease { .. } => "lease",
         }
     }
@@ -138,6 +146,9 @@ impl fmt::Display for LimitError {
                 "{field} is {initial}, but must be the burst, which is {burst}, or be left out: \
                  a key that does not exist is full"
             ),
+            Self::Slots { limit, max } => {
+                write!(f, "{field} is {limit}, but must be from 1 to {max}")
+            }
             Self::Lease { lease } => write!(
                 f,
                 "{field} is {lease:?}, but must be from 1ms to {MAX_SPAN:?}"

@@ -17,8 +17,10 @@ use crate::server::Server;
 
 /// A limit for each key that holds over all processes that use the same server.
 ///
-/// It is a token bucket, a GCRA or a leaky bucket as a meter: the three decide alike. The server
-/// stores one small value for each key that is in use, and decides on its own clock.
+/// A key is a user, an address or any other bytes. A [`Quota`](tollgate::Quota) is a token bucket;
+/// see [`Limit`] for the other algorithms. The server stores one small value for each key that is
+/// in use, or an entry for each permit of a log and each slot of a limit on concurrency, and
+/// decides on its own clock.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -39,14 +41,16 @@ use crate::server::Server;
 /// # }
 /// ```
 ///
-/// All processes must use the same quota for a limit. After a change of the quota, a key keeps the
-/// time at which it is idle.
+/// All processes must use the same limit for a name. After a change of its quota, a bucket keeps
+/// the time at which it is full again, and windows, logs and slots keep what they have counted. To
+/// change the algorithm, choose a new name: until it expires, a key with the state of another
+/// algorithm falls back.
 ///
 /// # When the server does not answer
 ///
 /// The limit's [`Fallback`] decides; the default denies everything. Over all processes the bound is
-/// then the server's bound plus what the fallbacks grant. A grant whose answer is lost stays taken
-/// on the server.
+/// then the server's bound plus what the fallbacks grant. The permits of a grant whose answer is
+/// lost stay taken on the server.
 pub struct RedisLimiter<C> {
     pub(crate) server: Arc<Server<C>>,
     pub(crate) limit: Limit,
@@ -95,7 +99,7 @@ impl<C> RedisLimiter<C> {
         })
     }
 
-    /// Sets what decides in an outage.
+    /// Sets what decides in an outage, in place of [`Fallback::Closed`].
     ///
     /// ```
     /// use std::sync::Arc;
@@ -113,14 +117,29 @@ impl<C> RedisLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`FallbackError`] if a local share has no processes, or if [`tollgate::Keyed`] does not
-    /// accept its quota or its number of keys.
+    /// [`FallbackError`] if a local share has no processes, if [`tollgate::Keyed`] does not accept
+    /// its quota or its number of keys, or if the limit is one on concurrency, which has no local
+    /// share.
     pub fn with_fallback(self, fallback: Fallback) -> Result<Self, FallbackError> {
         let deputy = Deputy::new(fallback, &self.limit)?;
         Ok(Self { deputy, ..self })
     }
 
-    /// Returns the limit of one key, for all verbs. The key may be any bytes: see [`Keys`].
+    /// Returns the limit of one key, which has all verbs. The key may be any bytes. [`Keys`] calls
+    /// it the user, and says how it is stored.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{Keys, RedisLimiter, Server};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Arc::new(Server::new(()));
+    /// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(10))?;
+    /// assert!(format!("{:?}", login.key("alice")).contains("api:{alice}:login"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn key(&self, key: impl AsRef<[u8]>) -> RedisKey<'_, C> {
         RedisKey {
             limiter: self,
@@ -147,9 +166,10 @@ impl<C> fmt::Debug for RedisLimiter<C> {
     }
 }
 
-/// The limit of one key, from [`RedisLimiter::key`]. Each verb is one call to the server.
+/// The limit of one key, from [`RedisLimiter::key`]. Each verb is at most one call to the server.
 ///
-/// The verbs that decide never fail: in an outage the fallback decides. The others then return
+/// The verbs that decide (`try_acquire`, `try_acquire_n`, `reserve_within` and `check_n`) always
+/// decide: in an outage the fallback does. The others then return
 /// [`Unavailable`](crate::Unavailable), which says whether they may have taken effect all the same.
 ///
 /// ```no_run
@@ -164,7 +184,8 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 /// # }
 /// ```
 ///
-/// A future that is dropped before its answer may have taken effect.
+/// A call whose future is dropped before the answer may have taken effect.
+#[must_use = "a key does nothing until a verb is called"]
 pub struct RedisKey<'a, C> {
     pub(crate) limiter: &'a RedisLimiter<C>,
     pub(crate) key: Vec<u8>,

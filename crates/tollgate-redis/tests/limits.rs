@@ -1,9 +1,15 @@
 //! Limits as text: what is written is read again, and what can't be read is an error that says why.
 
+use std::fmt::Debug;
+use std::future::Future;
 use std::time::Duration;
 
 use tollgate::Quota;
-use tollgate_redis::{Limit, LimitError, ParseLimitError};
+use tollgate_redis::client::{Client, ClientError, Command, Reply};
+use tollgate_redis::{
+    AllError, Decider, Denial, Fallback, FallbackError, Grant, Keys, KeysError, Limit, LimitError,
+    OutageEvent, ParseLimitError, RedisAll, RedisKey, RedisLimiter, Server, Stats, Unavailable,
+};
 
 #[test]
 fn each_limit_is_read_from_its_text() {
@@ -83,7 +89,7 @@ fn what_cant_be_read_is_an_error_that_says_why() {
         ),
         (
             "concurrency 0 lease 5s",
-            "n is 0, but must be at least 1 permit",
+            "limit is 0, but must be from 1 to 100000",
         ),
         (
             "concurrency 5 lease 5us",
@@ -102,6 +108,10 @@ fn what_cant_be_read_is_an_error_that_says_why() {
             "burst is 6, but must be n, which is 5",
         ),
         ("0/s", "n is 0, but must be at least 1 permit"),
+        (
+            "concurrency 100001 lease 60s",
+            "limit is 100001, but must be from 1 to 100000",
+        ),
     ] {
         let error = text.parse::<Limit>().expect_err(text).to_string();
         assert!(error.starts_with(starts), "{text}: {error}");
@@ -122,4 +132,53 @@ fn what_cant_be_read_is_an_error_that_says_why() {
     }
     let zero = ParseLimitError::Limit(LimitError::ZeroPermits);
     assert_eq!("0/s".parse::<Limit>(), Err(zero));
+}
+
+/// The traits required of every public type.
+fn is_shared<T: Send + Sync + Debug>() {}
+
+fn is_sent<F: Future + Send>(_: F) {}
+
+/// The futures of a key and of several can move between the threads of a runtime.
+fn futures_are_sent<C: Client>(key: &RedisKey<'_, C>, all: &RedisAll<'_, C>) {
+    is_sent(key.try_acquire());
+    is_sent(key.reserve_within(1, Duration::ZERO));
+    is_sent(key.available());
+    is_sent(key.reset());
+    is_sent(all.try_acquire());
+    is_sent(all.undo(Vec::new()));
+    is_sent(all.settle(Vec::new(), 1));
+}
+
+#[derive(Debug)]
+struct NoServer;
+
+impl Client for NoServer {
+    async fn send(&self, _: &Command<'_>) -> Result<Reply, ClientError> {
+        Err(ClientError::NotSent("there is no server".into()))
+    }
+}
+
+#[test]
+fn everything_public_is_send_and_sync_and_debug() {
+    is_shared::<(Server<NoServer>, RedisLimiter<NoServer>)>();
+    is_shared::<(RedisKey<'_, NoServer>, RedisAll<'_, NoServer>)>();
+    is_shared::<(Keys, Limit, Fallback, Stats, Decider, OutageEvent)>();
+    is_shared::<(Grant, Denial, Unavailable)>();
+    is_shared::<(
+        KeysError,
+        LimitError,
+        ParseLimitError,
+        FallbackError,
+        AllError,
+    )>();
+    is_shared::<(Command<'_>, Reply, ClientError)>();
+    #[cfg(feature = "redis-rs")]
+    is_shared::<(
+        tollgate_redis::client::Connection,
+        tollgate_redis::client::Cluster,
+    )>();
+    #[cfg(feature = "blocking")]
+    is_shared::<tollgate_redis::Blocking>();
+    let _futures = futures_are_sent::<NoServer>;
 }
