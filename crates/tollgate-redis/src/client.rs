@@ -25,7 +25,7 @@ pub use connection::Connection;
 #[cfg(feature = "redis-rs")]
 pub use redis_rs::connect_lazily;
 
-/// What a server answers.
+/// What a server answers to a command.
 ///
 /// ```
 /// use tollgate_redis::client::Reply;
@@ -34,6 +34,7 @@ pub use redis_rs::connect_lazily;
 /// assert_eq!(reply.clone(), reply);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reply {
     /// Nothing.
     Nil,
@@ -81,6 +82,7 @@ impl Command<'_> {
     }
 
     /// Returns the keys. All have the same hash tag, so that one node of a cluster has them.
+    #[must_use]
     pub fn keys(&self) -> &[Vec<u8>] {
         self.keys
     }
@@ -120,7 +122,7 @@ pub trait Client: Send + Sync {
         0
     }
 
-    /// Returns whether the node has keys. When a node that is down has none any more, because
+    /// Returns whether the node still has keys. When a node that is down has none any more, because
     /// others took them over, its outage ends.
     fn has_keys(&self, node: u64) -> bool {
         let _ = node;

@@ -43,7 +43,7 @@ impl Grant {
         }
     }
 
-    /// Returns the grant's numbers.
+    /// Returns the grant's numbers: how many permits it has, how many remain, and how long to wait.
     ///
     /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. Those
     /// of a fallback count on a clock of this process.
@@ -78,8 +78,8 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// Returns the denial. If a fallback made it, its wait ends at the next probe of the server, or
-    /// when the local share has the permits.
+    /// Returns why the request was denied, and when to try again. If a fallback made the denial,
+    /// that is at the next probe of the server, or when the local share has the permits.
     pub const fn denied(&self) -> Denied {
         self.denied
     }
@@ -90,8 +90,8 @@ impl Denial {
         self.decider
     }
 
-    /// Returns which limit of several denied the request, counted from 0: the server names the one
-    /// with the longest wait, and fallbacks the first one.
+    /// Returns which limit of a [`RedisAll`](crate::RedisAll) denied the request, counted from 0.
+    /// If several did, the server names the one with the longest wait, and fallbacks the first one.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index
@@ -108,7 +108,7 @@ impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.denied.fmt(f)?;
         match self.decider.is_fallback() {
-            true => f.write_str(" (the server did not answer)"),
+            true => f.write_str(" (decided without the server)"),
             false => Ok(()),
         }
     }

@@ -1,25 +1,83 @@
 //! Limits that hold over many machines: tollgate's limits on Redis or Valkey.
 //!
-//! Each decision is one script, which runs whole inside the server, on the server's clock. While
-//! the server does not answer, each limit's [`Fallback`] decides. [`RedisLimiter`] shows how to
-//! begin.
+//! If ten machines each allow a user 100 requests a minute, the user gets 1000. With this crate the
+//! machines share one limit. Each decision is one script, which runs whole inside the server, on
+//! the server's clock, in one round trip.
 //!
-//! Features:
+//! ```no_run
+//! use std::sync::Arc;
 //!
-//! - `redis-rs` (default): connections by the crate `redis`.
-//! - `tls`: URLs that begin with `rediss://`.
-//! - `blocking`: `Blocking`, for threads without an async runtime.
+//! use tollgate::Quota;
+//! use tollgate_redis::client::connect_lazily;
+//! use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
 //!
-//! For a user of the server's access control list, put the name and the password in the URL. The
-//! user needs the keys of its namespace, `EVALSHA` and `EVAL`, and the commands that scripts call:
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let client = connect_lazily("redis://127.0.0.1/")?;
+//!     let server = Arc::new(Server::new(client).on_outage(|event| eprintln!("{event}")));
+//!     // Each user can log in 100 times a minute. In an outage, each of ten machines grants a tenth.
+//!     let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(100))?
+//!         .with_fallback(Fallback::Local { processes: 10, keys: 10_000 })?;
+//!
+//!     match login.key("alice").try_acquire().await {
+//!         Ok(grant) => println!("go, {} left", grant.granted().remaining()),
+//!         Err(denial) => println!("{denial}"),
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A [`Server`] is shared by all limits on it. A [`RedisLimiter`] is one limit for many keys:
+//! users, addresses, or any bytes. A [`RedisKey`] has the verbs.
+//!
+//! # Which limit
+//!
+//! A [`Quota`](tollgate::Quota) is a token bucket. A [`Limit`] can be any of these, also from text:
+//!
+//! | limit | for |
+//! |---|---|
+//! | [`Limit::token_bucket`] | a rate with a burst: the first choice. It decides as a GCRA or a leaky meter does |
+//! | [`Limit::leaky_queue`] | requests that leave at a steady rate; each is told how long to wait |
+//! | [`Limit::sliding_window`] | about `n` in the last minute, without a double burst where two minutes meet |
+//! | [`Limit::sliding_log`] | at most `n` in the last minute, exactly; stores each permit |
+//! | [`Limit::fixed_window`] | at most `n` in a calendar day, in UTC |
+//! | [`Limit::first_hit_window`] | at most `n` in a period that begins with the first permit |
+//! | [`Limit::concurrency`] | at most `n` at a time, in slots with leases, so that a crashed client leaks none |
+//!
+//! [`RedisAll`] takes from several limits, all or nothing: those of one user in one call.
+//! [`RedisAll::with_local`] asks limits of this process first.
+//!
+//! # When the server does not answer
+//!
+//! A call that exceeds its budget ([`Server::with_budget`], 50 ms by default) or fails begins an
+//! outage. Until the server answers again, the limit's [`Fallback`] decides at once. The default
+//! denies everything; the others grant a bounded number of permits. [`Grant::decider`] and
+//! [`Denial::decider`] say who decided, [`Server::stats`] counts, and [`Server::on_outage`] reports
+//! the beginning and the end. Nothing is sent twice or replayed.
+//!
+//! `docs/DISTRIBUTED.md` has the bounds, what each fault does to them, and what an operator needs
+//! to know.
+//!
+//! # Clusters, threads, TLS
+//!
+//! - A cluster: `client::connect_to_cluster_lazily` in place of `client::connect_lazily`.
+//! - Threads without an async runtime: `Blocking` (feature `blocking`).
+//! - TLS: URLs that begin with `rediss://` (feature `tls`).
+//! - Another client crate than `redis`: implement [`client::Client`], and turn off the default
+//!   feature `redis-rs`.
+//!
+//! # Users of an access control list
+//!
+//! Put the name and the password in the URL: `redis://limits:password@10.0.0.1/`. The user needs
+//! the keys of its namespace, `EVALSHA` and `EVAL`, and the commands that scripts call:
 //!
 //! ```text
 //! ACL SETUSER limits on >password ~api:{* +evalsha +eval
-//!     +del +get +lindex +llen +lrem +ltrim +pexpire +psetex +rpop +rpush +set +time +zadd +zcount
-//!     +zrem +zremrangebyscore +zrevrange +zscore
+//! ACL SETUSER limits +del +get +lindex +llen +lrem +ltrim +pexpire +psetex +rpop +rpush +set
+//! ACL SETUSER limits +time +zadd +zcount +zrem +zremrangebyscore +zrevrange +zscore
 //! ```
 //!
-//! In a cluster it also needs `+cluster|slots +asking`.
+//! In a cluster it also needs `+cluster|slots +asking`; for a database other than 0, `+select`.
 
 mod all;
 #[cfg(feature = "blocking")]

@@ -41,8 +41,8 @@ impl<'r, C> RedisAll<'r, C> {
     }
 }
 
-/// Limits of this process and limits of servers, which grant together: all grant, or none keeps
-/// anything. From [`RedisAll::with_local`].
+/// Limits of this process and limits of servers, from [`RedisAll::with_local`], which grant
+/// together: all grant, or none keeps anything.
 ///
 /// The local limits are asked first, because they answer at once and cost nothing to undo. If one
 /// denies, no call is made. If a server denies, fails or panics, or if the caller drops the future,
@@ -96,6 +96,7 @@ pub struct WithLocal<'l, 'r, C, M, K> {
 /// # }
 /// ```
 #[must_use = "dropping the grant leaves the local concurrency limits"]
+#[non_exhaustive]
 pub struct WithLocalGrant<'l, M: SettleMembers<K>, K> {
     /// The grant of the local limits.
     pub local: AllGranted<&'l All<M, K>, M, K>,
@@ -111,15 +112,17 @@ pub struct WithLocalGrant<'l, M: SettleMembers<K>, K> {
 /// match denial {
 ///     WithLocalDenial::Local(denied) => println!("here: {denied}"),
 ///     WithLocalDenial::Server(denial) => println!("there: {denial}"),
+///     other => println!("{other}"),
 /// }
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
+#[non_exhaustive]
 pub enum WithLocalDenial {
     /// A local limit denies. No server was asked.
     Local(AllDenied),
-    /// A limit of a server denies, or its fallback.
+    /// A limit of a server denies the request, or its fallback does.
     Server(Denial),
 }
 

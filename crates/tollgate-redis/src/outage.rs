@@ -19,8 +19,9 @@ use crate::client::ClientError;
 
 pub(crate) use crate::stats::{Decider, Stats};
 
-/// What a limit decides while the server does not answer. In a cluster, each node has outages of
-/// its own, in which the keys on this node fall back.
+/// What a limit decides while the server does not answer.
+///
+/// In a cluster, each node has outages of its own, in which only the keys of this node fall back.
 ///
 /// ```
 /// use tollgate_redis::Fallback;
@@ -30,24 +31,28 @@ pub(crate) use crate::stats::{Decider, Stats};
 /// assert_ne!(fallback, Fallback::Closed);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Fallback {
     /// Deny everything.
     #[default]
     Closed,
-    /// Grant this many permits in a whole outage, over all keys, in this process, and then deny.
+    /// Grant at most this many permits in a whole outage, over all keys of the limit in this
+    /// process, and then deny.
     Open {
         /// The most permits in one outage, however long it is.
         at_most: u64,
     },
-    /// Grant each key a share of the limit, which a limiter in this process enforces.
+    /// Grant each key a share of the limit, which a limiter in this process enforces. Limits on
+    /// concurrency have none.
     ///
-    /// The share has the rate and the burst divided by `processes`. The burst is rounded down, but
-    /// is at least one permit.
+    /// A bucket's share has the rate and the burst divided by `processes`. A window's share has the
+    /// permits divided by it, and that of a log is a sliding window. Bursts and permits are rounded
+    /// down, but are at least one.
     Local {
-        /// How many processes share the limit, from 1.
+        /// How many processes share the limit: at least 1.
         processes: u32,
-        /// How many keys are in use at the same time. The table for them has a fixed size: see
-        /// [`tollgate::Keyed`].
+        /// How many keys are in use at the same time, in this process. The table for them has a
+        /// fixed size: see [`tollgate::Keyed`].
         keys: usize,
     },
 }
@@ -63,9 +68,10 @@ pub enum Fallback {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FallbackError {
-    /// The limit is shared by no processes.
+    /// The number of processes is 0.
     NoProcesses,
-    /// Slots have no local share. [`Fallback::Open`] limits how many are held in an outage.
+    /// The limit is one on concurrency, which has no local share. [`Fallback::Open`] bounds how
+    /// many slots are granted in an outage.
     Concurrency,
     /// The local limiter does not accept its share of the quota, or the number of keys.
     Local(ConfigError),
@@ -98,14 +104,14 @@ impl std::error::Error for FallbackError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// The client has no reply.
+    /// The command was not sent, its answer is lost, or the server refused it.
     Client(ClientError),
-    /// No reply came within the budget of a decision.
+    /// No reply came within the budget of the call.
     TimedOut {
         /// The budget.
         budget: Duration,
     },
-    /// The reply is not one that the script gives.
+    /// The reply is not one that the script gives: something else answers, or has written the key.
     BadReply,
     /// There is an outage, and nothing was sent. The next probe is due after this time.
     Outage {
@@ -145,7 +151,8 @@ impl fmt::Display for Unavailable {
             Self::BadReply => f.write_str("the server's reply is not one that the script gives"),
             Self::Outage { retry_after } => write!(
                 f,
-                "the server did not answer before, and is asked again in {retry_after:?}"
+                "nothing was sent, because there is an outage: the next probe is due in \
+                 {retry_after:?}"
             ),
         }
     }
@@ -156,23 +163,25 @@ impl std::error::Error for Unavailable {}
 /// The beginning or the end of an outage, for one line in a log.
 ///
 /// ```
-/// use tollgate_redis::{OutageEvent, Unavailable};
+/// use tollgate_redis::{OutageEvent, Server};
 ///
-/// let event = OutageEvent::Began { why: Unavailable::BadReply };
-/// assert_eq!(
-///     event.to_string(),
-///     "limits fall back: the server's reply is not one that the script gives",
-/// );
+/// let server = Server::new(()).on_outage(|event| match event {
+///     OutageEvent::Began { why, .. } => eprintln!("limits fall back: {why}"),
+///     event => println!("{event}"),
+/// });
+/// # drop(server);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutageEvent {
     /// The server failed. The fallbacks decide from now on.
+    #[non_exhaustive]
     Began {
         /// The first failure.
         why: Unavailable,
     },
     /// The server has answered a probe. It decides from now on.
+    #[non_exhaustive]
     Ended {
         /// How long the outage was.
         lasted: Duration,

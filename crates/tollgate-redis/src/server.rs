@@ -39,7 +39,7 @@ use crate::packed::BadReply;
 /// # }
 /// ```
 ///
-/// Calls need a tokio runtime with its timer.
+/// Calls need a tokio runtime with its timer, or `Blocking`.
 pub struct Server<C> {
     client: C,
     budget: Duration,
@@ -75,7 +75,8 @@ impl State {
 }
 
 impl<C> Server<C> {
-    /// Creates a server with a budget of 50 ms, and a probe every 500 ms of an outage.
+    /// Creates a server from a client, with a budget of 50 ms and a probe every 500 ms of an
+    /// outage.
     #[must_use]
     pub fn new(client: C) -> Self {
         Self {
@@ -91,7 +92,8 @@ impl<C> Server<C> {
         }
     }
 
-    /// Sets how long a call may take. After that the fallback decides.
+    /// Sets how long a call may take. A call that takes longer begins an outage, and the fallback
+    /// decides.
     ///
     /// ```
     /// use std::time::Duration;
@@ -105,8 +107,8 @@ impl<C> Server<C> {
         Self { budget, ..self }
     }
 
-    /// Sets how often the server is asked in an outage. The intervals vary between half of this and
-    /// all of it, so that the probes of many processes spread.
+    /// Sets how often a call probes the server in an outage. The intervals vary between half of
+    /// this and all of it, so that the probes of many processes spread.
     ///
     /// ```
     /// use std::time::Duration;
@@ -140,7 +142,7 @@ impl<C> Server<C> {
         }
     }
 
-    /// Returns the counts since the start.
+    /// Returns how many decisions were made, by the server and by fallbacks, since it was created.
     ///
     /// ```
     /// use tollgate_redis::Server;
@@ -152,7 +154,7 @@ impl<C> Server<C> {
         self.state().stats()
     }
 
-    /// Returns whether there is an outage: in a cluster, of at least one node.
+    /// Returns whether there is an outage. In a cluster, one of a single node counts.
     ///
     /// ```
     /// use tollgate_redis::Server;

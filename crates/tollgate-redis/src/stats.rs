@@ -11,7 +11,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Decider {
-    /// The server. A request for more than the burst is denied without asking it.
+    /// The server, or this process in its place if the request can never be granted, because it is
+    /// for more than the burst.
     Server,
     /// [`Fallback::Closed`](crate::Fallback::Closed).
     Closed,
@@ -48,10 +49,10 @@ pub struct Stats {
     pub open: u64,
     /// Decisions by [`Fallback::Local`](crate::Fallback::Local).
     pub local: u64,
-    /// Calls that failed or were dropped by their caller. A call that an outage prevented does not
-    /// count.
+    /// Calls that failed, or that their caller dropped. A call that was not sent because of an
+    /// outage does not count.
     pub failed: u64,
-    /// Calls that failed, or were dropped by their caller, and may have taken effect on the
+    /// Calls that failed, or that their caller dropped, and that may have taken effect on the
     /// server. Also grants that stay taken because they could not be undone after another limit
     /// denied the request.
     pub lost: u64,

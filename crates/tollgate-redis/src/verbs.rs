@@ -26,6 +26,18 @@ impl<C: Client> RedisKey<'_, C> {
 
     /// Takes `n` permits, if all are available.
     ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// match alice.try_acquire_n(5).await {
+    ///     Ok(grant) => println!("go, {} left", grant.granted().remaining()),
+    ///     Err(denial) => println!("try again in {:?}", denial.denied().retry_after()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Denial`] if they are not available, or if the fallback denies them.
@@ -35,18 +47,32 @@ impl<C: Client> RedisKey<'_, C> {
         granted.into_iter().next().ok_or(none)
     }
 
-    /// Takes `n` permits of a bucket that are available within `longest`.
-    /// [`Granted::delay`](tollgate::Granted::delay) says how long the caller must wait. Of another
-    /// limit it takes only permits that are available now, and fallbacks do too.
+    /// Takes `n` permits that a bucket has within `max_wait`, now or later.
     ///
-    /// An [`undo`](Self::undo) gives back all permits of the last reservation in line, but none of
-    /// one behind which others wait.
+    /// [`Granted::delay`](tollgate::Granted::delay) says how long the caller must wait before it
+    /// uses them. Limits other than buckets, and fallbacks, grant only permits that are available
+    /// now.
+    ///
+    /// An [`undo`](Self::undo) of the last reservation in line gives all its permits back. If other
+    /// reservations wait behind it, it gives none back.
+    ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    ///
+    /// let grant = alice.reserve_within(5, Duration::from_secs(2)).await?;
+    /// tokio::time::sleep(grant.granted().delay()).await;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
     /// [`Denial`] if they are not available by then, or if the fallback denies them.
-    pub async fn reserve_within(&self, n: u64, longest: Duration) -> Result<Grant, Denial> {
-        let wait = self.limiter.limit.kind.capped_wait(longest);
+    pub async fn reserve_within(&self, n: u64, max_wait: Duration) -> Result<Grant, Denial> {
+        let wait = self.limiter.limit.kind.capped_wait(max_wait);
         let by_server = |denied| self.denial(denied, Decider::Server);
         let parts = [self.part(n)];
         let call = call::take_within(&parts, wait).map_err(|(_, denied)| by_server(denied))?;
@@ -90,6 +116,17 @@ impl<C: Client> RedisKey<'_, C> {
     /// Returns whether [`try_acquire_n`](Self::try_acquire_n) would take the permits, and takes
     /// nothing.
     ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// if alice.check_n(5).await.is_ok() {
+    ///     println!("5 permits are available");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Denial`] if they are not available, or if the fallback would deny them.
@@ -115,6 +152,15 @@ impl<C: Client> RedisKey<'_, C> {
 
     /// Returns how many permits can be taken now.
     ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// println!("{} left", alice.available().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Unavailable`] if the server does not answer.
@@ -126,6 +172,17 @@ impl<C: Client> RedisKey<'_, C> {
 
     /// Returns how long the key is still banned, or `None` if it is not.
     ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// if let Some(left) = alice.banned_for().await? {
+    ///     println!("banned for {left:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Unavailable`] if the server does not answer.
@@ -135,13 +192,25 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Gives a grant back, and returns how many permits are available again because of it: fewer
-    /// than it had if time has refilled some already. Slots of
-    /// [concurrency](crate::Limit::concurrency) are released by this.
+    /// than it had if time has refilled some already. It frees the slots of a limit on
+    /// [concurrency](crate::Limit::concurrency).
+    ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let grant = alice.try_acquire_n(5).await?;
+    /// // The work was not done.
+    /// let returned = alice.undo(grant).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Unavailable`] if the server does not answer. The permits of the grant then stay taken, or
-    /// are given back if [`may_have_taken_effect`](Unavailable::may_have_taken_effect).
+    /// [`Unavailable`] if the server does not answer. The permits then stay taken, unless
+    /// [`may_have_taken_effect`](Unavailable::may_have_taken_effect) says that they may have come
+    /// back.
     pub async fn undo(&self, grant: Grant) -> Result<u64, Unavailable> {
         match grant.decider {
             Decider::Server => self.give(grant.granted.n(), Some(grant.mark)).await,
@@ -151,6 +220,15 @@ impl<C: Client> RedisKey<'_, C> {
 
     /// Gives `n` permits back, as far as they have not been refilled, and returns how many.
     ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let returned = alice.refund(3).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Unavailable`] if the server does not answer.
@@ -159,6 +237,16 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Takes `n` permits unconditionally. The key may go into debt.
+    ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// // The request was served, and then it turned out to cost 50 more.
+    /// let charged = alice.charge(50).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -171,6 +259,17 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Corrects a grant to its actual cost: gives unused permits back, or charges the missing ones.
+    ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let grant = alice.try_acquire_n(30).await?;
+    /// let settled = alice.settle(grant, 10).await?;
+    /// assert_eq!(settled.returned, 20);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -190,7 +289,18 @@ impl<C: Client> RedisKey<'_, C> {
         Ok(settled)
     }
 
-    /// Makes the key idle again: all its permits are available, and it is not banned.
+    /// Deletes the state of the key on the server: all its permits are available, and it is not
+    /// banned.
+    ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// alice.reset().await?;
+    /// assert_eq!(alice.banned_for().await?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -202,7 +312,18 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Bans the key on the server, for at most 50 years, and returns how long it is banned. A ban
-    /// that ends later stays. Local shares do not know the ban.
+    /// that ends later stays. Fallbacks do not know the ban.
+    ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    ///
+    /// let banned_for = alice.ban_for(Duration::from_secs(3600)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -110,18 +110,15 @@ fn commands_of_the_scripts() -> Vec<String> {
 fn add_user(server: &Server) {
     let documented: Vec<_> = include_str!("../../src/lib.rs")
         .lines()
-        .skip_while(|line| !line.starts_with("//! ACL SETUSER"))
-        .take_while(|line| *line != "//! ```")
-        .flat_map(str::split_whitespace)
-        .skip_while(|word| *word != "~api:{*")
-        .filter(|word| *word != "//!")
+        .filter_map(|line| line.strip_prefix("//! ACL SETUSER"))
         .collect();
-    let _: String = server.run(&format!(
-        "ACL SETUSER limits on >{SECRET} {}",
-        documented.join(" ")
-    ));
+    for rights in &documented {
+        let rights = rights.replace(">password", &format!(">{SECRET}"));
+        let _: String = server.run(&format!("ACL SETUSER{rights}"));
+    }
     let mut rights: Vec<_> = documented
         .iter()
+        .flat_map(|line| line.split_whitespace())
         .filter_map(|word| word.strip_prefix('+'))
         .filter(|name| !name.starts_with("eval"))
         .collect();
