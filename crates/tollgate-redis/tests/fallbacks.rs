@@ -9,7 +9,7 @@ use tokio::time::{Instant, advance};
 use tollgate::Quota;
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
 use tollgate_redis::{
-    Decider, Fallback, Keys, OutageEvent, RedisAll, RedisLimiter, Server, Unavailable,
+    Decider, Fallback, Keys, Limit, OutageEvent, RedisAll, RedisLimiter, Server, Unavailable,
 };
 
 const BUDGET: Duration = Duration::from_millis(30);
@@ -285,4 +285,31 @@ async fn other_verbs_say_whether_they_may_have_taken_effect() {
     }
     assert_eq!(effects, [false, true, true]);
     assert_eq!(plan.sent().len(), 3);
+}
+
+/// docs/DISTRIBUTED.md has the bounds of shares.
+#[tokio::test(start_paused = true)]
+async fn the_share_of_a_window_is_its_permits_by_processes_or_one() {
+    let day = Duration::from_secs(24 * 3600);
+    let window = |n| Limit::first_hit_window(Quota::per(n, day)).unwrap();
+    let log = |n| Limit::sliding_log(Quota::per(n, day)).unwrap();
+    for (limit, processes, share) in [
+        (window(10), 4, 2),
+        (window(3), 10, 1),
+        (log(10), 4, 2),
+        (log(3), 10, 1),
+    ] {
+        let server = Arc::new(server(&Plan::default()));
+        let keys = Keys::new("test").unwrap();
+        let limiter = RedisLimiter::new(server, &keys, "limit", limit).unwrap();
+        let fallback = Fallback::Local {
+            processes,
+            keys: 100,
+        };
+        let limiter = limiter.with_fallback(fallback).unwrap();
+        for i in 0..5 {
+            let granted = limiter.key("alice").try_acquire().await.is_ok();
+            assert_eq!(granted, i < share, "{limit:?} {processes} {i}");
+        }
+    }
 }

@@ -32,7 +32,7 @@ impl Told {
             .with_budget(DEADLINE)
             .with_probe_every(Duration::from_millis(20))
             .on_outage(move |event| {
-                if let OutageEvent::Began { why } = event {
+                if let OutageEvent::Began { why, .. } = event {
                     told.lock().unwrap().push(format!("{why} {why:?}"));
                 }
                 told.lock().unwrap().push(format!("{event} {event:?}"));

@@ -150,3 +150,42 @@ fn an_invalid_url_is_an_error_without_the_password() {
     let error = connect_lazily("redis://user:secret@[").expect_err("an error");
     assert!(!format!("{error} {error:?}").contains("secret"));
 }
+
+#[test]
+fn the_documented_commands_show_when_a_bucket_is_full_and_delete_it() {
+    let document = include_str!("../../../../docs/OPERATING.md");
+    let (_, command) = document.split_once("redis-cli EVAL \"").expect("EVAL");
+    let (script, rest) = command.split_once("\" 1 '").expect("a script");
+    let (name, _) = rest.split_once('\'').expect("a key");
+    assert!(document.contains(&format!("`redis-cli DEL '{name}'`")));
+    assert!(document.contains(&format!("`redis-cli PTTL '{name}'`")));
+    on_each_server(|mut server| {
+        server.start(false);
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let mut connection = server.connection();
+            let mut show = || -> Option<String> {
+                let mut eval = redis::cmd("EVAL");
+                eval.arg(script).arg(1).arg(name);
+                eval.query(&mut connection).expect("an answer")
+            };
+            assert_eq!(show(), None);
+
+            let keys = Keys::new("api").expect("a namespace");
+            let quota = Quota::per(1, PERIOD).burst(10);
+            let login = RedisLimiter::new(connect(&server), &keys, "login", quota);
+            let login = login.expect("a quota");
+            let alice = login.key("alice");
+            let _grant = alice.try_acquire_n(3).await.expect("a grant");
+            let full: f64 = show().expect("a state").parse().expect("seconds");
+            let three = 3.0 * PERIOD.as_secs_f64();
+            assert!(full > three - 3600.0 && full <= three, "{full}");
+
+            let mut connection = server.connection();
+            let left: u64 = redis::cmd("PTTL").arg(name).query(&mut connection).unwrap();
+            assert!(left > 2 * 24 * 3_600_000, "{left}");
+            let deleted: u64 = redis::cmd("DEL").arg(name).query(&mut connection).unwrap();
+            assert_eq!((deleted, alice.available().await), (1, Ok(10)));
+        });
+    });
+}
