@@ -70,7 +70,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (upload, _other) = (bob.try_acquire().await?, bob.try_acquire().await?);
     let denial = bob.try_acquire().await.expect_err("two uploads at a time");
     println!("bob's third upload: {denial}");
-    let slot = upload.into_iter().nth(1).ok_or("a slot")?;
+    let slot = upload.into_iter().nth(1).ok_or("a grant of each limit")?;
     one.uploads.key("bob").undo(slot).await?;
     assert!(bob.try_acquire().await.is_ok());
 

@@ -145,6 +145,8 @@ pub trait Client: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientError {
+    /// A URL is not accepted. The text says which one, and why.
+    Url(String),
     /// The command was not sent, so it had no effect.
     NotSent(String),
     /// The command may have been sent, and no answer came. It may have taken effect.
@@ -174,6 +176,7 @@ impl ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Url(why) => f.write_str(why),
             Self::NotSent(why) => write!(f, "the command was not sent: {why}"),
             Self::Unknown(why) => write!(f, "the server's answer is lost: {why}"),
             Self::Refused { code, message } => write!(f, "the server refused: {code} {message}"),

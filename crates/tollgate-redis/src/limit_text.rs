@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate::error::ParseQuotaError;
@@ -18,30 +17,33 @@ const NAMES: &str = "`token-bucket`, `gcra`, `leaky-meter`, `leaky-queue`, `fixe
 impl FromStr for Limit {
     type Err = ParseLimitError;
 
-    fn from_str(text: &str) -> Result<Self, ParseLimitError> {
-        let text = text.trim();
+    fn from_str(whole: &str) -> Result<Self, ParseLimitError> {
+        let text = whole.trim();
+        let quota = |part| parse_at(whole, "", part);
         let (name, rest) = match text.split_once(char::is_whitespace) {
             Some((name, rest)) if !text.starts_with(|first: char| first.is_ascii_digit()) => {
                 (name, rest.trim())
             }
             _ if text.starts_with(|first: char| first.is_ascii_digit()) => ("token-bucket", text),
-            _ => (text, ""),
+            _ => (text, text.get(text.len()..).unwrap_or("")),
         };
         Ok(match name {
-            "token-bucket" | "gcra" | "leaky-meter" => Self::token_bucket(rest.parse()?)?,
+            "token-bucket" | "gcra" | "leaky-meter" => Self::token_bucket(quota(rest)?)?,
             "leaky-queue" => match option(rest, "free") {
-                Some((quota, free)) => Self::leaky_queue(quota.parse()?, number("free", free)?)?,
-                None => Self::leaky_queue(rest.parse()?, 0)?,
+                Some((rest, free)) => Self::leaky_queue(quota(rest)?, number("free", free)?)?,
+                None => Self::leaky_queue(quota(rest)?, 0)?,
             },
             "fixed-window" => match word(rest, "first-hit") {
-                Some(quota) => Self::first_hit_window(quota.parse()?)?,
-                None => Self::fixed_window(word(rest, "utc").unwrap_or(rest).parse()?)?,
+                Some(rest) => Self::first_hit_window(quota(rest)?)?,
+                None => Self::fixed_window(quota(word(rest, "utc").unwrap_or(rest))?)?,
             },
-            "sliding-window" => Self::sliding_window(word(rest, "utc").unwrap_or(rest).parse()?)?,
-            "sliding-log" => Self::sliding_log(rest.parse()?)?,
+            "sliding-window" => Self::sliding_window(quota(word(rest, "utc").unwrap_or(rest))?)?,
+            "sliding-log" => Self::sliding_log(quota(rest)?)?,
             "concurrency" => {
                 let (limit, lease) = option(rest, "lease").ok_or(ParseLimitError::NoLease)?;
-                Self::concurrency(number("limit", limit)?, time(lease)?)?
+                // A time as quotas have it: `10s`.
+                let lease = parse_at(whole, "1/", lease)?.period();
+                Self::concurrency(number("limit", limit)?, lease)?
             }
             _ => return Err(ParseLimitError::UnknownAlgorithm { name: name.into() }),
         })
@@ -74,10 +76,12 @@ fn number(field: &'static str, text: &str) -> Result<u64, ParseLimitError> {
     }
 }
 
-/// Reads a time as quotas have it: `10s`.
-fn time(text: &str) -> Result<Duration, ParseLimitError> {
-    let quota: Quota = format!("1/{text}").parse()?;
-    Ok(quota.period())
+/// Parses a quota: `before`, then a part of the text. Spaces keep the part where it is in the text,
+/// so that errors point there.
+fn parse_at(text: &str, before: &str, part: &str) -> Result<Quota, ParseQuotaError> {
+    let at = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    let width = at.min(text.len());
+    format!("{before:>width$}{part}").parse()
 }
 
 impl fmt::Display for Limit {

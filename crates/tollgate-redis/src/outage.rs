@@ -84,6 +84,13 @@ impl fmt::Display for FallbackError {
             Self::Concurrency => f.write_str(
                 "fallback is Local, but must be Closed or Open for a limit on concurrency",
             ),
+            Self::Local(ConfigError::ZeroCapacity) => {
+                f.write_str("keys is 0, but must be at least 1")
+            }
+            Self::Local(ConfigError::CapacityTooLarge { capacity, max, .. }) => write!(
+                f,
+                "keys is {capacity}, but must be from 1 to {max}, and there must be memory for them"
+            ),
             Self::Local(error) => write!(f, "the local share: {error}"),
         }
     }

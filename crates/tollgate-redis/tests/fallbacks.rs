@@ -313,3 +313,27 @@ async fn the_share_of_a_window_is_its_permits_by_processes_or_one() {
         }
     }
 }
+
+#[test]
+fn a_fallback_that_is_not_accepted_names_the_field() {
+    let error = |processes, keys, burst| {
+        let quota = Quota::per(1, Duration::from_secs(365 * 24 * 3600)).burst(burst);
+        let server = Arc::new(Server::new(Plan::default()));
+        let limiter = RedisLimiter::new(server, &Keys::new("test").unwrap(), "limit", quota);
+        let fallback = Fallback::Local { processes, keys };
+        let limiter = limiter.unwrap().with_fallback(fallback);
+        limiter.unwrap_err().to_string()
+    };
+    let large = format!("keys is {}, but must be from 1 to ", usize::MAX);
+    for (error, starts) in [
+        (error(0, 1, 4), "processes is 0, but must be at least 1"),
+        (error(1, 0, 4), "keys is 0, but must be at least 1"),
+        (error(1, usize::MAX, 4), large.as_str()),
+        (
+            error(2, 1, 4),
+            "the local share: n is 1 every 63072000s, but",
+        ),
+    ] {
+        assert!(error.starts_with(starts), "{error}");
+    }
+}

@@ -116,6 +116,21 @@ fn what_cant_be_read_is_an_error_that_says_why() {
         let error = text.parse::<Limit>().expect_err(text).to_string();
         assert!(error.starts_with(starts), "{text}: {error}");
     }
+    for (text, at) in [
+        ("5/x", 2),
+        (" 5/x", 3),
+        ("gcra 5/x", 7),
+        (" gcra ", 5),
+        ("concurrency 5 lease x", 20),
+        ("sliding-window  5/s first-hit", 20),
+        ("leaky-queue 5/x free 3", 14),
+    ] {
+        let error = text.parse::<Limit>().expect_err(text).to_string();
+        assert!(
+            error.starts_with(&format!("at byte {at}: ")),
+            "{text}: {error}"
+        );
+    }
     for text in [
         "5",
         "5/",

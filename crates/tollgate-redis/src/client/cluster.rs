@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::connection::Connection;
-use super::redis_rs::{connect_lazily, packed, refused, reply};
+use super::redis_rs::{bad_url, connect_lazily, packed, refused, reply};
 use super::slots::{Address, SLOTS, ranges, slot_of};
 use super::{Client, ClientError, Command, Reply};
 
@@ -111,18 +111,18 @@ struct Node {
 ///
 /// # Errors
 ///
-/// [`ClientError::NotSent`] if there are no URLs, or if one is invalid, names a Unix socket, or
+/// [`ClientError::Url`] if there are no URLs, or if one is invalid, names a Unix socket, or
 /// names a database other than 0. The message does not contain the URL, which may have a password.
 pub fn connect_to_cluster_lazily<U: IntoConnectionInfo>(
     urls: impl IntoIterator<Item = U>,
 ) -> Result<Cluster, ClientError> {
-    let wrong = |why: &str| ClientError::NotSent(why.to_owned());
+    let wrong = |why: &str| ClientError::Url(why.to_owned());
     let mut first = None;
     let mut seeds = Vec::new();
     for (index, url) in urls.into_iter().enumerate() {
         let info = url
             .into_connection_info()
-            .map_err(|error| ClientError::NotSent(format!("url {index}: {error}")))?;
+            .map_err(|error| bad_url(&format!("url {index}"), &error))?;
         let (host, port) = match info.addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
                 (host.clone(), *port)
@@ -227,7 +227,7 @@ impl ClientError {
         match self {
             Self::NotSent(why) => Self::NotSent(at(why)),
             Self::Unknown(why) => Self::Unknown(at(why)),
-            refused @ Self::Refused { .. } => refused,
+            other @ (Self::Url(_) | Self::Refused { .. }) => other,
         }
     }
 }

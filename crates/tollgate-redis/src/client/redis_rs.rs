@@ -39,14 +39,24 @@ use super::{Client, ClientError, Command, Connection, Reply};
 ///
 /// # Errors
 ///
-/// [`ClientError::NotSent`] if the URL is invalid. The message does not contain the URL, which may
+/// [`ClientError::Url`] if the URL is invalid. The message does not contain the URL, which may
 /// have a password.
 ///
 /// # Panics
 ///
 /// Panics outside of a tokio runtime, as `redis` does.
 pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<Connection, ClientError> {
-    Connection::new(url).map_err(refused)
+    Connection::new(url).map_err(|error| bad_url("url", &error))
+}
+
+/// Returns an error about a URL, which does not contain it.
+pub(super) fn bad_url(field: &str, error: &RedisError) -> ClientError {
+    let why = error.to_string();
+    let why = why.strip_suffix(" - InvalidClientConfig").unwrap_or(&why);
+    ClientError::Url(format!(
+        "{field} is not accepted: {why}. It must be like `redis://user:password@host:6379/0`, or \
+         begin with `unix://`, or with `rediss://` if this crate's feature `tls` is on"
+    ))
 }
 
 impl Client for Connection {

@@ -149,6 +149,8 @@ fn many_tasks_get_exactly_the_burst() {
 fn an_invalid_url_is_an_error_without_the_password() {
     let error = connect_lazily("redis://user:secret@[").expect_err("an error");
     assert!(!format!("{error} {error:?}").contains("secret"));
+    let starts = "url is not accepted: Redis URL did not parse. It must be like `redis://user:";
+    assert!(error.to_string().starts_with(starts), "{error}");
 }
 
 #[test]
