@@ -230,22 +230,38 @@ def reservation(prover):
     prover.refuted("fault: a reservation comes back while others wait behind it", given, OTHER_HIGH <= NEXT)
 
 
-def due_later(prover):
-    """A reservation is due at the first microsecond at which it is within the reach. In units of 1/n."""
+def due_later(prover, at):
+    """A reservation is due at the first microsecond at which it is within the reach, and counts from no
+    earlier tick."""
+    m = Script()
+    base = read()
+    after = m.add(base, COST, N)
+    latest = m.fits(NOW + REACH[0])
+    later = is_later(after, (latest, REACH[1]))
+    due = m.fits(m.fits(after[0] - latest) + NOW) + z3.If(after[1] > REACH[1], 1, 0)
+    ahead = units(after) - units(REACH)
+    known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", after, (latest, REACH[1]))]
+    prover.theorem("reserve: due at the first microsecond at which it is within the reach, each number below 2^53",
+                   [*GIVEN, later], z3.And(m.nothing_wraps(), m.fits(due) == due, due > NOW,
+                                           ahead <= due * N, ahead > (due - 1) * N), known, products=True)
     state, cost, reach, now, due, a, b, taken, first = z3.Ints("state cost reach now due start end taken first")
-    base = larger(state, now * N)
+    base = larger(state, due * N)
     after = base + cost
 
     def invariant(state, taken, first):
-        return z3.Or(taken == 0, z3.And(first > (a - 1) * N, taken <= state - first, taken < reach + (b - a + 1) * N))
+        return z3.Or(taken == 0, z3.And(first >= a * N, taken <= state - first, taken <= reach + (b - a) * N))
 
     counts = z3.And(a <= due, due <= b)
-    is_due = z3.And(due >= now, after <= due * N + reach, z3.Or(due == now, after > (due - 1) * N + reach))
-    prover.theorem("bound: permits due from `start` to `end` take less than reach + end - start + 1 us",
-                   [*A_RATE, state >= 0, cost >= 1, cost <= reach, now >= 0, a >= 0, a <= b, taken >= 0, is_due,
-                    invariant(state, taken, first)],
-                   z3.And(z3.Implies(counts, invariant(after, taken + cost, z3.If(taken == 0, base, first))),
-                          z3.Implies(z3.Not(counts), invariant(after, taken, first))), products=True)
+    is_due = z3.And(due >= now, larger(state, now * N) + cost <= due * N + reach)
+    step = lambda after, base: z3.And(
+        z3.Implies(counts, invariant(after, taken + cost, z3.If(taken == 0, base, first))),
+        z3.Implies(z3.Not(counts), invariant(after, taken, first)))
+    given = [*A_RATE, state >= 0, cost >= 1, cost <= reach, now >= 0, a >= 0, a <= b, taken >= 0, is_due,
+             invariant(state, taken, first)]
+    prover.theorem("bound: permits due from `start` to `end` take at most reach + end - start", given,
+                   step(after, base), products=True)
+    early = larger(state, now * N)
+    prover.refuted("fault: a reservation counts from a tick before its due one", given, step(early + cost, early))
 
 
 WITH, WITHOUT, TAKEN, TO, LATEST, THEN, OTHER = z3.Ints("with without taken mark latest now other")
@@ -349,7 +365,7 @@ def scripts(prover):
     give(prover, at)
     unbanned(prover)
     reservation(prover)
-    due_later(prover)
+    due_later(prover, at)
     undo(prover)
     debts(prover, at)
     expiry(prover)

@@ -36,11 +36,6 @@ pub(crate) struct Part<'a> {
 ///
 /// A part that asks for more than fits is never granted, so the server is not asked.
 pub(crate) fn take(parts: &[Part<'_>]) -> Result<Call, (usize, Denied)> {
-    take_within(parts, 0)
-}
-
-/// As [`take`], but a bucket may grant permits that are due within `wait` microseconds.
-pub(crate) fn take_within(parts: &[Part<'_>], wait: u64) -> Result<Call, (usize, Denied)> {
     for (i, part) in parts.iter().enumerate() {
         let limit = part.kind.most();
         if part.n > limit {
@@ -54,13 +49,28 @@ pub(crate) fn take_within(parts: &[Part<'_>], wait: u64) -> Result<Call, (usize,
         (Kinds::Bucket, _) if takes => script::take_buckets(),
         _ => script::script(Verb::Take, kinds),
     };
-    let args = parts.iter().map(|part| part.kind.argument(part.n, wait));
+    let args = parts.iter().map(|part| part.kind.argument(part.n));
     Ok(call(script, parts.iter(), args))
+}
+
+/// Takes the permits of a bucket that are due within `wait` microseconds. [`reserved`] reads the
+/// reply.
+///
+/// # Errors
+///
+/// As for [`take`].
+pub(crate) fn reserve(part: Part<'_>, wait: u64) -> Result<Call, Denied> {
+    let limit = part.kind.most();
+    if part.n > limit {
+        return Err(Denied::never(part.n, limit));
+    }
+    let arg = part.kind.reserving(part.n, wait);
+    Ok(call(script::reserve(), [part].iter(), [arg].into_iter()))
 }
 
 /// Reads the state of the parts' keys. [`seen`] reads the reply.
 pub(crate) fn look(parts: &[Part<'_>]) -> Call {
-    let args = parts.iter().map(|part| part.kind.argument(part.n, 0));
+    let args = parts.iter().map(|part| part.kind.argument(part.n));
     call(script::script(Verb::Look, kinds(parts)), parts.iter(), args)
 }
 
@@ -80,7 +90,7 @@ pub(crate) fn give(parts: &[(Part<'_>, Option<Mark>)]) -> Call {
 
 /// Takes permits unconditionally. [`charged`] reads the reply.
 pub(crate) fn charge(parts: &[Part<'_>]) -> Call {
-    let args = parts.iter().map(|part| part.kind.argument(part.n, 0));
+    let args = parts.iter().map(|part| part.kind.argument(part.n));
     call(
         script::script(Verb::Charge, kinds(parts)),
         parts.iter(),
@@ -130,15 +140,6 @@ pub(crate) fn taken(
     parts: &[Part<'_>],
     reply: &Reply,
 ) -> Result<Result<Vec<Taken>, (usize, Denied)>, BadReply> {
-    taken_within(parts, 0, reply)
-}
-
-/// Reads the reply to [`take_within`].
-pub(crate) fn taken_within(
-    parts: &[Part<'_>],
-    wait: u64,
-    reply: &Reply,
-) -> Result<Result<Vec<Taken>, (usize, Denied)>, BadReply> {
     let (granted, states) = match (parts, reply) {
         ([part], Reply::Bytes(bytes)) => {
             let (granted, seen) = part.kind.see_one(bytes, part.n)?;
@@ -155,11 +156,11 @@ pub(crate) fn taken_within(
     };
     let asked = parts.iter().zip(&states);
     if granted {
-        let taken = asked.map(|(part, seen)| part.kind.taken(seen, part.n, wait));
+        let taken = asked.map(|(part, seen)| part.kind.taken(seen, part.n, 0));
         return taken.collect::<Result<_, _>>().map(Ok);
     }
     let refused = asked.enumerate().filter_map(|(i, (part, seen))| {
-        let (due, denied) = part.kind.refused(seen, part.n, wait)?;
+        let (due, denied) = part.kind.refused(seen, part.n, 0)?;
         Some((due, i, denied))
     });
     // With equal waits, the first part is named.
@@ -168,6 +169,29 @@ pub(crate) fn taken_within(
         Some((_, i, denied)) => Ok(Err((i, denied))),
         None => Err(BadReply),
     }
+}
+
+/// Reads the reply to [`reserve`].
+pub(crate) fn reserved(
+    part: Part<'_>,
+    wait: u64,
+    reply: &Reply,
+) -> Result<Result<Taken, Denied>, BadReply> {
+    let ([now], told) = head::<1>(reply)?;
+    let read = |part: &Part<'_>, told: &[u8]| {
+        let (granted, told) = told.split_at_checked(8).ok_or(BadReply)?;
+        let granted = Packed::new(granted).next(1)?;
+        let seen = part.kind.see(told, now)?;
+        match granted {
+            1 => part.kind.taken(&seen, part.n, wait).map(Ok),
+            _ => match part.kind.refused(&seen, part.n, wait) {
+                Some((_, denied)) => Ok(Err(denied)),
+                None => Err(BadReply),
+            },
+        }
+    };
+    let answer = each([part].iter(), told, read)?;
+    answer.into_iter().next().ok_or(BadReply)
 }
 
 /// Reads the reply to [`look`].

@@ -93,10 +93,17 @@ impl Kind {
         }
     }
 
-    /// Returns the argument of a request for `n` permits, of a bucket at most `wait` microseconds
-    /// ahead.
-    pub(crate) fn argument(&self, n: u64, wait: u64) -> Vec<u8> {
-        self.argued(n, SPAN, wait, None)
+    /// Returns the argument of a request for `n` permits.
+    pub(crate) fn argument(&self, n: u64) -> Vec<u8> {
+        self.argued(n, SPAN, None)
+    }
+
+    /// Returns the argument of a request for `n` permits of a bucket that are due within `wait`
+    /// microseconds.
+    pub(crate) fn reserving(&self, n: u64, wait: u64) -> Vec<u8> {
+        let mut arg = self.argument(n);
+        pack(&mut arg, &[wait]);
+        arg
     }
 
     /// Returns the argument of a request to give `n` permits back: those of a grant, or any.
@@ -108,7 +115,7 @@ impl Kind {
             _ => n,
         };
         // More than this is never ahead of the clock.
-        let mut arg = self.argued(n, 2 * SPAN, 0, at.map(|at| at.whole));
+        let mut arg = self.argued(n, 2 * SPAN, at.map(|at| at.whole));
         match (self, at) {
             (Self::Bucket(_), at) => {
                 let at = at.unwrap_or(ALWAYS);
@@ -126,22 +133,22 @@ impl Kind {
     pub(crate) fn banning(&self, long: Duration) -> Vec<u8> {
         let micros = long.as_nanos().div_ceil(1000);
         let micros = u64::try_from(micros).unwrap_or(SPAN).min(SPAN);
-        let mut arg = self.argued(0, SPAN, 0, None);
+        let mut arg = self.argued(0, SPAN, None);
         pack(&mut arg, &[micros]);
         arg
     }
 
     /// Returns the argument of a request to renew the leases of a grant.
     pub(crate) fn renewing(&self, n: u64, mark: Mark) -> Vec<u8> {
-        self.argued(n, SPAN, 0, Some(mark.at.whole))
+        self.argued(n, SPAN, Some(mark.at.whole))
     }
 
-    fn argued(&self, n: u64, cap: u64, wait: u64, first: Option<u64>) -> Vec<u8> {
+    fn argued(&self, n: u64, cap: u64, first: Option<u64>) -> Vec<u8> {
         let mut arg = Vec::with_capacity(72);
         match self {
             Self::Bucket(bucket) => {
                 arg.push(b'B');
-                bucket.argue(&mut arg, n, cap, wait);
+                bucket.argue(&mut arg, n, cap);
             }
             Self::Window(window) => {
                 arg.push(b'W');

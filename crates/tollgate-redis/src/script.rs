@@ -164,6 +164,11 @@ pub(crate) fn take_buckets() -> &'static Script {
     )
 }
 
+/// Takes permits of a bucket that are available later.
+pub(crate) fn reserve() -> &'static Script {
+    script!(clock!(), kinds!(Bucket), change!("reserve"))
+}
+
 /// Begins the leases of slots again.
 pub(crate) fn renew() -> &'static Script {
     script!(clock!(), kinds!(Slots), change!("renew"))
@@ -188,7 +193,13 @@ impl Script {
 
 #[cfg(test)]
 pub(crate) fn all() -> Vec<&'static Script> {
-    let mut all = vec![take_one_bucket(), take_buckets(), renew(), reset()];
+    let mut all = vec![
+        take_one_bucket(),
+        take_buckets(),
+        reserve(),
+        renew(),
+        reset(),
+    ];
     for verb in [Verb::Take, Verb::Look, Verb::Give, Verb::Charge, Verb::Ban] {
         for kinds in [
             Kinds::Bucket,

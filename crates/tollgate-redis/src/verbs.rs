@@ -72,18 +72,17 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Denial`] if they are not available by then, or if the fallback denies them.
     pub async fn reserve_within(&self, n: u64, max_wait: Duration) -> Result<Grant, Denial> {
-        let wait = self.limiter.limit.kind.capped_wait(max_wait);
+        let kind = &self.limiter.limit.kind;
+        if !matches!(kind, Kind::Bucket(_)) {
+            return self.try_acquire_n(n).await;
+        }
         let by_server = |denied| self.denial(denied, Decider::Server);
-        let parts = [self.part(n)];
-        let call = call::take_within(&parts, wait).map_err(|(_, denied)| by_server(denied))?;
-        let read = |reply: &_| call::taken_within(&parts, wait, reply);
+        let (part, wait) = (self.part(n), kind.capped_wait(max_wait));
+        let call = call::reserve(part, wait).map_err(by_server)?;
+        let read = |reply: &_| call::reserved(part, wait, reply);
         match self.limiter.server.call(&call, read).await {
-            Ok(Ok(taken)) => {
-                let mut taken = taken.into_iter();
-                let taken = taken.next().ok_or_else(|| by_server(Denied::busy(n)))?;
-                Ok(Grant::by_server(taken, true))
-            }
-            Ok(Err((_, denied))) => Err(by_server(denied)),
+            Ok(Ok(taken)) => Ok(Grant::by_server(taken, true)),
+            Ok(Err(denied)) => Err(by_server(denied)),
             Err((_, outage)) => all::take_without(&[(self, n)], outage).and_then(|granted| {
                 let first = granted.into_iter().next();
                 first.ok_or_else(|| by_server(Denied::busy(n)))

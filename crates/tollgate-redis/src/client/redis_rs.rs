@@ -87,7 +87,10 @@ async fn send<L: ConnectionLike>(
 
 /// Returns the command as `redis` sends it.
 pub(super) fn packed(command: &Command<'_>) -> Cmd {
-    let mut packed = Cmd::new();
+    let (count, size) = command
+        .parts()
+        .fold((0, 0), |(count, size), part| (count + 1, size + part.len()));
+    let mut packed = Cmd::with_capacity(count, size);
     for part in command.parts() {
         packed.arg(part);
     }

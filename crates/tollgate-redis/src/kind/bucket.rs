@@ -44,15 +44,10 @@ impl Bucket {
             .saturating_sub((reach.part > 0).into())
     }
 
-    /// Appends n, the cost of the permits, or `cap` if that is less, and the reach, with `wait`
-    /// more.
-    pub(super) fn argue(&self, arg: &mut Vec<u8>, n: u64, cap: u64, wait: u64) {
+    /// Appends n, the cost of the permits, or `cap` if that is less, and the reach.
+    pub(super) fn argue(&self, arg: &mut Vec<u8>, n: u64, cap: u64) {
         let rate = &self.rate;
         let (cost, reach) = (rate.ticks(rate.cost(n)).min(whole(cap)), rate.reach());
-        let reach = Ticks {
-            whole: reach.whole.saturating_add(wait),
-            ..reach
-        };
         pack(
             arg,
             &[rate.n(), cost.whole, cost.part, reach.whole, reach.part],
@@ -136,8 +131,14 @@ impl Bucket {
         if due - now > wait {
             return Err(BadReply);
         }
-        let idle = rate.units(seen.idle) + rate.cost(n);
-        let mark = rate.ticks(idle);
+        // A reservation counts from no earlier tick than its due one.
+        let from = rate.units(seen.idle).max(rate.units(whole(due)));
+        let idle = from + rate.cost(n);
+        let mark = match n {
+            0 => seen.idle,
+            _ => rate.ticks(idle),
+        };
+        let idle = rate.units(mark);
         let after = BucketSeen { idle: mark };
         let granted = Granted::new(n, tick(now))
             .with_room(self.available(&after, now), NonZeroU64::MIN)

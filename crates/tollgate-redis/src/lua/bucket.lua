@@ -35,6 +35,27 @@ function bucket.take(state)
   end
 end
 
+-- Takes the cost if it is due within a wait, with which the argument continues. It is due at the
+-- first microsecond at which it is within the reach, and counts from no earlier tick. Returns 1 or
+-- 0, and what tell returns.
+function bucket.reserve(state)
+  local due, granted = now, 0
+  if is_later(state.next, state.next_part, state.latest, state.reach_part) then
+    due = state.next - state.latest + now
+    if state.next_part > state.reach_part then
+      due = due + 1
+    end
+  end
+  if state.ban == 0 and due <= now + parse('<d', state.arg, 42) then
+    granted = 1
+    if state.whole < due then
+      state.next, state.next_part = due + state.cost, state.cost_part
+    end
+    bucket.take(state)
+  end
+  return pack('<d', granted) .. bucket.tell(state)
+end
+
 -- Gives the cost back. What time has refilled is not given back twice, and a banned bucket gets
 -- nothing. The argument continues with the mark of the grant (whole, part): when the bucket was to
 -- be idle after it; and 1 for a reservation, which gets nothing back while others wait behind it.

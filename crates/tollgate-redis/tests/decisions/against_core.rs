@@ -9,6 +9,7 @@ use super::{Episode, OPERATIONS, Random, SOME_DAY, bucket, server};
 use crate::call::{self, Call, Part};
 use crate::client::Reply;
 use crate::kind::{Kind, Mark};
+use crate::limit::Limit;
 use crate::rate::Rate;
 
 /// Operations on one key.
@@ -37,10 +38,15 @@ fn at_rates_that_the_core_represents_exactly_every_answer_is_the_same() {
                 now,
             };
             let exact = Ok(());
-            let result = match tries % 3 {
+            let free = random.any_size(quota.burst_size() + 1);
+            if tries % 4 == 3 {
+                pair.kind = Limit::leaky_queue(quota, free).expect("accepted").kind;
+            }
+            let result = match tries % 4 {
                 0 => TokenBucket::new(quota).map(|core| pair.same(core, seed)),
                 1 => Gcra::new(quota).map(|core| pair.same(core, seed)),
-                _ => LeakyBucket::meter(quota).map(|core| pair.same(core, seed)),
+                2 => LeakyBucket::meter(quota).map(|core| pair.same(core, seed)),
+                _ => LeakyBucket::queue(quota).map(|core| pair.same(core.free(free), seed)),
             };
             match result {
                 Ok(None) | Err(_) => {}
@@ -156,18 +162,13 @@ impl Pair<'_> {
                     match (ours, view.try_acquire_n(n)) {
                         (Ok(mut ours), Ok(cores)) => {
                             let ours = ours.pop()?;
-                            let said = |granted: &tollgate::Granted, reset| {
-                                let reset: Duration = reset;
-                                format!(
-                                    "{} {} {reset:?}",
-                                    granted.at().as_nanos(),
-                                    granted.remaining()
-                                )
+                            // Ours are whole microseconds already.
+                            let said = |granted: &tollgate::Granted| {
+                                let (reset, delay) = (granted.reset_after(), granted.delay());
+                                let (at, left) = (granted.at().as_nanos(), granted.remaining());
+                                format!("{at} {left} {:?} {:?}", up(reset), up(delay))
                             };
-                            let texts = (
-                                said(&ours.granted, ours.granted.reset_after()),
-                                said(&cores, up(cores.reset_after())),
-                            );
+                            let texts = (said(&ours.granted), said(&cores));
                             grants.push((n, ours.mark, cores));
                             texts
                         }

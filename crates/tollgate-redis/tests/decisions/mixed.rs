@@ -69,7 +69,7 @@ impl Model for BucketModel {
 
     fn take(&mut self, n: u64, now: u64, _first: &Holder) -> Taken {
         let mut key = self.at(now);
-        key.take(n.into());
+        key.take(n.into(), key.now);
         if n > 0 {
             self.stored = Some(key.stored());
         }

@@ -133,10 +133,12 @@ impl Key {
         at >= self.ban && idle + n * self.line.period <= at * self.line.n + ahead
     }
 
-    pub(super) fn take(&mut self, n: u128) {
-        self.idle += n * self.line.period;
+    /// Takes permits that are due at a microsecond, from which they count at the earliest.
+    pub(super) fn take(&mut self, n: u128, due: u128) {
+        if n > 0 {
+            self.idle = self.idle.max(due * self.line.n) + n * self.line.period;
+        }
     }
-
     pub(super) fn available(&self) -> u128 {
         let lacks = self.idle - self.clock();
         match self.ban {

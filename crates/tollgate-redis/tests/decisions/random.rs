@@ -156,10 +156,14 @@ fn episode(
                     (request, wait)
                 });
                 let parts: Vec<_> = request.iter().map(|(i, n)| keys[*i].part(*n)).collect();
-                let call = match call::take_within(&parts, wait as u64) {
+                let asked = match wait {
+                    0 => call::take(&parts),
+                    wait => call::reserve(parts[0], wait as u64).map_err(|denied| (0, denied)),
+                };
+                let call = match asked {
                     Ok(mut call) => {
                         // The script for all kinds decides as the shorter ones do.
-                        if random.below(4) == 0 {
+                        if wait == 0 && random.below(4) == 0 {
                             call.script = script::script(Verb::Take, Kinds::All);
                         }
                         call
@@ -195,8 +199,13 @@ fn episode(
                     what,
                     Box::new(move |reply| {
                         let parts = parts_of(&owned);
-                        let taken = call::taken_within(&parts, wait as u64, reply);
-                        let taken = taken.expect("a reply");
+                        let taken = match wait {
+                            0 => call::taken(&parts, reply).expect("a reply"),
+                            wait => call::reserved(parts[0], wait as u64, reply)
+                                .expect("a reply")
+                                .map(|taken| vec![taken])
+                                .map_err(|denied| (0, denied)),
+                        };
                         let taken = taken.map(|taken| {
                             let taken = taken.into_iter().map(|taken| {
                                 let (granted, mark) = (taken.granted, taken.mark);
@@ -506,8 +515,9 @@ fn take(
                 refused = Some((due, (position, denied_until(state, *n, due))));
             }
         }
-        let delay = micros(state.due((*n).into()).saturating_sub(now));
-        state.take((*n).into());
+        let delay = state.due((*n).into()).saturating_sub(now);
+        state.take((*n).into(), now + delay);
+        let delay = micros(delay);
         let idle = micros(state.idle.div_ceil(state.line.n) - now);
         let mark = ticks(&state.line, state.idle);
         granted.push((*n, state.available() as u64, idle, delay, mark));

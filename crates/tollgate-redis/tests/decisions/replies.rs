@@ -270,7 +270,10 @@ fn no_reply_panics() {
         let marked: Vec<_> = parts.iter().map(|part| (*part, None)).collect();
         let wait = random.any_size(SPAN);
         let reply = any_reply(&mut random, 2);
-        let _ = call::taken_within(&parts, wait, &reply);
+        let _ = call::taken(&parts, &reply);
+        if let [part, ..] = parts[..] {
+            let _ = call::reserved(part, wait, &reply);
+        }
         let _ = call::given(&marked, &reply);
         let _ = call::charged(&parts, &reply);
         let _ = call::banned(&parts, &reply);

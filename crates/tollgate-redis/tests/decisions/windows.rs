@@ -356,7 +356,7 @@ impl<'a, S: Fn(&mut Random) -> Shape> Operations<'a, S> {
             granted.push(match *i {
                 BUCKET => {
                     let mut key = self.bucket_at();
-                    key.take(count);
+                    key.take(count, key.now);
                     let idle = micros(key.idle.div_ceil(key.line.n) - now);
                     let (whole, part) = (key.idle / key.line.n, key.idle % key.line.n);
                     (key.available(), now, idle, ticks(whole, part))
@@ -409,7 +409,7 @@ impl<'a, S: Fn(&mut Random) -> Shape> Operations<'a, S> {
         }
         if i == BUCKET {
             let mut key = self.bucket_at();
-            key.take(n.into());
+            key.take(n.into(), key.now);
             self.bucket.3 = Some(key.stored());
             if parts > 1 {
                 self.count("mixed");
