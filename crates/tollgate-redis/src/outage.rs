@@ -350,16 +350,6 @@ impl Breaker {
         }
     }
 
-    /// Returns the outage of a call that has failed. If it was sent before the last outage ended,
-    /// this is the last outage, or late failures could use its bound a second time.
-    pub(crate) fn outage_of(&self, pass: Pass, now: u64) -> Outage {
-        let mut outage = self.outage(now);
-        if !self.is_down() && pass.period < self.period {
-            outage.id.number = self.period.saturating_sub(1);
-        }
-        outage
-    }
-
     pub(crate) const fn is_down(&self) -> bool {
         self.down.is_some()
     }

@@ -201,7 +201,7 @@ impl<C> Server<C> {
             let interval = self.interval(&mut state);
             let breaker = state.node(node);
             let event = breaker.failed(pass, why, now, interval);
-            (event, breaker.outage_of(pass, now))
+            (event, breaker.outage(now))
         };
         self.tell(event);
         outage

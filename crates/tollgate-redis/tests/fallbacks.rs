@@ -5,6 +5,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::task::yield_now;
 use tokio::time::{Instant, advance};
 use tollgate::Quota;
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
@@ -153,6 +154,28 @@ async fn one_probe_of_many_callers_ends_an_outage() {
             OutageEvent::Ended { fallbacks: 101, .. }
         ]
     ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_fails_after_its_outage_has_ended_counts_in_the_bound_of_that_outage() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan).with_probe_every(BUDGET / 3));
+    let open = Fallback::Open { at_most: 2 };
+    let limiter = Arc::new(limiter(&server, "limit", open));
+    for outage in 1..=4 {
+        let lost = ClientError::Unknown("gone".into());
+        let answers = [Answer::Hang, Answer::Fail(lost), granted()];
+        plan.answers.lock().unwrap().extend(answers);
+        let late = Arc::clone(&limiter);
+        let late = tokio::spawn(async move { late.key("alice").try_acquire().await.is_ok() });
+        yield_now().await;
+        assert!(limiter.key("alice").try_acquire_n(2).await.is_ok());
+        assert!(server.is_down());
+        advance(BUDGET / 3).await;
+        assert!(limiter.key("alice").try_acquire().await.is_ok());
+        assert!(!server.is_down());
+        assert!(!late.await.unwrap(), "outage {outage}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

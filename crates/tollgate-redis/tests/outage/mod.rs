@@ -47,26 +47,6 @@ fn the_next_probe_waits_for_an_interval_after_a_slow_one_has_failed() {
 }
 
 #[test]
-fn a_call_that_fails_after_its_outage_has_ended_counts_in_the_bound_of_that_outage() {
-    let mut breaker = Breaker::default();
-    let (first, late) = (
-        breaker.ask(0, EVERY).unwrap(),
-        breaker.ask(0, EVERY).unwrap(),
-    );
-    assert!(breaker.failed(first, &lost(), 0, EVERY).is_some());
-    let mut bound = OpenBound::default();
-    assert!(bound.take(breaker.outage_of(first, 0), 5, 5).is_ok());
-    let probe = breaker.ask(1000, EVERY).unwrap();
-    assert!(breaker.answered(probe, 1001).is_some());
-    assert_eq!(breaker.failed(late, &lost(), 1002, EVERY), None);
-    assert!(bound.take(breaker.outage_of(late, 1002), 1, 5).is_err());
-    // The next outage has a bound of its own.
-    let next = breaker.ask(1003, EVERY).unwrap();
-    assert!(breaker.failed(next, &lost(), 1003, EVERY).is_some());
-    assert!(bound.take(breaker.outage_of(next, 1003), 5, 5).is_ok());
-}
-
-#[test]
 fn an_outage_has_one_beginning_and_one_end() {
     let mut breaker = Breaker::default();
     let (first, second) = (
