@@ -51,7 +51,9 @@ impl<C: Client> RedisKey<'_, C> {
         let parts = [self.part(n)];
         let call = call::take_within(&parts, wait).map_err(|(_, denied)| by_server(denied))?;
         let read = |reply: &_| call::taken_within(&parts, wait, reply);
-        match self.limiter.server.call(&call, read).await {
+        let server = &self.limiter.server;
+        let granted = |taken: &Result<_, _>| n > 0 && taken.is_ok();
+        match server.call_to_take(&call, read, granted).await {
             Ok(Ok(taken)) => {
                 let mut taken = taken.into_iter();
                 let taken = taken.next().ok_or_else(|| by_server(Denied::busy(n)))?;

@@ -60,7 +60,7 @@ fn an_outage_has_one_beginning_and_one_end() {
     );
     assert_eq!(breaker.failed(second, &lost(), 6, EVERY), None);
     // An answer to a call from before the outage does not end it.
-    assert_eq!(breaker.answered(late, 7), None);
+    assert_eq!(breaker.answered(late, 7, true), None);
     assert!(breaker.is_down());
     breaker.stats.count(Decider::Closed);
     breaker.stats.count(Decider::Open);
@@ -68,7 +68,7 @@ fn an_outage_has_one_beginning_and_one_end() {
     let probe = breaker.ask(1005, EVERY).unwrap();
     let lasted = Duration::from_micros(1005);
     assert_eq!(
-        breaker.answered(probe, 1010),
+        breaker.answered(probe, 1010, true),
         Some(OutageEvent::Ended {
             lasted,
             fallbacks: 3
@@ -87,16 +87,16 @@ fn an_outage_has_one_beginning_and_one_end() {
 fn calls_that_fail_after_an_outage_share_its_bound() {
     let mut breaker = Breaker::default();
     let late = breaker.ask(0, EVERY).unwrap();
-    assert_eq!(breaker.outage(0).id.number, 0);
+    assert_eq!(breaker.outage(0, EVERY).id.number, 0);
     for number in 1..=3 {
         let now = number * 10 * EVERY;
         let pass = breaker.ask(now, EVERY).unwrap();
         assert!(breaker.failed(pass, &lost(), now, EVERY).is_some());
         assert_eq!(breaker.ask(now, EVERY).unwrap_err().id.number, number);
         let probe = breaker.ask(now + EVERY, EVERY).unwrap();
-        assert!(breaker.answered(probe, now + EVERY).is_some());
+        assert!(breaker.answered(probe, now + EVERY, true).is_some());
         assert_eq!(breaker.failed(late, &lost(), now + EVERY, EVERY), None);
-        assert_eq!(breaker.outage(now + EVERY).id.number, number);
+        assert_eq!(breaker.outage(now + EVERY, EVERY).id.number, number);
     }
 }
 
