@@ -34,8 +34,8 @@ pub enum Fallback {
     /// Deny everything.
     #[default]
     Closed,
-    /// Grant this many permits in a whole outage, over all keys, in this process, and then deny. The
-    /// next outage has the same count if the server has granted nothing between the two.
+    /// Grant this many permits in a whole outage, over all keys, in this process, and then deny.
+    /// The next outage has the same count if the server has granted nothing between the two.
     Open {
         /// The most permits in one outage, however long it is.
         at_most: u64,
