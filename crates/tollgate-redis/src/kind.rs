@@ -117,10 +117,13 @@ impl Kind {
         // More than this is never ahead of the clock.
         let mut arg = self.argued(n, 2 * SPAN, at.map(|at| at.whole));
         match (self, at) {
-            (Self::Bucket(_), at) => {
+            (Self::Bucket(bucket), at) => {
                 let at = at.unwrap_or(ALWAYS);
+                // A grant of another rate can have a part that this rate does not have. With it,
+                // the script would write a value that can't be read.
+                let part = at.part.min(bucket.rate.n().saturating_sub(1));
                 let is_reserved = mark.is_some_and(|mark| mark.is_reserved);
-                pack(&mut arg, &[at.whole, at.part, is_reserved.into()]);
+                pack(&mut arg, &[at.whole, part, is_reserved.into()]);
             }
             (Self::Slots(_), _) => {}
             (_, Some(at)) => pack(&mut arg, &[at.whole]),

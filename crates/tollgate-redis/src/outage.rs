@@ -37,7 +37,8 @@ pub enum Fallback {
     #[default]
     Closed,
     /// Grant at most this many permits in a whole outage, over all keys of the limit in this
-    /// process, and then deny.
+    /// process, and then deny. The next outage shares the count if the server has granted nothing
+    /// between the two.
     Open {
         /// The most permits in one outage, however long it is.
         at_most: u64,
@@ -222,7 +223,8 @@ pub(crate) struct Pass {
 pub(crate) struct OutageId {
     /// The node that is down: see [`Client::node_of`](crate::client::Client::node_of).
     pub(crate) node: u64,
-    /// Greater than the numbers of earlier outages of this node. The time before the first is 0.
+    /// Greater than the numbers of earlier outages of this node. The time before the first is 0. An
+    /// outage without a grant of the server since the one before has the same number.
     pub(crate) number: u64,
 }
 
@@ -230,7 +232,7 @@ pub(crate) struct OutageId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outage {
     pub(crate) id: OutageId,
-    /// How long it is until the next probe.
+    /// How long it is until the next probe, or an interval if there is no outage.
     pub(crate) retry_after: Duration,
 }
 
@@ -241,6 +243,11 @@ pub(crate) struct Breaker {
     /// Grows with each beginning and each end of an outage. A call that was sent in an earlier
     /// period says nothing about this one.
     period: u64,
+    /// The number of the latest outage.
+    number: u64,
+    /// Whether the server has not granted anything since the latest outage began. It may answer
+    /// what writes nothing, and refuse the rest: a replica, or a server that is out of memory.
+    has_not_granted: bool,
     /// `None` while the server is up.
     down: Option<Down>,
     pub(crate) stats: Stats,
@@ -270,8 +277,7 @@ impl Breaker {
     const fn id(&self) -> OutageId {
         OutageId {
             node: self.node,
-            // Odd periods are outages.
-            number: self.period.div_ceil(2),
+            number: self.number,
         }
     }
 
@@ -287,17 +293,19 @@ impl Breaker {
                 down.probe_at = now.saturating_add(interval.max(1));
                 Ok(pass)
             }
-            Some(_) => Err(self.outage(now)),
+            Some(_) => Err(self.outage(now, interval)),
         }
     }
 
-    /// Notes that the server has answered. A probe's answer ends the outage.
-    pub(crate) fn answered(&mut self, pass: Pass, now: u64) -> Option<OutageEvent> {
+    /// Notes that the server has answered, and whether it granted permits. A probe's answer ends
+    /// the outage.
+    pub(crate) fn answered(&mut self, pass: Pass, now: u64, granted: bool) -> Option<OutageEvent> {
         self.stats.server = self.stats.server.saturating_add(1);
-        match pass.period == self.period {
-            true => self.end(now),
-            false => None,
+        if pass.period != self.period {
+            return None;
         }
+        self.has_not_granted &= !granted;
+        self.end(now)
     }
 
     /// Ends the outage, if there is one.
@@ -312,7 +320,8 @@ impl Breaker {
 
     /// Notes that a call has failed. The first failure begins an outage. After a failed probe the
     /// next one waits for a whole interval, or a caller whose budget is longer than the interval
-    /// would send nothing but probes.
+    /// would send nothing but probes. A probe that fails for its key alone ends the outage, or a
+    /// busy key that always fails would take the probes of all others.
     pub(crate) fn failed(
         &mut self,
         pass: Pass,
@@ -327,15 +336,19 @@ impl Breaker {
         if pass.period != self.period {
             return None;
         }
+        if !why.is_general() {
+            return self.end(now);
+        }
         let probe_at = now.saturating_add(interval.max(1));
         if let Some(down) = &mut self.down {
             down.probe_at = down.probe_at.max(probe_at);
             return None;
         }
-        if !why.is_general() {
-            return None;
-        }
         self.period = self.period.saturating_add(1);
+        if !self.has_not_granted {
+            self.number = self.number.saturating_add(1);
+            self.has_not_granted = true;
+        }
         self.stats.outages = self.stats.outages.saturating_add(1);
         self.down = Some(Down {
             since: now,
@@ -358,22 +371,13 @@ impl Breaker {
 
     /// Returns the latest outage. A call that fails after its end, because it was sent before or
     /// because one key has failed, shares its bound for what is granted.
-    pub(crate) fn outage(&self, now: u64) -> Outage {
-        let probe_at = self.down.as_ref().map_or(now, |down| down.probe_at);
+    pub(crate) fn outage(&self, now: u64, interval: u64) -> Outage {
+        let soon = now.saturating_add(interval.max(1));
+        let probe_at = self.down.as_ref().map_or(soon, |down| down.probe_at);
         Outage {
             id: self.id(),
             retry_after: Duration::from_micros(probe_at.saturating_sub(now)),
         }
-    }
-
-    /// Returns the outage of a call that has failed. If it was sent before the last outage ended,
-    /// this is the last outage, or late failures could use its bound a second time.
-    pub(crate) fn outage_of(&self, pass: Pass, now: u64) -> Outage {
-        let mut outage = self.outage(now);
-        if !self.is_down() && pass.period < self.period {
-            outage.id.number = self.period.saturating_sub(1);
-        }
-        outage
     }
 
     pub(crate) const fn is_down(&self) -> bool {

@@ -203,7 +203,7 @@ impl<C> Server<C> {
             let interval = self.interval(&mut state);
             let breaker = state.node(node);
             let event = breaker.failed(pass, why, now, interval);
-            (event, breaker.outage_of(pass, now))
+            (event, breaker.outage(now, interval))
         };
         self.tell(event);
         outage
@@ -211,12 +211,12 @@ impl<C> Server<C> {
 }
 
 impl<C: Client> Server<C> {
-    fn answered(&self, node: u64, pass: Pass) {
+    fn answered(&self, node: u64, pass: Pass, granted: bool) {
         let now = self.now();
         let mut ended = Vec::new();
         {
             let mut state = self.state();
-            ended.extend(state.node(node).answered(pass, now));
+            ended.extend(state.node(node).answered(pass, now, granted));
             // Another node has taken over the keys of these.
             let down = state.nodes.values_mut().filter(|other| other.is_down());
             let left = down.filter(|other| !self.client.has_keys(other.node()));
@@ -238,6 +238,17 @@ impl<C: Client> Server<C> {
         &self,
         call: &Call,
         read: impl FnOnce(&Reply) -> Result<T, BadReply>,
+    ) -> Result<T, (Unavailable, Outage)> {
+        self.call_to_take(call, read, |_| false).await
+    }
+
+    /// As [`call`](Self::call). `granted` says whether the server has granted permits: then its
+    /// next outage has a bound of its own.
+    pub(crate) async fn call_to_take<T>(
+        &self,
+        call: &Call,
+        read: impl FnOnce(&Reply) -> Result<T, BadReply>,
+        granted: impl FnOnce(&T) -> bool,
     ) -> Result<T, (Unavailable, Outage)> {
         let now = self.now();
         let node = self.client.node_of(&call.keys);
@@ -269,7 +280,7 @@ impl<C: Client> Server<C> {
         };
         match read {
             Ok(read) => {
-                self.answered(node, pass);
+                self.answered(node, pass, granted(&read));
                 Ok(read)
             }
             Err(why) => {

@@ -80,7 +80,9 @@ impl<C: Client> RedisKey<'_, C> {
         let (part, wait) = (self.part(n), kind.capped_wait(max_wait));
         let call = call::reserve(part, wait).map_err(by_server)?;
         let read = |reply: &_| call::reserved(part, wait, reply);
-        match self.limiter.server.call(&call, read).await {
+        let server = &self.limiter.server;
+        let granted = |taken: &Result<_, _>| n > 0 && taken.is_ok();
+        match server.call_to_take(&call, read, granted).await {
             Ok(Ok(taken)) => Ok(Grant::by_server(taken, true)),
             Ok(Err(denied)) => Err(by_server(denied)),
             Err((_, outage)) => all::take_without(&[(self, n)], outage).and_then(|granted| {

@@ -5,6 +5,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::task::yield_now;
 use tokio::time::{Instant, advance};
 use tollgate::Quota;
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
@@ -153,6 +154,75 @@ async fn one_probe_of_many_callers_ends_an_outage() {
             OutageEvent::Ended { fallbacks: 101, .. }
         ]
     ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_fails_after_its_outage_has_ended_counts_in_the_bound_of_that_outage() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan).with_probe_every(BUDGET / 3));
+    let open = Fallback::Open { at_most: 2 };
+    let limiter = Arc::new(limiter(&server, "limit", open));
+    for outage in 1..=4 {
+        let lost = ClientError::Unknown("gone".into());
+        let answers = [Answer::Hang, Answer::Fail(lost), granted()];
+        plan.answers.lock().unwrap().extend(answers);
+        let late = Arc::clone(&limiter);
+        let late = tokio::spawn(async move { late.key("alice").try_acquire().await.is_ok() });
+        yield_now().await;
+        assert!(limiter.key("alice").try_acquire_n(2).await.is_ok());
+        assert!(server.is_down());
+        advance(BUDGET / 3).await;
+        assert!(limiter.key("alice").try_acquire().await.is_ok());
+        assert!(!server.is_down());
+        assert!(!late.await.unwrap(), "outage {outage}");
+    }
+}
+
+/// The reply that denies a request: the limit is idle in some days.
+fn denied() -> Answer {
+    let state = [0.0_f64, 1_100_000_000_000.0, 0.0].map(f64::to_le_bytes);
+    Answer::Reply(Reply::List(vec![
+        Reply::Int(0),
+        Reply::Int(1_000_000),
+        Reply::Bytes(state.concat()),
+    ]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_but_grants_nothing_does_not_renew_a_bound() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Open { at_most: 2 });
+    let alice = limiter.key("alice");
+    let mut granted_by_fallback = Vec::new();
+    for probe in [denied(), denied(), granted(), denied()] {
+        let answers = [refused("READONLY"), probe];
+        plan.answers.lock().unwrap().extend(answers);
+        granted_by_fallback.push(alice.try_acquire_n(2).await.is_ok());
+        assert!(server.is_down());
+        advance(PROBE_EVERY).await;
+        let _ = limiter.key("bob").try_acquire().await;
+        assert!(!server.is_down());
+    }
+    assert_eq!(granted_by_fallback, [true, false, false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_fails_for_its_key_alone_ends_the_outage() {
+    let plan = Plan::default()
+        .then(refused("OOM"))
+        .then(refused("BADSTATE"));
+    let plan = plan.then(granted());
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Closed);
+    assert!(limiter.key("alice").try_acquire().await.is_err());
+    assert!(server.is_down());
+    advance(PROBE_EVERY).await;
+    let denial = limiter.key("bob").try_acquire().await.unwrap_err();
+    assert!(!server.is_down());
+    // The caller is not told to ask again at once.
+    assert!(denial.denied().retry_after() > Some(Duration::ZERO));
+    assert!(limiter.key("alice").try_acquire().await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

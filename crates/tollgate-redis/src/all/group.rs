@@ -153,7 +153,10 @@ pub(crate) async fn take<C: Client>(
     let parts: Vec<Part<'_>> = requests.iter().map(|(key, n)| key.part(*n)).collect();
     let call = call::take(&parts).map_err(by_server)?;
     let read = |reply: &_| call::taken(&parts, reply);
-    match one.limiter.server.call(&call, read).await {
+    let takes = parts.iter().any(|part| part.n > 0);
+    let granted = |taken: &Result<_, _>| takes && taken.is_ok();
+    let server = &one.limiter.server;
+    match server.call_to_take(&call, read, granted).await {
         Ok(Ok(taken)) => Ok(taken
             .into_iter()
             .map(|taken| Grant::by_server(taken, false))

@@ -5,11 +5,13 @@
 //! still confirms what is sent.
 
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::{Cmd, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value};
+use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 /// How long a call may wait without an answer to any call, before the next one uses a new
@@ -44,6 +46,8 @@ struct Current {
     number: u64,
     /// When a call was sent on this connection, if nothing has come from it since.
     silent_since: Option<Instant>,
+    /// Whether a `PING` waits for its answer.
+    is_pinged: bool,
 }
 
 impl Connection {
@@ -59,6 +63,7 @@ impl Connection {
             manager: manager(&client)?,
             number: 0,
             silent_since: None,
+            is_pinged: false,
         });
         Ok(Self(Arc::new(Shared { client, current })))
     }
@@ -74,26 +79,56 @@ impl Connection {
             current.manager = new;
             current.number = current.number.saturating_add(1);
             current.silent_since = None;
-            self.connect(current.manager.clone(), current.number);
+            current.is_pinged = false;
+            // Calls alone may end before they have connected, each time.
+            self.0.ping(&mut current);
         }
         current.silent_since.get_or_insert(now);
         (current.manager.clone(), current.number)
     }
+}
 
-    /// Connects in the background. Calls alone may end before they have connected, each time.
-    fn connect(&self, mut manager: ConnectionManager, number: u64) {
-        let shared = Arc::downgrade(&self.0);
-        tokio::spawn(async move {
-            let ping = redis::cmd("PING");
-            let answer = timeout(SILENCE, manager.send_packed_command(&ping)).await;
-            if let (Ok(_), Some(shared)) = (answer, shared.upgrade()) {
-                shared.heard(number);
-            }
-        });
+/// A call without an answer. If its caller drops it, a `PING` hears whether the connection works:
+/// the answer may only be late.
+struct Unanswered<'a>(&'a Connection, u64);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let Self(Connection(shared), number) = self;
+        let mut current = shared.current();
+        if current.number == *number {
+            shared.ping(&mut current);
+        }
     }
 }
 
 impl Shared {
+    /// Sends a `PING` in the background, unless one waits for its answer.
+    fn ping(self: &Arc<Self>, current: &mut Current) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        if mem::replace(&mut current.is_pinged, true) {
+            return;
+        }
+        let (mut manager, number) = (current.manager.clone(), current.number);
+        let shared = Arc::downgrade(self);
+        runtime.spawn(async move {
+            let ping = redis::cmd("PING");
+            let answer = timeout(SILENCE, manager.send_packed_command(&ping)).await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            if answer.is_ok() {
+                shared.heard(number);
+            }
+            let mut current = shared.current();
+            if current.number == number {
+                current.is_pinged = false;
+            }
+        });
+    }
+
     fn current(&self) -> MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -121,7 +156,9 @@ impl ConnectionLike for Connection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
             let (mut manager, number) = self.begin();
+            let unanswered = Unanswered(self, number);
             let answer = manager.send_packed_command(command).await;
+            mem::forget(unanswered);
             self.0.heard(number);
             answer
         })
@@ -135,8 +172,10 @@ impl ConnectionLike for Connection {
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
             let (mut manager, number) = self.begin();
+            let unanswered = Unanswered(self, number);
             let answer = manager.send_packed_commands(commands, offset, count);
             let answer = answer.await;
+            mem::forget(unanswered);
             self.0.heard(number);
             answer
         })

@@ -47,26 +47,6 @@ fn the_next_probe_waits_for_an_interval_after_a_slow_one_has_failed() {
 }
 
 #[test]
-fn a_call_that_fails_after_its_outage_has_ended_counts_in_the_bound_of_that_outage() {
-    let mut breaker = Breaker::default();
-    let (first, late) = (
-        breaker.ask(0, EVERY).unwrap(),
-        breaker.ask(0, EVERY).unwrap(),
-    );
-    assert!(breaker.failed(first, &lost(), 0, EVERY).is_some());
-    let mut bound = OpenBound::default();
-    assert!(bound.take(breaker.outage_of(first, 0), 5, 5).is_ok());
-    let probe = breaker.ask(1000, EVERY).unwrap();
-    assert!(breaker.answered(probe, 1001).is_some());
-    assert_eq!(breaker.failed(late, &lost(), 1002, EVERY), None);
-    assert!(bound.take(breaker.outage_of(late, 1002), 1, 5).is_err());
-    // The next outage has a bound of its own.
-    let next = breaker.ask(1003, EVERY).unwrap();
-    assert!(breaker.failed(next, &lost(), 1003, EVERY).is_some());
-    assert!(bound.take(breaker.outage_of(next, 1003), 5, 5).is_ok());
-}
-
-#[test]
 fn an_outage_has_one_beginning_and_one_end() {
     let mut breaker = Breaker::default();
     let (first, second) = (
@@ -80,7 +60,7 @@ fn an_outage_has_one_beginning_and_one_end() {
     );
     assert_eq!(breaker.failed(second, &lost(), 6, EVERY), None);
     // An answer to a call from before the outage does not end it.
-    assert_eq!(breaker.answered(late, 7), None);
+    assert_eq!(breaker.answered(late, 7, true), None);
     assert!(breaker.is_down());
     breaker.stats.count(Decider::Closed);
     breaker.stats.count(Decider::Open);
@@ -88,7 +68,7 @@ fn an_outage_has_one_beginning_and_one_end() {
     let probe = breaker.ask(1005, EVERY).unwrap();
     let lasted = Duration::from_micros(1005);
     assert_eq!(
-        breaker.answered(probe, 1010),
+        breaker.answered(probe, 1010, true),
         Some(OutageEvent::Ended {
             lasted,
             fallbacks: 3
@@ -107,16 +87,16 @@ fn an_outage_has_one_beginning_and_one_end() {
 fn calls_that_fail_after_an_outage_share_its_bound() {
     let mut breaker = Breaker::default();
     let late = breaker.ask(0, EVERY).unwrap();
-    assert_eq!(breaker.outage(0).id.number, 0);
+    assert_eq!(breaker.outage(0, EVERY).id.number, 0);
     for number in 1..=3 {
         let now = number * 10 * EVERY;
         let pass = breaker.ask(now, EVERY).unwrap();
         assert!(breaker.failed(pass, &lost(), now, EVERY).is_some());
         assert_eq!(breaker.ask(now, EVERY).unwrap_err().id.number, number);
         let probe = breaker.ask(now + EVERY, EVERY).unwrap();
-        assert!(breaker.answered(probe, now + EVERY).is_some());
+        assert!(breaker.answered(probe, now + EVERY, true).is_some());
         assert_eq!(breaker.failed(late, &lost(), now + EVERY, EVERY), None);
-        assert_eq!(breaker.outage(now + EVERY).id.number, number);
+        assert_eq!(breaker.outage(now + EVERY, EVERY).id.number, number);
     }
 }
 

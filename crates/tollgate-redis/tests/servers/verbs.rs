@@ -84,6 +84,23 @@ fn permits_are_given_back_charged_and_settled() {
 }
 
 #[test]
+fn a_grant_from_before_a_change_of_the_quota_is_given_back_to_the_new_quota() {
+    on_servers(|server| async move {
+        let keys = Keys::new("test").expect("a namespace");
+        // A permit takes 7/1000 of a microsecond, so its tick has a part that days do not have.
+        let fine = Quota::per(1000, Duration::from_micros(7)).burst(1_000_000_000_000);
+        let before = RedisLimiter::new(Arc::clone(&server), &keys, "limit", fine);
+        let before = before.expect("a quota");
+        let now = limiter(&server, "limit", 10);
+        let grant = before.key("alice").try_acquire_n(999_999_999_999).await;
+        let grant = grant.expect("a grant");
+        assert_eq!(now.key("alice").undo(grant).await.map(|n| n > 0), Ok(true));
+        assert_eq!(now.key("alice").try_acquire_n(9).await.map(|_| ()), Ok(()));
+        assert_eq!(server.stats().failed, 0);
+    });
+}
+
+#[test]
 fn a_banned_key_is_denied_until_it_is_reset() {
     on_servers(|server| async move {
         let limiter = limiter(&server, "limit", 10);

@@ -1,10 +1,13 @@
 //! A network that delays, loses, cuts and truncates what many callers and a server send.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::{advance, pause, resume, sleep};
-use tollgate_redis::{Decider, Fallback, Unavailable};
+use tollgate::Quota;
+use tollgate_redis::client::connect_lazily;
+use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, Unavailable};
 
 use super::load::{Load, Seen, account};
 use super::proxy::{Mode, Proxy};
@@ -164,6 +167,35 @@ fn a_connection_that_takes_longer_than_a_budget() {
             assert!(start.elapsed() < DEADLINE, "the client connects");
             sleep(Duration::from_millis(5)).await;
         }
+    });
+}
+
+#[test]
+fn a_connection_whose_answers_are_only_late_is_kept() {
+    on_each_server(|mut server| {
+        server.start(false);
+        run(async {
+            let proxy = Proxy::new(&server).await;
+            let client = connect_lazily(proxy.url()).expect("an address");
+            let connected = tollgate_redis::Server::new(client.clone()).with_budget(SHORT);
+            let keys = Keys::new("test").expect("a namespace");
+            let limiter =
+                RedisLimiter::new(Arc::new(connected), &keys, "limit", Quota::per_hour(1));
+            let limiter = limiter.expect("a quota");
+            until_recovered(&limiter.key("alice")).await;
+            let accepted = proxy.accepted();
+            proxy.set(Mode::HoldReplies);
+            let lost = limiter.key("alice").available().await;
+            assert_eq!(lost, Err(Unavailable::TimedOut { budget: SHORT }));
+            assert!(!format!("{client:?}").contains("silent_since: None"));
+            proxy.set(Mode::Pass);
+            let start = Instant::now();
+            while !format!("{client:?}").contains("silent_since: None") {
+                assert!(start.elapsed() < DEADLINE, "the late answer is heard");
+                sleep(Duration::from_millis(5)).await;
+            }
+            assert_eq!(proxy.accepted(), accepted);
+        });
     });
 }
 
