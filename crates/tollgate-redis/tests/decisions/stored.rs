@@ -303,7 +303,9 @@ fn a_key_is_kept_for_a_second_after_the_last_tick_that_counts() {
     server::on_each_server(|connection| {
         for (limit, life) in [
             ("token-bucket 1/s", 2001),
+            ("token-bucket 1/1000001us", 9001),
             ("token-bucket 1/8s", 9001),
+            ("token-bucket 1/8000001us", 65001),
             ("token-bucket 1/64s", 65001),
             ("token-bucket 1/65s", 66001),
             ("fixed-window 1/5s", 6001),
