@@ -166,3 +166,7 @@ fn lock(bounds: &Mutex<Bounds>) -> MutexGuard<'_, Bounds> {
 fn bound(bounds: &mut Bounds, outage: OutageId) -> &mut OpenBound {
     bounds.entry(outage.node).or_default()
 }
+
+#[cfg(test)]
+#[path = "../tests/fallback/mod.rs"]
+mod tests;

@@ -95,6 +95,7 @@ async fn a_decision_ends_with_its_budget_and_is_not_sent_again() {
     let start = Instant::now();
     let grant = limiter.key("alice").try_acquire().await.unwrap();
     assert_eq!(grant.decider(), Decider::Open);
+    assert_eq!(grant.granted().remaining(), 1);
     // The timer counts whole milliseconds.
     assert!(start.elapsed() <= BUDGET + Duration::from_millis(1));
     let start = Instant::now();
@@ -335,6 +336,73 @@ async fn a_grant_of_a_fallback_is_settled_by_that_fallback() {
         assert!(alice.try_acquire().await.is_err());
     }
     assert_eq!(plan.sent().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn grants_of_fallbacks_in_a_composition_are_settled_without_a_call() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let (processes, keys) = (3, 100);
+    let local = limiter(&server, "local", Fallback::Local { processes, keys });
+    let open = limiter(&server, "open", Fallback::Open { at_most: 4 });
+    let all = RedisAll::new(vec![local.key("alice"), open.key("alice")]).unwrap();
+    for (n, actual, expected) in [(4, 1, (3, 0, 0)), (2, 3, (0, 0, 1))] {
+        let grants = all.try_acquire_n(n).await.unwrap();
+        for settled in all.settle(grants, actual).await.unwrap() {
+            let settled = (settled.returned, settled.lost, settled.charged);
+            assert_eq!(settled, expected);
+        }
+    }
+    for limiter in [local, open] {
+        assert!(limiter.key("alice").try_acquire().await.is_err());
+    }
+    assert_eq!(plan.sent().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settlement_says_what_the_server_did_not_give_back() {
+    let day = Duration::from_secs(24 * 3600).as_micros() as f64;
+    let one_permit = [day, 0.0].map(f64::to_le_bytes).concat();
+    let back = Reply::List(vec![Reply::Int(1_000_000), Reply::Bytes(one_permit)]);
+    for is_composed in [false, true] {
+        let plan = Plan::default().then(granted());
+        let plan = plan.then(Answer::Reply(back.clone()));
+        let server = Arc::new(server(&plan));
+        let limiter = limiter(&server, "limit", Fallback::Closed);
+        let alice = limiter.key("alice");
+        let settled = match is_composed {
+            true => {
+                let all = RedisAll::new(vec![alice]).unwrap();
+                let grants = all.try_acquire_n(3).await.unwrap();
+                all.settle(grants, 1).await.unwrap()[0]
+            }
+            false => {
+                let grant = alice.try_acquire_n(3).await.unwrap();
+                alice.settle(grant, 1).await.unwrap()
+            }
+        };
+        assert_eq!((settled.returned, settled.lost), (1, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_in_an_outage_takes_nothing() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let (processes, keys) = (3, 100);
+    for fallback in [
+        Fallback::Open { at_most: 4 },
+        Fallback::Local { processes, keys },
+    ] {
+        let limiter = limiter(&server, "limit", fallback);
+        let alice = limiter.key("alice");
+        assert!(alice.try_acquire().await.is_ok());
+        for _ in 0..10 {
+            assert!(alice.check_n(3).await.is_ok());
+            assert!(alice.check_n(4).await.is_err());
+        }
+        assert!(alice.try_acquire_n(3).await.is_ok());
+    }
 }
 
 #[tokio::test(start_paused = true)]

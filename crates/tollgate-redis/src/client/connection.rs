@@ -196,3 +196,7 @@ impl fmt::Debug for Connection {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/connection/mod.rs"]
+mod tests;

@@ -324,3 +324,31 @@ fn another_value_is_refused_and_left_alone() {
         });
     });
 }
+
+#[test]
+fn the_holder_with_the_number_0_is_renewed_and_gives_its_slot_back() {
+    let limit = Limit::concurrency(1, Duration::from_secs(60));
+    let kind = limit.expect("accepted").kind;
+    server::on_each_server(|connection| {
+        let part = Part {
+            key: b"zero",
+            kind: &kind,
+            n: 1,
+        };
+        let mut take = call::take(&[part]).expect("not never");
+        // The number of the first holder. A process counts from 0.
+        take.args[0][25..33].copy_from_slice(&0.0_f64.to_le_bytes());
+        let mark = Mark::default();
+        let given = |call: &call::Call, connection: &mut _| {
+            let reply = send(call, SOME_DAY, connection);
+            call::given(&[(part, Some(mark))], &reply)
+        };
+        let reply = send(&take, SOME_DAY, connection);
+        let taken = call::taken(&[part], &reply).expect("a reply");
+        assert_eq!(taken.expect("a grant")[0].mark, mark.at);
+        assert_eq!(given(&call::renew(part, mark), connection), Ok(vec![1]));
+        let give = call::give(&[(part, Some(mark))]);
+        assert_eq!(given(&give, connection), Ok(vec![1]));
+        assert_eq!(given(&give, connection), Ok(vec![0]));
+    });
+}

@@ -6,6 +6,7 @@ use super::{Episode, SOME_DAY, bucket, reply, server};
 use crate::call::{self, Call, Part};
 use crate::client::Reply;
 use crate::kind::Kind;
+use crate::limit::Limit;
 use crate::script;
 
 fn kind(text: &str) -> Kind {
@@ -81,6 +82,53 @@ fn unreadable_values_are_refused_with_the_name_of_the_key_and_left_alone() {
         refused_and_left(&kind, connection, |connection| {
             connection.lpush("{t}bad", "1:5:0/1").expect("a list")
         });
+    });
+}
+
+#[test]
+fn the_largest_values_that_scripts_write_are_read() {
+    const SPAN: u64 = 1_577_880_000_000_000;
+    let pack = |numbers: &[f64]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let (three, four) = (3.0 * SPAN as f64, 4.0 * SPAN as f64 - 1.0);
+    let most = ((1_u64 << 52) - 1) as f64;
+    server::on_each_server(|connection| {
+        let look = |limit: &str, connection: &mut redis::Connection| {
+            let parts = [Part {
+                key: b"most",
+                kind: &limit.parse::<Limit>().expect("accepted").kind,
+                n: 1,
+            }];
+            let reply = send(&call::look(&parts), connection).expect("a value of this limit");
+            let seen = call::seen(&parts, &reply).expect("a state")[0];
+            let () = connection.del("most").expect("del");
+            (parts[0].kind.available(&seen), seen.banned_for().is_some())
+        };
+        for (written, is_banned) in [(0.0, false), (-three, true)] {
+            // 2^26 permits, the format, and the largest part.
+            let mut value = [(1_u32 << 26) + (1 << 27), (1 << 26) - 1]
+                .map(u32::to_le_bytes)
+                .concat();
+            value.extend::<Vec<u8>>(pack(&[three, written]));
+            let () = connection.set("most", value).expect("set");
+            assert_eq!(look("5/s", connection), (0, is_banned));
+        }
+        for written in [0.0, -four] {
+            let mut value = vec![2];
+            value.extend::<Vec<u8>>(pack(&[most, most, four, written]));
+            let () = connection.set("most", value).expect("set");
+            assert_eq!(look("sliding-window 5/s", connection), (0, written < 0.0));
+        }
+        let mut log = vec![SPAN.to_string()];
+        for is_banned in [false, true] {
+            let () = connection.rpush("most", &log).expect("a list");
+            let available = if is_banned { 0 } else { 4 };
+            assert_eq!(look("sliding-log 5/s", connection), (available, is_banned));
+            log.push(format!("b{}", 2 * SPAN));
+        }
+        for (name, seen) in [("a", (4, false)), ("!", (0, true))] {
+            let () = connection.zadd("most", name, 2 * SPAN).expect("a set");
+            assert_eq!(look("concurrency 5 lease 1s", connection), seen);
+        }
     });
 }
 
@@ -246,6 +294,48 @@ fn a_clock_outside_of_the_50_years_stands_still() {
             assert!(call::taken(&parts, &next()).is_ok_and(|taken| taken.is_err()));
             let seen = call::seen(&parts, &next()).expect("a state")[0];
             assert_eq!((seen.now, kind.available(&seen)), (stands, 0));
+        }
+    });
+}
+
+#[test]
+fn a_key_is_kept_for_a_second_after_the_last_tick_that_counts() {
+    server::on_each_server(|connection| {
+        for (limit, life) in [
+            ("token-bucket 1/s", 2001),
+            ("token-bucket 1/1000001us", 9001),
+            ("token-bucket 1/8s", 9001),
+            ("token-bucket 1/8000001us", 65001),
+            ("token-bucket 1/64s", 65001),
+            ("token-bucket 1/65s", 66001),
+            ("fixed-window 1/5s", 6001),
+            ("fixed-window 1/5s first-hit", 6001),
+            ("sliding-window 1/5s", 11001),
+            ("sliding-log 1/5s", 6001),
+            ("concurrency 1 lease 5s", 6001),
+        ] {
+            let kind = limit.parse::<Limit>().expect("accepted").kind;
+            // The clock that a key expires by goes on, so most keys have this life, but not all.
+            let is_right = (0..1000).any(|number| {
+                let name = format!("life {limit} {number}");
+                let parts = [Part {
+                    key: name.as_bytes(),
+                    kind: &kind,
+                    n: 1,
+                }];
+                let mut episode = Episode::new();
+                episode.call(&call::take(&parts).expect("not never"), SOME_DAY);
+                episode.pipeline.cmd("PTTL").arg(&name);
+                let Some((replies, _)) = episode.run(connection) else {
+                    return false;
+                };
+                let Some(Reply::Int(left)) = replies.last() else {
+                    panic!("no time to live");
+                };
+                assert!(left <= life, "{limit}: {left} ms");
+                left == life
+            });
+            assert!(is_right, "{limit}: no key was kept for {life} ms");
         }
     });
 }
