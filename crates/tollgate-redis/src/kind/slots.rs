@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU64;
+use std::process;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,7 +50,9 @@ impl Slots {
         let n = n.min(2 * MOST_SLOTS);
         let first = first.unwrap_or_else(|| new_holders(n));
         pack(arg, &[n, self.limit, self.lease, first]);
-        arg.extend(BASE.to_le_bytes());
+        // A process that is forked off has the same base and the same numbers, but another id.
+        let base = *BASE ^ u64::from(process::id());
+        arg.extend(base.to_le_bytes());
     }
 
     /// Reads what `slots.tell` returns.
