@@ -212,6 +212,21 @@ fn what_is_refused_or_only_read_is_not_written() {
 }
 
 #[test]
+fn a_permit_that_costs_one_tick_is_taken_beside_none_of_another_key() {
+    let kind = kind("1/us burst 2");
+    server::on_each_server(|connection| {
+        let parts = [("{t}tick", 1), ("{t}none", 0)].map(|(key, n)| Part {
+            key: key.as_bytes(),
+            kind: &kind,
+            n,
+        });
+        send(&call::take(&parts).expect("not never"), connection).expect("granted");
+        let exist = |key: &str| -> bool { connection.exists(key).expect("exists") };
+        assert_eq!(["{t}tick", "{t}none"].map(exist), [true, false]);
+    });
+}
+
+#[test]
 fn a_ban_holds_for_a_rate_that_was_raised_since() {
     let (small, large) = (kind("1/s"), kind("1/s burst 1000"));
     server::on_each_server(|connection| {
@@ -234,6 +249,45 @@ fn a_ban_holds_for_a_rate_that_was_raised_since() {
             .map(drop)
             .map_err(|(_, denied)| denied);
         assert_eq!(denied, Err(tollgate::Denied::banned(1, Some(long))));
+    });
+}
+
+#[test]
+fn a_queue_delays_what_is_ahead_of_its_rate_and_of_what_is_free() {
+    server::on_each_server(|connection| {
+        for (free, delays) in [(0, [0, 1, 2, 3]), (2, [0, 0, 0, 1])] {
+            let quota = tollgate::Quota::per_second(1).burst(5);
+            let kind = Limit::leaky_queue(quota, free).expect("accepted").kind;
+            let key = format!("queue{free}");
+            let parts = [Part {
+                key: key.as_bytes(),
+                kind: &kind,
+                n: 1,
+            }];
+            for delay in delays {
+                let take = call::take(&parts).expect("not never");
+                let reply = super::logs::send(&take, SOME_DAY, connection);
+                let taken = call::taken(&parts, &reply).expect("a reply");
+                let delayed = taken.expect("a grant")[0].granted.delay();
+                assert_eq!(delayed.as_secs_f64(), f64::from(delay));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_ban_is_rounded_up_to_a_microsecond() {
+    let kind = kind("1/s");
+    server::on_each_server(|connection| {
+        let parts = [Part {
+            key: b"short",
+            kind: &kind,
+            n: 0,
+        }];
+        let ban = call::ban(&parts, std::time::Duration::from_nanos(1001));
+        let reply = super::logs::send(&ban, SOME_DAY, connection);
+        let banned = call::banned(&parts, &reply).expect("a reply");
+        assert_eq!(banned, [std::time::Duration::from_micros(2)]);
     });
 }
 
