@@ -145,6 +145,7 @@ pub(crate) fn taken(
             let (granted, seen) = part.kind.see_one(bytes, part.n)?;
             (granted, vec![seen])
         }
+        (_, Reply::Bytes(bytes)) => (true, all_granted(parts, bytes)?),
         _ => {
             let (head, told) = head::<2>(reply)?;
             let [granted, now] = head;
@@ -226,6 +227,20 @@ pub(crate) fn banned(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Duration>,
         let until = told.next(4 * SPAN)?;
         told.end(Duration::from_micros(until.saturating_sub(now)))
     })
+}
+
+/// Reads the new values of several buckets, which have the same length.
+fn all_granted(parts: &[Part<'_>], bytes: &[u8]) -> Result<Vec<Seen>, BadReply> {
+    let size = bytes.len().checked_div(parts.len()).unwrap_or(0);
+    let values = bytes.chunks_exact(size.max(1));
+    if values.len() != parts.len() || !values.remainder().is_empty() {
+        return Err(BadReply);
+    }
+    let read = |(part, value): (&Part<'_>, &[u8])| match part.kind.see_one(value, part.n)? {
+        (true, seen) => Ok(seen),
+        (false, _) => Err(BadReply),
+    };
+    parts.iter().zip(values).map(read).collect()
 }
 
 fn states(parts: &[Part<'_>], told: &[Reply], now: u64) -> Result<Vec<Seen>, BadReply> {

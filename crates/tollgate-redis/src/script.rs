@@ -156,11 +156,15 @@ pub(crate) fn take_one_bucket() -> &'static Script {
 pub(crate) fn take_buckets() -> &'static Script {
     script!(
         clock!(),
-        "local reply, values, lives = { 1, now }, {}, {}\n",
+        "local values, lives, is_denied = {}, {}, false\n",
         "for i, key in ipairs(KEYS) do\nlocal arg = ARGV[i]\n",
         include_str!("lua/bucket_read.lua"),
         include_str!("lua/bucket_life.lua"),
-        include_str!("lua/bucket_all.lua")
+        include_str!("lua/bucket_all.lua"),
+        "local reply = { 0, now }\n",
+        "for i, key in ipairs(KEYS) do\nlocal arg = ARGV[i]\n",
+        include_str!("lua/bucket_read.lua"),
+        include_str!("lua/bucket_denied.lua")
     )
 }
 

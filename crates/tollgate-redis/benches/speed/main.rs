@@ -96,6 +96,12 @@ async fn measure(server: &server::Server, rounds: usize) -> bool {
     let single = find("one limit, granted", 1);
     let targets = [
         ("one limit / base", one, find("base", TASKS), 0.85),
+        (
+            "one limit in parts / base",
+            find("one limit in parts, granted", TASKS),
+            find("base", TASKS),
+            0.85,
+        ),
         ("one limit / Spring", one, find("Spring", TASKS), 1.0),
         ("one limit / ShenYu", one, find("ShenYu", TASKS), 1.0),
         ("three limits / one", find("three limits", TASKS), one, 0.6),
@@ -228,9 +234,11 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
         let limiter = RedisLimiter::new(Arc::clone(&server), &keys, name, quota);
         Arc::new(limiter.expect("a quota"))
     };
-    // More than any server grants, with a part of a microsecond for each permit.
+    // More than any server grants. A permit costs whole microseconds, as of 100/s or 1000/min.
     let [one, two, three] = ["one", "two", "three"]
-        .map(|name| limiter(name, Quota::per_second(700_000).burst(10_000_000)));
+        .map(|name| limiter(name, Quota::per_second(500_000).burst(10_000_000)));
+    // A permit costs a part of a microsecond too.
+    let fine = limiter("fine", Quota::per_second(700_000).burst(10_000_000));
     let none = limiter("none", Quota::per_day(1));
     let _ = none.key("alice").try_acquire().await;
 
@@ -292,9 +300,14 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
         let one = Arc::clone(&one);
         async move { acquire(&one).await }
     };
+    let fine = move || {
+        let fine = Arc::clone(&fine);
+        async move { acquire(&fine).await }
+    };
     vec![
         subject("base", TASKS, 1, base.clone()),
         subject("one limit, granted", TASKS, 1, one.clone()),
+        subject("one limit in parts, granted", TASKS, 1, fine),
         subject("one limit, denied", TASKS, 1, denied.clone()),
         subject("three limits", TASKS, 1, all.clone()),
         subject("Spring", TASKS, 1, spring.clone()),

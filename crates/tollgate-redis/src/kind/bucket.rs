@@ -50,7 +50,7 @@ impl Bucket {
         let (cost, reach) = (rate.ticks(rate.cost(n)).min(whole(cap)), rate.reach());
         pack(
             arg,
-            &[rate.n(), cost.whole, cost.part, reach.whole, reach.part],
+            &[rate.n(), cost.whole, reach.whole, cost.part, reach.part],
         );
     }
 

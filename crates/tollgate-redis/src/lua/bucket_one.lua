@@ -1,10 +1,6 @@
 -- Takes permits of one bucket, at least one. Returns its new value, or if it is denied n, part,
 -- whole, the end of the ban or 0, and now.
-if -written > now or next > latest or (next == latest and next_part > reach_part) then
-  local ban = 0
-  if -written > now then
-    ban = -written
-  end
+if ban > 0 or next > latest or (next == latest and next_part > reach_part) then
   return pack('<I4I4ddd', n, part, whole, ban, now)
 end
 value = pack('<I4I4dd', n + 134217728, next_part, next, now)

@@ -3,19 +3,23 @@
 --
 -- A tick is `whole` microseconds and part / n of one more, with 0 <= part < n <= 2^26.
 --
--- The argument: 'B', n, and two spans (whole, part): the cost of the request, and the reach, which
--- is the cost of a full burst.
+-- The argument: 'B', n, and two spans, first their whole and then their part: the cost of the
+-- request, and the reach, which is the cost of a full burst. If n is 1 there are no parts.
 --
 -- The value has 24 bytes. A key that does not exist is idle.
 --   n        the permits of the reduced rate that wrote the value, and 2^27: format 1
 --   part     the part of the tick
 --   whole    the tick at which the bucket is idle again: all its permits are there
 --   written  when the value was written; or, below 0, minus the end of a ban
-local n, cost, cost_part, reach, reach_part = parse('<ddddd', arg, 2)
-local whole, part, written = now, 0, 0
+local n, cost, reach = parse('<ddd', arg, 2)
+local cost_part, reach_part = 0, 0
+if n > 1 then
+  cost_part, reach_part = parse('<dd', arg, 26)
+end
+local whole, part, ban = now, 0, 0
 local value = call('GET', key)
 if value then
-  local old, old_part, idle = 0, 0, 0
+  local old, old_part, idle, written = 0, 0, 0, 0
   if #value == 24 then
     old, old_part, idle, written = parse('<I4I4dd', value)
     old = old - 134217728
@@ -23,6 +27,9 @@ if value then
   -- Written so that a number that is not one fails. 3 * SPAN is the latest tick that is stored.
   if not (old_part < old and old <= 67108864 and idle <= 4733640000000000 and -written <= idle) then
     return redis.error_reply('BADSTATE key ' .. key .. ' is not a bucket of format 1')
+  end
+  if -written > now then
+    ban = -written
   end
   if idle >= now then
     whole, part = idle, old_part
@@ -45,5 +52,5 @@ local next, next_part = whole + cost, part + cost_part
 if next_part >= n then
   next, next_part = next + 1, next_part - n
 end
--- The request is granted if the bucket would be idle by this tick, and no ban ends later than now.
+-- The request is granted if the bucket would be idle by this tick, and it is not banned.
 local latest = now + reach

@@ -1,8 +1,4 @@
-local ban = 0
-if -written > now then
-  ban = -written
-end
-local is_denied = -written > now or next > latest or (next == latest and next_part > reach_part)
+local is_denied = ban > 0 or next > latest or (next == latest and next_part > reach_part)
 return {
   kind = bucket, key = key, arg = arg, fits = not is_denied, whole = whole, part = part, n = n,
   ban = ban, next = next, next_part = next_part, latest = latest, reach_part = reach_part,

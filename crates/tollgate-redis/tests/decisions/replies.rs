@@ -173,6 +173,37 @@ fn the_short_reply_for_one_bucket_is_read_and_others_are_bad() {
 }
 
 #[test]
+fn the_short_reply_for_several_buckets_is_read_and_others_are_bad() {
+    let kind = kind();
+    let part = |key| Part {
+        key,
+        kind: &kind,
+        n: 2,
+    };
+    let parts = [part(b"a".as_slice()), part(b"b")];
+    let bytes = |reply: Reply| match reply {
+        Reply::Bytes(bytes) => bytes,
+        other => panic!("{other:?}"),
+    };
+    let granted = bytes(one(1, 3, 2, &[7.0, 7.0]));
+    let denied = bytes(one(0, 3, 0, &[9.0, 0.0, 7.0]));
+    let read = |values: &[&[u8]]| call::taken(&parts, &Reply::Bytes(values.concat()));
+    let taken = read(&[&granted, &granted])
+        .expect("a reply")
+        .expect("grants");
+    assert_eq!(taken.len(), 2);
+    for (values, why) in [
+        (&[granted.as_slice()][..], "too few"),
+        (&[&granted, &granted, &granted], "too many"),
+        (&[&granted, &granted, b"x"], "too long"),
+        (&[&denied, &denied], "denials are told otherwise"),
+        (&[], "empty"),
+    ] {
+        assert_eq!(read(values), Err(BadReply), "{why}");
+    }
+}
+
+#[test]
 fn replies_that_contradict_the_request_are_bad() {
     let kind = kind();
     let key = b"k".as_slice();
