@@ -8,32 +8,38 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
+
+use tollgate::Quota;
 
 use tollgate_replay::{
     Class, Comparison, Header, Malformed, Op, Replay, Source, quota, read_text, run_text,
 };
 
-use super::{Episode, SOME_DAY, server};
+use super::{Episode, SOME_DAY, classes, server};
 use crate::call::{self, Part};
 use crate::kind::Kind;
 use crate::limit::Limit;
 
-#[allow(dead_code, unexpected_cfgs, reason = "those of other recordings")]
-#[path = "../../../../tests/traces/sources/classes.rs"]
-mod classes;
+#[allow(dead_code, reason = "for other recordings")]
+#[path = "../../../../tests/traces/sources/log_limiter.rs"]
+mod log_limiter;
 #[path = "../../../../tests/traces/sources/redis_bucket.rs"]
 mod redis_bucket;
 #[path = "../../../../tests/traces/sources/shenyu_leaky.rs"]
 mod shenyu_leaky;
+#[path = "../../../../tests/traces/sources/shenyu_log.rs"]
+mod shenyu_log;
 
 // What the adapters take from their parent.
 type Begun = Result<Box<dyn Replay>, Malformed>;
 const SECOND: u64 = 1_000_000_000;
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     "redis_spring_gateway_token_bucket.jsonl.gz",
     "redis_shenyu_token_bucket.jsonl.gz",
     "redis_shenyu_leaky_bucket.jsonl.gz",
+    "redis_shenyu_sliding_window.jsonl.gz",
 ];
 
 #[test]
@@ -52,15 +58,17 @@ fn recorded_calls_are_decided_as_by_the_core() {
         for (name, trace) in &traces {
             let trace = trace.borrow();
             let asks = trace.steps.iter();
-            calls += asks.clone().filter(|step| step.ok.is_some()).count();
-            denied += asks.clone().filter(|step| step.ok == Some(false)).count();
-            held += asks.filter(|step| step.ok.is_none()).count();
+            let count =
+                |counts: fn(&Step) -> bool| asks.clone().filter(|step| counts(step)).count();
+            calls += count(|step| matches!(step, Step::Ask { .. }));
+            denied += count(|step| matches!(step, Step::Ask { ok: false, .. }));
+            held += count(|step| matches!(step, Step::Reset));
             // Again if it took so long that a key may have expired.
             while !trace.are_decided_by_scripts(name, connection) {}
         }
         println!("{calls} calls, {denied} denied, {held} states taken over");
         // All but those of the buckets of capacity 0, which ours does not have.
-        assert_eq!(calls, 5250 + 5250 + 6900 - 460);
+        assert_eq!(calls, 5250 + 5250 + 6900 - 460 + 3960);
         assert!(denied > 1000 && held > 50, "{denied} {held}");
     });
 }
@@ -78,15 +86,30 @@ impl Source for Recorder {
 
     fn begin(&self, header: &Header) -> Begun {
         let spring = header.source.starts_with("spring");
-        let is_bucket = header.algorithm == "token_bucket";
+        let (is_bucket, is_log) = match header.algorithm.as_str() {
+            "token_bucket" => (true, false),
+            algorithm => (false, algorithm == "sliding_window"),
+        };
         let replay = match (spring, is_bucket) {
             (true, _) => redis_bucket::spring(header)?,
             (false, true) => redis_bucket::shenyu(header)?,
+            (false, false) if is_log => shenyu_log::begin(header)?,
             (false, false) => shenyu_leaky::begin(header)?,
         };
         let quota = quota(&header.config)?;
+        let limit = match is_log {
+            true => {
+                let window = quota.period().as_secs_f64() / quota.permits() as f64;
+                let window = window * quota.burst_size() as f64;
+                // In whole microseconds. The recordings have whole seconds, so it does not matter.
+                let window = Duration::from_micros((window * 1e6).ceil() as u64);
+                Limit::sliding_log(Quota::per(quota.burst_size(), window))
+            }
+            false => Limit::token_bucket(quota),
+        };
         let steps = Rc::new(RefCell::new(Steps {
-            kind: Limit::token_bucket(quota).ok().map(|limit| limit.kind),
+            kind: limit.ok().map(|limit| limit.kind),
+            is_log,
             permits: quota.permits() as f64 / quota.period().as_secs_f64(),
             is_bucket,
             capacity: quota.burst_size() as f64,
@@ -108,6 +131,9 @@ struct Steps {
     permits: f64,
     /// A level is what is left. In a leaky bucket it is what is missing.
     is_bucket: bool,
+    is_log: bool,
+    /// Of a log: the seconds of the permits that they admitted.
+    admitted: Vec<u64>,
     capacity: f64,
     /// The permits that were missing in their script's last state, and its second.
     missing: f64,
@@ -115,15 +141,22 @@ struct Steps {
     steps: Vec<Step>,
 }
 
-/// `n` permits at a microsecond: asked for, or missing in a state that was taken over.
+/// What the scripts must do.
 #[derive(Debug)]
-struct Step {
-    n: u64,
-    at: i128,
-    /// Whether the core granted them. `None` if they are missing.
-    ok: Option<bool>,
-    /// What the core had left, where that was compared.
-    left: Option<u64>,
+enum Step {
+    /// `n` permits were asked for at a microsecond.
+    Ask {
+        n: u64,
+        at: i128,
+        /// Whether the core granted them.
+        ok: bool,
+        /// What the core had left, where that was compared.
+        left: Option<u64>,
+    },
+    /// A state is taken over.
+    Reset,
+    /// In that state, `n` permits were taken at a microsecond.
+    Taken { n: u64, at: i128 },
 }
 
 /// A replay by the core.
@@ -150,11 +183,14 @@ impl Replay for Recorded {
         if steps.is_bucket || theirs {
             steps.missing_at = t;
         }
+        if steps.is_log && theirs {
+            steps.admitted.push(t);
+        }
         if steps.kind.is_some() {
-            steps.steps.push(Step {
+            steps.steps.push(Step::Ask {
                 n,
                 at: micros(t),
-                ok: Some(ok),
+                ok,
                 left: left.and_then(|(_, ours)| u64::try_from(ours).ok()),
             });
         }
@@ -170,16 +206,27 @@ impl Replay for Recorded {
         if does {
             let (_, t) = redis_bucket::asked(op)?;
             let mut steps = self.steps.borrow_mut();
+            steps.steps.push(Step::Reset);
+            if steps.is_log {
+                let window = (steps.capacity / steps.permits).ceil() as u64;
+                let kept = steps.admitted.iter().filter(|&&then| then + window >= t);
+                let kept: Vec<_> = kept
+                    .map(|then| Step::Taken {
+                        n: 1,
+                        at: micros(*then),
+                    })
+                    .collect();
+                steps.steps.extend(kept);
+                return Ok(true);
+            }
             let since = t.saturating_sub(steps.missing_at) as f64;
             let missing = (steps.missing - since * steps.permits).max(0.0);
             // Whole permits, so long ago that the rest is refilled.
             let whole = missing.ceil();
             let refilled = ((whole - missing) / steps.permits * 1e6).round();
-            steps.steps.push(Step {
+            steps.steps.push(Step::Taken {
                 n: whole as u64,
                 at: micros(t) - refilled as i128,
-                ok: None,
-                left: None,
             });
         }
         Ok(does)
@@ -206,17 +253,15 @@ impl Steps {
         let mut episode = Episode::new();
         episode.call(&call::reset(&part(0)), SOME_DAY);
         for step in &self.steps {
-            match step.ok {
-                Some(_) => {
-                    if let Ok(take) = call::take(&part(step.n)) {
-                        episode.call(&take, step.at);
+            match *step {
+                Step::Ask { n, at, .. } => {
+                    if let Ok(take) = call::take(&part(n)) {
+                        episode.call(&take, at);
                     }
-                    episode.call(&call::look(&part(0)), step.at);
+                    episode.call(&call::look(&part(0)), at);
                 }
-                None => {
-                    episode.call(&call::reset(&part(0)), step.at);
-                    episode.call(&call::charge(&part(step.n)), step.at);
-                }
+                Step::Reset => episode.call(&call::reset(&part(0)), SOME_DAY),
+                Step::Taken { n, at } => episode.call(&call::charge(&part(n)), at),
             }
         }
         let Some((mut replies, _)) = episode.run(connection) else {
@@ -226,12 +271,11 @@ impl Steps {
         reply();
         for (index, step) in self.steps.iter().enumerate() {
             let what = || format!("{key}, step {index}: {step:?}");
-            let Some(ok) = step.ok else {
-                reply();
+            let Step::Ask { n, ok, left, .. } = *step else {
                 reply();
                 continue;
             };
-            let part = part(step.n);
+            let part = part(n);
             let granted = match call::take(&part) {
                 Ok(_) => call::taken(&part, &reply()).expect("a reply").is_ok(),
                 // More than a burst.
@@ -239,9 +283,8 @@ impl Steps {
             };
             assert_eq!(granted, ok, "{}", what());
             let seen = call::seen(&part, &reply()).expect("a reply")[0];
-            let left = kind.available(&seen);
-            if let Some(cores) = step.left {
-                assert_eq!(left, cores, "{}", what());
+            if let Some(cores) = left {
+                assert_eq!(kind.available(&seen), cores, "{}", what());
             }
         }
         true
