@@ -118,3 +118,8 @@ pub use stats::{Decider, Stats};
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]
 mod decisions;
+
+/// The README's example.
+#[cfg(all(doctest, feature = "redis-rs"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
