@@ -15,7 +15,7 @@
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let client = connect_lazily("redis://127.0.0.1/")?;
 //!     let server = Arc::new(Server::new(client).on_outage(|event| eprintln!("{event}")));
-//!     // Each user can log in 100 times a minute. In an outage, each of ten machines grants a tenth.
+//!     // 100 logins a minute for each user. In an outage, each of ten machines grants a tenth.
 //!     let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(100))?
 //!         .with_fallback(Fallback::Local { processes: 10, keys: 10_000 })?;
 //!

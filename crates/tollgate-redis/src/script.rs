@@ -1,4 +1,12 @@
 //! The scripts: parts written in Lua, joined into one text for each operation.
+//!
+//! ```text
+//! time.lua, span.lua                       the clock; the same for all
+//! bucket*.lua, window.lua, log.lua, ...    a kind of limits: a table of functions, with its state
+//! take.lua, look.lua, change.lua           a verb for keys of any kinds
+//! ```
+//!
+//! A new kind is a file with these functions, a module in `kind`, and a variant of [`Kinds`].
 
 use std::fmt;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Who decides, and how often.
+//! The parties that decide, and the counts of their decisions.
 
 /// The party that made a decision.
 ///

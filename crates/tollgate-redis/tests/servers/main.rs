@@ -2,6 +2,7 @@
 //!
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
+mod ask;
 #[cfg(feature = "blocking")]
 mod blocking;
 mod cluster;

@@ -1,7 +1,6 @@
 //! Users of a server's access control list, and TLS. A refused password or certificate is an outage
 //! that names the reason and no secret.
 
-use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisAll, RedisLimiter};
 
+use crate::ask::run;
 use crate::server::{DEADLINE, Server, on_each_server};
 
 const SECRET: &str = "swordfish";
@@ -82,12 +82,6 @@ async fn failure(url: impl IntoConnectionInfo + Clone, namespace: &str, reason: 
         // On a busy machine the connection itself may take too long.
         assert!(start.elapsed() < DEADLINE, "no {reason}: {texts}");
     }
-}
-
-fn run<T>(test: impl Future<Output = T>) -> T {
-    tokio::runtime::Runtime::new()
-        .expect("a runtime")
-        .block_on(test)
 }
 
 /// Returns the names of the commands that the scripts call.

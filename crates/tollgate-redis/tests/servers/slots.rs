@@ -133,7 +133,7 @@ fn calls_that_are_given_up_hold_no_slot_after_the_lease() {
                 let alice = limiter.key("alice");
                 let (mut granted, mut given_up) = (0, 0);
                 for call in 0..CALLS {
-                    // It is dropped after so many polls, if it has no answer.
+                    // The call is dropped after this many polls without an answer.
                     let mut left = call % 4;
                     let mut acquire = pin!(alice.try_acquire());
                     let answer = poll_fn(|context| match acquire.as_mut().poll(context) {

@@ -2,21 +2,20 @@
 
 mod nodes;
 
-use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Cluster, connect_to_cluster_lazily};
-use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisAll, RedisKey, RedisLimiter};
+use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisAll, RedisLimiter};
 
-use crate::server::{DEADLINE, on_each_server};
+use crate::ask::{Events, assert_one_outage, run, take, until_recovered};
+use crate::server::on_each_server;
 use nodes::{Nodes, wait_for};
 
 const BURST: u64 = 5;
 
 type Limiter = RedisLimiter<Cluster>;
-type Events = Arc<Mutex<Vec<OutageEvent>>>;
 
 /// Returns the limit `limit`, whose permits come back after a day, and the outages of its server.
 fn limiter(nodes: &Nodes, keys: &Keys, fallback: Fallback) -> (Limiter, Events) {
@@ -43,42 +42,6 @@ fn users(nodes: &Nodes) -> [String; 3] {
         let names = (0..).map(|i| format!("u{i}"));
         names.into_iter().find(|name| owner(name) == node).unwrap()
     })
-}
-
-fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(test)
-}
-
-/// Takes one permit, and returns whether it was granted, and who decided.
-async fn take(key: &RedisKey<'_, Cluster>) -> (bool, Decider) {
-    match key.try_acquire().await {
-        Ok(grant) => (true, grant.decider()),
-        Err(denial) => (false, denial.decider()),
-    }
-}
-
-/// Takes permits until the server decides, and returns how many the server granted: at most one.
-async fn until_recovered(key: &RedisKey<'_, Cluster>) -> u64 {
-    let start = Instant::now();
-    loop {
-        match take(key).await {
-            (granted, Decider::Server) => return u64::from(granted),
-            _ => assert!(start.elapsed() < DEADLINE, "the server decides again"),
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-fn assert_one_outage(events: &Events) {
-    let events = events.lock().unwrap();
-    assert!(
-        matches!(
-            events[..],
-            [OutageEvent::Began { .. }, OutageEvent::Ended { .. }]
-        ),
-        "{events:?}"
-    );
 }
 
 #[test]

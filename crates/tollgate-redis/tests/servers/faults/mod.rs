@@ -10,15 +10,15 @@ mod proxy;
 mod restarts;
 mod table;
 
-use std::future::Future;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisKey, RedisLimiter};
+use tollgate_redis::{Fallback, Keys, RedisLimiter};
 
-use crate::server::{DEADLINE, Server};
+use crate::ask::{Events, assert_one_outage, run, take, until_recovered};
+use crate::server::Server;
 
 /// The permits of a limit. One an hour comes back, and no test is slow enough to see it.
 const BURST: u64 = 100;
@@ -30,8 +30,6 @@ const AMPLE: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(200);
 
 type Limiter = RedisLimiter<Connection>;
-type Key<'a> = RedisKey<'a, Connection>;
-type Events = Arc<Mutex<Vec<OutageEvent>>>;
 
 /// Returns a limit of `burst` permits on the server at `url`, and its outages.
 fn connected(url: &str, budget: Duration, burst: u64) -> (Limiter, Events) {
@@ -60,41 +58,4 @@ fn connected_with(
 fn limiter(server: &Server, budget: Duration, fallback: Fallback) -> (Limiter, Events) {
     let (limiter, events) = connected(&server.url(), budget, BURST);
     (limiter.with_fallback(fallback).expect("a fallback"), events)
-}
-
-fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(test)
-}
-
-/// Takes one permit, and returns whether it was granted, and who decided.
-async fn take(key: &Key<'_>) -> (bool, Decider) {
-    match key.try_acquire().await {
-        Ok(grant) => (true, grant.decider()),
-        Err(denial) => (false, denial.decider()),
-    }
-}
-
-/// Takes permits until the server decides, and returns how many the server granted: at most one.
-async fn until_recovered(key: &Key<'_>) -> u64 {
-    let start = Instant::now();
-    loop {
-        match take(key).await {
-            (granted, Decider::Server) => return u64::from(granted),
-            _ => assert!(start.elapsed() < DEADLINE, "the server decides again"),
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-/// Checks that there was one outage, which has ended.
-fn assert_one_outage(events: &Events) {
-    let events = events.lock().unwrap();
-    assert!(
-        matches!(
-            events[..],
-            [OutageEvent::Began { .. }, OutageEvent::Ended { .. }]
-        ),
-        "{events:?}"
-    );
 }
