@@ -1,0 +1,316 @@
+//! Facts: what rules can read of a request.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::BuildHasher;
+use std::net::IpAddr;
+
+/// What a policy can read of a request. It has one method, which returns a fact by its name.
+///
+/// Maps, slices of pairs and arrays of pairs are facts. In a pair of facts, the first that knows a
+/// name answers, so a program can add facts of its own to those of a request.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use tollgate_policy::{FactKind, FactName, Facts, Value};
+///
+/// /// A line of an access log.
+/// struct Line {
+///     from: IpAddr,
+///     path: String,
+/// }
+///
+/// impl Facts for Line {
+///     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+///         match name.kind() {
+///             FactKind::ClientIp => Some(self.from.into()),
+///             FactKind::Path => Some(self.path.as_str().into()),
+///             _ => None,
+///         }
+///     }
+/// }
+///
+/// let line = Line { from: [10, 0, 0, 7].into(), path: "/login".into() };
+/// let facts = (&line, [("user", "alice")]);
+/// assert_eq!(facts.fact(&FactName::new("path")), Some("/login".into()));
+/// assert_eq!(facts.fact(&FactName::new("user")), Some("alice".into()));
+/// assert_eq!(facts.fact(&FactName::new("header:x-api-key")), None);
+/// ```
+pub trait Facts {
+    /// Returns the value of a fact, or `None` if the request does not have it.
+    fn fact(&self, name: &FactName) -> Option<Value<'_>>;
+}
+
+/// The value of a fact.
+///
+/// ```
+/// use tollgate_policy::Value;
+///
+/// assert_eq!(Value::from("acme").as_text(), "acme");
+/// assert_eq!(Value::from(800).as_number(), Some(800));
+/// assert_eq!(Value::from("800").as_number(), Some(800));
+/// assert_eq!(Value::from("::ffff:10.0.0.7").as_address(), Some([10, 0, 0, 7].into()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Value<'a> {
+    /// Any text.
+    Text(Cow<'a, str>),
+    /// An address.
+    Address(IpAddr),
+    /// A number, such as a cost.
+    Number(u64),
+}
+
+impl Value<'_> {
+    /// Returns the value as text.
+    #[must_use]
+    pub fn as_text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Address(address) => Cow::Owned(address.to_canonical().to_string()),
+            Self::Number(number) => Cow::Owned(number.to_string()),
+        }
+    }
+
+    /// Returns the value as an address, if it is one. `::ffff:10.0.0.7` is `10.0.0.7`.
+    #[must_use]
+    pub fn as_address(&self) -> Option<IpAddr> {
+        match self {
+            Self::Text(text) => text
+                .trim()
+                .parse()
+                .ok()
+                .map(|address: IpAddr| address.to_canonical()),
+            Self::Address(address) => Some(address.to_canonical()),
+            Self::Number(_) => None,
+        }
+    }
+
+    /// Returns the value as a number, if it is one.
+    #[must_use]
+    pub fn as_number(&self) -> Option<u64> {
+        match self {
+            Self::Text(text) => text.trim().parse().ok(),
+            Self::Address(_) => None,
+            Self::Number(number) => Some(*number),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Self::Text(Cow::Owned(text))
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for Value<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<IpAddr> for Value<'_> {
+    fn from(address: IpAddr) -> Self {
+        Self::Address(address)
+    }
+}
+
+impl From<u64> for Value<'_> {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+/// The name of a fact, such as `client-ip`, `header:x-api-key` or `user`.
+///
+/// ```
+/// use tollgate_policy::{FactKind, FactName};
+///
+/// let name = FactName::new("header:X-Api-Key");
+/// assert_eq!(name.kind(), FactKind::Header("x-api-key"));
+/// assert_eq!(name.as_str(), "header:x-api-key");
+/// assert_eq!(FactName::new("user").kind(), FactKind::Other("user"));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FactName {
+    text: Box<str>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Kind {
+    Method,
+    Path,
+    Host,
+    ClientIp,
+    Header,
+    Query,
+    Cookie,
+    PathPart,
+    ResponseHeader,
+    Other,
+}
+
+/// What a fact's name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FactKind<'n> {
+    /// `method`: the request's method, such as `GET`.
+    Method,
+    /// `path`: the request's path, without the query.
+    Path,
+    /// `host`: the host that the client asked for.
+    Host,
+    /// `client-ip`: the client's address.
+    ClientIp,
+    /// `header:NAME`: a header of the request. The name is in lower case.
+    Header(&'n str),
+    /// `query:NAME`: a parameter of the query.
+    Query(&'n str),
+    /// `cookie:NAME`: a cookie.
+    Cookie(&'n str),
+    /// `path:NAME`: what `{NAME}` in the rule's path stands for. The policy finds it itself.
+    PathPart(&'n str),
+    /// `response-header:NAME`: a header of the answer, for costs that are settled. The name is in
+    /// lower case.
+    ResponseHeader(&'n str),
+    /// Any other name: the program supplies it.
+    Other(&'n str),
+}
+
+/// The prefixes of names that have two parts.
+const PREFIXES: [(&str, Kind); 5] = [
+    ("header:", Kind::Header),
+    ("query:", Kind::Query),
+    ("cookie:", Kind::Cookie),
+    ("path:", Kind::PathPart),
+    ("response-header:", Kind::ResponseHeader),
+];
+
+impl FactName {
+    /// Reads a name. Names of headers become lower case.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        let kind = match name {
+            "method" => Kind::Method,
+            "path" => Kind::Path,
+            "host" => Kind::Host,
+            "client-ip" => Kind::ClientIp,
+            _ => {
+                let known = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix));
+                known.map_or(Kind::Other, |(_, kind)| *kind)
+            }
+        };
+        let text = match kind {
+            Kind::Header | Kind::ResponseHeader => name.to_ascii_lowercase().into(),
+            _ => name.into(),
+        };
+        Self { text, kind }
+    }
+
+    /// Returns the name as it is written in a policy.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns what the name stands for.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> FactKind<'_> {
+        let after = |prefix: &str| self.text.get(prefix.len()..).unwrap_or_default();
+        match self.kind {
+            Kind::Method => FactKind::Method,
+            Kind::Path => FactKind::Path,
+            Kind::Host => FactKind::Host,
+            Kind::ClientIp => FactKind::ClientIp,
+            Kind::Header => FactKind::Header(after("header:")),
+            Kind::Query => FactKind::Query(after("query:")),
+            Kind::Cookie => FactKind::Cookie(after("cookie:")),
+            Kind::PathPart => FactKind::PathPart(after("path:")),
+            Kind::ResponseHeader => FactKind::ResponseHeader(after("response-header:")),
+            Kind::Other => FactKind::Other(&self.text),
+        }
+    }
+}
+
+impl fmt::Display for FactName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for FactName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+impl<F: Facts + ?Sized> Facts for &F {
+    #[inline]
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        (**self).fact(name)
+    }
+}
+
+/// No facts.
+impl Facts for () {
+    fn fact(&self, _: &FactName) -> Option<Value<'_>> {
+        None
+    }
+}
+
+/// The first that knows a fact answers.
+impl<A: Facts, B: Facts> Facts for (A, B) {
+    #[inline]
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        self.0.fact(name).or_else(|| self.1.fact(name))
+    }
+}
+
+impl<V: AsRef<str>, S: BuildHasher> Facts for HashMap<String, V, S> {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        self.get(name.as_str()).map(|value| value.as_ref().into())
+    }
+}
+
+impl<V: AsRef<str>> Facts for BTreeMap<String, V> {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        self.get(name.as_str()).map(|value| value.as_ref().into())
+    }
+}
+
+impl<K: AsRef<str>, V: AsRef<str>> Facts for [(K, V)] {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        let found = self
+            .iter()
+            .find(|(known, _)| known.as_ref() == name.as_str());
+        found.map(|(_, value)| value.as_ref().into())
+    }
+}
+
+impl<K: AsRef<str>, V: AsRef<str>, const N: usize> Facts for [(K, V); N] {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        self.as_slice().fact(name)
+    }
+}
+
+impl<K: AsRef<str>, V: AsRef<str>> Facts for Vec<(K, V)> {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        self.as_slice().fact(name)
+    }
+}

@@ -1,0 +1,9 @@
+//! Rate limits from a file: which limits apply to a request, with their keys, plans and costs.
+
+mod fact;
+pub mod file;
+mod problem;
+pub mod when;
+
+pub use fact::{FactKind, FactName, Facts, Value};
+pub use problem::{Position, Problem, Problems, Severity};
