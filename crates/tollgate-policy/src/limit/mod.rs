@@ -1,0 +1,166 @@
+//! The limit of a rule, for all its keys.
+
+mod hash;
+mod own;
+mod spec;
+
+use std::fmt;
+use std::time::Duration;
+
+use tollgate::clock::Clock;
+use tollgate::compose::{Exempt, Member, OneMember, OrElse, Visitor};
+use tollgate::keyed::KeyedConcurrency;
+use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Keyed};
+
+pub(crate) use hash::KeyHash;
+pub use hash::Hashed;
+pub use own::{DynLimit, KeyRef, OwnLimit};
+pub(crate) use spec::Spec;
+
+/// A table of keys.
+pub(crate) type Table<C> = Keyed<AnyAlgorithm, C, Hashed>;
+
+/// The limit of a rule, for all its keys.
+pub(crate) enum RuleLimit<C> {
+    /// A rate for each key.
+    Table(Table<C>),
+    /// One rate for all requests.
+    Single(Adjustable<AnyAlgorithm, C>),
+    /// A concurrency for each key; one for each plan.
+    Slots(Vec<KeyedConcurrency<Hashed>>),
+    /// One concurrency for all requests; one for each plan.
+    OneSlots(Vec<Concurrency>),
+    /// A registered algorithm, or a limit of a registered store.
+    Own(Box<dyn OwnLimit<C>>),
+}
+
+/// What grants a request that a limit on trial denies. It has an address that does not change.
+static EXEMPT: Exempt = Exempt;
+
+/// Visits a limit, or a limit on trial.
+#[inline(always)]
+fn visit<C, M: OneMember<C>, V: Visitor<C>>(limit: &M, trial: bool, visitor: V) -> V::Output {
+    match trial {
+        false => visitor.visit(limit.limit(), None),
+        true => visitor.visit(&OrElse::new(limit, &EXEMPT), None),
+    }
+}
+
+/// Visits a limit once, through a trait object.
+struct Once<V, O> {
+    visitor: Option<V>,
+    output: Option<O>,
+}
+
+impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
+    /// Visits the limit of a key. `trial` says whether it only reports what it would decide.
+    /// Returns `None` if there is no such plan.
+    #[inline]
+    pub(crate) fn visit<V: Visitor<C>>(
+        &self,
+        key: KeyRef<'_>,
+        plan: usize,
+        trial: bool,
+        visitor: V,
+    ) -> Option<V::Output> {
+        match self {
+            Self::Table(table) => {
+                let key = table.plan(plan).key(&KeyHash(key.hash));
+                Some(visit(&key, trial, visitor))
+            }
+            Self::Single(limiter) => Some(visit(limiter, trial, visitor)),
+            Self::Slots(plans) => {
+                let key = plans.get(plan)?.key(&KeyHash(key.hash));
+                Some(visit(&key, trial, visitor))
+            }
+            Self::OneSlots(plans) => Some(visit(plans.get(plan)?, trial, visitor)),
+            Self::Own(limit) => {
+                let mut once = Once {
+                    visitor: Some(visitor),
+                    output: None,
+                };
+                limit.with_key(key, plan, &mut |limit| {
+                    if let Some(visitor) = once.visitor.take() {
+                        once.output = Some(visit(&limit, trial, visitor));
+                    }
+                });
+                once.output
+            }
+        }
+    }
+
+    /// Returns whether a request weighs 1, whatever it costs.
+    pub(crate) const fn counts_requests(&self) -> bool {
+        matches!(self, Self::Slots(_) | Self::OneSlots(_))
+    }
+
+    /// Bans a key.
+    pub(crate) fn ban_for(
+        &self,
+        key: KeyRef<'_>,
+        plan: usize,
+        long: Duration,
+    ) -> Result<(), Denied> {
+        match self {
+            Self::Table(table) => table.plan(plan).key(&KeyHash(key.hash)).ban_for(long),
+            Self::Own(limit) => limit.ban_for(key, plan, long),
+            // A policy whose rule has a ban and only such limits is not compiled.
+            Self::Single(_) | Self::Slots(_) | Self::OneSlots(_) => Ok(()),
+        }
+    }
+}
+
+impl<C> fmt::Debug for RuleLimit<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Table(_) => "Table",
+            Self::Single(_) => "Single",
+            Self::Slots(_) => "Slots",
+            Self::OneSlots(_) => "OneSlots",
+            Self::Own(_) => "Own",
+        })
+    }
+}
+
+/// Lends a clock to a composition none of whose limits has one, such as a concurrency alone. It
+/// grants everything.
+pub(crate) struct OnlyClock<'c, C>(pub(crate) &'c C);
+
+impl<C> Member<C> for OnlyClock<'_, C> {
+    fn clock(&self) -> Option<&C> {
+        Some(self.0)
+    }
+
+    fn place(&self) -> tollgate::store::Place {
+        tollgate::store::Place::of(self.0)
+    }
+
+    fn check(&self, _: u64, _: tollgate::Tick) -> Result<(), Denied> {
+        Ok(())
+    }
+
+    fn take(&self, n: u64, now: tollgate::Tick) -> Result<tollgate::compose::Held, Denied> {
+        Ok(tollgate::Granted::new(n, now).into())
+    }
+
+    fn available_at(&self, _: tollgate::Tick) -> u64 {
+        u64::MAX
+    }
+
+    fn give_back(&self, held: tollgate::compose::Held, _: tollgate::Tick) -> u64 {
+        held.granted.n()
+    }
+
+    fn correct(
+        &self,
+        _: tollgate::compose::Held,
+        _: u64,
+        _: tollgate::Tick,
+    ) -> tollgate::outcome::Settled {
+        tollgate::outcome::Settled::default()
+    }
+
+    fn charge_to(&self, n: u64, now: tollgate::Tick) -> tollgate::outcome::Charged {
+        tollgate::outcome::Charged::new(n, now)
+    }
+}

@@ -1,0 +1,70 @@
+//! Limits that a program registers: algorithms and stores of its own.
+
+use std::fmt;
+use std::time::Duration;
+
+use tollgate::algorithm::{Algorithm, Debt, GiveBack};
+use tollgate::clock::Clock;
+use tollgate::compose::SettleMember;
+use tollgate::{Denied, Keyed};
+
+use super::hash::{Hashed, KeyHash};
+
+/// A key of a rule: its bytes, and a hash of them.
+///
+/// The parts of a key are encoded so that different keys have different bytes. The hash is the same
+/// for all rules of a policy.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyRef<'k> {
+    pub(crate) bytes: &'k [u8],
+    pub(crate) hash: u64,
+}
+
+impl<'k> KeyRef<'k> {
+    /// Returns the bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &'k [u8] {
+        self.bytes
+    }
+
+    /// Returns the hash. It depends on the policy's seed, which is random.
+    #[must_use]
+    pub const fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+/// A limit for many keys, as a trait object: see [`OwnLimit::with_key`].
+pub type DynLimit<'l, C> = dyn SettleMember<C> + Send + Sync + 'l;
+
+/// A limit of a rule that is decided in this process by an algorithm or a store that the program
+/// registered.
+///
+/// `C` is the policy's clock. `Keyed` tables implement it.
+pub trait OwnLimit<C>: fmt::Debug + Send + Sync {
+    /// Calls `visit` once with the limit of this key under this plan.
+    ///
+    /// The limit's [place](tollgate::compose::Member::place) must be the same each time.
+    fn with_key(&self, key: KeyRef<'_>, plan: usize, visit: &mut dyn FnMut(&DynLimit<'_, C>));
+
+    /// Bans a key for this long.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the key can't be banned.
+    fn ban_for(&self, key: KeyRef<'_>, plan: usize, long: Duration) -> Result<(), Denied>;
+}
+
+impl<A, C> OwnLimit<C> for Keyed<A, C, Hashed>
+where
+    A: Algorithm + GiveBack + Debt + fmt::Debug + Send + Sync,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    fn with_key(&self, key: KeyRef<'_>, plan: usize, visit: &mut dyn FnMut(&DynLimit<'_, C>)) {
+        visit(&self.plan(plan).key(&KeyHash(key.hash)));
+    }
+
+    fn ban_for(&self, key: KeyRef<'_>, plan: usize, long: Duration) -> Result<(), Denied> {
+        self.plan(plan).key(&KeyHash(key.hash)).ban_for(long)
+    }
+}

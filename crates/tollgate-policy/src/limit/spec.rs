@@ -1,0 +1,62 @@
+//! The text of a limit.
+
+use std::collections::BTreeSet;
+
+use tollgate::AnyAlgorithm;
+use tollgate::clock::UtcClock;
+
+/// What a limit's text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Spec {
+    /// An algorithm of the core.
+    Rate(AnyAlgorithm),
+    /// At most this many requests at once.
+    Concurrency(u64),
+    /// A registered algorithm, and the text after its name.
+    Own { name: String, text: String },
+}
+
+/// The names that a limit's text can begin with, besides the registered ones.
+const NAMES: [&str; 8] = [
+    "token-bucket",
+    "gcra",
+    "leaky-meter",
+    "leaky-queue",
+    "fixed-window",
+    "sliding-window",
+    "intervals",
+    "concurrency",
+];
+
+impl Spec {
+    /// Reads a limit. `own` are the names of the registered algorithms.
+    pub(crate) fn parse(
+        text: &str,
+        own: &BTreeSet<&str>,
+        clock: &impl UtcClock,
+    ) -> Result<Self, String> {
+        let trimmed = text.trim();
+        let (name, rest) = trimmed
+            .split_once(char::is_whitespace)
+            .unwrap_or((trimmed, ""));
+        if own.contains(name) {
+            let (name, text) = (name.to_owned(), rest.trim().to_owned());
+            return Ok(Self::Own { name, text });
+        }
+        if name == "concurrency" {
+            let limit = rest.trim().replace('_', "").parse();
+            return limit
+                .map(Self::Concurrency)
+                .map_err(|_| "the number of requests must follow, as in `concurrency 50`".into());
+        }
+        let is_name = name.starts_with(|first: char| first.is_alphabetic());
+        if is_name && !NAMES.contains(&name) {
+            let known = NAMES.iter().copied().chain(own.iter().copied());
+            return Err(crate::problem::unknown("algorithm", name, known));
+        }
+        match text.parse::<AnyAlgorithm>() {
+            Ok(algorithm) => Ok(Self::Rate(algorithm.with_utc_of(clock))),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}

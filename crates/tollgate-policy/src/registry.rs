@@ -1,0 +1,109 @@
+//! What a program registers by name: resolvers, algorithms and stores.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::fact::{FactKind, FactName, Facts, Value};
+use crate::file::Fallback;
+use crate::limit::{Hashed, OwnLimit};
+
+/// Computes a fact from others: a key, or the name of a plan.
+type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;
+
+/// What a limit of a registered algorithm or store is made from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LimitSpec<'s, C> {
+    /// The name of the rule.
+    pub rule: &'s str,
+    /// The position of the limit among those of the rule.
+    pub index: usize,
+    /// The text of the limit, and of each plan if the rule has plans: for an algorithm what follows
+    /// its name, for a store the whole text.
+    pub limits: Vec<&'s str>,
+    /// Whether the rule has a key. If not, all requests have the same empty one.
+    pub has_key: bool,
+    /// The number of keys in use at once.
+    pub capacity: usize,
+    /// What happens to a new key that finds no slot.
+    pub overflow: tollgate::Overflow,
+    /// What decides while the store does not answer.
+    pub fallback: &'s Fallback,
+    /// The policy's clock.
+    pub clock: &'s C,
+    /// The hasher for a `Keyed` table.
+    pub hasher: Hashed,
+}
+
+/// Makes a limit, or says what is wrong with its text and what is allowed.
+type MakeLimit<C> =
+    dyn Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync;
+
+/// What a program has registered.
+pub(crate) struct Registry<C> {
+    pub(crate) resolvers: BTreeMap<String, Arc<Resolver>>,
+    pub(crate) algorithms: BTreeMap<String, Arc<MakeLimit<C>>>,
+    pub(crate) stores: BTreeMap<String, Arc<MakeLimit<C>>>,
+    pub(crate) facts: Option<BTreeSet<String>>,
+}
+
+impl<C> Default for Registry<C> {
+    fn default() -> Self {
+        Self {
+            resolvers: BTreeMap::new(),
+            algorithms: BTreeMap::new(),
+            stores: BTreeMap::new(),
+            facts: None,
+        }
+    }
+}
+
+impl<C> Clone for Registry<C> {
+    fn clone(&self) -> Self {
+        Self {
+            resolvers: self.resolvers.clone(),
+            algorithms: self.algorithms.clone(),
+            stores: self.stores.clone(),
+            facts: self.facts.clone(),
+        }
+    }
+}
+
+impl<C> fmt::Debug for Registry<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry")
+            .field("resolvers", &self.resolvers.keys())
+            .field("algorithms", &self.algorithms.keys())
+            .field("stores", &self.stores.keys())
+            .finish()
+    }
+}
+
+impl<C> Registry<C> {
+    /// Returns the facts of a request, and those that registered resolvers compute.
+    pub(crate) fn resolve<'r, F: Facts>(&'r self, facts: &'r F) -> Resolved<'r, F> {
+        Resolved {
+            resolvers: &self.resolvers,
+            facts,
+        }
+    }
+}
+
+/// The facts of a request, and those that registered resolvers compute.
+pub(crate) struct Resolved<'r, F> {
+    resolvers: &'r BTreeMap<String, Arc<Resolver>>,
+    facts: &'r F,
+}
+
+impl<F: Facts> Facts for Resolved<'_, F> {
+    #[inline]
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        if let (FactKind::Other(name), false) = (name.kind(), self.resolvers.is_empty()) {
+            if let Some(resolver) = self.resolvers.get(name) {
+                return resolver(self.facts);
+            }
+        }
+        self.facts.fact(name)
+    }
+}
