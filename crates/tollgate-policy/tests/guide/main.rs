@@ -1,0 +1,166 @@
+//! docs/POLICY.md: each policy on the page decides the requests below it as the page says, and each
+//! row of its tables names rules that show it.
+
+mod document;
+mod lines;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use document::{Example, examples, rows};
+use lines::{End, Expected, Line, Request, Verdict, read};
+
+#[test]
+fn each_line_of_the_page_can_be_read() {
+    let wrong: Vec<_> = examples()
+        .iter()
+        .flat_map(|example| &example.lines)
+        .filter_map(|(number, line)| Some(format!("line {number}: {}", read(line).err()?)))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_line_with_all_parts_is_read() {
+    let line = "2x GET api.example.com/a?b=1&c=2 from 10.0.0.1 header:x-api-key=k1 as one \
+                fails answers response-header:x-used=7   \
+                denied by a, 4 left, retry after 500 ms, b would deny, c would allow";
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let request = Request {
+        facts: vec![
+            pair("method", "GET"),
+            pair("host", "api.example.com"),
+            pair("path", "/a"),
+            pair("query:b", "1"),
+            pair("query:c", "2"),
+            pair("client-ip", "10.0.0.1"),
+            pair("header:x-api-key", "k1"),
+        ],
+        name: Some("one".into()),
+        end: End {
+            fails: true,
+            answer: vec![pair("response-header:x-used", "7")],
+        },
+    };
+    let expected = Expected {
+        verdict: Verdict::DeniedBy("a".into()),
+        left: Some(4),
+        retry_after: Some(Some(Duration::from_millis(500))),
+        shadows: vec![("b".into(), false), ("c".into(), true)],
+    };
+    let line = read(line).expect("a line");
+    assert_eq!(
+        line,
+        Some(Line::Requests {
+            count: 2,
+            request,
+            expected
+        })
+    );
+}
+
+#[test]
+fn short_lines_are_read() {
+    let read = |line| read(line).expect("a line");
+    assert_eq!(read("# a remark"), None);
+    assert_eq!(
+        read("+2 min"),
+        Some(Line::Advance(Duration::from_secs(120)))
+    );
+    assert_eq!(read("the store is down"), Some(Line::StoreDown));
+    let ends = |end| {
+        let name = "one".to_owned();
+        Some(Line::Ends { name, end })
+    };
+    assert_eq!(read("one ends"), ends(End::default()));
+    let end = End {
+        fails: true,
+        answer: vec![("used".into(), "7".into())],
+    };
+    assert_eq!(read("one ends fails answers used=7"), ends(end));
+    let Some(Line::Requests {
+        count: 1,
+        request,
+        expected,
+    }) = read("call user=ann  allowed by a and b, never retry")
+    else {
+        panic!("one request");
+    };
+    assert_eq!(request.facts, [("user".to_owned(), "ann".to_owned())]);
+    assert_eq!(expected.verdict.names(), ["a", "b"]);
+    assert_eq!(expected.retry_after, Some(None));
+}
+
+#[test]
+fn a_line_that_says_something_else_is_an_error() {
+    for line in [
+        "GET /a",
+        "GET allowed by a",
+        "GET a allowed by a",
+        "GET /a user allowed by a",
+        "GET /a allowed",
+        "GET /a allowed by a, some left",
+        "GET /a allowed by a, 4 rest",
+        "GET /a denied by a, retry after 12s",
+        "GET /a no way",
+        "+12",
+        "one ends user=ann",
+    ] {
+        assert!(read(line).is_err(), "{line}");
+    }
+}
+
+/// The names of the rules and lists of a policy.
+fn names(policy: &str) -> BTreeSet<String> {
+    let names = policy.lines().filter_map(|line| {
+        let (field, value) = line.split_once('=')?;
+        (field.trim() == "name").then(|| value.trim().trim_matches('"').to_owned())
+    });
+    names.collect()
+}
+
+/// The names of the rules and lists that decide the lines below a policy.
+fn names_in_lines(example: &Example) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (_, line) in &example.lines {
+        if let Ok(Some(Line::Requests { expected, .. })) = read(line) {
+            names.extend(expected.verdict.names().iter().cloned());
+            names.extend(expected.shadows.into_iter().map(|(name, _)| name));
+        }
+    }
+    names
+}
+
+#[test]
+fn each_rule_of_the_page_decides_a_line_below_it() {
+    let examples = examples();
+    assert!(examples.len() > 20, "{}", examples.len());
+    for example in examples {
+        let line = example.line;
+        assert_eq!(
+            names(&example.policy),
+            names_in_lines(&example),
+            "line {line}"
+        );
+    }
+}
+
+#[test]
+fn each_row_about_a_gateway_names_rules_that_show_it() {
+    let examples = examples();
+    let rows = rows();
+    assert!(rows.len() > 90, "{}", rows.len());
+    let mut elsewhere = 0;
+    for row in rows {
+        let line = row.line;
+        elsewhere += usize::from(row.is_elsewhere);
+        assert_ne!(row.rules.is_empty(), !row.is_elsewhere, "line {line}");
+        for (rule, section) in &row.rules {
+            let section = section.unwrap_or(row.section);
+            let mut there = examples.iter().filter(|it| it.section == section);
+            let is_there = there.any(|example| names(&example.policy).contains(rule));
+            assert!(is_there, "line {line}: {section} has no rule `{rule}`");
+        }
+    }
+    assert!(elsewhere < 20, "{elsewhere}");
+}
