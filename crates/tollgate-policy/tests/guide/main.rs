@@ -162,5 +162,5 @@ fn each_row_about_a_gateway_names_rules_that_show_it() {
             assert!(is_there, "line {line}: {section} has no rule `{rule}`");
         }
     }
-    assert!(elsewhere < 20, "{elsewhere}");
+    assert!(elsewhere < 25, "{elsewhere}");
 }
