@@ -3,6 +3,7 @@
 mod fact;
 pub mod file;
 mod problem;
+mod text;
 pub mod when;
 
 pub use fact::{FactKind, FactName, Facts, Value};
