@@ -16,8 +16,8 @@ use crate::outcome::{GrantInfo, Settled};
 /// A granted request to a composition: every member granted its part.
 ///
 /// Dropping it keeps the permits taken, and leaves each `Concurrency` among the members. `R` is the
-/// reference to the composition: `&All`, or `Arc<All>` for a grant that outlives the caller's
-/// scope.
+/// reference to the composition: `&All`, or `Arc<All>` or [`Within<All>`] for a grant that outlives
+/// the caller's scope.
 ///
 /// ```
 /// use tollgate::compose::All;
@@ -39,6 +39,64 @@ use crate::outcome::{GrantInfo, Settled};
 pub struct AllGranted<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
     all: R,
     grants: M::Grants,
+}
+
+/// The reference to a composition that its own grant contains: see [`All::into_acquired_each`].
+#[derive(Debug)]
+pub struct Within<A>(pub(super) A);
+
+impl<A> Deref for Within<A> {
+    type Target = A;
+
+    #[inline(always)]
+    fn deref(&self) -> &A {
+        &self.0
+    }
+}
+
+impl<M: Members<C>, C: Clock> All<M, C> {
+    /// Takes `costs[0]` permits from member 0, and so on. The grant contains the composition, so it
+    /// can be returned from where the composition was made.
+    ///
+    /// ```
+    /// use tollgate::compose::{All, AllDenied, AllGranted, Within};
+    /// use tollgate::keyed::Key;
+    /// use tollgate::clock::SystemClock;
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// type Users = Keyed<TokenBucket>;
+    /// type Pair<'k> = [Key<'k, TokenBucket, SystemClock>; 2];
+    /// type Granted<'k> = AllGranted<Within<All<Pair<'k>>>, Pair<'k>, SystemClock>;
+    ///
+    /// fn both<'k>(users: &'k Users, names: [&str; 2]) -> Result<Granted<'k>, AllDenied> {
+    ///     let all = All::new(names.map(|name| users.key(name))).expect("two limits");
+    ///     all.into_acquired_each([1, 2]).map_err(|(denied, _)| denied)
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let users = Users::token_bucket(Quota::per_hour(5), 1000)?;
+    /// let granted = both(&users, ["alice", "bob"])?;
+    /// assert_eq!(users.key("bob").available(), 3);
+    /// granted.undo();
+    /// assert_eq!(users.key("bob").available(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`try_acquire_each`](Self::try_acquire_each), with the composition.
+    #[inline]
+    #[expect(clippy::result_large_err, reason = "a box would allocate for each denial")]
+    pub fn into_acquired_each(
+        self,
+        costs: impl AsRef<[u64]>,
+    ) -> Result<AllGranted<Within<Self>, M, C>, (AllDenied, Self)> {
+        match self.take_each(costs.as_ref(), self.now(), |_| self.now()) {
+            Ok(grants) => Ok(AllGranted::new(Within(self), grants)),
+            Err(denied) => Err((denied, self)),
+        }
+    }
 }
 
 /// Ends the use of a grant.
@@ -96,6 +154,11 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     #[inline(always)]
     pub(super) fn new(all: R, grants: M::Grants) -> Self {
         Self { all, grants }
+    }
+
+    /// Returns the composition.
+    pub fn composition(&self) -> &All<M, C> {
+        &self.all
     }
 
     /// Returns what a member granted, by its number. A limit that appears twice has one grant,

@@ -90,7 +90,7 @@ pub use dynamic::{
 };
 pub use estimate::{Estimate, UndoOnDrop};
 pub use fixed::{Closed, Exempt};
-pub use granted::AllGranted;
+pub use granted::{AllGranted, Within};
 pub use held::Held;
 pub use limits::OwnLimiter;
 #[cfg(feature = "wait")]
