@@ -1,8 +1,10 @@
 //! docs/POLICY.md: each policy on the page decides the requests below it as the page says, and each
 //! row of its tables names rules that show it.
 
+mod decided;
 mod document;
 mod lines;
+mod model;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -163,4 +165,18 @@ fn each_row_about_a_gateway_names_rules_that_show_it() {
         }
     }
     assert!(elsewhere < 25, "{elsewhere}");
+}
+
+/// Examples that need what a program registers.
+const NOT_IN_THE_MODEL: [&str; 2] = ["Stores", "Spring Cloud Gateway"];
+
+#[test]
+fn the_model_decides_as_the_page_says() {
+    let mut differing = Vec::new();
+    for example in examples() {
+        if !NOT_IN_THE_MODEL.contains(&example.section) {
+            differing.extend(decided::run(&example, model::Model::new(&example.policy)));
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
