@@ -2,7 +2,10 @@
 
 mod build;
 mod condition;
+mod covers;
+mod display;
 mod error;
+mod failure;
 mod glob;
 mod index;
 mod input;
@@ -14,6 +17,7 @@ mod pattern;
 
 pub use condition::{Condition, Test, When};
 pub use error::{PatternError, PatternErrorKind};
+pub use failure::Failure;
 pub use glob::Glob;
 pub use matcher::Matcher;
 pub use path::PathPattern;

@@ -197,6 +197,17 @@ impl Pattern {
             _ => false,
         }
     }
+
+    /// Whether no value matches both. It may say no although it is so.
+    pub(super) fn is_disjoint(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Equal(text), Self::Equal(other)) => text != other,
+            (Self::Network(network), Self::Network(other)) => {
+                !network.contains(other) && !other.contains(network)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A network of IPv4 addresses that is written in version 6 becomes one of version 4.
