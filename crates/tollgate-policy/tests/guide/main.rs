@@ -5,6 +5,7 @@ mod decided;
 mod document;
 mod lines;
 mod model;
+mod recordings;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
