@@ -34,6 +34,24 @@ pub(super) fn captures(_: &Pattern) -> Vec<String> {
     Vec::new()
 }
 
+/// Returns the form in which a pattern must be written, unless it is written as plain text. All
+/// patterns of a test have the same form.
+pub(super) fn form(fact: &FactName, pattern: &Pattern) -> Option<&'static str> {
+    match (fact.kind(), pattern) {
+        (FactKind::ClientIp, _) => None,
+        (_, Pattern::Network(_)) => Some("network"),
+        _ => None,
+    }
+}
+
+/// Returns a pattern as it is written.
+pub(super) fn text(pattern: &Pattern) -> String {
+    match pattern {
+        Pattern::Network(network) => network.to_string(),
+        Pattern::Equal(text) | Pattern::Prefix(text) | Pattern::Suffix(text) => text.clone(),
+    }
+}
+
 fn network(text: &str) -> Result<Pattern, String> {
     let address = || text.parse::<IpAddr>().ok().map(IpNet::from);
     text.parse()
