@@ -1,0 +1,183 @@
+//! The index of a matcher: from what a request has to the rules that are worth a look.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use foldhash::fast::FixedState;
+use smallvec::{SmallVec, smallvec};
+
+use super::input::Input;
+use super::networks::Networks;
+use super::path::segments;
+
+/// Lists of rules, in ascending order.
+pub(super) type Sources<'m> = SmallVec<[&'m [u32]; 16]>;
+
+/// No node.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A graph whose nodes have lists of rules. Facts lead from a node to others: a segment of a path,
+/// or a whole value.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// The texts that lead from some node to another, as numbers.
+    pub(super) symbols: HashMap<Box<str>, u32, FixedState>,
+    /// The length of the longest of these texts.
+    pub(super) longest: usize,
+    /// From a node and a text to the next node.
+    pub(super) edges: HashMap<(u32, u32), u32, FixedState>,
+    pub(super) nodes: Vec<Node>,
+    /// The lists of all nodes.
+    pub(super) lists: Vec<u32>,
+    pub(super) probes: Vec<Probe>,
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    /// The next node by any segment.
+    pub(super) any: u32,
+    /// The rules of requests that end here.
+    pub(super) here: Span,
+    /// The rules of requests that come through here.
+    pub(super) below: Span,
+}
+
+/// A part of `lists`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Span {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+/// A way to ask about one fact.
+#[derive(Debug)]
+pub(super) struct Probe {
+    /// The number of the fact.
+    pub(super) fact: usize,
+    pub(super) root: u32,
+    pub(super) kind: ProbeKind,
+}
+
+#[derive(Debug)]
+pub(super) enum ProbeKind {
+    Present,
+    Exact,
+    /// Prefixes of these lengths.
+    Prefix(Vec<usize>),
+    /// Suffixes of these lengths.
+    Suffix(Vec<usize>),
+    Network(Networks<u32>, Networks<u128>),
+    Path,
+    PathEnd,
+}
+
+impl Index {
+    /// Adds the lists of a request to `sources`. `input` returns a fact by its number.
+    pub(super) fn collect<'m, 'i, 'v: 'i>(
+        &'m self,
+        input: impl Fn(usize) -> Option<&'i Input<'v>>,
+        sources: &mut Sources<'m>,
+    ) {
+        for probe in &self.probes {
+            let Some(input) = input(probe.fact) else {
+                continue;
+            };
+            let root = probe.root;
+            match &probe.kind {
+                ProbeKind::Present => self.push_here(root, sources),
+                ProbeKind::Exact => self.push_text(root, input.text(), sources),
+                ProbeKind::Prefix(lengths) => {
+                    let text = input.text();
+                    let prefixes = lengths.iter().map_while(|length| part(text, 0, *length));
+                    prefixes.for_each(|prefix| self.push_text(root, prefix, sources));
+                }
+                ProbeKind::Suffix(lengths) => {
+                    let text = input.text();
+                    let starts = lengths
+                        .iter()
+                        .map_while(|length| text.len().checked_sub(*length));
+                    let suffixes = starts.map_while(|start| part(text, start, text.len()));
+                    suffixes.for_each(|suffix| self.push_text(root, suffix, sources));
+                }
+                ProbeKind::Network(v4, v6) => {
+                    let push = |node| self.push_here(node, sources);
+                    match input.address() {
+                        Some(IpAddr::V4(address)) => v4.each(address.into(), push),
+                        Some(IpAddr::V6(address)) => v6.each(address.into(), push),
+                        None => {}
+                    }
+                }
+                ProbeKind::Path => self.push_path(root, input.text(), sources),
+                ProbeKind::PathEnd => {
+                    if let Some(last) = segments(input.text()).next_back() {
+                        self.push_text(root, last, sources);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes along all paths of the graph that the segments allow.
+    fn push_path<'m>(&'m self, root: u32, path: &str, sources: &mut Sources<'m>) {
+        let mut nodes: SmallVec<[u32; 8]> = smallvec![root];
+        let mut next: SmallVec<[u32; 8]> = SmallVec::new();
+        for segment in segments(path) {
+            let symbol = self.symbol(segment);
+            for node in nodes.drain(..) {
+                if let Some(symbol) = symbol {
+                    next.extend(self.edges.get(&(node, symbol)).copied());
+                }
+                let Some(node) = self.nodes.get(node as usize) else {
+                    continue;
+                };
+                self.push(node.below, sources);
+                if node.any != NONE {
+                    next.push(node.any);
+                }
+            }
+            std::mem::swap(&mut nodes, &mut next);
+            if nodes.is_empty() {
+                return;
+            }
+        }
+        for node in nodes {
+            self.push_here(node, sources);
+            if let Some(node) = self.nodes.get(node as usize) {
+                self.push(node.below, sources);
+            }
+        }
+    }
+
+    fn push_text<'m>(&'m self, root: u32, text: &str, sources: &mut Sources<'m>) {
+        let symbol = self.symbol(text);
+        let node = symbol.and_then(|symbol| self.edges.get(&(root, symbol)));
+        if let Some(node) = node {
+            self.push_here(*node, sources);
+        }
+    }
+
+    fn push_here<'m>(&'m self, node: u32, sources: &mut Sources<'m>) {
+        if let Some(node) = self.nodes.get(node as usize) {
+            self.push(node.here, sources);
+        }
+    }
+
+    fn push<'m>(&'m self, span: Span, sources: &mut Sources<'m>) {
+        let list = self.lists.get(span.start as usize..span.end as usize);
+        sources.extend(list.filter(|list| !list.is_empty()));
+    }
+
+    fn symbol(&self, text: &str) -> Option<u32> {
+        // A long text is not even hashed.
+        if text.len() > self.longest {
+            return None;
+        }
+        self.symbols.get(text).copied()
+    }
+}
+
+/// A part of a text. It is empty if it would begin or end in the middle of a character, and `None`
+/// beyond the text's end.
+fn part(text: &str, start: usize, end: usize) -> Option<&str> {
+    (end <= text.len()).then(|| text.get(start..end).unwrap_or_default())
+}
