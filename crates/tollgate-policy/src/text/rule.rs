@@ -216,7 +216,9 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
 fn override_keys(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
     let mut seen = HashSet::new();
     // A part that is wrong still counts.
-    let parts = table.get("key").map_or(0, |key| key.node.one_or_more().len());
+    let parts = table
+        .get("key")
+        .map_or(0, |key| key.node.one_or_more().len());
     for (index, own) in rule.overrides.iter().enumerate() {
         let place = table.place.field("override");
         let place = place.element(index);

@@ -56,8 +56,14 @@ impl Fields {
         self.0.push((String::from(name).into(), value.into()));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Adds a field to the table of this name, which is added if it is not there yet.
+    pub(super) fn push_in(&mut self, table: &str, name: &str, value: Tree) {
+        let field = (String::from(name).into(), value.into());
+        let known = self.0.iter_mut().find(|(known, _)| known.value == table);
+        match known.map(|(_, node)| &mut node.value) {
+            Some(Tree::Table(fields)) => fields.push(field),
+            _ => self.push(table, Tree::Table(vec![field])),
+        }
     }
 
     fn push_if(&mut self, condition: bool, name: &str, value: impl FnOnce() -> Tree) {

@@ -8,22 +8,11 @@ use crate::when::{Condition, Test, When};
 
 pub(super) fn when(conditions: &When) -> Tree {
     let mut fields = Fields::default();
-    let mut groups = [
-        ("header", Fields::default()),
-        ("query", Fields::default()),
-        ("cookie", Fields::default()),
-    ];
     for condition in &conditions.all {
-        let (group, name) = split(&condition.fact);
         let written = test(condition);
-        match groups.iter_mut().find(|(known, _)| *known == group) {
-            Some((_, fields)) => fields.push(name, written),
-            None => fields.push(name, written),
-        }
-    }
-    for (group, conditions) in groups {
-        if !conditions.is_empty() {
-            fields.push(group, conditions.table());
+        match split(&condition.fact) {
+            (Some(group), name) => fields.push_in(group, name, written),
+            (None, name) => fields.push(name, written),
         }
     }
     if !conditions.any.is_empty() {
@@ -36,12 +25,12 @@ pub(super) fn when(conditions: &When) -> Tree {
 }
 
 /// Splits the name of a fact into the table that its condition is in, and its name there.
-fn split(fact: &FactName) -> (&'static str, &str) {
+fn split(fact: &FactName) -> (Option<&'static str>, &str) {
     match fact.kind() {
-        FactKind::Header(name) => ("header", name),
-        FactKind::Query(name) => ("query", name),
-        FactKind::Cookie(name) => ("cookie", name),
-        _ => ("", fact.as_str()),
+        FactKind::Header(name) => (Some("header"), name),
+        FactKind::Query(name) => (Some("query"), name),
+        FactKind::Cookie(name) => (Some("cookie"), name),
+        _ => (None, fact.as_str()),
     }
 }
 
@@ -50,9 +39,9 @@ fn test(condition: &Condition) -> Tree {
         Test::Present => Tree::Bool(true),
         Test::Absent => Tree::Bool(false),
         Test::OneOf(patterns) => {
-            let texts = one_or_more(patterns, |pattern| Tree::Text(pattern::text(pattern)));
-            let form = patterns.first();
-            match form.and_then(|pattern| pattern::form(&condition.fact, pattern)) {
+            let form = pattern::form(&condition.fact, patterns);
+            let texts = one_or_more(patterns, |it| Tree::Text(pattern::text(it, form)));
+            match form {
                 Some(form) => Fields::default().with(form, texts).table(),
                 None => texts,
             }

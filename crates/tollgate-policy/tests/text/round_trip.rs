@@ -30,7 +30,7 @@ fn every_field_is_read() {
     );
 
     let login = rule(&file, "login");
-    assert_eq!(login.name.position, Some(Position::new(20, 12)));
+    assert_eq!(login.name.position, Some(Position::new(19, 12)));
     assert_eq!(login.key, ["client-ip".to_owned().into()]);
     assert_eq!(login.missing, Missing::Shared);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
