@@ -10,7 +10,7 @@ use crate::problem::Position;
 use crate::when::When;
 
 /// A value, and where the file says it. Values are equal wherever they are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct At<T> {
     /// The value.
     pub value: T,

@@ -4,6 +4,7 @@
 //! does not end the reading.
 
 mod also;
+mod de;
 mod fact;
 mod field;
 mod lines;
@@ -12,11 +13,13 @@ mod parts;
 mod pattern;
 mod place;
 mod rule;
+mod ser;
 mod table;
 mod toml;
 mod top;
 mod tree;
 mod when;
+mod write_when;
 
 use crate::file::PolicyFile;
 use crate::problem::Problems;

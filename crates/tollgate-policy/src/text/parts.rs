@@ -14,14 +14,21 @@ pub(super) const MAX_PLANS: usize = 8;
 /// The cost of requests, if a rule says nothing.
 pub(super) const FIXED_COST: Cost = Cost {
     estimate: None,
-    default: one(),
+    default: nowhere(1),
     max: None,
     settle: None,
 };
 
-const fn one() -> At<u64> {
+/// The bits of an address that count, if a rule says nothing.
+pub(super) const NETWORKS: Networks = Networks {
+    v4: nowhere(32),
+    v6: nowhere(64),
+};
+
+/// Returns a value that the file does not say.
+const fn nowhere<T: Copy>(value: T) -> At<T> {
     At {
-        value: 1,
+        value,
         position: None,
     }
 }
@@ -163,7 +170,7 @@ pub(super) fn cost(
     let max = max.and_then(|number| number.number(1, u64::MAX, problems));
     Some(Cost {
         estimate,
-        default: default.unwrap_or(one()),
+        default: default.unwrap_or(FIXED_COST.default),
         max,
         settle,
     })
@@ -187,10 +194,7 @@ pub(super) fn ban(field: Field<'_>, problems: &mut Problems) -> Option<At<Ban>> 
 }
 
 pub(super) fn networks(table: &Table<'_>, problems: &mut Problems) -> Networks {
-    let mut networks = Networks {
-        v4: 32.into(),
-        v6: 64.into(),
-    };
+    let mut networks = NETWORKS;
     let Some(field) = table.get("network") else {
         return networks;
     };

@@ -19,24 +19,24 @@ const FIELDS: [&str; 17] = [
     "ban", "also", "shadow", "capacity", "overflow", "store", "fallback",
 ];
 
-const MISSING: [(&str, Missing); 3] = [
+pub(super) const MISSING: [(&str, Missing); 3] = [
     ("deny", Missing::Deny),
     ("skip", Missing::Skip),
     ("shared", Missing::Shared),
 ];
-const COUNT: [(&str, Count); 3] = [
+pub(super) const COUNT: [(&str, Count); 3] = [
     ("all", Count::All),
     ("failures", Count::Failures),
     ("successes", Count::Successes),
 ];
-const OVERFLOW: [(&str, Overflow); 3] = [
+pub(super) const OVERFLOW: [(&str, Overflow); 3] = [
     ("evict", Overflow::Evict),
     ("deny", Overflow::Deny),
     ("admit", Overflow::Admit),
 ];
 
 /// The number of keys that a rule has room for, if it does not say.
-const CAPACITY: u64 = 100_000;
+pub(super) const CAPACITY: u64 = 100_000;
 /// The store of rules that do not name one.
 pub(super) const MEMORY: &str = "memory";
 /// The most parts of a key.
@@ -215,6 +215,10 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
 /// Checks that each override has as many parts as the key, and a key of its own.
 fn override_keys(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
     let mut seen = HashSet::new();
+    // A part that is wrong still counts.
+    let parts = table
+        .get("key")
+        .map_or(0, |key| key.node.one_or_more().len());
     for (index, own) in rule.overrides.iter().enumerate() {
         let place = table.place.field("override");
         let place = place.element(index);
@@ -230,7 +234,7 @@ fn override_keys(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
             let problem = Problem::error(place.to_string(), value, message);
             problems.push(problem.at(own.key.position));
         };
-        let (has, needs) = (own.key.len(), rule.key.len());
+        let (has, needs) = (own.key.len(), parts);
         if has > 0 && has != needs {
             refuse(format!(
                 "must have as many parts as the rule's `key`, which has {needs}"

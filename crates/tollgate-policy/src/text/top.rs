@@ -15,7 +15,7 @@ use crate::file::{Apply, At, Entry, PolicyFile, Rule};
 use crate::problem::Problems;
 
 const FIELDS: [&str; 6] = ["apply", "memory", "facts", "deny", "allow", "rule"];
-const APPLY: [(&str, Apply); 2] = [("first", Apply::First), ("all", Apply::All)];
+pub(super) const APPLY: [(&str, Apply); 2] = [("first", Apply::First), ("all", Apply::All)];
 
 /// The most rules of a file, and the most entries of each of its lists.
 const MAX_RULES: usize = 100_000;

@@ -8,7 +8,7 @@ use super::tree::{Node, Tree};
 use crate::fact::FactName;
 use crate::file::At;
 use crate::problem::Problems;
-use crate::when::{Condition, Pattern, Test, When};
+use crate::when::{Condition, Pattern, PatternError, Test, When};
 
 /// How deep `any` and `not` may be nested.
 const MAX_DEPTH: usize = 16;
@@ -111,7 +111,7 @@ impl Reader<'_> {
             Tree::Bool(true) => Test::Present,
             Tree::Bool(false) => Test::Absent,
             Tree::Table(_) => Test::OneOf(self.explicit(&fact, field)?),
-            _ => Test::OneOf(self.patterns(field, |text| pattern::parse(&fact, text))),
+            _ => Test::OneOf(self.patterns(field, |text| Pattern::parse(&fact, text))),
         };
         if let Test::OneOf(patterns) = &test {
             self.captures
@@ -134,28 +134,39 @@ impl Reader<'_> {
         }
         let place = table.place.field(form);
         let field = Field { node, place };
-        Some(self.patterns(field, |text| pattern::explicit(fact, form, text)))
+        if matches!(form.as_str(), "prefix" | "suffix") && has_empty(node) {
+            let message = "must not be empty; `true` stands for any value";
+            field.refuse(message, self.problems);
+            return None;
+        }
+        Some(self.patterns(field, |text| pattern::parse_form(fact, form, text)))
     }
 
     fn patterns(
         &mut self,
         field: Field<'_>,
-        parse: impl Fn(&str) -> Result<Pattern, String>,
+        parse: impl Fn(&str) -> Result<Pattern, PatternError>,
     ) -> Vec<Pattern> {
-        let list = field.one_or_more(self.problems);
-        let mut pattern = |node: &Node| {
-            let parsed = match node.as_plain() {
-                Some(text) => parse(&text),
-                None => Err(
-                    "must be text, a list of texts, true, false, or a table that says how \
-                             to compare, such as { prefix = \"a\" }"
-                        .into(),
+        let mut patterns = Vec::new();
+        for node in field.one_or_more(self.problems) {
+            let message = match node.as_plain().map(|text| parse(&text)) {
+                Some(Ok(pattern)) => {
+                    patterns.push(pattern);
+                    continue;
+                }
+                Some(Err(error)) => error.to_string(),
+                None => String::from(
+                    "must be text, a list of texts, true, false, or a table that says how to \
+                     compare, such as { prefix = \"a\" }",
                 ),
             };
-            parsed
-                .map_err(|message| field.with(node).refuse(message, self.problems))
-                .ok()
-        };
-        list.iter().filter_map(&mut pattern).collect()
+            field.with(node).refuse(message, self.problems);
+        }
+        patterns
     }
+}
+
+fn has_empty(node: &Node) -> bool {
+    let is_empty = |node: &Node| matches!(&node.value, Tree::Text(text) if text.is_empty());
+    node.one_or_more().iter().any(is_empty)
 }
