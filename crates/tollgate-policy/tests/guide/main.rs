@@ -10,8 +10,14 @@ mod recordings;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tollgate_policy::file::PolicyFile;
+
 use document::{Example, examples, rows};
 use lines::{End, Expected, Line, Request, Verdict, read};
+
+/// What is tested here.
+type Tested = model::Model;
+type Held = <Tested as decided::Decider>::Held;
 
 #[test]
 fn each_line_of_the_page_can_be_read() {
@@ -166,6 +172,17 @@ fn each_row_about_a_gateway_names_rules_that_show_it() {
         }
     }
     assert!(elsewhere < 25, "{elsewhere}");
+}
+
+#[test]
+fn each_policy_of_the_page_can_be_read() {
+    let mut wrong = String::new();
+    for example in examples() {
+        if let Err(problems) = PolicyFile::from_toml(&example.policy) {
+            wrong += &format!("the policy at line {}:\n{problems}\n", example.line);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 /// Examples that need what a program registers.

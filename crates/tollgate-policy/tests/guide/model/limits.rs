@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota};
+use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, SlidingLog};
 use toml::{Table, Value};
 
 use super::conditions::Facts;
@@ -12,17 +12,22 @@ use crate::lines::Pairs;
 /// The limit of a key.
 pub(super) enum Limit {
     Rate(Limiter<AnyAlgorithm, ManualClock>),
+    Log(SlidingLog<ManualClock>),
     Concurrency { limit: u64, inside: u64 },
 }
 
 impl Limit {
     pub(super) fn new(text: &str, clock: &ManualClock) -> Self {
-        match text.strip_prefix("concurrency ") {
-            Some(limit) => Self::Concurrency {
+        match text.split_once(' ') {
+            Some(("concurrency", limit)) => Self::Concurrency {
                 limit: limit.parse().expect("a number"),
                 inside: 0,
             },
-            None => {
+            Some(("sliding-log", quota)) => {
+                let quota: Quota = quota.parse().expect("a quota");
+                Self::Log(SlidingLog::with_clock(quota, clock.clone()).expect("a limit"))
+            }
+            _ => {
                 let algorithm: AnyAlgorithm = text.parse().expect("an algorithm");
                 Self::Rate(Limiter::with_clock(algorithm, clock.clone()))
             }
@@ -32,6 +37,7 @@ impl Limit {
     pub(super) fn available(&self) -> u64 {
         match self {
             Self::Rate(limiter) => limiter.available(),
+            Self::Log(log) => log.available(),
             Self::Concurrency { limit, inside } => limit - inside,
         }
     }
@@ -39,10 +45,8 @@ impl Limit {
     /// Returns how long a request has to wait, or `None` if it is granted now.
     pub(super) fn wait(&self, n: u64) -> Option<Option<Duration>> {
         match self {
-            Self::Rate(limiter) => {
-                let wait = limiter.time_until(n);
-                (wait != Some(Duration::ZERO)).then_some(wait)
-            }
+            Self::Rate(limiter) => Some(limiter.time_until(n)).filter(|wait| !is_now(*wait)),
+            Self::Log(log) => Some(log.time_until(n)).filter(|wait| !is_now(*wait)),
             Self::Concurrency { .. } => (n > self.available()).then_some(None),
         }
     }
@@ -50,6 +54,7 @@ impl Limit {
     pub(super) fn take(&mut self, n: u64) -> Option<Granted> {
         match self {
             Self::Rate(limiter) => Some(limiter.try_acquire_n(n).expect("no wait")),
+            Self::Log(log) => Some(log.try_acquire_n(n).expect("no wait")),
             Self::Concurrency { inside, .. } => {
                 *inside += n;
                 None
@@ -63,10 +68,15 @@ impl Limit {
             (Self::Rate(limiter), Some(granted)) => {
                 let _ = limiter.settle(granted, actual);
             }
+            (Self::Log(_), _) => assert_eq!(actual, n, "a log returns nothing"),
             (Self::Concurrency { inside, .. }, _) => *inside -= n,
             _ => unreachable!("a rate is granted"),
         }
     }
+}
+
+fn is_now(wait: Option<Duration>) -> bool {
+    wait == Some(Duration::ZERO)
 }
 
 /// Returns the texts of a rule's limits for a key, or `None` if it has no plan for the request.

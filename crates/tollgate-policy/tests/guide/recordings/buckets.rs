@@ -63,7 +63,11 @@ impl Source for Buckets {
         };
         let quota = quota(&header.config)?;
         let capacity = quota.burst_size();
-        let algorithm = if is_leaky { "leaky-meter" } else { "token-bucket" };
+        let algorithm = if is_leaky {
+            "leaky-meter"
+        } else {
+            "token-bucket"
+        };
         // A bucket of capacity 0 denies all, which a policy says with a list.
         let policy = if capacity == 0 {
             "[[deny]]\nname = \"closed\"\nwhen = { user = true }".to_owned()
@@ -113,12 +117,12 @@ impl Replay for Bucket {
         let decided = self.gate.ask(n, t * SECOND);
         if self.capacity == 0.0 {
             // The core has no such bucket, and theirs grants requests for nothing.
-            assert!(!decided.ok && theirs == (n == 0), "{op:?}");
+            assert!(!decided.is_allowed && theirs == (n == 0), "{op:?}");
         } else {
-            assert_eq!(decided.ok, ours, "{op:?}");
+            assert_eq!(decided.is_allowed, ours, "{op:?}");
             let left = comparison.numbers("tokens_left").map(|(_, ours)| ours);
-            if let (true, Some(left)) = (decided.ok, left) {
-                assert_eq!(decided.remaining.map(i128::from), Some(left), "{op:?}");
+            if let (true, Some(left)) = (decided.is_allowed, left) {
+                assert_eq!(decided.left.map(i128::from), Some(left), "{op:?}");
             }
         }
         let stored = op.result.get("stored").and(op.result.f64("stored").ok());
@@ -131,7 +135,7 @@ impl Replay for Bucket {
             self.missing_at = t;
         }
         add(&self.counts.calls, 1);
-        add(&self.counts.denied, u64::from(!decided.ok));
+        add(&self.counts.denied, u64::from(!decided.is_allowed));
         Ok(comparison)
     }
 
@@ -151,7 +155,7 @@ impl Replay for Bucket {
             let refilled = ((whole - missing) / self.permits * 1e9).round();
             self.gate = Gate::new(&self.policy);
             let taken = self.gate.ask(whole as u64, t * SECOND - refilled as u64);
-            assert!(taken.ok, "{whole} permits of a new bucket");
+            assert!(taken.is_allowed, "{whole} permits of a new bucket");
             add(&self.counts.taken_over, 1);
         }
         Ok(takes_over)

@@ -3,23 +3,39 @@
 use tollgate::Tick;
 
 use crate::decided::{Decided, Decider};
-use crate::model::{Model, Taken};
+use crate::lines::{End, Pairs};
+use crate::{Held, Tested};
 
-pub(super) struct Gate(Model, std::rc::Rc<std::cell::RefCell<Vec<Taken>>>);
-pub(super) struct InProgress(Taken);
-pub(super) struct Asked { pub(super) ok: bool, pub(super) remaining: Option<u64> }
+pub(super) struct Gate(Tested);
+
+/// A request that holds a place.
+pub(super) struct InProgress(Held);
 
 impl Gate {
-    pub(super) fn new(policy: &str) -> Self { Self(Model::new(policy), Default::default()) }
-    pub(super) fn ask(&mut self, n: u64, t_ns: u64) -> Asked {
+    pub(super) fn new(policy: &str) -> Self {
+        Self(Tested::new(policy))
+    }
+
+    /// Asks for `n` permits at a time.
+    pub(super) fn ask(&mut self, n: u64, t_ns: u64) -> Decided {
         self.0.clock().set(Tick::from_nanos(t_ns));
-        let facts = vec![("user".to_owned(), "ann".to_owned()), ("requested-tokens".to_owned(), n.to_string())];
-        let (d, _) = self.0.decide(&facts);
-        Asked { ok: d.is_allowed, remaining: d.left }
+        let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let facts = vec![
+            fact("user", "ann"),
+            fact("requested-tokens", &n.to_string()),
+        ];
+        let (decided, held) = self.0.decide(&facts);
+        self.0.end(held, &End::default());
+        decided
     }
+
+    /// Asks for a place, and holds it.
     pub(super) fn enter(&mut self) -> Option<InProgress> {
-        let (d, t) = self.0.decide(&vec![]);
-        d.is_allowed.then_some(InProgress(t))
+        let (decided, held) = self.0.decide(&Pairs::new());
+        decided.is_allowed.then_some(InProgress(held))
     }
-    pub(super) fn leave(&mut self, r: InProgress) { self.0.end(r.0, &Default::default()) }
+
+    pub(super) fn leave(&mut self, request: InProgress) {
+        self.0.end(request.0, &End::default());
+    }
 }

@@ -7,9 +7,10 @@
 mod buckets;
 mod concurrency;
 mod gate;
+mod logs;
 
 #[path = "../../../../../tests/traces/sources/classes.rs"]
-#[allow(dead_code, reason = "for other recordings")]
+#[allow(dead_code, unexpected_cfgs, reason = "for other recordings")]
 mod classes;
 #[path = "../../../../../tests/traces/sources/log_limiter.rs"]
 #[allow(dead_code, reason = "for other recordings")]
