@@ -4,7 +4,11 @@
 mod decided;
 mod document;
 mod lines;
+mod matching;
 mod model;
+#[path = "../../../../tests/support/random.rs"]
+mod random;
+mod random_policies;
 mod recordings;
 
 use std::collections::BTreeSet;

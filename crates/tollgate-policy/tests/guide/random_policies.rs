@@ -1,10 +1,9 @@
-//! Random policies and requests, for the comparison of the policy with the model.
+//! Random policies and requests.
 
 use std::fmt::Write;
-use std::time::Duration;
 
-use super::random::Random;
-use crate::lines::{End, Pairs};
+use crate::lines::Pairs;
+use crate::random::Random;
 
 const LIMITS: [&str; 10] = [
     "3/s",
@@ -19,14 +18,20 @@ const LIMITS: [&str; 10] = [
     "concurrency 3",
 ];
 const PATHS: [&str; 6] = ["/a", "/a/**", "/a/{x}", "/b/*/c", "/**/c", "/b*/{x}"];
-const KEYS: [&str; 5] = ["\"user\"", "\"client-ip\"", "\"header:x-k\"", "[\"user\", \"tier\"]", ""];
+const KEYS: [&str; 5] = [
+    "\"user\"",
+    "\"client-ip\"",
+    "\"header:x-k\"",
+    "[\"user\", \"tier\"]",
+    "",
+];
 
 fn one<'a>(random: &mut Random, list: &[&'a str]) -> &'a str {
     list[random.below(list.len() as u64) as usize]
 }
 
 /// Returns the text of a policy with one to six rules and some lists.
-pub(super) fn policy(random: &mut Random) -> String {
+pub(crate) fn policy(random: &mut Random) -> String {
     let mut text = String::new();
     if random.one_in(2) {
         text += "apply = \"all\"\n";
@@ -34,7 +39,12 @@ pub(super) fn policy(random: &mut Random) -> String {
     for list in ["deny", "allow"] {
         if random.one_in(3) {
             let _ = writeln!(text, "[[{list}]]\nname = \"{list}\"");
-            let _ = writeln!(text, "when = {{ {}, {} }}", condition(random), address(random));
+            let _ = writeln!(
+                text,
+                "when = {{ {}, {} }}",
+                condition(random),
+                address(random)
+            );
         }
     }
     let rules = 1 + random.below(6);
@@ -51,7 +61,12 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
         0 => {}
         1 if number > 0 => *text += "when = \"never\"\n",
         2 => {
-            let _ = writeln!(text, "when = {{ {}, {} }}", condition(random), address(random));
+            let _ = writeln!(
+                text,
+                "when = {{ {}, {} }}",
+                condition(random),
+                address(random)
+            );
         }
         _ => {
             let _ = writeln!(text, "when = {{ {} }}", condition(random));
@@ -71,14 +86,26 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
     if random.one_in(5) {
         let other = one(random, &LIMITS[..9]);
         let rate = if is_concurrency { "2/s" } else { limit };
-        let _ = writeln!(text, "plan = {{ by = \"tier\", free = \"{rate}\", pro = \"{other}\"{} }}",
-            if random.one_in(2) { ", default = \"free\"" } else { "" });
+        let _ = writeln!(
+            text,
+            "plan = {{ by = \"tier\", free = \"{rate}\", pro = \"{other}\"{} }}",
+            if random.one_in(2) {
+                ", default = \"free\""
+            } else {
+                ""
+            }
+        );
     } else if random.one_in(4) {
-        let _ = writeln!(text, "limit = [\"{limit}\", \"{}\"]", one(random, &LIMITS[..9]));
+        let second = one(random, &["6/2s", "fixed-window 7/4s"]);
+        let _ = writeln!(text, "limit = [\"{limit}\", \"{second}\"]");
     } else {
         let _ = writeln!(text, "limit = \"{limit}\"");
         if key == "\"user\"" && random.one_in(3) {
-            let own = if is_concurrency { "concurrency 1" } else { "2/3s" };
+            let own = if is_concurrency {
+                "concurrency 1"
+            } else {
+                "2/3s"
+            };
             let _ = writeln!(text, "override = [{{ key = \"u1\", limit = \"{own}\" }}]");
         }
     }
@@ -87,7 +114,12 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
             0 => *text += "cost = 2\n",
             1 => *text += "cost = \"header:x-n\"\n",
             2 => *text += "cost = { estimate = \"header:x-n\", max = 3, settle = \"used\" }\n",
-            _ => *text += one(random, &["", "count = \"failures\"\n", "count = \"successes\"\n"]),
+            _ => {
+                *text += one(
+                    random,
+                    &["", "count = \"failures\"\n", "count = \"successes\"\n"],
+                )
+            }
         }
         if !key.is_empty() && random.one_in(4) {
             *text += "ban = { after = 3, for = \"4s\", within = \"2s\" }\n";
@@ -118,11 +150,17 @@ fn condition(random: &mut Random) -> String {
 }
 
 fn address(random: &mut Random) -> &'static str {
-    one(random, &["client-ip = \"10.0.0.0/24\"", "client-ip = [\"10.0.0.1\", \"2001:db8::/32\"]"])
+    one(
+        random,
+        &[
+            "client-ip = \"10.0.0.0/24\"",
+            "client-ip = [\"10.0.0.1\", \"2001:db8::/32\"]",
+        ],
+    )
 }
 
 /// Returns a request. Some facts are often absent.
-pub(super) fn request(random: &mut Random) -> Pairs {
+pub(crate) fn request(random: &mut Random) -> Pairs {
     let mut facts = Pairs::new();
     let mut add = |random: &mut Random, name: &str, values: &[&str]| {
         if !random.one_in(4) {
@@ -130,30 +168,30 @@ pub(super) fn request(random: &mut Random) -> Pairs {
         }
     };
     add(random, "method", &["GET", "PUT", "POST"]);
-    add(random, "path", &["/a", "/a/b", "/a/b/c", "//b/x/c/", "/b1/y", "/c", "/"]);
-    add(random, "host", &["x.example.com", "X.Example.Com:80", "example.com"]);
-    add(random, "client-ip", &["10.0.0.1", "10.0.0.2", "10.0.1.1", "2001:db8::1", "::ffff:10.0.0.1"]);
+    add(
+        random,
+        "path",
+        &["/a", "/a/b", "/a/b/c", "//b/x/c/", "/b1/y", "/c", "/"],
+    );
+    add(
+        random,
+        "host",
+        &["x.example.com", "X.Example.Com:80", "example.com"],
+    );
+    add(
+        random,
+        "client-ip",
+        &[
+            "10.0.0.1",
+            "10.0.0.2",
+            "10.0.1.1",
+            "2001:db8::1",
+            "::ffff:10.0.0.1",
+        ],
+    );
     add(random, "header:x-k", &["k1", "k2", "l1"]);
     add(random, "header:x-n", &["0", "1", "2", "5"]);
     add(random, "user", &["u1", "u2"]);
     add(random, "tier", &["free", "pro", "none"]);
     facts
-}
-
-/// Returns the end of a request.
-pub(super) fn end(random: &mut Random) -> End {
-    let used = random.below(5).to_string();
-    End {
-        fails: random.one_in(2),
-        answer: if random.one_in(3) { vec![("used".into(), used)] } else { Pairs::new() },
-    }
-}
-
-/// Returns how long nothing happens. Often nothing.
-pub(super) fn idle(random: &mut Random) -> Duration {
-    match random.below(4) {
-        0 => Duration::from_millis(random.below(3000)),
-        1 => Duration::from_millis(500 * random.below(5)),
-        _ => Duration::ZERO,
-    }
 }

@@ -68,6 +68,17 @@ impl Model {
         entries.cloned().collect()
     }
 
+    /// Returns the names of all entries and rules that match, with what their paths capture.
+    pub(crate) fn matching(&self, facts: &Pairs) -> Vec<(String, Facts)> {
+        let facts: Facts = facts.iter().cloned().collect();
+        let lists = ["deny", "allow", "rule"].map(|name| self.list(name));
+        let matching = lists.iter().flatten().filter_map(|entry| {
+            let captures = holds(entry.get("when"), &facts)?;
+            Some((text(entry, "name"), captures))
+        });
+        matching.collect()
+    }
+
     fn listed(&self, name: &str, facts: &Facts) -> Option<String> {
         let list = self.list(name);
         let mut found = list
