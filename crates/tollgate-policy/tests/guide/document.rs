@@ -29,12 +29,19 @@ pub(crate) struct Row {
     pub(crate) is_elsewhere: bool,
 }
 
+/// Returns the examples with requests, and those of errors.
+pub(crate) fn examples() -> (Vec<Example>, Vec<Example>) {
+    let is_wrong = |example: &Example| example.lines[0].1.contains(": error: ");
+    let (wrong, right) = all_examples().into_iter().partition(is_wrong);
+    (right, wrong)
+}
+
 /// Returns all examples.
 ///
 /// # Panics
 ///
 /// Panics if a policy has no lines below it, or if lines have no policy.
-pub(crate) fn examples() -> Vec<Example> {
+fn all_examples() -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let (mut section, mut block) = ("", None);
     for (number, line) in PAGE.lines().enumerate().map(|(at, line)| (at + 1, line)) {

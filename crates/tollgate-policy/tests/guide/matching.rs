@@ -56,7 +56,7 @@ fn compare(policy: &str, requests: &[Pairs]) -> usize {
 
 #[test]
 fn the_requests_of_the_page_match_as_in_the_model() {
-    let examples = examples();
+    let (examples, _) = examples();
     let requests = |line: &Line| match line {
         Line::Requests { request, .. } => Some(request.facts.clone()),
         _ => None,

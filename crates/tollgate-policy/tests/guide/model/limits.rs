@@ -1,5 +1,6 @@
 //! Limits, plans, overrides and costs.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, SlidingLog};
@@ -13,7 +14,18 @@ use crate::lines::Pairs;
 pub(super) enum Limit {
     Rate(Limiter<AnyAlgorithm, ManualClock>),
     Log(SlidingLog<ManualClock>),
-    Concurrency { limit: u64, inside: u64 },
+    Concurrency {
+        limit: u64,
+        inside: u64,
+    },
+    /// `every-other`, which the tests register: grants every other request.
+    EveryOther {
+        asked: Cell<u64>,
+    },
+    /// At most this many permits in an outage.
+    Outage {
+        left: u64,
+    },
 }
 
 impl Limit {
@@ -27,6 +39,12 @@ impl Limit {
                 let quota: Quota = quota.parse().expect("a quota");
                 Self::Log(SlidingLog::with_clock(quota, clock.clone()).expect("a limit"))
             }
+            Some(("outage", limit)) => Self::Outage {
+                left: limit.parse().expect("a number"),
+            },
+            None if text == "every-other" => Self::EveryOther {
+                asked: Cell::new(0),
+            },
             _ => {
                 let algorithm: AnyAlgorithm = text.parse().expect("an algorithm");
                 Self::Rate(Limiter::with_clock(algorithm, clock.clone()))
@@ -39,6 +57,8 @@ impl Limit {
             Self::Rate(limiter) => limiter.available(),
             Self::Log(log) => log.available(),
             Self::Concurrency { limit, inside } => limit - inside,
+            Self::EveryOther { .. } => 0,
+            Self::Outage { left } => *left,
         }
     }
 
@@ -47,7 +67,13 @@ impl Limit {
         match self {
             Self::Rate(limiter) => Some(limiter.time_until(n)).filter(|wait| !is_now(*wait)),
             Self::Log(log) => Some(log.time_until(n)).filter(|wait| !is_now(*wait)),
-            Self::Concurrency { .. } => (n > self.available()).then_some(None),
+            Self::Concurrency { .. } | Self::Outage { .. } => {
+                (n > self.available()).then_some(None)
+            }
+            Self::EveryOther { asked } => {
+                asked.set(asked.get() + 1);
+                (asked.get() % 2 == 0).then_some(None)
+            }
         }
     }
 
@@ -57,6 +83,11 @@ impl Limit {
             Self::Log(log) => Some(log.try_acquire_n(n).expect("no wait")),
             Self::Concurrency { inside, .. } => {
                 *inside += n;
+                None
+            }
+            Self::EveryOther { .. } => None,
+            Self::Outage { left } => {
+                *left -= n;
                 None
             }
         }
@@ -70,7 +101,8 @@ impl Limit {
             }
             (Self::Log(_), _) => assert_eq!(actual, n, "a log returns nothing"),
             (Self::Concurrency { inside, .. }, _) => *inside -= n,
-            _ => unreachable!("a rate is granted"),
+            (Self::EveryOther { .. } | Self::Outage { .. }, _) => {}
+            (Self::Rate(_), None) => unreachable!("a rate is granted"),
         }
     }
 }
@@ -95,6 +127,19 @@ pub(super) fn texts(rule: &Table, key: &[String], facts: &Facts) -> Option<Vec<S
     let default = || plans.get(plans.get("default")?.as_str()?);
     let limit = known.or_else(default)?;
     Some(strings(Some(limit)))
+}
+
+/// Returns the limit that decides while a store does not answer. `None` denies.
+pub(super) fn fallback(rule: &Table) -> Option<String> {
+    let fallback = rule.get("fallback")?.as_table()?;
+    if let Some(at_most) = fallback.get("open").and_then(Value::as_integer) {
+        return Some(format!("outage {at_most}"));
+    }
+    let local = fallback.get("local")?;
+    let processes = local.get("processes")?.as_integer()? as u64;
+    let whole: Quota = text(rule, "limit").parse().expect("a rate");
+    let share = Quota::per(whole.permits() / processes, whole.period());
+    Some(share.burst(whole.burst_size() / processes).to_string())
 }
 
 /// Returns the cost of a request.

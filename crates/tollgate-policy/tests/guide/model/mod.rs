@@ -24,6 +24,7 @@ pub(crate) struct Model {
     clock: ManualClock,
     limits: HashMap<LimitName, Limit>,
     bans: HashMap<(String, Vec<String>), Bans>,
+    is_store_down: bool,
 }
 
 /// The denials and the ban of a key.
@@ -58,6 +59,7 @@ impl Model {
             clock: ManualClock::new(),
             limits: HashMap::new(),
             bans: HashMap::new(),
+            is_store_down: false,
         }
     }
 
@@ -155,7 +157,12 @@ impl Model {
         let n = limits::cost(rule, facts);
         let mut taken = Taken::new();
         let mut waits = Vec::new();
-        for text in limits::texts(rule, &key, facts).ok_or(None)? {
+        let texts = if self.is_store_down && rule.contains_key("store") {
+            limits::fallback(rule).map(|text| vec![text])
+        } else {
+            limits::texts(rule, &key, facts)
+        };
+        for text in texts.ok_or(None)? {
             let name = (name.clone(), key.clone(), text);
             let clock = &self.clock;
             let limit = self.limits.entry(name.clone());
@@ -224,7 +231,12 @@ impl Decider for Model {
     type Held = Taken;
 
     fn decide(&mut self, facts: &Pairs) -> (Decided, Taken) {
-        let facts: Facts = facts.iter().cloned().collect();
+        let mut facts: Facts = facts.iter().cloned().collect();
+        // A resolver that the tests register.
+        let first = facts.get("user").and_then(|user| user.get(..1));
+        if let Some(first) = first.map(str::to_owned) {
+            facts.insert("first-letter-of-user".into(), first);
+        }
         if let Some(name) = self.listed("deny", &facts) {
             return (Decided::denied(name, None), Taken::new());
         }
@@ -289,6 +301,10 @@ impl Decider for Model {
 
     fn clock(&self) -> &ManualClock {
         &self.clock
+    }
+
+    fn store_down(&mut self) {
+        self.is_store_down = true;
     }
 }
 
