@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tollgate_policy::file::PolicyFile;
 
-use document::{Example, examples, rows};
+use document::{Example, PAGE, examples, rows};
 use lines::{End, Expected, Line, Request, Verdict, read};
 
 /// What is tested here.
@@ -188,6 +188,16 @@ fn each_policy_of_the_page_can_be_read() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn the_first_policy_is_the_same_in_yaml() {
+    let (_, yaml) = PAGE.split_once("```yaml\n").expect("YAML");
+    let (yaml, _) = yaml.split_once("```").expect("an end");
+    let yaml: PolicyFile = serde_norway::from_str(yaml).expect("a policy");
+    let toml = PolicyFile::from_toml(&examples().0[0].policy).expect("a policy");
+    let json = |file| serde_json::to_value(file).expect("JSON");
+    assert_eq!(json(yaml), json(toml));
 }
 
 #[test]
