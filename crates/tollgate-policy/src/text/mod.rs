@@ -7,6 +7,7 @@ mod also;
 mod de;
 mod fact;
 mod field;
+mod fields;
 mod lines;
 pub(crate) mod nearest;
 mod parts;
@@ -20,6 +21,8 @@ mod top;
 mod tree;
 mod when;
 mod write_when;
+
+pub(crate) use rule::MEMORY;
 
 use crate::file::PolicyFile;
 use crate::problem::Problems;
