@@ -73,8 +73,8 @@ impl Glob {
         };
         // The leftmost place for each piece leaves the most for those that follow.
         for piece in middle {
-            match rest.split_once(&**piece) {
-                Some((_, after)) => rest = after,
+            match after(rest, piece) {
+                Some(after) => rest = after,
                 None => return false,
             }
         }
@@ -118,6 +118,21 @@ impl Glob {
         }
         Ok(())
     }
+}
+
+/// What follows the leftmost place of `piece`.
+fn after<'t>(text: &'t str, piece: &str) -> Option<&'t str> {
+    let first = piece.chars().next()?;
+    let mut rest = text;
+    // To prepare a search in linear time takes longer than these, which are nearly always enough.
+    for _ in 0..16 {
+        rest = rest.get(rest.find(first)?..)?;
+        if let Some(after) = rest.strip_prefix(piece) {
+            return Some(after);
+        }
+        rest = rest.get(first.len_utf8()..)?;
+    }
+    rest.split_once(piece).map(|(_, after)| after)
 }
 
 /// Writes a text in which nothing stands for something else.
