@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use memchr::memchr;
+
 use super::error::{PatternError, PatternErrorKind};
 
 /// A text in which each `*` stands for any text, including none.
@@ -122,15 +124,17 @@ impl Glob {
 
 /// What follows the leftmost place of `piece`.
 fn after<'t>(text: &'t str, piece: &str) -> Option<&'t str> {
-    let first = piece.chars().next()?;
+    let first = *piece.as_bytes().first()?;
     let mut rest = text;
     // To prepare a search in linear time takes longer than these, which are nearly always enough.
     for _ in 0..16 {
-        rest = rest.get(rest.find(first)?..)?;
+        rest = rest.get(memchr(first, rest.as_bytes())?..)?;
         if let Some(after) = rest.strip_prefix(piece) {
             return Some(after);
         }
-        rest = rest.get(first.len_utf8()..)?;
+        let mut chars = rest.chars();
+        chars.next();
+        rest = chars.as_str();
     }
     rest.split_once(piece).map(|(_, after)| after)
 }

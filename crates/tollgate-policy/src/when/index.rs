@@ -162,12 +162,18 @@ impl Index {
         }
     }
 
+    #[inline]
     fn push<'m>(&'m self, span: Span, sources: &mut Sources<'m>) {
-        let list = self.lists.get(span.start as usize..span.end as usize);
-        sources.extend(list.filter(|list| !list.is_empty()));
+        if span.start == span.end {
+            return;
+        }
+        if let Some(list) = self.lists.get(span.start as usize..span.end as usize) {
+            sources.push(list);
+        }
     }
 
     /// The node that a text leads to.
+    #[inline]
     fn next(&self, node: u32, text: &str) -> Option<u32> {
         // A long text is not even hashed.
         if text.len() > self.longest {

@@ -51,10 +51,12 @@ impl Buffer {
 
 impl<'v> Input<'v> {
     /// Reads a fact.
+    #[inline]
     pub(super) fn read(facts: &'v (impl Facts + ?Sized), name: &FactName) -> Option<Self> {
         Some(Self::new(name, facts.fact(name)?))
     }
 
+    #[inline]
     pub(super) fn new(name: &FactName, value: Value<'v>) -> Self {
         let text = match value {
             Value::Text(text) => text,
@@ -79,6 +81,7 @@ impl<'v> Input<'v> {
         }
     }
 
+    #[inline]
     fn host(text: Cow<'v, str>) -> Self {
         match text {
             Cow::Borrowed(text) => {
