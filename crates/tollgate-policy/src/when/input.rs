@@ -37,6 +37,12 @@ impl Buffer {
         buffer
     }
 
+    fn lower_case(text: &str) -> Self {
+        let mut buffer = Self(SmallVec::from_slice(text.as_bytes()));
+        buffer.0.make_ascii_lowercase();
+        buffer
+    }
+
     fn as_str(&self) -> &str {
         // Only texts were written.
         std::str::from_utf8(&self.0).unwrap_or_default()
@@ -45,10 +51,12 @@ impl Buffer {
 
 impl<'v> Input<'v> {
     /// Reads a fact.
+    #[inline]
     pub(super) fn read(facts: &'v (impl Facts + ?Sized), name: &FactName) -> Option<Self> {
         Some(Self::new(name, facts.fact(name)?))
     }
 
+    #[inline]
     pub(super) fn new(name: &FactName, value: Value<'v>) -> Self {
         let text = match value {
             Value::Text(text) => text,
@@ -73,16 +81,17 @@ impl<'v> Input<'v> {
         }
     }
 
+    #[inline]
     fn host(text: Cow<'v, str>) -> Self {
-        let host = bare_host(&text);
-        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            let mut buffer = Buffer(SmallVec::from_slice(host.as_bytes()));
-            buffer.0.make_ascii_lowercase();
-            return Self::Made(buffer);
-        }
         match text {
-            Cow::Borrowed(text) => Self::Text(Cow::Borrowed(bare_host(text))),
-            Cow::Owned(_) => Self::Text(Cow::Owned(host.to_owned())),
+            Cow::Borrowed(text) => {
+                let host = bare_host(text);
+                if !host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                    return Self::Text(Cow::Borrowed(host));
+                }
+                Self::Made(Buffer::lower_case(host))
+            }
+            Cow::Owned(text) => Self::Made(Buffer::lower_case(bare_host(&text))),
         }
     }
 
@@ -109,9 +118,10 @@ fn bare_host(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;
     }
-    let host = match host.split_once(':') {
+    let mut colons = host.bytes().enumerate().filter(|(_, byte)| *byte == b':');
+    let host = match (colons.next(), colons.next()) {
         // An address of version 6 without brackets has several colons.
-        Some((host, port)) if !port.contains(':') => host,
+        (Some((port, _)), None) => host.get(..port).unwrap_or(host),
         _ => host,
     };
     host.strip_suffix('.').unwrap_or(host)

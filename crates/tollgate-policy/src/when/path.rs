@@ -255,6 +255,16 @@ pub(super) fn segments(path: &str) -> impl DoubleEndedIterator<Item = &str> + Cl
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
+/// The first segment of a path and what follows it.
+pub(super) fn next_segment(path: &str) -> Option<(&str, &str)> {
+    let start = path.bytes().position(|byte| byte != b'/')?;
+    let path = path.get(start..)?;
+    let ends = |byte| matches!(byte, b'/' | b'?');
+    let end = path.bytes().position(ends).unwrap_or(path.len());
+    path.split_at_checked(end)
+        .filter(|(segment, _)| !segment.is_empty())
+}
+
 impl fmt::Display for PathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.segments.is_empty() {
