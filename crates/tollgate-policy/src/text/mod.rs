@@ -9,6 +9,7 @@ mod fact;
 mod field;
 mod fields;
 mod lines;
+mod listed;
 pub(crate) mod nearest;
 mod parts;
 mod pattern;

@@ -61,8 +61,8 @@ pub(super) fn check(rule: &Rule, names: &HashMap<&str, &Rule>, problems: &mut Pr
     }
 }
 
-/// Whether what the rule's limits grant is known: each grant is recorded, nothing is given back, and
-/// no key has a limit of its own.
+/// Whether what the rule's limits grant is known: each grant is recorded, nothing is given back,
+/// and no key has a limit of its own.
 fn is_comparable(rule: &Rule) -> bool {
     let records_all = rule.key.is_empty() || rule.overflow != Overflow::Admit;
     let keeps_all = rule.cost.settle.is_none() && rule.count == Count::All;
