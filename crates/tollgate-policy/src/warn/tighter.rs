@@ -72,7 +72,10 @@ fn is_comparable(rule: &Rule) -> bool {
 
 /// Whether two rules have the same keys and take the same permits.
 fn is_same_key(rule: &Rule, named: &Rule) -> bool {
-    rule.key == named.key
+    // Two rules can capture different parts of a path under one name.
+    let captures = rule.key.iter().any(|part| part.starts_with("path:"));
+    !captures
+        && rule.key == named.key
         && rule.missing == named.missing
         && rule.network == named.network
         && rule.cost == named.cost
