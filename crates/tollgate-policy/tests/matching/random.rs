@@ -84,7 +84,7 @@ fn pattern(random: &mut Random, fact: &FactName) -> Option<Pattern> {
         }
         FactKind::Host => {
             let hosts = [
-                "a.b", "*.b", "A.*", "*a.b", "b", "*", "*.a.b", "a*b", "c.A.b", "[::1]",
+                "a.b", "*.b", "A.*", "*a.b", "b", "*", "*.a.b", "a*b", "c.A.b", "::1",
             ];
             Pattern::parse(fact, random.pick(&hosts))
         }
