@@ -1,4 +1,5 @@
-//! Random conditions and requests from a small alphabet, so that matches and near misses are common.
+//! Random conditions and requests from a small alphabet, so that matches and near misses are
+//! common.
 
 use std::net::IpAddr;
 
