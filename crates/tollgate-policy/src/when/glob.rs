@@ -104,9 +104,9 @@ impl Glob {
 
     /// The glob in lower case.
     pub(super) fn to_ascii_lowercase(&self) -> Self {
-        let lower = |piece: &Box<str>| piece.to_ascii_lowercase().into();
+        let lower = |piece: &str| piece.to_ascii_lowercase().into();
         Self {
-            pieces: self.pieces.iter().map(lower).collect(),
+            pieces: self.pieces.iter().map(|piece| lower(piece)).collect(),
         }
     }
 

@@ -15,12 +15,13 @@ pub(super) enum Input<'v> {
     Text(Cow<'v, str>),
     /// A text that had to be changed or made.
     Made(Buffer),
-    Address(IpAddr, Buffer),
+    /// The address of a client, which is compared with networks only.
+    Address(IpAddr),
 }
 
-/// A text that does not allocate if it is short.
+/// A text that does not allocate if it is short, as numbers and addresses are.
 #[derive(Default)]
-pub(super) struct Buffer(SmallVec<[u8; 64]>);
+pub(super) struct Buffer(SmallVec<[u8; 40]>);
 
 impl Write for Buffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -63,17 +64,15 @@ impl<'v> Input<'v> {
             Value::Number(number) => return Self::Made(Buffer::of(number)),
             Value::Address(address) => {
                 let address = address.to_canonical();
-                // The address of a client is compared with networks only.
-                let text = match name.kind() {
-                    FactKind::ClientIp => Buffer::default(),
-                    _ => Buffer::of(address),
+                return match name.kind() {
+                    FactKind::ClientIp => Self::Address(address),
+                    _ => Self::Made(Buffer::of(address)),
                 };
-                return Self::Address(address, text);
             }
         };
         match name.kind() {
             FactKind::ClientIp => match Value::Text(Cow::Borrowed(&text)).as_address() {
-                Some(address) => Self::Address(address, Buffer::default()),
+                Some(address) => Self::Address(address),
                 None => Self::Text(text),
             },
             FactKind::Host => Self::host(text),
@@ -99,16 +98,16 @@ impl<'v> Input<'v> {
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,
-            Self::Made(buffer) | Self::Address(_, buffer) => buffer.as_str(),
+            Self::Made(buffer) => buffer.as_str(),
+            Self::Address(_) => "",
         }
     }
 
     /// The value as an address, if it is one.
     pub(super) fn address(&self) -> Option<IpAddr> {
         match self {
-            Self::Text(text) => Value::Text(Cow::Borrowed(text)).as_address(),
-            Self::Made(_) => None,
-            Self::Address(address, _) => Some(*address),
+            Self::Address(address) => Some(*address),
+            text => Value::from(text.text()).as_address(),
         }
     }
 }

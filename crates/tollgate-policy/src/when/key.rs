@@ -38,8 +38,8 @@ pub(super) enum KeyKind<'w> {
 /// What a rule is put under: it is a candidate for requests that have one of the keys.
 pub(super) struct Place<'w> {
     pub(super) keys: Vec<Key<'w>>,
-    /// The condition of `all` that holds for just the requests that have one of the keys, if there is
-    /// one.
+    /// The condition of `all` that holds for exactly the requests that have one of the keys, if
+    /// there is one.
     pub(super) implied: Option<usize>,
 }
 

@@ -10,9 +10,9 @@ const SPECIAL: &str = "{}";
 
 /// A pattern of a path: segments, of which some stand for others.
 ///
-/// `*` is one segment, `**` any number of them including none, `{name}` one segment that the key can
-/// use as `path:name`, and `v*` a segment that begins with `v`. Empty segments and the query are
-/// ignored: `/login/` and `//login?next=/` match `/login`. A path is compared as it is: the
+/// `*` is one segment, `**` any number of them including none, `{name}` one segment that the key
+/// can use as `path:name`, and `v*` a segment that begins with `v`. Empty segments and the query
+/// are ignored: `/login/` and `//login?next=/` match `/login`. A path is compared as it is: the
 /// program decodes `%2e` and resolves `..` before it supplies the path, if its routes do.
 ///
 /// ```
@@ -220,7 +220,8 @@ impl PathPattern {
 
     /// Whether each path that matches `other` matches this one. It may say no although it is so.
     pub(super) fn covers(&self, other: &Self) -> bool {
-        // `covered[j]`: the segments of `self` from the current one cover those of `other` from `j`.
+        // `covered[j]`: the segments of `self` from the current one on cover those of `other` from
+        // `j` on.
         let mut covered: Vec<bool> = other.segments.iter().map(|_| false).collect();
         covered.push(true);
         let others: Vec<_> = other.segments.iter().map(Some).chain([None]).collect();
