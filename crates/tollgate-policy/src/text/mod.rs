@@ -7,7 +7,9 @@ mod also;
 mod de;
 mod fact;
 mod field;
+mod fields;
 mod lines;
+mod listed;
 pub(crate) mod nearest;
 mod parts;
 mod pattern;
@@ -20,6 +22,8 @@ mod top;
 mod tree;
 mod when;
 mod write_when;
+
+pub(crate) use rule::MEMORY;
 
 use crate::file::PolicyFile;
 use crate::problem::Problems;

@@ -38,7 +38,7 @@ pub(super) const OVERFLOW: [(&str, Overflow); 3] = [
 /// The number of keys that a rule has room for, if it does not say.
 pub(super) const CAPACITY: u64 = 100_000;
 /// The store of rules that do not name one.
-pub(super) const MEMORY: &str = "memory";
+pub(crate) const MEMORY: &str = "memory";
 /// The most parts of a key.
 const MAX_PARTS: usize = 8;
 

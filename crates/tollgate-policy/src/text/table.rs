@@ -35,7 +35,11 @@ impl<'p> Table<'p> {
     pub(super) fn only(&self, kind: &str, known: &[&str], problems: &mut Problems) {
         for (name, _) in self.entries {
             if !known.contains(&name.as_str()) {
-                let names = known_names(name, known.iter().copied());
+                // A message that is not kept need not be complete.
+                let names = match problems.is_full() {
+                    true => String::new(),
+                    false => known_names(name, known.iter().copied()),
+                };
                 let message = format!("is not a field of {kind}{names}");
                 refuse_field(&self.place.field(name), name.position, message, problems);
             }

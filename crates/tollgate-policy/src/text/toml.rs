@@ -15,6 +15,9 @@ const MAX_BYTES: usize = 16 << 20;
 /// before it can be counted.
 const MAX_RECOVERED: usize = 1 << 20;
 
+/// The most characters that separate values. Each of them can cost 500 bytes of memory.
+const MAX_SEPARATORS: usize = 4_000_000;
+
 /// Returns the fields of a file, or `None` if its text is not TOML.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Entries> {
     let start = Position::new(1, 1);
@@ -22,6 +25,15 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Entries> {
         let message = format!(
             "the file has {} bytes, but may have at most 16 MiB",
             text.len()
+        );
+        problems.push(Problem::error("", "", message).at(start));
+        return None;
+    }
+    let separators = text.bytes().filter(|byte| b"=,.[{".contains(byte)).count();
+    if separators > MAX_SEPARATORS {
+        let message = format!(
+            "the file has {separators} of the characters `= , . [ {{`, but may have at most \
+             {MAX_SEPARATORS}"
         );
         problems.push(Problem::error("", "", message).at(start));
         return None;

@@ -1,7 +1,7 @@
 //! Writes conditions as a tree.
 
+use super::fields::{Fields, many, one_or_more};
 use super::pattern;
-use super::ser::{Fields, many, one_or_more};
 use super::tree::Tree;
 use crate::fact::{FactKind, FactName};
 use crate::when::{Condition, Test, When};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use ipnet::IpNet;
 
-use super::index::{Index, NONE, Node, Probe, ProbeKind, Span};
+use super::index::{Index, NONE, Node, Probe, ProbeKind, Span, edge};
 use super::key::KeyKind;
 use super::networks::Networks;
 
@@ -110,6 +110,7 @@ impl Builder {
         let number = number(self.index.nodes.len());
         self.index.nodes.push(Node {
             any: NONE,
+            leads: false,
             here: Span::default(),
             below: Span::default(),
         });
@@ -128,11 +129,14 @@ impl Builder {
                 symbol
             }
         };
-        if let Some(next) = self.index.edges.get(&(node, symbol)) {
+        if let Some(next) = self.index.edges.get(&edge(node, symbol)) {
             return *next;
         }
         let next = self.node();
-        self.index.edges.insert((node, symbol), next);
+        self.index.edges.insert(edge(node, symbol), next);
+        if let Some(node) = self.index.nodes.get_mut(node as usize) {
+            node.leads = true;
+        }
         next
     }
 

@@ -5,8 +5,10 @@ use crate::fact::{FactName, Facts};
 use super::input::Input;
 use super::pattern::Pattern;
 
-/// Conditions of a request. It fulfils them if it fulfils all of `all`, at least one of `any` unless
-/// that is empty, and not all of `not`.
+/// Conditions of a request.
+///
+/// A request fulfils them if it fulfils all of `all`, at least one of `any` unless that is empty,
+/// and not all of `not`.
 ///
 /// ```
 /// use tollgate_policy::FactName;

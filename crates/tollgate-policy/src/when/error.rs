@@ -45,6 +45,8 @@ pub enum PatternErrorKind {
     DuplicateCapture(String),
     /// A method has lower-case letters.
     LowerCaseMethod,
+    /// A host has a port, brackets or a dot at its end. These are not compared.
+    HostPort,
     /// Something that should be an address or a network is neither.
     Network,
     /// A network's address has bits beyond the network, which is given.
@@ -92,6 +94,7 @@ impl fmt::Display for PatternError {
                 );
             }
             Kind::LowerCaseMethod => "methods are upper case, such as `GET`",
+            Kind::HostPort => "a host is written without port, brackets and final dot",
             Kind::Network => {
                 "an address such as `10.0.0.7` or `2001:db8::1` is allowed, \
                  or a network such as `10.0.0.0/8` or `2001:db8::/32`"

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use memchr::memchr;
+
 use super::error::{PatternError, PatternErrorKind};
 
 /// A text in which each `*` stands for any text, including none.
@@ -73,8 +75,8 @@ impl Glob {
         };
         // The leftmost place for each piece leaves the most for those that follow.
         for piece in middle {
-            match rest.split_once(&**piece) {
-                Some((_, after)) => rest = after,
+            match after(rest, piece) {
+                Some(after) => rest = after,
                 None => return false,
             }
         }
@@ -102,9 +104,9 @@ impl Glob {
 
     /// The glob in lower case.
     pub(super) fn to_ascii_lowercase(&self) -> Self {
-        let lower = |piece: &Box<str>| piece.to_ascii_lowercase().into();
+        let lower = |piece: &str| piece.to_ascii_lowercase().into();
         Self {
-            pieces: self.pieces.iter().map(lower).collect(),
+            pieces: self.pieces.iter().map(|piece| lower(piece)).collect(),
         }
     }
 
@@ -118,6 +120,23 @@ impl Glob {
         }
         Ok(())
     }
+}
+
+/// What follows the leftmost place of `piece`.
+fn after<'t>(text: &'t str, piece: &str) -> Option<&'t str> {
+    let first = *piece.as_bytes().first()?;
+    let mut rest = text;
+    // To prepare a search in linear time takes longer than these, which are nearly always enough.
+    for _ in 0..16 {
+        rest = rest.get(memchr(first, rest.as_bytes())?..)?;
+        if let Some(after) = rest.strip_prefix(piece) {
+            return Some(after);
+        }
+        let mut chars = rest.chars();
+        chars.next();
+        rest = chars.as_str();
+    }
+    rest.split_once(piece).map(|(_, after)| after)
 }
 
 /// Writes a text in which nothing stands for something else.

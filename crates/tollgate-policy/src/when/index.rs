@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use foldhash::fast::FixedState;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::input::Input;
 use super::networks::Networks;
-use super::path::segments;
+use super::path::{next_segment, segments};
 
 /// Lists of rules, in ascending order.
 pub(super) type Sources<'m> = SmallVec<[&'m [u32]; 16]>;
@@ -25,7 +25,7 @@ pub(super) struct Index {
     /// The length of the longest of these texts.
     pub(super) longest: usize,
     /// From a node and a text to the next node.
-    pub(super) edges: HashMap<(u32, u32), u32, FixedState>,
+    pub(super) edges: HashMap<u64, u32, FixedState>,
     pub(super) nodes: Vec<Node>,
     /// The lists of all nodes.
     pub(super) lists: Vec<u32>,
@@ -36,6 +36,8 @@ pub(super) struct Index {
 pub(super) struct Node {
     /// The next node by any segment.
     pub(super) any: u32,
+    /// Whether texts lead from here to other nodes.
+    pub(super) leads: bool,
     /// The rules of requests that end here.
     pub(super) here: Span,
     /// The rules of requests that come through here.
@@ -119,40 +121,38 @@ impl Index {
 
     /// Goes along all paths of the graph that the segments allow.
     fn push_path<'m>(&'m self, root: u32, path: &str, sources: &mut Sources<'m>) {
-        let mut nodes: SmallVec<[u32; 8]> = smallvec![root];
-        let mut next: SmallVec<[u32; 8]> = SmallVec::new();
-        for segment in segments(path) {
-            let symbol = self.symbol(segment);
-            for node in nodes.drain(..) {
-                if let Some(symbol) = symbol {
-                    next.extend(self.edges.get(&(node, symbol)).copied());
-                }
-                let Some(node) = self.nodes.get(node as usize) else {
-                    continue;
+        // Where the path goes on after a node at which it could go two ways.
+        let mut branches: SmallVec<[(u32, &str); 4]> = SmallVec::new();
+        let (mut at, mut rest) = (root, path);
+        loop {
+            let next = self.nodes.get(at as usize).and_then(|node| {
+                self.push(node.below, sources);
+                let Some((segment, after)) = next_segment(rest) else {
+                    self.push(node.here, sources);
+                    return None;
                 };
-                self.push(node.below, sources);
-                if node.any != NONE {
-                    next.push(node.any);
+                rest = after;
+                let any = (node.any != NONE).then_some(node.any);
+                let next = if node.leads {
+                    self.next(at, segment)
+                } else {
+                    None
+                };
+                if let (Some(any), Some(_)) = (any, next) {
+                    branches.push((any, after));
                 }
-            }
-            std::mem::swap(&mut nodes, &mut next);
-            if nodes.is_empty() {
-                return;
-            }
-        }
-        for node in nodes {
-            self.push_here(node, sources);
-            if let Some(node) = self.nodes.get(node as usize) {
-                self.push(node.below, sources);
-            }
+                next.or(any)
+            });
+            (at, rest) = match next.map(|next| (next, rest)).or_else(|| branches.pop()) {
+                Some(next) => next,
+                None => return,
+            };
         }
     }
 
     fn push_text<'m>(&'m self, root: u32, text: &str, sources: &mut Sources<'m>) {
-        let symbol = self.symbol(text);
-        let node = symbol.and_then(|symbol| self.edges.get(&(root, symbol)));
-        if let Some(node) = node {
-            self.push_here(*node, sources);
+        if let Some(node) = self.next(root, text) {
+            self.push_here(node, sources);
         }
     }
 
@@ -162,18 +162,31 @@ impl Index {
         }
     }
 
+    #[inline]
     fn push<'m>(&'m self, span: Span, sources: &mut Sources<'m>) {
-        let list = self.lists.get(span.start as usize..span.end as usize);
-        sources.extend(list.filter(|list| !list.is_empty()));
+        if span.start == span.end {
+            return;
+        }
+        if let Some(list) = self.lists.get(span.start as usize..span.end as usize) {
+            sources.push(list);
+        }
     }
 
-    fn symbol(&self, text: &str) -> Option<u32> {
+    /// The node that a text leads to.
+    #[inline]
+    fn next(&self, node: u32, text: &str) -> Option<u32> {
         // A long text is not even hashed.
         if text.len() > self.longest {
             return None;
         }
-        self.symbols.get(text).copied()
+        let symbol = self.symbols.get(text)?;
+        self.edges.get(&edge(node, *symbol)).copied()
     }
+}
+
+/// The key of an edge. One number is faster to hash than two.
+pub(super) fn edge(node: u32, symbol: u32) -> u64 {
+    u64::from(node) << 32 | u64::from(symbol)
 }
 
 /// A part of a text. It is empty if it would begin or end in the middle of a character, and `None`

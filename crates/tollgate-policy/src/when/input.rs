@@ -15,12 +15,13 @@ pub(super) enum Input<'v> {
     Text(Cow<'v, str>),
     /// A text that had to be changed or made.
     Made(Buffer),
-    Address(IpAddr, Buffer),
+    /// The address of a client, which is compared with networks only.
+    Address(IpAddr),
 }
 
-/// A text that does not allocate if it is short.
+/// A text that does not allocate if it is short, as numbers and addresses are.
 #[derive(Default)]
-pub(super) struct Buffer(SmallVec<[u8; 64]>);
+pub(super) struct Buffer(SmallVec<[u8; 40]>);
 
 impl Write for Buffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -37,6 +38,12 @@ impl Buffer {
         buffer
     }
 
+    fn lower_case(text: &str) -> Self {
+        let mut buffer = Self(SmallVec::from_slice(text.as_bytes()));
+        buffer.0.make_ascii_lowercase();
+        buffer
+    }
+
     fn as_str(&self) -> &str {
         // Only texts were written.
         std::str::from_utf8(&self.0).unwrap_or_default()
@@ -45,27 +52,27 @@ impl Buffer {
 
 impl<'v> Input<'v> {
     /// Reads a fact.
+    #[inline]
     pub(super) fn read(facts: &'v (impl Facts + ?Sized), name: &FactName) -> Option<Self> {
         Some(Self::new(name, facts.fact(name)?))
     }
 
+    #[inline]
     pub(super) fn new(name: &FactName, value: Value<'v>) -> Self {
         let text = match value {
             Value::Text(text) => text,
             Value::Number(number) => return Self::Made(Buffer::of(number)),
             Value::Address(address) => {
                 let address = address.to_canonical();
-                // The address of a client is compared with networks only.
-                let text = match name.kind() {
-                    FactKind::ClientIp => Buffer::default(),
-                    _ => Buffer::of(address),
+                return match name.kind() {
+                    FactKind::ClientIp => Self::Address(address),
+                    _ => Self::Made(Buffer::of(address)),
                 };
-                return Self::Address(address, text);
             }
         };
         match name.kind() {
             FactKind::ClientIp => match Value::Text(Cow::Borrowed(&text)).as_address() {
-                Some(address) => Self::Address(address, Buffer::default()),
+                Some(address) => Self::Address(address),
                 None => Self::Text(text),
             },
             FactKind::Host => Self::host(text),
@@ -73,16 +80,17 @@ impl<'v> Input<'v> {
         }
     }
 
+    #[inline]
     fn host(text: Cow<'v, str>) -> Self {
-        let host = bare_host(&text);
-        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            let mut buffer = Buffer(SmallVec::from_slice(host.as_bytes()));
-            buffer.0.make_ascii_lowercase();
-            return Self::Made(buffer);
-        }
         match text {
-            Cow::Borrowed(text) => Self::Text(Cow::Borrowed(bare_host(text))),
-            Cow::Owned(_) => Self::Text(Cow::Owned(host.to_owned())),
+            Cow::Borrowed(text) => {
+                let host = bare_host(text);
+                if !host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                    return Self::Text(Cow::Borrowed(host));
+                }
+                Self::Made(Buffer::lower_case(host))
+            }
+            Cow::Owned(text) => Self::Made(Buffer::lower_case(bare_host(&text))),
         }
     }
 
@@ -90,16 +98,16 @@ impl<'v> Input<'v> {
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,
-            Self::Made(buffer) | Self::Address(_, buffer) => buffer.as_str(),
+            Self::Made(buffer) => buffer.as_str(),
+            Self::Address(_) => "",
         }
     }
 
     /// The value as an address, if it is one.
     pub(super) fn address(&self) -> Option<IpAddr> {
         match self {
-            Self::Text(text) => Value::Text(Cow::Borrowed(text)).as_address(),
-            Self::Made(_) => None,
-            Self::Address(address, _) => Some(*address),
+            Self::Address(address) => Some(*address),
+            text => Value::from(text.text()).as_address(),
         }
     }
 }
@@ -109,9 +117,10 @@ fn bare_host(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;
     }
-    let host = match host.split_once(':') {
+    let mut colons = host.bytes().enumerate().filter(|(_, byte)| *byte == b':');
+    let host = match (colons.next(), colons.next()) {
         // An address of version 6 without brackets has several colons.
-        Some((host, port)) if !port.contains(':') => host,
+        (Some((port, _)), None) => host.get(..port).unwrap_or(host),
         _ => host,
     };
     host.strip_suffix('.').unwrap_or(host)

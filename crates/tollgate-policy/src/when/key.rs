@@ -35,23 +35,62 @@ pub(super) enum KeyKind<'w> {
     PathEnd(&'w str),
 }
 
-/// What a rule is put under: it is a candidate for requests that have one of the keys. `None` if the
-/// conditions have no such keys.
+/// What a rule is put under: it is a candidate for requests that have one of the keys.
+pub(super) struct Place<'w> {
+    pub(super) keys: Vec<Key<'w>>,
+    /// The condition of `all` that holds for exactly the requests that have one of the keys, if
+    /// there is one.
+    pub(super) implied: Option<usize>,
+}
+
+/// Where to put conditions: `None` if they have no keys.
 ///
 /// Of each two keys that would do, it takes the one with the lower `cost`.
-pub(super) fn keys_of<'w>(when: &'w When, cost: &impl Fn(&Key<'w>) -> u64) -> Option<Vec<Key<'w>>> {
-    let sum = |keys: &Vec<Key<'w>>| keys.iter().map(cost).sum::<u64>();
-    let conditions = when.all.iter().filter_map(|condition| {
-        let keys = alternatives(condition)?.into_iter();
-        keys.map(|keys| keys.into_iter().min_by_key(cost)).collect()
-    });
+pub(super) fn place<'w>(when: &'w When, cost: &impl Fn(&Key<'w>) -> u64) -> Option<Place<'w>> {
+    let conditions = when
+        .all
+        .iter()
+        .enumerate()
+        .filter_map(|(index, condition)| {
+            let keys = alternatives(condition)?.into_iter();
+            let keys: Vec<_> = keys
+                .map(|keys| keys.into_iter().min_by_key(cost))
+                .collect::<Option<_>>()?;
+            let implied = condition
+                .test
+                .patterns()
+                .iter()
+                .all(has_exact_key)
+                .then_some(index);
+            Some(Place { keys, implied })
+        });
     let any = || {
-        let keys = when.any.iter().map(|when| keys_of(when, cost));
-        keys.collect::<Option<Vec<_>>>()
-            .map(|keys| keys.into_iter().flatten().collect())
+        let places = when.any.iter().map(|when| Some(place(when, cost)?.keys));
+        let keys = places.collect::<Option<Vec<_>>>()?;
+        let keys = keys.into_iter().flatten().collect();
+        Some(Place {
+            keys,
+            implied: None,
+        })
     };
     let any = if when.any.is_empty() { None } else { any() };
+    let sum = |place: &Place<'w>| place.keys.iter().map(cost).sum::<u64>();
     conditions.chain(any).min_by_key(sum)
+}
+
+/// Whether each request that has the pattern's key matches it.
+fn has_exact_key(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Path(path) => {
+            let rest = path
+                .segments()
+                .iter()
+                .skip_while(|segment| plain(segment).is_some());
+            rest.take(2).all(|segment| *segment == Segment::Rest)
+        }
+        Pattern::Glob(_) => false,
+        _ => true,
+    }
 }
 
 /// Calls back each key that the conditions could be put under.

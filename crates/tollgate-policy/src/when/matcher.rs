@@ -14,7 +14,7 @@ use super::build::{Builder, number};
 use super::condition::{Test, When};
 use super::index::{Index, Sources};
 use super::input::Input;
-use super::key::{Key, each_key, keys_of};
+use super::key::{Key, each_key, place};
 
 /// Conditions of many rules, indexed: it finds those that a request fulfils without testing all.
 ///
@@ -78,24 +78,22 @@ impl Matcher {
         let mut facts = Numbers::default();
         let mut builder = Builder::default();
         let (mut others, mut unindexed) = (Vec::new(), 0);
-        for (rule, when) in (0..).zip(&whens) {
-            match when.map(|when| keys_of(when, &cost)) {
-                Some(Some(keys)) => {
-                    for key in keys {
-                        builder.insert(facts.number(key.fact) as usize, &key.kind, rule);
-                    }
+        let mut rules = Vec::with_capacity(whens.len());
+        for (rule, when) in (0..).zip(whens) {
+            let place = when.and_then(|when| place(when, &cost));
+            let mut implied = None;
+            if let Some(place) = place {
+                for key in place.keys {
+                    builder.insert(facts.number(key.fact) as usize, &key.kind, rule);
                 }
-                tested => {
-                    others.push(rule);
-                    unindexed += usize::from(tested.is_some());
-                }
+                implied = place.implied;
+            } else {
+                others.push(rule);
+                unindexed += usize::from(when.is_some());
             }
+            let conditions = when.map(|when| facts.conditions(when, implied));
+            rules.push(conditions.unwrap_or_default());
         }
-        let rules = whens.iter().map(|when| match when {
-            Some(when) => facts.conditions(when),
-            None => Conditions::default(),
-        });
-        let rules = rules.collect();
         Self {
             facts: facts.names,
             index: builder.build(),
@@ -211,14 +209,23 @@ impl Numbers {
         number
     }
 
-    fn conditions(&mut self, when: &When) -> Conditions {
-        let all = when.all.iter();
+    /// The conditions, without the one of this index.
+    fn conditions(&mut self, when: &When, implied: Option<usize>) -> Conditions {
+        let all = when.all.iter().enumerate();
+        let all = all.filter(|(index, _)| Some(*index) != implied);
         Conditions {
             all: all
-                .map(|condition| (self.number(&condition.fact), condition.test.clone()))
+                .map(|(_, condition)| (self.number(&condition.fact), condition.test.clone()))
                 .collect(),
-            any: when.any.iter().map(|when| self.conditions(when)).collect(),
-            not: when.not.as_ref().map(|when| self.conditions(when).into()),
+            any: when
+                .any
+                .iter()
+                .map(|when| self.conditions(when, None))
+                .collect(),
+            not: when
+                .not
+                .as_ref()
+                .map(|when| self.conditions(when, None).into()),
         }
     }
 }

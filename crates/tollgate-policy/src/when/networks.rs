@@ -2,9 +2,9 @@
 
 /// Networks of one version of addresses, sorted so that a network comes before those inside it.
 ///
-/// Two networks are either disjoint or one contains the other. So the networks of an address are the
-/// last one that begins at or before the address, and those around that one, as far as they contain
-/// the address.
+/// Two networks are either disjoint or one contains the other. So the networks of an address are
+/// the last one that begins at or before the address, and those around that one, as far as they
+/// contain the address.
 #[derive(Debug, Default)]
 pub(super) struct Networks<T> {
     starts: Vec<T>,

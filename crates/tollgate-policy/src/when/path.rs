@@ -10,9 +10,9 @@ const SPECIAL: &str = "{}";
 
 /// A pattern of a path: segments, of which some stand for others.
 ///
-/// `*` is one segment, `**` any number of them including none, `{name}` one segment that the key can
-/// use as `path:name`, and `v*` a segment that begins with `v`. Empty segments and the query are
-/// ignored: `/login/` and `//login?next=/` match `/login`. A path is compared as it is: the
+/// `*` is one segment, `**` any number of them including none, `{name}` one segment that the key
+/// can use as `path:name`, and `v*` a segment that begins with `v`. Empty segments and the query
+/// are ignored: `/login/` and `//login?next=/` match `/login`. A path is compared as it is: the
 /// program decodes `%2e` and resolves `..` before it supplies the path, if its routes do.
 ///
 /// ```
@@ -220,7 +220,8 @@ impl PathPattern {
 
     /// Whether each path that matches `other` matches this one. It may say no although it is so.
     pub(super) fn covers(&self, other: &Self) -> bool {
-        // `covered[j]`: the segments of `self` from the current one cover those of `other` from `j`.
+        // `covered[j]`: the segments of `self` from the current one on cover those of `other` from
+        // `j` on.
         let mut covered: Vec<bool> = other.segments.iter().map(|_| false).collect();
         covered.push(true);
         let others: Vec<_> = other.segments.iter().map(Some).chain([None]).collect();
@@ -253,6 +254,16 @@ impl PathPattern {
 pub(super) fn segments(path: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let path = path.split_once('?').map_or(path, |(path, _)| path);
     path.split('/').filter(|segment| !segment.is_empty())
+}
+
+/// The first segment of a path and what follows it.
+pub(super) fn next_segment(path: &str) -> Option<(&str, &str)> {
+    let start = path.bytes().position(|byte| byte != b'/')?;
+    let path = path.get(start..)?;
+    let ends = |byte| matches!(byte, b'/' | b'?');
+    let end = path.bytes().position(ends).unwrap_or(path.len());
+    path.split_at_checked(end)
+        .filter(|(segment, _)| !segment.is_empty())
 }
 
 impl fmt::Display for PathPattern {

@@ -69,7 +69,7 @@ impl Pattern {
         match fact.kind() {
             FactKind::Path => PathPattern::literal(text).map(Self::Path),
             FactKind::ClientIp => Self::network(text),
-            _ => Ok(Self::Equal(checked(fact, text)?)),
+            _ => Ok(Self::Equal(checked_end(fact, text)?)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Pattern {
     ///
     /// Returns an error if the fact never has such a value.
     pub fn suffix(fact: &FactName, text: &str) -> Result<Self, PatternError> {
-        Ok(Self::Suffix(checked(fact, text)?))
+        Ok(Self::Suffix(checked_end(fact, text)?))
     }
 
     /// Reads a text in which `*` stands for any text. In a path, it also stands for slashes.
@@ -98,7 +98,7 @@ impl Pattern {
     /// Returns an error if the text can't be read, or if the fact never has such a value.
     pub fn glob(fact: &FactName, text: &str) -> Result<Self, PatternError> {
         let glob = Glob::parse(text)?;
-        checked(fact, text)?;
+        checked_end(fact, text)?;
         let glob = match fact.kind() {
             FactKind::Host => glob.to_ascii_lowercase(),
             _ => glob,
@@ -221,6 +221,16 @@ fn canonical(network: IpNet) -> IpNet {
     }
 }
 
+/// A text that the fact's value can end with.
+fn checked_end(fact: &FactName, text: &str) -> Result<String, PatternError> {
+    match text.strip_suffix('.') {
+        Some(before) if fact.kind() == FactKind::Host => {
+            Err(PatternError::new(before.len(), PatternErrorKind::HostPort))
+        }
+        _ => checked(fact, text),
+    }
+}
+
 /// A text that can be a part of the fact's value.
 fn checked(fact: &FactName, text: &str) -> Result<String, PatternError> {
     let error = |at, kind| Err(PatternError::new(at, kind));
@@ -236,7 +246,14 @@ fn checked(fact: &FactName, text: &str) -> Result<String, PatternError> {
                 return error(at, PatternErrorKind::Query);
             }
         }
-        FactKind::Host => return Ok(text.to_ascii_lowercase()),
+        FactKind::Host => {
+            let colons = text.matches(':').count();
+            let port = if colons == 1 { text.find(':') } else { None };
+            if let Some(at) = port.or_else(|| text.find(['[', ']'])) {
+                return error(at, PatternErrorKind::HostPort);
+            }
+            return Ok(text.to_ascii_lowercase());
+        }
         _ => {}
     }
     Ok(text.to_owned())

@@ -1,4 +1,5 @@
-//! Random conditions and requests from a small alphabet, so that matches and near misses are common.
+//! Random conditions and requests from a small alphabet, so that matches and near misses are
+//! common.
 
 use std::net::IpAddr;
 
@@ -84,7 +85,7 @@ fn pattern(random: &mut Random, fact: &FactName) -> Option<Pattern> {
         }
         FactKind::Host => {
             let hosts = [
-                "a.b", "*.b", "A.*", "*a.b", "b", "*", "*.a.b", "a*b", "c.A.b", "[::1]",
+                "a.b", "*.b", "A.*", "*a.b", "b", "*", "*.a.b", "a*b", "c.A.b", "::1",
             ];
             Pattern::parse(fact, random.pick(&hosts))
         }

@@ -18,6 +18,15 @@ fn a_file_has_at_most_16_mebibytes() {
 }
 
 #[test]
+fn a_file_has_at_most_four_million_separators() {
+    let text = format!("a={}", ".".repeat(4_000_000));
+    let message = "1:1: error: the file has 4000001 of the characters `= , . [ {`, but may have at \
+                   most 4000000";
+    assert_eq!(error(&text), message);
+    assert!(error(&text.replacen('.', "", 1)).contains("the text is not TOML"));
+}
+
+#[test]
 fn a_file_has_at_most_100_000_rules() {
     let mut text = String::new();
     for index in 0..=100_000 {

@@ -3,6 +3,7 @@
 mod any_text;
 mod golden;
 mod large;
+mod listed;
 mod problems;
 mod round_trip;
 
