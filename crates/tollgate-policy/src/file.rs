@@ -9,14 +9,22 @@ use crate::fact::FactName;
 use crate::problem::Position;
 use crate::when::When;
 
-/// A value, and where the file says it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// A value, and where the file says it. Values are equal wherever they are.
+#[derive(Debug, Clone, Copy)]
 pub struct At<T> {
     /// The value.
     pub value: T,
     /// Where it begins, if the file has positions.
     pub position: Option<Position>,
 }
+
+impl<T: PartialEq> PartialEq for At<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: Eq> Eq for At<T> {}
 
 impl<T> Deref for At<T> {
     type Target = T;

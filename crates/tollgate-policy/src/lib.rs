@@ -3,7 +3,10 @@
 mod fact;
 pub mod file;
 mod problem;
+mod text;
+mod warn;
 pub mod when;
 
 pub use fact::{FactKind, FactName, Facts, Value};
 pub use problem::{Position, Problem, Problems, Severity};
+pub use warn::warnings;

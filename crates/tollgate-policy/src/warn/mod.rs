@@ -1,0 +1,121 @@
+//! Warns of policies that can be used but probably do not do what was meant.
+
+mod covered;
+mod report;
+mod tighter;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::file::{Applies, At, PolicyFile, Rule};
+use crate::problem::{Problem, Problems};
+use crate::when::Matcher;
+
+use report::{is_in_memory, warn};
+
+/// The most conditions that no index finds.
+const MAX_UNINDEXED: usize = 64;
+/// The bytes of a table for each key of its capacity.
+const KEY_BYTES: u128 = 24;
+/// The most bytes that the limit of a single key takes.
+const OVERRIDE_BYTES: u128 = 1400;
+
+/// Returns the warnings of a policy: rules that can never match, limits that never deny because
+/// another one always does first, and tables that take more memory than the policy allows.
+///
+/// A warning is certain; not everything that deserves one is found.
+///
+/// ```
+/// use tollgate_policy::file::PolicyFile;
+///
+/// let file = PolicyFile::from_toml("[[rule]]\nname = 'api'\nlimit = ['10/s', '1000/min']\n")?;
+/// assert_eq!(
+///     tollgate_policy::warnings(&file).to_string(),
+///     "3:18: warning: rule \"api\": limit is \"1000/min\", but never denies a request: \"10/s\" of \
+///      rule \"api\" always denies it first"
+/// );
+/// # Ok::<(), tollgate_policy::Problems>(())
+/// ```
+#[must_use]
+pub fn warnings(file: &PolicyFile) -> Problems {
+    let mut problems = Problems::new();
+    covered::check(file, &mut problems);
+    unused(file, &mut problems);
+    memory(file, &mut problems);
+    unindexed(file, &mut problems);
+    let names: HashMap<&str, &Rule> = file
+        .rules
+        .iter()
+        .map(|rule| (rule.name.as_str(), rule))
+        .collect();
+    for rule in &file.rules {
+        tighter::check(rule, &names, &mut problems);
+        if let (true, Some(first)) = (rule.shadow, rule.also.first()) {
+            let message = "has no effect: the rule is in the shadow and never denies";
+            warn(rule, "also", "", message, first.position, &mut problems);
+        }
+    }
+    problems
+}
+
+/// Warns of rules that apply only where others name them, and that none names.
+fn unused(file: &PolicyFile, problems: &mut Problems) {
+    let also = file.rules.iter().flat_map(|rule| &rule.also);
+    let named: HashSet<&str> = also.map(|name| name.as_str()).collect();
+    for rule in &file.rules {
+        if rule.when.value == Applies::Never && !named.contains(rule.name.as_str()) {
+            let message = "no rule names it in `also`, so it never applies";
+            let position = rule.when.position;
+            warn(rule, "when", "\"never\"", message, position, problems);
+        }
+    }
+}
+
+/// Warns if the tables take more memory than the policy says.
+fn memory(file: &PolicyFile, problems: &mut Problems) {
+    let Some(memory) = &file.memory else {
+        return;
+    };
+    let bytes: u128 = file.rules.iter().map(table_bytes).sum();
+    if bytes > memory.value.into() {
+        let message = format!(
+            "the tables of the rules take about {} MiB",
+            bytes.div_ceil(1 << 20)
+        );
+        let value = memory.value.to_string();
+        problems.push(Problem::warning("memory", value, message).at(memory.position));
+    }
+}
+
+/// Returns about how many bytes the tables of a rule take.
+fn table_bytes(rule: &Rule) -> u128 {
+    if rule.key.is_empty() || !is_in_memory(rule) {
+        return 0;
+    }
+    let tables = match rule.plan {
+        Some(_) => 1,
+        None => rule.limits.len() as u128,
+    };
+    let overrides = rule.overrides.len() as u128 * OVERRIDE_BYTES;
+    tables * u128::from(rule.capacity.value) * KEY_BYTES + overrides
+}
+
+/// Warns if too many conditions have to be tested one by one.
+fn unindexed(file: &PolicyFile, problems: &mut Problems) {
+    let conditions = |at: &At<Applies>| match &at.value {
+        Applies::When(when) => Some(when.clone()),
+        _ => None,
+    };
+    let whens: Vec<_> = file
+        .rules
+        .iter()
+        .filter_map(|rule| conditions(&rule.when))
+        .collect();
+    let count = Matcher::new(whens.iter().map(Some)).unindexed();
+    if count > MAX_UNINDEXED {
+        let message = format!(
+            "{count} rules have only conditions that are tested one by one, such as globs without \
+             a fixed beginning or end; more than {MAX_UNINDEXED} make each request slower"
+        );
+        problems.push(Problem::warning("", "", message));
+    }
+}

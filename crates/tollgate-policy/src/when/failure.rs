@@ -1,0 +1,99 @@
+//! Why a request does not fulfil conditions.
+
+use std::fmt::{self, Write};
+
+use crate::fact::{Facts, Value};
+
+use super::condition::{Condition, Test, When};
+
+/// The longest value that is shown, in characters.
+const SHOWN: usize = 80;
+
+/// The first of some conditions that a request does not fulfil.
+///
+/// ```
+/// use tollgate_policy::FactName;
+/// use tollgate_policy::when::{Condition, Pattern, Test, When};
+///
+/// let method = FactName::new("method");
+/// let test = Test::OneOf(vec![Pattern::parse(&method, "POST").unwrap()]);
+/// let when = When { all: vec![Condition { fact: method, test }], ..When::default() };
+/// let failure = when.first_failure(&[("method", "GET")]).unwrap();
+/// assert_eq!(failure.to_string(), "method is GET, not POST");
+/// assert!(when.first_failure(&[("method", "POST")]).is_none());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure<'a> {
+    /// A condition does not hold.
+    Condition {
+        /// The condition.
+        condition: &'a Condition,
+        /// The value that the request has.
+        found: Option<Value<'a>>,
+    },
+    /// None of these alternatives holds.
+    Any(&'a [When]),
+    /// These conditions hold, but must not.
+    Not(&'a When),
+}
+
+impl When {
+    /// Returns the first condition that a request does not fulfil, or `None` if it fulfils all.
+    #[must_use]
+    pub fn first_failure<'a>(&'a self, facts: &'a (impl Facts + ?Sized)) -> Option<Failure<'a>> {
+        if let Some(condition) = self.all.iter().find(|condition| !condition.holds(facts)) {
+            let found = facts.fact(&condition.fact);
+            return Some(Failure::Condition { condition, found });
+        }
+        if !self.any.is_empty() && !self.any.iter().any(|when| when.holds(facts)) {
+            return Some(Failure::Any(&self.any));
+        }
+        let not = self.not.as_deref();
+        not.filter(|when| when.holds(facts)).map(Failure::Not)
+    }
+}
+
+impl fmt::Display for Failure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (condition, found) = match self {
+            Self::Condition { condition, found } => (condition, found),
+            Self::Any(alternatives) => {
+                let count = alternatives.len();
+                return write!(f, "`any`: none of the {count} alternatives holds");
+            }
+            Self::Not(when) => return write!(f, "`not`: {when} holds"),
+        };
+        write!(f, "{} is ", condition.fact)?;
+        match found {
+            Some(value) => write_value(f, &value.as_text())?,
+            None => f.write_str("absent")?,
+        }
+        match &condition.test {
+            Test::Present => Ok(()),
+            Test::Absent => f.write_str(", not absent"),
+            Test::OneOf(patterns) => {
+                for (index, pattern) in patterns.iter().enumerate() {
+                    let before = if index == 0 { ", not" } else { " or" };
+                    write!(f, "{before} {pattern}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Writes a value of a request, which can be anything.
+fn write_value(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
+    let end = value.char_indices().nth(SHOWN).map(|(end, _)| end);
+    let shown = end.and_then(|end| value.get(..end)).unwrap_or(value);
+    if !shown.is_empty() && shown.bytes().all(|byte| byte.is_ascii_graphic()) {
+        f.write_str(shown)?;
+    } else {
+        write!(f, "{shown:?}")?;
+    }
+    if end.is_some() {
+        f.write_char('…')?;
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Values of facts, in the form in which patterns are compared with them.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+use std::net::IpAddr;
+
+use smallvec::SmallVec;
+
+use crate::fact::{FactKind, FactName, Facts, Value};
+
+use super::path::segments;
+
+/// The value of a fact. A host is in lower case and has no port, and a path has no query.
+pub(super) enum Input<'v> {
+    Text(Cow<'v, str>),
+    /// A text that had to be changed or made.
+    Made(Buffer),
+    /// The address of a client, which is compared with networks only.
+    Address(IpAddr),
+}
+
+/// A text that does not allocate if it is short, as numbers and addresses are.
+#[derive(Default)]
+pub(super) struct Buffer(SmallVec<[u8; 40]>);
+
+impl Write for Buffer {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+impl Buffer {
+    fn of(value: impl fmt::Display) -> Self {
+        let mut buffer = Self::default();
+        // Writing to memory never fails.
+        let _ = write!(buffer, "{value}");
+        buffer
+    }
+
+    fn lower_case(text: &str) -> Self {
+        let mut buffer = Self(SmallVec::from_slice(text.as_bytes()));
+        buffer.0.make_ascii_lowercase();
+        buffer
+    }
+
+    fn as_str(&self) -> &str {
+        // Only texts were written.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl<'v> Input<'v> {
+    /// Reads a fact.
+    #[inline]
+    pub(super) fn read(facts: &'v (impl Facts + ?Sized), name: &FactName) -> Option<Self> {
+        Some(Self::new(name, facts.fact(name)?))
+    }
+
+    #[inline]
+    pub(super) fn new(name: &FactName, value: Value<'v>) -> Self {
+        let text = match value {
+            Value::Text(text) => text,
+            Value::Number(number) => return Self::Made(Buffer::of(number)),
+            Value::Address(address) => {
+                let address = address.to_canonical();
+                return match name.kind() {
+                    FactKind::ClientIp => Self::Address(address),
+                    _ => Self::Made(Buffer::of(address)),
+                };
+            }
+        };
+        match name.kind() {
+            FactKind::ClientIp => match Value::Text(Cow::Borrowed(&text)).as_address() {
+                Some(address) => Self::Address(address),
+                None => Self::Text(text),
+            },
+            FactKind::Host => Self::host(text),
+            _ => Self::Text(text),
+        }
+    }
+
+    #[inline]
+    fn host(text: Cow<'v, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => {
+                let host = bare_host(text);
+                if !host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                    return Self::Text(Cow::Borrowed(host));
+                }
+                Self::Made(Buffer::lower_case(host))
+            }
+            Cow::Owned(text) => Self::Made(Buffer::lower_case(bare_host(&text))),
+        }
+    }
+
+    /// The value as text.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Made(buffer) => buffer.as_str(),
+            Self::Address(_) => "",
+        }
+    }
+
+    /// The value as an address, if it is one.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        match self {
+            Self::Address(address) => Some(*address),
+            text => Value::from(text.text()).as_address(),
+        }
+    }
+}
+
+/// A host without its port, and without the dot that can end a full name.
+fn bare_host(host: &str) -> &str {
+    if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address;
+    }
+    let mut colons = host.bytes().enumerate().filter(|(_, byte)| *byte == b':');
+    let host = match (colons.next(), colons.next()) {
+        // An address of version 6 without brackets has several colons.
+        (Some((port, _)), None) => host.get(..port).unwrap_or(host),
+        _ => host,
+    };
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// A path with single slashes, without one at its end, and without the query.
+pub(super) fn clean_path(path: &str) -> CleanPath<'_> {
+    let text = path.split_once('?').map_or(path, |(path, _)| path);
+    let clean = text.starts_with('/') && !text.contains("//");
+    if clean && (text.len() == 1 || !text.ends_with('/')) {
+        return CleanPath::Borrowed(text);
+    }
+    let mut made = Buffer::default();
+    for segment in segments(text) {
+        let _ = made.write_str("/").and_then(|()| made.write_str(segment));
+    }
+    if made.0.is_empty() {
+        return CleanPath::Borrowed("/");
+    }
+    CleanPath::Made(made)
+}
+
+/// A path that is compared as a text.
+pub(super) enum CleanPath<'p> {
+    Borrowed(&'p str),
+    Made(Buffer),
+}
+
+impl CleanPath<'_> {
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Self::Borrowed(path) => path,
+            Self::Made(buffer) => buffer.as_str(),
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! A model of a policy, as simple as possible: it looks at all rules in order, and has a limiter of
+//! its own for each limit and key. It reads the TOML itself.
+
+mod conditions;
+mod limits;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tollgate::clock::Clock;
+use tollgate::{Granted, ManualClock, Tick};
+use toml::{Table, Value};
+
+use crate::decided::{Decided, Decider};
+use crate::lines::{End, Pairs};
+use conditions::{Facts, holds};
+use limits::Limit;
+
+/// The name of a limit: its rule, its key, and its text.
+type LimitName = (String, Vec<String>, String);
+
+pub(crate) struct Model {
+    policy: Table,
+    clock: ManualClock,
+    limits: HashMap<LimitName, Limit>,
+    bans: HashMap<(String, Vec<String>), Bans>,
+    is_store_down: bool,
+}
+
+/// The denials and the ban of a key.
+#[derive(Default)]
+struct Bans {
+    denials: Vec<Tick>,
+    until: Option<Tick>,
+}
+
+/// A rule that applies to a request.
+struct Applied {
+    rule: Table,
+    /// `None` if a fact is missing, which denies the request.
+    key: Option<Vec<String>>,
+}
+
+/// What a request takes of a limit.
+pub(crate) struct Part {
+    limit: LimitName,
+    rule: Table,
+    n: u64,
+    granted: Option<Granted>,
+}
+
+/// What a request takes.
+pub(crate) type Taken = Vec<Part>;
+
+impl Model {
+    pub(crate) fn new(policy: &str) -> Self {
+        Self {
+            policy: policy.parse().expect("TOML"),
+            clock: ManualClock::new(),
+            limits: HashMap::new(),
+            bans: HashMap::new(),
+            is_store_down: false,
+        }
+    }
+
+    /// Returns the entries of a list, such as `rule`.
+    fn list(&self, name: &str) -> Vec<Table> {
+        let list = self.policy.get(name).and_then(Value::as_array);
+        let entries = list.into_iter().flatten().filter_map(Value::as_table);
+        entries.cloned().collect()
+    }
+
+    /// Returns the names of all entries and rules that match, with what their paths capture.
+    pub(crate) fn matching(&self, facts: &Pairs) -> Vec<(String, Facts)> {
+        let facts: Facts = facts.iter().cloned().collect();
+        let lists = ["deny", "allow", "rule"].map(|name| self.list(name));
+        let matching = lists.iter().flatten().filter_map(|entry| {
+            let captures = holds(entry.get("when"), &facts)?;
+            Some((text(entry, "name"), captures))
+        });
+        matching.collect()
+    }
+
+    fn listed(&self, name: &str, facts: &Facts) -> Option<String> {
+        let list = self.list(name);
+        let mut found = list
+            .iter()
+            .filter(|it| holds(it.get("when"), facts).is_some());
+        found.next().map(|entry| text(entry, "name"))
+    }
+
+    /// Returns the rules that apply to a request, and those in the shadow.
+    fn applied(&self, facts: &Facts) -> (Vec<Applied>, Vec<Applied>) {
+        let (mut applied, mut shadows) = (Vec::new(), Vec::new());
+        let all = self.policy.get("apply").and_then(Value::as_str) == Some("all");
+        for rule in self.list("rule") {
+            let Some(captures) = holds(rule.get("when"), facts) else {
+                continue;
+            };
+            let mut facts = facts.clone();
+            facts.extend(captures);
+            if flag(&rule, "shadow") {
+                self.apply(rule, &facts, &mut shadows);
+            } else if all || applied.is_empty() {
+                self.apply(rule, &facts, &mut applied);
+            }
+        }
+        (applied, shadows)
+    }
+
+    /// Adds a rule, and those that go with it.
+    fn apply(&self, rule: Table, facts: &Facts, applied: &mut Vec<Applied>) {
+        let mut key = Some(Vec::new());
+        for part in strings(rule.get("key")) {
+            let value = match facts.get(&part) {
+                Some(value) => conditions::network(value, &rule),
+                None => match rule.get("missing").and_then(Value::as_str) {
+                    Some("skip") => return,
+                    Some("shared") => "(shared)".into(),
+                    _ => {
+                        key = None;
+                        break;
+                    }
+                },
+            };
+            key.as_mut().expect("no part is missing yet").push(value);
+        }
+        let name = text(&rule, "name");
+        if applied
+            .iter()
+            .any(|known| text(&known.rule, "name") == name)
+        {
+            return;
+        }
+        let also = strings(rule.get("also"));
+        applied.push(Applied { rule, key });
+        for other in self.list("rule") {
+            if also.contains(&text(&other, "name")) {
+                self.apply(other, facts, applied);
+            }
+        }
+    }
+
+    /// Asks a rule. Returns what it would take, or the wait.
+    fn ask(&mut self, asked: &Applied, facts: &Facts) -> Result<Taken, Option<Duration>> {
+        let rule = &asked.rule;
+        let name = text(rule, "name");
+        let key = asked.key.clone().ok_or(None)?;
+        let now = self.clock_now();
+        let bans = self.bans.get(&(name.clone(), key.clone()));
+        if let Some(until) = bans
+            .and_then(|bans| bans.until)
+            .filter(|until| *until > now)
+        {
+            return Err(Some(until.saturating_since(now)));
+        }
+        let n = limits::cost(rule, facts);
+        let mut taken = Taken::new();
+        let mut waits = Vec::new();
+        let texts = if self.is_store_down && rule.contains_key("store") {
+            limits::fallback(rule).map(|text| vec![text])
+        } else {
+            limits::texts(rule, &key, facts)
+        };
+        for text in texts.ok_or(None)? {
+            let name = (name.clone(), key.clone(), text);
+            let clock = &self.clock;
+            let limit = self.limits.entry(name.clone());
+            let limit = limit.or_insert_with_key(|name| Limit::new(&name.2, clock));
+            waits.extend(limit.wait(n));
+            taken.push(Part {
+                limit: name,
+                rule: rule.clone(),
+                n,
+                granted: None,
+            });
+        }
+        // The longest wait. `None`, if no wait helps, is longer than all.
+        match waits
+            .into_iter()
+            .max_by_key(|wait| wait.unwrap_or(Duration::MAX))
+        {
+            Some(wait) => Err(wait),
+            None => Ok(taken),
+        }
+    }
+
+    /// Takes the permits, and returns how many are left of the tightest limit.
+    fn take(&mut self, taken: &mut Taken) -> Option<u64> {
+        let left = taken.iter_mut().map(|part| {
+            let limit = self.limits.get_mut(&part.limit).expect("asked before");
+            part.granted = limit.take(part.n);
+            limit.available()
+        });
+        // All of them, even if the first is the tightest.
+        left.reduce(u64::min)
+    }
+
+    /// Counts a denial.
+    fn count_denial(&mut self, asked: &Applied) {
+        let (Some(ban), Some(key)) = (asked.rule.get("ban"), &asked.key) else {
+            return;
+        };
+        let now = self.clock_now();
+        let bans = self.bans.entry((text(&asked.rule, "name"), key.clone()));
+        let bans = bans.or_default();
+        if bans.until.is_some_and(|until| until > now) {
+            return;
+        }
+        let within = limits::time(ban, "within").unwrap_or_else(|| limits::period(&asked.rule));
+        bans.denials.push(now);
+        bans.denials
+            .retain(|then| now.saturating_since(*then) < within);
+        let after = ban
+            .get("after")
+            .and_then(Value::as_integer)
+            .expect("a number");
+        if bans.denials.len() as i64 >= after {
+            let time = limits::time(ban, "for").expect("a time");
+            bans.until = Some(now.saturating_add(time));
+            bans.denials.clear();
+        }
+    }
+
+    fn clock_now(&self) -> Tick {
+        self.clock.now()
+    }
+}
+
+impl Decider for Model {
+    type Held = Taken;
+
+    fn decide(&mut self, facts: &Pairs) -> (Decided, Taken) {
+        let mut facts: Facts = facts.iter().cloned().collect();
+        // A resolver that the tests register.
+        let first = facts.get("user").and_then(|user| user.get(..1));
+        if let Some(first) = first.map(str::to_owned) {
+            facts.insert("first-letter-of-user".into(), first);
+        }
+        if let Some(name) = self.listed("deny", &facts) {
+            return (Decided::denied(name, None), Taken::new());
+        }
+        if let Some(name) = self.listed("allow", &facts) {
+            return (Decided::allowed(vec![name], None), Taken::new());
+        }
+        let (applied, shadows) = self.applied(&facts);
+        let mut denied: Option<(Option<Duration>, String)> = None;
+        let mut taken = Taken::new();
+        for asked in &applied {
+            match self.ask(asked, &facts) {
+                Ok(takes) => taken.extend(takes),
+                Err(wait) => {
+                    let longer = denied.as_ref().is_none_or(|(known, _)| {
+                        wait.unwrap_or(Duration::MAX) > known.unwrap_or(Duration::MAX)
+                    });
+                    if longer {
+                        denied = Some((wait, text(&asked.rule, "name")));
+                    }
+                    self.count_denial(asked);
+                }
+            }
+        }
+        let mut decided = if let Some((wait, name)) = denied {
+            taken.clear();
+            Decided::denied(name, wait)
+        } else {
+            let names = applied.iter().map(|asked| text(&asked.rule, "name"));
+            let left = self.take(&mut taken);
+            Decided::allowed(names.collect(), left)
+        };
+        for asked in &shadows {
+            let takes = self.ask(asked, &facts);
+            decided
+                .shadows
+                .push((text(&asked.rule, "name"), takes.is_ok()));
+            if let Ok(mut takes) = takes {
+                self.take(&mut takes);
+                taken.extend(takes);
+            }
+        }
+        (decided, taken)
+    }
+
+    fn end(&mut self, held: Taken, end: &End) {
+        for part in held {
+            let limit = self.limits.get_mut(&part.limit).expect("taken before");
+            let gives_back = match part.rule.get("count").and_then(Value::as_str) {
+                Some("failures") => !end.fails,
+                Some("successes") => end.fails,
+                _ => false,
+            };
+            let settled = limits::settled(&part.rule, &end.answer);
+            let actual = if gives_back {
+                0
+            } else {
+                settled.unwrap_or(part.n)
+            };
+            limit.end(part.n, part.granted, actual);
+        }
+    }
+
+    fn clock(&self) -> &ManualClock {
+        &self.clock
+    }
+
+    fn store_down(&mut self) {
+        self.is_store_down = true;
+    }
+}
+
+/// Returns a field that is a text.
+fn text(table: &Table, field: &str) -> String {
+    let text = table.get(field).and_then(Value::as_str);
+    text.expect("a text").to_owned()
+}
+
+fn flag(table: &Table, field: &str) -> bool {
+    table.get(field).and_then(Value::as_bool) == Some(true)
+}
+
+/// Returns one text, or a list of texts.
+fn strings(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::Array(list)) => list.iter().flat_map(|one| strings(Some(one))).collect(),
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Integer(one)) => vec![one.to_string()],
+        _ => Vec::new(),
+    }
+}

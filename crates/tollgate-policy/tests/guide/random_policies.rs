@@ -1,0 +1,197 @@
+//! Random policies and requests.
+
+use std::fmt::Write;
+
+use crate::lines::Pairs;
+use crate::random::Random;
+
+const LIMITS: [&str; 10] = [
+    "3/s",
+    "5/10s burst 2",
+    "gcra 2/s burst 3",
+    "leaky-meter 7/2s burst 4",
+    "leaky-queue 2/s burst 3",
+    "fixed-window 4/2s",
+    "fixed-window 3/5s first-hit",
+    "sliding-window 4/2s",
+    "intervals 2/3s burst 4",
+    "concurrency 3",
+];
+const PATHS: [&str; 6] = ["/a", "/a/**", "/a/{x}", "/b/*/c", "/**/c", "/b*/{x}"];
+const KEYS: [&str; 5] = [
+    "\"user\"",
+    "\"client-ip\"",
+    "\"header:x-k\"",
+    "[\"user\", \"tier\"]",
+    "",
+];
+
+fn one<'a>(random: &mut Random, list: &[&'a str]) -> &'a str {
+    list[random.below(list.len() as u64) as usize]
+}
+
+/// Returns the text of a policy with one to six rules and some lists.
+pub(crate) fn policy(random: &mut Random) -> String {
+    let mut text = String::new();
+    if random.one_in(2) {
+        text += "apply = \"all\"\n";
+    }
+    for list in ["deny", "allow"] {
+        if random.one_in(3) {
+            let _ = writeln!(text, "[[{list}]]\nname = \"{list}\"");
+            let _ = writeln!(
+                text,
+                "when = {{ {}, {} }}",
+                condition(random),
+                address(random)
+            );
+        }
+    }
+    let rules = 1 + random.below(6);
+    for number in 0..rules {
+        let after: Vec<_> = (number + 1..rules).map(|n| format!("r{n}")).collect();
+        rule(random, number, &after, &mut text);
+    }
+    text
+}
+
+fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
+    let _ = writeln!(text, "[[rule]]\nname = \"r{number}\"");
+    match random.below(5) {
+        0 => {}
+        1 if number > 0 => *text += "when = \"never\"\n",
+        2 => {
+            let _ = writeln!(
+                text,
+                "when = {{ {}, {} }}",
+                condition(random),
+                address(random)
+            );
+        }
+        _ => {
+            let _ = writeln!(text, "when = {{ {} }}", condition(random));
+        }
+    }
+    let key = one(random, &KEYS);
+    if !key.is_empty() {
+        let _ = writeln!(text, "key = {key}");
+        let missing = one(random, &["deny", "skip", "shared"]);
+        let _ = writeln!(text, "missing = \"{missing}\"");
+        if random.one_in(4) {
+            *text += "network = { v4 = 24 }\n";
+        }
+    }
+    let limit = one(random, &LIMITS);
+    let is_concurrency = limit.starts_with("concurrency");
+    if random.one_in(5) {
+        let other = one(random, &LIMITS[..9]);
+        let rate = if is_concurrency { "2/s" } else { limit };
+        let _ = writeln!(
+            text,
+            "plan = {{ by = \"tier\", free = \"{rate}\", pro = \"{other}\"{} }}",
+            if random.one_in(2) {
+                ", default = \"free\""
+            } else {
+                ""
+            }
+        );
+    } else if random.one_in(4) {
+        let second = one(random, &["6/2s", "fixed-window 7/4s"]);
+        let _ = writeln!(text, "limit = [\"{limit}\", \"{second}\"]");
+    } else {
+        let _ = writeln!(text, "limit = \"{limit}\"");
+        if key == "\"user\"" && random.one_in(3) {
+            let own = if is_concurrency {
+                "concurrency 1"
+            } else {
+                "2/3s"
+            };
+            let _ = writeln!(text, "override = [{{ key = \"u1\", limit = \"{own}\" }}]");
+        }
+    }
+    if !is_concurrency {
+        match random.below(6) {
+            0 => *text += "cost = 2\n",
+            1 => *text += "cost = \"header:x-n\"\n",
+            2 => *text += "cost = { estimate = \"header:x-n\", max = 3, settle = \"used\" }\n",
+            _ => {
+                *text += one(
+                    random,
+                    &["", "count = \"failures\"\n", "count = \"successes\"\n"],
+                )
+            }
+        }
+        if !key.is_empty() && random.one_in(4) {
+            *text += "ban = { after = 3, for = \"4s\", within = \"2s\" }\n";
+        }
+    }
+    if !after.is_empty() && random.one_in(3) {
+        let also = &after[random.below(after.len() as u64) as usize];
+        let _ = writeln!(text, "also = [\"{also}\"]");
+    } else if random.one_in(6) {
+        *text += "shadow = true\n";
+    }
+}
+
+fn condition(random: &mut Random) -> String {
+    let simple = match random.below(7) {
+        0 => "method = [\"GET\", \"PUT\"]".to_owned(),
+        1 => "header.x-k = \"k*\"".to_owned(),
+        2 => "user = false".to_owned(),
+        3 => "host = \"*.example.com\"".to_owned(),
+        4 => "header = { x-k = { suffix = \"1\" } }".to_owned(),
+        _ => format!("path = \"{}\"", one(random, &PATHS)),
+    };
+    match random.below(6) {
+        0 => format!("not = {{ {simple} }}"),
+        1 => format!("any = [{{ {simple} }}, {{ tier = \"pro\" }}]"),
+        _ => simple,
+    }
+}
+
+fn address(random: &mut Random) -> &'static str {
+    one(
+        random,
+        &[
+            "client-ip = \"10.0.0.0/24\"",
+            "client-ip = [\"10.0.0.1\", \"2001:db8::/32\"]",
+        ],
+    )
+}
+
+/// Returns a request. Some facts are often absent.
+pub(crate) fn request(random: &mut Random) -> Pairs {
+    let mut facts = Pairs::new();
+    let mut add = |random: &mut Random, name: &str, values: &[&str]| {
+        if !random.one_in(4) {
+            facts.push((name.into(), one(random, values).into()));
+        }
+    };
+    add(random, "method", &["GET", "PUT", "POST"]);
+    add(
+        random,
+        "path",
+        &["/a", "/a/b", "/a/b/c", "//b/x/c/", "/b1/y", "/c", "/"],
+    );
+    add(
+        random,
+        "host",
+        &["x.example.com", "X.Example.Com:80", "example.com"],
+    );
+    add(
+        random,
+        "client-ip",
+        &[
+            "10.0.0.1",
+            "10.0.0.2",
+            "10.0.1.1",
+            "2001:db8::1",
+            "::ffff:10.0.0.1",
+        ],
+    );
+    add(random, "header:x-k", &["k1", "k2", "l1"]);
+    add(random, "header:x-n", &["0", "1", "2", "5"]);
+    add(random, "user", &["u1", "u2"]);
+    add(random, "tier", &["free", "pro", "none"]);
+    facts
+}

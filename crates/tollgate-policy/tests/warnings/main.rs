@@ -1,0 +1,4 @@
+//! What a policy is warned of.
+
+mod never_denies;
+mod rules;

@@ -1,0 +1,115 @@
+//! Rules that never match, never apply or take too much memory.
+
+use std::fmt::Write;
+
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::warnings;
+
+/// Returns the warnings of a policy, one a line.
+fn warned(text: &str) -> String {
+    let file = PolicyFile::from_toml(text).unwrap_or_else(|problems| panic!("{problems}"));
+    let problems = warnings(&file);
+    assert!(!problems.has_errors());
+    problems.to_string()
+}
+
+/// Returns a policy of rules, each of which has a name and these fields.
+fn rules(fields: &[&str]) -> String {
+    let mut text = String::new();
+    for (name, fields) in ('a'..).zip(fields) {
+        let _ = writeln!(text, "[[rule]]\nname = '{name}'\nlimit = '1/s'\n{fields}");
+    }
+    text
+}
+
+#[test]
+fn a_rule_that_an_earlier_one_covers_never_matches() {
+    let (all, one) = (
+        "when = { path = '/api/**' }",
+        "when = { path = '/api/users' }",
+    );
+    let message = "8:8: warning: rule \"b\": when is never reached: rule \"a\" comes first and \
+                   matches the same requests";
+    assert_eq!(warned(&rules(&[all, one])), message);
+    assert_eq!(warned(&rules(&[one, all])), "");
+    assert!(warned(&rules(&["", one])).contains("\"b\""));
+}
+
+#[test]
+fn a_rule_that_does_not_end_the_search_covers_none() {
+    let (all, one) = (
+        "when = { path = '/api/**' }",
+        "when = { path = '/api/users' }",
+    );
+    for fields in ["shadow = true", "key = 'user'\nmissing = 'skip'"] {
+        assert_eq!(warned(&rules(&[&format!("{all}\n{fields}"), one])), "");
+    }
+    assert_eq!(
+        warned(&format!("apply = 'all'\n{}", rules(&[all, one]))),
+        ""
+    );
+}
+
+#[test]
+fn an_entry_of_the_lists_covers_rules_too() {
+    for list in ["deny", "allow"] {
+        let entry = format!("[[{list}]]\nname = 'x'\nwhen = {{ method = 'GET' }}\n");
+        let rule = rules(&["when = { method = 'GET', path = '/a' }"]);
+        for apply in ["first", "all"] {
+            let text = format!("apply = '{apply}'\n{entry}{rule}");
+            assert!(warned(&text).contains(&format!("{list} \"x\" comes first")));
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_only_others_use_must_be_used() {
+    let never = "when = 'never'";
+    let message = "4:8: warning: rule \"a\": when is \"never\", but no rule names it in `also`, so it \
+                   never applies";
+    assert_eq!(warned(&rules(&[never])), message);
+    assert_eq!(warned(&rules(&[never, "also = 'a'\nkey = 'user'"])), "");
+}
+
+#[test]
+fn a_rule_in_the_shadow_denies_nothing_through_others() {
+    let text = rules(&["when = 'never'", "key = 'user'\nalso = 'a'\nshadow = true"]);
+    let message = "9:8: warning: rule \"b\": also has no effect: the rule is in the shadow and never \
+                   denies";
+    assert_eq!(warned(&text), message);
+}
+
+#[test]
+fn tables_must_fit_the_memory() {
+    let text = |memory: &str, fields: &str| {
+        let key = format!("key = 'user'\ncapacity = '1M'\n{fields}");
+        format!("memory = '{memory}'\n{}", rules(&[&key]))
+    };
+    let message =
+        "1:10: warning: memory is 23999999, but the tables of the rules take about 23 MiB";
+    assert_eq!(warned(&text("23999999", "")), message);
+    assert_eq!(warned(&text("24000000", "")), "");
+    let own = "override = [{ key = 'acme', limit = '9/s' }]";
+    assert!(warned(&text("24001399", own)).contains("about 23 MiB"));
+    assert_eq!(warned(&text("24001400", own)), "");
+    assert_eq!(warned(&text("1", "store = 'redis'")), "");
+    assert_eq!(warned(&format!("memory = 1\n{}", rules(&[""]))), "");
+}
+
+#[test]
+fn many_conditions_that_no_index_finds_are_slow() {
+    let policy = |count: usize| {
+        let globs = (0..count).map(|index| format!("when = {{ user = '*{index}*' }}"));
+        let fields: Vec<String> = globs.collect();
+        let mut text = String::new();
+        for (index, when) in fields.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "[[rule]]\nname = '{index}'\nlimit = '1/s'\nshadow = true\n{when}"
+            );
+        }
+        text
+    };
+    assert_eq!(warned(&policy(64)), "");
+    assert!(warned(&policy(65)).starts_with("warning: 65 rules have only conditions"));
+}
