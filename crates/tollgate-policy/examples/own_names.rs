@@ -8,7 +8,7 @@
 use std::error::Error;
 
 use tollgate::{FixedWindow, Keyed, ManualClock, Quota, TokenBucket};
-use tollgate_policy::{FactName, Facts, LimitSpec, OwnLimit, Policy};
+use tollgate_policy::{FactName, LimitSpec, OwnLimit, Policy};
 
 const POLICY: &str = r#"
 [[rule]]
