@@ -111,7 +111,10 @@ impl<C: PolicyClock> Builder<C> {
     pub fn store(
         mut self,
         name: impl Into<String>,
-        make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
+        make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         self.registry.stores.insert(name.into(), Arc::new(make));
         self
