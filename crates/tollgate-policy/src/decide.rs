@@ -11,14 +11,14 @@ use tollgate::compose::{All, AllDenied, Member, Members, Visitor};
 use tollgate::keyed::KeyHasher;
 use tollgate::{Denied, Tick};
 
-use crate::asks::{Ask, Asks};
+use crate::asks::{Ask, Asks, What};
 use crate::decision::{Decision, State, Why};
 use crate::fact::Facts;
 use crate::file::{Apply, Missing};
 use crate::key::Bytes;
-use crate::limit::KeyHash;
+use crate::limit::{Gate, KeyHash};
 use crate::policy::Policy;
-use crate::rule::CompiledRule;
+use crate::rule::{AFTER_BAN, CompiledRule};
 
 /// What a request asks, while its rules are collected.
 struct Collected {
@@ -79,7 +79,7 @@ where
     if !asks.has_clock() {
         asks.list.push(Ask {
             rule: usize::MAX,
-            limit: None,
+            what: What::Clock,
             plan: 0,
             trial: false,
             key: (0, 0),
@@ -214,19 +214,26 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             }
         };
         let cost = rule.cost.of(facts);
-        for (limit, state) in rule.limits.iter().enumerate() {
+        let mut ask = |what, cost| {
             collected.list.push(Ask {
                 rule: index,
-                limit: Some(limit),
+                what,
                 plan,
                 trial,
                 key,
                 hash,
-                cost: match state.counts_requests() {
-                    true => 1,
-                    false => cost,
-                },
+                cost,
             });
+        };
+        if rule.ban.is_some() && !trial {
+            ask(What::Ban, 0);
+        }
+        for (limit, state) in rule.limits.iter().enumerate() {
+            let cost = match state.counts_requests() {
+                true => 1,
+                false => cost,
+            };
+            ask(What::Limit(limit), cost);
         }
         Applied::Yes
     }
@@ -255,6 +262,7 @@ impl<C> Visitor<C> for Available {
 }
 
 /// Returns what a limit would answer.
+#[derive(Clone, Copy)]
 struct Look {
     n: u64,
     now: Tick,
@@ -277,12 +285,21 @@ where
         (0..self.list.len()).any(|index| self.visit(index, HasClock) == Some(true))
     }
 
-    /// Returns what one limit would answer now.
+    /// Returns what one limit would answer now. While a key is banned, all limits of the rule answer
+    /// so.
     pub(crate) fn look(&self, index: usize, now: Tick) -> Option<Denied> {
         let ask = *self.list.get(index)?;
-        let limit = self.policy.rules.get(ask.rule)?.limits.get(ask.limit?)?;
+        let rule = self.policy.rules.get(ask.rule)?;
         let look = Look { n: ask.cost, now };
-        limit.visit(self.key(&ask), ask.plan, false, look)?
+        let ban = rule.ban.as_ref().filter(|_| !ask.trial);
+        let banned = ban.and_then(|ban| look.visit(&Gate(ban.bans.key(&KeyHash(ask.hash))), None));
+        match (banned, ask.what) {
+            (None, What::Limit(limit)) => {
+                let limit = rule.limits.get(limit)?;
+                limit.visit(self.key(&ask), ask.plan, false, look)?
+            }
+            _ => banned,
+        }
     }
 
     /// Counts a denial for each rule that denied it, and bans the key if there were too many.
@@ -290,7 +307,7 @@ where
         let mut last = None;
         for (index, ask) in self.list.iter().enumerate() {
             let rule = self.policy.rules.get(ask.rule);
-            let Some((rule, ban)) = rule.and_then(|rule| Some((rule, rule.ban.as_ref()?))) else {
+            let Some(ban) = rule.and_then(|rule| rule.ban.as_ref()) else {
                 continue;
             };
             if ask.trial || last == Some(ask.rule) {
@@ -304,18 +321,17 @@ where
                 continue;
             }
             last = Some(ask.rule);
-            let strikes = ban.strikes.key(&KeyHash(ask.hash));
-            let is_over = match strikes.try_acquire() {
+            let key = KeyHash(ask.hash);
+            let is_over = match ban.strikes.key(&key).try_acquire() {
                 Ok(granted) => granted.remaining() == 0,
                 // Another caller has just reached the number.
                 Err(_) => false,
             };
             if is_over {
-                let banned = rule.limits.iter().filter(|limit| limit.can_ban());
-                for limit in banned.take(1) {
-                    let _ = limit.ban_for(self.key(ask), ask.plan, ban.duration);
-                }
-                strikes.remove();
+                // Without a slot for the ban, the key is not banned.
+                let time = ban.duration.saturating_sub(AFTER_BAN);
+                let _ = ban.bans.key(&key).ban_for(time);
+                ban.strikes.remove(&key);
             }
         }
     }
