@@ -64,7 +64,7 @@ pub(crate) fn compile<C: PolicyClock>(
         let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied());
         rules.push(compile_rule(
             rule,
-            also.with(index),
+            also.of_rule(index),
             &maker,
             &mut reuse,
             problems,
@@ -124,25 +124,11 @@ impl<'f> Also<'f> {
         }
     }
 
-    /// Returns the rules that apply with this one, directly or by way of others.
-    fn with(&self, index: usize) -> Vec<usize> {
-        let mut found = Vec::new();
-        let mut next = vec![index];
-        while let Some(index) = next.pop() {
-            let names = self.rules.get(index).map_or(&[][..], |rule| &rule.also);
-            for other in names
-                .iter()
-                .filter_map(|name| self.positions.get(name.as_str()))
-            {
-                if !found.contains(other) {
-                    found.push(*other);
-                    next.push(*other);
-                }
-            }
-        }
-        found.retain(|other| *other != index);
-        found.sort_unstable();
-        found
+    /// Returns the rules that this one names.
+    fn of_rule(&self, index: usize) -> Vec<usize> {
+        let names = self.rules.get(index).map_or(&[][..], |rule| &rule.also);
+        let found = names.iter().map(|name| self.positions.get(name.as_str()));
+        found.flatten().copied().collect()
     }
 }
 

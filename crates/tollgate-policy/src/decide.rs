@@ -18,7 +18,7 @@ use crate::file::{Apply, Missing};
 use crate::key::Bytes;
 use crate::limit::{Gate, KeyHash};
 use crate::policy::Policy;
-use crate::rule::{AFTER_BAN, CompiledRule};
+use crate::rule::AFTER_BAN;
 
 /// What a request asks, while its rules are collected.
 struct Collected {
@@ -31,8 +31,11 @@ struct Collected {
 }
 
 /// What came of a rule that matches a request.
+#[derive(PartialEq, Eq)]
 enum Applied {
     Yes,
+    /// It was added before.
+    Before,
     /// Its key is missing, and so it does not apply.
     Skipped,
 }
@@ -144,39 +147,41 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         collected
     }
 
-    /// Adds what a rule asks, and the rules that apply with it.
+    /// Adds what a rule asks, and the rules that apply with it. A rule that is skipped or in the shadow
+    /// brings no others.
     fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected) -> Applied {
-        let Some(rule) = self.rules.get(index) else {
-            return Applied::Skipped;
-        };
-        if collected.rules.contains(&index) {
-            return Applied::Yes;
+        let applied = self.add(index, facts, collected);
+        let mut next: SmallVec<[usize; 4]> = SmallVec::new();
+        if applied == Applied::Yes {
+            next.extend(self.also(index));
         }
-        if let Applied::Skipped = self.add(index, rule, rule.shadow, facts, collected) {
-            return Applied::Skipped;
-        }
-        if !rule.shadow {
-            for &other in &rule.also {
-                if collected.rules.contains(&other) {
-                    continue;
-                }
-                if let Some(rule) = self.rules.get(other) {
-                    self.add(other, rule, rule.shadow, facts, collected);
-                }
+        while let Some(other) = next.pop() {
+            if self.add(other, facts, collected) == Applied::Yes {
+                next.extend(self.also(other));
             }
         }
-        Applied::Yes
+        match applied {
+            Applied::Skipped => Applied::Skipped,
+            Applied::Yes | Applied::Before => Applied::Yes,
+        }
+    }
+
+    /// Returns the rules that apply with a rule directly, the last one first.
+    fn also(&self, index: usize) -> impl Iterator<Item = usize> {
+        let rule = self.rules.get(index).filter(|rule| !rule.shadow);
+        let also = rule.into_iter().flat_map(|rule| &rule.also);
+        also.rev().copied()
     }
 
     /// Adds what one rule asks.
-    fn add(
-        &self,
-        index: usize,
-        rule: &CompiledRule<C>,
-        trial: bool,
-        facts: &impl Facts,
-        collected: &mut Collected,
-    ) -> Applied {
+    fn add(&self, index: usize, facts: &impl Facts, collected: &mut Collected) -> Applied {
+        if collected.rules.contains(&index) {
+            return Applied::Before;
+        }
+        let Some(rule) = self.rules.get(index) else {
+            return Applied::Skipped;
+        };
+        let trial = rule.shadow;
         let start = collected.keys.len();
         if rule.key.push(facts, &mut collected.keys).is_err() {
             match (rule.missing, trial) {
@@ -186,6 +191,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                     return Applied::Skipped;
                 }
                 (Missing::Deny, true) => {
+                    collected.rules.push(index);
                     collected.would_deny.push(index);
                     return Applied::Yes;
                 }

@@ -25,7 +25,7 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) cost: Cost,
     pub(crate) count: Count,
     pub(crate) ban: Option<Ban<C>>,
-    /// The rules that apply with it, directly or by way of others.
+    /// The rules that it names in `also`.
     pub(crate) also: Vec<usize>,
     pub(crate) shadow: bool,
     /// The limits of single keys.

@@ -8,6 +8,7 @@ mod matching;
 mod model;
 #[path = "../../../../tests/support/random.rs"]
 mod random;
+mod random_decisions;
 mod random_policies;
 mod real;
 mod recordings;
