@@ -9,7 +9,7 @@ use tollgate::clock::Clock;
 use tollgate::compose::{Members, SettleMembers, Slot, Visitor};
 
 use crate::key::Bytes;
-use crate::limit::{Gate, KeyHash, KeyRef, OnlyClock};
+use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock};
 use crate::policy::Policy;
 
 /// What a request asks of a rule.
@@ -34,6 +34,8 @@ pub(crate) struct Ask {
     pub(crate) plan: usize,
     /// Whether the limit only reports what it would decide.
     pub(crate) trial: bool,
+    /// Whether it takes permits. A rule in the shadow takes none if one of its limits would deny.
+    pub(crate) takes: bool,
     /// Where the key is.
     pub(crate) key: (usize, usize),
     pub(crate) hash: u64,
@@ -89,6 +91,9 @@ where
             let key = rule.ban.as_ref()?.bans.key(&KeyHash(ask.hash));
             return Some(visitor.visit(&Gate(key), None));
         };
+        if !ask.takes {
+            return Some(visitor.visit(&EXEMPT, None));
+        }
         let limit = rule.limits.get(limit)?;
         limit.visit(self.key(ask), ask.plan, ask.trial, visitor)
     }

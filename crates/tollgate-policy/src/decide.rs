@@ -79,12 +79,14 @@ where
     if asks.list.is_empty() && asks.would_deny.is_empty() {
         return State::Free(asks.policy, None);
     }
+    asks.look_ahead();
     if !asks.has_clock() {
         asks.list.push(Ask {
             rule: usize::MAX,
             what: What::Clock,
             plan: 0,
             trial: false,
+            takes: true,
             key: (0, 0),
             hash: 0,
             cost: 0,
@@ -226,6 +228,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                 what,
                 plan,
                 trial,
+                takes: true,
                 key,
                 hash,
                 cost,
@@ -305,6 +308,28 @@ where
                 limit.visit(self.key(&ask), ask.plan, false, look)?
             }
             _ => banned,
+        }
+    }
+
+    /// Finds the rules in the shadow that must take nothing: those with several limits, one of which
+    /// would deny.
+    fn look_ahead(&mut self) {
+        let policy = &*self.policy;
+        let has_several = |ask: &Ask| match policy.rules.get(ask.rule) {
+            Some(rule) => ask.trial && rule.limits.len() > 1,
+            None => false,
+        };
+        if !self.list.iter().any(has_several) {
+            return;
+        }
+        let now = policy.clock.now();
+        let denies = |(index, ask): (usize, &Ask)| {
+            (has_several(ask) && self.look(index, now).is_some()).then_some(ask.rule)
+        };
+        let denying: SmallVec<[usize; 4]> =
+            self.list.iter().enumerate().filter_map(denies).collect();
+        for ask in &mut self.list {
+            ask.takes = !denying.contains(&ask.rule);
         }
     }
 

@@ -36,7 +36,7 @@ pub(crate) enum RuleLimit<C> {
 }
 
 /// What grants a request that a limit on trial denies. It has an address that does not change.
-static EXEMPT: Exempt = Exempt;
+pub(crate) static EXEMPT: Exempt = Exempt;
 
 /// Visits a limit, or a limit on trial.
 #[inline(always)]

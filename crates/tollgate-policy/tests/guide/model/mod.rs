@@ -154,15 +154,14 @@ impl Model {
         let key = asked.key.clone().ok_or(None)?;
         let now = self.clock_now();
         let bans = self.bans.get(&(name.clone(), key.clone()));
-        if let Some(until) = bans
-            .and_then(|bans| bans.until)
-            .filter(|until| *until > now)
-        {
-            return Err(Some(until.saturating_since(now)));
-        }
+        let until = bans.and_then(|bans| bans.until);
+        let banned = until.filter(|until| *until > now);
+        let mut waits: Vec<_> = banned
+            .map(|until| Some(until.saturating_since(now)))
+            .into_iter()
+            .collect();
         let cost = limits::cost(rule, facts);
         let mut taken = Taken::new();
-        let mut waits = Vec::new();
         let texts = if self.is_store_down && rule.contains_key("store") {
             limits::fallback(rule).map(|text| vec![text])
         } else {
