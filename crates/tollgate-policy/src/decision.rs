@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::compose::{All, AllGranted, Members, Within};
+use tollgate::compose::{All, AllGranted, Within};
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{ConfigError, Denied};
 
@@ -71,6 +71,10 @@ pub(crate) enum Why {
 
 pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would allocate for each decision"
+)]
 pub(crate) enum State<R, C>
 where
     R: Deref<Target = Policy<C>>,

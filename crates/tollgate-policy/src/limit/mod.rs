@@ -22,6 +22,10 @@ pub(crate) use spec::Spec;
 pub(crate) type Table<C> = Keyed<AnyAlgorithm, C, Hashed>;
 
 /// The limit of a rule, for all its keys.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each limit of a rule, behind an `Arc`"
+)]
 pub(crate) enum RuleLimit<C> {
     /// A rate for each key.
     Table(Table<C>),

@@ -40,7 +40,7 @@ impl Real {
                 log().map_err(|error| error.to_string())?;
                 Ok(Own::boxed(move || log().expect("made before")))
             })
-            .store("redis", move |spec| Ok(Switched::boxed(spec, &switch)?));
+            .store("redis", move |spec| Switched::boxed(spec, &switch));
         let policy = builder.build_toml(text);
         let policy = policy.unwrap_or_else(|errors| panic!("{errors}\n{text}"));
         let policy = Arc::new(policy);
