@@ -125,3 +125,18 @@ fn a_rule_in_the_shadow_reports_a_missing_key_once() {
     assert_eq!(asked, [("a", true), ("trial", false)]);
     assert!(decision.is_allowed());
 }
+
+#[test]
+fn a_rule_in_the_shadow_takes_from_all_its_limits_or_from_none() {
+    let policy = policy("[[rule]]\nname = 'a'\nlimit = ['1/s', '2/h']\nshadow = true");
+    let asks = || {
+        let decision = policy.decide(&());
+        assert!(decision.is_allowed());
+        let answers: Vec<_> = decision.asked().map(|it| it.would_allow()).collect();
+        answers
+    };
+    assert_eq!(asks(), [true, true]);
+    assert_eq!(asks(), [false, true]);
+    policy.clock().advance(Duration::from_secs(1));
+    assert_eq!(asks(), [true, true]);
+}
