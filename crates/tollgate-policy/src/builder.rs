@@ -131,7 +131,7 @@ impl<C: PolicyClock> Builder<C> {
     /// # Ok::<(), tollgate_policy::Problems>(())
     /// ```
     pub fn algorithm<A, E>(
-        mut self,
+        self,
         name: impl Into<String>,
         parse: impl Fn(&str) -> Result<A, E> + Send + Sync + 'static,
     ) -> Self
@@ -139,7 +139,7 @@ impl<C: PolicyClock> Builder<C> {
         A: Algorithm + GiveBack + Debt + fmt::Debug + Send + Sync + 'static,
         E: fmt::Display,
     {
-        let make = move |spec: &LimitSpec<'_, C>| {
+        self.limit(name, move |spec| {
             let [text] = spec.limits.as_slice() else {
                 return Err(String::from(
                     "must be an algorithm of this crate: it is a plan",
@@ -150,8 +150,36 @@ impl<C: PolicyClock> Builder<C> {
             let table = Keyed::with_clock(algorithm, capacity, spec.clock.clone());
             let table = table.map_err(|error| error.to_string())?;
             let table = table.with_overflow(spec.overflow);
-            Ok(Box::new(table.with_hasher(spec.hasher.clone())) as Box<dyn OwnLimit<C>>)
-        };
+            Ok(Box::new(table.with_hasher(spec.hasher.clone())))
+        })
+    }
+
+    /// Registers a limit of your own, whose state is not that of an
+    /// [`algorithm`](Self::algorithm). A limit whose text begins with its name is made from the rest
+    /// of the text. `make` returns an error if it can't make the limit: a text that says what must
+    /// be different.
+    ///
+    /// ```
+    /// use tollgate::{AnyAlgorithm, Keyed};
+    /// use tollgate_policy::Policy;
+    ///
+    /// let builder = Policy::builder().limit("by-plan", |spec| {
+    ///     let plans: Result<Vec<AnyAlgorithm>, _> = spec.limits.iter().map(|text| text.parse()).collect();
+    ///     let plans = plans.map_err(|error| error.to_string())?;
+    ///     let table = Keyed::with_plans(plans, spec.capacity, *spec.clock);
+    ///     let table = table.map_err(|error| error.to_string())?;
+    ///     Ok(Box::new(table.with_hasher(spec.hasher.clone())))
+    /// });
+    /// let text = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = 'by-plan 5/h'";
+    /// let policy = builder.build_toml(text)?;
+    /// assert_eq!(policy.decide(&[("user", "ann")]).remaining(), Some(4));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn limit(
+        mut self,
+        name: impl Into<String>,
+        make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
+    ) -> Self {
         self.registry.algorithms.insert(name.into(), Arc::new(make));
         self
     }

@@ -25,7 +25,7 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) cost: Cost,
     pub(crate) count: Count,
     pub(crate) ban: Option<Ban<C>>,
-    /// The rules that apply with it, directly or by way of others.
+    /// The rules that it names in `also`.
     pub(crate) also: Vec<usize>,
     pub(crate) shadow: bool,
     /// The limits of single keys.
@@ -86,6 +86,9 @@ impl Cost {
     }
 }
 
+/// How long after a ban the key gets its first permit in the table of bans.
+pub(crate) const AFTER_BAN: Duration = Duration::from_nanos(1);
+
 /// Bans a key that is denied again and again.
 pub(crate) struct Ban<C> {
     pub(crate) duration: Duration,
@@ -93,6 +96,9 @@ pub(crate) struct Ban<C> {
     pub(crate) within: Duration,
     /// Counts the denials of each key.
     pub(crate) strikes: Arc<Table<C>>,
+    /// Where keys are banned. A ban in the table of a limit would last until that limit has a permit
+    /// again: with a window of a day, until the next day.
+    pub(crate) bans: Arc<Table<C>>,
 }
 
 impl<C> fmt::Debug for CompiledRule<C> {
