@@ -1,0 +1,24 @@
+//! `tollgate check` and `tollgate explain`: policies before they ship.
+//!
+//! | file | what |
+//! |---|---|
+//! | `check` | all errors and warnings of a policy |
+//! | `limits` | the names and limits that a program would refuse |
+//! | `source` | reads a policy from a file |
+
+pub(crate) mod check;
+mod limits;
+mod source;
+
+use std::process::ExitCode;
+
+/// The exit code of a policy with errors.
+const INVALID: u8 = 1;
+/// The exit code of arguments that can't be used, and of files that can't be read.
+const UNUSABLE: u8 = 2;
+
+/// Says why a command can't do its work.
+fn unusable(message: &str) -> ExitCode {
+    eprintln!("error: {message}");
+    ExitCode::from(UNUSABLE)
+}
