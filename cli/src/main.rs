@@ -3,6 +3,7 @@
 mod bench;
 mod plot;
 mod policy;
+mod table;
 
 use std::io;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ struct Arguments {
 enum Command {
     Bench(bench::Arguments),
     Check(policy::check::Arguments),
+    Explain(policy::explain::Arguments),
     Plot(plot::Arguments),
 }
 
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Check(arguments) => policy::check::run(&arguments),
+        Command::Explain(arguments) => policy::explain::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match result {

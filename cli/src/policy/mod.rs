@@ -3,11 +3,15 @@
 //! | file | what |
 //! |---|---|
 //! | `check` | all errors and warnings of a policy |
+//! | `explain` | which rules apply to a request |
 //! | `limits` | the names and limits that a program would refuse |
+//! | `request` | the request of `explain` |
 //! | `source` | reads a policy from a file |
 
 pub(crate) mod check;
+pub(crate) mod explain;
 mod limits;
+mod request;
 mod source;
 
 use std::process::ExitCode;

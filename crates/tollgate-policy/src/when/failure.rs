@@ -84,7 +84,7 @@ impl fmt::Display for Failure<'_> {
 }
 
 /// Writes a value of a request, which can be anything.
-fn write_value(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
+pub(crate) fn write_value(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
     let end = value.char_indices().nth(SHOWN).map(|(end, _)| end);
     let shown = end.and_then(|end| value.get(..end)).unwrap_or(value);
     if !shown.is_empty() && shown.bytes().all(|byte| byte.is_ascii_graphic()) {

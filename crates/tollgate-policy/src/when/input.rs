@@ -21,7 +21,7 @@ pub(super) enum Input<'v> {
 
 /// A text that does not allocate if it is short, as numbers and addresses are.
 #[derive(Default)]
-pub(super) struct Buffer(SmallVec<[u8; 40]>);
+pub(crate) struct Buffer(SmallVec<[u8; 40]>);
 
 impl Write for Buffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -126,8 +126,13 @@ fn bare_host(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
+/// Passes a host in lower case and without its port to `use_host`.
+pub(crate) fn lower_host(host: &str, use_host: impl FnOnce(&str)) {
+    use_host(Input::host(Cow::Borrowed(host)).text());
+}
+
 /// A path with single slashes, without one at its end, and without the query.
-pub(super) fn clean_path(path: &str) -> CleanPath<'_> {
+pub(crate) fn clean_path(path: &str) -> CleanPath<'_> {
     let text = path.split_once('?').map_or(path, |(path, _)| path);
     let clean = text.starts_with('/') && !text.contains("//");
     if clean && (text.len() == 1 || !text.ends_with('/')) {
@@ -144,13 +149,13 @@ pub(super) fn clean_path(path: &str) -> CleanPath<'_> {
 }
 
 /// A path that is compared as a text.
-pub(super) enum CleanPath<'p> {
+pub(crate) enum CleanPath<'p> {
     Borrowed(&'p str),
     Made(Buffer),
 }
 
 impl CleanPath<'_> {
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Borrowed(path) => path,
             Self::Made(buffer) => buffer.as_str(),
