@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{Problems, warnings};
+use tollgate_policy::Problems;
 
-use super::{INVALID, limits, source, unusable};
+use super::registered::Registered;
+use super::source::Source;
+use super::{INVALID, unusable};
 
 /// Check a policy: find all its errors and warnings
 ///
@@ -32,23 +33,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What the program that uses the policy registers.
-#[derive(Debug, Args)]
-pub(super) struct Registered {
-    /// An algorithm that the program registers; can be given several times
-    #[arg(long = "algorithm", value_name = "NAME")]
-    pub(super) algorithms: Vec<String>,
-
-    /// A store that the program registers; can be given several times. memory and redis are known
-    #[arg(long = "store", value_name = "NAME")]
-    pub(super) stores: Vec<String>,
-
-    /// A fact that the program computes: a resolver of keys or a lookup of plans; can be given
-    /// several times
-    #[arg(long = "fact", value_name = "NAME")]
-    pub(super) facts: Vec<String>,
-}
-
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Report<'r> {
@@ -61,20 +45,16 @@ struct Report<'r> {
 
 /// Prints the problems of a policy.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let read = match source::read(&arguments.file) {
-        Ok(read) => read,
+    let source = match Source::open(&arguments.file) {
+        Ok(source) => source,
         Err(message) => return Ok(unusable(&message)),
     };
-    let name = arguments.file.display().to_string();
-    let rules = read.as_ref().ok().map(|file| file.rules.len());
-    let problems = match read {
-        Ok(file) => problems(&file, &arguments.registered).with_file(&name),
-        Err(problems) => problems,
-    };
+    let rules = source.read().ok().map(|file| file.rules.len());
+    let problems = source.check(arguments.registered.builder());
     let mut out = io::stdout().lock();
     if arguments.json {
         let report = Report {
-            file: &name,
+            file: &source.name,
             rules,
             errors: problems.errors(),
             warnings: problems.warnings(),
@@ -86,19 +66,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         if !problems.is_empty() {
             writeln!(out, "{problems}")?;
         }
-        writeln!(out, "{name}: {}", summary(&problems, rules))?;
+        writeln!(out, "{}: {}", source.name, summary(&problems, rules))?;
     }
     out.flush()?;
     Ok(match problems.has_errors() {
         true => ExitCode::from(INVALID),
         false => ExitCode::SUCCESS,
     })
-}
-
-fn problems(file: &PolicyFile, registered: &Registered) -> Problems {
-    let mut problems = limits::errors(file, registered);
-    problems.append(warnings(file));
-    problems
 }
 
 /// Returns the last line, such as `2 errors, 1 warning`.

@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use clap::Args;
 use comfy_table::{Cell, ContentArrangement, Table};
 use console::Term;
-use tollgate_policy::explain::{Applied, Asked, Explained, Explanation, explain};
+use tollgate_policy::explain::{Applied, Asks, Explained, Explanation, explain};
 
 use super::request::Request;
-use super::{INVALID, source, unusable};
+use super::source::Source;
+use super::{INVALID, unusable};
 use crate::table;
 
 /// Explain what a policy does with a request: which rules apply, and why the others do not
@@ -37,13 +38,16 @@ pub(crate) struct Arguments {
 
 /// Prints what a policy does with a request.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let file = match source::read(&arguments.file) {
-        Ok(Ok(file)) => file,
-        Ok(Err(problems)) => {
+    let source = match Source::open(&arguments.file) {
+        Ok(source) => source,
+        Err(message) => return Ok(unusable(&message)),
+    };
+    let file = match source.read() {
+        Ok(file) => file,
+        Err(problems) => {
             eprintln!("{problems}");
             return Ok(ExitCode::from(INVALID));
         }
-        Err(message) => return Ok(unusable(&message)),
     };
     let explanation = explain(&file, &arguments.request.facts());
     let mut out = io::stdout().lock();
@@ -82,10 +86,7 @@ fn table_of(explanation: &Explanation) -> Table {
 }
 
 fn row(rule: &Explained) -> Vec<Cell> {
-    let denies = rule
-        .asks
-        .as_ref()
-        .is_some_and(|asked| asked.denies.is_some());
+    let denies = rule.asks.as_ref().is_some_and(|asks| asks.denies.is_some());
     let applies = match rule.applies {
         Applied::Yes if denies => "denies",
         Applied::Yes => "yes",
@@ -94,51 +95,52 @@ fn row(rule: &Explained) -> Vec<Cell> {
     };
     let mut cells = vec![rule.name.clone(), applies.into()];
     match &rule.asks {
-        Some(asked) => cells.extend([key(asked), limit(asked), cost(asked)]),
+        Some(asks) => cells.extend([key(asks), limit(asks), cost(asks)]),
         None => cells.extend([const { String::new() }; 3]),
     }
     cells.push(why(rule));
     cells.into_iter().map(Cell::new).collect()
 }
 
-fn key(asked: &Asked) -> String {
-    let parts: Vec<_> = asked.key.iter().map(ToString::to_string).collect();
+fn key(asks: &Asks) -> String {
+    let parts: Vec<_> = asks.key.iter().map(ToString::to_string).collect();
     parts.join(", ")
 }
 
 /// Returns the limits, and where they come from unless the rule itself says them.
-fn limit(asked: &Asked) -> String {
-    let mut limit = asked.limits.join(", ");
-    if let Some(plan) = &asked.plan {
+fn limit(asks: &Asks) -> String {
+    let mut limit = asks.limits.join(", ");
+    if let Some(plan) = &asks.plan {
         limit += &format!(" (plan {})", plan.name);
     }
-    if asked.is_override {
+    if asks.is_override {
         limit += " (override)";
     }
-    match asked.store.as_str() {
+    match asks.store.as_str() {
         "memory" => limit,
+        _ if limit.is_empty() => limit,
         store => format!("{limit} in {store}"),
     }
 }
 
-fn cost(asked: &Asked) -> String {
-    match asked.denies {
+fn cost(asks: &Asks) -> String {
+    match asks.denies {
         Some(_) => String::new(),
-        None => asked.cost.permits.to_string(),
+        None => asks.cost.permits.to_string(),
     }
 }
 
 /// Returns why a rule applies or does not, and why it asks what it asks.
 fn why(rule: &Explained) -> String {
     let mut why = vec![rule.why.clone()];
-    if let Some(asked) = &rule.asks {
+    if let Some(asks) = &rule.asks {
         let settled = |fact: &String| format!("{fact} settles the cost");
-        match &asked.denies {
+        match &asks.denies {
             Some(denies) => why.push(denies.clone()),
             None => {
-                why.extend(asked.plan.as_ref().map(|plan| plan.why.clone()));
-                why.extend(asked.cost.why.clone());
-                why.extend(asked.cost.settle.as_ref().map(settled));
+                why.extend(asks.plan.as_ref().map(|plan| plan.why.clone()));
+                why.extend(asks.cost.why.clone());
+                why.extend(asks.cost.settle.as_ref().map(settled));
             }
         }
     }

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `check` | all errors and warnings of a policy |
 //! | `explain` | which rules apply to a request |
-//! | `limits` | the names and limits that a program would refuse |
+//! | `registered` | the names that a program registers |
 //! | `request` | the request of `explain` |
-//! | `source` | reads a policy from a file |
+//! | `source` | a policy's file |
 
 pub(crate) mod check;
 pub(crate) mod explain;
-mod limits;
+mod registered;
 mod request;
 mod source;
 

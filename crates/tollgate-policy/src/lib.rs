@@ -1,14 +1,33 @@
 //! Rate limits from a file: which limits apply to a request, with their keys, plans and costs.
 
+mod asked;
+mod asks;
+mod builder;
+mod check;
+mod compile;
+mod decide;
+mod decision;
 pub mod explain;
 mod fact;
 pub mod file;
+mod key;
+mod limit;
+mod make;
+mod policy;
 mod problem;
+mod registry;
+mod rule;
 mod text;
 mod warn;
 pub mod when;
 
+pub use asked::Asked;
+pub use builder::Builder;
+pub use decision::{Decision, Outcome, Reason};
 pub use explain::explain;
 pub use fact::{FactKind, FactName, Facts, Value};
+pub use limit::{DynLimit, Hashed, KeyRef, OwnLimit};
+pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};
+pub use registry::LimitSpec;
 pub use warn::warnings;

@@ -1,6 +1,6 @@
 //! What a program registers by name: resolvers, algorithms and stores.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::file::Fallback;
 use crate::limit::{Hashed, OwnLimit};
 
 /// Computes a fact from others: a key, or the name of a plan.
-type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;
+pub(crate) type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;
 
 /// What a limit of a registered algorithm or store is made from.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct LimitSpec<'s, C> {
 }
 
 /// Makes a limit, or says what is wrong with its text and what is allowed.
-type MakeLimit<C> =
+pub(crate) type MakeLimit<C> =
     dyn Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync;
 
 /// What a program has registered.
@@ -45,7 +45,6 @@ pub(crate) struct Registry<C> {
     pub(crate) resolvers: BTreeMap<String, Arc<Resolver>>,
     pub(crate) algorithms: BTreeMap<String, Arc<MakeLimit<C>>>,
     pub(crate) stores: BTreeMap<String, Arc<MakeLimit<C>>>,
-    pub(crate) facts: Option<BTreeSet<String>>,
 }
 
 impl<C> Default for Registry<C> {
@@ -54,7 +53,6 @@ impl<C> Default for Registry<C> {
             resolvers: BTreeMap::new(),
             algorithms: BTreeMap::new(),
             stores: BTreeMap::new(),
-            facts: None,
         }
     }
 }
@@ -65,7 +63,6 @@ impl<C> Clone for Registry<C> {
             resolvers: self.resolvers.clone(),
             algorithms: self.algorithms.clone(),
             stores: self.stores.clone(),
-            facts: self.facts.clone(),
         }
     }
 }

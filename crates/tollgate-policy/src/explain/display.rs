@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Applied, Asked, Cost, Explained, Explanation, KeyPart, List, Listed};
+use super::{Applied, Asks, Cost, Explained, Explanation, KeyPart, List, Listed};
 use crate::when::write_value;
 
 /// A value of a request, which can be anything: it is cut, and has no control characters.
@@ -74,7 +74,7 @@ impl fmt::Display for Applied {
     }
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for Asks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "key: {}; ", key(self))?;
         match &self.denies {
@@ -88,19 +88,19 @@ impl fmt::Display for Asked {
     }
 }
 
-fn key(asked: &Asked) -> String {
-    let parts: Vec<_> = asked.key.iter().map(ToString::to_string).collect();
+fn key(asks: &Asks) -> String {
+    let parts: Vec<_> = asks.key.iter().map(ToString::to_string).collect();
     match parts.is_empty() {
         true => "none".into(),
         false => parts.join(", "),
     }
 }
 
-fn limits(asked: &Asked) -> String {
-    let limits = asked.limits.join(", ");
-    match &asked.plan {
+fn limits(asks: &Asks) -> String {
+    let limits = asks.limits.join(", ");
+    match &asks.plan {
         Some(plan) => format!("{limits} (plan {}: {})", plan.name, plan.why),
-        None if asked.is_override => format!("{limits} (override of this key)"),
+        None if asks.is_override => format!("{limits} (override of this key)"),
         None => limits,
     }
 }

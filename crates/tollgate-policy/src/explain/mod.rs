@@ -27,7 +27,7 @@
 //! # Ok::<(), tollgate_policy::Problems>(())
 //! ```
 
-mod asked;
+mod asks;
 mod display;
 mod key;
 mod rules;
@@ -82,7 +82,7 @@ pub struct Explained {
     /// Why it applies or does not, as in `method is GET, not POST`.
     pub why: String,
     /// What it asks, if it applies.
-    pub asks: Option<Asked>,
+    pub asks: Option<Asks>,
 }
 
 /// Whether a rule applies to a request.
@@ -100,7 +100,7 @@ pub enum Applied {
 /// What a rule asks of its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct Asks {
     /// The parts of the key. If there are none, all requests share one limit.
     pub key: Vec<KeyPart>,
     /// The limits. They are empty if the rule denies the request whatever is left.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::asked::{self, Outcome};
+use super::asks::{self, Outcome};
 use super::{Applied, Explained};
 use crate::fact::Facts;
 use crate::file::{Applies, Apply, PolicyFile, Rule};
@@ -55,9 +55,9 @@ pub(super) fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Vec<E
 fn explained_as(rule: &Rule, state: Option<State>) -> Explained {
     let name = rule.name.value.clone();
     let (applies, why, asks) = match state {
-        Some(State::Asked(why, Outcome::Asks(asked))) => match rule.shadow {
-            true => (Applied::Shadow, why, Some(asked)),
-            false => (Applied::Yes, why, Some(asked)),
+        Some(State::Asked(why, Outcome::Asks(asks))) => match rule.shadow {
+            true => (Applied::Shadow, why, Some(asks)),
+            false => (Applied::Yes, why, Some(asks)),
         },
         Some(State::Asked(_, Outcome::Skipped(why)) | State::No(why)) => (Applied::No, why, None),
         None => (Applied::No, String::new(), None),
@@ -110,7 +110,7 @@ impl<F: Facts + ?Sized> Search<'_, F> {
 
     /// Asks a rule whose conditions hold, and those that go with it. Returns whether it applies.
     fn ask(&mut self, index: usize, rule: &Rule, why: String) -> bool {
-        let outcome = asked::ask(rule, self.facts);
+        let outcome = asks::ask(rule, self.facts);
         let applies = matches!(outcome, Outcome::Asks(_));
         self.set(index, State::Asked(why, outcome));
         if applies && !rule.shadow {
@@ -130,7 +130,7 @@ impl<F: Facts + ?Sized> Search<'_, F> {
                 let is_asked = matches!(self.states.get(index), Some(Some(State::Asked(..))));
                 if let (false, Some(other)) = (is_asked, self.rules.get(index)) {
                     let why = format!("rule {:?} names it in `also`", rule.name.as_str());
-                    self.set(index, State::Asked(why, asked::ask(other, self.facts)));
+                    self.set(index, State::Asked(why, asks::ask(other, self.facts)));
                     open.push(other);
                 }
             }

@@ -8,12 +8,14 @@ use std::fmt;
 use std::time::Duration;
 
 use tollgate::clock::Clock;
-use tollgate::compose::{Exempt, Member, OneMember, OrElse, Visitor};
+use tollgate::compose::{Exempt, Held, Member, OneMember, OrElse, Visitor};
 use tollgate::keyed::KeyedConcurrency;
-use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Keyed};
+use tollgate::outcome::{Charged, Settled};
+use tollgate::store::Place;
+use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Tick};
 
-pub(crate) use hash::KeyHash;
 pub use hash::Hashed;
+pub(crate) use hash::KeyHash;
 pub use own::{DynLimit, KeyRef, OwnLimit};
 pub(crate) use spec::Spec;
 
@@ -94,6 +96,11 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
         matches!(self, Self::Slots(_) | Self::OneSlots(_))
     }
 
+    /// Returns whether keys can be banned.
+    pub(crate) const fn can_ban(&self) -> bool {
+        matches!(self, Self::Table(_) | Self::Own(_))
+    }
+
     /// Bans a key.
     pub(crate) fn ban_for(
         &self,
@@ -131,36 +138,31 @@ impl<C> Member<C> for OnlyClock<'_, C> {
         Some(self.0)
     }
 
-    fn place(&self) -> tollgate::store::Place {
-        tollgate::store::Place::of(self.0)
+    fn place(&self) -> Place {
+        Place::of(self.0)
     }
 
-    fn check(&self, _: u64, _: tollgate::Tick) -> Result<(), Denied> {
+    fn check(&self, _: u64, _: Tick) -> Result<(), Denied> {
         Ok(())
     }
 
-    fn take(&self, n: u64, now: tollgate::Tick) -> Result<tollgate::compose::Held, Denied> {
-        Ok(tollgate::Granted::new(n, now).into())
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        Ok(Granted::new(n, now).into())
     }
 
-    fn available_at(&self, _: tollgate::Tick) -> u64 {
+    fn available_at(&self, _: Tick) -> u64 {
         u64::MAX
     }
 
-    fn give_back(&self, held: tollgate::compose::Held, _: tollgate::Tick) -> u64 {
+    fn give_back(&self, held: Held, _: Tick) -> u64 {
         held.granted.n()
     }
 
-    fn correct(
-        &self,
-        _: tollgate::compose::Held,
-        _: u64,
-        _: tollgate::Tick,
-    ) -> tollgate::outcome::Settled {
-        tollgate::outcome::Settled::default()
+    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
+        Settled::default()
     }
 
-    fn charge_to(&self, n: u64, now: tollgate::Tick) -> tollgate::outcome::Charged {
-        tollgate::outcome::Charged::new(n, now)
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        Charged::new(n, now)
     }
 }

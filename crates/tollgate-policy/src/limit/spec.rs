@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use tollgate::AnyAlgorithm;
 use tollgate::clock::UtcClock;
 
+use crate::text::known_names;
+
 /// What a limit's text says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Spec {
@@ -12,8 +14,8 @@ pub(crate) enum Spec {
     Rate(AnyAlgorithm),
     /// At most this many requests at once.
     Concurrency(u64),
-    /// A registered algorithm, and the text after its name.
-    Own { name: String, text: String },
+    /// A registered algorithm, or a limit of a registered store.
+    Own { name: String },
 }
 
 /// The names that a limit's text can begin with, besides the registered ones.
@@ -40,19 +42,20 @@ impl Spec {
             .split_once(char::is_whitespace)
             .unwrap_or((trimmed, ""));
         if own.contains(name) {
-            let (name, text) = (name.to_owned(), rest.trim().to_owned());
-            return Ok(Self::Own { name, text });
+            let name = name.to_owned();
+            return Ok(Self::Own { name });
         }
         if name == "concurrency" {
             let limit = rest.trim().replace('_', "").parse();
             return limit
                 .map(Self::Concurrency)
-                .map_err(|_| "the number of requests must follow, as in `concurrency 50`".into());
+                .map_err(|_| "must have a number of requests, as in `concurrency 50`".into());
         }
         let is_name = name.starts_with(|first: char| first.is_alphabetic());
         if is_name && !NAMES.contains(&name) {
             let known = NAMES.iter().copied().chain(own.iter().copied());
-            return Err(crate::problem::unknown("algorithm", name, known));
+            let known = known_names(name, known);
+            return Err(format!("must begin with an algorithm or a rate{known}"));
         }
         match text.parse::<AnyAlgorithm>() {
             Ok(algorithm) => Ok(Self::Rate(algorithm.with_utc_of(clock))),

@@ -23,6 +23,7 @@ mod tree;
 mod when;
 mod write_when;
 
+pub(crate) use nearest::known_names;
 pub(crate) use rule::MEMORY;
 
 use crate::file::PolicyFile;

@@ -1,14 +1,14 @@
 //! What a rule asks: its key, its limits and the cost.
 
 use super::display::Shown;
-use super::{Asked, Cost, KeyPart, Plan, key};
+use super::{Asks, Cost, KeyPart, Plan, key};
 use crate::fact::{FactName, Facts};
 use crate::file::{Missing, Plans, Rule};
 
 /// What becomes of a rule that should apply.
 pub(super) enum Outcome {
     /// It asks this.
-    Asks(Asked),
+    Asks(Asks),
     /// It does not apply, for this reason.
     Skipped(String),
 }
@@ -36,7 +36,7 @@ pub(super) fn ask(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Outcome {
         _ => limits(rule, &key, facts),
     };
     let cost = cost(rule, &limits.texts, facts);
-    Outcome::Asks(Asked {
+    Outcome::Asks(Asks {
         key,
         limits: limits.texts,
         plan: limits.plan,

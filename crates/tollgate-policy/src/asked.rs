@@ -1,0 +1,165 @@
+//! What one limit answered.
+
+use std::time::Duration;
+
+use tollgate::Denied;
+use tollgate::outcome::GrantInfo;
+
+use crate::asks::Ask;
+use crate::rule::CompiledRule;
+
+/// One limit that a request asked, and its answer: see [`Decision::asked`](crate::Decision::asked).
+///
+/// ```
+/// use tollgate_policy::Policy;
+///
+/// let text = "[[rule]]\nname = 'search'\nkey = 'user'\nlimit = ['10/s', '100/h']";
+/// let policy = Policy::from_toml(text)?;
+/// let decision = policy.decide(&[("user", "ann")]);
+/// let asked: Vec<_> = decision.asked().map(|it| (it.rule(), it.limit(), it.remaining())).collect();
+/// assert_eq!(asked, [("search", "10/s", 9), ("search", "100/h", 99)]);
+/// # Ok::<(), tollgate_policy::Problems>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'d> {
+    rule: &'d str,
+    limit: &'d str,
+    plan: Option<&'d str>,
+    cost: u64,
+    shadow: bool,
+    answer: Answer,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    Granted(GrantInfo),
+    /// Nothing was taken. `denied` is this limit's own denial, if it denies.
+    Denied {
+        denied: Option<Denied>,
+        remaining: u64,
+    },
+}
+
+impl<'d> Asked<'d> {
+    pub(crate) fn new<C>(rule: &'d CompiledRule<C>, ask: &Ask) -> Option<Self> {
+        let texts = rule.texts.get(ask.limit?)?;
+        let plans = rule.plans.as_ref();
+        Some(Self {
+            rule: &rule.name,
+            limit: texts.get(ask.plan)?,
+            plan: plans
+                .and_then(|plans| plans.names.get(ask.plan))
+                .map(|name| &**name),
+            cost: ask.cost,
+            shadow: ask.trial,
+            answer: Answer::Denied {
+                denied: None,
+                remaining: 0,
+            },
+        })
+    }
+
+    /// A rule in the shadow that would deny the request because a fact of its key is missing, or
+    /// because it has no plan.
+    pub(crate) fn without_key(rule: &'d str) -> Self {
+        Self {
+            rule,
+            limit: "",
+            plan: None,
+            cost: 0,
+            shadow: true,
+            answer: Answer::Denied {
+                denied: Some(Denied::busy(0)),
+                remaining: 0,
+            },
+        }
+    }
+
+    pub(crate) fn granted(self, info: GrantInfo) -> Self {
+        Self {
+            answer: Answer::Granted(info),
+            ..self
+        }
+    }
+
+    pub(crate) fn denied(self, denied: Option<Denied>, remaining: u64) -> Self {
+        Self {
+            answer: Answer::Denied { denied, remaining },
+            ..self
+        }
+    }
+
+    /// Only the limit on trial would deny it. `now` it may grant again.
+    pub(crate) fn would_deny(self, denied: Option<Denied>) -> Self {
+        self.denied(Some(denied.unwrap_or(Denied::busy(self.cost))), 0)
+    }
+
+    /// Returns the name of the rule.
+    #[must_use]
+    pub const fn rule(&self) -> &'d str {
+        self.rule
+    }
+
+    /// Returns the text of the limit, or of the plan's limit. An override of a single key does not
+    /// show.
+    #[must_use]
+    pub const fn limit(&self) -> &'d str {
+        self.limit
+    }
+
+    /// Returns the name of the plan, if the rule has plans.
+    #[must_use]
+    pub const fn plan(&self) -> Option<&'d str> {
+        self.plan
+    }
+
+    /// Returns how many permits the request asked for.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Returns whether the rule only reports what it would decide.
+    #[must_use]
+    pub const fn is_shadow(&self) -> bool {
+        self.shadow
+    }
+
+    /// Returns whether this limit would allow the request. If another one denied it, nothing was
+    /// taken from this one.
+    #[must_use]
+    pub const fn would_allow(&self) -> bool {
+        matches!(
+            self.answer,
+            Answer::Granted(_) | Answer::Denied { denied: None, .. }
+        )
+    }
+
+    /// Returns this limit's denial, if it denies.
+    #[must_use]
+    pub const fn denial(&self) -> Option<Denied> {
+        match self.answer {
+            Answer::Granted(_) => None,
+            Answer::Denied { denied, .. } => denied,
+        }
+    }
+
+    /// Returns how many permits the limit has left.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        match self.answer {
+            Answer::Granted(info) => info.remaining(),
+            Answer::Denied { remaining, .. } => remaining,
+        }
+    }
+
+    /// Returns how long it takes until the limit is whole again, if no other request comes. `None`
+    /// if it granted nothing.
+    #[must_use]
+    pub fn reset_after(&self) -> Option<Duration> {
+        match self.answer {
+            Answer::Granted(info) => Some(info.reset_after()),
+            Answer::Denied { .. } => None,
+        }
+    }
+}

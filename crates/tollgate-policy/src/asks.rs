@@ -1,0 +1,108 @@
+//! The limits that a request asks, as the members of a composition.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use smallvec::SmallVec;
+use tollgate::clock::Clock;
+use tollgate::compose::{Members, SettleMembers, Slot, Visitor};
+
+use crate::key::Bytes;
+use crate::limit::{KeyRef, OnlyClock};
+use crate::policy::Policy;
+
+/// One limit that a request asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask {
+    /// The rule, by its position.
+    pub(crate) rule: usize,
+    /// The limit of the rule. `None` lends only the clock.
+    pub(crate) limit: Option<usize>,
+    /// The plan, by its position.
+    pub(crate) plan: usize,
+    /// Whether the limit only reports what it would decide.
+    pub(crate) trial: bool,
+    /// Where the key is.
+    pub(crate) key: (usize, usize),
+    pub(crate) hash: u64,
+    pub(crate) cost: u64,
+}
+
+/// The limits that a request asks, in the order of the rules.
+pub(crate) struct Asks<R, C> {
+    pub(crate) policy: R,
+    pub(crate) keys: Bytes,
+    pub(crate) list: SmallVec<[Ask; 3]>,
+    /// Rules in the shadow that would deny the request because a fact of their key is missing.
+    pub(crate) would_deny: SmallVec<[usize; 1]>,
+    pub(crate) clock: PhantomData<fn() -> C>,
+}
+
+impl<R, C> Asks<R, C> {
+    pub(crate) fn key(&self, ask: &Ask) -> KeyRef<'_> {
+        let (start, end) = ask.key;
+        KeyRef {
+            bytes: self.keys.get(start..end).unwrap_or_default(),
+            hash: ask.hash,
+        }
+    }
+
+    /// Returns what each limit is asked for.
+    pub(crate) fn costs(&self) -> SmallVec<[u64; 8]> {
+        self.list.iter().map(|ask| ask.cost).collect()
+    }
+}
+
+impl<C, R> Members<C> for Asks<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    type Grants = SmallVec<[Slot; 3]>;
+    const COUNT: Option<usize> = None;
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    #[inline]
+    fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
+        let ask = self.list.get(index)?;
+        let Some(limit) = ask.limit else {
+            let clock = OnlyClock(&self.policy.clock);
+            return Some(visitor.visit(&clock, None));
+        };
+        let limit = self.policy.rules.get(ask.rule)?.limits.get(limit)?;
+        limit.visit(self.key(ask), ask.plan, ask.trial, visitor)
+    }
+
+    #[inline]
+    fn no_grants(&self) -> Self::Grants {
+        self.list.iter().map(|_| Slot::default()).collect()
+    }
+
+    #[inline]
+    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Slot> {
+        grants.get_mut(index)
+    }
+
+    #[inline]
+    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
+        grants.get(index)
+    }
+}
+
+impl<C, R> SettleMembers<C> for Asks<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+}
+
+impl<R, C> fmt::Debug for Asks<R, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.list).finish()
+    }
+}

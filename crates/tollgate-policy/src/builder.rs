@@ -1,0 +1,160 @@
+//! Makes a policy, with the names that the program registers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tollgate::Keyed;
+use tollgate::algorithm::{Algorithm, Debt, GiveBack};
+
+use crate::compile::compile;
+use crate::fact::{Facts, Value};
+use crate::file::PolicyFile;
+use crate::limit::OwnLimit;
+use crate::policy::{Policy, PolicyClock, hasher};
+use crate::problem::Problems;
+use crate::registry::{LimitSpec, Registry};
+use crate::text::read_toml;
+
+/// Makes a [`Policy`], with the names that the program registers.
+///
+/// ```
+/// use tollgate_policy::{Facts, FactName, Policy, Value};
+///
+/// let customer = FactName::new("header:x-customer");
+/// let builder = Policy::builder().resolver("tenant", move |facts| {
+///     let tenant = facts.fact(&customer)?.as_text().split_once('/')?.0.to_owned();
+///     Some(tenant.into())
+/// });
+/// let policy = builder.build_toml("[[rule]]\nname = 'a'\nkey = 'tenant'\nlimit = '1/h'")?;
+/// let request = |customer: &'static str| [("header:x-customer", customer)];
+/// assert!(policy.decide(&request("acme/ann")).is_allowed());
+/// assert!(!policy.decide(&request("acme/bob")).is_allowed());
+/// assert!(policy.decide(&request("globex/ann")).is_allowed());
+/// # Ok::<(), tollgate_policy::Problems>(())
+/// ```
+#[must_use]
+pub struct Builder<C> {
+    pub(crate) registry: Registry<C>,
+    pub(crate) clock: C,
+}
+
+impl<C> Builder<C> {
+    pub(crate) fn new(clock: C) -> Self {
+        Self {
+            registry: Registry::default(),
+            clock,
+        }
+    }
+
+    /// Uses another clock. Call it first: what is registered before is dropped.
+    pub fn clock<D>(self, clock: D) -> Builder<D> {
+        Builder::new(clock)
+    }
+
+    /// Registers a resolver: it computes a fact from others. Rules use its name wherever they use
+    /// the name of a fact that the program supplies: in conditions, keys, plans and costs.
+    pub fn resolver(
+        mut self,
+        name: impl Into<String>,
+        resolve: impl for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync + 'static,
+    ) -> Self {
+        let resolve = Arc::new(resolve);
+        self.registry.resolvers.insert(name.into(), resolve);
+        self
+    }
+}
+
+impl<C: PolicyClock> Builder<C> {
+    /// Registers an algorithm. A limit whose text begins with its name is made from the rest of the
+    /// text. It can't be the limit of a plan.
+    ///
+    /// ```
+    /// use tollgate::{FixedWindow, Quota};
+    /// use tollgate_policy::Policy;
+    ///
+    /// let builder = Policy::builder().algorithm("hourly", |text| {
+    ///     let n = text.parse().map_err(|_| "must have a number, as in `hourly 5`")?;
+    ///     FixedWindow::new(Quota::per_hour(n)).map_err(|_| "must be at least 1")
+    /// });
+    /// let policy = builder.build_toml("[[rule]]\nname = 'a'\nkey = 'user'\nlimit = 'hourly 5'")?;
+    /// assert_eq!(policy.decide(&[("user", "ann")]).remaining(), Some(4));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn algorithm<A, E>(
+        mut self,
+        name: impl Into<String>,
+        parse: impl Fn(&str) -> Result<A, E> + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: Algorithm + GiveBack + Debt + fmt::Debug + Send + Sync + 'static,
+        E: fmt::Display,
+    {
+        let make = move |spec: &LimitSpec<'_, C>| {
+            let [text] = spec.limits.as_slice() else {
+                return Err(String::from(
+                    "must be an algorithm of this crate: it is a plan",
+                ));
+            };
+            let algorithm = parse(text).map_err(|error| error.to_string())?;
+            let capacity = if spec.has_key { spec.capacity } else { 1 };
+            let table = Keyed::with_clock(algorithm, capacity, spec.clock.clone());
+            let table = table.map_err(|error| error.to_string())?;
+            let table = table.with_overflow(spec.overflow);
+            Ok(Box::new(table.with_hasher(spec.hasher.clone())) as Box<dyn OwnLimit<C>>)
+        };
+        self.registry.algorithms.insert(name.into(), Arc::new(make));
+        self
+    }
+
+    /// Registers a store, which makes the limits of rules that name it in `store`. It returns an
+    /// error if it can't make the limit: a text that says what must be different.
+    pub fn store(
+        mut self,
+        name: impl Into<String>,
+        make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.registry.stores.insert(name.into(), Arc::new(make));
+        self
+    }
+
+    /// Makes a policy from TOML.
+    ///
+    /// # Errors
+    ///
+    /// All errors of the text.
+    pub fn build_toml(self, text: &str) -> Result<Policy<C>, Problems> {
+        let (file, problems) = read_toml(text);
+        self.build_from(&file, problems)
+    }
+
+    /// Makes a policy from what a file says.
+    ///
+    /// # Errors
+    ///
+    /// All errors that [`PolicyFile::from_toml`] does not find, such as those of limits.
+    pub fn build(self, file: &PolicyFile) -> Result<Policy<C>, Problems> {
+        self.build_from(file, Problems::new())
+    }
+
+    fn build_from(self, file: &PolicyFile, mut problems: Problems) -> Result<Policy<C>, Problems> {
+        let policy = compile(
+            file,
+            Arc::new(self.registry),
+            self.clock,
+            hasher(),
+            &mut problems,
+        );
+        match problems.has_errors() {
+            true => Err(problems),
+            false => Ok(policy),
+        }
+    }
+}
+
+impl<C> fmt::Debug for Builder<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! The bytes of a request's key.
+//!
+//! Each part of a key has a tag, its bytes, and, if there are several parts, its length. The length
+//! comes last, so a key is read from its end, and different keys have different bytes.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use smallvec::SmallVec;
+
+use crate::fact::{FactKind, FactName, Facts, Value};
+use crate::file::{Applies, Networks, Rule};
+use crate::when::{When, clean_path, lower_host};
+
+/// The bytes of the keys of a request. Short ones need no allocation.
+pub(crate) type Bytes = SmallVec<[u8; 64]>;
+
+const MISSING: u8 = 0;
+const TEXT: u8 = 1;
+const V4: u8 = 4;
+const V6: u8 = 6;
+
+/// What makes the key of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeySpec {
+    parts: Vec<Part>,
+    v4: u8,
+    v6: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    fact: FactName,
+    /// The conditions whose path captures the part, and the name of the path.
+    captured_by: Option<(When, FactName)>,
+}
+
+impl KeySpec {
+    pub(crate) fn of(rule: &Rule) -> Self {
+        let Networks { v4, v6 } = &rule.network;
+        let part = |name: &str| {
+            let fact = FactName::new(name);
+            let captured_by = match (fact.kind(), &rule.when.value) {
+                (FactKind::PathPart(_), Applies::When(when)) => {
+                    Some((when.clone(), FactName::new("path")))
+                }
+                _ => None,
+            };
+            Part { fact, captured_by }
+        };
+        Self {
+            parts: rule.key.iter().map(|name| part(name)).collect(),
+            v4: v4.value,
+            v6: v6.value,
+        }
+    }
+
+    /// Returns whether requests have different keys.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Appends the key of a request. If a fact is missing, returns the first such one; the key has
+    /// a mark in its place.
+    pub(crate) fn push<'s>(
+        &'s self,
+        facts: &impl Facts,
+        bytes: &mut Bytes,
+    ) -> Result<(), &'s FactName> {
+        let mut missing = None;
+        for part in &self.parts {
+            let start = bytes.len();
+            let value = part.value(facts);
+            if value.is_none() && missing.is_none() {
+                missing = Some(&part.fact);
+            }
+            self.push_value(&part.fact, value, bytes);
+            if self.parts.len() > 1 {
+                push_length(bytes.len().saturating_sub(start), bytes);
+            }
+        }
+        missing.map_or(Ok(()), Err)
+    }
+
+    /// Returns the key that has these values.
+    pub(crate) fn of_values(&self, values: &[String]) -> Bytes {
+        let mut bytes = Bytes::new();
+        for (part, value) in self.parts.iter().zip(values) {
+            let start = bytes.len();
+            self.push_value(&part.fact, Some(value.into()), &mut bytes);
+            if self.parts.len() > 1 {
+                push_length(bytes.len().saturating_sub(start), &mut bytes);
+            }
+        }
+        bytes
+    }
+
+    fn push_value(&self, fact: &FactName, value: Option<Value<'_>>, bytes: &mut Bytes) {
+        let address = match (&value, fact.kind()) {
+            (Some(Value::Address(address)), _) => Some(address.to_canonical()),
+            (Some(value), FactKind::ClientIp) => value.as_address(),
+            _ => None,
+        };
+        match (address, value) {
+            (Some(IpAddr::V4(address)), _) => {
+                let kept = mask(32, self.v4) as u32;
+                bytes.push(V4);
+                bytes.extend_from_slice(&(address.to_bits() & kept).to_be_bytes());
+            }
+            (Some(IpAddr::V6(address)), _) => {
+                let kept = mask(128, self.v6);
+                bytes.push(V6);
+                bytes.extend_from_slice(&(address.to_bits() & kept).to_be_bytes());
+            }
+            (None, None) => bytes.push(MISSING),
+            (None, Some(value)) => {
+                bytes.push(TEXT);
+                push_text(fact.kind(), &value, bytes);
+            }
+        }
+    }
+}
+
+fn push_text(kind: FactKind<'_>, value: &Value<'_>, bytes: &mut Bytes) {
+    let text = value.as_text();
+    match kind {
+        // The same host and path in other spellings is the same key.
+        FactKind::Host => lower_host(&text, |host| bytes.extend_from_slice(host.as_bytes())),
+        FactKind::Path => bytes.extend_from_slice(clean_path(&text).as_str().as_bytes()),
+        _ => bytes.extend_from_slice(text.as_bytes()),
+    }
+}
+
+/// Returns a mask that keeps the first bits of a number with this many bits.
+const fn mask(bits: u32, kept: u8) -> u128 {
+    let dropped = bits.saturating_sub(kept as u32);
+    match u128::MAX.checked_shl(dropped) {
+        Some(mask) => mask,
+        None => 0,
+    }
+}
+
+fn push_length(length: usize, bytes: &mut Bytes) {
+    match u8::try_from(length) {
+        Ok(length) if length < u8::MAX => bytes.push(length),
+        _ => {
+            bytes.extend_from_slice(&(length as u64).to_le_bytes());
+            bytes.push(255);
+        }
+    }
+}
+
+impl Part {
+    fn value<'f>(&self, facts: &'f impl Facts) -> Option<Value<'f>> {
+        let (Some((when, path)), FactKind::PathPart(name)) = (&self.captured_by, self.fact.kind())
+        else {
+            return facts.fact(&self.fact);
+        };
+        match facts.fact(path)? {
+            Value::Text(Cow::Borrowed(path)) => when.capture(path, name).map(Value::from),
+            path => {
+                let part = when.capture(&path.as_text(), name)?.to_owned();
+                Some(part.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Makes the limits of rules.
+
+use std::collections::BTreeSet;
+
+use tollgate::keyed::KeyedConcurrency;
+use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
+
+use crate::file::{At, Fallback, Rule};
+use crate::key::KeySpec;
+use crate::limit::{Hashed, KeyHash, RuleLimit, Spec, Table};
+use crate::policy::PolicyClock;
+use crate::problem::{Problem, Problems, quoted};
+use crate::registry::{LimitSpec, Registry};
+use crate::text::known_names;
+use tollgate::keyed::KeyHasher;
+
+/// The name of the store in this process.
+const MEMORY: &str = "memory";
+
+/// What limits are made with.
+pub(crate) struct Maker<'m, C> {
+    pub(crate) registry: &'m Registry<C>,
+    pub(crate) clock: &'m C,
+    pub(crate) hasher: &'m Hashed,
+}
+
+/// The limits of a rule with what their (first) texts say, and all texts.
+pub(crate) type Limits<C> = (Vec<(RuleLimit<C>, Spec)>, Vec<Vec<Box<str>>>);
+
+/// A limit of a rule as the file says it: a text, or one for each plan.
+struct Texts<'r> {
+    field: &'static str,
+    index: usize,
+    texts: Vec<&'r At<String>>,
+}
+
+impl<C: PolicyClock> Maker<'_, C> {
+    /// Makes the limits of a rule.
+    pub(crate) fn limits(&self, rule: &Rule, key: &KeySpec, problems: &mut Problems) -> Limits<C> {
+        let written: Vec<Texts<'_>> = match &rule.plan {
+            Some(plan) => vec![Texts {
+                field: "plan",
+                index: 0,
+                texts: plan.limits.iter().map(|(_, text)| text).collect(),
+            }],
+            None => {
+                let limits = rule.limits.iter().enumerate();
+                limits
+                    .map(|(index, text)| Texts {
+                        field: "limit",
+                        index,
+                        texts: vec![text],
+                    })
+                    .collect()
+            }
+        };
+        let texts = written.iter().map(|limit| {
+            let texts = limit.texts.iter();
+            texts.map(|text| text.as_str().into()).collect()
+        });
+        let texts = texts.collect();
+        let made = written.iter().filter_map(|limit| {
+            let made = self.limit(rule, key, limit);
+            made.map_err(|found| problems.append(found)).ok()
+        });
+        (made.collect(), texts)
+    }
+
+    fn limit(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: &Texts<'_>,
+    ) -> Result<(RuleLimit<C>, Spec), Problems> {
+        if limit.texts.is_empty() {
+            // The file's errors say so.
+            return Err(Problems::new());
+        }
+        if rule.store.as_str() != MEMORY {
+            let own = self.of_store(rule, key, limit)?;
+            let text = limit.texts.first().map_or("", |text| text.as_str());
+            // Only for the period of a ban.
+            let spec = Spec::parse(text, &BTreeSet::new(), self.clock);
+            let spec = spec.unwrap_or(Spec::Own {
+                name: rule.store.value.clone(),
+            });
+            return Ok((own, spec));
+        }
+        let own: BTreeSet<&str> = self
+            .registry
+            .algorithms
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let mut problems = Problems::new();
+        let mut specs = Vec::new();
+        for text in &limit.texts {
+            match Spec::parse(text, &own, self.clock) {
+                Ok(spec) => specs.push(spec),
+                Err(message) => problems.push(refuse(rule, limit.field, text, &message)),
+            }
+        }
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let made = self
+            .of_specs(rule, key, limit, &specs)
+            .map_err(|(text, message)| {
+                let mut problems = Problems::new();
+                problems.push(refuse(rule, limit.field, text, &message));
+                problems
+            })?;
+        let first = specs.into_iter().next();
+        let overridden = self.overrides(rule, key, made)?;
+        first
+            .map(|spec| (overridden, spec))
+            .ok_or_else(Problems::new)
+    }
+
+    /// Makes a limit whose texts are of one kind.
+    fn of_specs<'r>(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: &Texts<'r>,
+        specs: &[Spec],
+    ) -> Result<RuleLimit<C>, (&'r At<String>, String)> {
+        let mut texts = limit.texts.iter().copied();
+        let Some(first) = texts.next() else {
+            return Ok(RuleLimit::OneSlots(Vec::new()));
+        };
+        let capacity = usize::try_from(rule.capacity.value).unwrap_or(usize::MAX);
+        let mut rates = Vec::new();
+        let mut counts = Vec::new();
+        let mut own = Vec::new();
+        for (spec, text) in specs.iter().zip(&limit.texts) {
+            match spec {
+                Spec::Rate(algorithm) => rates.push(*algorithm),
+                Spec::Concurrency(limit) => counts.push(*limit),
+                Spec::Own { name } => own.push((name, *text)),
+            }
+        }
+        if let Some((name, _)) = own.first() {
+            if let Some((_, text)) = own.iter().find(|(other, _)| other != name) {
+                return Err((
+                    *text,
+                    format!("must be of the algorithm `{name}`, as the first plan"),
+                ));
+            }
+            if own.len() < specs.len() {
+                return Err((
+                    first,
+                    "must be of the same algorithm as the other plans".into(),
+                ));
+            }
+            return self
+                .of_algorithm(rule, key, name, limit)
+                .map_err(|message| (first, message));
+        }
+        let error = |error: tollgate::ConfigError| (first, error.to_string());
+        match (rates.as_slice(), counts.as_slice(), key.is_empty()) {
+            ([_, ..], [_, ..], _) => Err((
+                first,
+                "must be `concurrency` in all plans, or in none".into(),
+            )),
+            (_, [_, ..], true) => {
+                let made: Result<_, _> = counts.into_iter().map(Concurrency::new).collect();
+                Ok(RuleLimit::OneSlots(made.map_err(error)?))
+            }
+            (_, [_, ..], false) => {
+                let tables = counts.into_iter().map(|limit| {
+                    let table = KeyedConcurrency::new(limit, capacity)?;
+                    Ok(table.with_hasher(self.hasher.clone()))
+                });
+                let tables: Result<_, _> = tables.collect();
+                Ok(RuleLimit::Slots(tables.map_err(error)?))
+            }
+            ([algorithm], [], true) => {
+                let clock = self.clock.clone();
+                Ok(RuleLimit::Single(Adjustable::with_clock(*algorithm, clock)))
+            }
+            (_, [], is_empty) => {
+                let capacity = if is_empty { 1 } else { capacity };
+                self.table(rule, rates, capacity).map_err(error)
+            }
+        }
+    }
+
+    fn table(
+        &self,
+        rule: &Rule,
+        plans: Vec<AnyAlgorithm>,
+        capacity: usize,
+    ) -> Result<RuleLimit<C>, tollgate::ConfigError> {
+        let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
+        let table = table.with_overflow(rule.overflow);
+        let table = match rule.overrides.len() {
+            0 => table,
+            count => table.with_overrides(count)?,
+        };
+        Ok(RuleLimit::Table(table.with_hasher(self.hasher.clone())))
+    }
+
+    fn of_algorithm(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        name: &str,
+        limit: &Texts<'_>,
+    ) -> Result<RuleLimit<C>, String> {
+        let Some(make) = self.registry.algorithms.get(name) else {
+            return Err("must be a registered algorithm".into());
+        };
+        let after_name = |text: &&'_ At<String>| {
+            let text = text.trim();
+            text.strip_prefix(name).unwrap_or(text).trim().to_owned()
+        };
+        let texts: Vec<String> = limit.texts.iter().map(after_name).collect();
+        let texts = texts.iter().map(String::as_str).collect();
+        make(&self.spec(rule, key, limit.index, texts)).map(RuleLimit::Own)
+    }
+
+    fn of_store(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: &Texts<'_>,
+    ) -> Result<RuleLimit<C>, Problems> {
+        let stores = self.registry.stores.keys().map(String::as_str);
+        let store = self.registry.stores.get(rule.store.as_str());
+        let (field, value, message) = match store {
+            None => {
+                let known = known_names(&rule.store, std::iter::once(MEMORY).chain(stores));
+                (
+                    "store",
+                    &rule.store,
+                    format!("must be a registered store{known}"),
+                )
+            }
+            Some(make) => {
+                let texts = limit.texts.iter().map(|text| text.as_str()).collect();
+                match make(&self.spec(rule, key, limit.index, texts)) {
+                    Ok(made) => return Ok(RuleLimit::Own(made)),
+                    Err(message) => {
+                        let text = limit.texts.first().copied();
+                        (limit.field, text.unwrap_or(&rule.store), message)
+                    }
+                }
+            }
+        };
+        let mut problems = Problems::new();
+        problems.push(refuse(rule, field, value, &message));
+        Err(problems)
+    }
+
+    fn spec<'s>(
+        &'s self,
+        rule: &'s Rule,
+        key: &KeySpec,
+        index: usize,
+        limits: Vec<&'s str>,
+    ) -> LimitSpec<'s, C> {
+        LimitSpec {
+            rule: &rule.name,
+            index,
+            limits,
+            has_key: !key.is_empty(),
+            capacity: usize::try_from(rule.capacity.value).unwrap_or(usize::MAX),
+            overflow: rule.overflow,
+            fallback: rule
+                .fallback
+                .as_ref()
+                .map_or(&Fallback::Closed, |it| &it.value),
+            clock: self.clock,
+            hasher: self.hasher.clone(),
+        }
+    }
+
+    /// Sets the limits of single keys.
+    fn overrides(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: RuleLimit<C>,
+    ) -> Result<RuleLimit<C>, Problems> {
+        let mut problems = Problems::new();
+        for own in &rule.overrides {
+            let RuleLimit::Table(table) = &limit else {
+                let message = "is possible only for a rate with a key, in memory";
+                let field = format!("rule {}: override", quoted(&rule.name));
+                problems.push(Problem::error(field, "", message).at(own.limit.position));
+                break;
+            };
+            if let Err(message) = self.set(table, key, &own.key, &own.limit) {
+                problems.push(refuse(rule, "override.limit", &own.limit, &message));
+            }
+        }
+        match problems.has_errors() {
+            true => Err(problems),
+            false => Ok(limit),
+        }
+    }
+
+    fn set(
+        &self,
+        table: &Table<C>,
+        key: &KeySpec,
+        values: &[String],
+        text: &str,
+    ) -> Result<(), String> {
+        let Spec::Rate(algorithm) = Spec::parse(text, &BTreeSet::new(), self.clock)? else {
+            return Err("must be a rate".into());
+        };
+        let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
+        let set = table.set_algorithm(&KeyHash(hash), algorithm);
+        set.map_err(|error| error.to_string())
+    }
+}
+
+/// Returns the problem of a limit's text.
+fn refuse(rule: &Rule, field: &str, text: &At<String>, message: &str) -> Problem {
+    let field = format!("rule {}: {field}", quoted(&rule.name));
+    Problem::error(field, quoted(text), message).at(text.position)
+}

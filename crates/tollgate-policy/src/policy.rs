@@ -1,0 +1,160 @@
+//! A policy that decides.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tollgate::clock::{Clock, SystemClock, UtcClock};
+use tollgate::keyed::SeededHasher;
+
+use crate::builder::Builder;
+use crate::decide::decide;
+use crate::decision::Decision;
+use crate::fact::Facts;
+use crate::file::{Apply, Entry};
+use crate::limit::Hashed;
+use crate::problem::Problems;
+use crate::registry::Registry;
+use crate::rule::CompiledRule;
+use crate::when::Matcher;
+
+/// A policy that decides: rules, and the state of their limits.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::ManualClock;
+/// use tollgate_policy::Policy;
+///
+/// let text = r#"
+///     [[rule]]
+///     name  = "login"
+///     when  = { method = "POST", path = "/login" }
+///     key   = "client-ip"
+///     limit = "5/min"
+/// "#;
+/// let policy = Policy::builder().clock(ManualClock::new()).build_toml(text)?;
+/// let request = [("method", "POST"), ("path", "/login"), ("client-ip", "10.0.0.7")];
+/// for _ in 0..5 {
+///     assert!(policy.decide(&request).is_allowed());
+/// }
+/// let denied = policy.decide(&request);
+/// assert_eq!(denied.denied_by(), Some("login"));
+/// assert_eq!(denied.retry_after(), Some(Duration::from_secs(12)));
+/// # Ok::<(), tollgate_policy::Problems>(())
+/// ```
+pub struct Policy<C = SystemClock> {
+    pub(crate) apply: Apply,
+    pub(crate) deny: List,
+    pub(crate) allow: List,
+    pub(crate) rules: Vec<CompiledRule<C>>,
+    pub(crate) matcher: Matcher,
+    pub(crate) registry: Arc<Registry<C>>,
+    pub(crate) hasher: Hashed,
+    pub(crate) clock: C,
+}
+
+/// The list `deny` or `allow`.
+pub(crate) struct List {
+    pub(crate) names: Vec<Box<str>>,
+    pub(crate) matcher: Matcher,
+}
+
+impl List {
+    pub(crate) fn of(entries: &[Entry]) -> Self {
+        Self {
+            names: entries
+                .iter()
+                .map(|entry| entry.name.as_str().into())
+                .collect(),
+            matcher: Matcher::new(entries.iter().map(|entry| Some(&entry.when))),
+        }
+    }
+
+    pub(crate) fn name(&self, entry: usize) -> &str {
+        self.names.get(entry).map_or("", |name| name)
+    }
+}
+
+impl Policy {
+    /// Creates a policy from TOML, without registered names, on the system's clock.
+    ///
+    /// # Errors
+    ///
+    /// All errors of the text.
+    pub fn from_toml(text: &str) -> Result<Self, Problems> {
+        Self::builder().build_toml(text)
+    }
+
+    /// Returns a builder, for names that the program registers, and for another clock.
+    #[must_use]
+    pub fn builder() -> Builder<SystemClock> {
+        Builder::new(SystemClock::default())
+    }
+}
+
+impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
+    /// Decides about a request, and takes the permits of all limits that apply, or none.
+    ///
+    /// It neither allocates nor locks if the keys have at most 64 bytes and at most three limits
+    /// apply, and the facts don't.
+    pub fn decide<F: Facts>(&self, facts: &F) -> Decision<&Self, C> {
+        decide(self, facts)
+    }
+
+    /// Decides as [`decide`](Self::decide) does. The decision keeps the policy alive, so it can move
+    /// to another thread or task.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'export'\nkey = 'user'\nlimit = 'concurrency 1'";
+    /// let policy = Arc::new(Policy::from_toml(text)?);
+    /// let ann = [("user", "ann")];
+    /// let decision = policy.decide_owned(&ann);
+    /// assert!(!policy.decide(&ann).is_allowed());
+    /// std::thread::spawn(move || drop(decision)).join().unwrap();
+    /// assert!(policy.decide(&ann).is_allowed());
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn decide_owned<F: Facts>(self: &Arc<Self>, facts: &F) -> Decision<Arc<Self>, C> {
+        decide(Arc::clone(self), facts)
+    }
+}
+
+impl<C> Policy<C> {
+    /// Returns the names of the rules, in their order.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.rules.iter().map(|rule| &*rule.name)
+    }
+
+    /// Returns the clock.
+    pub const fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    pub(crate) fn rule_name(&self, rule: usize) -> &str {
+        self.rules.get(rule).map_or("", |rule| &rule.name)
+    }
+}
+
+impl<C> fmt::Debug for Policy<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("apply", &self.apply)
+            .field("deny", &self.deny.names)
+            .field("allow", &self.allow.names)
+            .field("rules", &self.rules)
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a hasher for the keys of a policy.
+pub(crate) fn hasher() -> Hashed {
+    Hashed(SeededHasher::random())
+}
+
+/// What a policy needs of its clock.
+pub trait PolicyClock: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static {}
+
+impl<C: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static> PolicyClock for C {}

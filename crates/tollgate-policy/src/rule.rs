@@ -1,0 +1,96 @@
+//! A rule, ready to decide.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fact::{FactName, Facts};
+use crate::file::{Count, Missing};
+use crate::key::KeySpec;
+use crate::limit::{KeyHash, RuleLimit, Table};
+
+/// A rule, ready to decide.
+pub(crate) struct CompiledRule<C> {
+    pub(crate) name: Box<str>,
+    pub(crate) key: KeySpec,
+    pub(crate) missing: Missing,
+    /// The limits, all of which must grant a request.
+    pub(crate) limits: Vec<Arc<RuleLimit<C>>>,
+    /// For each limit, its text, or that of each plan.
+    pub(crate) texts: Vec<Vec<Box<str>>>,
+    pub(crate) plans: Option<Plans>,
+    pub(crate) cost: Cost,
+    pub(crate) count: Count,
+    pub(crate) ban: Option<Ban<C>>,
+    /// The rules that apply with it, directly or by way of others.
+    pub(crate) also: Vec<usize>,
+    pub(crate) shadow: bool,
+}
+
+impl<C> CompiledRule<C> {
+    /// Returns whether a key has a limit of its own.
+    pub(crate) fn has_override(&self, hash: u64) -> bool {
+        let tables = self.limits.iter().filter_map(|limit| match &**limit {
+            RuleLimit::Table(table) => Some(table),
+            _ => None,
+        });
+        let mut own = tables.map(|table| table.own_algorithm(&KeyHash(hash)));
+        own.any(|own| own.is_some())
+    }
+}
+
+/// The plans of a rule.
+#[derive(Debug)]
+pub(crate) struct Plans {
+    pub(crate) by: FactName,
+    /// The names, in the order of the plans.
+    pub(crate) names: Vec<Box<str>>,
+    pub(crate) default: Option<usize>,
+}
+
+impl Plans {
+    /// Returns the plan of a request.
+    pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
+        let named = facts.fact(&self.by).and_then(|value| {
+            let name = value.as_text();
+            self.names.iter().position(|known| **known == *name)
+        });
+        named.or(self.default)
+    }
+}
+
+/// How many permits a request takes.
+#[derive(Debug)]
+pub(crate) struct Cost {
+    pub(crate) estimate: Option<FactName>,
+    pub(crate) default: u64,
+    pub(crate) max: u64,
+    pub(crate) settle: Option<FactName>,
+}
+
+impl Cost {
+    #[inline]
+    pub(crate) fn of(&self, facts: &impl Facts) -> u64 {
+        let Some(name) = &self.estimate else {
+            return self.default;
+        };
+        let estimate = facts.fact(name).and_then(|value| value.as_number());
+        estimate.map_or(self.default, |cost| cost.min(self.max))
+    }
+}
+
+/// Bans a key that is denied again and again.
+pub(crate) struct Ban<C> {
+    pub(crate) duration: Duration,
+    /// Counts the denials of each key.
+    pub(crate) strikes: Arc<Table<C>>,
+}
+
+impl<C> fmt::Debug for CompiledRule<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule")
+            .field("name", &self.name)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
