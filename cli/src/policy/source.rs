@@ -64,8 +64,11 @@ fn from_json(text: &str) -> Result<PolicyFile, Problems> {
     let read = PolicyFile::from_serde(&mut reader);
     let read = read.and_then(|file| reader.end().map(|()| file));
     read.unwrap_or_else(|error| {
-        let message = format!("the text is not JSON: {error}");
         let position = Position::new(error.line(), error.column());
+        let text = error.to_string();
+        // serde_json ends its messages with the position.
+        let why = text.split(" at line ").next().unwrap_or_default();
+        let message = format!("the text is not JSON: {why}");
         let mut problems = Problems::new();
         problems.push(Problem::error("", "", message).at(position));
         Err(problems)
