@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::builder::Builder;
-use crate::compile::compile;
+use crate::compile::{Given, compile};
 use crate::file::PolicyFile;
 use crate::policy::{PolicyClock, hasher};
 use crate::problem::Problems;
@@ -14,8 +14,8 @@ use crate::warn::warnings;
 const CAPACITY: u64 = 64;
 
 impl<C: PolicyClock> Builder<C> {
-    /// Returns all errors and [`warnings`] of a policy in TOML. It takes little memory, whatever the
-    /// capacities of the rules are.
+    /// Returns all errors and [`warnings`] of a policy in TOML. It takes little memory, whatever
+    /// the capacities of the rules are.
     ///
     /// There are no warnings if the text can't be read as a policy: what is wrong is left out, so
     /// they could be misleading.
@@ -52,8 +52,13 @@ impl<C: PolicyClock> Builder<C> {
             let enough = overrides.saturating_mul(2).saturating_add(CAPACITY);
             rule.capacity.value = rule.capacity.value.min(enough);
         }
-        let (registry, clock) = (Arc::new(self.registry), self.clock);
-        let _ = compile(&file, registry, clock, hasher(), &mut problems);
+        let given = Given {
+            registry: Arc::new(self.registry),
+            clock: self.clock,
+            hasher: hasher(),
+            previous: None,
+        };
+        let _ = compile(&file, given, &mut problems);
         problems
     }
 }

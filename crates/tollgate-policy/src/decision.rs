@@ -93,9 +93,9 @@ where
 
 /// What a policy decided about a request, with the permits that it took.
 ///
-/// If the request is allowed, call [`finish`](Self::finish) when it is over: this settles costs, and
-/// gives back what its outcome makes free. [`undo`](Self::undo) gives all permits back. A decision
-/// that is dropped keeps its permits, and leaves its concurrency limits.
+/// If the request is allowed, call [`finish`](Self::finish) when it is over: this settles costs,
+/// and gives back what its outcome makes free. [`undo`](Self::undo) gives all permits back. A
+/// decision that is dropped keeps its permits, and leaves its concurrency limits.
 ///
 /// ```
 /// use tollgate_policy::{Outcome, Policy};
@@ -270,15 +270,15 @@ where
         })
     }
 
-    /// Ends an allowed request: settles its costs by the facts of the answer, gives back the permits
-    /// of rules that do not count this outcome, and leaves concurrency limits. A denied request took
-    /// nothing, so nothing happens. Returns what came back and what was charged.
+    /// Ends an allowed request: settles its costs by the facts of the answer, gives back the
+    /// permits of rules that do not count this outcome, and leaves concurrency limits. A denied
+    /// request took nothing, so nothing happens. Returns what came back and what was charged.
     pub fn finish(self, outcome: Outcome, answer: &impl Facts) -> Settled {
         self.end(Some(outcome), answer)
     }
 
-    /// Settles the costs of an allowed request by the facts of the answer, whatever its outcome, and
-    /// leaves concurrency limits. Returns what came back and what was charged.
+    /// Settles the costs of an allowed request by the facts of the answer, whatever its outcome,
+    /// and leaves concurrency limits. Returns what came back and what was charged.
     pub fn settle(self, answer: &impl Facts) -> Settled {
         self.end(None, answer)
     }

@@ -16,8 +16,8 @@ use crate::rule::CompiledRule;
 pub enum RuleState {
     /// The rule did not change in a way that concerns its state.
     Kept,
-    /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the new
-    /// limit can hold them.
+    /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the
+    /// new limit can hold them.
     Migrated,
     /// The state starts anew, for this reason.
     Fresh(&'static str),

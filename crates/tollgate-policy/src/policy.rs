@@ -99,8 +99,8 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         decide(self, facts)
     }
 
-    /// Decides as [`decide`](Self::decide) does. The decision keeps the policy alive, so it can move
-    /// to another thread or task.
+    /// Decides as [`decide`](Self::decide) does. The decision keeps the policy alive, so it can
+    /// move to another thread or task.
     ///
     /// ```
     /// use std::sync::Arc;

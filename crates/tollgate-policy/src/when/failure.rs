@@ -1,4 +1,4 @@
-//! Why a request does not fulfil conditions.
+//! Why a request does not fulfill conditions.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use super::condition::{Condition, Test, When};
 /// The longest value that is shown, in characters.
 const SHOWN: usize = 80;
 
-/// The first of some conditions that a request does not fulfil.
+/// The first of some conditions that a request does not fulfill.
 ///
 /// ```
 /// use tollgate_policy::FactName;
@@ -39,7 +39,7 @@ pub enum Failure<'a> {
 }
 
 impl When {
-    /// Returns the first condition that a request does not fulfil, or `None` if it fulfils all.
+    /// Returns the first condition that a request does not fulfill, or `None` if it fulfills all.
     #[must_use]
     pub fn first_failure<'a>(&'a self, facts: &'a (impl Facts + ?Sized)) -> Option<Failure<'a>> {
         if let Some(condition) = self.all.iter().find(|condition| !condition.holds(facts)) {
