@@ -1,4 +1,36 @@
 //! Rate limits from a file: which limits apply to a request, with their keys, plans and costs.
+//!
+//! ```
+//! use tollgate_policy::{Outcome, Policy};
+//!
+//! let policy = Policy::from_toml(
+//!     r#"
+//!     [[rule]]
+//!     name  = "login"
+//!     when  = { method = "POST", path = "/login" }
+//!     key   = "client-ip"
+//!     limit = "5/min"
+//!     count = "failures"
+//!     "#,
+//! )?;
+//! let request = [("method", "POST"), ("path", "/login"), ("client-ip", "10.0.0.7")];
+//! let decision = policy.decide(&request);
+//! assert!(decision.is_allowed());
+//! decision.finish(Outcome::Success, &()); // the password was right: nothing is counted
+//! # Ok::<(), tollgate_policy::Problems>(())
+//! ```
+//!
+//! | you want to | use |
+//! |---|---|
+//! | read a policy and decide | [`Policy::from_toml`], [`Policy::decide`] |
+//! | supply a request's facts | [`Facts`]: maps, pairs, or a type of your own |
+//! | know what was asked | [`Decision::asked`], [`Decision::tightest`], [`Decision::reason`] |
+//! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
+//! | register keys, algorithms and stores | [`Policy::builder`] |
+//! | reload while it decides | [`LivePolicy`] |
+//! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
+//!
+//! `docs/POLICY.md` has the format, by examples.
 
 mod asked;
 mod asks;
@@ -35,3 +67,8 @@ pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};
 pub use registry::LimitSpec;
 pub use warn::warnings;
+
+/// The README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
