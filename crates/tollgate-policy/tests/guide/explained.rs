@@ -1,8 +1,9 @@
 //! `explain` says what a policy then does.
 
+use tollgate::ManualClock;
 use tollgate_policy::explain::{Applied, Explained, KeyPart, List};
 use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{Decision, Policy, Reason, explain};
+use tollgate_policy::{Decision, Policy, Problems, Reason, explain};
 
 use crate::random::Random;
 use crate::random_policies::{policy, request};
@@ -10,6 +11,19 @@ use crate::random_policies::{policy, request};
 /// A limit that a request asks: its rule, whether that is in the shadow, the text, the plan, and
 /// the cost.
 type Ask = (String, bool, String, Option<String>, u64);
+
+/// Reads a policy. Its tables are small.
+fn small(text: &str) -> PolicyFile {
+    let mut file = PolicyFile::from_toml(text).expect("a policy");
+    for rule in &mut file.rules {
+        rule.capacity = 64.into();
+    }
+    file
+}
+
+fn build(file: &PolicyFile) -> Result<Policy<ManualClock>, Problems> {
+    Policy::builder().clock(ManualClock::new()).build(file)
+}
 
 /// Returns the limits that a request asks, by what is explained.
 fn explained(rules: &[Explained]) -> Vec<Ask> {
@@ -39,7 +53,7 @@ fn explained(rules: &[Explained]) -> Vec<Ask> {
 }
 
 /// Returns the limits that a request asked. Those of rules with an override are not shown.
-fn asked(decision: &Decision<&Policy>, rules: &[Explained]) -> Vec<Ask> {
+fn asked(decision: &Decision<&Policy<ManualClock>, ManualClock>, rules: &[Explained]) -> Vec<Ask> {
     let is_override = |name: &str| {
         let rule = rules.iter().find(|rule| rule.name == name);
         let asks = rule.and_then(|rule| rule.asks.as_ref());
@@ -70,8 +84,8 @@ fn a_policy_asks_what_is_explained() {
     let (mut asks, mut refused, mut listed) = (0, 0, 0);
     for _ in 0..3000 {
         let text = policy(&mut random);
-        let file = PolicyFile::from_toml(&text).expect("a policy");
-        let Ok(policy) = Policy::builder().build(&file) else {
+        let file = small(&text);
+        let Ok(policy) = build(&file) else {
             continue;
         };
         let facts = request(&mut random);
@@ -133,8 +147,8 @@ fn requests_share_a_limit_if_their_keys_are_explained_alike() {
             "[[rule]]\nname = 'r'\nwhen = {{ any = [{{ path = '/a/{{x}}' }}, {{ path = '/**' }}] }}\n\
              key = {key}\nmissing = 'shared'\nlimit = '1/d'\nnetwork = {{ v4 = 24, v6 = 48 }}"
         );
-        let file = PolicyFile::from_toml(&text).expect("a policy");
-        let policy = Policy::builder().build(&file).expect("a policy");
+        let file = small(&text);
+        let policy = build(&file).expect("a policy");
         let requests = [request(&mut random), request(&mut random)];
         let keys = requests.each_ref().map(|facts| {
             let mut explanation = explain(&file, facts);
