@@ -5,14 +5,6 @@ use super::{Asks, Cost, KeyPart, Plan, key};
 use crate::fact::{FactName, Facts};
 use crate::file::{Missing, Plans, Rule};
 
-/// What becomes of a rule that should apply.
-pub(super) enum Outcome {
-    /// It asks this.
-    Asks(Asks),
-    /// It does not apply, for this reason.
-    Skipped(String),
-}
-
 /// The limits of a request.
 #[derive(Default)]
 struct Limits {
@@ -22,12 +14,13 @@ struct Limits {
     denies: Option<String>,
 }
 
-pub(super) fn ask(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Outcome {
+/// Returns what a rule asks, or why it does not apply.
+pub(super) fn of(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<Asks, String> {
     let key = key::key(rule, facts);
     let missing = key.iter().find(|part| part.value.is_none());
     let limits = match (missing, rule.missing) {
         (Some(part), Missing::Skip) => {
-            return Outcome::Skipped(format!("{} is missing, and missing = \"skip\"", part.name));
+            return Err(format!("{} is missing, and missing = \"skip\"", part.name));
         }
         (Some(part), Missing::Deny) => Limits {
             denies: Some(format!("{} is missing, and missing = \"deny\"", part.name)),
@@ -36,7 +29,7 @@ pub(super) fn ask(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Outcome {
         _ => limits(rule, &key, facts),
     };
     let cost = cost(rule, &limits.texts, facts);
-    Outcome::Asks(Asks {
+    Ok(Asks {
         key,
         limits: limits.texts,
         plan: limits.plan,

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::asks::{self, Outcome};
-use super::{Applied, Explained};
+use super::{Applied, Asks, Explained, asks};
 use crate::fact::Facts;
 use crate::file::{Applies, Apply, PolicyFile, Rule};
 
@@ -11,8 +10,20 @@ use crate::file::{Applies, Apply, PolicyFile, Rule};
 enum State {
     /// It does not apply, for this reason.
     No(String),
-    /// It applies, for this reason.
-    Asked(String, Outcome),
+    /// It would apply, but its key is missing.
+    Skipped(String),
+    /// It applies, for this reason, and asks this.
+    Asks(String, Box<Asks>),
+}
+
+impl State {
+    /// Returns what becomes of a rule that should apply for this reason.
+    fn of(rule: &Rule, why: String, facts: &(impl Facts + ?Sized)) -> Self {
+        match asks::of(rule, facts) {
+            Ok(asks) => Self::Asks(why, Box::new(asks)),
+            Err(why) => Self::Skipped(why),
+        }
+    }
 }
 
 /// Explains all rules.
@@ -55,11 +66,9 @@ pub(super) fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Vec<E
 fn explained_as(rule: &Rule, state: Option<State>) -> Explained {
     let name = rule.name.value.clone();
     let (applies, why, asks) = match state {
-        Some(State::Asked(why, Outcome::Asks(asks))) => match rule.shadow {
-            true => (Applied::Shadow, why, Some(asks)),
-            false => (Applied::Yes, why, Some(asks)),
-        },
-        Some(State::Asked(_, Outcome::Skipped(why)) | State::No(why)) => (Applied::No, why, None),
+        Some(State::Asks(why, asks)) if rule.shadow => (Applied::Shadow, why, Some(*asks)),
+        Some(State::Asks(why, asks)) => (Applied::Yes, why, Some(*asks)),
+        Some(State::No(why) | State::Skipped(why)) => (Applied::No, why, None),
         None => (Applied::No, String::new(), None),
     };
     Explained {
@@ -99,20 +108,18 @@ struct Search<'s, F: ?Sized> {
 }
 
 impl<F: Facts + ?Sized> Search<'_, F> {
-    /// Sets the state of a rule. A rule that is asked stays so.
+    /// Sets the state of a rule. A rule that was tried stays so.
     fn set(&mut self, index: usize, state: State) {
-        if let Some(known) = self.states.get_mut(index) {
-            if !matches!(known, Some(State::Asked(..))) {
-                *known = Some(state);
-            }
+        if let Some(known @ (None | Some(State::No(_)))) = self.states.get_mut(index) {
+            *known = Some(state);
         }
     }
 
     /// Asks a rule whose conditions hold, and those that go with it. Returns whether it applies.
     fn ask(&mut self, index: usize, rule: &Rule, why: String) -> bool {
-        let outcome = asks::ask(rule, self.facts);
-        let applies = matches!(outcome, Outcome::Asks(_));
-        self.set(index, State::Asked(why, outcome));
+        let state = State::of(rule, why, self.facts);
+        let applies = matches!(state, State::Asks(..));
+        self.set(index, state);
         if applies && !rule.shadow {
             self.ask_also(rule);
         }
@@ -124,13 +131,13 @@ impl<F: Facts + ?Sized> Search<'_, F> {
         let mut open = vec![rule];
         while let Some(rule) = open.pop() {
             for other in &rule.also {
-                let Some(index) = self.indices.get(other.as_str()).copied() else {
-                    continue;
-                };
-                let is_asked = matches!(self.states.get(index), Some(Some(State::Asked(..))));
-                if let (false, Some(other)) = (is_asked, self.rules.get(index)) {
+                let index = self.indices.get(other.as_str()).copied();
+                let state = index.and_then(|index| self.states.get(index));
+                let is_new = matches!(state, Some(None | Some(State::No(_))));
+                let other = index.and_then(|index| Some((index, self.rules.get(index)?)));
+                if let (true, Some((index, other))) = (is_new, other) {
                     let why = format!("rule {:?} names it in `also`", rule.name.as_str());
-                    self.set(index, State::Asked(why, asks::ask(other, self.facts)));
+                    self.set(index, State::of(other, why, self.facts));
                     open.push(other);
                 }
             }
