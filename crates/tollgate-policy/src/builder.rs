@@ -1,7 +1,9 @@
 //! Makes a policy, with the names that the program registers.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
@@ -13,6 +15,7 @@ use crate::limit::OwnLimit;
 use crate::policy::{Policy, PolicyClock, hasher};
 use crate::problem::Problems;
 use crate::registry::{LimitSpec, Registry};
+use crate::state::{Saved, StateError};
 use crate::text::read_toml;
 
 /// Makes a [`Policy`], with the names that the program registers.
@@ -36,6 +39,7 @@ use crate::text::read_toml;
 pub struct Builder<C> {
     pub(crate) registry: Registry<C>,
     pub(crate) clock: C,
+    saved: Option<Saved>,
 }
 
 impl<C> Builder<C> {
@@ -43,12 +47,58 @@ impl<C> Builder<C> {
         Self {
             registry: Registry::default(),
             clock,
+            saved: None,
         }
     }
 
     /// Uses another clock. Call it first: what is registered before is dropped.
     pub fn clock<D>(self, clock: D) -> Builder<D> {
         Builder::new(clock)
+    }
+
+    /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as when a
+    /// policy is reloaded; [`Policy::restored`] says what became of each. The time since then counts,
+    /// by the time of day.
+    ///
+    /// ```
+    /// use tollgate_policy::{Policy, RuleState};
+    ///
+    /// let rule = |limit: &str| format!("[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'");
+    /// let policy = Policy::from_toml(&rule("5/d"))?;
+    /// let ann = [("user", "ann")];
+    /// assert_eq!(policy.decide(&ann).remaining(), Some(4));
+    /// let mut state = Vec::new();
+    /// policy.snapshot(&mut state)?;
+    ///
+    /// // In the next process.
+    /// let builder = Policy::builder().restore(&mut state.as_slice())?;
+    /// let policy = builder.build_toml(&rule("3/d"))?;
+    /// assert!(policy.restored().eq([("api", RuleState::Kept)]));
+    /// assert_eq!(policy.decide(&ann).remaining(), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StateError`] if the state can't be read.
+    pub fn restore(self, reader: &mut impl io::Read) -> Result<Self, StateError> {
+        let saved = Some(Saved::read(reader, None)?);
+        Ok(Self { saved, ..self })
+    }
+
+    /// Restores a state that is `elapsed` old: see [`restore`](Self::restore). For clocks that do
+    /// not follow the time of day.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError`] if the state can't be read.
+    pub fn restore_after(
+        self,
+        reader: &mut impl io::Read,
+        elapsed: Duration,
+    ) -> Result<Self, StateError> {
+        let saved = Some(Saved::read(reader, Some(elapsed))?);
+        Ok(Self { saved, ..self })
     }
 
     /// Registers a resolver: it computes a fact from others. Rules use its name wherever they use
@@ -140,10 +190,16 @@ impl<C: PolicyClock> Builder<C> {
         let given = Given {
             registry: Arc::new(self.registry),
             clock: self.clock,
-            hasher: hasher(),
+            hasher: hasher(self.saved.as_ref().map(|saved| saved.seed)),
             previous: None,
+            saved: self.saved.as_ref(),
         };
-        let policy = compile(file, given, &mut problems).policy;
+        let compiled = compile(file, given, &mut problems);
+        let restored = self.saved.as_ref().map(|_| compiled.states);
+        let policy = Policy {
+            restored: restored.unwrap_or_default(),
+            ..compiled.policy
+        };
         match problems.has_errors() {
             true => Err(problems),
             false => Ok(policy),

@@ -55,8 +55,9 @@ impl<C: PolicyClock> Builder<C> {
         let given = Given {
             registry: Arc::new(self.registry),
             clock: self.clock,
-            hasher: hasher(),
+            hasher: hasher(None),
             previous: None,
+            saved: None,
         };
         let _ = compile(&file, given, &mut problems);
         problems

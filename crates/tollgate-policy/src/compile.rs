@@ -17,6 +17,7 @@ use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::{Ban, CompiledRule, Cost, Plans};
+use crate::state::Saved;
 use crate::when::{Condition, Matcher, Test, When};
 
 /// What a policy is made from, besides its file.
@@ -26,6 +27,8 @@ pub(crate) struct Given<'p, C> {
     pub(crate) hasher: Hashed,
     /// The policy as it is now, if it is reloaded.
     pub(crate) previous: Option<&'p Policy<C>>,
+    /// The state of another process.
+    pub(crate) saved: Option<&'p Saved>,
 }
 
 /// A policy, and what is left to do before it is used.
@@ -48,6 +51,7 @@ pub(crate) fn compile<C: PolicyClock>(
         clock,
         hasher,
         previous,
+        saved,
     } = given;
     problems.append(file.check_facts(|name| registry.resolvers.contains_key(name)));
     let also = Also::of(file);
@@ -61,7 +65,8 @@ pub(crate) fn compile<C: PolicyClock>(
     let (mut changes, mut states) = (Vec::new(), Vec::new());
     let mut rules = Vec::new();
     for (index, rule) in file.rules.iter().enumerate() {
-        let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied());
+        let saved = saved.filter(|saved| saved.has(rule));
+        let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied(), saved);
         rules.push(compile_rule(
             rule,
             also.with(index),
@@ -88,6 +93,7 @@ pub(crate) fn compile<C: PolicyClock>(
         registry,
         hasher,
         clock,
+        restored: Vec::new(),
     };
     Compiled {
         policy,

@@ -28,6 +28,7 @@
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
 //! | register keys, algorithms and stores | [`Policy::builder`] |
 //! | reload while it decides | [`LivePolicy`] |
+//! | save the state for the next process | [`Policy::snapshot`], [`Builder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
 //! `docs/POLICY.md` has the format, by examples.
@@ -51,6 +52,7 @@ mod policy;
 mod problem;
 mod registry;
 mod rule;
+mod state;
 mod text;
 mod warn;
 pub mod when;
@@ -66,6 +68,7 @@ pub use live::{Current, LivePolicy, Reloaded};
 pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};
 pub use registry::LimitSpec;
+pub use state::StateError;
 pub use warn::warnings;
 
 /// The README's example.

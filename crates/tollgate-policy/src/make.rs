@@ -92,7 +92,11 @@ impl<C: PolicyClock> Maker<'_, C> {
         let kept = reuse.limit(rule, limit.index, &specs, overrides);
         let limit = match kept {
             Some(limit) => limit,
-            None => Arc::new(self.fresh(rule, key, limit, &specs, overrides)?),
+            None => {
+                let mut fresh = self.fresh(rule, key, limit, &specs, overrides)?;
+                reuse.restore(rule, limit.index, &specs, self.clock, &mut fresh);
+                Arc::new(fresh)
+            }
         };
         Ok(Made {
             limit,
