@@ -57,8 +57,8 @@ impl<C> Builder<C> {
     }
 
     /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as when a
-    /// policy is reloaded; [`Policy::restored`] says what became of each. The time since then counts,
-    /// by the time of day.
+    /// policy is reloaded; [`Policy::restored`] says what became of each. The time since then
+    /// counts, by the time of day.
     ///
     /// ```
     /// use tollgate_policy::{Policy, RuleState};

@@ -153,7 +153,7 @@ pub struct Cost {
 /// Explains what a policy does with a request.
 ///
 /// Resolvers and lookups that a program registers are not called: supply what they return as facts.
-/// The [module](crate::explain) has an example.
+/// The [module](mod@crate::explain) has an example.
 #[must_use]
 pub fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Explanation {
     let listed = |list, entries: &[Entry]| {

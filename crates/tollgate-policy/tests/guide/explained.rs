@@ -82,7 +82,7 @@ fn asked(decision: &Decision<&Policy<ManualClock>, ManualClock>, rules: &[Explai
 fn a_policy_asks_what_is_explained() {
     let mut random = Random(3);
     let (mut asks, mut refused, mut listed) = (0, 0, 0);
-    for _ in 0..3000 {
+    for _ in 0..1000 {
         let text = policy(&mut random);
         let file = small(&text);
         let Ok(policy) = build(&file) else {
@@ -123,7 +123,7 @@ fn a_policy_asks_what_is_explained() {
     }
     // Enough of each.
     assert!(
-        asks > 1000 && refused > 200 && listed > 200,
+        asks > 300 && refused > 60 && listed > 60,
         "{asks} {refused} {listed}"
     );
 }
@@ -141,7 +141,7 @@ const KEYS: [&str; 6] = [
 fn requests_share_a_limit_if_their_keys_are_explained_alike() {
     let mut random = Random(5);
     let (mut same, mut different) = (0, 0);
-    for _ in 0..2000 {
+    for _ in 0..600 {
         let key = KEYS[random.below(KEYS.len() as u64) as usize];
         let text = format!(
             "[[rule]]\nname = 'r'\nwhen = {{ any = [{{ path = '/a/{{x}}' }}, {{ path = '/**' }}] }}\n\
@@ -167,5 +167,5 @@ fn requests_share_a_limit_if_their_keys_are_explained_alike() {
             &mut same
         }) += 1;
     }
-    assert!(same > 200 && different > 200, "{same} {different}");
+    assert!(same > 60 && different > 60, "{same} {different}");
 }
