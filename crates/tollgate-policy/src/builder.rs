@@ -37,8 +37,8 @@ use crate::text::read_toml;
 /// ```
 #[must_use]
 pub struct Builder<C> {
-    registry: Registry<C>,
-    clock: C,
+    pub(crate) registry: Registry<C>,
+    pub(crate) clock: C,
     saved: Option<Saved>,
 }
 
@@ -57,8 +57,8 @@ impl<C> Builder<C> {
     }
 
     /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as when a
-    /// policy is reloaded; [`Policy::restored`] says what became of each. The time since then counts,
-    /// by the time of day.
+    /// policy is reloaded; [`Policy::restored`] says what became of each. The time since then
+    /// counts, by the time of day.
     ///
     /// ```
     /// use tollgate_policy::{Policy, RuleState};

@@ -135,12 +135,15 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             rules: SmallVec::new(),
             refused: None,
         };
+        let mut found_first = false;
         let _ = self.matcher.each(facts, |index| {
-            let applied = self.apply(index, facts, &mut collected);
-            let is_over = match (applied, self.rules.get(index)) {
-                (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow,
-                _ => false,
-            };
+            let shadow = self.rules.get(index).is_some_and(|rule| rule.shadow);
+            if shadow || !found_first {
+                let applied = self.apply(index, facts, &mut collected);
+                let ends = self.apply == Apply::First && !shadow;
+                found_first |= ends && matches!(applied, Applied::Yes);
+            }
+            let is_over = found_first && self.last_shadow <= Some(index);
             match is_over || collected.refused.is_some() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),

@@ -84,7 +84,7 @@ pub enum Applies {
     Always,
     /// Only together with rules that name it in `also`.
     Never,
-    /// To requests that fulfil the conditions.
+    /// To requests that fulfill the conditions.
     When(When),
 }
 

@@ -268,6 +268,8 @@ impl<C: PolicyClock> Maker<'_, C> {
         let stores = self.registry.stores.keys().map(String::as_str);
         let store = self.registry.stores.get(rule.store.as_str());
         let (field, value, message) = match store {
+            // Once, not for each limit.
+            None if limit.index > 0 => return Err(Problems::new()),
             None => {
                 let known = known_names(&rule.store, std::iter::once(MEMORY).chain(stores));
                 (

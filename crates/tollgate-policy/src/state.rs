@@ -5,8 +5,9 @@
 //! section = rule, limit (4 bytes), keys, number of texts (4 bytes), { text }, snapshot
 //! ```
 //!
-//! `rule`, `keys`, `text` and `snapshot` are a length of 4 bytes (8 for a snapshot) and their bytes.
-//! All numbers are in little endian. The snapshots are the core's, with checksums of their own.
+//! `rule`, `keys`, `text` and `snapshot` are a length of 4 bytes (8 for a snapshot) and their
+//! bytes. All numbers are in little endian. The snapshots are the core's, with checksums of their
+//! own.
 
 use std::fmt;
 use std::io;

@@ -3,6 +3,7 @@
 
 mod decided;
 mod document;
+mod explained;
 mod lines;
 mod matching;
 mod model;
