@@ -88,7 +88,6 @@ pub(crate) fn compile<C: PolicyClock>(
         deny: List::of(&file.deny),
         allow: List::of(&file.allow),
         matcher: Matcher::new(whens),
-        last_shadow: rules.iter().rposition(|rule| rule.shadow),
         rules,
         registry,
         hasher,

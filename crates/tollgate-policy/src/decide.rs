@@ -135,15 +135,12 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             rules: SmallVec::new(),
             refused: None,
         };
-        let mut found_first = false;
         let _ = self.matcher.each(facts, |index| {
-            let shadow = self.rules.get(index).is_some_and(|rule| rule.shadow);
-            if shadow || !found_first {
-                let applied = self.apply(index, facts, &mut collected);
-                let ends = self.apply == Apply::First && !shadow;
-                found_first |= ends && matches!(applied, Applied::Yes);
-            }
-            let is_over = found_first && self.last_shadow <= Some(index);
+            let applied = self.apply(index, facts, &mut collected);
+            let is_over = match (applied, self.rules.get(index)) {
+                (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow,
+                _ => false,
+            };
             match is_over || collected.refused.is_some() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -152,8 +149,8 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         collected
     }
 
-    /// Adds what a rule asks, and the rules that apply with it. A rule that is skipped or in the shadow
-    /// brings no others.
+    /// Adds what a rule asks, and the rules that apply with it. A rule that is skipped or in the
+    /// shadow brings no others.
     fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected) -> Applied {
         let applied = self.add(index, facts, collected);
         let mut next: SmallVec<[usize; 4]> = SmallVec::new();
@@ -297,8 +294,8 @@ where
         (0..self.list.len()).any(|index| self.visit(index, HasClock) == Some(true))
     }
 
-    /// Returns what one limit would answer now. While a key is banned, all limits of the rule answer
-    /// so.
+    /// Returns what one limit would answer now. While a key is banned, all limits of the rule
+    /// answer so.
     pub(crate) fn look(&self, index: usize, now: Tick) -> Option<Denied> {
         let ask = *self.list.get(index)?;
         let rule = self.policy.rules.get(ask.rule)?;
@@ -314,8 +311,8 @@ where
         }
     }
 
-    /// Finds the rules in the shadow that must take nothing: those with several limits, one of which
-    /// would deny.
+    /// Finds the rules in the shadow that must take nothing: those with several limits, one of
+    /// which would deny.
     fn look_ahead(&mut self) {
         let policy = &*self.policy;
         let has_several = |ask: &Ask| match policy.rules.get(ask.rule) {

@@ -49,8 +49,6 @@ pub struct Policy<C = SystemClock> {
     pub(crate) deny: List,
     pub(crate) allow: List,
     pub(crate) rules: Vec<CompiledRule<C>>,
-    /// The last rule in the shadow. It is tried even if an earlier rule applies.
-    pub(crate) last_shadow: Option<usize>,
     pub(crate) matcher: Matcher,
     pub(crate) registry: Arc<Registry<C>>,
     pub(crate) hasher: Hashed,

@@ -96,8 +96,8 @@ pub(crate) struct Ban<C> {
     pub(crate) within: Duration,
     /// Counts the denials of each key.
     pub(crate) strikes: Arc<Table<C>>,
-    /// Where keys are banned. A ban in the table of a limit would last until that limit has a permit
-    /// again: with a window of a day, until the next day.
+    /// Where keys are banned. A ban in the table of a limit would last until that limit has a
+    /// permit again: with a window of a day, until the next day.
     pub(crate) bans: Arc<Table<C>>,
 }
 

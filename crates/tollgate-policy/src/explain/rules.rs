@@ -44,7 +44,7 @@ pub(super) fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Vec<E
             }
         };
         match first {
-            Some(first) if !rule.shadow => {
+            Some(first) => {
                 let why = format!("rule {first:?} applies and comes first");
                 search.set(index, State::No(why));
             }
@@ -137,8 +137,12 @@ impl<F: Facts + ?Sized> Search<'_, F> {
                 let other = index.and_then(|index| Some((index, self.rules.get(index)?)));
                 if let (true, Some((index, other))) = (is_new, other) {
                     let why = format!("rule {:?} names it in `also`", rule.name.as_str());
-                    self.set(index, State::of(other, why, self.facts));
-                    open.push(other);
+                    let state = State::of(other, why, self.facts);
+                    // A rule that is skipped or in the shadow brings no others.
+                    if matches!(state, State::Asks(..)) && !other.shadow {
+                        open.push(other);
+                    }
+                    self.set(index, state);
                 }
             }
         }
