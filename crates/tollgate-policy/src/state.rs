@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The section of a rule's bans has the largest number as its limit, and no texts. `rule`, `keys`,
-//! `text` and `snapshot` are a length of 4 bytes (8 for a snapshot) and their bytes. All numbers are
-//! in little endian. The snapshots are the core's, with checksums of their own.
+//! `text` and `snapshot` are a length of 4 bytes (8 for a snapshot) and their bytes. All numbers
+//! are in little endian. The snapshots are the core's, with checksums of their own.
 
 use std::fmt;
 use std::io;
