@@ -1,7 +1,5 @@
 //! What one limit answered.
 
-use std::time::Duration;
-
 use tollgate::Denied;
 use tollgate::outcome::GrantInfo;
 
@@ -89,7 +87,7 @@ impl<'d> Asked<'d> {
         }
     }
 
-    /// Only the limit on trial would deny it. `now` it may grant again.
+    /// The limit is on trial, and denied the request.
     pub(crate) fn would_deny(self, denied: Option<Denied>) -> Self {
         self.denied(Some(denied.unwrap_or(Denied::busy(self.cost))), 0)
     }
@@ -144,22 +142,21 @@ impl<'d> Asked<'d> {
         }
     }
 
+    /// Returns what the limit granted, if the request is allowed.
+    #[must_use]
+    pub const fn grant(&self) -> Option<GrantInfo> {
+        match self.answer {
+            Answer::Granted(info) => Some(info),
+            Answer::Denied { .. } => None,
+        }
+    }
+
     /// Returns how many permits the limit has left.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         match self.answer {
             Answer::Granted(info) => info.remaining(),
             Answer::Denied { remaining, .. } => remaining,
-        }
-    }
-
-    /// Returns how long it takes until the limit is whole again, if no other request comes. `None`
-    /// if it granted nothing.
-    #[must_use]
-    pub fn reset_after(&self) -> Option<Duration> {
-        match self.answer {
-            Answer::Granted(info) => Some(info.reset_after()),
-            Answer::Denied { .. } => None,
         }
     }
 }

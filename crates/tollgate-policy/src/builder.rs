@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
 
-use crate::compile::compile;
+use crate::compile::{Given, compile};
 use crate::fact::{Facts, Value};
 use crate::file::PolicyFile;
 use crate::limit::OwnLimit;
@@ -137,13 +137,13 @@ impl<C: PolicyClock> Builder<C> {
     }
 
     fn build_from(self, file: &PolicyFile, mut problems: Problems) -> Result<Policy<C>, Problems> {
-        let policy = compile(
-            file,
-            Arc::new(self.registry),
-            self.clock,
-            hasher(),
-            &mut problems,
-        );
+        let given = Given {
+            registry: Arc::new(self.registry),
+            clock: self.clock,
+            hasher: hasher(),
+            previous: None,
+        };
+        let policy = compile(file, given, &mut problems).policy;
         match problems.has_errors() {
             true => Err(problems),
             false => Ok(policy),

@@ -9,23 +9,46 @@ use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota};
 
 use crate::fact::FactName;
 use crate::file::{Applies, PolicyFile, Rule};
+use crate::keep::{Change, Reuse, RuleState};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, RuleLimit, Spec, Table};
-use crate::make::Maker;
+use crate::limit::{Hashed, Spec, Table};
+use crate::make::{Made, Maker};
 use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::{Ban, CompiledRule, Cost, Plans};
 use crate::when::{Condition, Matcher, Test, When};
 
+/// What a policy is made from, besides its file.
+pub(crate) struct Given<'p, C> {
+    pub(crate) registry: Arc<Registry<C>>,
+    pub(crate) clock: C,
+    pub(crate) hasher: Hashed,
+    /// The policy as it is now, if it is reloaded.
+    pub(crate) previous: Option<&'p Policy<C>>,
+}
+
+/// A policy, and what is left to do before it is used.
+pub(crate) struct Compiled<C> {
+    pub(crate) policy: Policy<C>,
+    /// The changes of limits that go on.
+    pub(crate) changes: Vec<Change<C>>,
+    /// What becomes of the state of each rule.
+    pub(crate) states: Vec<RuleState>,
+}
+
 /// Makes a policy. Adds what is wrong to `problems`; if there are errors, the policy lacks limits.
 pub(crate) fn compile<C: PolicyClock>(
     file: &PolicyFile,
-    registry: Arc<Registry<C>>,
-    clock: C,
-    hasher: Hashed,
+    given: Given<'_, C>,
     problems: &mut Problems,
-) -> Policy<C> {
+) -> Compiled<C> {
+    let Given {
+        registry,
+        clock,
+        hasher,
+        previous,
+    } = given;
     problems.append(file.check_facts(|name| registry.resolvers.contains_key(name)));
     let also = Also::of(file);
     let maker = Maker {
@@ -33,19 +56,29 @@ pub(crate) fn compile<C: PolicyClock>(
         clock: &clock,
         hasher: &hasher,
     };
-    let rules: Vec<_> = file
-        .rules
-        .iter()
-        .enumerate()
-        .map(|(index, rule)| compile_rule(rule, also.with(index), &maker, problems))
-        .collect();
+    let old = previous.map_or(&[][..], |policy| &policy.rules);
+    let old: HashMap<&str, _> = old.iter().map(|rule| (&*rule.name, rule)).collect();
+    let (mut changes, mut states) = (Vec::new(), Vec::new());
+    let mut rules = Vec::new();
+    for (index, rule) in file.rules.iter().enumerate() {
+        let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied());
+        rules.push(compile_rule(
+            rule,
+            also.with(index),
+            &maker,
+            &mut reuse,
+            problems,
+        ));
+        states.push(reuse.state());
+        changes.append(&mut reuse.changes);
+    }
     let never = never();
     let whens = file.rules.iter().map(|rule| match &rule.when.value {
         Applies::Always => None,
         Applies::Never => Some(&never),
         Applies::When(when) => Some(when),
     });
-    Policy {
+    let policy = Policy {
         apply: file.apply,
         deny: List::of(&file.deny),
         allow: List::of(&file.allow),
@@ -54,6 +87,11 @@ pub(crate) fn compile<C: PolicyClock>(
         registry,
         hasher,
         clock,
+    };
+    Compiled {
+        policy,
+        changes,
+        states,
     }
 }
 
@@ -112,19 +150,26 @@ fn compile_rule<C: PolicyClock>(
     rule: &Rule,
     also: Vec<usize>,
     maker: &Maker<'_, C>,
+    reuse: &mut Reuse<'_, C>,
     problems: &mut Problems,
 ) -> CompiledRule<C> {
     let key = KeySpec::of(rule);
-    let (limits, texts) = maker.limits(rule, &key, problems);
+    let overrides = maker.overrides(rule, &key, problems);
+    let made = maker.limits(rule, &key, &overrides, reuse, problems);
+    let ban = ban(rule, &made, maker, reuse, problems);
+    let (mut limits, mut specs, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    for made in made {
+        limits.push(made.limit);
+        specs.push(made.specs);
+        texts.push(made.texts);
+    }
     CompiledRule {
         name: rule.name.as_str().into(),
-        ban: ban(rule, &limits, maker, problems),
+        ban,
         key,
         missing: rule.missing,
-        limits: limits
-            .into_iter()
-            .map(|(limit, _)| Arc::new(limit))
-            .collect(),
+        limits,
+        specs,
         texts,
         plans: rule.plan.as_ref().map(|plan| Plans {
             by: FactName::new(&plan.by),
@@ -147,14 +192,17 @@ fn compile_rule<C: PolicyClock>(
         count: rule.count,
         also,
         shadow: rule.shadow,
+        overrides,
+        source: rule.clone(),
     }
 }
 
 /// Makes what counts the denials of keys.
 fn ban<C: PolicyClock>(
     rule: &Rule,
-    limits: &[(RuleLimit<C>, Spec)],
+    made: &[Made<C>],
     maker: &Maker<'_, C>,
+    reuse: &Reuse<'_, C>,
     problems: &mut Problems,
 ) -> Option<Ban<C>> {
     let ban = rule.ban.as_ref()?;
@@ -162,15 +210,16 @@ fn ban<C: PolicyClock>(
         let field = format!("rule {}: ban{part}", quoted(&rule.name));
         problems.push(Problem::error(field, "", message).at(ban.position));
     };
-    let mut rates = limits.iter().filter_map(|(_, spec)| match spec {
+    let specs = made.iter().filter_map(|made| made.specs.first());
+    let mut rates = specs.filter_map(|spec| match spec {
         Spec::Rate(algorithm) => Some(algorithm.quota().period()),
         _ => None,
     });
-    if limits.is_empty() {
+    if made.is_empty() {
         // Their errors are reported.
         return None;
     }
-    if !limits.iter().any(|(limit, _)| limit.can_ban()) {
+    if !made.iter().any(|made| made.limit.can_ban()) {
         refuse("", "needs a limit other than `concurrency`", problems);
         return None;
     }
@@ -180,9 +229,19 @@ fn ban<C: PolicyClock>(
         refuse(".within", message, problems);
         return None;
     };
+    let same = reuse.same_keys(rule).and_then(|old| old.ban.as_ref());
+    if let Some(old) = same.filter(|old| (old.after, old.within) == (ban.after.value, within)) {
+        return Some(Ban {
+            duration: ban.duration.value,
+            strikes: Arc::clone(&old.strikes),
+            ..*old
+        });
+    }
     match strikes(ban.after.value, within, rule, maker) {
         Ok(strikes) => Some(Ban {
             duration: ban.duration.value,
+            after: ban.after.value,
+            within,
             strikes: Arc::new(strikes),
         }),
         Err(error) => {

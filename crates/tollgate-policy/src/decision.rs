@@ -70,6 +70,10 @@ pub(crate) enum Why {
 
 pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would allocate for each decision"
+)]
 pub(crate) enum State<R, C>
 where
     R: Deref<Target = Policy<C>>,

@@ -1,18 +1,19 @@
 //! Makes the limits of rules.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use tollgate::keyed::KeyedConcurrency;
+use tollgate::keyed::{KeyHasher, KeyedConcurrency};
 use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
 
 use crate::file::{At, Fallback, Rule};
+use crate::keep::{Overrides, Reuse};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, KeyHash, RuleLimit, Spec, Table};
+use crate::limit::{Hashed, KeyHash, RuleLimit, Spec};
 use crate::policy::PolicyClock;
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::{LimitSpec, Registry};
 use crate::text::known_names;
-use tollgate::keyed::KeyHasher;
 
 /// The name of the store in this process.
 const MEMORY: &str = "memory";
@@ -24,8 +25,12 @@ pub(crate) struct Maker<'m, C> {
     pub(crate) hasher: &'m Hashed,
 }
 
-/// The limits of a rule with what their (first) texts say, and all texts.
-pub(crate) type Limits<C> = (Vec<(RuleLimit<C>, Spec)>, Vec<Vec<Box<str>>>);
+/// A limit of a rule, with what its text says, or that of each plan.
+pub(crate) struct Made<C> {
+    pub(crate) limit: Arc<RuleLimit<C>>,
+    pub(crate) specs: Vec<Spec>,
+    pub(crate) texts: Vec<Box<str>>,
+}
 
 /// A limit of a rule as the file says it: a text, or one for each plan.
 struct Texts<'r> {
@@ -35,8 +40,15 @@ struct Texts<'r> {
 }
 
 impl<C: PolicyClock> Maker<'_, C> {
-    /// Makes the limits of a rule.
-    pub(crate) fn limits(&self, rule: &Rule, key: &KeySpec, problems: &mut Problems) -> Limits<C> {
+    /// Makes the limits of a rule, or takes those of the policy as it is now.
+    pub(crate) fn limits(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        overrides: &Overrides,
+        reuse: &mut Reuse<'_, C>,
+        problems: &mut Problems,
+    ) -> Vec<Made<C>> {
         let written: Vec<Texts<'_>> = match &rule.plan {
             Some(plan) => vec![Texts {
                 field: "plan",
@@ -45,25 +57,22 @@ impl<C: PolicyClock> Maker<'_, C> {
             }],
             None => {
                 let limits = rule.limits.iter().enumerate();
-                limits
-                    .map(|(index, text)| Texts {
-                        field: "limit",
-                        index,
-                        texts: vec![text],
-                    })
-                    .collect()
+                let texts = limits.map(|(index, text)| Texts {
+                    field: "limit",
+                    index,
+                    texts: vec![text],
+                });
+                texts.collect()
             }
         };
-        let texts = written.iter().map(|limit| {
-            let texts = limit.texts.iter();
-            texts.map(|text| text.as_str().into()).collect()
-        });
-        let texts = texts.collect();
-        let made = written.iter().filter_map(|limit| {
-            let made = self.limit(rule, key, limit);
-            made.map_err(|found| problems.append(found)).ok()
-        });
-        (made.collect(), texts)
+        let mut made = Vec::new();
+        for limit in written.iter().filter(|limit| !limit.texts.is_empty()) {
+            match self.limit(rule, key, limit, overrides, reuse) {
+                Ok(limit) => made.push(limit),
+                Err(found) => problems.append(found),
+            }
+        }
+        made
     }
 
     fn limit(
@@ -71,50 +80,75 @@ impl<C: PolicyClock> Maker<'_, C> {
         rule: &Rule,
         key: &KeySpec,
         limit: &Texts<'_>,
-    ) -> Result<(RuleLimit<C>, Spec), Problems> {
-        if limit.texts.is_empty() {
-            // The file's errors say so.
-            return Err(Problems::new());
-        }
-        if rule.store.as_str() != MEMORY {
-            let own = self.of_store(rule, key, limit)?;
-            let text = limit.texts.first().map_or("", |text| text.as_str());
-            // Only for the period of a ban.
-            let spec = Spec::parse(text, &BTreeSet::new(), self.clock);
-            let spec = spec.unwrap_or(Spec::Own {
-                name: rule.store.value.clone(),
-            });
-            return Ok((own, spec));
-        }
-        let own: BTreeSet<&str> = self
-            .registry
-            .algorithms
-            .keys()
-            .map(String::as_str)
+        overrides: &Overrides,
+        reuse: &mut Reuse<'_, C>,
+    ) -> Result<Made<C>, Problems> {
+        let specs = self.specs(rule, limit)?;
+        let texts = limit
+            .texts
+            .iter()
+            .map(|text| text.as_str().into())
             .collect();
+        let kept = reuse.limit(rule, limit.index, &specs, overrides);
+        let limit = match kept {
+            Some(limit) => limit,
+            None => Arc::new(self.fresh(rule, key, limit, &specs, overrides)?),
+        };
+        Ok(Made {
+            limit,
+            specs,
+            texts,
+        })
+    }
+
+    /// Reads the texts of a limit.
+    fn specs(&self, rule: &Rule, limit: &Texts<'_>) -> Result<Vec<Spec>, Problems> {
+        let is_own = rule.store.as_str() != MEMORY;
+        let own = self.registry.algorithms.keys().map(String::as_str);
+        let own: BTreeSet<&str> = own.collect();
         let mut problems = Problems::new();
         let mut specs = Vec::new();
         for text in &limit.texts {
             match Spec::parse(text, &own, self.clock) {
                 Ok(spec) => specs.push(spec),
+                // The store knows what its limits say. This is only for the period of a ban.
+                Err(_) if is_own => specs.push(Spec::Own {
+                    name: rule.store.value.clone(),
+                }),
                 Err(message) => problems.push(refuse(rule, limit.field, text, &message)),
             }
         }
-        if problems.has_errors() {
-            return Err(problems);
+        match problems.has_errors() {
+            true => Err(problems),
+            false => Ok(specs),
         }
-        let made = self
-            .of_specs(rule, key, limit, &specs)
-            .map_err(|(text, message)| {
-                let mut problems = Problems::new();
-                problems.push(refuse(rule, limit.field, text, &message));
-                problems
-            })?;
-        let first = specs.into_iter().next();
-        let overridden = self.overrides(rule, key, made)?;
-        first
-            .map(|spec| (overridden, spec))
-            .ok_or_else(Problems::new)
+    }
+
+    /// Makes a limit.
+    fn fresh(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: &Texts<'_>,
+        specs: &[Spec],
+        overrides: &Overrides,
+    ) -> Result<RuleLimit<C>, Problems> {
+        if rule.store.as_str() != MEMORY {
+            return self.of_store(rule, key, limit);
+        }
+        let made = self.of_specs(rule, key, limit, specs);
+        let made = made.map_err(|(text, message)| {
+            let mut problems = Problems::new();
+            problems.push(refuse(rule, limit.field, text, &message));
+            problems
+        })?;
+        if let RuleLimit::Table(table) = &made {
+            for (hash, algorithm) in overrides {
+                // There is room for all of them.
+                let _ = table.set_algorithm(&KeyHash(*hash), *algorithm);
+            }
+        }
+        Ok(made)
     }
 
     /// Makes a limit whose texts are of one kind.
@@ -196,7 +230,8 @@ impl<C: PolicyClock> Maker<'_, C> {
         let table = table.with_overflow(rule.overflow);
         let table = match rule.overrides.len() {
             0 => table,
-            count => table.with_overrides(count)?,
+            // Room for more, when the policy is reloaded.
+            count => table.with_overrides(count.saturating_mul(2).saturating_add(8))?,
         };
         Ok(RuleLimit::Table(table.with_hasher(self.hasher.clone())))
     }
@@ -276,44 +311,30 @@ impl<C: PolicyClock> Maker<'_, C> {
         }
     }
 
-    /// Sets the limits of single keys.
-    fn overrides(
+    /// Reads the limits of single keys.
+    pub(crate) fn overrides(
         &self,
         rule: &Rule,
         key: &KeySpec,
-        limit: RuleLimit<C>,
-    ) -> Result<RuleLimit<C>, Problems> {
-        let mut problems = Problems::new();
+        problems: &mut Problems,
+    ) -> Overrides {
+        let mut overrides = Vec::new();
         for own in &rule.overrides {
-            let RuleLimit::Table(table) = &limit else {
-                let message = "is possible only for a rate with a key, in memory";
-                let field = format!("rule {}: override", quoted(&rule.name));
-                problems.push(Problem::error(field, "", message).at(own.limit.position));
-                break;
+            let hash = self.hasher.0.hash_key(key.of_values(&own.key).as_slice());
+            let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
+                Ok(Spec::Rate(_)) if rule.store.as_str() != MEMORY || key.is_empty() => {
+                    "is possible only for a rule with a key, in memory".into()
+                }
+                Ok(Spec::Rate(algorithm)) => {
+                    overrides.push((hash, algorithm));
+                    continue;
+                }
+                Ok(_) => "must be a rate".into(),
+                Err(message) => message,
             };
-            if let Err(message) = self.set(table, key, &own.key, &own.limit) {
-                problems.push(refuse(rule, "override.limit", &own.limit, &message));
-            }
+            problems.push(refuse(rule, "override.limit", &own.limit, &message));
         }
-        match problems.has_errors() {
-            true => Err(problems),
-            false => Ok(limit),
-        }
-    }
-
-    fn set(
-        &self,
-        table: &Table<C>,
-        key: &KeySpec,
-        values: &[String],
-        text: &str,
-    ) -> Result<(), String> {
-        let Spec::Rate(algorithm) = Spec::parse(text, &BTreeSet::new(), self.clock)? else {
-            return Err("must be a rate".into());
-        };
-        let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
-        let set = table.set_algorithm(&KeyHash(hash), algorithm);
-        set.map_err(|error| error.to_string())
+        overrides
     }
 }
 

@@ -85,9 +85,8 @@ impl Policy {
     }
 
     /// Returns a builder, for names that the program registers, and for another clock.
-    #[must_use]
     pub fn builder() -> Builder<SystemClock> {
-        Builder::new(SystemClock::default())
+        Builder::new(SystemClock)
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fact::{FactName, Facts};
-use crate::file::{Count, Missing};
+use crate::file::{Count, Missing, Rule};
+use crate::keep::Overrides;
 use crate::key::KeySpec;
-use crate::limit::{KeyHash, RuleLimit, Table};
+use crate::limit::{KeyHash, RuleLimit, Spec, Table};
 
 /// A rule, ready to decide.
 pub(crate) struct CompiledRule<C> {
@@ -16,6 +17,8 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) missing: Missing,
     /// The limits, all of which must grant a request.
     pub(crate) limits: Vec<Arc<RuleLimit<C>>>,
+    /// For each limit, what its text says, or that of each plan.
+    pub(crate) specs: Vec<Vec<Spec>>,
     /// For each limit, its text, or that of each plan.
     pub(crate) texts: Vec<Vec<Box<str>>>,
     pub(crate) plans: Option<Plans>,
@@ -25,6 +28,10 @@ pub(crate) struct CompiledRule<C> {
     /// The rules that apply with it, directly or by way of others.
     pub(crate) also: Vec<usize>,
     pub(crate) shadow: bool,
+    /// The limits of single keys.
+    pub(crate) overrides: Overrides,
+    /// What the file says.
+    pub(crate) source: Rule,
 }
 
 impl<C> CompiledRule<C> {
@@ -82,6 +89,8 @@ impl Cost {
 /// Bans a key that is denied again and again.
 pub(crate) struct Ban<C> {
     pub(crate) duration: Duration,
+    pub(crate) after: u64,
+    pub(crate) within: Duration,
     /// Counts the denials of each key.
     pub(crate) strikes: Arc<Table<C>>,
 }

@@ -23,6 +23,7 @@ pub(crate) use spec::Spec;
 pub(crate) type Table<C> = Keyed<AnyAlgorithm, C, Hashed>;
 
 /// The limit of a rule, for all its keys.
+#[expect(clippy::large_enum_variant, reason = "each is in an `Arc` of its own")]
 pub(crate) enum RuleLimit<C> {
     /// A rate for each key.
     Table(Table<C>),

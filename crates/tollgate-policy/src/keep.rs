@@ -1,0 +1,216 @@
+//! Which limits of a policy go on in the next one, and how they change.
+
+use std::sync::Arc;
+
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::ChangeQuota;
+use tollgate::{AnyAlgorithm, Quota};
+
+use crate::file::Rule;
+use crate::limit::{KeyHash, RuleLimit, Spec};
+use crate::rule::CompiledRule;
+
+/// What a reload did with the state of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RuleState {
+    /// The rule did not change in a way that concerns its state.
+    Kept,
+    /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the new
+    /// limit can hold them.
+    Migrated,
+    /// The state starts anew, for this reason.
+    Fresh(&'static str),
+    /// The policy had no rule of this name.
+    New,
+    /// The rule is gone.
+    Removed,
+}
+
+/// A change of a limit that goes on. It is made when the whole policy is known to be good.
+pub(crate) struct Change<C> {
+    limit: Arc<RuleLimit<C>>,
+    what: What,
+}
+
+enum What {
+    Quota { plan: usize, quota: Quota },
+    Concurrency { plan: usize, limit: u64 },
+    Set { hash: u64, algorithm: AnyAlgorithm },
+    Unset { hash: u64 },
+}
+
+/// The limits of single keys: the hashes of the keys, and their algorithms.
+pub(crate) type Overrides = Vec<(u64, AnyAlgorithm)>;
+
+/// A rule as the policy has it now, and what becomes of its limits.
+pub(crate) struct Reuse<'p, C> {
+    old: Option<&'p CompiledRule<C>>,
+    fresh: Option<&'static str>,
+    pub(crate) changes: Vec<Change<C>>,
+}
+
+impl<'p, C> Reuse<'p, C> {
+    pub(crate) const fn of(old: Option<&'p CompiledRule<C>>) -> Self {
+        Self {
+            old,
+            fresh: None,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Returns what becomes of the rule's state.
+    pub(crate) const fn state(&self) -> RuleState {
+        match (self.old, self.fresh) {
+            (None, _) => RuleState::New,
+            (_, Some(why)) => RuleState::Fresh(why),
+            _ if self.changes.is_empty() => RuleState::Kept,
+            _ => RuleState::Migrated,
+        }
+    }
+
+    /// Returns the rule as the policy has it now, if its keys mean the same as before.
+    pub(crate) fn same_keys(&self, rule: &Rule) -> Option<&'p CompiledRule<C>> {
+        let old = self.old?;
+        let is_same = old.source.key == rule.key && old.source.network == rule.network;
+        (is_same && old.source.capacity == rule.capacity).then_some(old)
+    }
+
+    /// Returns a limit that goes on, and notes how it changes. Returns `None` if it starts anew.
+    pub(crate) fn limit(
+        &mut self,
+        rule: &Rule,
+        index: usize,
+        specs: &[Spec],
+        overrides: &Overrides,
+    ) -> Option<Arc<RuleLimit<C>>> {
+        let old = self.old?;
+        let found = match different(&old.source, rule) {
+            Some(why) => Err(why),
+            None => changes(old, rule, index, specs, overrides),
+        };
+        match found {
+            Ok((limit, found)) => {
+                let changes = found.into_iter().map(|what| Change {
+                    limit: Arc::clone(&limit),
+                    what,
+                });
+                self.changes.extend(changes);
+                Some(limit)
+            }
+            Err(why) => {
+                self.fresh.get_or_insert(why);
+                None
+            }
+        }
+    }
+}
+
+/// Returns why the state of a rule can't go on, if it can't.
+fn different(old: &Rule, new: &Rule) -> Option<&'static str> {
+    let names = |rule: &Rule| {
+        let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+        plans
+            .map(|(name, _)| name.value.clone())
+            .collect::<Vec<_>>()
+    };
+    let reasons = [
+        (old.key == new.key, "its key changed"),
+        (old.network == new.network, "its network changed"),
+        (old.store == new.store, "its store changed"),
+        (old.fallback == new.fallback, "its fallback changed"),
+        (old.capacity == new.capacity, "its capacity changed"),
+        (old.overflow == new.overflow, "its overflow changed"),
+        (names(old) == names(new), "its plans have other names"),
+        (
+            old.limits.len() == new.limits.len(),
+            "it has another number of limits",
+        ),
+    ];
+    let mut reasons = reasons.into_iter();
+    reasons.find_map(|(is_same, why)| (!is_same).then_some(why))
+}
+
+type Changes<C> = (Arc<RuleLimit<C>>, Vec<What>);
+
+fn changes<C>(
+    old: &CompiledRule<C>,
+    rule: &Rule,
+    index: usize,
+    specs: &[Spec],
+    overrides: &Overrides,
+) -> Result<Changes<C>, &'static str> {
+    const OTHER: &str = "its algorithm changed";
+    let (Some(limit), Some(was)) = (old.limits.get(index), old.specs.get(index)) else {
+        return Err(OTHER);
+    };
+    let mut changes = Vec::new();
+    if matches!(**limit, RuleLimit::Own(_)) {
+        let same = old.source.limits == rule.limits && old.source.plan == rule.plan;
+        return match same && old.source.overrides == rule.overrides {
+            true => Ok((Arc::clone(limit), changes)),
+            false => Err("a registered limit can't change"),
+        };
+    }
+    if was.len() != specs.len() {
+        return Err(OTHER);
+    }
+    for (plan, (was, spec)) in was.iter().zip(specs).enumerate() {
+        match (was, spec) {
+            _ if was == spec => {}
+            (Spec::Rate(was), Spec::Rate(spec)) => {
+                let quota = spec.quota();
+                if was.with_quota(quota) != Ok(*spec) {
+                    return Err(OTHER);
+                }
+                changes.push(What::Quota { plan, quota });
+            }
+            (Spec::Concurrency(_), Spec::Concurrency(n)) => match &**limit {
+                RuleLimit::OneSlots(_) => changes.push(What::Concurrency { plan, limit: *n }),
+                _ => return Err("the concurrency of keys can't change"),
+            },
+            _ => return Err(OTHER),
+        }
+    }
+    if let RuleLimit::Table(table) = &**limit {
+        if overrides.len() > table.max_overrides() {
+            return Err("its table has no room for so many overrides");
+        }
+        let gone = old
+            .overrides
+            .iter()
+            .filter(|(hash, _)| !has(overrides, *hash));
+        changes.extend(gone.map(|(hash, _)| What::Unset { hash: *hash }));
+        let set = overrides.iter().filter(|own| !old.overrides.contains(own));
+        changes.extend(set.map(|&(hash, algorithm)| What::Set { hash, algorithm }));
+    }
+    Ok((Arc::clone(limit), changes))
+}
+
+fn has(overrides: &Overrides, hash: u64) -> bool {
+    overrides.iter().any(|(known, _)| *known == hash)
+}
+
+impl<C: tollgate::clock::Clock> Change<C> {
+    /// Makes the change. The algorithms exist already, so their quotas can be represented.
+    pub(crate) fn apply(self) {
+        match (&*self.limit, self.what) {
+            (RuleLimit::Table(table), What::Quota { plan, quota }) => {
+                let _ = table.plan(plan).set_quota(quota, Keep::AsIs);
+            }
+            (RuleLimit::Single(limiter), What::Quota { quota, .. }) => {
+                let _ = limiter.set_quota(quota, Keep::AsIs);
+            }
+            (RuleLimit::OneSlots(plans), What::Concurrency { plan, limit }) => {
+                let _ = plans.get(plan).map(|plan| plan.set_limit(limit));
+            }
+            (RuleLimit::Table(table), What::Set { hash, algorithm }) => {
+                let _ = table.set_algorithm(&KeyHash(hash), algorithm);
+            }
+            (RuleLimit::Table(table), What::Unset { hash }) => {
+                table.unset_algorithm(&KeyHash(hash));
+            }
+            _ => {}
+        }
+    }
+}

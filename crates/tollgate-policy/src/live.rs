@@ -1,0 +1,175 @@
+//! A policy that can be reloaded while it decides.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::{ArcSwap, Guard};
+use tollgate::clock::{Clock, SystemClock};
+
+use crate::compile::{Given, compile};
+use crate::decide::decide;
+use crate::decision::Decision;
+use crate::fact::Facts;
+use crate::file::PolicyFile;
+use crate::keep::RuleState;
+use crate::policy::{Policy, PolicyClock};
+use crate::problem::Problems;
+use crate::text::read_toml;
+
+/// A policy that can be reloaded while it decides.
+///
+/// A rule is known by its name. If its key, store and kind of algorithm stay the same, it keeps its
+/// state, and a changed quota applies to each key from then on. Otherwise it starts anew, and the
+/// report says why. A policy with errors changes nothing. Decisions never wait for a reload; one
+/// that began before it ends by the rules before it.
+///
+/// ```
+/// use tollgate_policy::{LivePolicy, Policy, RuleState};
+///
+/// let rule = |limit: &str| format!("[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'");
+/// let live = LivePolicy::new(Policy::from_toml(&rule("5/h"))?);
+/// let ann = [("user", "ann")];
+/// assert_eq!(live.decide(&ann).remaining(), Some(4));
+///
+/// let reloaded = live.reload_toml(&rule("3/h"))?;
+/// assert_eq!(reloaded.state("api"), Some(RuleState::Migrated));
+/// assert_eq!(live.decide(&ann).remaining(), Some(2));
+///
+/// let errors = live.reload_toml(&rule("3/fortnight")).unwrap_err();
+/// assert!(errors.has_errors());
+/// assert_eq!(live.decide(&ann).remaining(), Some(1));
+/// # Ok::<(), tollgate_policy::Problems>(())
+/// ```
+pub struct LivePolicy<C = SystemClock> {
+    current: ArcSwap<Policy<C>>,
+    /// Held while the policy is reloaded.
+    reloading: Mutex<()>,
+}
+
+/// The policy that a decision was made by: see [`LivePolicy::decide`].
+pub struct Current<C>(Guard<Arc<Policy<C>>>);
+
+impl<C> Deref for Current<C> {
+    type Target = Policy<C>;
+
+    #[inline]
+    fn deref(&self) -> &Policy<C> {
+        &self.0
+    }
+}
+
+impl<C> fmt::Debug for Current<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// What a reload did with the state of each rule.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use]
+pub struct Reloaded {
+    rules: Vec<(String, RuleState)>,
+}
+
+impl Reloaded {
+    /// Iterates over the rules: those of the new policy in their order, and then those that are
+    /// gone.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = (&str, RuleState)> {
+        self.rules
+            .iter()
+            .map(|(name, state)| (name.as_str(), *state))
+    }
+
+    /// Returns what became of a rule.
+    #[must_use]
+    pub fn state(&self, rule: &str) -> Option<RuleState> {
+        let mut rules = self.rules();
+        rules.find_map(|(name, state)| (name == rule).then_some(state))
+    }
+}
+
+impl<C> LivePolicy<C> {
+    /// Makes a policy reloadable.
+    #[must_use]
+    pub fn new(policy: Policy<C>) -> Self {
+        Self {
+            current: ArcSwap::from_pointee(policy),
+            reloading: Mutex::new(()),
+        }
+    }
+
+    /// Returns the policy as it is now.
+    #[must_use]
+    pub fn load(&self) -> Arc<Policy<C>> {
+        self.current.load_full()
+    }
+}
+
+impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
+    /// Decides about a request by the policy as it is now: see [`Policy::decide`]. The decision
+    /// keeps that policy alive, so it can move to another thread or task.
+    pub fn decide<F: Facts>(&self, facts: &F) -> Decision<Current<C>, C> {
+        decide(Current(self.current.load()), facts)
+    }
+}
+
+impl<C: PolicyClock> LivePolicy<C> {
+    /// Reloads the policy from TOML.
+    ///
+    /// # Errors
+    ///
+    /// All errors of the text. In that case nothing has changed.
+    pub fn reload_toml(&self, text: &str) -> Result<Reloaded, Problems> {
+        let (file, problems) = read_toml(text);
+        self.reload_from(&file, problems)
+    }
+
+    /// Reloads the policy from what a file says.
+    ///
+    /// # Errors
+    ///
+    /// All errors of the policy. In that case nothing has changed.
+    pub fn reload(&self, file: &PolicyFile) -> Result<Reloaded, Problems> {
+        self.reload_from(file, Problems::new())
+    }
+
+    fn reload_from(&self, file: &PolicyFile, mut problems: Problems) -> Result<Reloaded, Problems> {
+        // A thread that panicked changed nothing that matters.
+        let _one = self
+            .reloading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let old = self.current.load_full();
+        let given = Given {
+            registry: Arc::clone(&old.registry),
+            clock: old.clock.clone(),
+            hasher: old.hasher.clone(),
+            previous: Some(&old),
+        };
+        let compiled = compile(file, given, &mut problems);
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        for change in compiled.changes {
+            change.apply();
+        }
+        let new: HashSet<&str> = compiled.policy.rules().collect();
+        let gone: Vec<_> = old.rules().filter(|name| !new.contains(name)).collect();
+        let names = compiled.policy.rules().map(str::to_owned);
+        let mut rules: Vec<_> = names.zip(compiled.states).collect();
+        rules.extend(
+            gone.into_iter()
+                .map(|name| (name.to_owned(), RuleState::Removed)),
+        );
+        self.current.store(Arc::new(compiled.policy));
+        Ok(Reloaded { rules })
+    }
+}
+
+impl<C> fmt::Debug for LivePolicy<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LivePolicy").field(&self.load()).finish()
+    }
+}
