@@ -9,7 +9,7 @@ use tollgate::clock::Clock;
 use tollgate::compose::{Members, SettleMembers, Slot, Visitor};
 
 use crate::key::Bytes;
-use crate::limit::{KeyRef, OnlyClock};
+use crate::limit::{KeyRef, OnlyClock, RuleLimit};
 use crate::policy::Policy;
 
 /// One limit that a request asks.
@@ -54,6 +54,18 @@ impl<R, C> Asks<R, C> {
     }
 }
 
+impl<C, R> Asks<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+{
+    /// Returns the limit, or `None` if it only lends the clock.
+    #[inline]
+    pub(crate) fn limit(&self, ask: &Ask) -> Option<&RuleLimit<C>> {
+        let rule = self.policy.rules.get(ask.rule)?;
+        rule.limits.get(ask.limit?).map(|limit| &**limit)
+    }
+}
+
 impl<C, R> Members<C> for Asks<R, C>
 where
     R: Deref<Target = Policy<C>>,
@@ -70,11 +82,11 @@ where
     #[inline]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         let ask = self.list.get(index)?;
-        let Some(limit) = ask.limit else {
+        if ask.limit.is_none() {
             let clock = OnlyClock(&self.policy.clock);
             return Some(visitor.visit(&clock, None));
-        };
-        let limit = self.policy.rules.get(ask.rule)?.limits.get(limit)?;
+        }
+        let limit = self.limit(ask)?;
         limit.visit(self.key(ask), ask.plan, ask.trial, visitor)
     }
 

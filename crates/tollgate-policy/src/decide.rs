@@ -16,15 +16,15 @@ use crate::decision::{Decision, State, Why};
 use crate::fact::Facts;
 use crate::file::{Apply, Missing};
 use crate::key::Bytes;
-use crate::limit::KeyHash;
+use crate::limit::{KeyHash, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::CompiledRule;
 
 /// What a request asks, while its rules are collected.
-struct Collected {
-    keys: Bytes,
-    list: SmallVec<[Ask; 3]>,
-    would_deny: SmallVec<[usize; 1]>,
+struct Collected<'a> {
+    keys: &'a mut Bytes,
+    list: &'a mut SmallVec<[Ask; 3]>,
+    would_deny: &'a mut SmallVec<[usize; 1]>,
     /// The rules that apply.
     rules: SmallVec<[usize; 4]>,
     refused: Option<Why>,
@@ -62,17 +62,25 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    let collected = policy.collect(facts);
-    if let Some(why) = collected.refused {
-        return State::Refused(policy, why);
-    }
+    // It is filled where it stays: moving it takes time.
     let mut asks = Asks {
         policy,
-        keys: collected.keys,
-        list: collected.list,
-        would_deny: collected.would_deny,
+        keys: Bytes::new(),
+        list: SmallVec::new(),
+        would_deny: SmallVec::new(),
         clock: PhantomData,
     };
+    let mut collected = Collected {
+        keys: &mut asks.keys,
+        list: &mut asks.list,
+        would_deny: &mut asks.would_deny,
+        rules: SmallVec::new(),
+        refused: None,
+    };
+    asks.policy.collect(facts, &mut collected);
+    if let Some(why) = collected.refused {
+        return State::Refused(asks.policy, why);
+    }
     if asks.list.is_empty() && asks.would_deny.is_empty() {
         return State::Free(asks.policy, None);
     }
@@ -122,16 +130,9 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     }
 
     /// Collects what the rules ask that apply to a request.
-    fn collect(&self, facts: &impl Facts) -> Collected {
-        let mut collected = Collected {
-            keys: Bytes::new(),
-            list: SmallVec::new(),
-            would_deny: SmallVec::new(),
-            rules: SmallVec::new(),
-            refused: None,
-        };
+    fn collect(&self, facts: &impl Facts, collected: &mut Collected<'_>) {
         let _ = self.matcher.each(facts, |index| {
-            let applied = self.apply(index, facts, &mut collected);
+            let applied = self.apply(index, facts, collected);
             let is_over = match (applied, self.rules.get(index)) {
                 (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow,
                 _ => false,
@@ -141,11 +142,10 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                 false => ControlFlow::Continue(()),
             }
         });
-        collected
     }
 
     /// Adds what a rule asks, and the rules that apply with it.
-    fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected) -> Applied {
+    fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected<'_>) -> Applied {
         let Some(rule) = self.rules.get(index) else {
             return Applied::Skipped;
         };
@@ -175,10 +175,10 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         rule: &CompiledRule<C>,
         trial: bool,
         facts: &impl Facts,
-        collected: &mut Collected,
+        collected: &mut Collected<'_>,
     ) -> Applied {
         let start = collected.keys.len();
-        if rule.key.push(facts, &mut collected.keys).is_err() {
+        if rule.key.push(facts, collected.keys).is_err() {
             match (rule.missing, trial) {
                 (Missing::Shared, _) => {}
                 (Missing::Skip, _) => {
@@ -274,13 +274,18 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     fn has_clock(&self) -> bool {
-        (0..self.list.len()).any(|index| self.visit(index, HasClock) == Some(true))
+        let mut asks = self.list.iter().enumerate();
+        asks.any(|(index, ask)| match self.limit(ask) {
+            Some(RuleLimit::Table(_) | RuleLimit::Single(_)) => true,
+            Some(RuleLimit::Slots(_) | RuleLimit::OneSlots(_)) | None => false,
+            Some(RuleLimit::Own(_)) => self.visit(index, HasClock) == Some(true),
+        })
     }
 
     /// Returns what one limit would answer now.
     pub(crate) fn look(&self, index: usize, now: Tick) -> Option<Denied> {
         let ask = *self.list.get(index)?;
-        let limit = self.policy.rules.get(ask.rule)?.limits.get(ask.limit?)?;
+        let limit = self.limit(&ask)?;
         let look = Look { n: ask.cost, now };
         limit.visit(self.key(&ask), ask.plan, false, look)?
     }
