@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, Member, Members, Visitor};
+use tollgate::compose::{All, AllDenied, Members};
 use tollgate::keyed::KeyHasher;
 use tollgate::{Denied, Tick};
 
@@ -19,6 +19,7 @@ use crate::key::Bytes;
 use crate::limit::{KeyHash, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::CompiledRule;
+use crate::visits::{HasClock, Look, Take};
 
 /// What a request asks, while its rules are collected.
 struct Collected<'a> {
@@ -84,6 +85,11 @@ where
     if asks.list.is_empty() && asks.would_deny.is_empty() {
         return State::Free(asks.policy, None);
     }
+    if let [ask] = asks.list.as_slice() {
+        if asks.is_rate(ask) && !ask.trial {
+            return ask_one(asks);
+        }
+    }
     if !asks.has_clock() {
         asks.list.push(Ask {
             rule: usize::MAX,
@@ -105,11 +111,31 @@ where
         Ok(granted) => State::Granted(granted),
         Err((AllDenied::Member { member, denied, .. }, all)) => {
             let now = all.now();
-            all.inner().strike(now);
-            State::Denied(all, member, denied)
+            let asks = all.into_inner();
+            asks.strike(now);
+            State::Denied(asks, member, denied)
         }
         // There is a cost for each limit, and no line.
-        Err((_, all)) => State::Denied(all, 0, Denied::busy(1)),
+        Err((_, all)) => State::Denied(all.into_inner(), 0, Denied::busy(1)),
+    }
+}
+
+/// Asks a single rate. A composition of one limit would answer the same, but take longer.
+fn ask_one<R, C>(asks: Asks<R, C>) -> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    let n = asks.list.first().map_or(0, |ask| ask.cost);
+    let now = asks.now();
+    match asks.visit(0, Take { n, now }) {
+        Some(Ok(held)) => State::One(asks, held),
+        Some(Err(denied)) => {
+            asks.strike(now);
+            State::Denied(asks, 0, denied)
+        }
+        // There is such a limit.
+        None => State::Denied(asks, 0, Denied::busy(n)),
     }
 }
 
@@ -232,42 +258,6 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     }
 }
 
-/// Returns whether a limit has a clock.
-struct HasClock;
-
-impl<C> Visitor<C> for HasClock {
-    type Output = bool;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        member.clock().is_some()
-    }
-}
-
-/// Returns how many permits a limit has.
-pub(crate) struct Available(pub(crate) Tick);
-
-impl<C> Visitor<C> for Available {
-    type Output = u64;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.available_at(self.0)
-    }
-}
-
-/// Returns what a limit would answer.
-struct Look {
-    n: u64,
-    now: Tick,
-}
-
-impl<C> Visitor<C> for Look {
-    type Output = Option<Denied>;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<Denied> {
-        member.check(self.n, self.now).err()
-    }
-}
-
 impl<R, C> Asks<R, C>
 where
     R: Deref<Target = Policy<C>>,
@@ -275,11 +265,13 @@ where
 {
     fn has_clock(&self) -> bool {
         let mut asks = self.list.iter().enumerate();
-        asks.any(|(index, ask)| match self.limit(ask) {
-            Some(RuleLimit::Table(_) | RuleLimit::Single(_)) => true,
-            Some(RuleLimit::Slots(_) | RuleLimit::OneSlots(_)) | None => false,
-            Some(RuleLimit::Own(_)) => self.visit(index, HasClock) == Some(true),
-        })
+        asks.any(|(index, ask)| self.is_rate(ask) || self.visit(index, HasClock) == Some(true))
+    }
+
+    /// Returns whether a limit is a rate of the core.
+    fn is_rate(&self, ask: &Ask) -> bool {
+        let limit = self.limit(ask);
+        matches!(limit, Some(RuleLimit::Table(_) | RuleLimit::Single(_)))
     }
 
     /// Returns what one limit would answer now.

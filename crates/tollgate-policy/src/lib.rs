@@ -18,6 +18,7 @@ mod problem;
 mod registry;
 mod rule;
 mod text;
+mod visits;
 mod warn;
 pub mod when;
 
