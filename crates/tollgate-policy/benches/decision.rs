@@ -165,7 +165,7 @@ fn ask_table(table: &Keyed<AnyAlgorithm>, requests: &[Request]) -> usize {
 fn measure(row: &Row, rounds: usize) -> (f64, f64) {
     let policy = policy(&row.fields);
     let algorithm: AnyAlgorithm = row.limit.parse().expect("a limit");
-    let table = Keyed::with_clock(algorithm, CAPACITY, SystemClock::default()).expect("a table");
+    let table = Keyed::with_clock(algorithm, CAPACITY, SystemClock).expect("a table");
     let requests: Vec<_> = (0..ADDRESSES)
         .map(|index| Request {
             from: IpAddr::from((0x0A00_0000 + index).to_be_bytes()),
