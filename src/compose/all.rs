@@ -153,6 +153,24 @@ impl<M: Members<C>, C> All<M, C> {
         &self.members
     }
 
+    /// Returns the members, as they were passed to [`new`](Self::new), without the composition.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let all = All::new([Limiter::token_bucket(Quota::per_minute(60))?])?;
+    /// let [requests] = all.into_inner();
+    /// assert_eq!(requests.available(), 60);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn into_inner(self) -> M {
+        self.members
+    }
+
     /// Returns this composition with its members wrapped in others, which must have the same
     /// places.
     #[cfg(feature = "std")]

@@ -67,7 +67,8 @@ impl<M: Members<C>, C> All<M, C> {
             }
             // A limit appears twice, or a member counts.
             Some(2..=FEW) => self.take_and_count(cost, now, later),
-            None if (1..=FEW).contains(&self.order.plain()) => {
+            // One member answers for itself when it is taken from, so there is no need to look.
+            None if (2..=FEW).contains(&self.order.plain()) => {
                 self.take_few(self.order.plain(), cost, now, later)
             }
             _ if self.order.counts() => self.take_and_count(cost, now, later),

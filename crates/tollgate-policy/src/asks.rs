@@ -9,7 +9,7 @@ use tollgate::clock::Clock;
 use tollgate::compose::{Members, SettleMembers, Slot, Visitor};
 
 use crate::key::Bytes;
-use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock};
+use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, RuleLimit};
 use crate::policy::Policy;
 
 /// What a request asks of a rule.
@@ -64,6 +64,21 @@ impl<R, C> Asks<R, C> {
     /// Returns what each limit is asked for.
     pub(crate) fn costs(&self) -> SmallVec<[u64; 8]> {
         self.list.iter().map(|ask| ask.cost).collect()
+    }
+}
+
+impl<C, R> Asks<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+{
+    /// Returns the limit, or `None` if it is something else that is asked.
+    #[inline]
+    pub(crate) fn limit(&self, ask: &Ask) -> Option<&RuleLimit<C>> {
+        let What::Limit(limit) = ask.what else {
+            return None;
+        };
+        let rule = self.policy.rules.get(ask.rule)?;
+        rule.limits.get(limit).map(|limit| &**limit)
     }
 }
 

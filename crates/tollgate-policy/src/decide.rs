@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, Member, Members, Visitor};
+use tollgate::compose::{All, AllDenied, Members, Visitor};
 use tollgate::keyed::KeyHasher;
 use tollgate::{Denied, Tick};
 
@@ -16,15 +16,16 @@ use crate::decision::{Decision, State, Why};
 use crate::fact::Facts;
 use crate::file::{Apply, Missing};
 use crate::key::Bytes;
-use crate::limit::{Gate, KeyHash};
+use crate::limit::{Gate, KeyHash, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::AFTER_BAN;
+use crate::visits::{HasClock, Look, Take};
 
 /// What a request asks, while its rules are collected.
-struct Collected {
-    keys: Bytes,
-    list: SmallVec<[Ask; 3]>,
-    would_deny: SmallVec<[usize; 1]>,
+struct Collected<'a> {
+    keys: &'a mut Bytes,
+    list: &'a mut SmallVec<[Ask; 3]>,
+    would_deny: &'a mut SmallVec<[usize; 1]>,
     /// The rules that apply.
     rules: SmallVec<[usize; 4]>,
     refused: Option<Why>,
@@ -65,19 +66,32 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    let collected = policy.collect(facts);
-    if let Some(why) = collected.refused {
-        return State::Refused(policy, why);
-    }
+    // It is filled where it stays: moving it takes time.
     let mut asks = Asks {
         policy,
-        keys: collected.keys,
-        list: collected.list,
-        would_deny: collected.would_deny,
+        keys: Bytes::new(),
+        list: SmallVec::new(),
+        would_deny: SmallVec::new(),
         clock: PhantomData,
     };
+    let mut collected = Collected {
+        keys: &mut asks.keys,
+        list: &mut asks.list,
+        would_deny: &mut asks.would_deny,
+        rules: SmallVec::new(),
+        refused: None,
+    };
+    asks.policy.collect(facts, &mut collected);
+    if let Some(why) = collected.refused {
+        return State::Refused(asks.policy, why);
+    }
     if asks.list.is_empty() && asks.would_deny.is_empty() {
         return State::Free(asks.policy, None);
+    }
+    if let [ask] = asks.list.as_slice() {
+        if asks.is_rate(ask) && !ask.trial {
+            return ask_one(asks);
+        }
     }
     asks.look_ahead();
     if !asks.has_clock() {
@@ -102,11 +116,31 @@ where
         Ok(granted) => State::Granted(granted),
         Err((AllDenied::Member { member, denied, .. }, all)) => {
             let now = all.now();
-            all.inner().strike(now);
-            State::Denied(all, member, denied)
+            let asks = all.into_inner();
+            asks.strike(now);
+            State::Denied(asks, member, denied)
         }
         // There is a cost for each limit, and no line.
-        Err((_, all)) => State::Denied(all, 0, Denied::busy(1)),
+        Err((_, all)) => State::Denied(all.into_inner(), 0, Denied::busy(1)),
+    }
+}
+
+/// Asks a single rate. A composition of one limit would answer the same, but take longer.
+fn ask_one<R, C>(asks: Asks<R, C>) -> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    let n = asks.list.first().map_or(0, |ask| ask.cost);
+    let now = asks.now();
+    match asks.visit(0, Take { n, now }) {
+        Some(Ok(held)) => State::One(asks, held),
+        Some(Err(denied)) => {
+            asks.strike(now);
+            State::Denied(asks, 0, denied)
+        }
+        // There is such a limit.
+        None => State::Denied(asks, 0, Denied::busy(n)),
     }
 }
 
@@ -127,16 +161,9 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     }
 
     /// Collects what the rules ask that apply to a request.
-    fn collect(&self, facts: &impl Facts) -> Collected {
-        let mut collected = Collected {
-            keys: Bytes::new(),
-            list: SmallVec::new(),
-            would_deny: SmallVec::new(),
-            rules: SmallVec::new(),
-            refused: None,
-        };
+    fn collect(&self, facts: &impl Facts, collected: &mut Collected<'_>) {
         let _ = self.matcher.each(facts, |index| {
-            let applied = self.apply(index, facts, &mut collected);
+            let applied = self.apply(index, facts, collected);
             let is_over = match (applied, self.rules.get(index)) {
                 (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow,
                 _ => false,
@@ -146,12 +173,11 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                 false => ControlFlow::Continue(()),
             }
         });
-        collected
     }
 
     /// Adds what a rule asks, and the rules that apply with it. A rule that is skipped or in the
     /// shadow brings no others.
-    fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected) -> Applied {
+    fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected<'_>) -> Applied {
         let applied = self.add(index, facts, collected);
         let mut next: SmallVec<[usize; 4]> = SmallVec::new();
         if applied == Applied::Yes {
@@ -176,7 +202,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     }
 
     /// Adds what one rule asks.
-    fn add(&self, index: usize, facts: &impl Facts, collected: &mut Collected) -> Applied {
+    fn add(&self, index: usize, facts: &impl Facts, collected: &mut Collected<'_>) -> Applied {
         if collected.rules.contains(&index) {
             return Applied::Before;
         }
@@ -185,7 +211,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         };
         let trial = rule.shadow;
         let start = collected.keys.len();
-        if rule.key.push(facts, &mut collected.keys).is_err() {
+        if rule.key.push(facts, collected.keys).is_err() {
             match (rule.missing, trial) {
                 (Missing::Shared, _) => {}
                 (Missing::Skip, _) => {
@@ -248,50 +274,20 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     }
 }
 
-/// Returns whether a limit has a clock.
-struct HasClock;
-
-impl<C> Visitor<C> for HasClock {
-    type Output = bool;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        member.clock().is_some()
-    }
-}
-
-/// Returns how many permits a limit has.
-pub(crate) struct Available(pub(crate) Tick);
-
-impl<C> Visitor<C> for Available {
-    type Output = u64;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.available_at(self.0)
-    }
-}
-
-/// Returns what a limit would answer.
-#[derive(Clone, Copy)]
-struct Look {
-    n: u64,
-    now: Tick,
-}
-
-impl<C> Visitor<C> for Look {
-    type Output = Option<Denied>;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<Denied> {
-        member.check(self.n, self.now).err()
-    }
-}
-
 impl<R, C> Asks<R, C>
 where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
     fn has_clock(&self) -> bool {
-        (0..self.list.len()).any(|index| self.visit(index, HasClock) == Some(true))
+        let mut asks = self.list.iter().enumerate();
+        asks.any(|(index, ask)| self.is_rate(ask) || self.visit(index, HasClock) == Some(true))
+    }
+
+    /// Returns whether a limit is a rate of the core.
+    fn is_rate(&self, ask: &Ask) -> bool {
+        let limit = self.limit(ask);
+        matches!(limit, Some(RuleLimit::Table(_) | RuleLimit::Single(_)))
     }
 
     /// Returns what one limit would answer now. While a key is banned, all limits of the rule

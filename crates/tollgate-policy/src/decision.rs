@@ -4,17 +4,18 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
+use smallvec::SmallVec;
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::compose::{All, AllGranted, Within};
+use tollgate::compose::{All, AllGranted, Held, Members, Within};
 use tollgate::outcome::{GrantInfo, Settled};
-use tollgate::{ConfigError, Denied};
+use tollgate::{ConfigError, Denied, Tick};
 
 use crate::asked::Asked;
-use crate::asks::{Ask, Asks, What};
-use crate::decide::Available;
+use crate::asks::{Ask, Asks};
 use crate::fact::Facts;
 use crate::file::Count;
 use crate::policy::Policy;
+use crate::visits::{Available, Correct, GiveBack};
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,7 +88,9 @@ where
     /// The limits can't be composed.
     Invalid(ConfigError),
     /// A limit denies it.
-    Denied(Composed<R, C>, usize, Denied),
+    Denied(Asks<R, C>, usize, Denied),
+    /// The only limit grants it. It is a rate, so a decision that is dropped has nothing to leave.
+    One(Asks<R, C>, Held),
     /// All limits grant it.
     Granted(AllGranted<Within<Composed<R, C>>, Asks<R, C>, C>),
 }
@@ -136,14 +139,17 @@ where
     /// Returns whether the request is allowed.
     #[must_use]
     pub const fn is_allowed(&self) -> bool {
-        matches!(self.state, State::Free(..) | State::Granted(_))
+        matches!(
+            self.state,
+            State::Free(..) | State::One(..) | State::Granted(_)
+        )
     }
 
     /// Returns why the request is denied, or `None` if it is allowed.
     #[must_use]
     pub fn reason(&self) -> Option<Reason<'_>> {
         Some(match &self.state {
-            State::Free(..) | State::Granted(_) => return None,
+            State::Free(..) | State::One(..) | State::Granted(_) => return None,
             State::Refused(policy, Why::Missing(rule)) => Reason::MissingKey {
                 rule: policy.rule_name(*rule),
             },
@@ -154,8 +160,7 @@ where
                 entry: policy.deny.name(*entry),
             },
             State::Invalid(error) => Reason::Invalid(*error),
-            State::Denied(all, member, denied) => {
-                let asks = all.inner();
+            State::Denied(asks, member, denied) => {
                 let rule = asks.list.get(*member).map_or(usize::MAX, |ask| ask.rule);
                 Reason::Limit {
                     rule: asks.policy.rule_name(rule),
@@ -205,7 +210,8 @@ where
     /// Returns how long the caller must wait before it goes on: only a `leaky-queue` delays.
     #[must_use]
     pub fn delay(&self) -> Duration {
-        let delays = self.granted().map(|(_, info)| info.delay());
+        let limits = self.asks().map_or(0, |asks| asks.list.len());
+        let delays = (0..limits).filter_map(|index| Some(self.info(index)?.delay()));
         delays.max().unwrap_or(Duration::ZERO)
     }
 
@@ -218,11 +224,7 @@ where
 
     /// Returns all limits that were asked, in the order of the rules, with their answers.
     pub fn asked(&self) -> impl Iterator<Item = Asked<'_>> {
-        let asks = match &self.state {
-            State::Granted(granted) => Some(granted.composition().inner()),
-            State::Denied(all, ..) => Some(all.inner()),
-            _ => None,
-        };
+        let asks = self.asks();
         let list = asks.into_iter().flat_map(move |asks| {
             let limits = asks.list.iter().enumerate();
             limits.filter_map(move |(index, ask)| self.asked_at(asks, index, ask))
@@ -242,36 +244,39 @@ where
     ) -> Option<Asked<'d>> {
         let rule = asks.policy.rules.get(ask.rule)?;
         let asked = Asked::new(rule, ask)?;
-        Some(match &self.state {
-            State::Granted(granted) => {
-                let info = granted.member(index)?;
-                let now = granted.composition().now();
-                let is_exempt = ask.trial && info.remaining() == u64::MAX;
-                match (ask.takes, is_exempt) {
-                    (false, _) => asked.denied(asks.look(index, now), asks.available(index, now)),
-                    (true, true) => asked.would_deny(asks.look(index, now)),
-                    (true, false) => asked.granted(info),
-                }
+        if let State::Denied(_, member, denied) = &self.state {
+            let now = asks.now();
+            let own = asks.look(index, now);
+            let own = own.or((index == *member).then_some(*denied));
+            return Some(asked.denied(own, asks.available(index, now)));
+        }
+        let info = self.info(index)?;
+        let is_exempt = ask.trial && info.remaining() == u64::MAX;
+        Some(match (ask.takes, is_exempt) {
+            (false, _) => {
+                let now = asks.now();
+                asked.denied(asks.look(index, now), asks.available(index, now))
             }
-            State::Denied(all, member, denied) => {
-                let now = all.now();
-                let own = asks.look(index, now);
-                let own = own.or((index == *member).then_some(*denied));
-                asked.denied(own, asks.available(index, now))
-            }
-            _ => return None,
+            (true, true) => asked.would_deny(asks.look(index, asks.now())),
+            (true, false) => asked.granted(info),
         })
     }
 
-    fn granted(&self) -> impl Iterator<Item = (usize, GrantInfo)> {
-        let granted = match &self.state {
-            State::Granted(granted) => Some(granted),
+    fn asks(&self) -> Option<&Asks<R, C>> {
+        match &self.state {
+            State::Free(..) | State::Refused(..) | State::Invalid(_) => None,
+            State::Denied(asks, ..) | State::One(asks, _) => Some(asks),
+            State::Granted(granted) => Some(granted.composition().inner()),
+        }
+    }
+
+    /// Returns what a limit granted.
+    fn info(&self, index: usize) -> Option<GrantInfo> {
+        match &self.state {
+            State::One(_, held) => (index == 0).then(|| held.granted.info()),
+            State::Granted(granted) => granted.member(index),
             _ => None,
-        };
-        granted.into_iter().flat_map(|granted| {
-            let members = 0..granted.composition().members();
-            members.filter_map(|index| Some((index, granted.member(index)?)))
-        })
+        }
     }
 
     /// Ends an allowed request: settles its costs by the facts of the answer, gives back the
@@ -288,23 +293,35 @@ where
     }
 
     fn end(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
-        let State::Granted(mut granted) = self.state else {
-            return Settled::default();
+        let costs = |asks: &Asks<R, C>| -> SmallVec<[u64; 8]> {
+            let asked = asks.list.iter();
+            asked.map(|ask| asks.actual(ask, outcome, answer)).collect()
         };
-        let asks = granted.composition().inner();
-        let actual = asks
-            .list
-            .iter()
-            .map(|ask| asks.actual(ask, outcome, answer));
-        let costs: smallvec::SmallVec<[u64; 8]> = actual.collect();
-        // There is a cost for each limit.
-        granted.settle(costs).unwrap_or_default()
+        match self.state {
+            State::One(asks, held) => {
+                let actual = costs(&asks).first().copied();
+                let actual = actual.unwrap_or(held.granted.n());
+                let now = asks.now();
+                asks.visit(0, Correct { held, actual, now })
+                    .unwrap_or_default()
+            }
+            State::Granted(mut granted) => {
+                let costs = costs(granted.composition().inner());
+                // There is a cost for each limit.
+                granted.settle(costs).unwrap_or_default()
+            }
+            _ => Settled::default(),
+        }
     }
 
     /// Gives all permits of an allowed request back, as far as they can be. Returns how many came
     /// back, over all limits.
     pub fn undo(self) -> u64 {
         match self.state {
+            State::One(asks, held) => {
+                let now = asks.now();
+                asks.visit(0, GiveBack { held, now }).unwrap_or(0)
+            }
             State::Granted(granted) => granted.undo(),
             _ => 0,
         }
@@ -331,12 +348,13 @@ where
         actual.unwrap_or(ask.cost)
     }
 
-    fn available(&self, index: usize, now: tollgate::Tick) -> u64 {
+    pub(crate) fn now(&self) -> Tick {
+        self.policy.clock.now()
+    }
+
+    fn available(&self, index: usize, now: Tick) -> u64 {
         let available = |ask: &Ask| {
-            let What::Limit(limit) = ask.what else {
-                return None;
-            };
-            let limit = self.policy.rules.get(ask.rule)?.limits.get(limit)?;
+            let limit = self.limit(ask)?;
             limit.visit(self.key(ask), ask.plan, false, Available(now))
         };
         self.list.get(index).and_then(available).unwrap_or(0)

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Applies, Networks, Rule};
-use crate::when::{When, clean_path, lower_host};
+use crate::when::{When, clean_path, lower_host, with_text};
 
 /// The bytes of the keys of a request. Short ones need no allocation.
 pub(crate) type Bytes = SmallVec<[u8; 64]>;
@@ -122,13 +122,12 @@ impl KeySpec {
 }
 
 fn push_text(kind: FactKind<'_>, value: &Value<'_>, bytes: &mut Bytes) {
-    let text = value.as_text();
-    match kind {
+    with_text(value, |text| match kind {
         // The same host and path in other spellings is the same key.
-        FactKind::Host => lower_host(&text, |host| bytes.extend_from_slice(host.as_bytes())),
-        FactKind::Path => bytes.extend_from_slice(clean_path(&text).as_str().as_bytes()),
+        FactKind::Host => lower_host(text, |host| bytes.extend_from_slice(host.as_bytes())),
+        FactKind::Path => bytes.extend_from_slice(clean_path(text).as_str().as_bytes()),
         _ => bytes.extend_from_slice(text.as_bytes()),
-    }
+    });
 }
 
 /// Returns a mask that keeps the first bits of a number with this many bits.

@@ -54,6 +54,7 @@ mod registry;
 mod rule;
 mod state;
 mod text;
+mod visits;
 mod warn;
 pub mod when;
 

@@ -9,6 +9,7 @@ use crate::file::{Count, Missing, Rule};
 use crate::keep::Overrides;
 use crate::key::KeySpec;
 use crate::limit::{KeyHash, RuleLimit, Spec, Table};
+use crate::when::with_text;
 
 /// A rule, ready to decide.
 pub(crate) struct CompiledRule<C> {
@@ -59,8 +60,8 @@ impl Plans {
     /// Returns the plan of a request.
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
         let named = facts.fact(&self.by).and_then(|value| {
-            let name = value.as_text();
-            self.names.iter().position(|known| **known == *name)
+            let is = |name: &str| self.names.iter().position(|known| **known == *name);
+            with_text(&value, is)
         });
         named.or(self.default)
     }

@@ -1,4 +1,4 @@
-//! Finding the rules of a request does not allocate.
+//! Finding the rules of a request and deciding about it do not allocate.
 
 #![allow(unsafe_code)] // A global allocator requires it. This one only counts.
 
@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use tollgate_policy::when::{Condition, Matcher, Pattern, Test, When};
-use tollgate_policy::{FactKind, FactName, Facts, Value};
+use tollgate_policy::{FactKind, FactName, Facts, Outcome, Policy, Value};
 
 thread_local! {
     /// Allocations of this thread. Each test runs in its own thread.
@@ -93,4 +93,126 @@ fn finding_rules_does_not_allocate() {
     let after = ALLOCATED.with(Cell::get);
     assert!(end.is_continue() && plain);
     assert_eq!((found, after - before), (10, 0));
+}
+
+/// A request with keys of up to 64 bytes: the texts have 63, and the key says what they are in one
+/// more.
+struct Call {
+    path: &'static str,
+}
+
+const TEXT: &str = "a-key-of-63-bytes-0123456789-0123456789-0123456789-0123456789-0";
+/// A path that is not a key as it is: it has empty segments.
+const LONG_PATH: &str = "//a//path/of/67/bytes/that/has/63/when/it/is/clean/0123456789/012//";
+
+impl Facts for Call {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        Some(match name.kind() {
+            FactKind::Method => "GET".into(),
+            FactKind::Path => self.path.into(),
+            FactKind::Host => {
+                "Www.A-Host-Of-63-Bytes-0123456789-0123456789-012345.Example.COM".into()
+            }
+            FactKind::ClientIp => Value::Address([10, 0, 0, 7].into()),
+            FactKind::Header("x-api-key") => TEXT.into(),
+            FactKind::Other("tier") => "pro".into(),
+            FactKind::Other("number") => Value::Number(u64::MAX),
+            FactKind::Other("peer") => Value::Address([10, 0, 0, 8].into()),
+            FactKind::Header("x-cost") => "1".into(),
+            _ => return None,
+        })
+    }
+}
+
+/// The rules that the tests use. Each grants two requests of a key.
+const RULES: [(&str, &str); 11] = [
+    ("address", "key = 'client-ip'\nlimit = '2/d'"),
+    ("text", "key = 'header:x-api-key'\nlimit = '2/d'"),
+    (
+        "parts",
+        "key = ['client-ip', 'peer', 'number']\nlimit = '2/d'",
+    ),
+    ("host", "key = 'host'\nlimit = '2/d'"),
+    ("two", "key = 'client-ip'\nlimit = ['2/d', '9/h']"),
+    ("also", "key = 'number'\nlimit = '2/d'\nalso = ['whole']"),
+    (
+        "banned",
+        "key = 'client-ip'\nlimit = '2/d'\nban = { after = 9, for = '1h' }",
+    ),
+    (
+        "plan",
+        "key = 'client-ip'\nplan = { by = 'tier', free = '1/d', pro = '2/d' }",
+    ),
+    ("inside", "key = 'client-ip'\nlimit = 'concurrency 2'"),
+    (
+        "cost",
+        "key = 'client-ip'\nlimit = '2/d'\ncost = { estimate = 'header:x-cost' }",
+    ),
+    ("captured", "key = 'path:0'\nlimit = '2/d'"),
+];
+
+fn policy() -> Policy {
+    let mut text = String::new();
+    for (name, fields) in RULES {
+        let path = if name == "captured" {
+            "/captured/{0}"
+        } else {
+            name
+        };
+        let path = path.trim_start_matches('/');
+        text += &format!("[[rule]]\nname = '{name}'\nwhen = {{ path = '/{path}' }}\n{fields}\n");
+    }
+    text += "[[rule]]\nname = 'path'\nkey = 'path'\nlimit = '2/d'\n";
+    text += "[[rule]]\nname = 'whole'\nwhen = 'never'\nlimit = '100/d'\n";
+    Policy::from_toml(&text).unwrap()
+}
+
+/// Makes four requests to each rule. Returns what was allocated, and how many `decide` allowed.
+fn decide_all(decide: impl Fn(&Policy, &Call) -> bool) -> Vec<(&'static str, u64, u32)> {
+    let policy = policy();
+    let paths = [
+        "/address",
+        "/text",
+        "/parts",
+        "/host",
+        "/two",
+        "/also",
+        "/banned",
+        "/plan",
+        "/inside",
+        "/cost",
+        "/captured/x",
+        LONG_PATH,
+    ];
+    let each = paths.map(|path| {
+        let call = Call { path };
+        let before = ALLOCATED.with(Cell::get);
+        let allowed = (0..4).map(|_| u32::from(decide(&policy, &call))).sum();
+        (path, ALLOCATED.with(Cell::get) - before, allowed)
+    });
+    each.into()
+}
+
+/// Each rule grants two of the four requests. A concurrency grants all, since each one leaves it.
+fn check(decided: &[(&str, u64, u32)]) {
+    for (path, allocated, allowed) in decided {
+        let expected = if *path == "/inside" { 4 } else { 2 };
+        assert_eq!((*allocated, *allowed), (0, expected), "{path}");
+    }
+}
+
+#[test]
+fn decisions_do_not_allocate() {
+    check(&decide_all(|policy, call| policy.decide(call).is_allowed()));
+}
+
+#[test]
+fn finished_decisions_do_not_allocate() {
+    check(&decide_all(|policy, call| {
+        let decision = policy.decide(call);
+        let is_allowed = decision.is_allowed();
+        let _ = (decision.remaining(), decision.retry_after());
+        let _ = decision.finish(Outcome::Success, call);
+        is_allowed
+    }));
 }

@@ -19,9 +19,9 @@ pub(super) enum Input<'v> {
     Address(IpAddr),
 }
 
-/// A text that does not allocate if it is short, as numbers and addresses are.
+/// A text that does not allocate if it has at most 64 bytes, as numbers and addresses have.
 #[derive(Default)]
-pub(crate) struct Buffer(SmallVec<[u8; 40]>);
+pub(crate) struct Buffer(SmallVec<[u8; 64]>);
 
 impl Write for Buffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -124,6 +124,15 @@ fn bare_host(host: &str) -> &str {
         _ => host,
     };
     host.strip_suffix('.').unwrap_or(host)
+}
+
+/// Passes a value as text to `use_text`. Numbers and addresses need no allocation.
+pub(crate) fn with_text<T>(value: &Value<'_>, use_text: impl FnOnce(&str) -> T) -> T {
+    match value {
+        Value::Text(text) => use_text(text),
+        Value::Number(number) => use_text(Buffer::of(number).as_str()),
+        Value::Address(address) => use_text(Buffer::of(address.to_canonical()).as_str()),
+    }
 }
 
 /// Passes a host in lower case and without its port to `use_host`.

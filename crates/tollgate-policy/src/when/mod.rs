@@ -20,7 +20,7 @@ pub use error::{PatternError, PatternErrorKind};
 pub use failure::Failure;
 pub(crate) use failure::write_value;
 pub use glob::Glob;
-pub(crate) use input::{clean_path, lower_host};
+pub(crate) use input::{clean_path, lower_host, with_text};
 pub use matcher::Matcher;
 pub use path::PathPattern;
 pub use pattern::Pattern;
