@@ -281,7 +281,10 @@ where
 {
     fn has_clock(&self) -> bool {
         let mut asks = self.list.iter().enumerate();
-        asks.any(|(index, ask)| self.is_rate(ask) || self.visit(index, HasClock) == Some(true))
+        asks.any(|(index, ask)| {
+            let is_rate = ask.takes && self.is_rate(ask);
+            is_rate || self.visit(index, HasClock) == Some(true)
+        })
     }
 
     /// Returns whether a limit is a rate of the core.
