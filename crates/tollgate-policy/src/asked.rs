@@ -14,7 +14,8 @@ use crate::rule::CompiledRule;
 /// let text = "[[rule]]\nname = 'search'\nkey = 'user'\nlimit = ['10/s', '100/h']";
 /// let policy = Policy::from_toml(text)?;
 /// let decision = policy.decide(&[("user", "ann")]);
-/// let asked: Vec<_> = decision.asked().map(|it| (it.rule(), it.limit(), it.remaining())).collect();
+/// let asked = decision.asked().map(|it| (it.rule(), it.limit(), it.remaining()));
+/// let asked: Vec<_> = asked.collect();
 /// assert_eq!(asked, [("search", "10/s", 9), ("search", "100/h", 99)]);
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```

@@ -164,7 +164,8 @@ impl<C: PolicyClock> Builder<C> {
     /// use tollgate_policy::Policy;
     ///
     /// let builder = Policy::builder().limit("by-plan", |spec| {
-    ///     let plans: Result<Vec<AnyAlgorithm>, _> = spec.limits.iter().map(|text| text.parse()).collect();
+    ///     let plans = spec.limits.iter().map(|text| text.parse());
+    ///     let plans: Result<Vec<AnyAlgorithm>, _> = plans.collect();
     ///     let plans = plans.map_err(|error| error.to_string())?;
     ///     let table = Keyed::with_plans(plans, spec.capacity, *spec.clock);
     ///     let table = table.map_err(|error| error.to_string())?;

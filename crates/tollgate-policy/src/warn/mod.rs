@@ -30,8 +30,8 @@ const OVERRIDE_BYTES: u128 = 1400;
 /// let file = PolicyFile::from_toml("[[rule]]\nname = 'api'\nlimit = ['10/s', '1000/min']\n")?;
 /// assert_eq!(
 ///     tollgate_policy::warnings(&file).to_string(),
-///     "3:18: warning: rule \"api\": limit is \"1000/min\", but never denies a request: \"10/s\" of \
-///      rule \"api\" always denies it first"
+///     "3:18: warning: rule \"api\": limit is \"1000/min\", but never denies a request: \
+///      \"10/s\" of rule \"api\" always denies it first"
 /// );
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```
@@ -95,6 +95,8 @@ fn table_bytes(rule: &Rule) -> u128 {
         Some(_) => 1,
         None => rule.limits.len() as u128,
     };
+    // A ban counts denials in a table, and keeps the banned keys in another.
+    let tables = tables + if rule.ban.is_some() { 2 } else { 0 };
     let overrides = rule.overrides.len() as u128 * OVERRIDE_BYTES;
     tables * u128::from(rule.capacity.value) * KEY_BYTES + overrides
 }
