@@ -29,6 +29,13 @@ pub(crate) struct Ask {
     pub(crate) cost: u64,
 }
 
+impl Ask {
+    /// Returns whether both are the same limit of the same rule.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.rule, self.limit) == (other.rule, other.limit)
+    }
+}
+
 /// The limits that a request asks, in the order of the rules.
 pub(crate) struct Asks<R, C> {
     pub(crate) policy: R,

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem;
 use std::ops::{ControlFlow, Deref};
-use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate::clock::Clock;
@@ -16,14 +16,16 @@ use crate::decision::{Decision, State, Why};
 use crate::fact::Facts;
 use crate::file::{Apply, Missing};
 use crate::key::Bytes;
-use crate::limit::KeyHash;
+use crate::limit::RuleLimit;
 use crate::policy::Policy;
 use crate::rule::CompiledRule;
 
 /// What a request asks, while its rules are collected.
-struct Collected {
-    keys: Bytes,
+pub(crate) struct Collected {
+    pub(crate) keys: Bytes,
     list: SmallVec<[Ask; 3]>,
+    /// The limits of stores that decide asynchronously.
+    pub(crate) remote: Vec<Ask>,
     would_deny: SmallVec<[usize; 1]>,
     /// The rules that apply.
     rules: SmallVec<[usize; 4]>,
@@ -43,29 +45,38 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    let state = match policy.listed(facts) {
-        Some(Why::Entry(entry)) => State::Refused(policy, Why::Entry(entry)),
-        Some(why) => State::Free(policy, Some(why)),
-        None => match policy.registry.resolvers.is_empty() {
-            true => ask(policy, facts),
-            false => {
-                let registry = Arc::clone(&policy.registry);
-                ask(policy, &registry.resolve(facts))
-            }
-        },
+    let mut collected = match policy.consider(facts) {
+        Ok(collected) => collected,
+        Err(why) => return refused(policy, why).into(),
     };
-    Decision { state }
+    // Stores that decide asynchronously can't be asked here.
+    for ask in mem::take(&mut collected.remote) {
+        match ask.trial {
+            true => collected.would_deny.push(ask.rule),
+            false => return refused(policy, Why::Remote(ask.rule)).into(),
+        }
+    }
+    acquire(policy, collected).into()
 }
 
-fn ask<R, C>(policy: R, facts: &impl Facts) -> State<R, C>
+/// Returns what becomes of a request about which no limit decides.
+pub(crate) fn refused<R, C>(policy: R, why: Why) -> State<R, C>
 where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    let collected = policy.collect(facts);
-    if let Some(why) = collected.refused {
-        return State::Refused(policy, why);
+    match why {
+        Why::Allowed(_) => State::Free(policy, Some(why)),
+        _ => State::Refused(policy, why),
     }
+}
+
+/// Asks the limits of this process.
+pub(crate) fn acquire<R, C>(policy: R, collected: Collected) -> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
     let mut asks = Asks {
         policy,
         keys: collected.keys,
@@ -121,11 +132,27 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         }
     }
 
+    /// Collects what a request asks, or returns what decides without a limit.
+    pub(crate) fn consider(&self, facts: &impl Facts) -> Result<Collected, Why> {
+        if let Some(why) = self.listed(facts) {
+            return Err(why);
+        }
+        let collected = match self.registry.resolvers.is_empty() {
+            true => self.collect(facts),
+            false => self.collect(&self.registry.resolve(facts)),
+        };
+        match collected.refused {
+            Some(why) => Err(why),
+            None => Ok(collected),
+        }
+    }
+
     /// Collects what the rules ask that apply to a request.
     fn collect(&self, facts: &impl Facts) -> Collected {
         let mut collected = Collected {
             keys: Bytes::new(),
             list: SmallVec::new(),
+            remote: Vec::new(),
             would_deny: SmallVec::new(),
             rules: SmallVec::new(),
             refused: None,
@@ -215,7 +242,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         };
         let cost = rule.cost.of(facts);
         for (limit, state) in rule.limits.iter().enumerate() {
-            collected.list.push(Ask {
+            let ask = Ask {
                 rule: index,
                 limit: Some(limit),
                 plan,
@@ -226,7 +253,11 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                     true => 1,
                     false => cost,
                 },
-            });
+            };
+            match **state {
+                RuleLimit::Remote(_) => collected.remote.push(ask),
+                _ => collected.list.push(ask),
+            }
         }
         Applied::Yes
     }
@@ -290,7 +321,7 @@ where
         let mut last = None;
         for (index, ask) in self.list.iter().enumerate() {
             let rule = self.policy.rules.get(ask.rule);
-            let Some((rule, ban)) = rule.and_then(|rule| Some((rule, rule.ban.as_ref()?))) else {
+            let Some(rule) = rule.filter(|rule| rule.ban.is_some()) else {
                 continue;
             };
             if ask.trial || last == Some(ask.rule) {
@@ -304,18 +335,11 @@ where
                 continue;
             }
             last = Some(ask.rule);
-            let strikes = ban.strikes.key(&KeyHash(ask.hash));
-            let is_over = match strikes.try_acquire() {
-                Ok(granted) => granted.remaining() == 0,
-                // Another caller has just reached the number.
-                Err(_) => false,
-            };
-            if is_over {
+            if let Some(long) = rule.strike(ask.hash) {
                 let banned = rule.limits.iter().filter(|limit| limit.can_ban());
                 for limit in banned.take(1) {
-                    let _ = limit.ban_for(self.key(ask), ask.plan, ban.duration);
+                    let _ = limit.ban_for(self.key(ask), ask.plan, long);
                 }
-                strikes.remove();
             }
         }
     }

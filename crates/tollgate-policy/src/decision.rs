@@ -12,8 +12,8 @@ use tollgate::{ConfigError, Denied};
 use crate::asked::Asked;
 use crate::asks::{Ask, Asks};
 use crate::fact::Facts;
-use crate::file::Count;
 use crate::policy::Policy;
+use crate::remote::{RemoteAnswer, Remotes};
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,6 +50,12 @@ pub enum Reason<'d> {
         /// The name of the rule.
         rule: &'d str,
     },
+    /// The store of this rule decides asynchronously. Call
+    /// [`decide_async`](Policy::decide_async).
+    Asynchronous {
+        /// The name of the rule.
+        rule: &'d str,
+    },
     /// The limits that apply can't be combined: there are more than 64, or registered ones have
     /// other clocks.
     Invalid(ConfigError),
@@ -66,6 +72,8 @@ pub(crate) enum Why {
     Missing(usize),
     /// A rule that has no plan for the request.
     NoPlan(usize),
+    /// A rule whose store decides asynchronously.
+    Remote(usize),
 }
 
 pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
@@ -125,6 +133,36 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     pub(crate) state: State<R, C>,
+    /// What stores elsewhere answered, if any were asked.
+    pub(crate) remotes: Option<Box<Remotes>>,
+}
+
+impl<R, C> From<State<R, C>> for Decision<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    fn from(state: State<R, C>) -> Self {
+        Self {
+            state,
+            remotes: None,
+        }
+    }
+}
+
+impl<R, C> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    pub(crate) fn policy(&self) -> Option<&R> {
+        match self {
+            Self::Free(policy, _) | Self::Refused(policy, _) => Some(policy),
+            Self::Invalid(_) => None,
+            Self::Denied(all, ..) => Some(&all.inner().policy),
+            Self::Granted(granted) => Some(&granted.composition().inner().policy),
+        }
+    }
 }
 
 impl<R, C> Decision<R, C>
@@ -134,15 +172,25 @@ where
 {
     /// Returns whether the request is allowed.
     #[must_use]
-    pub const fn is_allowed(&self) -> bool {
+    pub fn is_allowed(&self) -> bool {
         matches!(self.state, State::Free(..) | State::Granted(_))
+            && self.denied_elsewhere().is_none()
     }
 
     /// Returns why the request is denied, or `None` if it is allowed.
     #[must_use]
     pub fn reason(&self) -> Option<Reason<'_>> {
+        if let Some((ask, denied)) = self.denied_elsewhere() {
+            return Some(Reason::Limit {
+                rule: self.state.policy()?.rule_name(ask.rule),
+                denied,
+            });
+        }
         Some(match &self.state {
             State::Free(..) | State::Granted(_) => return None,
+            State::Refused(policy, Why::Remote(rule)) => Reason::Asynchronous {
+                rule: policy.rule_name(*rule),
+            },
             State::Refused(policy, Why::Missing(rule)) => Reason::MissingKey {
                 rule: policy.rule_name(*rule),
             },
@@ -171,6 +219,7 @@ where
             Reason::Limit { rule, .. }
             | Reason::MissingKey { rule }
             | Reason::NoPlan { rule }
+            | Reason::Asynchronous { rule }
             | Reason::Listed { entry: rule } => Some(rule),
             Reason::Invalid(_) => None,
         }
@@ -191,7 +240,7 @@ where
     pub fn retry_after(&self) -> Option<Duration> {
         match &self.state {
             State::Denied(_, _, denied) => denied.retry_after(),
-            _ => None,
+            _ => self.denied_elsewhere()?.1.retry_after(),
         }
     }
 
@@ -204,8 +253,12 @@ where
     /// Returns how long the caller must wait before it goes on: only a `leaky-queue` delays.
     #[must_use]
     pub fn delay(&self) -> Duration {
-        let delays = self.granted().map(|(_, info)| info.delay());
-        delays.max().unwrap_or(Duration::ZERO)
+        let elsewhere = self.asked_elsewhere().filter_map(|asked| asked.grant());
+        let granted = self.granted().map(|(_, info)| info).chain(elsewhere);
+        granted
+            .map(|info| info.delay())
+            .max()
+            .unwrap_or(Duration::ZERO)
     }
 
     /// Returns the limit with the fewest permits left, among those that can deny.
@@ -215,7 +268,8 @@ where
         asked.min_by_key(Asked::remaining)
     }
 
-    /// Returns all limits that were asked, in the order of the rules, with their answers.
+    /// Returns all limits that were asked, in the order of the rules, with their answers. Limits of
+    /// stores that decide asynchronously come last.
     pub fn asked(&self) -> impl Iterator<Item = Asked<'_>> {
         let asks = match &self.state {
             State::Granted(granted) => Some(granted.composition().inner()),
@@ -230,7 +284,27 @@ where
             let rules = asks.would_deny.iter();
             rules.map(|rule| Asked::without_key(asks.policy.rule_name(*rule)))
         });
-        list.chain(missing)
+        list.chain(missing).chain(self.asked_elsewhere())
+    }
+
+    fn asked_elsewhere(&self) -> impl Iterator<Item = Asked<'_>> {
+        let members = self.remotes.iter().flat_map(|remotes| &remotes.members);
+        members.filter_map(|member| {
+            let rule = self.state.policy()?.rules.get(member.ask.rule)?;
+            let asked = Asked::new(rule, &member.ask)?;
+            Some(match member.answer? {
+                RemoteAnswer::Granted(info) if self.denied_elsewhere().is_some() => {
+                    // It was given back.
+                    asked.denied(None, info.remaining().saturating_add(info.n()))
+                }
+                RemoteAnswer::Granted(info) => asked.granted(info),
+                RemoteAnswer::Denied(denied) => asked.denied(Some(denied), 0),
+            })
+        })
+    }
+
+    fn denied_elsewhere(&self) -> Option<(Ask, Denied)> {
+        self.remotes.as_ref()?.denied
     }
 
     fn asked_at<'d>(
@@ -242,6 +316,11 @@ where
         let rule = asks.policy.rules.get(ask.rule)?;
         let asked = Asked::new(rule, ask)?;
         Some(match &self.state {
+            State::Granted(granted) if self.denied_elsewhere().is_some() => {
+                // Its permits were given back.
+                let now = granted.composition().now();
+                asked.denied(asks.look(index, now), asks.available(index, now))
+            }
             State::Granted(granted) => {
                 let info = granted.member(index)?;
                 match ask.trial && info.remaining() == u64::MAX {
@@ -283,7 +362,7 @@ where
         self.end(None, answer)
     }
 
-    fn end(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
+    pub(crate) fn end(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
         let State::Granted(mut granted) = self.state else {
             return Settled::default();
         };
@@ -291,7 +370,7 @@ where
         let actual = asks
             .list
             .iter()
-            .map(|ask| asks.actual(ask, outcome, answer));
+            .map(|ask| asks.policy.actual(ask, outcome, answer));
         let costs: smallvec::SmallVec<[u64; 8]> = actual.collect();
         // There is a cost for each limit.
         granted.settle(costs).unwrap_or_default()
@@ -312,21 +391,6 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    /// Returns what a request cost in the end.
-    fn actual(&self, ask: &Ask, outcome: Option<Outcome>, answer: &impl Facts) -> u64 {
-        let Some(rule) = self.policy.rules.get(ask.rule) else {
-            return ask.cost;
-        };
-        match (rule.count, outcome) {
-            (Count::Failures, Some(Outcome::Success))
-            | (Count::Successes, Some(Outcome::Failure)) => return 0,
-            _ => {}
-        }
-        let settle = rule.cost.settle.as_ref();
-        let actual = settle.and_then(|name| answer.fact(name)?.as_number());
-        actual.unwrap_or(ask.cost)
-    }
-
     fn available(&self, index: usize, now: tollgate::Tick) -> u64 {
         self.visit(index, crate::decide::Available(now))
             .unwrap_or(0)

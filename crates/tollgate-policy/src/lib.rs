@@ -37,9 +37,11 @@ mod asks;
 mod builder;
 mod compile;
 mod decide;
+mod decide_async;
 mod decision;
 mod fact;
 pub mod file;
+mod finish_async;
 mod keep;
 mod key;
 mod limit;
@@ -48,6 +50,7 @@ mod make;
 mod policy;
 mod problem;
 mod registry;
+mod remote;
 mod rule;
 mod text;
 mod warn;
@@ -59,6 +62,10 @@ pub use decision::{Decision, Outcome, Reason};
 pub use fact::{FactKind, FactName, Facts, Value};
 pub use keep::RuleState;
 pub use limit::{DynLimit, Hashed, KeyRef, OwnLimit};
+pub use limit::{
+    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteSpec,
+    RemoteStore,
+};
 pub use live::{Current, LivePolicy, Reloaded};
 pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};

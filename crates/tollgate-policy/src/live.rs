@@ -10,6 +10,7 @@ use tollgate::clock::{Clock, SystemClock};
 
 use crate::compile::{Given, compile};
 use crate::decide::decide;
+use crate::decide_async::decide_async;
 use crate::decision::Decision;
 use crate::fact::Facts;
 use crate::file::PolicyFile;
@@ -112,6 +113,17 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
     /// keeps that policy alive, so it can move to another thread or task.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<Current<C>, C> {
         decide(Current(self.current.load()), facts)
+    }
+
+    /// Decides about a request by the policy as it is now, and also asks stores that decide
+    /// asynchronously: see [`Policy::decide_async`].
+    pub fn decide_async<F: Facts>(
+        &self,
+        facts: &F,
+    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<F, C> {
+        let policy = self.load();
+        let collected = policy.consider(facts);
+        decide_async(policy, collected)
     }
 }
 

@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::clock::Clock;
+
 use crate::fact::{FactName, Facts};
 use crate::file::{Count, Missing, Rule};
 use crate::keep::Overrides;
 use crate::key::KeySpec;
-use crate::limit::{KeyHash, RuleLimit, Spec, Table};
+use crate::limit::{KeyHash, Remote, RuleLimit, Spec, Table};
 
 /// A rule, ready to decide.
 pub(crate) struct CompiledRule<C> {
@@ -43,6 +45,30 @@ impl<C> CompiledRule<C> {
         });
         let mut own = tables.map(|table| table.own_algorithm(&KeyHash(hash)));
         own.any(|own| own.is_some())
+    }
+
+    /// Returns a limit of a store that decides asynchronously.
+    pub(crate) fn remote(&self, limit: usize) -> Option<&Remote> {
+        match &**self.limits.get(limit)? {
+            RuleLimit::Remote(remote) => Some(remote),
+            _ => None,
+        }
+    }
+}
+
+impl<C: Clock> CompiledRule<C> {
+    /// Counts a denial of a key. Returns how long to ban it, if there were too many.
+    pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {
+        let ban = self.ban.as_ref()?;
+        let strikes = ban.strikes.key(&KeyHash(hash));
+        match strikes.try_acquire() {
+            Ok(granted) if granted.remaining() == 0 => {
+                strikes.remove();
+                Some(ban.duration)
+            }
+            // If it is denied, another caller has just reached the number.
+            _ => None,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod hash;
 mod own;
+mod remote;
 mod spec;
 
 use std::fmt;
@@ -17,6 +18,11 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Ti
 pub use hash::Hashed;
 pub(crate) use hash::KeyHash;
 pub use own::{DynLimit, KeyRef, OwnLimit};
+pub(crate) use remote::Remote;
+pub use remote::{
+    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteSpec,
+    RemoteStore,
+};
 pub(crate) use spec::Spec;
 
 /// A table of keys.
@@ -35,6 +41,8 @@ pub(crate) enum RuleLimit<C> {
     OneSlots(Vec<Concurrency>),
     /// A registered algorithm, or a limit of a registered store.
     Own(Box<dyn OwnLimit<C>>),
+    /// A limit of a store that decides asynchronously.
+    Remote(Remote),
 }
 
 /// What grants a request that a limit on trial denies. It has an address that does not change.
@@ -89,6 +97,8 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
                 });
                 once.output
             }
+            // Only `decide_async` asks it.
+            Self::Remote(_) => None,
         }
     }
 
@@ -99,7 +109,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
 
     /// Returns whether keys can be banned.
     pub(crate) const fn can_ban(&self) -> bool {
-        matches!(self, Self::Table(_) | Self::Own(_))
+        matches!(self, Self::Table(_) | Self::Own(_) | Self::Remote(_))
     }
 
     /// Bans a key.
@@ -113,7 +123,8 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
             Self::Table(table) => table.plan(plan).key(&KeyHash(key.hash)).ban_for(long),
             Self::Own(limit) => limit.ban_for(key, plan, long),
             // A policy whose rule has a ban and only such limits is not compiled.
-            Self::Single(_) | Self::Slots(_) | Self::OneSlots(_) => Ok(()),
+            // `decide_async` bans the keys of remote ones.
+            Self::Single(_) | Self::Slots(_) | Self::OneSlots(_) | Self::Remote(_) => Ok(()),
         }
     }
 }
@@ -126,6 +137,7 @@ impl<C> fmt::Debug for RuleLimit<C> {
             Self::Slots(_) => "Slots",
             Self::OneSlots(_) => "OneSlots",
             Self::Own(_) => "Own",
+            Self::Remote(_) => "Remote",
         })
     }
 }
