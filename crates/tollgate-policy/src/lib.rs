@@ -49,6 +49,8 @@ mod live;
 mod make;
 mod policy;
 mod problem;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod registry;
 mod remote;
 mod rule;
