@@ -12,13 +12,14 @@ use tollgate::keyed::KeyHasher;
 use tollgate::{Denied, Tick};
 
 use crate::asks::{Ask, Asks};
-use crate::decision::{Decision, State, Why};
+use crate::decision::Decision;
 use crate::fact::Facts;
 use crate::file::{Apply, Missing};
 use crate::key::Bytes;
 use crate::limit::RuleLimit;
 use crate::policy::Policy;
 use crate::rule::CompiledRule;
+use crate::state::{State, Why};
 
 /// What a request asks, while its rules are collected.
 pub(crate) struct Collected {

@@ -8,9 +8,10 @@ use tollgate::Denied;
 use tollgate::clock::Clock;
 
 use crate::decide::{Collected, acquire, refused};
-use crate::decision::{Decision, State, Why};
+use crate::decision::Decision;
 use crate::policy::Policy;
 use crate::remote::{RemoteMember, Remotes};
+use crate::state::{State, Why};
 
 /// Decides about a request whose rules are collected.
 pub(crate) async fn decide_async<R, C>(

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::compose::{All, AllGranted, Members, Within};
+use tollgate::compose::Members;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{ConfigError, Denied};
 
@@ -14,6 +14,7 @@ use crate::asks::{Ask, Asks};
 use crate::fact::Facts;
 use crate::policy::Policy;
 use crate::remote::{RemoteAnswer, Remotes};
+use crate::state::{State, Why};
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,49 +62,13 @@ pub enum Reason<'d> {
     Invalid(ConfigError),
 }
 
-/// What decided without a limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Why {
-    /// An entry of `deny`, by its position.
-    Entry(usize),
-    /// An entry of `allow`.
-    Allowed(usize),
-    /// A rule whose key is missing.
-    Missing(usize),
-    /// A rule that has no plan for the request.
-    NoPlan(usize),
-    /// A rule whose store decides asynchronously.
-    Remote(usize),
-}
-
-pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
-
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would allocate for each decision"
-)]
-pub(crate) enum State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
-    /// No limit applies.
-    Free(R, Option<Why>),
-    /// Denied without asking a limit.
-    Refused(R, Why),
-    /// The limits can't be composed.
-    Invalid(ConfigError),
-    /// A limit denies it.
-    Denied(Composed<R, C>, usize, Denied),
-    /// All limits grant it.
-    Granted(AllGranted<Within<Composed<R, C>>, Asks<R, C>, C>),
-}
-
 /// What a policy decided about a request, with the permits that it took.
 ///
 /// If the request is allowed, call [`finish`](Self::finish) when it is over: this settles costs,
 /// and gives back what its outcome makes free. [`undo`](Self::undo) gives all permits back. A
-/// decision that is dropped keeps its permits, and leaves its concurrency limits.
+/// decision that is dropped keeps its permits, and leaves its concurrency limits. A decision of
+/// [`decide_async`](Policy::decide_async) ends with [`finish_async`](Self::finish_async),
+/// [`settle_async`](Self::settle_async) or [`undo_async`](Self::undo_async).
 ///
 /// ```
 /// use tollgate_policy::{Outcome, Policy};
@@ -146,21 +111,6 @@ where
         Self {
             state,
             remotes: None,
-        }
-    }
-}
-
-impl<R, C> State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
-    pub(crate) fn policy(&self) -> Option<&R> {
-        match self {
-            Self::Free(policy, _) | Self::Refused(policy, _) => Some(policy),
-            Self::Invalid(_) => None,
-            Self::Denied(all, ..) => Some(&all.inner().policy),
-            Self::Granted(granted) => Some(&granted.composition().inner().policy),
         }
     }
 }

@@ -27,6 +27,7 @@
 //! | know what was asked | [`Decision::asked`], [`Decision::tightest`], [`Decision::reason`] |
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
 //! | register keys, algorithms and stores | [`Policy::builder`] |
+//! | share limits with other processes | [`Policy::decide_async`], `redis::RedisStore` (feature `redis`) |
 //! | reload while it decides | [`LivePolicy`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
@@ -54,6 +55,7 @@ pub mod redis;
 mod registry;
 mod remote;
 mod rule;
+mod state;
 mod text;
 mod warn;
 pub mod when;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::SystemClock;
-use tollgate::{Quota, TokenBucket};
+use tollgate::{Denied, Quota, TokenBucket};
 use tollgate_policy::redis::RedisStore;
-use tollgate_policy::{Outcome, Policy};
+use tollgate_policy::{Outcome, Policy, Reason};
 use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Keys, Server};
 
@@ -56,9 +56,8 @@ fn rules_in_memory_and_on_a_server_hold_their_bounds_together() {
     ";
     on_each_server(|mut private| {
         private.start(false);
-        let (policy, _) = policy(&private, TEXT);
-        let policy = Arc::new(policy);
         let logs = run(async {
+            let policy = Arc::new(policy(&private, TEXT).0);
             let tasks = (0..4).map(|_| {
                 let policy = Arc::clone(&policy);
                 tokio::spawn(async move {
@@ -113,8 +112,8 @@ fn costs_settle_and_a_concurrency_comes_back_on_the_server() {
     ";
     on_each_server(|mut private| {
         private.start(false);
-        let (policy, _) = policy(&private, TEXT);
         run(async {
+            let (policy, _) = policy(&private, TEXT);
             let request = [("user", "ann"), ("n", "10")];
             let decision = policy.decide_async(&request).await;
             assert!(decision.is_allowed(), "{decision:?}");
@@ -148,8 +147,8 @@ fn plans_count_on_their_own_and_keys_can_be_read() {
     ";
     on_each_server(|mut private| {
         private.start(false);
-        let (policy, _) = policy(&private, TEXT);
         run(async {
+            let (policy, _) = policy(&private, TEXT);
             let pro = [("user", "ann"), ("tier", "pro")];
             for (request, remaining) in [(&pro[..], 1), (&ANN[..], 0), (&pro[..], 0)] {
                 let decision = policy.decide_async(&request.to_vec()).await;
@@ -166,8 +165,11 @@ fn plans_count_on_their_own_and_keys_can_be_read() {
             assert_eq!(keys, expected);
             // Too many denials ban the key on the server.
             assert_eq!(policy.decide_async(&ANN).await.denied_by(), Some("api"));
-            let banned = policy.decide_async(&ANN).await.retry_after();
-            assert!(banned < Some(Duration::from_secs(601)), "{banned:?}");
+            let denied = policy.decide_async(&ANN).await;
+            let Some(Reason::Limit { denied, .. }) = denied.reason() else {
+                panic!("{denied:?}");
+            };
+            assert!(matches!(denied, Denied::Banned { .. }), "{denied:?}");
         });
     });
 }
@@ -198,8 +200,8 @@ fn fallbacks_decide_while_the_server_is_down() {
     ";
     on_each_server(|mut private| {
         private.start(false);
-        let (policy, shared) = policy(&private, TEXT);
         run(async {
+            let (policy, shared) = policy(&private, TEXT);
             let request = |path| [("user", "ann"), ("path", path)];
             assert!(policy.decide_async(&request("/a")).await.is_allowed());
             private.kill();
@@ -216,7 +218,7 @@ fn fallbacks_decide_while_the_server_is_down() {
 
 #[test]
 fn what_the_server_can_not_count_is_an_error_at_its_position() {
-    let client = connect_lazily("redis://127.0.0.1:1/").expect("an address");
+    let client = run(async { connect_lazily("redis://127.0.0.1:1/").expect("an address") });
     let build = |rest: &str| {
         let server = Arc::new(Server::new(client.clone()));
         let store = RedisStore::new(server, Keys::new("policy").expect("a namespace"));
