@@ -124,9 +124,9 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// [`RemoteStore`](crate::RemoteStore).
     ///
     /// The facts are read now, and everything else happens when the future is polled. It asks the
-    /// limits of this process first: if one denies the request, no store is asked. Then it asks each
-    /// store with one call, in the order of the rules, and limits in the shadow last. If a store
-    /// denies the request, the permits of all others are given back.
+    /// limits of this process first: if one denies the request, no store is asked. Then it asks
+    /// each store with one call, in the order of the rules, and limits in the shadow last. If a
+    /// store denies the request, the permits of all others are given back.
     ///
     /// If the future is dropped before it is ready, the permits of this process are given back.
     /// Those that a store granted may stay taken.

@@ -92,7 +92,8 @@ fn each_store_gets_one_call_and_all_limits_show() {
 fn a_denial_in_memory_makes_no_call() {
     let (policy, near, far) = policy(&FOUR.replace("5/h", "1/h"));
     assert!(run(policy.decide_async(&ANN)).is_allowed());
-    (near.calls(), far.calls());
+    near.calls();
+    far.calls();
     let denied = run(policy.decide_async(&ANN));
     assert_eq!(denied.denied_by(), Some("memory"));
     assert_eq!((near.calls().len(), far.calls().len()), (0, 0));
