@@ -2,6 +2,8 @@
 
 mod bench;
 mod plot;
+mod policy;
+mod table;
 
 use std::io;
 use std::process::ExitCode;
@@ -19,16 +21,20 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(bench::Arguments),
+    Check(policy::check::Arguments),
+    Explain(policy::explain::Arguments),
     Plot(plot::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Bench(arguments) => bench::run(&arguments),
-        Command::Plot(arguments) => plot::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Check(arguments) => policy::check::run(&arguments),
+        Command::Explain(arguments) => policy::explain::run(&arguments),
+        Command::Plot(arguments) => plot::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if is_closed_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

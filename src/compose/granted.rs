@@ -87,7 +87,10 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     ///
     /// The same as for [`try_acquire_each`](Self::try_acquire_each), with the composition.
     #[inline]
-    #[expect(clippy::result_large_err, reason = "a box would allocate for each denial")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "a box would allocate for each denial"
+    )]
     pub fn into_acquired_each(
         self,
         costs: impl AsRef<[u64]>,

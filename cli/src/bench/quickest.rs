@@ -8,7 +8,8 @@ use console::style;
 use super::contestants::Source;
 use super::contestants::timing::Kind;
 use super::rows::{Row, TIE, short};
-use super::tables::{bare, number};
+use super::tables::number;
+use crate::table::bare;
 
 /// The limiters that take a bucket's quota, the simplest first.
 const LIMITERS: [&str; 3] = ["token bucket", "sharded", "lease of 64"];

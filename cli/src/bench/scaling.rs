@@ -10,8 +10,9 @@ use super::crowding::{Crowding, on_private_words};
 use super::measure::Measured;
 use super::placement::Placement;
 use super::rows::{Row, short};
-use super::tables::{bare, number};
+use super::tables::number;
 use super::topology::{Cores, Topology};
+use crate::table::bare;
 
 /// The number of columns for numbers of threads that fit side by side.
 const ABREAST: usize = 4;

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
+use comfy_table::{Cell, CellAlignment, Table};
 use console::style;
 
 use super::contestants::timing::Kind;
 use super::rows::{Row, short};
+use crate::table::bare;
 
 /// Returns the tables, and a legend of their columns.
 pub(crate) fn tables(rows: &[Row<'_>]) -> String {
@@ -62,15 +63,6 @@ fn table(rows: &[Row<'_>]) -> Table {
         // Widens the gap between the halves.
         column.set_padding((if i % columns.len() == 1 { 2 } else { 0 }, 0));
     }
-    table
-}
-
-/// Returns a table with a line under its head and no other lines.
-pub(crate) fn bare() -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.remove_style(TableComponent::HorizontalLines);
-    table.remove_style(TableComponent::MiddleIntersections);
     table
 }
 

@@ -7,6 +7,7 @@
 //! | `report` | `tollgate bench --report`: a well-formed, accessible page |
 //! | `scaling` | `tollgate bench --scaling`: the machine, and threads up to all processors |
 //! | `figures`, `pictures` | `tollgate plot`: the figures behind the pictures, and the pictures |
+//! | `policy` | `tollgate check` and `tollgate explain`: golden transcripts |
 //! | `guide` | the guide's examples, largest limits and pictures |
 //! | `stated_bounds` | the guide's bounds: no interval exceeds them, and the tight ones are reached |
 
@@ -16,6 +17,7 @@ mod deadline;
 mod figures;
 mod guide;
 mod pictures;
+mod policy;
 mod report;
 mod scaling;
 mod stated_bounds;

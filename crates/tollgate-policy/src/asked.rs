@@ -3,7 +3,7 @@
 use tollgate::Denied;
 use tollgate::outcome::GrantInfo;
 
-use crate::asks::Ask;
+use crate::asks::{Ask, What};
 use crate::rule::CompiledRule;
 
 /// One limit that a request asked, and its answer: see [`Decision::asked`](crate::Decision::asked).
@@ -40,7 +40,10 @@ enum Answer {
 
 impl<'d> Asked<'d> {
     pub(crate) fn new<C>(rule: &'d CompiledRule<C>, ask: &Ask) -> Option<Self> {
-        let texts = rule.texts.get(ask.limit?)?;
+        let What::Limit(limit) = ask.what else {
+            return None;
+        };
+        let texts = rule.texts.get(limit)?;
         let plans = rule.plans.as_ref();
         Some(Self {
             rule: &rule.name,

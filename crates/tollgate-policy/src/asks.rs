@@ -9,20 +9,33 @@ use tollgate::clock::Clock;
 use tollgate::compose::{Members, SettleMembers, Slot, Visitor};
 
 use crate::key::Bytes;
-use crate::limit::{KeyRef, OnlyClock};
+use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock};
 use crate::policy::Policy;
+
+/// What a request asks of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A limit, by its position in the rule.
+    Limit(usize),
+    /// Whether the key is banned. It comes before the limits of the rule.
+    Ban,
+    /// Nothing. It lends the policy's clock.
+    Clock,
+}
 
 /// One limit that a request asks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask {
     /// The rule, by its position.
     pub(crate) rule: usize,
-    /// The limit of the rule. `None` lends only the clock.
-    pub(crate) limit: Option<usize>,
+    /// What of the rule is asked.
+    pub(crate) what: What,
     /// The plan, by its position.
     pub(crate) plan: usize,
     /// Whether the limit only reports what it would decide.
     pub(crate) trial: bool,
+    /// Whether it takes permits. A rule in the shadow takes none if one of its limits would deny.
+    pub(crate) takes: bool,
     /// Where the key is.
     pub(crate) key: (usize, usize),
     pub(crate) hash: u64,
@@ -32,7 +45,7 @@ pub(crate) struct Ask {
 impl Ask {
     /// Returns whether both are the same limit of the same rule.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (self.rule, self.limit) == (other.rule, other.limit)
+        (self.rule, self.what) == (other.rule, other.what)
     }
 }
 
@@ -77,11 +90,18 @@ where
     #[inline]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         let ask = self.list.get(index)?;
-        let Some(limit) = ask.limit else {
-            let clock = OnlyClock(&self.policy.clock);
-            return Some(visitor.visit(&clock, None));
+        if ask.what == What::Clock {
+            return Some(visitor.visit(&OnlyClock(&self.policy.clock), None));
+        }
+        let rule = self.policy.rules.get(ask.rule)?;
+        let What::Limit(limit) = ask.what else {
+            let key = rule.ban.as_ref()?.bans.key(&KeyHash(ask.hash));
+            return Some(visitor.visit(&Gate(key), None));
         };
-        let limit = self.policy.rules.get(ask.rule)?.limits.get(limit)?;
+        if !ask.takes {
+            return Some(visitor.visit(&EXEMPT, None));
+        }
+        let limit = rule.limits.get(limit)?;
         limit.visit(self.key(ask), ask.plan, ask.trial, visitor)
     }
 

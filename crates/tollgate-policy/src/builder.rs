@@ -1,7 +1,9 @@
 //! Makes a policy, with the names that the program registers.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
@@ -13,6 +15,7 @@ use crate::limit::{OwnLimit, RemoteStore};
 use crate::policy::{Policy, PolicyClock, hasher};
 use crate::problem::Problems;
 use crate::registry::{LimitSpec, Registry};
+use crate::state::{Saved, StateError};
 use crate::text::read_toml;
 
 /// Makes a [`Policy`], with the names that the program registers.
@@ -34,8 +37,9 @@ use crate::text::read_toml;
 /// ```
 #[must_use]
 pub struct Builder<C> {
-    registry: Registry<C>,
-    clock: C,
+    pub(crate) registry: Registry<C>,
+    pub(crate) clock: C,
+    saved: Option<Saved>,
 }
 
 impl<C> Builder<C> {
@@ -43,12 +47,58 @@ impl<C> Builder<C> {
         Self {
             registry: Registry::default(),
             clock,
+            saved: None,
         }
     }
 
     /// Uses another clock. Call it first: what is registered before is dropped.
     pub fn clock<D>(self, clock: D) -> Builder<D> {
         Builder::new(clock)
+    }
+
+    /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as when a
+    /// policy is reloaded; [`Policy::restored`] says what became of each. The time since then
+    /// counts, by the time of day.
+    ///
+    /// ```
+    /// use tollgate_policy::{Policy, RuleState};
+    ///
+    /// let rule = |limit: &str| format!("[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'");
+    /// let policy = Policy::from_toml(&rule("5/d"))?;
+    /// let ann = [("user", "ann")];
+    /// assert_eq!(policy.decide(&ann).remaining(), Some(4));
+    /// let mut state = Vec::new();
+    /// policy.snapshot(&mut state)?;
+    ///
+    /// // In the next process.
+    /// let builder = Policy::builder().restore(&mut state.as_slice())?;
+    /// let policy = builder.build_toml(&rule("3/d"))?;
+    /// assert!(policy.restored().eq([("api", RuleState::Kept)]));
+    /// assert_eq!(policy.decide(&ann).remaining(), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StateError`] if the state can't be read.
+    pub fn restore(self, reader: &mut impl io::Read) -> Result<Self, StateError> {
+        let saved = Some(Saved::read(reader, None)?);
+        Ok(Self { saved, ..self })
+    }
+
+    /// Restores a state that is `elapsed` old: see [`restore`](Self::restore). For clocks that do
+    /// not follow the time of day.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError`] if the state can't be read.
+    pub fn restore_after(
+        self,
+        reader: &mut impl io::Read,
+        elapsed: Duration,
+    ) -> Result<Self, StateError> {
+        let saved = Some(Saved::read(reader, Some(elapsed))?);
+        Ok(Self { saved, ..self })
     }
 
     /// Registers a resolver: it computes a fact from others. Rules use its name wherever they use
@@ -81,7 +131,7 @@ impl<C: PolicyClock> Builder<C> {
     /// # Ok::<(), tollgate_policy::Problems>(())
     /// ```
     pub fn algorithm<A, E>(
-        mut self,
+        self,
         name: impl Into<String>,
         parse: impl Fn(&str) -> Result<A, E> + Send + Sync + 'static,
     ) -> Self
@@ -89,7 +139,7 @@ impl<C: PolicyClock> Builder<C> {
         A: Algorithm + GiveBack + Debt + fmt::Debug + Send + Sync + 'static,
         E: fmt::Display,
     {
-        let make = move |spec: &LimitSpec<'_, C>| {
+        self.limit(name, move |spec| {
             let [text] = spec.limits.as_slice() else {
                 return Err(String::from(
                     "must be an algorithm of this crate: it is a plan",
@@ -100,8 +150,36 @@ impl<C: PolicyClock> Builder<C> {
             let table = Keyed::with_clock(algorithm, capacity, spec.clock.clone());
             let table = table.map_err(|error| error.to_string())?;
             let table = table.with_overflow(spec.overflow);
-            Ok(Box::new(table.with_hasher(spec.hasher.clone())) as Box<dyn OwnLimit<C>>)
-        };
+            Ok(Box::new(table.with_hasher(spec.hasher.clone())))
+        })
+    }
+
+    /// Registers a limit of your own, whose state is not that of an
+    /// [`algorithm`](Self::algorithm). A limit whose text begins with its name is made from the
+    /// rest of the text. `make` returns an error if it can't make the limit: a text that says what must
+    /// be different.
+    ///
+    /// ```
+    /// use tollgate::{AnyAlgorithm, Keyed};
+    /// use tollgate_policy::Policy;
+    ///
+    /// let builder = Policy::builder().limit("by-plan", |spec| {
+    ///     let plans: Result<Vec<AnyAlgorithm>, _> = spec.limits.iter().map(|text| text.parse()).collect();
+    ///     let plans = plans.map_err(|error| error.to_string())?;
+    ///     let table = Keyed::with_plans(plans, spec.capacity, *spec.clock);
+    ///     let table = table.map_err(|error| error.to_string())?;
+    ///     Ok(Box::new(table.with_hasher(spec.hasher.clone())))
+    /// });
+    /// let text = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = 'by-plan 5/h'";
+    /// let policy = builder.build_toml(text)?;
+    /// assert_eq!(policy.decide(&[("user", "ann")]).remaining(), Some(4));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn limit(
+        mut self,
+        name: impl Into<String>,
+        make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
+    ) -> Self {
         self.registry.algorithms.insert(name.into(), Arc::new(make));
         self
     }
@@ -151,10 +229,16 @@ impl<C: PolicyClock> Builder<C> {
         let given = Given {
             registry: Arc::new(self.registry),
             clock: self.clock,
-            hasher: hasher(),
+            hasher: hasher(self.saved.as_ref().map(|saved| saved.seed)),
             previous: None,
+            saved: self.saved.as_ref(),
         };
-        let policy = compile(file, given, &mut problems).policy;
+        let compiled = compile(file, given, &mut problems);
+        let restored = self.saved.as_ref().map(|_| compiled.states);
+        let policy = Policy {
+            restored: restored.unwrap_or_default(),
+            ..compiled.policy
+        };
         match problems.has_errors() {
             true => Err(problems),
             false => Ok(policy),

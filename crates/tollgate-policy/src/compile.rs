@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::algorithm::ChangeQuota;
-use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota};
+use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota, TokenBucket};
 
 use crate::fact::FactName;
 use crate::file::{Applies, PolicyFile, Rule};
@@ -16,7 +16,8 @@ use crate::make::{Made, Maker};
 use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
-use crate::rule::{Ban, CompiledRule, Cost, Plans};
+use crate::rule::{AFTER_BAN, Ban, CompiledRule, Cost, Plans};
+use crate::state::Saved;
 use crate::when::{Condition, Matcher, Test, When};
 
 /// What a policy is made from, besides its file.
@@ -26,6 +27,8 @@ pub(crate) struct Given<'p, C> {
     pub(crate) hasher: Hashed,
     /// The policy as it is now, if it is reloaded.
     pub(crate) previous: Option<&'p Policy<C>>,
+    /// The state of another process.
+    pub(crate) saved: Option<&'p Saved>,
 }
 
 /// A policy, and what is left to do before it is used.
@@ -48,6 +51,7 @@ pub(crate) fn compile<C: PolicyClock>(
         clock,
         hasher,
         previous,
+        saved,
     } = given;
     problems.append(file.check_facts(|name| registry.resolvers.contains_key(name)));
     let also = Also::of(file);
@@ -61,10 +65,11 @@ pub(crate) fn compile<C: PolicyClock>(
     let (mut changes, mut states) = (Vec::new(), Vec::new());
     let mut rules = Vec::new();
     for (index, rule) in file.rules.iter().enumerate() {
-        let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied());
+        let saved = saved.filter(|saved| saved.has(rule));
+        let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied(), saved);
         rules.push(compile_rule(
             rule,
-            also.with(index),
+            also.of_rule(index),
             &maker,
             &mut reuse,
             problems,
@@ -87,6 +92,7 @@ pub(crate) fn compile<C: PolicyClock>(
         registry,
         hasher,
         clock,
+        restored: Vec::new(),
     };
     Compiled {
         policy,
@@ -124,25 +130,11 @@ impl<'f> Also<'f> {
         }
     }
 
-    /// Returns the rules that apply with this one, directly or by way of others.
-    fn with(&self, index: usize) -> Vec<usize> {
-        let mut found = Vec::new();
-        let mut next = vec![index];
-        while let Some(index) = next.pop() {
-            let names = self.rules.get(index).map_or(&[][..], |rule| &rule.also);
-            for other in names
-                .iter()
-                .filter_map(|name| self.positions.get(name.as_str()))
-            {
-                if !found.contains(other) {
-                    found.push(*other);
-                    next.push(*other);
-                }
-            }
-        }
-        found.retain(|other| *other != index);
-        found.sort_unstable();
-        found
+    /// Returns the rules that this one names.
+    fn of_rule(&self, index: usize) -> Vec<usize> {
+        let names = self.rules.get(index).map_or(&[][..], |rule| &rule.also);
+        let found = names.iter().map(|name| self.positions.get(name.as_str()));
+        found.flatten().copied().collect()
     }
 }
 
@@ -197,7 +189,7 @@ fn compile_rule<C: PolicyClock>(
     }
 }
 
-/// Makes what counts the denials of keys.
+/// Makes what counts the denials of keys, and bans them.
 fn ban<C: PolicyClock>(
     rule: &Rule,
     made: &[Made<C>],
@@ -229,36 +221,41 @@ fn ban<C: PolicyClock>(
         refuse(".within", message, problems);
         return None;
     };
-    let same = reuse.same_keys(rule).and_then(|old| old.ban.as_ref());
-    if let Some(old) = same.filter(|old| (old.after, old.within) == (ban.after.value, within)) {
-        return Some(Ban {
-            duration: ban.duration.value,
-            strikes: Arc::clone(&old.strikes),
-            ..*old
-        });
-    }
-    match strikes(ban.after.value, within, rule, maker) {
-        Ok(strikes) => Some(Ban {
+    let old = reuse.same_keys(rule).and_then(|old| old.ban.as_ref());
+    let old_strikes = old.filter(|old| (old.after, old.within) == (ban.after.value, within));
+    let strikes = match old_strikes {
+        Some(old) => Ok(Arc::clone(&old.strikes)),
+        None => FixedWindow::new(Quota::per(ban.after.value, within))
+            .and_then(FixedWindow::opened_by_first_hit)
+            .and_then(|window| table(window.into(), rule, maker)),
+    };
+    let bans = match old {
+        Some(old) => Ok(Arc::clone(&old.bans)),
+        None => TokenBucket::new(Quota::per(1, AFTER_BAN))
+            .and_then(|bucket| table(bucket.into(), rule, maker)),
+    };
+    match (strikes, bans) {
+        (Ok(strikes), Ok(bans)) => Some(Ban {
             duration: ban.duration.value,
             after: ban.after.value,
             within,
-            strikes: Arc::new(strikes),
+            strikes,
+            bans,
         }),
-        Err(error) => {
+        (Err(error), _) | (_, Err(error)) => {
             refuse("", &format!("can't be counted: {error}"), problems);
             None
         }
     }
 }
 
-fn strikes<C: PolicyClock>(
-    after: u64,
-    within: Duration,
+/// Makes a table for the keys of a rule.
+fn table<C: PolicyClock>(
+    algorithm: AnyAlgorithm,
     rule: &Rule,
     maker: &Maker<'_, C>,
-) -> Result<Table<C>, tollgate::ConfigError> {
-    let window = FixedWindow::new(Quota::per(after, within))?.opened_by_first_hit()?;
+) -> Result<Arc<Table<C>>, tollgate::ConfigError> {
     let capacity = usize::try_from(rule.capacity.value).unwrap_or(usize::MAX);
-    let table = Keyed::with_clock(AnyAlgorithm::from(window), capacity, maker.clock.clone())?;
-    Ok(table.with_hasher(maker.hasher.clone()))
+    let table = Keyed::with_clock(algorithm, capacity, maker.clock.clone())?;
+    Ok(Arc::new(table.with_hasher(maker.hasher.clone())))
 }

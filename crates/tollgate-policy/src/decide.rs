@@ -11,15 +11,14 @@ use tollgate::compose::{All, AllDenied, Member, Members, Visitor};
 use tollgate::keyed::KeyHasher;
 use tollgate::{Denied, Tick};
 
-use crate::asks::{Ask, Asks};
+use crate::asks::{Ask, Asks, What};
 use crate::decision::Decision;
 use crate::fact::Facts;
 use crate::file::{Apply, Missing};
 use crate::key::Bytes;
-use crate::limit::RuleLimit;
+use crate::limit::{Gate, KeyHash, RuleLimit};
 use crate::policy::Policy;
-use crate::rule::CompiledRule;
-use crate::state::{State, Why};
+use crate::verdict::{State, Why};
 
 /// What a request asks, while its rules are collected.
 pub(crate) struct Collected {
@@ -34,8 +33,11 @@ pub(crate) struct Collected {
 }
 
 /// What came of a rule that matches a request.
+#[derive(PartialEq, Eq)]
 enum Applied {
     Yes,
+    /// It was added before.
+    Before,
     /// Its key is missing, and so it does not apply.
     Skipped,
 }
@@ -88,12 +90,14 @@ where
     if asks.list.is_empty() && asks.would_deny.is_empty() {
         return State::Free(asks.policy, None);
     }
+    asks.look_ahead();
     if !asks.has_clock() {
         asks.list.push(Ask {
             rule: usize::MAX,
-            limit: None,
+            what: What::Clock,
             plan: 0,
             trial: false,
+            takes: true,
             key: (0, 0),
             hash: 0,
             cost: 0,
@@ -172,39 +176,41 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         collected
     }
 
-    /// Adds what a rule asks, and the rules that apply with it.
+    /// Adds what a rule asks, and the rules that apply with it. A rule that is skipped or in the
+    /// shadow brings no others.
     fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected) -> Applied {
-        let Some(rule) = self.rules.get(index) else {
-            return Applied::Skipped;
-        };
-        if collected.rules.contains(&index) {
-            return Applied::Yes;
+        let applied = self.add(index, facts, collected);
+        let mut next: SmallVec<[usize; 4]> = SmallVec::new();
+        if applied == Applied::Yes {
+            next.extend(self.also(index));
         }
-        if let Applied::Skipped = self.add(index, rule, rule.shadow, facts, collected) {
-            return Applied::Skipped;
-        }
-        if !rule.shadow {
-            for &other in &rule.also {
-                if collected.rules.contains(&other) {
-                    continue;
-                }
-                if let Some(rule) = self.rules.get(other) {
-                    self.add(other, rule, rule.shadow, facts, collected);
-                }
+        while let Some(other) = next.pop() {
+            if self.add(other, facts, collected) == Applied::Yes {
+                next.extend(self.also(other));
             }
         }
-        Applied::Yes
+        match applied {
+            Applied::Skipped => Applied::Skipped,
+            Applied::Yes | Applied::Before => Applied::Yes,
+        }
+    }
+
+    /// Returns the rules that apply with a rule directly, the last one first.
+    fn also(&self, index: usize) -> impl Iterator<Item = usize> {
+        let rule = self.rules.get(index).filter(|rule| !rule.shadow);
+        let also = rule.into_iter().flat_map(|rule| &rule.also);
+        also.rev().copied()
     }
 
     /// Adds what one rule asks.
-    fn add(
-        &self,
-        index: usize,
-        rule: &CompiledRule<C>,
-        trial: bool,
-        facts: &impl Facts,
-        collected: &mut Collected,
-    ) -> Applied {
+    fn add(&self, index: usize, facts: &impl Facts, collected: &mut Collected) -> Applied {
+        if collected.rules.contains(&index) {
+            return Applied::Before;
+        }
+        let Some(rule) = self.rules.get(index) else {
+            return Applied::Skipped;
+        };
+        let trial = rule.shadow;
         let start = collected.keys.len();
         if rule.key.push(facts, &mut collected.keys).is_err() {
             match (rule.missing, trial) {
@@ -214,6 +220,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                     return Applied::Skipped;
                 }
                 (Missing::Deny, true) => {
+                    collected.rules.push(index);
                     collected.would_deny.push(index);
                     return Applied::Yes;
                 }
@@ -242,23 +249,32 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             }
         };
         let cost = rule.cost.of(facts);
-        for (limit, state) in rule.limits.iter().enumerate() {
+        let mut ask = |what, cost, is_remote| {
             let ask = Ask {
                 rule: index,
-                limit: Some(limit),
+                what,
                 plan,
                 trial,
+                takes: true,
                 key,
                 hash,
-                cost: match state.counts_requests() {
-                    true => 1,
-                    false => cost,
-                },
+                cost,
             };
-            match **state {
-                RuleLimit::Remote(_) => collected.remote.push(ask),
-                _ => collected.list.push(ask),
+            match is_remote {
+                true => collected.remote.push(ask),
+                false => collected.list.push(ask),
             }
+        };
+        if rule.ban.is_some() && !trial {
+            ask(What::Ban, 0, false);
+        }
+        for (limit, state) in rule.limits.iter().enumerate() {
+            let cost = match state.counts_requests() {
+                true => 1,
+                false => cost,
+            };
+            let is_remote = matches!(**state, RuleLimit::Remote(_));
+            ask(What::Limit(limit), cost, is_remote);
         }
         Applied::Yes
     }
@@ -287,6 +303,7 @@ impl<C> Visitor<C> for Available {
 }
 
 /// Returns what a limit would answer.
+#[derive(Clone, Copy)]
 struct Look {
     n: u64,
     now: Tick,
@@ -309,12 +326,43 @@ where
         (0..self.list.len()).any(|index| self.visit(index, HasClock) == Some(true))
     }
 
-    /// Returns what one limit would answer now.
+    /// Returns what one limit would answer now. While a key is banned, all limits of the rule
+    /// answer so.
     pub(crate) fn look(&self, index: usize, now: Tick) -> Option<Denied> {
         let ask = *self.list.get(index)?;
-        let limit = self.policy.rules.get(ask.rule)?.limits.get(ask.limit?)?;
+        let rule = self.policy.rules.get(ask.rule)?;
         let look = Look { n: ask.cost, now };
-        limit.visit(self.key(&ask), ask.plan, false, look)?
+        let ban = rule.ban.as_ref().filter(|_| !ask.trial);
+        let banned = ban.and_then(|ban| look.visit(&Gate(ban.bans.key(&KeyHash(ask.hash))), None));
+        match (banned, ask.what) {
+            (None, What::Limit(limit)) => {
+                let limit = rule.limits.get(limit)?;
+                limit.visit(self.key(&ask), ask.plan, false, look)?
+            }
+            _ => banned,
+        }
+    }
+
+    /// Finds the rules in the shadow that must take nothing: those with several limits, one of
+    /// which would deny.
+    fn look_ahead(&mut self) {
+        let policy = &*self.policy;
+        let has_several = |ask: &Ask| match policy.rules.get(ask.rule) {
+            Some(rule) => ask.trial && rule.limits.len() > 1,
+            None => false,
+        };
+        if !self.list.iter().any(has_several) {
+            return;
+        }
+        let now = policy.clock.now();
+        let denies = |(index, ask): (usize, &Ask)| {
+            (has_several(ask) && self.look(index, now).is_some()).then_some(ask.rule)
+        };
+        let denying: SmallVec<[usize; 4]> =
+            self.list.iter().enumerate().filter_map(denies).collect();
+        for ask in &mut self.list {
+            ask.takes = !denying.contains(&ask.rule);
+        }
     }
 
     /// Counts a denial for each rule that denied it, and bans the key if there were too many.
@@ -336,12 +384,7 @@ where
                 continue;
             }
             last = Some(ask.rule);
-            if let Some(long) = rule.strike(ask.hash) {
-                let banned = rule.limits.iter().filter(|limit| limit.can_ban());
-                for limit in banned.take(1) {
-                    let _ = limit.ban_for(self.key(ask), ask.plan, long);
-                }
-            }
+            let _ = rule.strike(ask.hash);
         }
     }
 }

@@ -7,11 +7,12 @@ use std::ops::Deref;
 use tollgate::Denied;
 use tollgate::clock::Clock;
 
+use crate::asks::What;
 use crate::decide::{Collected, acquire, refused};
 use crate::decision::Decision;
 use crate::policy::Policy;
 use crate::remote::{RemoteMember, Remotes};
-use crate::state::{State, Why};
+use crate::verdict::{State, Why};
 
 /// Decides about a request whose rules are collected.
 pub(crate) async fn decide_async<R, C>(
@@ -63,7 +64,10 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     fn remote_members(&self, collected: &mut Collected) -> Vec<RemoteMember> {
         let asks = mem::take(&mut collected.remote).into_iter();
         let members = asks.filter_map(|ask| {
-            let remote = self.rules.get(ask.rule)?.remote(ask.limit?)?.clone();
+            let What::Limit(limit) = ask.what else {
+                return None;
+            };
+            let remote = self.rules.get(ask.rule)?.remote(limit)?.clone();
             Some(RemoteMember {
                 ask,
                 remote,

@@ -5,16 +5,16 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::compose::Members;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{ConfigError, Denied};
 
 use crate::asked::Asked;
-use crate::asks::{Ask, Asks};
+use crate::asks::{Ask, Asks, What};
+use crate::decide::Available;
 use crate::fact::Facts;
 use crate::policy::Policy;
 use crate::remote::{RemoteAnswer, Remotes};
-use crate::state::{State, Why};
+use crate::verdict::{State, Why};
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -273,9 +273,12 @@ where
             }
             State::Granted(granted) => {
                 let info = granted.member(index)?;
-                match ask.trial && info.remaining() == u64::MAX {
-                    true => asked.would_deny(asks.look(index, granted.composition().now())),
-                    false => asked.granted(info),
+                let now = granted.composition().now();
+                let is_exempt = ask.trial && info.remaining() == u64::MAX;
+                match (ask.takes, is_exempt) {
+                    (false, _) => asked.denied(asks.look(index, now), asks.available(index, now)),
+                    (true, true) => asked.would_deny(asks.look(index, now)),
+                    (true, false) => asked.granted(info),
                 }
             }
             State::Denied(all, member, denied) => {
@@ -342,8 +345,14 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     fn available(&self, index: usize, now: tollgate::Tick) -> u64 {
-        self.visit(index, crate::decide::Available(now))
-            .unwrap_or(0)
+        let available = |ask: &Ask| {
+            let What::Limit(limit) = ask.what else {
+                return None;
+            };
+            let limit = self.policy.rules.get(ask.rule)?.limits.get(limit)?;
+            limit.visit(self.key(ask), ask.plan, false, Available(now))
+        };
+        self.list.get(index).and_then(available).unwrap_or(0)
     }
 }
 

@@ -46,7 +46,7 @@ impl<T> From<T> for At<T> {
 /// Which of the rules that match a request apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Apply {
-    /// The first one. Rules in the shadow that match apply besides it.
+    /// The first one. Rules in the shadow that match and come before it apply besides it.
     #[default]
     First,
     /// All of them, all or nothing.
@@ -84,7 +84,7 @@ pub enum Applies {
     Always,
     /// Only together with rules that name it in `also`.
     Never,
-    /// To requests that fulfil the conditions.
+    /// To requests that fulfill the conditions.
     When(When),
 }
 

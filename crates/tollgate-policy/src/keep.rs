@@ -8,20 +8,23 @@ use tollgate::{AnyAlgorithm, Quota};
 
 use crate::file::Rule;
 use crate::limit::{KeyHash, RuleLimit, Spec};
+use crate::policy::PolicyClock;
 use crate::rule::CompiledRule;
+use crate::state::Saved;
 
 /// What a reload did with the state of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuleState {
-    /// The rule did not change in a way that concerns its state.
+    /// The rule goes on: it did not change in a way that concerns its state. Or its state was
+    /// restored.
     Kept,
     /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the
     /// new limit can hold them.
     Migrated,
     /// The state starts anew, for this reason.
     Fresh(&'static str),
-    /// The policy had no rule of this name.
+    /// There was no rule of this name.
     New,
     /// The rule is gone.
     Removed,
@@ -46,14 +49,17 @@ pub(crate) type Overrides = Vec<(u64, AnyAlgorithm)>;
 /// A rule as the policy has it now, and what becomes of its limits.
 pub(crate) struct Reuse<'p, C> {
     old: Option<&'p CompiledRule<C>>,
+    /// The state of another process.
+    saved: Option<&'p Saved>,
     fresh: Option<&'static str>,
     pub(crate) changes: Vec<Change<C>>,
 }
 
 impl<'p, C> Reuse<'p, C> {
-    pub(crate) const fn of(old: Option<&'p CompiledRule<C>>) -> Self {
+    pub(crate) const fn of(old: Option<&'p CompiledRule<C>>, saved: Option<&'p Saved>) -> Self {
         Self {
             old,
+            saved,
             fresh: None,
             changes: Vec::new(),
         }
@@ -62,7 +68,7 @@ impl<'p, C> Reuse<'p, C> {
     /// Returns what becomes of the rule's state.
     pub(crate) const fn state(&self) -> RuleState {
         match (self.old, self.fresh) {
-            (None, _) => RuleState::New,
+            (None, None) if self.saved.is_none() => RuleState::New,
             (_, Some(why)) => RuleState::Fresh(why),
             _ if self.changes.is_empty() => RuleState::Kept,
             _ => RuleState::Migrated,
@@ -101,6 +107,24 @@ impl<'p, C> Reuse<'p, C> {
             Err(why) => {
                 self.fresh.get_or_insert(why);
                 None
+            }
+        }
+    }
+}
+
+impl<C: PolicyClock> Reuse<'_, C> {
+    /// Restores the state of a new limit.
+    pub(crate) fn restore(
+        &mut self,
+        rule: &Rule,
+        index: usize,
+        specs: &[Spec],
+        clock: &C,
+        limit: &mut RuleLimit<C>,
+    ) {
+        if let Some(saved) = self.saved {
+            if let Err(why) = saved.restore(rule, index, specs, clock, limit) {
+                self.fresh.get_or_insert(why);
             }
         }
     }

@@ -29,6 +29,7 @@
 //! | register keys, algorithms and stores | [`Policy::builder`] |
 //! | share limits with other processes | [`Policy::decide_async`], `redis::RedisStore` (feature `redis`) |
 //! | reload while it decides | [`LivePolicy`] |
+//! | save the state for the next process | [`Policy::snapshot`], [`Builder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
 //! `docs/POLICY.md` has the format, by examples.
@@ -36,10 +37,12 @@
 mod asked;
 mod asks;
 mod builder;
+mod check;
 mod compile;
 mod decide;
 mod decide_async;
 mod decision;
+pub mod explain;
 mod fact;
 pub mod file;
 mod finish_async;
@@ -57,12 +60,14 @@ mod remote;
 mod rule;
 mod state;
 mod text;
+mod verdict;
 mod warn;
 pub mod when;
 
 pub use asked::Asked;
 pub use builder::Builder;
 pub use decision::{Decision, Outcome, Reason};
+pub use explain::explain;
 pub use fact::{FactKind, FactName, Facts, Value};
 pub use keep::RuleState;
 pub use limit::{DynLimit, Hashed, KeyRef, OwnLimit};
@@ -74,6 +79,7 @@ pub use live::{Current, LivePolicy, Reloaded};
 pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};
 pub use registry::LimitSpec;
+pub use state::StateError;
 pub use warn::warnings;
 
 /// The README's example.

@@ -159,6 +159,7 @@ impl<C: PolicyClock> LivePolicy<C> {
             clock: old.clock.clone(),
             hasher: old.hasher.clone(),
             previous: Some(&old),
+            saved: None,
         };
         let compiled = compile(file, given, &mut problems);
         if problems.has_errors() {

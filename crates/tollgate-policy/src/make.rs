@@ -92,7 +92,11 @@ impl<C: PolicyClock> Maker<'_, C> {
         let kept = reuse.limit(rule, limit.index, &specs, overrides);
         let limit = match kept {
             Some(limit) => limit,
-            None => Arc::new(self.fresh(rule, key, limit, &specs, overrides)?),
+            None => {
+                let mut fresh = self.fresh(rule, key, limit, &specs, overrides)?;
+                reuse.restore(rule, limit.index, &specs, self.clock, &mut fresh);
+                Arc::new(fresh)
+            }
         };
         Ok(Made {
             limit,
@@ -275,6 +279,8 @@ impl<C: PolicyClock> Maker<'_, C> {
                     RuleLimit::Remote(Remote { store, limit })
                 })
             }
+            // Once, not for each limit.
+            (None, None) if limit.index > 0 => return Err(Problems::new()),
             (None, None) => return Err(self.unknown_store(rule)),
         };
         made.map_err(|message| {

@@ -1,10 +1,11 @@
 //! A policy that decides.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use tollgate::clock::{Clock, SystemClock, UtcClock};
-use tollgate::keyed::SeededHasher;
+use tollgate::keyed::{KeyHasher, SeededHasher};
 
 use crate::builder::Builder;
 use crate::decide::decide;
@@ -12,10 +13,12 @@ use crate::decide_async::decide_async;
 use crate::decision::Decision;
 use crate::fact::Facts;
 use crate::file::{Apply, Entry};
+use crate::keep::RuleState;
 use crate::limit::Hashed;
 use crate::problem::Problems;
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
+use crate::state;
 use crate::when::Matcher;
 
 /// A policy that decides: rules, and the state of their limits.
@@ -51,6 +54,8 @@ pub struct Policy<C = SystemClock> {
     pub(crate) registry: Arc<Registry<C>>,
     pub(crate) hasher: Hashed,
     pub(crate) clock: C,
+    /// What became of the state of each rule, if it was restored.
+    pub(crate) restored: Vec<RuleState>,
 }
 
 /// The list `deny` or `allow`.
@@ -149,7 +154,30 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     }
 }
 
+impl<C: PolicyClock> Policy<C> {
+    /// Writes the state of all limits, for [`Builder::restore`]. It contains the secret seed of the
+    /// keys' hashes: keep it secret too. Decisions go on meanwhile; grants that they make may be
+    /// missing from it.
+    ///
+    /// Requests that are inside a concurrency limit, limits that the program registered, and the
+    /// number of denials that count towards a ban are not saved. Bans are.
+    ///
+    /// # Errors
+    ///
+    /// The error of the writer.
+    pub fn snapshot(&self, writer: &mut impl io::Write) -> io::Result<()> {
+        let seed = self.hasher.seed().unwrap_or_default();
+        state::write(seed, &self.rules, writer)
+    }
+}
+
 impl<C> Policy<C> {
+    /// Iterates over the rules with what became of their state, if it was
+    /// [restored](Builder::restore).
+    pub fn restored(&self) -> impl Iterator<Item = (&str, RuleState)> {
+        self.rules().zip(self.restored.iter().copied())
+    }
+
     /// Returns the names of the rules, in their order.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &str> {
         self.rules.iter().map(|rule| &*rule.name)
@@ -177,9 +205,9 @@ impl<C> fmt::Debug for Policy<C> {
     }
 }
 
-/// Returns a hasher for the keys of a policy.
-pub(crate) fn hasher() -> Hashed {
-    Hashed(SeededHasher::random())
+/// Returns a hasher for the keys of a policy, with this seed or a random one.
+pub(crate) fn hasher(seed: Option<[u64; 2]>) -> Hashed {
+    Hashed(seed.map_or_else(SeededHasher::random, SeededHasher::new))
 }
 
 /// What a policy needs of its clock.

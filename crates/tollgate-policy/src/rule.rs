@@ -27,7 +27,7 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) cost: Cost,
     pub(crate) count: Count,
     pub(crate) ban: Option<Ban<C>>,
-    /// The rules that apply with it, directly or by way of others.
+    /// The rules that it names in `also`.
     pub(crate) also: Vec<usize>,
     pub(crate) shadow: bool,
     /// The limits of single keys.
@@ -57,13 +57,16 @@ impl<C> CompiledRule<C> {
 }
 
 impl<C: Clock> CompiledRule<C> {
-    /// Counts a denial of a key. Returns how long to ban it, if there were too many.
+    /// Counts a denial of a key, and bans it if there were too many. Returns how long.
     pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {
         let ban = self.ban.as_ref()?;
-        let strikes = ban.strikes.key(&KeyHash(hash));
-        match strikes.try_acquire() {
+        let key = KeyHash(hash);
+        match ban.strikes.key(&key).try_acquire() {
             Ok(granted) if granted.remaining() == 0 => {
-                strikes.remove();
+                // Without a slot for the ban, the key is not banned.
+                let time = ban.duration.saturating_sub(AFTER_BAN);
+                let _ = ban.bans.key(&key).ban_for(time);
+                ban.strikes.remove(&key);
                 Some(ban.duration)
             }
             // If it is denied, another caller has just reached the number.
@@ -112,6 +115,9 @@ impl Cost {
     }
 }
 
+/// How long after a ban the key gets its first permit in the table of bans.
+pub(crate) const AFTER_BAN: Duration = Duration::from_nanos(1);
+
 /// Bans a key that is denied again and again.
 pub(crate) struct Ban<C> {
     pub(crate) duration: Duration,
@@ -119,6 +125,9 @@ pub(crate) struct Ban<C> {
     pub(crate) within: Duration,
     /// Counts the denials of each key.
     pub(crate) strikes: Arc<Table<C>>,
+    /// Where keys are banned. A ban in the table of a limit would last until that limit has a
+    /// permit again: with a window of a day, until the next day.
+    pub(crate) bans: Arc<Table<C>>,
 }
 
 impl<C> fmt::Debug for CompiledRule<C> {

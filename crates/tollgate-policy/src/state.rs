@@ -1,64 +1,279 @@
-//! How a decision came about, with the permits that it holds.
+//! The state of a policy's limits, saved for the next process.
+//!
+//! ```text
+//! state   = magic, seed (16 bytes), { section }, checksum of all before it (CRC-32, 4 bytes)
+//! section = rule, limit (4 bytes), keys, number of texts (4 bytes), { text }, snapshot
+//! ```
+//!
+//! `rule`, `keys`, `text` and `snapshot` are a length of 4 bytes (8 for a snapshot) and their
+//! bytes. All numbers are in little endian. The snapshots are the core's, with checksums of their
+//! own.
 
 use std::fmt;
-use std::ops::Deref;
+use std::io;
+use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, AllGranted, Within};
-use tollgate::{ConfigError, Denied};
+use tollgate::AnyAlgorithm;
+use tollgate::algorithm::ChangeQuota;
+use tollgate::error::RestoreError;
 
-use crate::asks::Asks;
-use crate::policy::Policy;
+use crate::file::Rule;
+use crate::limit::{RuleLimit, Spec};
+use crate::policy::PolicyClock;
+use crate::rule::CompiledRule;
 
-/// What decided without a limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Why {
-    /// An entry of `deny`, by its position.
-    Entry(usize),
-    /// An entry of `allow`.
-    Allowed(usize),
-    /// A rule whose key is missing.
-    Missing(usize),
-    /// A rule that has no plan for the request.
-    NoPlan(usize),
-    /// A rule whose store decides asynchronously.
-    Remote(usize),
+const MAGIC: &[u8; 8] = b"tgpolic1";
+
+/// The reason why the state of a policy can't be read.
+///
+/// ```
+/// use tollgate_policy::{Policy, StateError};
+///
+/// let error = Policy::builder().restore(&mut "no state".as_bytes()).unwrap_err();
+/// assert!(matches!(error, StateError::NotAState));
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StateError {
+    /// The state can't be read.
+    Io(io::Error),
+    /// The first bytes are not those of a policy's state.
+    NotAState,
+    /// The state is damaged: its checksum does not match, or it ends too early.
+    Damaged,
 }
 
-pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
-
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would allocate for each decision"
-)]
-pub(crate) enum State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
-    /// No limit applies.
-    Free(R, Option<Why>),
-    /// Denied without asking a limit.
-    Refused(R, Why),
-    /// The limits can't be composed.
-    Invalid(ConfigError),
-    /// A limit denies it.
-    Denied(Composed<R, C>, usize, Denied),
-    /// All limits grant it.
-    Granted(AllGranted<Within<Composed<R, C>>, Asks<R, C>, C>),
-}
-
-impl<R, C> State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
-    pub(crate) fn policy(&self) -> Option<&R> {
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Free(policy, _) | Self::Refused(policy, _) => Some(policy),
-            Self::Invalid(_) => None,
-            Self::Denied(all, ..) => Some(&all.inner().policy),
-            Self::Granted(granted) => Some(&granted.composition().inner().policy),
+            Self::Io(error) => write!(f, "the state can't be read: {error}"),
+            Self::NotAState => f.write_str("this is not the state of a policy"),
+            Self::Damaged => f.write_str("the state is damaged"),
         }
+    }
+}
+
+impl std::error::Error for StateError {}
+
+impl From<io::Error> for StateError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A state that was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Saved {
+    pub(crate) seed: [u64; 2],
+    sections: Vec<Section>,
+    /// How old it is, if the time of day does not say so.
+    elapsed: Option<Duration>,
+}
+
+/// The state of one limit.
+#[derive(Debug, Clone)]
+struct Section {
+    rule: String,
+    limit: u32,
+    keys: String,
+    texts: Vec<String>,
+    snapshot: Vec<u8>,
+}
+
+fn put(bytes: &[u8], out: &mut Vec<u8>) {
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// What the keys of a rule mean.
+fn keys(rule: &Rule) -> String {
+    let names: Vec<&str> = rule.key.iter().map(|name| name.as_str()).collect();
+    let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+    let plans: Vec<&str> = plans.map(|(name, _)| name.as_str()).collect();
+    let network = (rule.network.v4.value, rule.network.v6.value);
+    format!("{names:?} {network:?} {plans:?}")
+}
+
+/// Writes the state of these rules.
+pub(crate) fn write<C: PolicyClock>(
+    seed: [u64; 2],
+    rules: &[CompiledRule<C>],
+    writer: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut out = Vec::from(MAGIC);
+    for half in seed {
+        out.extend_from_slice(&half.to_le_bytes());
+    }
+    let mut checksum = crc32fast::Hasher::new();
+    let mut flush = |out: &mut Vec<u8>| {
+        checksum.update(out);
+        let written = writer.write_all(out);
+        out.clear();
+        written
+    };
+    for rule in rules {
+        for (index, (limit, specs)) in rule.limits.iter().zip(&rule.specs).enumerate() {
+            let mut snapshot = Vec::new();
+            match &**limit {
+                RuleLimit::Table(table) => {
+                    table.snapshot(&mut snapshot)?;
+                }
+                RuleLimit::Single(limiter) => snapshot.extend_from_slice(&limiter.snapshot()),
+                // Requests end with the process. Registered limits save themselves.
+                RuleLimit::Slots(_)
+                | RuleLimit::OneSlots(_)
+                | RuleLimit::Own(_)
+                | RuleLimit::Remote(_) => continue,
+            }
+            put(rule.name.as_bytes(), &mut out);
+            out.extend_from_slice(&u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes());
+            put(keys(&rule.source).as_bytes(), &mut out);
+            let texts: Vec<String> = specs.iter().filter_map(text).collect();
+            out.extend_from_slice(&u32::try_from(texts.len()).unwrap_or(u32::MAX).to_le_bytes());
+            texts.iter().for_each(|text| put(text.as_bytes(), &mut out));
+            out.extend_from_slice(&(snapshot.len() as u64).to_le_bytes());
+            out.append(&mut snapshot);
+            flush(&mut out)?;
+        }
+    }
+    flush(&mut out)?;
+    writer.write_all(&checksum.finalize().to_le_bytes())?;
+    writer.flush()
+}
+
+fn text(spec: &Spec) -> Option<String> {
+    match spec {
+        Spec::Rate(algorithm) => Some(algorithm.to_string()),
+        Spec::Concurrency(_) | Spec::Own { .. } => None,
+    }
+}
+
+/// Takes parts off the front of a state.
+struct Parts<'b>(&'b [u8]);
+
+impl<'b> Parts<'b> {
+    fn take(&mut self, length: usize) -> Result<&'b [u8], StateError> {
+        let (part, rest) = self.0.split_at_checked(length).ok_or(StateError::Damaged)?;
+        self.0 = rest;
+        Ok(part)
+    }
+
+    fn number<const N: usize>(&mut self) -> Result<[u8; N], StateError> {
+        let part = self.take(N)?;
+        part.try_into().map_err(|_| StateError::Damaged)
+    }
+
+    fn text(&mut self) -> Result<String, StateError> {
+        let length = u32::from_le_bytes(self.number()?);
+        let bytes = self.take(usize::try_from(length).unwrap_or(usize::MAX))?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| StateError::Damaged)
+    }
+
+    fn section(&mut self) -> Result<Section, StateError> {
+        let rule = self.text()?;
+        let limit = u32::from_le_bytes(self.number()?);
+        let keys = self.text()?;
+        let count = u32::from_le_bytes(self.number()?);
+        let texts = (0..count).map(|_| self.text()).collect::<Result<_, _>>()?;
+        let length = u64::from_le_bytes(self.number()?);
+        let snapshot = self.take(usize::try_from(length).unwrap_or(usize::MAX))?;
+        Ok(Section {
+            rule,
+            limit,
+            keys,
+            texts,
+            snapshot: snapshot.to_vec(),
+        })
+    }
+}
+
+impl Saved {
+    pub(crate) fn read(
+        reader: &mut dyn io::Read,
+        elapsed: Option<Duration>,
+    ) -> Result<Self, StateError> {
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes)?;
+        Self::parse(&bytes, elapsed)
+    }
+
+    fn parse(bytes: &[u8], elapsed: Option<Duration>) -> Result<Self, StateError> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(StateError::NotAState);
+        }
+        let (content, checksum) = bytes.split_last_chunk::<4>().ok_or(StateError::Damaged)?;
+        if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+            return Err(StateError::Damaged);
+        }
+        let mut parts = Parts(content);
+        parts.take(MAGIC.len())?;
+        let seed = [parts.number()?, parts.number()?].map(u64::from_le_bytes);
+        let mut sections = Vec::new();
+        while !parts.0.is_empty() {
+            sections.push(parts.section()?);
+        }
+        Ok(Self {
+            seed,
+            sections,
+            elapsed,
+        })
+    }
+
+    /// Returns whether there is the state of a rule.
+    pub(crate) fn has(&self, rule: &Rule) -> bool {
+        self.sections
+            .iter()
+            .any(|section| section.rule == rule.name.value)
+    }
+
+    /// Restores a limit. If it can't go on, returns why.
+    pub(crate) fn restore<C: PolicyClock>(
+        &self,
+        rule: &Rule,
+        index: usize,
+        specs: &[Spec],
+        clock: &C,
+        limit: &mut RuleLimit<C>,
+    ) -> Result<(), &'static str> {
+        let is_this = |section: &&Section| {
+            section.rule == rule.name.value && u32::try_from(index) == Ok(section.limit)
+        };
+        let Some(section) = self.sections.iter().find(is_this) else {
+            return Err("there is no state of this limit");
+        };
+        if section.keys != keys(rule) {
+            return Err("its key changed");
+        }
+        if section.texts.len() != specs.len() {
+            return Err("its algorithm changed");
+        }
+        for (text, spec) in section.texts.iter().zip(specs) {
+            let was = text
+                .parse::<AnyAlgorithm>()
+                .ok()
+                .map(|was| was.with_utc_of(clock));
+            let is_same = match (was, spec) {
+                (Some(was), Spec::Rate(spec)) => was.with_quota(spec.quota()) == Ok(*spec),
+                _ => false,
+            };
+            if !is_same {
+                return Err("its algorithm changed");
+            }
+        }
+        let restored: Result<(), RestoreError> = match (limit, self.elapsed) {
+            (RuleLimit::Table(table), None) => {
+                table.restore(&mut section.snapshot.as_slice()).map(drop)
+            }
+            (RuleLimit::Table(table), Some(elapsed)) => table
+                .restore_after(&mut section.snapshot.as_slice(), elapsed)
+                .map(drop),
+            (RuleLimit::Single(limiter), None) => limiter.restore(&section.snapshot).map(drop),
+            (RuleLimit::Single(limiter), Some(elapsed)) => {
+                limiter.restore_after(&section.snapshot, elapsed)
+            }
+            _ => return Err("its algorithm changed"),
+        };
+        restored.map_err(|_| "its state is damaged")
     }
 }

@@ -15,7 +15,7 @@ impl Hash for KeyHash {
     }
 }
 
-/// The hasher of a policy's tables: their keys are [hashes](KeyHash) already. It knows the seed of
+/// The hasher of a policy's tables: their keys are hashes already. It knows the seed of
 /// these hashes, so that snapshots contain it.
 #[derive(Debug, Clone)]
 pub struct Hashed(pub(crate) SeededHasher);

@@ -6,11 +6,10 @@ mod remote;
 mod spec;
 
 use std::fmt;
-use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::compose::{Exempt, Held, Member, OneMember, OrElse, Visitor};
-use tollgate::keyed::KeyedConcurrency;
+use tollgate::keyed::{Key, KeyedConcurrency};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Tick};
@@ -46,7 +45,7 @@ pub(crate) enum RuleLimit<C> {
 }
 
 /// What grants a request that a limit on trial denies. It has an address that does not change.
-static EXEMPT: Exempt = Exempt;
+pub(crate) static EXEMPT: Exempt = Exempt;
 
 /// Visits a limit, or a limit on trial.
 #[inline(always)]
@@ -107,25 +106,9 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
         matches!(self, Self::Slots(_) | Self::OneSlots(_))
     }
 
-    /// Returns whether keys can be banned.
+    /// Returns whether denials of keys can ban them.
     pub(crate) const fn can_ban(&self) -> bool {
         matches!(self, Self::Table(_) | Self::Own(_) | Self::Remote(_))
-    }
-
-    /// Bans a key.
-    pub(crate) fn ban_for(
-        &self,
-        key: KeyRef<'_>,
-        plan: usize,
-        long: Duration,
-    ) -> Result<(), Denied> {
-        match self {
-            Self::Table(table) => table.plan(plan).key(&KeyHash(key.hash)).ban_for(long),
-            Self::Own(limit) => limit.ban_for(key, plan, long),
-            // A policy whose rule has a ban and only such limits is not compiled.
-            // `decide_async` bans the keys of remote ones.
-            Self::Single(_) | Self::Slots(_) | Self::OneSlots(_) | Self::Remote(_) => Ok(()),
-        }
     }
 }
 
@@ -165,6 +148,44 @@ impl<C> Member<C> for OnlyClock<'_, C> {
 
     fn available_at(&self, _: Tick) -> u64 {
         u64::MAX
+    }
+
+    fn give_back(&self, held: Held, _: Tick) -> u64 {
+        held.granted.n()
+    }
+
+    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
+        Settled::default()
+    }
+
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        Charged::new(n, now)
+    }
+}
+
+/// Denies a key while it is banned. It takes nothing.
+pub(crate) struct Gate<'b, C>(pub(crate) Key<'b, AnyAlgorithm, C>);
+
+impl<C: Clock> Member<C> for Gate<'_, C> {
+    fn clock(&self) -> Option<&C> {
+        Member::clock(&self.0)
+    }
+
+    fn place(&self) -> Place {
+        Member::place(&self.0)
+    }
+
+    fn check(&self, _: u64, now: Tick) -> Result<(), Denied> {
+        self.0.check(1, now)
+    }
+
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        self.0.check(1, now)?;
+        Ok(Granted::new(n, now).into())
+    }
+
+    fn available_at(&self, now: Tick) -> u64 {
+        self.0.check(1, now).map_or(0, |()| u64::MAX)
     }
 
     fn give_back(&self, held: Held, _: Tick) -> u64 {

@@ -1,12 +1,11 @@
 //! Limits that a program registers: algorithms and stores of its own.
 
 use std::fmt;
-use std::time::Duration;
 
+use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
 use tollgate::clock::Clock;
 use tollgate::compose::SettleMember;
-use tollgate::{Denied, Keyed};
 
 use super::hash::{Hashed, KeyHash};
 
@@ -46,13 +45,6 @@ pub trait OwnLimit<C>: fmt::Debug + Send + Sync {
     ///
     /// The limit's [place](tollgate::compose::Member::place) must be the same each time.
     fn with_key(&self, key: KeyRef<'_>, plan: usize, visit: &mut dyn FnMut(&DynLimit<'_, C>));
-
-    /// Bans a key for this long.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if the key can't be banned.
-    fn ban_for(&self, key: KeyRef<'_>, plan: usize, long: Duration) -> Result<(), Denied>;
 }
 
 impl<A, C> OwnLimit<C> for Keyed<A, C, Hashed>
@@ -62,9 +54,5 @@ where
 {
     fn with_key(&self, key: KeyRef<'_>, plan: usize, visit: &mut dyn FnMut(&DynLimit<'_, C>)) {
         visit(&self.plan(plan).key(&KeyHash(key.hash)));
-    }
-
-    fn ban_for(&self, key: KeyRef<'_>, plan: usize, long: Duration) -> Result<(), Denied> {
-        self.plan(plan).key(&KeyHash(key.hash)).ban_for(long)
     }
 }

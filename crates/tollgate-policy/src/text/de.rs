@@ -17,10 +17,28 @@ const MAX_VALUES: usize = 4_000_000;
 /// The most bytes of all names and texts.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Reads a policy from any format that describes itself, such as YAML and JSON. It has no
-/// positions, so errors name the fields alone. The error lists all that is wrong.
-impl<'de> serde::Deserialize<'de> for PolicyFile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+impl PolicyFile {
+    /// Reads a policy from any format that describes itself, such as YAML and JSON. The inner error
+    /// has all that is wrong with the policy, without positions.
+    ///
+    /// ```
+    /// use tollgate_policy::file::PolicyFile;
+    ///
+    /// let mut json = serde_json::Deserializer::from_str(r#"{ "rule": [{ "name": "api" }] }"#);
+    /// let problems = PolicyFile::from_serde(&mut json)?.unwrap_err();
+    /// assert_eq!(
+    ///     problems.to_string(),
+    ///     "error: rule \"api\": limit is missing; write `limit` or `plan`"
+    /// );
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// An error of the format itself, or of a file that is too large.
+    pub fn from_serde<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Result<Self, Problems>, D::Error> {
         let mut room = Room {
             values: MAX_VALUES,
             bytes: MAX_BYTES,
@@ -38,10 +56,18 @@ impl<'de> serde::Deserialize<'de> for PolicyFile {
                 Self::default()
             }
         };
-        match problems.has_errors() {
-            true => Err(D::Error::custom(problems)),
+        Ok(match problems.has_errors() {
+            true => Err(problems),
             false => Ok(file),
-        }
+        })
+    }
+}
+
+/// Reads a policy from any format that describes itself, such as YAML and JSON. It has no
+/// positions, so errors name the fields alone. The error lists all that is wrong.
+impl<'de> serde::Deserialize<'de> for PolicyFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_serde(deserializer)?.map_err(D::Error::custom)
     }
 }
 

@@ -7,7 +7,7 @@ use super::pattern::Pattern;
 
 /// Conditions of a request.
 ///
-/// A request fulfils them if it fulfils all of `all`, at least one of `any` unless that is empty,
+/// A request fulfills them if it fulfills all of `all`, at least one of `any` unless that is empty,
 /// and not all of `not`.
 ///
 /// ```
@@ -53,7 +53,7 @@ pub enum Test {
 }
 
 impl When {
-    /// Whether a request fulfils the conditions.
+    /// Whether a request fulfills the conditions.
     #[must_use]
     pub fn holds(&self, facts: &(impl Facts + ?Sized)) -> bool {
         self.all.iter().all(|condition| condition.holds(facts))
@@ -91,7 +91,7 @@ impl When {
 }
 
 impl Condition {
-    /// Whether a request fulfils the condition.
+    /// Whether a request fulfills the condition.
     #[must_use]
     pub fn holds(&self, facts: &(impl Facts + ?Sized)) -> bool {
         self.test

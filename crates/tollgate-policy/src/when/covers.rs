@@ -4,7 +4,7 @@ use super::condition::{Condition, Test, When};
 use super::pattern::Pattern;
 
 impl When {
-    /// Whether each request that fulfils `other` fulfils these conditions too. `true` is certain;
+    /// Whether each request that fulfills `other` fulfills these conditions too. `true` is certain;
     /// `false` can also mean that it is not known.
     ///
     /// ```
@@ -75,7 +75,7 @@ impl Condition {
 }
 
 impl Test {
-    /// Whether no value fulfils both tests.
+    /// Whether no value fulfills both tests.
     fn contradicts(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Absent, Self::Present | Self::OneOf(_))

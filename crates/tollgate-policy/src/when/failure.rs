@@ -1,4 +1,4 @@
-//! Why a request does not fulfil conditions.
+//! Why a request does not fulfill conditions.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use super::condition::{Condition, Test, When};
 /// The longest value that is shown, in characters.
 const SHOWN: usize = 80;
 
-/// The first of some conditions that a request does not fulfil.
+/// The first of some conditions that a request does not fulfill.
 ///
 /// ```
 /// use tollgate_policy::FactName;
@@ -39,7 +39,7 @@ pub enum Failure<'a> {
 }
 
 impl When {
-    /// Returns the first condition that a request does not fulfil, or `None` if it fulfils all.
+    /// Returns the first condition that a request does not fulfill, or `None` if it fulfills all.
     #[must_use]
     pub fn first_failure<'a>(&'a self, facts: &'a (impl Facts + ?Sized)) -> Option<Failure<'a>> {
         if let Some(condition) = self.all.iter().find(|condition| !condition.holds(facts)) {
@@ -84,7 +84,7 @@ impl fmt::Display for Failure<'_> {
 }
 
 /// Writes a value of a request, which can be anything.
-fn write_value(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
+pub(crate) fn write_value(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
     let end = value.char_indices().nth(SHOWN).map(|(end, _)| end);
     let shown = end.and_then(|end| value.get(..end)).unwrap_or(value);
     if !shown.is_empty() && shown.bytes().all(|byte| byte.is_ascii_graphic()) {

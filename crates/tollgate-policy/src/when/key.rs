@@ -1,4 +1,4 @@
-//! Keys under which a rule can be found: what a request must have to fulfil its conditions.
+//! Keys under which a rule can be found: what a request must have to fulfill its conditions.
 
 use ipnet::IpNet;
 
@@ -102,7 +102,7 @@ pub(super) fn each_key<'w>(when: &'w When, found: &mut impl FnMut(Key<'w>)) {
     }
 }
 
-/// For each value that fulfils a condition, the keys of which one is enough to find it. `None` if
+/// For each value that fulfills a condition, the keys of which one is enough to find it. `None` if
 /// there is a value without a key.
 fn alternatives(condition: &Condition) -> Option<Vec<Vec<Key<'_>>>> {
     let fact = &condition.fact;

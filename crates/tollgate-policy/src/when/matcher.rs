@@ -16,7 +16,7 @@ use super::index::{Index, Sources};
 use super::input::Input;
 use super::key::{Key, each_key, place};
 
-/// Conditions of many rules, indexed: it finds those that a request fulfils without testing all.
+/// Conditions of many rules, indexed: it finds those that a request fulfills without testing all.
 ///
 /// Each rule is in the index under one of its conditions, the one that it shares with the fewest
 /// other rules. The rules that a request finds there are then tested as a whole.

@@ -18,6 +18,7 @@ mod pattern;
 pub use condition::{Condition, Test, When};
 pub use error::{PatternError, PatternErrorKind};
 pub use failure::Failure;
+pub(crate) use failure::write_value;
 pub use glob::Glob;
 pub(crate) use input::{clean_path, lower_host};
 pub use matcher::Matcher;

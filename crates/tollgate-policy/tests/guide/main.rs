@@ -3,12 +3,15 @@
 
 mod decided;
 mod document;
+mod explained;
 mod lines;
 mod matching;
 mod model;
 #[path = "../../../../tests/support/random.rs"]
 mod random;
+mod random_decisions;
 mod random_policies;
+mod real;
 mod recordings;
 
 use std::collections::BTreeSet;
@@ -21,7 +24,7 @@ use document::{Example, PAGE, examples, rows};
 use lines::{End, Expected, Line, Request, Verdict, read};
 
 /// What is tested here.
-type Tested = model::Model;
+type Tested = real::Real;
 type Held = <Tested as decided::Decider>::Held;
 
 #[test]
@@ -219,11 +222,21 @@ fn errors_are_reported_as_the_page_says() {
     }
 }
 
+/// Returns what is decided differently than the page says.
+fn differing<D: decided::Decider>(new: impl Fn(&str) -> D) -> Vec<String> {
+    let examples = examples().0.into_iter();
+    let differing = examples.map(|example| decided::run(&example, new(&example.policy)));
+    differing.flatten().collect()
+}
+
+#[test]
+fn the_policy_decides_as_the_page_says() {
+    let differing = differing(real::Real::new);
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
 #[test]
 fn the_model_decides_as_the_page_says() {
-    let mut differing = Vec::new();
-    for example in examples().0 {
-        differing.extend(decided::run(&example, model::Model::new(&example.policy)));
-    }
+    let differing = differing(model::Model::new);
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }

@@ -1,8 +1,9 @@
 //! Random policies and requests.
 
 use std::fmt::Write;
+use std::time::Duration;
 
-use crate::lines::Pairs;
+use crate::lines::{End, Pairs};
 use crate::random::Random;
 
 const LIMITS: [&str; 10] = [
@@ -72,7 +73,12 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
             let _ = writeln!(text, "when = {{ {} }}", condition(random));
         }
     }
-    let key = one(random, &KEYS);
+    // A key keeps its permits under another plan, which the model does not know: each key has one.
+    let has_plans = random.one_in(5);
+    let key = match has_plans {
+        true => "[\"user\", \"tier\"]",
+        false => one(random, &KEYS),
+    };
     if !key.is_empty() {
         let _ = writeln!(text, "key = {key}");
         let missing = one(random, &["deny", "skip", "shared"]);
@@ -81,9 +87,10 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
             *text += "network = { v4 = 24 }\n";
         }
     }
+    *text += "capacity = 1000\n";
     let limit = one(random, &LIMITS);
     let is_concurrency = limit.starts_with("concurrency");
-    if random.one_in(5) {
+    if has_plans {
         let other = one(random, &LIMITS[..9]);
         let rate = if is_concurrency { "2/s" } else { limit };
         let _ = writeln!(
@@ -95,18 +102,20 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
                 ""
             }
         );
+        if random.one_in(3) {
+            let tier = one(random, &["free", "none"]);
+            let _ = writeln!(
+                text,
+                "override = [{{ key = [\"u1\", \"{tier}\"], limit = \"2/3s\" }}]"
+            );
+        }
     } else if random.one_in(4) {
         let second = one(random, &["6/2s", "fixed-window 7/4s"]);
         let _ = writeln!(text, "limit = [\"{limit}\", \"{second}\"]");
     } else {
         let _ = writeln!(text, "limit = \"{limit}\"");
-        if key == "\"user\"" && random.one_in(3) {
-            let own = if is_concurrency {
-                "concurrency 1"
-            } else {
-                "2/3s"
-            };
-            let _ = writeln!(text, "override = [{{ key = \"u1\", limit = \"{own}\" }}]");
+        if key == "\"user\"" && !is_concurrency && random.one_in(3) {
+            *text += "override = [{ key = \"u1\", limit = \"2/3s\" }]\n";
         }
     }
     if !is_concurrency {
@@ -122,13 +131,15 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
             }
         }
         if !key.is_empty() && random.one_in(4) {
-            *text += "ban = { after = 3, for = \"4s\", within = \"2s\" }\n";
+            // No sum of the times that pass is as long as the period in which denials count.
+            *text += "ban = { after = 3, for = \"4s\", within = \"2000001us\" }\n";
         }
     }
-    if !after.is_empty() && random.one_in(3) {
+    if !after.is_empty() && random.one_in(2) {
         let also = &after[random.below(after.len() as u64) as usize];
         let _ = writeln!(text, "also = [\"{also}\"]");
-    } else if random.one_in(6) {
+    }
+    if random.one_in(6) {
         *text += "shadow = true\n";
     }
 }
@@ -194,4 +205,26 @@ pub(crate) fn request(random: &mut Random) -> Pairs {
     add(random, "user", &["u1", "u2"]);
     add(random, "tier", &["free", "pro", "none"]);
     facts
+}
+
+/// Returns the end of a request.
+pub(crate) fn end(random: &mut Random) -> End {
+    let used = random.below(5).to_string();
+    End {
+        fails: random.one_in(2),
+        answer: if random.one_in(3) {
+            vec![("used".into(), used)]
+        } else {
+            Pairs::new()
+        },
+    }
+}
+
+/// Returns how long nothing happens. Often nothing.
+pub(crate) fn idle(random: &mut Random) -> Duration {
+    match random.below(4) {
+        0 => Duration::from_millis(random.below(3000)),
+        1 => Duration::from_millis(500 * random.below(5)),
+        _ => Duration::ZERO,
+    }
 }

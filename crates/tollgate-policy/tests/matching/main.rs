@@ -53,7 +53,7 @@ fn index_finds_exactly_the_rules_whose_conditions_hold() {
     );
 }
 
-/// If conditions cover others, each request that fulfils the others fulfils them.
+/// If conditions cover others, each request that fulfills the others fulfills them.
 #[test]
 fn conditions_hold_where_those_hold_that_they_cover() {
     let mut random = Random(2);

@@ -189,7 +189,7 @@ pub(crate) fn request(random: &mut Random) -> Request {
             }
             FactKind::Host => random
                 .pick(&[
-                    "a.b", "A.b:80", "c.a.b.", "b", "ba.b", "[::1]:80", "xa.B", "a.c", "",
+                    "a.b", "A.b:80", "c.a.b.", "b", "ca.b", "[::1]:80", "xa.B", "a.c", "",
                 ])
                 .into(),
             FactKind::Method => random.pick(&["GET", "POST", "PUT", "get"]).into(),

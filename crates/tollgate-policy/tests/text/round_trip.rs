@@ -158,11 +158,11 @@ ban   = { after = 3, for = '10min' }
 
 #[test]
 fn the_error_of_a_format_without_positions_lists_all_errors() {
-    let json = r#"{ "aply": "all", "rule": [{ "name": "a", "limit": 5 }, { "limit": null }, 7] }"#;
+    let json = r#"{ "Apply": "all", "rule": [{ "name": "a", "limit": 5 }, { "limit": null }, 7] }"#;
     let error = serde_json::from_str::<PolicyFile>(json).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "error: aply is not a field of a policy; did you mean `apply`? \
+        "error: Apply is not a field of a policy; did you mean `apply`? \
          Known: apply, memory, facts, deny, allow, rule\n\
          error: rule \"a\": limit is 5, but must be text, or a list of texts\n\
          error: rule 2: name is missing\n\

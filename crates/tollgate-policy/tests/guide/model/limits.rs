@@ -52,6 +52,11 @@ impl Limit {
         }
     }
 
+    /// Returns whether a request weighs 1, whatever it costs.
+    pub(super) fn counts_requests(&self) -> bool {
+        matches!(self, Self::Concurrency { .. })
+    }
+
     pub(super) fn available(&self) -> u64 {
         match self {
             Self::Rate(limiter) => limiter.available(),

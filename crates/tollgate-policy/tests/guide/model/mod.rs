@@ -99,17 +99,21 @@ impl Model {
             };
             let mut facts = facts.clone();
             facts.extend(captures);
-            if flag(&rule, "shadow") {
-                self.apply(rule, &facts, &mut shadows);
-            } else if all || applied.is_empty() {
-                self.apply(rule, &facts, &mut applied);
+            if all || applied.is_empty() {
+                self.apply(rule, &facts, &mut applied, &mut shadows);
             }
         }
         (applied, shadows)
     }
 
-    /// Adds a rule, and those that go with it.
-    fn apply(&self, rule: Table, facts: &Facts, applied: &mut Vec<Applied>) {
+    /// Adds a rule, and those that go with it unless it is in the shadow.
+    fn apply(
+        &self,
+        rule: Table,
+        facts: &Facts,
+        applied: &mut Vec<Applied>,
+        shadows: &mut Vec<Applied>,
+    ) {
         let mut key = Some(Vec::new());
         for part in strings(rule.get("key")) {
             let value = match facts.get(&part) {
@@ -126,17 +130,19 @@ impl Model {
             key.as_mut().expect("no part is missing yet").push(value);
         }
         let name = text(&rule, "name");
-        if applied
-            .iter()
-            .any(|known| text(&known.rule, "name") == name)
-        {
+        let mut before = applied.iter().chain(shadows.iter());
+        if before.any(|known| text(&known.rule, "name") == name) {
+            return;
+        }
+        if flag(&rule, "shadow") {
+            shadows.push(Applied { rule, key });
             return;
         }
         let also = strings(rule.get("also"));
         applied.push(Applied { rule, key });
         for other in self.list("rule") {
             if also.contains(&text(&other, "name")) {
-                self.apply(other, facts, applied);
+                self.apply(other, facts, applied, shadows);
             }
         }
     }
@@ -148,15 +154,14 @@ impl Model {
         let key = asked.key.clone().ok_or(None)?;
         let now = self.clock_now();
         let bans = self.bans.get(&(name.clone(), key.clone()));
-        if let Some(until) = bans
-            .and_then(|bans| bans.until)
-            .filter(|until| *until > now)
-        {
-            return Err(Some(until.saturating_since(now)));
-        }
-        let n = limits::cost(rule, facts);
+        let until = bans.and_then(|bans| bans.until);
+        let banned = until.filter(|until| *until > now);
+        let mut waits: Vec<_> = banned
+            .map(|until| Some(until.saturating_since(now)))
+            .into_iter()
+            .collect();
+        let cost = limits::cost(rule, facts);
         let mut taken = Taken::new();
-        let mut waits = Vec::new();
         let texts = if self.is_store_down && rule.contains_key("store") {
             limits::fallback(rule).map(|text| vec![text])
         } else {
@@ -167,6 +172,7 @@ impl Model {
             let clock = &self.clock;
             let limit = self.limits.entry(name.clone());
             let limit = limit.or_insert_with_key(|name| Limit::new(&name.2, clock));
+            let n = if limit.counts_requests() { 1 } else { cost };
             waits.extend(limit.wait(n));
             taken.push(Part {
                 limit: name,
@@ -208,9 +214,12 @@ impl Model {
             return;
         }
         let within = limits::time(ban, "within").unwrap_or_else(|| limits::period(&asked.rule));
+        // The first denial begins a period.
+        let first = bans.denials.first().copied();
+        if first.is_some_and(|first| now.saturating_since(first) >= within) {
+            bans.denials.clear();
+        }
         bans.denials.push(now);
-        bans.denials
-            .retain(|then| now.saturating_since(*then) < within);
         let after = ban
             .get("after")
             .and_then(Value::as_integer)
@@ -244,6 +253,15 @@ impl Decider for Model {
             return (Decided::allowed(vec![name], None), Taken::new());
         }
         let (applied, shadows) = self.applied(&facts);
+        // Without a key or a plan, no limit is asked.
+        let refuses = |asked: &&Applied| match &asked.key {
+            Some(key) => limits::texts(&asked.rule, key, &facts).is_none(),
+            None => true,
+        };
+        if let Some(asked) = applied.iter().find(refuses) {
+            let name = text(&asked.rule, "name");
+            return (Decided::denied(name, None), Taken::new());
+        }
         let mut denied: Option<(Option<Duration>, String)> = None;
         let mut taken = Taken::new();
         for asked in &applied {
@@ -273,7 +291,8 @@ impl Decider for Model {
             decided
                 .shadows
                 .push((text(&asked.rule, "name"), takes.is_ok()));
-            if let Ok(mut takes) = takes {
+            // A denied request takes nothing.
+            if let (true, Ok(mut takes)) = (decided.is_allowed, takes) {
                 self.take(&mut takes);
                 taken.extend(takes);
             }

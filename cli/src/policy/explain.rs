@@ -1,0 +1,148 @@
+//! `tollgate explain`: which rules apply to a request, and why the others do not.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use comfy_table::{Cell, ContentArrangement, Table};
+use console::Term;
+use tollgate_policy::explain::{Applied, Asks, Explained, Explanation, explain};
+
+use super::request::Request;
+use super::source::Source;
+use super::{INVALID, unusable};
+use crate::table;
+
+/// Explain what a policy does with a request: which rules apply, and why the others do not
+///
+/// The command knows the policy and the request, but not how much of each limit is left. The exit
+/// code is 0, whether or not the request is denied; 1 if the policy has errors; and 2 if the file
+/// can't be read.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The policy, in TOML, or in JSON if its name ends in .json
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    request: Request,
+
+    /// Print JSON: an object {"summary", "entry" ({"list", "name"} if an entry of deny or allow
+    /// decides), "rules": [{"name", "applies" ("yes", "shadow" or "no"), "why", "asks" ({"key",
+    /// "limits", "plan", "override", "cost", "store", "denies"} if it applies)}]}
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints what a policy does with a request.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let source = match Source::open(&arguments.file) {
+        Ok(source) => source,
+        Err(message) => return Ok(unusable(&message)),
+    };
+    let file = match source.read() {
+        Ok(file) => file,
+        Err(problems) => {
+            eprintln!("{problems}");
+            return Ok(ExitCode::from(INVALID));
+        }
+    };
+    let explanation = explain(&file, &arguments.request.facts());
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &explanation)?;
+        writeln!(out)?;
+    } else {
+        writeln!(out, "{}", explanation.summary)?;
+        if !explanation.rules.is_empty() {
+            for line in table_of(&explanation).lines() {
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a table with a row for each rule.
+fn table_of(explanation: &Explanation) -> Table {
+    let mut table = table::bare();
+    let terminal = Term::stdout();
+    if terminal.is_term() {
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(terminal.size().1);
+    }
+    table.set_header(["rule", "applies", "key", "limit", "cost", "why"]);
+    for rule in &explanation.rules {
+        table.add_row(row(rule));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table
+}
+
+fn row(rule: &Explained) -> Vec<Cell> {
+    let denies = rule.asks.as_ref().is_some_and(|asks| asks.denies.is_some());
+    let applies = match rule.applies {
+        Applied::Yes if denies => "denies",
+        Applied::Yes => "yes",
+        Applied::Shadow => "shadow",
+        Applied::No => "no",
+    };
+    let mut cells = vec![rule.name.clone(), applies.into()];
+    match &rule.asks {
+        Some(asks) => cells.extend([key(asks), limit(asks), cost(asks)]),
+        None => cells.extend([const { String::new() }; 3]),
+    }
+    cells.push(why(rule));
+    cells.into_iter().map(Cell::new).collect()
+}
+
+fn key(asks: &Asks) -> String {
+    let parts: Vec<_> = asks.key.iter().map(ToString::to_string).collect();
+    parts.join(", ")
+}
+
+/// Returns the limits, and where they come from unless the rule itself says them.
+fn limit(asks: &Asks) -> String {
+    let mut limit = asks.limits.join(", ");
+    if let Some(plan) = &asks.plan {
+        limit += &format!(" (plan {})", plan.name);
+    }
+    if asks.is_override {
+        limit += " (override)";
+    }
+    match asks.store.as_str() {
+        "memory" => limit,
+        _ if limit.is_empty() => limit,
+        store => format!("{limit} in {store}"),
+    }
+}
+
+fn cost(asks: &Asks) -> String {
+    match asks.denies {
+        Some(_) => String::new(),
+        None => asks.cost.permits.to_string(),
+    }
+}
+
+/// Returns why a rule applies or does not, and why it asks what it asks.
+fn why(rule: &Explained) -> String {
+    let mut why = vec![rule.why.clone()];
+    if let Some(asks) = &rule.asks {
+        let settled = |fact: &String| format!("{fact} settles the cost");
+        match &asks.denies {
+            Some(denies) => why.push(denies.clone()),
+            None => {
+                why.extend(asks.plan.as_ref().map(|plan| plan.why.clone()));
+                why.extend(asks.cost.why.clone());
+                why.extend(asks.cost.settle.as_ref().map(settled));
+            }
+        }
+    }
+    why.join("; ")
+}

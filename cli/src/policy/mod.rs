@@ -1,0 +1,28 @@
+//! `tollgate check` and `tollgate explain`: policies before they ship.
+//!
+//! | file | what |
+//! |---|---|
+//! | `check` | all errors and warnings of a policy |
+//! | `explain` | which rules apply to a request |
+//! | `registered` | the names that a program registers |
+//! | `request` | the request of `explain` |
+//! | `source` | a policy's file |
+
+pub(crate) mod check;
+pub(crate) mod explain;
+mod registered;
+mod request;
+mod source;
+
+use std::process::ExitCode;
+
+/// The exit code of a policy with errors.
+const INVALID: u8 = 1;
+/// The exit code of arguments that can't be used, and of files that can't be read.
+const UNUSABLE: u8 = 2;
+
+/// Says why a command can't do its work.
+fn unusable(message: &str) -> ExitCode {
+    eprintln!("error: {message}");
+    ExitCode::from(UNUSABLE)
+}

@@ -1,0 +1,52 @@
+//! The names that a program registers, which `tollgate check` takes for granted.
+
+use clap::Args;
+use tollgate::clock::SystemClock;
+use tollgate::{Keyed, Quota, TokenBucket, const_unwrap};
+use tollgate_policy::{Builder, LimitSpec, OwnLimit, Policy};
+
+/// What the program that uses the policy registers.
+#[derive(Debug, Args)]
+pub(super) struct Registered {
+    /// An algorithm that the program registers; can be given several times
+    #[arg(long = "algorithm", value_name = "NAME")]
+    algorithms: Vec<String>,
+
+    /// A store that the program registers; can be given several times. memory and redis are known
+    #[arg(long = "store", value_name = "NAME")]
+    stores: Vec<String>,
+
+    /// A fact that the program computes: a resolver of keys or a lookup of plans; can be given
+    /// several times
+    #[arg(long = "fact", value_name = "NAME")]
+    facts: Vec<String>,
+}
+
+/// The store of the crate tollgate-redis.
+const REDIS: &str = "redis";
+
+impl Registered {
+    /// Returns a builder that knows the names. What they do is left out: any text is a limit of
+    /// their algorithms and stores.
+    pub(super) fn builder(&self) -> Builder<SystemClock> {
+        let mut builder = Policy::builder();
+        for name in &self.algorithms {
+            builder = builder.algorithm(name, |_| Ok::<_, String>(BUCKET));
+        }
+        for name in self.stores.iter().map(String::as_str).chain([REDIS]) {
+            builder = builder.store(name, any_limit);
+        }
+        for name in &self.facts {
+            builder = builder.resolver(name, |_| None);
+        }
+        builder
+    }
+}
+
+/// Stands for each algorithm and store.
+const BUCKET: TokenBucket = const_unwrap!(TokenBucket::new(Quota::per_second(1)));
+
+fn any_limit(spec: &LimitSpec<'_, SystemClock>) -> Result<Box<dyn OwnLimit<SystemClock>>, String> {
+    let table = Keyed::new(BUCKET, 1).map_err(|error| error.to_string())?;
+    Ok(Box::new(table.with_hasher(spec.hasher.clone())))
+}

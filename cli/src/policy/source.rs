@@ -1,0 +1,76 @@
+//! A policy's file.
+
+use std::fs;
+use std::path::Path;
+
+use tollgate::clock::SystemClock;
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::{Builder, Position, Problem, Problems};
+
+/// The text of a policy, in TOML, or in JSON if the name of the file ends in `.json`.
+pub(super) struct Source {
+    pub(super) name: String,
+    text: String,
+    is_json: bool,
+}
+
+impl Source {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    pub(super) fn open(path: &Path) -> Result<Self, String> {
+        let name = path.display().to_string();
+        let unreadable = |why: String| format!("{name} can't be read: {why}");
+        let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            unreadable(format!("it is not text: byte {at} is not UTF-8"))
+        })?;
+        let is_json = path
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("json"));
+        Ok(Self {
+            name,
+            text,
+            is_json,
+        })
+    }
+
+    /// Returns what the file says, or what is wrong with it.
+    pub(super) fn read(&self) -> Result<PolicyFile, Problems> {
+        let read = match self.is_json {
+            true => from_json(&self.text),
+            false => PolicyFile::from_toml(&self.text),
+        };
+        read.map_err(|problems| problems.with_file(&self.name))
+    }
+
+    /// Returns all errors and warnings.
+    pub(super) fn check(&self, builder: Builder<SystemClock>) -> Problems {
+        let problems = match self.is_json {
+            true => {
+                from_json(&self.text).map_or_else(|problems| problems, |file| builder.check(&file))
+            }
+            false => builder.check_toml(&self.text),
+        };
+        problems.with_file(&self.name)
+    }
+}
+
+fn from_json(text: &str) -> Result<PolicyFile, Problems> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let read = PolicyFile::from_serde(&mut reader);
+    let read = read.and_then(|file| reader.end().map(|()| file));
+    read.unwrap_or_else(|error| {
+        let position = Position::new(error.line(), error.column());
+        let text = error.to_string();
+        // serde_json ends its messages with the position.
+        let why = text.split(" at line ").next().unwrap_or_default();
+        let message = format!("the text is not JSON: {why}");
+        let mut problems = Problems::new();
+        problems.push(Problem::error("", "", message).at(position));
+        Err(problems)
+    })
+}

@@ -1,0 +1,65 @@
+//! Checks a policy without making its tables.
+
+use std::sync::Arc;
+
+use crate::builder::Builder;
+use crate::compile::{Given, compile};
+use crate::file::PolicyFile;
+use crate::policy::{PolicyClock, hasher};
+use crate::problem::Problems;
+use crate::text::read_toml;
+use crate::warn::warnings;
+
+/// The most keys that a table has room for while a policy is checked, besides those with overrides.
+const CAPACITY: u64 = 64;
+
+impl<C: PolicyClock> Builder<C> {
+    /// Returns all errors and [`warnings`] of a policy in TOML. It takes little memory, whatever
+    /// the capacities of the rules are.
+    ///
+    /// There are no warnings if the text can't be read as a policy: what is wrong is left out, so
+    /// they could be misleading.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nlimit = '10/s'\nstore = 'disk'\n";
+    /// assert_eq!(
+    ///     Policy::builder().check_toml(text).to_string(),
+    ///     "4:9: error: rule \"api\": store is \"disk\", but must be a registered store; known: \
+    ///      memory"
+    /// );
+    /// ```
+    #[must_use]
+    pub fn check_toml(self, text: &str) -> Problems {
+        let (file, problems) = read_toml(text);
+        self.check_read(file, problems)
+    }
+
+    /// Returns the errors and [`warnings`] of a policy that was read, as
+    /// [`check_toml`](Self::check_toml) does.
+    #[must_use]
+    pub fn check(self, file: &PolicyFile) -> Problems {
+        self.check_read(file.clone(), Problems::new())
+    }
+
+    fn check_read(self, mut file: PolicyFile, mut problems: Problems) -> Problems {
+        if !problems.has_errors() {
+            problems.append(warnings(&file));
+        }
+        for rule in &mut file.rules {
+            let overrides = u64::try_from(rule.overrides.len()).unwrap_or(u64::MAX);
+            let enough = overrides.saturating_mul(2).saturating_add(CAPACITY);
+            rule.capacity.value = rule.capacity.value.min(enough);
+        }
+        let given = Given {
+            registry: Arc::new(self.registry),
+            clock: self.clock,
+            hasher: hasher(None),
+            previous: None,
+            saved: None,
+        };
+        let _ = compile(&file, given, &mut problems);
+        problems
+    }
+}

@@ -1,0 +1,138 @@
+//! What a rule asks: its key, its limits and the cost.
+
+use super::display::Shown;
+use super::{Asks, Cost, KeyPart, Plan, key};
+use crate::fact::{FactName, Facts};
+use crate::file::{Missing, Plans, Rule};
+
+/// The limits of a request.
+#[derive(Default)]
+struct Limits {
+    texts: Vec<String>,
+    plan: Option<Plan>,
+    is_override: bool,
+    denies: Option<String>,
+}
+
+/// Returns what a rule asks, or why it does not apply.
+pub(super) fn of(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<Asks, String> {
+    let key = key::key(rule, facts);
+    let missing = key.iter().find(|part| part.value.is_none());
+    let limits = match (missing, rule.missing) {
+        (Some(part), Missing::Skip) => {
+            return Err(format!("{} is missing, and missing = \"skip\"", part.name));
+        }
+        (Some(part), Missing::Deny) => Limits {
+            denies: Some(format!("{} is missing, and missing = \"deny\"", part.name)),
+            ..Limits::default()
+        },
+        _ => limits(rule, &key, facts),
+    };
+    let cost = cost(rule, &limits.texts, facts);
+    Ok(Asks {
+        key,
+        limits: limits.texts,
+        plan: limits.plan,
+        is_override: limits.is_override,
+        cost,
+        store: rule.store.value.clone(),
+        denies: limits.denies,
+    })
+}
+
+fn limits(rule: &Rule, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> Limits {
+    let mut overrides = rule.overrides.iter();
+    if let Some(own) = overrides.find(|own| key::has_values(rule, key, &own.key)) {
+        return Limits {
+            texts: vec![own.limit.value.clone()],
+            is_override: true,
+            ..Limits::default()
+        };
+    }
+    match &rule.plan {
+        Some(plans) => plan(plans, facts),
+        None => Limits {
+            texts: rule
+                .limits
+                .iter()
+                .map(|limit| limit.value.clone())
+                .collect(),
+            ..Limits::default()
+        },
+    }
+}
+
+fn plan(plans: &Plans, facts: &(impl Facts + ?Sized)) -> Limits {
+    let by = plans.by.as_str();
+    let named = facts.fact(&FactName::new(by));
+    let find = |wanted: &str| {
+        plans
+            .limits
+            .iter()
+            .find(|(name, _)| name.as_str() == wanted)
+    };
+    let (found, why) = match named.as_ref().map(|value| value.as_text()) {
+        None => (None, format!("{by} is absent")),
+        Some(value) => match find(&value) {
+            Some(found) => (Some(found), format!("{by} is {}", Shown(&value))),
+            None => (
+                None,
+                format!("{by} is {}, which is not a plan", Shown(&value)),
+            ),
+        },
+    };
+    let (found, why) = match (found, &plans.default) {
+        (None, Some(default)) => (find(default), format!("{why}, so the default")),
+        (None, None) => (None, format!("{why}, and there is no default")),
+        (found, _) => (found, why),
+    };
+    match found {
+        Some((name, limit)) => Limits {
+            texts: vec![limit.value.clone()],
+            plan: Some(Plan {
+                name: name.value.clone(),
+                why,
+            }),
+            ..Limits::default()
+        },
+        None => Limits {
+            denies: Some(why),
+            ..Limits::default()
+        },
+    }
+}
+
+fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Cost {
+    let settle = rule.cost.settle.as_ref();
+    let of = |permits, why| Cost {
+        permits,
+        why,
+        settle: settle.map(|fact| fact.as_str().to_owned()),
+    };
+    let counts_requests = |limit: &String| limit.split_whitespace().next() == Some("concurrency");
+    if !limits.is_empty() && limits.iter().all(counts_requests) {
+        return of(1, None);
+    }
+    let default = rule.cost.default.value;
+    let Some(fact) = &rule.cost.estimate else {
+        return of(default, None);
+    };
+    let Some(value) = facts.fact(fact) else {
+        return of(
+            default,
+            Some(format!("{} is absent, so the default", fact.value)),
+        );
+    };
+    let text = value.as_text();
+    let said = format!("{} is {}", fact.value, Shown(&text));
+    match (value.as_number(), &rule.cost.max) {
+        (None, _) => of(
+            default,
+            Some(format!("{said}, not a number, so the default")),
+        ),
+        (Some(cost), Some(max)) if cost > max.value => {
+            of(max.value, Some(format!("{said}, more than the maximum")))
+        }
+        (Some(cost), _) => of(cost, Some(said)),
+    }
+}

@@ -1,0 +1,77 @@
+//! The key of a request.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::KeyPart;
+use crate::fact::{FactKind, FactName, Facts, Value};
+use crate::file::{Applies, Networks, Rule};
+use crate::when::{clean_path, lower_host};
+
+/// Returns the parts of a rule's key for a request.
+pub(super) fn key(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Vec<KeyPart> {
+    let part = |name: &str| {
+        let fact = FactName::new(name);
+        let value = value(rule, &fact, facts);
+        KeyPart {
+            name: name.into(),
+            value: value.map(|value| shown(&fact, &value, &rule.network)),
+        }
+    };
+    rule.key.iter().map(|name| part(name)).collect()
+}
+
+/// Returns whether a rule's key has these values.
+pub(super) fn has_values(rule: &Rule, key: &[KeyPart], values: &[String]) -> bool {
+    let is_same = |(part, value): (&KeyPart, &String)| {
+        let value = shown(&FactName::new(&part.name), &value.into(), &rule.network);
+        part.value.as_ref() == Some(&value)
+    };
+    key.len() == values.len() && key.iter().zip(values).all(is_same)
+}
+
+fn value<'f>(rule: &Rule, fact: &FactName, facts: &'f (impl Facts + ?Sized)) -> Option<Value<'f>> {
+    let FactKind::PathPart(name) = fact.kind() else {
+        return facts.fact(fact);
+    };
+    let Applies::When(when) = &rule.when.value else {
+        return None;
+    };
+    let path = facts.fact(&FactName::new("path"))?;
+    let path = path.as_text();
+    Some(when.capture(&path, name)?.to_owned().into())
+}
+
+/// Returns a value as the key has it. The same address, host or path in other spellings is the
+/// same.
+fn shown(fact: &FactName, value: &Value<'_>, networks: &Networks) -> String {
+    let address = match (value, fact.kind()) {
+        (Value::Address(_), _) | (_, FactKind::ClientIp) => value.as_address(),
+        _ => None,
+    };
+    if let Some(address) = address {
+        return network(address, networks);
+    }
+    let text = value.as_text();
+    match fact.kind() {
+        FactKind::Host => {
+            let mut host = String::new();
+            lower_host(&text, |lower| host.push_str(lower));
+            host
+        }
+        FactKind::Path => clean_path(&text).as_str().into(),
+        _ => text.into_owned(),
+    }
+}
+
+fn network(address: IpAddr, networks: &Networks) -> String {
+    let bits = match address {
+        IpAddr::V4(_) => networks.v4.value,
+        IpAddr::V6(_) => networks.v6.value,
+    };
+    match IpNet::new(address, bits) {
+        Ok(network) if bits < network.max_prefix_len() => network.trunc().to_string(),
+        _ => address.to_string(),
+    }
+}

@@ -1,0 +1,150 @@
+//! Which rules apply to a request.
+
+use std::collections::HashMap;
+
+use super::{Applied, Asks, Explained, asks};
+use crate::fact::Facts;
+use crate::file::{Applies, Apply, PolicyFile, Rule};
+
+/// What became of a rule.
+enum State {
+    /// It does not apply, for this reason.
+    No(String),
+    /// It would apply, but its key is missing.
+    Skipped(String),
+    /// It applies, for this reason, and asks this.
+    Asks(String, Box<Asks>),
+}
+
+impl State {
+    /// Returns what becomes of a rule that should apply for this reason.
+    fn of(rule: &Rule, why: String, facts: &(impl Facts + ?Sized)) -> Self {
+        match asks::of(rule, facts) {
+            Ok(asks) => Self::Asks(why, Box::new(asks)),
+            Err(why) => Self::Skipped(why),
+        }
+    }
+}
+
+/// Explains all rules.
+pub(super) fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Vec<Explained> {
+    let mut search = Search {
+        rules: &file.rules,
+        indices: indices(&file.rules),
+        states: file.rules.iter().map(|_| None).collect(),
+        facts,
+    };
+    let mut first = None;
+    for (index, rule) in file.rules.iter().enumerate() {
+        let why = match holds(rule, facts) {
+            Ok(why) => why,
+            Err(why) => {
+                search.set(index, State::No(why));
+                continue;
+            }
+        };
+        match first {
+            Some(first) => {
+                let why = format!("rule {first:?} applies and comes first");
+                search.set(index, State::No(why));
+            }
+            _ => {
+                let applies = search.ask(index, rule, why);
+                if applies && !rule.shadow && file.apply == Apply::First {
+                    first = first.or(Some(rule.name.as_str()));
+                }
+            }
+        }
+    }
+    let states = search.states.into_iter();
+    let explained = file.rules.iter().zip(states);
+    explained
+        .map(|(rule, state)| explained_as(rule, state))
+        .collect()
+}
+
+fn explained_as(rule: &Rule, state: Option<State>) -> Explained {
+    let name = rule.name.value.clone();
+    let (applies, why, asks) = match state {
+        Some(State::Asks(why, asks)) if rule.shadow => (Applied::Shadow, why, Some(*asks)),
+        Some(State::Asks(why, asks)) => (Applied::Yes, why, Some(*asks)),
+        Some(State::No(why) | State::Skipped(why)) => (Applied::No, why, None),
+        None => (Applied::No, String::new(), None),
+    };
+    Explained {
+        name,
+        applies,
+        why,
+        asks,
+    }
+}
+
+/// Returns why a rule's conditions hold, or why they do not.
+fn holds(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<String, String> {
+    match &rule.when.value {
+        Applies::Always => Ok("it has no conditions".into()),
+        Applies::Never => Err("when is \"never\", and no rule that applies names it".into()),
+        Applies::When(when) => match when.first_failure(facts) {
+            None => Ok("its conditions hold".into()),
+            Some(failure) => Err(failure.to_string()),
+        },
+    }
+}
+
+/// The rules by their names.
+fn indices(rules: &[Rule]) -> HashMap<&str, usize> {
+    let rules = rules.iter().enumerate();
+    rules
+        .map(|(index, rule)| (rule.name.as_str(), index))
+        .collect()
+}
+
+/// Collects what becomes of each rule.
+struct Search<'s, F: ?Sized> {
+    rules: &'s [Rule],
+    indices: HashMap<&'s str, usize>,
+    states: Vec<Option<State>>,
+    facts: &'s F,
+}
+
+impl<F: Facts + ?Sized> Search<'_, F> {
+    /// Sets the state of a rule. A rule that was tried stays so.
+    fn set(&mut self, index: usize, state: State) {
+        if let Some(known @ (None | Some(State::No(_)))) = self.states.get_mut(index) {
+            *known = Some(state);
+        }
+    }
+
+    /// Asks a rule whose conditions hold, and those that go with it. Returns whether it applies.
+    fn ask(&mut self, index: usize, rule: &Rule, why: String) -> bool {
+        let state = State::of(rule, why, self.facts);
+        let applies = matches!(state, State::Asks(..));
+        self.set(index, state);
+        if applies && !rule.shadow {
+            self.ask_also(rule);
+        }
+        applies
+    }
+
+    /// Asks the rules that a rule names in `also`, directly or by way of others.
+    fn ask_also(&mut self, rule: &Rule) {
+        let mut open = vec![rule];
+        while let Some(rule) = open.pop() {
+            for other in &rule.also {
+                let index = self.indices.get(other.as_str()).copied();
+                let state = index.and_then(|index| self.states.get(index));
+                let is_new = matches!(state, Some(None | Some(State::No(_))));
+                let other = index.and_then(|index| Some((index, self.rules.get(index)?)));
+                if let (true, Some((index, other))) = (is_new, other) {
+                    let why = format!("rule {:?} names it in `also`", rule.name.as_str());
+                    let state = State::of(other, why, self.facts);
+                    // A rule that is skipped or in the shadow brings no others.
+                    if matches!(state, State::Asks(..)) && !other.shadow {
+                        open.push(other);
+                    }
+                    self.set(index, state);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a policy decides, where the examples of the page do not show it.
+
+use std::time::Duration;
+
+use tollgate::{Denied, ManualClock};
+use tollgate_policy::{Outcome, Policy, Reason};
+
+fn policy(text: &str) -> Policy<ManualClock> {
+    let policy = Policy::builder().clock(ManualClock::new()).build_toml(text);
+    policy.unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// A rule whose key is tried again and again.
+const BAN: &str = "[[rule]]\nname = 'login'\nkey = 'user'\nban = { after = 2, for = '5s' }\n";
+
+#[test]
+fn a_ban_lasts_as_long_as_it_says_whatever_the_limit() {
+    for limit in ["1/d", "fixed-window 1/d", "sliding-window 1/d", "gcra 1/d"] {
+        let policy = policy(&format!("{BAN}limit = ['{limit}', '10/s']"));
+        let ask = || policy.decide(&[("user", "ann")]).retry_after();
+        assert_eq!(ask(), None);
+        let unbanned = ask();
+        assert!(unbanned > Some(Duration::from_secs(80_000)), "{limit}");
+        // The second denial bans, and it is the longer wait that counts.
+        assert_eq!((ask(), ask()), (unbanned, unbanned), "{limit}");
+    }
+    let policy = policy(&format!("{BAN}limit = 'fixed-window 1/s'"));
+    let ask = || policy.decide(&[("user", "ann")]).retry_after();
+    assert_eq!(ask(), None);
+    assert!(ask() <= Some(Duration::from_secs(1)));
+    assert!(ask() <= Some(Duration::from_secs(1)));
+    assert_eq!(ask(), Some(Duration::from_secs(5)));
+    policy.clock().advance(Duration::from_nanos(4_999_999_999));
+    assert_eq!(ask(), Some(Duration::from_nanos(1)));
+    policy.clock().advance(Duration::from_nanos(1));
+    assert_eq!(ask(), None);
+}
+
+#[test]
+fn denials_count_anew_after_a_ban() {
+    let rule = "key = 'user'\nban = { after = 2, for = '5s', within = '1h' }\nlimit = '1/s'";
+    let policy = policy(&format!("[[rule]]\nname = 'login'\n{rule}"));
+    let ask = || policy.decide(&[("user", "ann")]).retry_after();
+    let second = Some(Duration::from_secs(1));
+    for _ in 0..3 {
+        assert_eq!((ask(), ask(), ask()), (None, second, second));
+        assert_eq!(ask(), Some(Duration::from_secs(5)));
+        policy.clock().advance(Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn a_denial_by_two_limits_of_a_rule_counts_once() {
+    let policy = policy(&format!("{BAN}limit = ['1/min', 'fixed-window 1/s']"));
+    let denials = || {
+        let denied = policy.decide(&[("user", "ann")]);
+        let asked = denied.asked().filter_map(|asked| asked.denial());
+        let bans = asked.filter(|denied| matches!(denied, Denied::Banned { .. }));
+        bans.count()
+    };
+    assert_eq!([denials(), denials(), denials()], [0, 0, 2]);
+    assert_eq!(denials(), 2);
+}
+
+#[test]
+fn a_denial_by_another_rule_does_not_ban() {
+    let text = format!("apply = 'all'\n{BAN}limit = '5/h'\n[[rule]]\nname = 'all'\nlimit = '1/d'");
+    let policy = policy(&text);
+    let ann = [("user", "ann")];
+    assert!(policy.decide(&ann).is_allowed());
+    for _ in 0..5 {
+        let denied = policy.decide(&ann);
+        assert!(matches!(
+            denied.reason(),
+            Some(Reason::Limit { rule: "all", .. })
+        ));
+        let login = denied.asked().find(|asked| asked.rule() == "login");
+        assert_eq!(
+            login.map(|asked| (asked.would_allow(), asked.remaining())),
+            Some((true, 4))
+        );
+    }
+}
+
+#[test]
+fn the_answer_settles_a_cost_unless_the_outcome_is_not_counted() {
+    let policy = policy(
+        "[[rule]]\nname = 'a'\nlimit = '100/h'\ncount = 'failures'\n\
+         cost = { default = 10, settle = 'used' }",
+    );
+    let left = || policy.decide(&()).remaining();
+    let _ = policy
+        .decide(&())
+        .finish(Outcome::Failure, &[("used", "30")]);
+    assert_eq!(left(), Some(60));
+    let _ = policy
+        .decide(&())
+        .finish(Outcome::Success, &[("used", "30")]);
+    assert_eq!(left(), Some(50));
+}
+
+#[test]
+fn a_concurrency_limit_counts_requests_whatever_they_cost() {
+    let policy = policy("[[rule]]\nname = 'a'\nlimit = ['concurrency 2', '100/h']\ncost = 30");
+    let (first, second) = (policy.decide(&()), policy.decide(&()));
+    assert_eq!((first.remaining(), second.remaining()), (Some(1), Some(0)));
+    assert!(!policy.decide(&()).is_allowed());
+    drop(first);
+    let third = policy.decide(&());
+    let left: Vec<_> = third.asked().map(|asked| asked.remaining()).collect();
+    assert_eq!(left, [0, 10]);
+}
+
+#[test]
+fn a_rule_in_the_shadow_reports_a_missing_key_once() {
+    let policy = policy(
+        "apply = 'all'\n[[rule]]\nname = 'a'\nlimit = '5/h'\nalso = ['trial']\n\
+         [[rule]]\nname = 'trial'\nkey = 'user'\nlimit = '5/h'\nshadow = true",
+    );
+    let decision = policy.decide(&());
+    let asked: Vec<_> = decision
+        .asked()
+        .map(|it| (it.rule(), it.would_allow()))
+        .collect();
+    assert_eq!(asked, [("a", true), ("trial", false)]);
+    assert!(decision.is_allowed());
+}
+
+#[test]
+fn a_rule_in_the_shadow_takes_from_all_its_limits_or_from_none() {
+    let policy = policy("[[rule]]\nname = 'a'\nlimit = ['1/s', '2/h']\nshadow = true");
+    let asks = || {
+        let decision = policy.decide(&());
+        assert!(decision.is_allowed());
+        let answers: Vec<_> = decision.asked().map(|it| it.would_allow()).collect();
+        answers
+    };
+    assert_eq!(asks(), [true, true]);
+    assert_eq!(asks(), [false, true]);
+    policy.clock().advance(Duration::from_secs(1));
+    assert_eq!(asks(), [true, true]);
+}

@@ -1,0 +1,171 @@
+//! `explain` says what a policy then does.
+
+use tollgate::ManualClock;
+use tollgate_policy::explain::{Applied, Explained, KeyPart, List};
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::{Decision, Policy, Problems, Reason, explain};
+
+use crate::random::Random;
+use crate::random_policies::{policy, request};
+
+/// A limit that a request asks: its rule, whether that is in the shadow, the text, the plan, and
+/// the cost.
+type Ask = (String, bool, String, Option<String>, u64);
+
+/// Reads a policy. Its tables are small.
+fn small(text: &str) -> PolicyFile {
+    let mut file = PolicyFile::from_toml(text).expect("a policy");
+    for rule in &mut file.rules {
+        rule.capacity = 64.into();
+    }
+    file
+}
+
+fn build(file: &PolicyFile) -> Result<Policy<ManualClock>, Problems> {
+    Policy::builder().clock(ManualClock::new()).build(file)
+}
+
+/// Returns the limits that a request asks, by what is explained.
+fn explained(rules: &[Explained]) -> Vec<Ask> {
+    let mut asks = Vec::new();
+    for rule in rules {
+        let is_shadow = rule.applies == Applied::Shadow;
+        let Some(asked) = &rule.asks else {
+            assert_eq!(rule.applies, Applied::No);
+            continue;
+        };
+        let plan = asked.plan.as_ref().map(|plan| plan.name.clone());
+        let ask =
+            |limit: &str, plan, cost| (rule.name.clone(), is_shadow, limit.into(), plan, cost);
+        match asked.denies {
+            Some(_) => asks.push(ask("", None, 0)),
+            // A decision does not show the limit of an override.
+            None if asked.is_override => asks.push(ask("override", None, asked.cost.permits)),
+            None => {
+                for limit in &asked.limits {
+                    asks.push(ask(limit, plan.clone(), asked.cost.permits));
+                }
+            }
+        }
+    }
+    asks.sort();
+    asks
+}
+
+/// Returns the limits that a request asked. Those of rules with an override are not shown.
+fn asked(decision: &Decision<&Policy<ManualClock>, ManualClock>, rules: &[Explained]) -> Vec<Ask> {
+    let is_override = |name: &str| {
+        let rule = rules.iter().find(|rule| rule.name == name);
+        let asks = rule.and_then(|rule| rule.asks.as_ref());
+        asks.is_some_and(|asks| asks.is_override)
+    };
+    let asks = decision.asked().map(|asked| {
+        let (limit, plan) = match is_override(asked.rule()) {
+            true => ("override", None),
+            false => (asked.limit(), asked.plan().map(str::to_owned)),
+        };
+        let rule = asked.rule().to_owned();
+        (
+            rule,
+            asked.is_shadow(),
+            limit.to_owned(),
+            plan,
+            asked.cost(),
+        )
+    });
+    let mut asks: Vec<_> = asks.collect();
+    asks.sort();
+    asks
+}
+
+#[test]
+fn a_policy_asks_what_is_explained() {
+    let mut random = Random(3);
+    let (mut asks, mut refused, mut listed) = (0, 0, 0);
+    for _ in 0..1000 {
+        let text = policy(&mut random);
+        let file = small(&text);
+        let Ok(policy) = build(&file) else {
+            continue;
+        };
+        let facts = request(&mut random);
+        let explanation = explain(&file, &facts);
+        let decision = policy.decide(&facts);
+        let context = format!("{text}\n{facts:?}\n{explanation}\n{decision:?}");
+        if let Some(entry) = &explanation.entry {
+            let name = Some(entry.name.as_str());
+            match entry.list {
+                List::Deny => assert_eq!(decision.denied_by(), name, "{context}"),
+                List::Allow => assert_eq!(decision.exempted_by(), name, "{context}"),
+            }
+            listed += 1;
+            continue;
+        }
+        assert_eq!(decision.exempted_by(), None, "{context}");
+        let denies = |rule: &Explained| {
+            let asks = rule.asks.as_ref();
+            rule.applies == Applied::Yes && asks.is_some_and(|asks| asks.denies.is_some())
+        };
+        match decision.reason() {
+            Some(Reason::MissingKey { rule } | Reason::NoPlan { rule }) => {
+                let rule = explanation.rules.iter().find(|known| known.name == rule);
+                assert!(rule.is_some_and(denies), "{context}");
+                refused += 1;
+            }
+            Some(Reason::Listed { .. } | Reason::Invalid(_)) => panic!("{context}"),
+            _ => {
+                assert!(!explanation.rules.iter().any(denies), "{context}");
+                let asked = asked(&decision, &explanation.rules);
+                assert_eq!(asked, explained(&explanation.rules), "{context}");
+                asks += asked.len();
+            }
+        }
+    }
+    // Enough of each.
+    assert!(
+        asks > 300 && refused > 60 && listed > 60,
+        "{asks} {refused} {listed}"
+    );
+}
+
+const KEYS: [&str; 6] = [
+    "'client-ip'",
+    "'host'",
+    "'path'",
+    "'path:x'",
+    "['user', 'client-ip']",
+    "['path:x', 'host', 'tier']",
+];
+
+#[test]
+fn requests_share_a_limit_if_their_keys_are_explained_alike() {
+    let mut random = Random(5);
+    let (mut same, mut different) = (0, 0);
+    for _ in 0..600 {
+        let key = KEYS[random.below(KEYS.len() as u64) as usize];
+        let text = format!(
+            "[[rule]]\nname = 'r'\nwhen = {{ any = [{{ path = '/a/{{x}}' }}, {{ path = '/**' }}] }}\n\
+             key = {key}\nmissing = 'shared'\nlimit = '1/d'\nnetwork = {{ v4 = 24, v6 = 48 }}"
+        );
+        let file = small(&text);
+        let policy = build(&file).expect("a policy");
+        let requests = [request(&mut random), request(&mut random)];
+        let keys = requests.each_ref().map(|facts| {
+            let mut explanation = explain(&file, facts);
+            let asks = explanation.rules.remove(0).asks;
+            asks.map(|asks| asks.key)
+        });
+        let [Some(first), Some(second)]: [Option<Vec<KeyPart>>; 2] = keys else {
+            continue;
+        };
+        assert!(policy.decide(&requests[0]).is_allowed());
+        let is_allowed = policy.decide(&requests[1]).is_allowed();
+        assert_eq!(is_allowed, first != second, "{text}\n{requests:?}");
+        *(if is_allowed {
+            &mut different
+        } else {
+            &mut same
+        }) += 1;
+    }
+    assert!(same > 60 && different > 60, "{same} {different}");
+}
