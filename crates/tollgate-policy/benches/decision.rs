@@ -3,7 +3,7 @@
 //!     cargo bench -p tollgate-policy --bench decision -- [--check] [ROW]
 //!
 //! The policy has 10 rules. The sixth applies to the requests, which come from 1000 addresses, on
-//! the system's clock. The table alone has the same limit and capacity, and gets the same addresses.
+//! the system's clock. The table alone has the same limit and capacity, and the same addresses.
 //! The table shows nanoseconds. With `--check` the program exits with 1 if the policy takes more
 //! than 250 ns longer than the table, in the rows of one limit without a ban.
 //!
@@ -165,7 +165,7 @@ fn ask_table(table: &Keyed<AnyAlgorithm>, requests: &[Request]) -> usize {
 fn measure(row: &Row, rounds: usize) -> (f64, f64) {
     let policy = policy(&row.fields);
     let algorithm: AnyAlgorithm = row.limit.parse().expect("a limit");
-    let table = Keyed::with_clock(algorithm, CAPACITY, SystemClock::default()).expect("a table");
+    let table = Keyed::with_clock(algorithm, CAPACITY, SystemClock).expect("a table");
     let requests: Vec<_> = (0..ADDRESSES)
         .map(|index| Request {
             from: IpAddr::from((0x0A00_0000 + index).to_be_bytes()),

@@ -156,8 +156,8 @@ impl<C: PolicyClock> Builder<C> {
 
     /// Registers a limit of your own, whose state is not that of an
     /// [`algorithm`](Self::algorithm). A limit whose text begins with its name is made from the
-    /// rest of the text. `make` returns an error if it can't make the limit: a text that says what must
-    /// be different.
+    /// rest of the text. `make` returns an error if it can't make the limit: a text that says what
+    /// must be different.
     ///
     /// ```
     /// use tollgate::{AnyAlgorithm, Keyed};

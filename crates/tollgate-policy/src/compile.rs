@@ -227,12 +227,17 @@ fn ban<C: PolicyClock>(
         Some(old) => Ok(Arc::clone(&old.strikes)),
         None => FixedWindow::new(Quota::per(ban.after.value, within))
             .and_then(FixedWindow::opened_by_first_hit)
-            .and_then(|window| table(window.into(), rule, maker)),
+            .and_then(|window| table(window.into(), rule, maker))
+            .map(Arc::new),
     };
     let bans = match old {
         Some(old) => Ok(Arc::clone(&old.bans)),
         None => TokenBucket::new(Quota::per(1, AFTER_BAN))
-            .and_then(|bucket| table(bucket.into(), rule, maker)),
+            .and_then(|bucket| table(bucket.into(), rule, maker))
+            .map(|mut bans| {
+                reuse.restore_bans(rule, &mut bans);
+                Arc::new(bans)
+            }),
     };
     match (strikes, bans) {
         (Ok(strikes), Ok(bans)) => Some(Ban {
@@ -254,8 +259,8 @@ fn table<C: PolicyClock>(
     algorithm: AnyAlgorithm,
     rule: &Rule,
     maker: &Maker<'_, C>,
-) -> Result<Arc<Table<C>>, tollgate::ConfigError> {
+) -> Result<Table<C>, tollgate::ConfigError> {
     let capacity = usize::try_from(rule.capacity.value).unwrap_or(usize::MAX);
     let table = Keyed::with_clock(algorithm, capacity, maker.clock.clone())?;
-    Ok(Arc::new(table.with_hasher(maker.hasher.clone())))
+    Ok(table.with_hasher(maker.hasher.clone()))
 }

@@ -7,7 +7,7 @@ use tollgate::algorithm::ChangeQuota;
 use tollgate::{AnyAlgorithm, Quota};
 
 use crate::file::Rule;
-use crate::limit::{KeyHash, RuleLimit, Spec};
+use crate::limit::{KeyHash, RuleLimit, Spec, Table};
 use crate::policy::PolicyClock;
 use crate::rule::CompiledRule;
 use crate::state::Saved;
@@ -126,6 +126,15 @@ impl<C: PolicyClock> Reuse<'_, C> {
             if let Err(why) = saved.restore(rule, index, specs, clock, limit) {
                 self.fresh.get_or_insert(why);
             }
+        }
+    }
+}
+
+impl<C: PolicyClock> Reuse<'_, C> {
+    /// Restores the bans of a rule.
+    pub(crate) fn restore_bans(&self, rule: &Rule, bans: &mut Table<C>) {
+        if let Some(saved) = self.saved {
+            saved.restore_bans(rule, bans);
         }
     }
 }

@@ -5,9 +5,9 @@
 //! section = rule, limit (4 bytes), keys, number of texts (4 bytes), { text }, snapshot
 //! ```
 //!
-//! `rule`, `keys`, `text` and `snapshot` are a length of 4 bytes (8 for a snapshot) and their
-//! bytes. All numbers are in little endian. The snapshots are the core's, with checksums of their
-//! own.
+//! The section of a rule's bans has the largest number as its limit, and no texts. `rule`, `keys`,
+//! `text` and `snapshot` are a length of 4 bytes (8 for a snapshot) and their bytes. All numbers
+//! are in little endian. The snapshots are the core's, with checksums of their own.
 
 use std::fmt;
 use std::io;
@@ -18,7 +18,7 @@ use tollgate::algorithm::ChangeQuota;
 use tollgate::error::RestoreError;
 
 use crate::file::Rule;
-use crate::limit::{RuleLimit, Spec};
+use crate::limit::{RuleLimit, Spec, Table};
 use crate::policy::PolicyClock;
 use crate::rule::CompiledRule;
 
@@ -126,14 +126,15 @@ pub(crate) fn write<C: PolicyClock>(
                 | RuleLimit::Own(_)
                 | RuleLimit::Remote(_) => continue,
             }
-            put(rule.name.as_bytes(), &mut out);
-            out.extend_from_slice(&u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes());
-            put(keys(&rule.source).as_bytes(), &mut out);
             let texts: Vec<String> = specs.iter().filter_map(text).collect();
-            out.extend_from_slice(&u32::try_from(texts.len()).unwrap_or(u32::MAX).to_le_bytes());
-            texts.iter().for_each(|text| put(text.as_bytes(), &mut out));
-            out.extend_from_slice(&(snapshot.len() as u64).to_le_bytes());
-            out.append(&mut snapshot);
+            let index = u32::try_from(index).unwrap_or(BANS);
+            put_section(&rule.source, index, &texts, &mut snapshot, &mut out);
+            flush(&mut out)?;
+        }
+        if let Some(ban) = &rule.ban {
+            let mut snapshot = Vec::new();
+            ban.bans.snapshot(&mut snapshot)?;
+            put_section(&rule.source, BANS, &[], &mut snapshot, &mut out);
             flush(&mut out)?;
         }
     }
@@ -147,6 +148,26 @@ fn text(spec: &Spec) -> Option<String> {
         Spec::Rate(algorithm) => Some(algorithm.to_string()),
         Spec::Concurrency(_) | Spec::Own { .. } => None,
     }
+}
+
+/// Stands for the position of a limit in the section of a rule's bans.
+const BANS: u32 = u32::MAX;
+
+/// Writes the section of a limit, or of bans.
+fn put_section(
+    rule: &Rule,
+    limit: u32,
+    texts: &[String],
+    snapshot: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    put(rule.name.as_bytes(), out);
+    out.extend_from_slice(&limit.to_le_bytes());
+    put(keys(rule).as_bytes(), out);
+    out.extend_from_slice(&u32::try_from(texts.len()).unwrap_or(u32::MAX).to_le_bytes());
+    texts.iter().for_each(|text| put(text.as_bytes(), out));
+    out.extend_from_slice(&(snapshot.len() as u64).to_le_bytes());
+    out.append(snapshot);
 }
 
 /// Takes parts off the front of a state.
@@ -225,6 +246,21 @@ impl Saved {
         self.sections
             .iter()
             .any(|section| section.rule == rule.name.value)
+    }
+
+    /// Restores the bans of a rule, if its keys mean the same as before.
+    pub(crate) fn restore_bans<C: PolicyClock>(&self, rule: &Rule, bans: &mut Table<C>) {
+        let is_this = |section: &&Section| {
+            section.rule == rule.name.value && section.limit == BANS && section.keys == keys(rule)
+        };
+        if let Some(section) = self.sections.iter().find(is_this) {
+            let mut snapshot = section.snapshot.as_slice();
+            // If it is damaged, the rule has no bans; its limits report that.
+            let _ = match self.elapsed {
+                None => bans.restore(&mut snapshot),
+                Some(elapsed) => bans.restore_after(&mut snapshot, elapsed),
+            };
+        }
     }
 
     /// Restores a limit. If it can't go on, returns why.
