@@ -11,7 +11,7 @@ use tollgate::algorithm::{Algorithm, Debt, GiveBack};
 use crate::compile::{Given, compile};
 use crate::fact::{Facts, Value};
 use crate::file::PolicyFile;
-use crate::limit::OwnLimit;
+use crate::limit::{OwnLimit, RemoteStore};
 use crate::policy::{Policy, PolicyClock, hasher};
 use crate::problem::Problems;
 use crate::registry::{LimitSpec, Registry};
@@ -193,6 +193,17 @@ impl<C: PolicyClock> Builder<C> {
         make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
     ) -> Self {
         self.registry.stores.insert(name.into(), Arc::new(make));
+        self
+    }
+
+    /// Registers a store that decides asynchronously: see [`RemoteStore`]. Requests that its rules
+    /// apply to need [`Policy::decide_async`].
+    pub fn remote_store(
+        mut self,
+        name: impl Into<String>,
+        store: impl RemoteStore + 'static,
+    ) -> Self {
+        self.registry.remotes.insert(name.into(), Arc::new(store));
         self
     }
 

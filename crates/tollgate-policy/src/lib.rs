@@ -27,19 +27,17 @@
 //! | know what was asked | [`Decision::asked`], [`Decision::tightest`], [`Decision::reason`] |
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
 //! | register keys, algorithms and stores | [`Policy::builder`] |
+//! | share limits with other processes | [`Policy::decide_async`], `redis::RedisStore` (feature `redis`) |
 //! | reload while it decides | [`LivePolicy`] |
 //! | save the state for the next process | [`Policy::snapshot`], [`Builder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
 //! `docs/POLICY.md` has the format, by examples.
 
-mod asked;
-mod asks;
 mod builder;
 mod check;
 mod compile;
 mod decide;
-mod decision;
 pub mod explain;
 mod fact;
 pub mod file;
@@ -50,21 +48,25 @@ mod live;
 mod make;
 mod policy;
 mod problem;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod registry;
 mod rule;
 mod state;
 mod text;
-mod visits;
 mod warn;
 pub mod when;
 
-pub use asked::Asked;
 pub use builder::Builder;
-pub use decision::{Decision, Outcome, Reason};
+pub use decide::{Asked, Decision, Outcome, Reason};
 pub use explain::explain;
 pub use fact::{FactKind, FactName, Facts, Value};
 pub use keep::RuleState;
 pub use limit::{DynLimit, Hashed, KeyRef, OwnLimit};
+pub use limit::{
+    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteSpec,
+    RemoteStore,
+};
 pub use live::{Current, LivePolicy, Reloaded};
 pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};

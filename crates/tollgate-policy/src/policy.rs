@@ -8,8 +8,10 @@ use tollgate::clock::{Clock, SystemClock, UtcClock};
 use tollgate::keyed::{KeyHasher, SeededHasher};
 
 use crate::builder::Builder;
+use crate::decide::Asks;
+use crate::decide::Decision;
 use crate::decide::decide;
-use crate::decision::Decision;
+use crate::decide::decide_async;
 use crate::fact::Facts;
 use crate::file::{Apply, Entry};
 use crate::keep::RuleState;
@@ -122,6 +124,38 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// ```
     pub fn decide_owned<F: Facts>(self: &Arc<Self>, facts: &F) -> Decision<Arc<Self>, C> {
         decide(Arc::clone(self), facts)
+    }
+
+    /// Decides about a request, and also asks stores that decide asynchronously: see
+    /// [`RemoteStore`](crate::RemoteStore).
+    ///
+    /// The facts are read now, and everything else happens when the future is polled. It asks the
+    /// limits of this process first: if one denies the request, no store is asked. Then it asks
+    /// each store with one call, in the order of the rules, and limits in the shadow last. If a
+    /// store denies the request, the permits of all others are given back.
+    ///
+    /// If the future is dropped before it is ready, the permits of this process are given back.
+    /// Those that a store granted may stay taken.
+    ///
+    /// End the decision with [`Decision::finish_async`].
+    pub fn decide_async<'p, F: Facts>(
+        &'p self,
+        facts: &F,
+    ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, F, C> {
+        let mut asks = Asks::new(self);
+        let why = asks.collect(facts);
+        decide_async(asks, why)
+    }
+
+    /// Decides as [`decide_async`](Self::decide_async) does. The decision and the future keep the
+    /// policy alive.
+    pub fn decide_async_owned<F: Facts>(
+        self: &Arc<Self>,
+        facts: &F,
+    ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<F, C> {
+        let mut asks = Asks::new(Arc::clone(self));
+        let why = asks.collect(facts);
+        decide_async(asks, why)
     }
 }
 

@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::clock::Clock;
+
 use crate::fact::{FactName, Facts};
 use crate::file::{Count, Missing, Rule};
 use crate::keep::Overrides;
 use crate::key::KeySpec;
-use crate::limit::{KeyHash, RuleLimit, Spec, Table};
+use crate::limit::{KeyHash, Remote, RuleLimit, Spec, Table};
 use crate::when::with_text;
 
 /// A rule, ready to decide.
@@ -44,6 +46,33 @@ impl<C> CompiledRule<C> {
         });
         let mut own = tables.map(|table| table.own_algorithm(&KeyHash(hash)));
         own.any(|own| own.is_some())
+    }
+
+    /// Returns a limit of a store that decides asynchronously.
+    pub(crate) fn remote(&self, limit: usize) -> Option<&Remote> {
+        match &**self.limits.get(limit)? {
+            RuleLimit::Remote(remote) => Some(remote),
+            _ => None,
+        }
+    }
+}
+
+impl<C: Clock> CompiledRule<C> {
+    /// Counts a denial of a key, and bans it if there were too many. Returns how long.
+    pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {
+        let ban = self.ban.as_ref()?;
+        let key = KeyHash(hash);
+        match ban.strikes.key(&key).try_acquire() {
+            Ok(granted) if granted.remaining() == 0 => {
+                // Without a slot for the ban, the key is not banned.
+                let time = ban.duration.saturating_sub(AFTER_BAN);
+                let _ = ban.bans.key(&key).ban_for(time);
+                ban.strikes.remove(&key);
+                Some(ban.duration)
+            }
+            // If it is denied, another caller has just reached the number.
+            _ => None,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use tollgate::Denied;
 use tollgate::outcome::GrantInfo;
 
-use crate::asks::{Ask, What};
+use super::asks::{Ask, What};
 use crate::rule::CompiledRule;
 
 /// One limit that a request asked, and its answer: see [`Decision::asked`](crate::Decision::asked).
