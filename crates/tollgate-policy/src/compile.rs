@@ -11,7 +11,7 @@ use crate::fact::FactName;
 use crate::file::{Applies, PolicyFile, Rule};
 use crate::keep::{Change, Reuse, RuleState};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, Spec, Table};
+use crate::limit::{Hashed, RuleLimit, Spec, Table};
 use crate::make::{Made, Maker};
 use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
@@ -74,6 +74,10 @@ pub(crate) fn compile<C: PolicyClock>(
             &mut reuse,
             problems,
         ));
+        if rule.name.is_empty() {
+            // Other errors of the rule have its number too.
+            problems.rename("rule \"\":", &format!("rule {}:", index + 1));
+        }
         states.push(reuse.state());
         changes.append(&mut reuse.changes);
     }
@@ -148,6 +152,13 @@ fn compile_rule<C: PolicyClock>(
     let key = KeySpec::of(rule);
     let overrides = maker.overrides(rule, &key, problems);
     let made = maker.limits(rule, &key, &overrides, reuse, problems);
+    let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
+    if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
+        let field = format!("rule {}: override", quoted(&rule.name));
+        let position = rule.overrides.first().and_then(|own| own.key.position);
+        let message = "needs a limit that is a rate, which it replaces";
+        problems.push(Problem::error(field, "", message).at(position));
+    }
     let ban = ban(rule, &made, maker, reuse, problems);
     let (mut limits, mut specs, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     for made in made {
@@ -199,8 +210,12 @@ fn ban<C: PolicyClock>(
 ) -> Option<Ban<C>> {
     let ban = rule.ban.as_ref()?;
     let refuse = |part: &str, message: &str, problems: &mut Problems| {
-        let field = format!("rule {}: ban{part}", quoted(&rule.name));
-        problems.push(Problem::error(field, "", message).at(ban.position));
+        let field = format!("rule {}: ban", quoted(&rule.name));
+        // What is wrong may be reported already, where the file is read.
+        if !problems.has_error(&field) {
+            let problem = Problem::error(field + part, "", message);
+            problems.push(problem.at(ban.position));
+        }
     };
     let specs = made.iter().filter_map(|made| made.specs.first());
     let mut rates = specs.filter_map(|spec| match spec {

@@ -13,7 +13,7 @@ use crate::limit::{Hashed, KeyHash, Remote, RemoteSpec, RuleLimit, Spec};
 use crate::policy::PolicyClock;
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::{LimitSpec, Registry};
-use crate::text::known_names;
+use crate::text::{MAX_PLANS, known_names};
 
 /// The name of the store in this process.
 const MEMORY: &str = "memory";
@@ -65,9 +65,18 @@ impl<C: PolicyClock> Maker<'_, C> {
                 texts.collect()
             }
         };
+        let count = rule.plan.as_ref().map_or(0, |plan| plan.limits.len());
+        let count = count.saturating_add(usize::from(!rule.overrides.is_empty()));
+        // That is reported where the file is read.
+        let is_refused = count > MAX_PLANS && problems.has_errors();
         let mut made = Vec::new();
         for limit in written.iter().filter(|limit| !limit.texts.is_empty()) {
-            match self.limit(rule, key, limit, overrides, reuse) {
+            let limit = match is_refused {
+                false => self.limit(rule, key, limit, overrides, reuse),
+                // Only the texts can have more errors.
+                true => self.specs(rule, limit).and(Err(Problems::new())),
+            };
+            match limit {
                 Ok(limit) => made.push(limit),
                 Err(found) => problems.append(found),
             }
@@ -331,7 +340,11 @@ impl<C: PolicyClock> Maker<'_, C> {
         problems: &mut Problems,
     ) -> Overrides {
         let mut overrides = Vec::new();
-        for own in &rule.overrides {
+        for (index, own) in rule.overrides.iter().enumerate() {
+            if own.limit.is_empty() && problems.has_errors() {
+                // It is missing, which is reported already.
+                continue;
+            }
             let hash = self.hasher.0.hash_key(key.of_values(&own.key).as_slice());
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
                 Ok(Spec::Rate(_)) if rule.store.as_str() != MEMORY || key.is_empty() => {
@@ -344,7 +357,8 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Ok(_) => "must be a rate".into(),
                 Err(message) => message,
             };
-            problems.push(refuse(rule, "override.limit", &own.limit, &message));
+            let field = format!("override[{}].limit", index + 1);
+            problems.push(refuse(rule, &field, &own.limit, &message));
         }
         overrides
     }

@@ -324,6 +324,21 @@ impl Problems {
         self.list.iter()
     }
 
+    /// Returns whether there is an error of a field or of a part of it, as far as they were kept.
+    pub(crate) fn has_error(&self, field: &str) -> bool {
+        let mut errors = self.list.iter();
+        errors.any(|it| it.severity == Severity::Error && it.field.starts_with(field))
+    }
+
+    /// Puts another name at the beginning of all fields that begin with this one.
+    pub(crate) fn rename(&mut self, from: &str, to: &str) {
+        for problem in &mut self.list {
+            if let Some(field) = problem.field.strip_prefix(from) {
+                problem.field = format!("{to}{field}");
+            }
+        }
+    }
+
     /// Returns whether more problems would not be kept.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= MAX_PROBLEMS

@@ -22,15 +22,6 @@ pub(super) fn key(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Vec<KeyPart> {
     rule.key.iter().map(|name| part(name)).collect()
 }
 
-/// Returns whether a rule's key has these values.
-pub(super) fn has_values(rule: &Rule, key: &[KeyPart], values: &[String]) -> bool {
-    let is_same = |(part, value): (&KeyPart, &String)| {
-        let value = shown(&FactName::new(&part.name), &value.into(), &rule.network);
-        part.value.as_ref() == Some(&value)
-    };
-    key.len() == values.len() && key.iter().zip(values).all(is_same)
-}
-
 fn value<'f>(rule: &Rule, fact: &FactName, facts: &'f (impl Facts + ?Sized)) -> Option<Value<'f>> {
     let FactKind::PathPart(name) = fact.kind() else {
         return facts.fact(fact);

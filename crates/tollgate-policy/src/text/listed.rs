@@ -42,7 +42,7 @@ impl PolicyFile {
             }
         };
         for (index, rule) in self.rules.iter().enumerate() {
-            let place = Place::item("rule", Some(&rule.name), index);
+            let place = Place::rule(rule, index);
             for part in &rule.key {
                 check(&place.field("key"), part);
             }

@@ -35,7 +35,7 @@ fn every_field_is_read() {
     assert_eq!(login.missing, Missing::Shared);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
     assert_eq!(login.limits.len(), 2);
-    assert_eq!(login.overrides[1].key.value, ["192.0.2.8"]);
+    assert_eq!(login.overrides[1].key.value, ["192.0.3.8"]);
     assert_eq!(login.cost.default.value, 3);
     assert_eq!(login.count, Count::Failures);
     let ban = login.ban.as_ref().expect("a ban");
