@@ -1,4 +1,4 @@
-//! The names that a program registers, which `tollgate check` takes for granted.
+//! The names that a program registers, which the commands take for granted.
 
 use clap::Args;
 use tollgate::clock::SystemClock;
@@ -15,20 +15,15 @@ pub(super) struct Registered {
     /// A store that the program registers; can be given several times. memory and redis are known
     #[arg(long = "store", value_name = "NAME")]
     stores: Vec<String>,
-
-    /// A fact that the program computes: a resolver of keys or a lookup of plans; can be given
-    /// several times
-    #[arg(long = "fact", value_name = "NAME")]
-    facts: Vec<String>,
 }
 
 /// The store of the crate tollgate-redis.
 const REDIS: &str = "redis";
 
 impl Registered {
-    /// Returns a builder that knows the names. What they do is left out: any text is a limit of
-    /// their algorithms and stores.
-    pub(super) fn builder(&self) -> Builder<SystemClock> {
+    /// Returns a builder that knows the names, and these facts. What they do is left out: any text
+    /// is a limit of their algorithms and stores.
+    pub(super) fn builder<'f>(&self, facts: impl Iterator<Item = &'f str>) -> Builder<SystemClock> {
         let mut builder = Policy::builder();
         for name in &self.algorithms {
             builder = builder.algorithm(name, |_| Ok::<_, String>(BUCKET));
@@ -36,7 +31,7 @@ impl Registered {
         for name in self.stores.iter().map(String::as_str).chain([REDIS]) {
             builder = builder.store(name, any_limit);
         }
-        for name in &self.facts {
+        for name in facts {
             builder = builder.resolver(name, |_| None);
         }
         builder
