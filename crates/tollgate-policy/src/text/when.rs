@@ -93,7 +93,12 @@ impl Reader<'_> {
             Some((group, rest)) if GROUPS.contains(&group) && name.contains(':') => {
                 Err(format!("is not a condition; write `{group}.{rest}`"))
             }
-            _ => fact::check(text, allowed),
+            _ => match fact::dotted(name) {
+                Some((group, rest)) => Err(format!(
+                    "is not a condition; write `{group} = {{ {rest} = ... }}`"
+                )),
+                None => fact::check(text, allowed),
+            },
         };
         match checked {
             Ok(fact) => Some(fact),
