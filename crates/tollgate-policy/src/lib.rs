@@ -27,7 +27,7 @@
 //! | know what was asked | [`Decision::asked`], [`Decision::tightest`], [`Decision::reason`] |
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
 //! | register keys, algorithms and stores | [`Policy::builder`] |
-//! | reload while it decides | [`LivePolicy`] |
+//! | reload while it decides | [`LivePolicy`], [`LivePolicy::reload_file`] |
 //! | save the state for the next process | [`Policy::snapshot`], [`Builder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
@@ -40,6 +40,7 @@ mod check;
 mod compile;
 mod decide;
 mod decision;
+mod disk;
 pub mod explain;
 mod fact;
 pub mod file;
@@ -61,6 +62,7 @@ pub mod when;
 pub use asked::Asked;
 pub use builder::Builder;
 pub use decision::{Decision, Outcome, Reason};
+pub use disk::FileError;
 pub use explain::explain;
 pub use fact::{FactKind, FactName, Facts, Value};
 pub use keep::RuleState;
