@@ -28,6 +28,7 @@
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
 //! | register keys, algorithms and stores | [`Policy::builder`] |
 //! | reload while it decides | [`LivePolicy`], [`LivePolicy::reload_file`] |
+//! | reload when the file changes | `LivePolicy::watch` (feature `watch`) |
 //! | save the state for the next process | [`Policy::snapshot`], [`Builder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
@@ -57,6 +58,8 @@ mod state;
 mod text;
 mod visits;
 mod warn;
+#[cfg(feature = "watch")]
+mod watch;
 pub mod when;
 
 pub use asked::Asked;
@@ -73,6 +76,8 @@ pub use problem::{Position, Problem, Problems, Severity};
 pub use registry::LimitSpec;
 pub use state::StateError;
 pub use warn::warnings;
+#[cfg(feature = "watch")]
+pub use watch::Watch;
 
 /// The README's example.
 #[cfg(doctest)]
