@@ -35,10 +35,15 @@ struct Watched {
 
 impl Watched {
     /// Writes a file of 10 permits to a path, and watches it. One permit is taken.
+    #[track_caller]
     fn new(path: PathBuf) -> Self {
         fs::write(&path, limit(10)).expect("written");
-        let live = LivePolicy::from_file(&path, Policy::builder()).expect("a policy");
+        let live = LivePolicy::new(Policy::from_toml(&limit(10)).expect("a policy"));
         let watched = Self::with_policy(live, path, NEVER);
+        // The policy is not from the file, so the first reading is reported. Only events can
+        // announce what changes afterwards.
+        let reloaded = watched.report().expect("a policy");
+        assert_eq!(reloaded.state("a"), Some(RuleState::Kept));
         assert_eq!(watched.left(), Some(9));
         watched
     }
@@ -176,14 +181,22 @@ fn a_file_of_a_config_map_is_reloaded_each_time() {
 fn a_file_in_another_folder_that_a_link_leads_to_is_reloaded() {
     use std::os::unix::fs::symlink;
 
-    let (here, there) = (folder("watch-link"), folder("watch-link-target"));
-    let target = there.join("target.toml");
-    fs::write(&target, "").expect("written");
-    symlink(&target, here.join("limits.toml")).expect("a link");
+    let here = folder("watch-link");
+    let targets = ["watch-link-a", "watch-link-b"].map(|name| folder(name).join("target.toml"));
+    let [first, second] = &targets;
+    fs::write(second, limit(5)).expect("written");
+    symlink(first, here.join("limits.toml")).expect("a link");
     let watched = Watched::new(here.join("limits.toml"));
-    replace(&target, &limit(5));
+    replace(first, &limit(20));
+    watched.reloaded();
+    // The link leads to the other folder from now on, so that one is watched.
+    symlink(second, here.join("link")).expect("a link");
+    fs::rename(here.join("link"), &watched.path).expect("renamed");
     watched.reloaded();
     assert_eq!(watched.left(), Some(4));
+    replace(second, &limit(3));
+    watched.reloaded();
+    assert_eq!(watched.left(), Some(2));
 }
 
 #[test]
