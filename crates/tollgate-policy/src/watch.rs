@@ -130,70 +130,42 @@ struct Task<C, F> {
 
 impl<C: PolicyClock, F: FnMut(Result<Reloaded, FileError>)> Task<C, F> {
     fn run(mut self) {
-        let mut watched = Watched::default();
-        let mut wake = Wake::Event;
-        while !matches!(wake, Wake::Stop) {
-            // The folders are watched before the file is read, so that no change falls between.
-            watched.update(folders(&self.path), &self.signal);
-            let report = self.live.reload_if_changed(&self.path);
-            // If there was no event, a folder may have been replaced: watch anew, and read again.
-            let was_missed = report.is_some() && matches!(wake, Wake::Poll);
-            if let Some(report) = report {
+        // The folders are watched before the file is read, so that no change falls between.
+        let mut _watcher = watcher_of(&self.path, &self.signal);
+        loop {
+            let mut next = self.live.reload_if_changed(&self.path);
+            while let Some(report) = next {
+                // The folders may be others now: watch them anew, and read the file again.
+                _watcher = watcher_of(&self.path, &self.signal);
+                next = self.live.reload_if_changed(&self.path);
                 (self.report)(report);
             }
-            wake = if was_missed {
-                watched = Watched::default();
-                Wake::Event
-            } else {
-                self.signal.wait_until_quiet(self.poll)
-            };
-        }
-    }
-}
-
-/// Returns the folder of a file, and that of the file that it links to.
-fn folders(path: &Path) -> Vec<PathBuf> {
-    let real = fs::canonicalize(path).ok();
-    let files = [Some(path), real.as_deref()].into_iter().flatten();
-    let mut folders: Vec<_> = files.filter_map(Path::parent).map(Path::to_owned).collect();
-    folders.dedup();
-    folders
-}
-
-/// Folders that are watched.
-#[derive(Default)]
-struct Watched {
-    folders: Vec<PathBuf>,
-    /// Watches until it is dropped. It is absent if the system has no more watchers.
-    _watcher: Option<RecommendedWatcher>,
-}
-
-impl Watched {
-    /// Watches these folders instead.
-    fn update(&mut self, folders: Vec<PathBuf>, signal: &Arc<Signal>) {
-        if self.folders == folders {
-            return;
-        }
-        let signal = Arc::clone(signal);
-        let on_event = move |event: notify::Result<Event>| {
-            // To read a file is an event too. After an error, events may be missing.
-            if event.is_ok_and(|event| event.kind.is_access()) {
+            if !self.signal.wait_until_quiet(self.poll) {
                 return;
             }
-            signal.set(|state| state.is_changed = true);
-        };
-        let mut watcher = notify::recommended_watcher(on_event).ok();
-        for folder in &folders {
-            // A folder that can't be watched is polled.
-            let _ = watcher
-                .as_mut()
-                .map(|watcher| watcher.watch(folder, RecursiveMode::NonRecursive));
         }
-        *self = Self {
-            folders,
-            _watcher: watcher,
-        };
     }
+}
+
+/// Watches the folder of a file, and that of the file that it links to. Returns `None` if the
+/// system has no more watchers. A folder that can't be watched is left out.
+fn watcher_of(path: &Path, signal: &Arc<Signal>) -> Option<RecommendedWatcher> {
+    let signal = Arc::clone(signal);
+    let on_event = move |event: notify::Result<Event>| {
+        // Reading a file is an event too. After an error, events may be missing.
+        if !event.is_ok_and(|event| event.kind.is_access()) {
+            signal.set(|state| state.is_changed = true);
+        }
+    };
+    let mut watcher = notify::recommended_watcher(on_event).ok()?;
+    let target = fs::canonicalize(path).ok();
+    let folder = path.parent();
+    let of_target = target.as_deref().and_then(Path::parent);
+    let of_target = of_target.filter(|of_target| Some(*of_target) != folder);
+    for folder in [folder, of_target].into_iter().flatten() {
+        let _ = watcher.watch(folder, RecursiveMode::NonRecursive);
+    }
+    Some(watcher)
 }
 
 /// Wakes the thread that watches.
@@ -240,19 +212,17 @@ impl Signal {
         }
     }
 
-    /// Waits for an event, for at most this time, and then until there are no more events.
-    fn wait_until_quiet(&self, most: Duration) -> Wake {
-        let first = self.wait(most);
-        if !matches!(first, Wake::Event) {
-            return first;
-        }
+    /// Waits for an event, for at most this time, and then until there are no more events. Returns
+    /// false if the watch has ended.
+    fn wait_until_quiet(&self, most: Duration) -> bool {
+        let mut wake = self.wait(most);
         for _ in 0..MAX_EVENTS {
-            match self.wait(QUIET) {
-                Wake::Event => {}
-                Wake::Poll => break,
-                Wake::Stop => return Wake::Stop,
+            match wake {
+                Wake::Event => wake = self.wait(QUIET),
+                Wake::Poll => return true,
+                Wake::Stop => return false,
             }
         }
-        first
+        true
     }
 }
