@@ -321,7 +321,24 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
         self.undo_each()
     }
 
-    pub(super) fn undo_each(&mut self) -> u64 {
+    /// Gives the permits back as [`undo`](Self::undo) does, and keeps the composition. Undoing or
+    /// settling the grant again changes nothing.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(900))?;
+    /// let model = All::new([&tokens])?;
+    /// let mut granted = model.try_acquire_n(800)?;
+    /// assert_eq!(granted.undo_each(), 800);
+    /// assert_eq!(granted.undo_each(), 0);
+    /// assert_eq!(tokens.available(), 900);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn undo_each(&mut self) -> u64 {
         let now = self.now();
         self.all.give_back(&mut self.grants, now, Why::Undone)
     }

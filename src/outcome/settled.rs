@@ -46,8 +46,19 @@ impl Settled {
         }
     }
 
-    /// Adds up two outcomes.
-    pub(crate) const fn plus(self, other: Self) -> Self {
+    /// Adds up the outcomes of two grants.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
+    /// let (one, other) = (limiter.try_acquire_n(30)?, limiter.try_acquire_n(5)?);
+    /// let sum = limiter.settle(one, 10).plus(limiter.settle(other, 4));
+    /// assert_eq!(sum.returned, 21);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
         Self {
             returned: self.returned.saturating_add(other.returned),
             lost: self.lost.saturating_add(other.lost),

@@ -178,7 +178,7 @@ fn changes<C>(
         return Err(OTHER);
     };
     let mut changes = Vec::new();
-    if matches!(**limit, RuleLimit::Own(_)) {
+    if matches!(**limit, RuleLimit::Own(_) | RuleLimit::Remote(_)) {
         let same = old.source.limits == rule.limits && old.source.plan == rule.plan;
         return match same && old.source.overrides == rule.overrides {
             true => Ok((Arc::clone(limit), changes)),

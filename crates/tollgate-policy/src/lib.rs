@@ -27,6 +27,7 @@
 //! | know what was asked | [`Decision::asked`], [`Decision::tightest`], [`Decision::reason`] |
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
 //! | register keys, algorithms and stores | [`Policy::builder`] |
+//! | share limits with other processes | [`Policy::decide_async`], `redis::RedisStore` (feature `redis`) |
 //! | reload while it decides | [`LivePolicy`], [`LivePolicy::reload_file`] |
 //! | reload when the file changes | `LivePolicy::watch` (feature `watch`) |
 //! | save the state for the next process | [`Policy::snapshot`], [`Builder::restore`] |
@@ -34,13 +35,10 @@
 //!
 //! `docs/POLICY.md` has the format, by examples.
 
-mod asked;
-mod asks;
 mod builder;
 mod check;
 mod compile;
 mod decide;
-mod decision;
 mod disk;
 pub mod explain;
 mod fact;
@@ -52,24 +50,28 @@ mod live;
 mod make;
 mod policy;
 mod problem;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod registry;
 mod rule;
 mod state;
 mod text;
-mod visits;
 mod warn;
 #[cfg(feature = "watch")]
 mod watch;
 pub mod when;
 
-pub use asked::Asked;
 pub use builder::Builder;
-pub use decision::{Decision, Outcome, Reason};
+pub use decide::{Asked, Decision, Outcome, Reason};
 pub use disk::FileError;
 pub use explain::explain;
 pub use fact::{FactKind, FactName, Facts, Value};
 pub use keep::RuleState;
 pub use limit::{DynLimit, Hashed, KeyRef, OwnLimit};
+pub use limit::{
+    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteSpec,
+    RemoteStore,
+};
 pub use live::{Current, LivePolicy, Reloaded};
 pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};

@@ -12,8 +12,10 @@ use tollgate::clock::{Clock, SystemClock};
 
 use crate::builder::Builder;
 use crate::compile::{Given, compile};
+use crate::decide::Asks;
+use crate::decide::Decision;
 use crate::decide::decide;
-use crate::decision::Decision;
+use crate::decide::decide_async;
 use crate::disk::{FileError, read};
 use crate::fact::Facts;
 use crate::file::PolicyFile;
@@ -121,6 +123,17 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
     /// keeps that policy alive, so it can move to another thread or task.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<Current<C>, C> {
         decide(Current(self.current.load()), facts)
+    }
+
+    /// Decides about a request by the policy as it is now, and also asks stores that decide
+    /// asynchronously: see [`Policy::decide_async`].
+    pub fn decide_async<F: Facts>(
+        &self,
+        facts: &F,
+    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<F, C> {
+        let mut asks = Asks::new(self.load());
+        let why = asks.collect(facts);
+        decide_async(asks, why)
     }
 }
 

@@ -9,7 +9,7 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
 use crate::file::{At, Fallback, Rule};
 use crate::keep::{Overrides, Reuse};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, KeyHash, RuleLimit, Spec};
+use crate::limit::{Hashed, KeyHash, Remote, RemoteSpec, RuleLimit, Spec};
 use crate::policy::PolicyClock;
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::{LimitSpec, Registry};
@@ -232,10 +232,11 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Result<RuleLimit<C>, tollgate::ConfigError> {
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
         let table = table.with_overflow(rule.overflow);
-        let table = match rule.overrides.len() {
-            0 => table,
-            // Room for more, when the policy is reloaded.
-            count => table.with_overrides(count.saturating_mul(2).saturating_add(8))?,
+        // Room for more, when the policy is reloaded.
+        let overrides = rule.overrides.len().saturating_mul(2).saturating_add(8);
+        let table = match rule.key.is_empty() {
+            true => table,
+            false => table.with_overrides(overrides)?,
         };
         Ok(RuleLimit::Table(table.with_hasher(self.hasher.clone())))
     }
@@ -265,33 +266,42 @@ impl<C: PolicyClock> Maker<'_, C> {
         key: &KeySpec,
         limit: &Texts<'_>,
     ) -> Result<RuleLimit<C>, Problems> {
-        let stores = self.registry.stores.keys().map(String::as_str);
-        let store = self.registry.stores.get(rule.store.as_str());
-        let (field, value, message) = match store {
+        let texts = limit.texts.iter().map(|text| text.as_str()).collect();
+        let name = rule.store.as_str();
+        let made = match (
+            self.registry.stores.get(name),
+            self.registry.remotes.get(name),
+        ) {
+            (Some(make), _) => make(&self.spec(rule, key, limit.index, texts)).map(RuleLimit::Own),
+            (None, Some(store)) => {
+                let made = store.limit(&remote_spec(rule, limit.index, texts));
+                made.map(|limit| {
+                    let store = Arc::clone(store);
+                    RuleLimit::Remote(Remote { store, limit })
+                })
+            }
             // Once, not for each limit.
-            None if limit.index > 0 => return Err(Problems::new()),
-            None => {
-                let known = known_names(&rule.store, std::iter::once(MEMORY).chain(stores));
-                (
-                    "store",
-                    &rule.store,
-                    format!("must be a registered store{known}"),
-                )
-            }
-            Some(make) => {
-                let texts = limit.texts.iter().map(|text| text.as_str()).collect();
-                match make(&self.spec(rule, key, limit.index, texts)) {
-                    Ok(made) => return Ok(RuleLimit::Own(made)),
-                    Err(message) => {
-                        let text = limit.texts.first().copied();
-                        (limit.field, text.unwrap_or(&rule.store), message)
-                    }
-                }
-            }
+            (None, None) if limit.index > 0 => return Err(Problems::new()),
+            (None, None) => return Err(self.unknown_store(rule)),
         };
+        made.map_err(|message| {
+            let text = limit.texts.first().copied().unwrap_or(&rule.store);
+            let mut problems = Problems::new();
+            problems.push(refuse(rule, limit.field, text, &message));
+            problems
+        })
+    }
+
+    fn unknown_store(&self, rule: &Rule) -> Problems {
+        let Registry {
+            stores, remotes, ..
+        } = self.registry;
+        let known = stores.keys().chain(remotes.keys()).map(String::as_str);
+        let known = known_names(&rule.store, std::iter::once(MEMORY).chain(known));
+        let message = format!("must be a registered store{known}");
         let mut problems = Problems::new();
-        problems.push(refuse(rule, field, value, &message));
-        Err(problems)
+        problems.push(refuse(rule, "store", &rule.store, &message));
+        problems
     }
 
     fn spec<'s>(
@@ -308,10 +318,7 @@ impl<C: PolicyClock> Maker<'_, C> {
             has_key: !key.is_empty(),
             capacity: usize::try_from(rule.capacity.value).unwrap_or(usize::MAX),
             overflow: rule.overflow,
-            fallback: rule
-                .fallback
-                .as_ref()
-                .map_or(&Fallback::Closed, |it| &it.value),
+            fallback: fallback(rule),
             clock: self.clock,
             hasher: self.hasher.clone(),
         }
@@ -326,7 +333,10 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Overrides {
         let mut overrides = Vec::new();
         for own in &rule.overrides {
-            let hash = self.hasher.0.hash_key(key.of_values(&own.key).as_slice());
+            let hash = self.hasher.0.hash_key(
+                key.of_values(own.key.iter().map(|part| part.as_str()))
+                    .as_slice(),
+            );
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
                 Ok(Spec::Rate(_)) if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()
@@ -341,6 +351,22 @@ impl<C: PolicyClock> Maker<'_, C> {
             problems.push(refuse(rule, "override.limit", &own.limit, &message));
         }
         overrides
+    }
+}
+
+fn fallback(rule: &Rule) -> &Fallback {
+    let fallback = rule.fallback.as_ref();
+    fallback.map_or(&Fallback::Closed, |it| &it.value)
+}
+
+fn remote_spec<'s>(rule: &'s Rule, index: usize, limits: Vec<&'s str>) -> RemoteSpec<'s> {
+    let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+    RemoteSpec {
+        rule: &rule.name,
+        index,
+        limits,
+        plans: plans.map(|(name, _)| name.as_str()).collect(),
+        fallback: fallback(rule),
     }
 }
 

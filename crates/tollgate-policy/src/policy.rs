@@ -8,12 +8,14 @@ use tollgate::clock::{Clock, SystemClock, UtcClock};
 use tollgate::keyed::{KeyHasher, SeededHasher};
 
 use crate::builder::Builder;
+use crate::decide::Asks;
+use crate::decide::Decision;
 use crate::decide::decide;
-use crate::decision::Decision;
+use crate::decide::decide_async;
 use crate::fact::Facts;
 use crate::file::{Apply, Entry};
 use crate::keep::RuleState;
-use crate::limit::Hashed;
+use crate::limit::{Hashed, KeyHash};
 use crate::problem::Problems;
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
@@ -122,6 +124,70 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// ```
     pub fn decide_owned<F: Facts>(self: &Arc<Self>, facts: &F) -> Decision<Arc<Self>, C> {
         decide(Arc::clone(self), facts)
+    }
+
+    /// Decides about a request, and also asks stores that decide asynchronously: see
+    /// [`RemoteStore`](crate::RemoteStore).
+    ///
+    /// The facts are read now, and everything else happens when the future is polled. It asks the
+    /// limits of this process first: if one denies the request, no store is asked. Then it asks
+    /// each store with one call, in the order of the rules, and limits in the shadow last. If a
+    /// store denies the request, the permits of all others are given back.
+    ///
+    /// If the future is dropped before it is ready, the permits of this process are given back.
+    /// Those that a store granted may stay taken.
+    ///
+    /// End the decision with [`Decision::finish_async`].
+    pub fn decide_async<'p, F: Facts>(
+        &'p self,
+        facts: &F,
+    ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, F, C> {
+        let mut asks = Asks::new(self);
+        let why = asks.collect(facts);
+        decide_async(asks, why)
+    }
+
+    /// Decides as [`decide_async`](Self::decide_async) does. The decision and the future keep the
+    /// policy alive.
+    pub fn decide_async_owned<F: Facts>(
+        self: &Arc<Self>,
+        facts: &F,
+    ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<F, C> {
+        let mut asks = Asks::new(Arc::clone(self));
+        let why = asks.collect(facts);
+        decide_async(asks, why)
+    }
+}
+
+impl<C: Clock> Policy<C> {
+    /// Forgets a key of a rule: its limits are as they were before its first request, its denials
+    /// do not count, and a ban ends. Returns whether anything was known of the key.
+    ///
+    /// The key has the values that an override of it would have. Rules without a key, concurrency
+    /// limits and limits that the program registered remain as they are.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'login'\nkey = 'client-ip'\nlimit = '1/h'\n\
+    ///             ban = { after = 1, for = '1d' }";
+    /// let policy = Policy::from_toml(text)?;
+    /// let request = [("client-ip", "10.0.0.7")];
+    /// assert!(policy.decide(&request).is_allowed());
+    /// assert!(!policy.decide(&request).is_allowed());
+    ///
+    /// assert!(policy.forget("login", ["10.0.0.7"]));
+    /// assert!(policy.decide(&request).is_allowed());
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn forget<'k>(&self, rule: &str, key: impl IntoIterator<Item = &'k str>) -> bool {
+        let mut rules = self.rules.iter();
+        let Some(rule) = rules.find(|known| *known.name == *rule) else {
+            return false;
+        };
+        let key = rule.key.of_values(key);
+        let key = KeyHash(self.hasher.0.hash_key(key.as_slice()));
+        rule.forget(&key)
     }
 }
 

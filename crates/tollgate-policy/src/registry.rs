@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::Fallback;
-use crate::limit::{Hashed, OwnLimit};
+use crate::limit::{Hashed, OwnLimit, RemoteStore};
 
 /// Computes a fact from others: a key, or the name of a plan.
 pub(crate) type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;
@@ -45,6 +45,7 @@ pub(crate) struct Registry<C> {
     pub(crate) resolvers: BTreeMap<String, Arc<Resolver>>,
     pub(crate) algorithms: BTreeMap<String, Arc<MakeLimit<C>>>,
     pub(crate) stores: BTreeMap<String, Arc<MakeLimit<C>>>,
+    pub(crate) remotes: BTreeMap<String, Arc<dyn RemoteStore>>,
 }
 
 impl<C> Default for Registry<C> {
@@ -53,6 +54,7 @@ impl<C> Default for Registry<C> {
             resolvers: BTreeMap::new(),
             algorithms: BTreeMap::new(),
             stores: BTreeMap::new(),
+            remotes: BTreeMap::new(),
         }
     }
 }
@@ -63,6 +65,7 @@ impl<C> Clone for Registry<C> {
             resolvers: self.resolvers.clone(),
             algorithms: self.algorithms.clone(),
             stores: self.stores.clone(),
+            remotes: self.remotes.clone(),
         }
     }
 }
@@ -73,6 +76,7 @@ impl<C> fmt::Debug for Registry<C> {
             .field("resolvers", &self.resolvers.keys())
             .field("algorithms", &self.algorithms.keys())
             .field("stores", &self.stores.keys())
+            .field("remotes", &self.remotes)
             .finish()
     }
 }

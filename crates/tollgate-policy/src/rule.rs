@@ -4,11 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::Clock;
+use tollgate::{AnyAlgorithm, Quota};
+
 use crate::fact::{FactName, Facts};
 use crate::file::{Count, Missing, Rule};
 use crate::keep::Overrides;
 use crate::key::KeySpec;
-use crate::limit::{KeyHash, RuleLimit, Spec, Table};
+use crate::limit::{KeyHash, Remote, RuleLimit, Spec, Table};
 use crate::when::with_text;
 
 /// A rule, ready to decide.
@@ -29,7 +33,7 @@ pub(crate) struct CompiledRule<C> {
     /// The rules that it names in `also`.
     pub(crate) also: Vec<usize>,
     pub(crate) shadow: bool,
-    /// The limits of single keys.
+    /// The limits of single keys, in the order of their hashes.
     pub(crate) overrides: Overrides,
     /// What the file says.
     pub(crate) source: Rule,
@@ -38,13 +42,76 @@ pub(crate) struct CompiledRule<C> {
 impl<C> CompiledRule<C> {
     /// Returns whether a key has a limit of its own.
     pub(crate) fn has_override(&self, hash: u64) -> bool {
-        let tables = self.limits.iter().filter_map(|limit| match &**limit {
-            RuleLimit::Table(table) => Some(table),
-            _ => None,
-        });
-        let mut own = tables.map(|table| table.own_algorithm(&KeyHash(hash)));
-        own.any(|own| own.is_some())
+        self.override_of(hash).is_some()
     }
+
+    /// Returns the limit of a key's own.
+    fn override_of(&self, hash: u64) -> Option<&AnyAlgorithm> {
+        let overrides = &self.overrides;
+        let found = overrides.binary_search_by_key(&hash, |(hash, _)| *hash);
+        overrides.get(found.ok()?).map(|(_, algorithm)| algorithm)
+    }
+
+    /// Returns what one limit allows a key under a plan.
+    pub(crate) fn allowed(&self, limit: usize, plan: usize, hash: u64) -> Option<Allowed> {
+        match (&**self.limits.get(limit)?, self.override_of(hash)) {
+            (RuleLimit::Table(_), Some(own)) => Some(Allowed::Rate(own.quota())),
+            _ => match self.specs.get(limit)?.get(plan)? {
+                Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
+                Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
+                Spec::Own { .. } => None,
+            },
+        }
+    }
+
+    /// Returns a limit of a store that decides asynchronously.
+    pub(crate) fn remote(&self, limit: usize) -> Option<&Remote> {
+        match &**self.limits.get(limit)? {
+            RuleLimit::Remote(remote) => Some(remote),
+            _ => None,
+        }
+    }
+}
+
+impl<C: Clock> CompiledRule<C> {
+    /// Forgets a key. Returns whether anything was known of it.
+    pub(crate) fn forget(&self, key: &KeyHash) -> bool {
+        let mut known = false;
+        for limit in &self.limits {
+            if let RuleLimit::Table(table) = &**limit {
+                known |= table.remove(key);
+            }
+        }
+        if let Some(ban) = &self.ban {
+            known |= ban.strikes.remove(key);
+            known |= ban.bans.remove(key);
+        }
+        known
+    }
+
+    /// Counts a denial of a key, and bans it if there were too many. Returns for how long.
+    pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {
+        let ban = self.ban.as_ref()?;
+        let key = KeyHash(hash);
+        match ban.strikes.key(&key).try_acquire() {
+            Ok(granted) if granted.remaining() == 0 => {
+                // Without a slot for the ban, the key is not banned.
+                let time = ban.duration.saturating_sub(AFTER_BAN);
+                let _ = ban.bans.key(&key).ban_for(time);
+                ban.strikes.remove(&key);
+                Some(ban.duration)
+            }
+            // If it is denied, another caller has just reached the number.
+            _ => None,
+        }
+    }
+}
+
+/// What a limit allows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Allowed {
+    Rate(Quota),
+    Concurrency(u64),
 }
 
 /// The plans of a rule.
@@ -72,6 +139,7 @@ impl Plans {
 pub(crate) struct Cost {
     pub(crate) estimate: Option<FactName>,
     pub(crate) default: u64,
+    pub(crate) min: u64,
     pub(crate) max: u64,
     pub(crate) settle: Option<FactName>,
 }
@@ -83,7 +151,7 @@ impl Cost {
             return self.default;
         };
         let estimate = facts.fact(name).and_then(|value| value.as_number());
-        estimate.map_or(self.default, |cost| cost.min(self.max))
+        estimate.map_or(self.default, |cost| cost.min(self.max).max(self.min))
     }
 }
 

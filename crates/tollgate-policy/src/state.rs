@@ -121,7 +121,10 @@ pub(crate) fn write<C: PolicyClock>(
                 }
                 RuleLimit::Single(limiter) => snapshot.extend_from_slice(&limiter.snapshot()),
                 // Requests end with the process. Registered limits save themselves.
-                RuleLimit::Slots(_) | RuleLimit::OneSlots(_) | RuleLimit::Own(_) => continue,
+                RuleLimit::Slots(_)
+                | RuleLimit::OneSlots(_)
+                | RuleLimit::Own(_)
+                | RuleLimit::Remote(_) => continue,
             }
             let texts: Vec<String> = specs.iter().filter_map(text).collect();
             let index = u32::try_from(index).unwrap_or(BANS);

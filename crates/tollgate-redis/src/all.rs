@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::mem;
 
+use tollgate::Denied;
 use tollgate::outcome::Settled;
 
 use crate::call;
@@ -94,6 +95,10 @@ impl<'a, C> RedisAll<'a, C> {
         }
     }
 
+    fn len(&self) -> usize {
+        self.groups.iter().map(|group| group.keys.len()).sum()
+    }
+
     /// Gives each group its grants.
     fn by_group(&self, grants: Vec<Grant>) -> Vec<(&Group<'a, C>, Vec<Grant>)> {
         let mut grants: Vec<_> = grants.into_iter().map(Some).collect();
@@ -124,14 +129,40 @@ impl<C: Client> RedisAll<'_, C> {
     ///
     /// [`Denial`] if a limit denies them. [`Denial::index`] says which.
     pub async fn try_acquire_n(&self, n: u64) -> Result<Vec<Grant>, Denial> {
+        self.try_acquire_each(&vec![n; self.len()]).await
+    }
+
+    /// Takes as many permits of each limit as its cost says, or none. The costs and the grants are
+    /// in the order of the limits.
+    ///
+    /// ```no_run
+    /// # async fn show(
+    /// #     alice: tollgate_redis::RedisAll<'_, tollgate_redis::client::Connection>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// // One request of 800 tokens.
+    /// let grants = alice.try_acquire_each(&[1, 800]).await?;
+    /// alice.settle_each(grants, &[1, 650]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Denial`] if a limit denies them, or if there is not one cost for each limit: then no wait
+    /// helps.
+    pub async fn try_acquire_each(&self, costs: &[u64]) -> Result<Vec<Grant>, Denial> {
+        if costs.len() != self.len() {
+            let most = costs.iter().max().copied().unwrap_or(0);
+            return Err(by_server((0, Denied::never(most, 0))));
+        }
         // What is never granted takes no call, whichever limit denies it.
         for group in &self.groups {
-            let parts: Vec<_> = group.requests(n).map(|(key, n)| key.part(n)).collect();
+            let parts: Vec<_> = group.requests(costs).map(|(key, n)| key.part(n)).collect();
             call::take(&parts).map_err(|denied| group.denial(by_server(denied)))?;
         }
         let mut taken = Taken(Vec::with_capacity(self.groups.len()));
         for group in &self.groups {
-            let requests: Vec<_> = group.requests(n).collect();
+            let requests: Vec<_> = group.requests(costs).collect();
             match take(&requests).await {
                 Ok(grants) => taken.0.push((group, grants)),
                 Err(denial) => {
@@ -181,9 +212,23 @@ impl<C: Client> RedisAll<'_, C> {
         grants: Vec<Grant>,
         actual: u64,
     ) -> Result<Vec<Settled>, Unavailable> {
+        self.settle_each(grants, &vec![actual; self.len()]).await
+    }
+
+    /// Corrects grants to their actual costs. Both must be in the order of the limits; a grant
+    /// without a cost stays as it is. See [`settle`](Self::settle).
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if a server does not answer. The grants of the others are settled.
+    pub async fn settle_each(
+        &self,
+        grants: Vec<Grant>,
+        costs: &[u64],
+    ) -> Result<Vec<Settled>, Unavailable> {
         let mut settled = Vec::with_capacity(self.groups.len());
         for (group, grants) in self.by_group(grants) {
-            let group_settled = group.settle(grants, actual).await;
+            let group_settled = group.settle(grants, costs).await;
             settled.push(group_settled.map(|settled| (group, settled)));
         }
         Ok(in_order(settled.into_iter().collect::<Result<_, _>>()?))

@@ -475,3 +475,26 @@ fn a_fallback_that_is_not_accepted_names_the_field() {
         assert!(error.starts_with(starts), "{error}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn several_limits_need_a_cost_for_each() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let at_most = |at_most| Fallback::Open { at_most };
+    let (one, two) = (
+        limiter(&server, "one", at_most(5)),
+        limiter(&server, "two", at_most(5)),
+    );
+    let both = RedisAll::new(vec![one.key("alice"), two.key("bob")]).unwrap();
+    for costs in [&[][..], &[1], &[1, 2, 3]] {
+        let denial = both.try_acquire_each(costs).await.unwrap_err();
+        assert!(denial.denied().is_permanent(), "{costs:?}");
+    }
+    assert_eq!(plan.sent().len(), 0);
+    let grants = both.try_acquire_each(&[1, 4]).await.unwrap();
+    let taken: Vec<_> = grants.iter().map(|grant| grant.granted().n()).collect();
+    assert_eq!(taken, [1, 4]);
+    let settled = both.settle_each(grants, &[1, 2]).await.unwrap();
+    let returned: Vec<_> = settled.iter().map(|settled| settled.returned).collect();
+    assert_eq!(returned, [0, 2]);
+}

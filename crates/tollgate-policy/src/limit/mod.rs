@@ -2,6 +2,7 @@
 
 mod hash;
 mod own;
+mod remote;
 mod spec;
 
 use std::fmt;
@@ -16,6 +17,11 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Ti
 pub use hash::Hashed;
 pub(crate) use hash::KeyHash;
 pub use own::{DynLimit, KeyRef, OwnLimit};
+pub(crate) use remote::Remote;
+pub use remote::{
+    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteSpec,
+    RemoteStore,
+};
 pub(crate) use spec::Spec;
 
 /// A table of keys.
@@ -34,6 +40,8 @@ pub(crate) enum RuleLimit<C> {
     OneSlots(Vec<Concurrency>),
     /// A registered algorithm, or a limit of a registered store.
     Own(Box<dyn OwnLimit<C>>),
+    /// A limit of a store that decides asynchronously.
+    Remote(Remote),
 }
 
 /// What grants a request that a limit on trial denies. It has an address that does not change.
@@ -88,6 +96,8 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
                 });
                 once.output
             }
+            // Only `decide_async` asks it.
+            Self::Remote(_) => None,
         }
     }
 
@@ -98,7 +108,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
 
     /// Returns whether denials of keys can ban them.
     pub(crate) const fn can_ban(&self) -> bool {
-        matches!(self, Self::Table(_) | Self::Own(_))
+        matches!(self, Self::Table(_) | Self::Own(_) | Self::Remote(_))
     }
 }
 
@@ -110,6 +120,7 @@ impl<C> fmt::Debug for RuleLimit<C> {
             Self::Slots(_) => "Slots",
             Self::OneSlots(_) => "OneSlots",
             Self::Own(_) => "Own",
+            Self::Remote(_) => "Remote",
         })
     }
 }

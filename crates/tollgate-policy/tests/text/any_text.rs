@@ -139,7 +139,11 @@ fn mutated_files_are_policies_or_errors_with_positions() {
     // A rule or two at a time, so that many cases fit in a test.
     let rules: Vec<String> = EVERY_FIELD.split("\n\n").map(Into::into).collect();
     let mut policies = 0;
-    const CASES: usize = 100_000;
+    const CASES: usize = if cfg!(debug_assertions) {
+        100_000
+    } else {
+        1_000_000
+    };
     for _ in 0..CASES {
         let mut text = rules[numbers.below(rules.len())].clone();
         for _ in 0..=numbers.below(3) {

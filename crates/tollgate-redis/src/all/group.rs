@@ -39,8 +39,13 @@ impl<C> Group<'_, C> {
         })
     }
 
-    pub(super) fn requests(&self, n: u64) -> impl Iterator<Item = (&RedisKey<'_, C>, u64)> {
-        self.keys.iter().map(move |(_, key)| (key, n))
+    /// Returns the keys with their costs. `costs` are in the order of all limits.
+    pub(super) fn requests<'s>(
+        &'s self,
+        costs: &'s [u64],
+    ) -> impl Iterator<Item = (&'s RedisKey<'s, C>, u64)> {
+        let keys = self.keys.iter();
+        keys.filter_map(|(index, key)| Some((key, *costs.get(*index)?)))
     }
 
     /// Returns a denial of this group with the index among all limits.
@@ -89,16 +94,17 @@ impl<C: Client> Group<'_, C> {
     }
 
     /// Settles grants: one call gives back what was not used, and one charges what was used in
-    /// addition.
+    /// addition. `costs` are in the order of all limits.
     pub(super) async fn settle(
         &self,
         grants: Vec<Grant>,
-        actual: u64,
+        costs: &[u64],
     ) -> Result<Vec<Settled>, Unavailable> {
         let mut settled = Vec::with_capacity(grants.len());
         let (mut unused, mut missing) = (Vec::new(), Vec::new());
-        for (at, ((_, key), grant)) in self.keys.iter().zip(grants).enumerate() {
+        for (at, ((index, key), grant)) in self.keys.iter().zip(grants).enumerate() {
             let (n, mark) = (grant.granted.n(), Some(grant.mark));
+            let actual = costs.get(*index).copied().unwrap_or(n);
             let is_fallback = grant.decider.is_fallback();
             settled.push(match is_fallback {
                 true => key.settle_without(grant, actual),

@@ -42,17 +42,37 @@ pub(crate) struct Ask {
     pub(crate) cost: u64,
 }
 
+impl Ask {
+    /// Returns whether both are the same limit of the same rule.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.rule, self.what) == (other.rule, other.what)
+    }
+}
+
 /// The limits that a request asks, in the order of the rules.
 pub(crate) struct Asks<R, C> {
     pub(crate) policy: R,
     pub(crate) keys: Bytes,
     pub(crate) list: SmallVec<[Ask; 3]>,
+    /// The limits of stores that decide asynchronously.
+    pub(crate) remote: Vec<Ask>,
     /// Rules in the shadow that would deny the request because a fact of their key is missing.
     pub(crate) would_deny: SmallVec<[usize; 1]>,
     pub(crate) clock: PhantomData<fn() -> C>,
 }
 
 impl<R, C> Asks<R, C> {
+    pub(crate) fn new(policy: R) -> Self {
+        Self {
+            policy,
+            keys: Bytes::new(),
+            list: SmallVec::new(),
+            remote: Vec::new(),
+            would_deny: SmallVec::new(),
+            clock: PhantomData,
+        }
+    }
+
     pub(crate) fn key(&self, ask: &Ask) -> KeyRef<'_> {
         let (start, end) = ask.key;
         KeyRef {

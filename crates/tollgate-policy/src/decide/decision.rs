@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::compose::{All, AllGranted, Held, Members, Within};
+use tollgate::compose::Members;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{ConfigError, Denied, Tick};
 
-use crate::asked::Asked;
-use crate::asks::{Ask, Asks};
+use super::asked::Asked;
+use super::asks::{Ask, Asks};
+use super::remotes::{RemoteAnswer, Remotes};
+use super::state::{State, Why};
+use super::visits::{Available, Correct, GiveBack};
 use crate::fact::Facts;
-use crate::file::Count;
 use crate::policy::Policy;
-use crate::visits::{Available, Correct, GiveBack};
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,54 +53,24 @@ pub enum Reason<'d> {
         /// The name of the rule.
         rule: &'d str,
     },
+    /// The store of this rule decides asynchronously. Call
+    /// [`decide_async`](Policy::decide_async).
+    Asynchronous {
+        /// The name of the rule.
+        rule: &'d str,
+    },
     /// The limits that apply can't be combined: there are more than 64, or registered ones have
     /// other clocks.
     Invalid(ConfigError),
-}
-
-/// What decided without a limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Why {
-    /// An entry of `deny`, by its position.
-    Entry(usize),
-    /// An entry of `allow`.
-    Allowed(usize),
-    /// A rule whose key is missing.
-    Missing(usize),
-    /// A rule that has no plan for the request.
-    NoPlan(usize),
-}
-
-pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
-
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would allocate for each decision"
-)]
-pub(crate) enum State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
-    /// No limit applies.
-    Free(R, Option<Why>),
-    /// Denied without asking a limit.
-    Refused(R, Why),
-    /// The limits can't be composed.
-    Invalid(ConfigError),
-    /// A limit denies it.
-    Denied(Asks<R, C>, usize, Denied),
-    /// The only limit grants it. It is a rate, so a decision that is dropped has nothing to leave.
-    One(Asks<R, C>, Held),
-    /// All limits grant it.
-    Granted(AllGranted<Within<Composed<R, C>>, Asks<R, C>, C>),
 }
 
 /// What a policy decided about a request, with the permits that it took.
 ///
 /// If the request is allowed, call [`finish`](Self::finish) when it is over: this settles costs,
 /// and gives back what its outcome makes free. [`undo`](Self::undo) gives all permits back. A
-/// decision that is dropped keeps its permits, and leaves its concurrency limits.
+/// decision that is dropped keeps its permits, and leaves its concurrency limits. A decision of
+/// [`decide_async`](Policy::decide_async) ends with [`finish_async`](Self::finish_async),
+/// [`settle_async`](Self::settle_async) or [`undo_async`](Self::undo_async).
 ///
 /// ```
 /// use tollgate_policy::{Outcome, Policy};
@@ -129,6 +100,21 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     pub(crate) state: State<R, C>,
+    /// What stores elsewhere answered, if any were asked.
+    pub(crate) remotes: Option<Box<Remotes>>,
+}
+
+impl<R, C> From<State<R, C>> for Decision<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    fn from(state: State<R, C>) -> Self {
+        Self {
+            state,
+            remotes: None,
+        }
+    }
 }
 
 impl<R, C> Decision<R, C>
@@ -138,18 +124,24 @@ where
 {
     /// Returns whether the request is allowed.
     #[must_use]
-    pub const fn is_allowed(&self) -> bool {
-        matches!(
-            self.state,
-            State::Free(..) | State::One(..) | State::Granted(_)
-        )
+    pub fn is_allowed(&self) -> bool {
+        self.state.is_allowed() && self.denied_elsewhere().is_none()
     }
 
     /// Returns why the request is denied, or `None` if it is allowed.
     #[must_use]
     pub fn reason(&self) -> Option<Reason<'_>> {
+        if let Some((ask, denied)) = self.denied_elsewhere() {
+            return Some(Reason::Limit {
+                rule: self.state.policy()?.rule_name(ask.rule),
+                denied,
+            });
+        }
         Some(match &self.state {
             State::Free(..) | State::One(..) | State::Granted(_) => return None,
+            State::Refused(policy, Why::Remote(rule)) => Reason::Asynchronous {
+                rule: policy.rule_name(*rule),
+            },
             State::Refused(policy, Why::Missing(rule)) => Reason::MissingKey {
                 rule: policy.rule_name(*rule),
             },
@@ -177,6 +169,7 @@ where
             Reason::Limit { rule, .. }
             | Reason::MissingKey { rule }
             | Reason::NoPlan { rule }
+            | Reason::Asynchronous { rule }
             | Reason::Listed { entry: rule } => Some(rule),
             Reason::Invalid(_) => None,
         }
@@ -197,7 +190,7 @@ where
     pub fn retry_after(&self) -> Option<Duration> {
         match &self.state {
             State::Denied(_, _, denied) => denied.retry_after(),
-            _ => None,
+            _ => self.denied_elsewhere()?.1.retry_after(),
         }
     }
 
@@ -212,6 +205,8 @@ where
     pub fn delay(&self) -> Duration {
         let limits = self.asks().map_or(0, |asks| asks.list.len());
         let delays = (0..limits).filter_map(|index| Some(self.info(index)?.delay()));
+        let elsewhere = self.asked_elsewhere().filter_map(|asked| asked.grant());
+        let delays = delays.chain(elsewhere.map(|info| info.delay()));
         delays.max().unwrap_or(Duration::ZERO)
     }
 
@@ -222,7 +217,8 @@ where
         asked.min_by_key(Asked::remaining)
     }
 
-    /// Returns all limits that were asked, in the order of the rules, with their answers.
+    /// Returns all limits that were asked, in the order of the rules, with their answers. Limits of
+    /// stores that decide asynchronously come last.
     pub fn asked(&self) -> impl Iterator<Item = Asked<'_>> {
         let asks = self.asks();
         let list = asks.into_iter().flat_map(move |asks| {
@@ -233,7 +229,27 @@ where
             let rules = asks.would_deny.iter();
             rules.map(|rule| Asked::without_key(asks.policy.rule_name(*rule)))
         });
-        list.chain(missing)
+        list.chain(missing).chain(self.asked_elsewhere())
+    }
+
+    fn asked_elsewhere(&self) -> impl Iterator<Item = Asked<'_>> {
+        let members = self.remotes.iter().flat_map(|remotes| &remotes.members);
+        members.filter_map(|member| {
+            let rule = self.state.policy()?.rules.get(member.ask.rule)?;
+            let asked = Asked::new(rule, &member.ask)?;
+            Some(match member.answer? {
+                RemoteAnswer::Granted(info) if self.denied_elsewhere().is_some() => {
+                    // It was given back.
+                    asked.denied(None, info.remaining().saturating_add(info.n()))
+                }
+                RemoteAnswer::Granted(info) => asked.granted(info),
+                RemoteAnswer::Denied(denied) => asked.denied(Some(denied), 0),
+            })
+        })
+    }
+
+    fn denied_elsewhere(&self) -> Option<(Ask, Denied)> {
+        self.remotes.as_ref()?.denied
     }
 
     fn asked_at<'d>(
@@ -250,6 +266,11 @@ where
             let own = own.or((index == *member).then_some(*denied));
             return Some(asked.denied(own, asks.available(index, now)));
         }
+        if self.denied_elsewhere().is_some() {
+            // Its permits were given back.
+            let now = asks.now();
+            return Some(asked.denied(asks.look(index, now), asks.available(index, now)));
+        }
         let info = self.info(index)?;
         let is_exempt = ask.trial && info.remaining() == u64::MAX;
         Some(match (ask.takes, is_exempt) {
@@ -263,11 +284,7 @@ where
     }
 
     fn asks(&self) -> Option<&Asks<R, C>> {
-        match &self.state {
-            State::Free(..) | State::Refused(..) | State::Invalid(_) => None,
-            State::Denied(asks, ..) | State::One(asks, _) => Some(asks),
-            State::Granted(granted) => Some(granted.composition().inner()),
-        }
+        self.state.asks()
     }
 
     /// Returns what a limit granted.
@@ -292,10 +309,12 @@ where
         self.end(None, answer)
     }
 
-    fn end(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
+    pub(crate) fn end(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
         let costs = |asks: &Asks<R, C>| -> SmallVec<[u64; 8]> {
             let asked = asks.list.iter();
-            asked.map(|ask| asks.actual(ask, outcome, answer)).collect()
+            asked
+                .map(|ask| asks.policy.actual(ask, outcome, answer))
+                .collect()
         };
         match self.state {
             State::One(asks, held) => {
@@ -333,21 +352,6 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    /// Returns what a request cost in the end.
-    fn actual(&self, ask: &Ask, outcome: Option<Outcome>, answer: &impl Facts) -> u64 {
-        let Some(rule) = self.policy.rules.get(ask.rule) else {
-            return ask.cost;
-        };
-        match (rule.count, outcome) {
-            (Count::Failures, Some(Outcome::Success))
-            | (Count::Successes, Some(Outcome::Failure)) => return 0,
-            _ => {}
-        }
-        let settle = rule.cost.settle.as_ref();
-        let actual = settle.and_then(|name| answer.fact(name)?.as_number());
-        actual.unwrap_or(ask.cost)
-    }
-
     pub(crate) fn now(&self) -> Tick {
         self.policy.clock.now()
     }

@@ -1,0 +1,222 @@
+//! How a policy decides about a request: which rules apply, what they ask, and the answer.
+
+use std::fmt;
+use std::ops::Deref;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use tollgate::clock::Clock;
+use tollgate::compose::{All, AllDenied, Members, Visitor};
+use tollgate::{Denied, Tick};
+
+use super::asks::{Ask, Asks, What};
+use super::decision::Decision;
+use super::state::{State, Why};
+use super::visits::{HasClock, Look, Take};
+use crate::fact::Facts;
+use crate::limit::{Gate, KeyHash, RuleLimit};
+use crate::policy::Policy;
+
+/// Decides about a request.
+pub(crate) fn decide<R, C>(policy: R, facts: &impl Facts) -> Decision<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    // It is filled where it stays: moving it takes time.
+    let mut asks = Asks::new(policy);
+    if let Some(why) = asks.collect(facts) {
+        return refused(asks.policy, why).into();
+    }
+    // Stores that decide asynchronously can't be asked here.
+    for ask in &asks.remote {
+        match ask.trial {
+            true => asks.would_deny.push(ask.rule),
+            false => {
+                let why = Why::Remote(ask.rule);
+                return refused(asks.policy, why).into();
+            }
+        }
+    }
+    acquire(asks).into()
+}
+
+/// Returns what becomes of a request about which no limit decides.
+pub(crate) fn refused<R, C>(policy: R, why: Why) -> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    match why {
+        Why::Allowed(_) => State::Free(policy, Some(why)),
+        _ => State::Refused(policy, why),
+    }
+}
+
+/// Asks the limits of this process.
+pub(crate) fn acquire<R, C>(asks: Asks<R, C>) -> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    match asks.list.as_slice() {
+        [ask] if asks.is_rate(ask) && !ask.trial => acquire_one(asks),
+        _ => acquire_all(asks),
+    }
+}
+
+/// Returns whether a denial counts towards a ban.
+pub(crate) const fn counts(denied: Denied) -> bool {
+    matches!(
+        denied,
+        Denied::Later { .. } | Denied::Never { .. } | Denied::Busy { .. }
+    )
+}
+
+/// Asks a single rate. A composition of one limit would answer the same, but take longer.
+fn acquire_one<R, C>(asks: Asks<R, C>) -> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    let n = asks.list.first().map_or(0, |ask| ask.cost);
+    let now = asks.now();
+    match asks.visit(0, Take { n, now }) {
+        Some(Ok(held)) => State::One(asks, held),
+        Some(Err(denied)) => State::Denied(asks, 0, denied),
+        // There is such a limit.
+        None => State::Denied(asks, 0, Denied::busy(n)),
+    }
+}
+
+/// Asks all limits of this process, as one.
+pub(crate) fn acquire_all<R, C>(mut asks: Asks<R, C>) -> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    if asks.list.is_empty() && asks.would_deny.is_empty() {
+        return State::Free(asks.policy, None);
+    }
+    asks.look_ahead();
+    if !asks.has_clock() {
+        asks.list.push(Ask {
+            rule: usize::MAX,
+            what: What::Clock,
+            plan: 0,
+            trial: false,
+            takes: true,
+            key: (0, 0),
+            hash: 0,
+            cost: 0,
+        });
+    }
+    let costs = asks.costs();
+    let all = match All::new(asks) {
+        Ok(all) => all,
+        // There are more limits than a composition can have, or registered ones on other clocks.
+        Err(error) => return State::Invalid(error),
+    };
+    match all.into_acquired_each(costs) {
+        Ok(granted) => State::Granted(granted),
+        Err((AllDenied::Member { member, denied, .. }, all)) => {
+            let now = all.now();
+            let asks = all.into_inner();
+            match asks.strike(now) {
+                // The ban is the longer wait.
+                Some((member, ban)) if denied.retry_after().is_some_and(|wait| wait < ban) => {
+                    let denied = Denied::banned(denied.requested(), Some(ban));
+                    State::Denied(asks, member, denied)
+                }
+                _ => State::Denied(asks, member, denied),
+            }
+        }
+        // There is a cost for each limit, and no line.
+        Err((_, all)) => State::Denied(all.into_inner(), 0, Denied::busy(1)),
+    }
+}
+
+impl<R, C> Asks<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    fn has_clock(&self) -> bool {
+        let mut asks = self.list.iter().enumerate();
+        asks.any(|(index, ask)| {
+            let is_rate = ask.takes && self.is_rate(ask);
+            is_rate || self.visit(index, HasClock) == Some(true)
+        })
+    }
+
+    /// Returns whether a limit is a rate of the core.
+    fn is_rate(&self, ask: &Ask) -> bool {
+        let limit = self.limit(ask);
+        matches!(limit, Some(RuleLimit::Table(_) | RuleLimit::Single(_)))
+    }
+
+    /// Returns what one limit would answer now. While a key is banned, all limits of the rule
+    /// answer so.
+    pub(crate) fn look(&self, index: usize, now: Tick) -> Option<Denied> {
+        let ask = *self.list.get(index)?;
+        let rule = self.policy.rules.get(ask.rule)?;
+        let look = Look { n: ask.cost, now };
+        let ban = rule.ban.as_ref().filter(|_| !ask.trial);
+        let banned = ban.and_then(|ban| look.visit(&Gate(ban.bans.key(&KeyHash(ask.hash))), None));
+        match (banned, ask.what) {
+            (None, What::Limit(limit)) => {
+                let limit = rule.limits.get(limit)?;
+                limit.visit(self.key(&ask), ask.plan, false, look)?
+            }
+            _ => banned,
+        }
+    }
+
+    /// Finds the rules in the shadow that must take nothing: those with several limits, one of
+    /// which would deny.
+    fn look_ahead(&mut self) {
+        let policy = &*self.policy;
+        let has_several = |ask: &Ask| match policy.rules.get(ask.rule) {
+            Some(rule) => ask.trial && rule.limits.len() > 1,
+            None => false,
+        };
+        if !self.list.iter().any(has_several) {
+            return;
+        }
+        let now = policy.clock.now();
+        let denies = |(index, ask): (usize, &Ask)| {
+            (has_several(ask) && self.look(index, now).is_some()).then_some(ask.rule)
+        };
+        let denying: SmallVec<[usize; 4]> =
+            self.list.iter().enumerate().filter_map(denies).collect();
+        for ask in &mut self.list {
+            ask.takes = !denying.contains(&ask.rule);
+        }
+    }
+
+    /// Counts a denial for each rule that denied it, and bans the key if there were too many.
+    /// Returns the longest ban, and a limit of its rule.
+    fn strike(&self, now: Tick) -> Option<(usize, Duration)> {
+        let mut longest = None;
+        let mut last = None;
+        for (index, ask) in self.list.iter().enumerate() {
+            let rule = self.policy.rules.get(ask.rule);
+            let Some(rule) = rule.filter(|rule| rule.ban.is_some()) else {
+                continue;
+            };
+            if ask.trial || last == Some(ask.rule) {
+                continue;
+            }
+            if !self.look(index, now).is_some_and(counts) {
+                continue;
+            }
+            last = Some(ask.rule);
+            let ban = rule.strike(ask.hash).map(|ban| (index, ban));
+            if let Some(ban) = ban.filter(|(_, ban)| longest.is_none_or(|(_, other)| other < *ban))
+            {
+                longest = Some(ban);
+            }
+        }
+        longest
+    }
+}

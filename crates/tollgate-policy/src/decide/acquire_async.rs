@@ -1,0 +1,125 @@
+//! Decisions that ask stores elsewhere, after the limits of this process.
+
+use std::fmt;
+use std::mem;
+use std::ops::Deref;
+
+use tollgate::Denied;
+use tollgate::clock::Clock;
+
+use super::acquire::{acquire, acquire_all, counts, refused};
+use super::asks::{Asks, What};
+use super::decision::Decision;
+use super::remotes::{RemoteMember, Remotes};
+use super::state::{State, Why};
+use crate::policy::Policy;
+
+/// Decides about a request whose rules are collected.
+pub(crate) async fn decide_async<R, C>(mut asks: Asks<R, C>, why: Option<Why>) -> Decision<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    if let Some(why) = why {
+        return refused(asks.policy, why).into();
+    }
+    let members = asks.remote_members();
+    if members.is_empty() {
+        return acquire(asks).into();
+    }
+    let mut remotes = Remotes::new(members, asks.keys.clone());
+    let mut held = Held(Some(acquire_all(asks)));
+    if !held.is_allowed() {
+        return held.keep(None);
+    }
+    if let Err(denied) = remotes.take().await {
+        // First what needs no call, since the caller may drop the future from here on.
+        held.undo();
+        let strike = counts(denied.denied) && !denied.by_fallback;
+        let ban = remotes.denied.filter(|_| strike).and_then(|(ask, _)| {
+            let rule = held.policy()?.rules.get(ask.rule)?;
+            Some((ask, rule.strike(ask.hash)?))
+        });
+        if let Some((ask, ban)) = ban {
+            // The ban is the longer wait.
+            if denied.denied.retry_after().is_some_and(|wait| wait < ban) {
+                let banned = Denied::banned(denied.denied.requested(), Some(ban));
+                remotes.denied = Some((ask, banned));
+            }
+        }
+        // If the store does not answer, the permits stay taken there.
+        let _ = remotes.undo().await;
+        if let Some((ask, long)) = ban {
+            let mut members = remotes.members.iter();
+            if let Some(member) = members.find(|member| member.ask.is_same(&ask)) {
+                let store = &member.remote.store;
+                store.ban_for(remotes.ask(member), long).await;
+            }
+        }
+    }
+    held.keep(Some(Box::new(remotes)))
+}
+
+impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
+    /// Takes the asks out of the collected ones that only a store elsewhere can answer.
+    fn remote_members(&mut self) -> Vec<RemoteMember> {
+        let asks = mem::take(&mut self.remote).into_iter();
+        let members = asks.filter_map(|ask| {
+            let What::Limit(limit) = ask.what else {
+                return None;
+            };
+            let remote = self.policy.rules.get(ask.rule)?.remote(limit)?.clone();
+            Some(RemoteMember {
+                ask,
+                remote,
+                answer: None,
+            })
+        });
+        members.collect()
+    }
+}
+
+/// The permits of this process while stores are asked. Dropped, it gives them back.
+struct Held<R, C>(Option<State<R, C>>)
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync;
+
+impl<R, C> Held<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    fn is_allowed(&self) -> bool {
+        self.0.as_ref().is_some_and(State::is_allowed)
+    }
+
+    fn policy(&self) -> Option<&R> {
+        self.0.as_ref().and_then(State::policy)
+    }
+
+    fn undo(&mut self) {
+        if let Some(State::Granted(granted)) = &mut self.0 {
+            granted.undo_each();
+        }
+    }
+
+    fn keep(mut self, remotes: Option<Box<Remotes>>) -> Decision<R, C> {
+        let state = self.0.take();
+        Decision {
+            // It is there until it is kept.
+            state: state.unwrap_or(State::Invalid(tollgate::ConfigError::ZeroCapacity)),
+            remotes,
+        }
+    }
+}
+
+impl<R, C> Drop for Held<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    fn drop(&mut self) {
+        self.undo();
+    }
+}

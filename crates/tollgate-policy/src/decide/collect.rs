@@ -1,0 +1,199 @@
+//! Which rules apply to a request, and what they ask.
+
+use std::fmt;
+use std::ops::{ControlFlow, Deref};
+
+use smallvec::SmallVec;
+use tollgate::clock::Clock;
+use tollgate::keyed::KeyHasher;
+
+use super::asks::{Ask, Asks, What};
+use super::state::Why;
+use crate::fact::Facts;
+use crate::file::{Apply, Missing};
+use crate::key::Bytes;
+use crate::limit::RuleLimit;
+use crate::policy::Policy;
+
+/// What a request asks, while its rules are collected.
+struct Collected<'a> {
+    keys: &'a mut Bytes,
+    list: &'a mut SmallVec<[Ask; 3]>,
+    remote: &'a mut Vec<Ask>,
+    would_deny: &'a mut SmallVec<[usize; 1]>,
+    /// The rules that apply.
+    rules: SmallVec<[usize; 4]>,
+    refused: Option<Why>,
+}
+
+/// What came of a rule that matches a request.
+#[derive(PartialEq, Eq)]
+enum Applied {
+    Yes,
+    /// It was added before.
+    Before,
+    /// Its key is missing, and so it does not apply.
+    Skipped,
+}
+
+impl<R, C> Asks<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    /// Collects what a request asks. Returns what decides without a limit, if anything does.
+    pub(crate) fn collect(&mut self, facts: &impl Facts) -> Option<Why> {
+        let policy = &*self.policy;
+        if let Some(why) = policy.listed(facts) {
+            return Some(why);
+        }
+        let mut collected = Collected {
+            keys: &mut self.keys,
+            list: &mut self.list,
+            remote: &mut self.remote,
+            would_deny: &mut self.would_deny,
+            rules: SmallVec::new(),
+            refused: None,
+        };
+        match policy.registry.resolvers.is_empty() {
+            true => policy.collect(facts, &mut collected),
+            false => policy.collect(&policy.registry.resolve(facts), &mut collected),
+        }
+        collected.refused
+    }
+}
+
+impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
+    /// Returns which entry of the lists applies: the first of `deny`, else the first of `allow`.
+    fn listed(&self, facts: &impl Facts) -> Option<Why> {
+        if self.deny.names.is_empty() && self.allow.names.is_empty() {
+            return None;
+        }
+        let first = |index| ControlFlow::Break(index);
+        if let ControlFlow::Break(entry) = self.deny.matcher.each(facts, first) {
+            return Some(Why::Entry(entry));
+        }
+        match self.allow.matcher.each(facts, first) {
+            ControlFlow::Break(entry) => Some(Why::Allowed(entry)),
+            ControlFlow::Continue(()) => None,
+        }
+    }
+
+    /// Collects what the rules ask that apply to a request.
+    fn collect(&self, facts: &impl Facts, collected: &mut Collected<'_>) {
+        let _ = self.matcher.each(facts, |index| {
+            let applied = self.apply(index, facts, collected);
+            let is_over = match (applied, self.rules.get(index)) {
+                (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow,
+                _ => false,
+            };
+            match is_over || collected.refused.is_some() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+    }
+
+    /// Adds what a rule asks, and the rules that apply with it. A rule that is skipped or in the
+    /// shadow brings no others.
+    fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected<'_>) -> Applied {
+        let applied = self.add(index, facts, collected);
+        let mut next: SmallVec<[usize; 4]> = SmallVec::new();
+        if applied == Applied::Yes {
+            next.extend(self.also(index));
+        }
+        while let Some(other) = next.pop() {
+            if self.add(other, facts, collected) == Applied::Yes {
+                next.extend(self.also(other));
+            }
+        }
+        match applied {
+            Applied::Skipped => Applied::Skipped,
+            Applied::Yes | Applied::Before => Applied::Yes,
+        }
+    }
+
+    /// Returns the rules that apply with a rule directly, the last one first.
+    fn also(&self, index: usize) -> impl Iterator<Item = usize> {
+        let rule = self.rules.get(index).filter(|rule| !rule.shadow);
+        let also = rule.into_iter().flat_map(|rule| &rule.also);
+        also.rev().copied()
+    }
+
+    /// Adds what one rule asks.
+    fn add(&self, index: usize, facts: &impl Facts, collected: &mut Collected<'_>) -> Applied {
+        if collected.rules.contains(&index) {
+            return Applied::Before;
+        }
+        let Some(rule) = self.rules.get(index) else {
+            return Applied::Skipped;
+        };
+        let trial = rule.shadow;
+        let start = collected.keys.len();
+        if rule.key.push(facts, collected.keys).is_err() {
+            match (rule.missing, trial) {
+                (Missing::Shared, _) => {}
+                (Missing::Skip, _) => {
+                    collected.keys.truncate(start);
+                    return Applied::Skipped;
+                }
+                (Missing::Deny, true) => {
+                    collected.rules.push(index);
+                    collected.would_deny.push(index);
+                    return Applied::Yes;
+                }
+                (Missing::Deny, false) => {
+                    collected.refused.get_or_insert(Why::Missing(index));
+                    return Applied::Yes;
+                }
+            }
+        }
+        collected.rules.push(index);
+        let key = (start, collected.keys.len());
+        let bytes = collected.keys.get(start..).unwrap_or_default();
+        let hash = self.hasher.0.hash_key(bytes);
+        let plan = match rule.plans.as_ref().map(|plans| plans.of(facts)) {
+            None => 0,
+            Some(Some(plan)) => plan,
+            // An override replaces every plan, so it also helps where there is none.
+            Some(None) if rule.has_override(hash) => 0,
+            Some(None) if trial => {
+                collected.would_deny.push(index);
+                return Applied::Yes;
+            }
+            Some(None) => {
+                collected.refused.get_or_insert(Why::NoPlan(index));
+                return Applied::Yes;
+            }
+        };
+        let cost = rule.cost.of(facts);
+        let mut ask = |what, cost, is_remote| {
+            let ask = Ask {
+                rule: index,
+                what,
+                plan,
+                trial,
+                takes: true,
+                key,
+                hash,
+                cost,
+            };
+            match is_remote {
+                true => collected.remote.push(ask),
+                false => collected.list.push(ask),
+            }
+        };
+        if rule.ban.is_some() && !trial {
+            ask(What::Ban, 0, false);
+        }
+        for (limit, state) in rule.limits.iter().enumerate() {
+            let cost = match state.counts_requests() {
+                true => 1,
+                false => cost,
+            };
+            let is_remote = matches!(**state, RuleLimit::Remote(_));
+            ask(What::Limit(limit), cost, is_remote);
+        }
+        Applied::Yes
+    }
+}

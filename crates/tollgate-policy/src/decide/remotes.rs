@@ -1,0 +1,152 @@
+//! What a request asks of stores that decide asynchronously, and their answers.
+
+use std::fmt;
+use std::ops::Range;
+
+use tollgate::Denied;
+use tollgate::outcome::{GrantInfo, Settled};
+
+use super::asks::Ask;
+use crate::key::Bytes;
+use crate::limit::{KeyRef, Remote, RemoteAsk, RemoteDenied, RemoteError, RemoteGrants};
+
+/// One limit of a store that a request asks.
+pub(crate) struct RemoteMember {
+    pub(crate) ask: Ask,
+    pub(crate) remote: Remote,
+    /// `None` if it was not asked.
+    pub(crate) answer: Option<RemoteAnswer>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RemoteAnswer {
+    Granted(GrantInfo),
+    Denied(Denied),
+}
+
+/// The limits of stores that a request asks. Those of one call lie side by side: first those that
+/// can deny, store by store, and then each limit on trial.
+pub(crate) struct Remotes {
+    pub(crate) members: Vec<RemoteMember>,
+    keys: Bytes,
+    taken: Vec<(Range<usize>, Box<dyn RemoteGrants>)>,
+    pub(crate) denied: Option<(Ask, Denied)>,
+}
+
+impl Remotes {
+    pub(crate) fn new(asked: Vec<RemoteMember>, keys: Bytes) -> Self {
+        let mut members = Vec::<RemoteMember>::with_capacity(asked.len());
+        for member in asked {
+            let mut before = members.iter();
+            let last = before.rposition(|other| is_one_call(other, &member));
+            let can_deny = members.iter().filter(|other| !other.ask.trial).count();
+            let place = match (last, member.ask.trial) {
+                (Some(last), _) => last.saturating_add(1),
+                (None, false) => can_deny,
+                (None, true) => members.len(),
+            };
+            members.insert(place, member);
+        }
+        Self {
+            members,
+            keys,
+            taken: Vec::new(),
+            denied: None,
+        }
+    }
+
+    /// Asks the stores, one after the other, until a limit denies the request. Limits on trial are
+    /// asked last.
+    pub(crate) async fn take(&mut self) -> Result<(), RemoteDenied> {
+        let mut start = 0;
+        while let Some(first) = self.members.get(start) {
+            let rest = self.members.iter().skip(start);
+            let count = rest.skip(1).take_while(|it| is_one_call(first, it)).count();
+            let call = start..start.saturating_add(count).saturating_add(1);
+            let members = self.members.get(call.clone()).unwrap_or_default();
+            let asked: Vec<_> = members.iter().map(|it| self.ask(it)).collect();
+            let taken = first.remote.store.take(&asked).await;
+            let is_trial = first.ask.trial;
+            start = call.end;
+            match taken {
+                Ok(grants) => {
+                    for (member, index) in self.members_of(&call).zip(0..) {
+                        member.answer = grants.info(index).map(RemoteAnswer::Granted);
+                    }
+                    self.taken.push((call, grants));
+                }
+                Err(refused) => {
+                    let index = call.start.saturating_add(refused.index);
+                    let index = if index < call.end { index } else { call.start };
+                    if let Some(member) = self.members.get_mut(index) {
+                        member.answer = Some(RemoteAnswer::Denied(refused.denied));
+                    }
+                    if !is_trial {
+                        let denying = self.members.get(index);
+                        self.denied = denying.map(|member| (member.ask, refused.denied));
+                        return Err(refused);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn members_of(&mut self, call: &Range<usize>) -> impl Iterator<Item = &mut RemoteMember> {
+        let members = self.members.iter_mut();
+        members.skip(call.start).take(call.len())
+    }
+
+    pub(crate) fn ask<'a>(&'a self, member: &'a RemoteMember) -> RemoteAsk<'a> {
+        let (start, end) = member.ask.key;
+        RemoteAsk {
+            limit: &*member.remote.limit,
+            key: KeyRef {
+                bytes: self.keys.get(start..end).unwrap_or_default(),
+                hash: member.ask.hash,
+            },
+            plan: member.ask.plan,
+            cost: member.ask.cost,
+        }
+    }
+
+    /// Gives everything back, the last grants first.
+    pub(crate) async fn undo(&mut self) -> Result<u64, RemoteError> {
+        let mut back = 0_u64;
+        let mut error = None;
+        while let Some((_, grants)) = self.taken.pop() {
+            match grants.undo().await {
+                Ok(n) => back = back.saturating_add(n),
+                Err(why) => error = error.or(Some(why)),
+            }
+        }
+        error.map_or(Ok(back), Err)
+    }
+
+    /// Corrects all grants to their costs, which are in the order of the members.
+    pub(crate) async fn settle(self, costs: Vec<u64>) -> Result<Settled, RemoteError> {
+        let mut sum = Settled::default();
+        let mut error = None;
+        for (call, grants) in self.taken {
+            let costs = costs.get(call).unwrap_or_default().to_vec();
+            match grants.settle(costs).await {
+                Ok(settled) => sum = sum.plus(settled),
+                Err(why) => error = error.or(Some(why)),
+            }
+        }
+        error.map_or(Ok(sum), Err)
+    }
+}
+
+/// Returns whether two limits are asked in one call. Each limit on trial has a call of its own, so
+/// that another one does not take its permits away.
+fn is_one_call(one: &RemoteMember, other: &RemoteMember) -> bool {
+    !one.ask.trial && !other.ask.trial && one.remote.is_with(&other.remote)
+}
+
+impl fmt::Debug for Remotes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let answers = self.members.iter().map(|it| (it.ask.rule, it.answer));
+        f.debug_map().entries(answers).finish()
+    }
+}

@@ -1,0 +1,76 @@
+//! How a decision came about, with the permits that it holds.
+
+use std::fmt;
+use std::ops::Deref;
+
+use tollgate::clock::Clock;
+use tollgate::compose::{All, AllGranted, Held, Within};
+use tollgate::{ConfigError, Denied};
+
+use super::asks::Asks;
+use crate::policy::Policy;
+
+/// What decided without a limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Why {
+    /// An entry of `deny`, by its position.
+    Entry(usize),
+    /// An entry of `allow`.
+    Allowed(usize),
+    /// A rule whose key is missing.
+    Missing(usize),
+    /// A rule that has no plan for the request.
+    NoPlan(usize),
+    /// A rule whose store decides asynchronously.
+    Remote(usize),
+}
+
+pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would allocate for each decision"
+)]
+pub(crate) enum State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    /// No limit applies.
+    Free(R, Option<Why>),
+    /// Denied without asking a limit.
+    Refused(R, Why),
+    /// The limits can't be composed.
+    Invalid(ConfigError),
+    /// A limit denies it.
+    Denied(Asks<R, C>, usize, Denied),
+    /// The only limit grants it. It is a rate, so a decision that is dropped has nothing to leave.
+    One(Asks<R, C>, Held),
+    /// All limits grant it.
+    Granted(AllGranted<Within<Composed<R, C>>, Asks<R, C>, C>),
+}
+
+impl<R, C> State<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    pub(crate) const fn is_allowed(&self) -> bool {
+        matches!(self, Self::Free(..) | Self::One(..) | Self::Granted(_))
+    }
+
+    pub(crate) fn asks(&self) -> Option<&Asks<R, C>> {
+        match self {
+            Self::Free(..) | Self::Refused(..) | Self::Invalid(_) => None,
+            Self::Denied(asks, ..) | Self::One(asks, _) => Some(asks),
+            Self::Granted(granted) => Some(granted.composition().inner()),
+        }
+    }
+
+    pub(crate) fn policy(&self) -> Option<&R> {
+        match self {
+            Self::Free(policy, _) | Self::Refused(policy, _) => Some(policy),
+            _ => self.asks().map(|asks| &asks.policy),
+        }
+    }
+}

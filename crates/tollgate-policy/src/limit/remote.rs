@@ -1,0 +1,176 @@
+//! Limits of stores that decide asynchronously, such as a server.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::Denied;
+use tollgate::outcome::{GrantInfo, Settled};
+
+use super::own::KeyRef;
+use crate::file::Fallback;
+
+/// The future of a store's answer.
+pub type RemoteFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The reason why a store could not settle or undo a grant.
+pub type RemoteError = Box<dyn Error + Send + Sync>;
+
+/// A limit that a store made: see [`RemoteStore::limit`].
+pub type RemoteLimit = dyn Any + Send + Sync;
+
+/// What a limit of a [`RemoteStore`] is made from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RemoteSpec<'s> {
+    /// The name of the rule.
+    pub rule: &'s str,
+    /// The position of the limit among those of the rule.
+    pub index: usize,
+    /// The text of the limit, or of each plan if the rule has plans.
+    pub limits: Vec<&'s str>,
+    /// The names of the plans, in the order of `limits`. Empty if the rule has no plans.
+    pub plans: Vec<&'s str>,
+    /// What decides while the store does not answer.
+    pub fallback: &'s Fallback,
+}
+
+/// What a request asks of one limit of a [`RemoteStore`].
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct RemoteAsk<'a> {
+    /// The limit that the store made for the rule.
+    pub limit: &'a RemoteLimit,
+    /// The key.
+    pub key: KeyRef<'a>,
+    /// The position of the plan, or 0 if the rule has no plans.
+    pub plan: usize,
+    /// The number of permits.
+    pub cost: u64,
+}
+
+/// A denial by a [`RemoteStore`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteDenied {
+    /// The position of the limit that denies, among those that were asked.
+    pub index: usize,
+    /// The limit's answer.
+    pub denied: Denied,
+    /// Whether a fallback decided, because the store did not answer. Such a denial does not count
+    /// towards a ban.
+    pub by_fallback: bool,
+}
+
+/// A store whose limits are decided asynchronously, such as a server.
+///
+/// [`Builder::remote_store`](crate::Builder::remote_store) registers it, and
+/// [`Policy::decide_async`](crate::Policy::decide_async) asks it.
+///
+/// ```
+/// use std::any::Any;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use tollgate::Denied;
+/// use tollgate_policy::{
+///     Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants, RemoteSpec, RemoteStore,
+/// };
+///
+/// /// A store that is closed for maintenance.
+/// #[derive(Debug)]
+/// struct Closed;
+///
+/// impl RemoteStore for Closed {
+///     fn limit(&self, _: &RemoteSpec<'_>) -> Result<Arc<dyn Any + Send + Sync>, String> {
+///         Ok(Arc::new(()))
+///     }
+///
+///     fn take<'a>(
+///         &'a self,
+///         asked: &'a [RemoteAsk<'a>],
+///     ) -> RemoteFuture<'a, Result<Box<dyn RemoteGrants>, RemoteDenied>> {
+///         let n = asked.first().map_or(0, |ask| ask.cost);
+///         let denied = Denied::later(n, Duration::from_secs(60));
+///         Box::pin(async move { Err(RemoteDenied { index: 0, denied, by_fallback: true }) })
+///     }
+///
+///     fn ban_for<'a>(&'a self, _: RemoteAsk<'a>, _: Duration) -> RemoteFuture<'a, ()> {
+///         Box::pin(async {})
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tollgate_policy::Problems> {
+/// let text = "[[rule]]\nname = 'a'\nlimit = '5/min'\nstore = 'closed'";
+/// let policy = Policy::builder().remote_store("closed", Closed).build_toml(text)?;
+/// let decision = policy.decide_async(&()).await;
+/// assert_eq!(decision.denied_by(), Some("a"));
+/// assert_eq!(decision.retry_after(), Some(Duration::from_secs(60)));
+/// # Ok(())
+/// # }
+/// ```
+pub trait RemoteStore: fmt::Debug + Send + Sync {
+    /// Makes a limit. The store gets it back in each [`RemoteAsk`].
+    ///
+    /// # Errors
+    ///
+    /// A text that says what must be different, if the store can't make the limit.
+    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, String>;
+
+    /// Takes the permits of all limits, or of none.
+    ///
+    /// If the caller drops the future, the permits may stay taken.
+    ///
+    /// # Errors
+    ///
+    /// [`RemoteDenied`] if a limit denies them. The store keeps no permits of the others.
+    fn take<'a>(
+        &'a self,
+        asked: &'a [RemoteAsk<'a>],
+    ) -> RemoteFuture<'a, Result<Box<dyn RemoteGrants>, RemoteDenied>>;
+
+    /// Bans a key for this long. If the store can't, it does nothing.
+    fn ban_for<'a>(&'a self, ask: RemoteAsk<'a>, long: Duration) -> RemoteFuture<'a, ()>;
+}
+
+/// What a [`RemoteStore`] granted: one grant for each limit that was asked. Dropping it keeps the
+/// permits taken.
+pub trait RemoteGrants: fmt::Debug + Send + Sync {
+    /// Returns the numbers of one grant, by its position among the limits that were asked.
+    fn info(&self, index: usize) -> Option<GrantInfo>;
+
+    /// Corrects the grants to their actual costs, which are in the order of the limits, and gives
+    /// back each concurrency. Returns the sum of what came back and what was charged.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the store could not settle all grants.
+    fn settle(
+        self: Box<Self>,
+        actual: Vec<u64>,
+    ) -> RemoteFuture<'static, Result<Settled, RemoteError>>;
+
+    /// Gives all permits back, as far as they can be. Returns how many came back.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the store could not give all back.
+    fn undo(self: Box<Self>) -> RemoteFuture<'static, Result<u64, RemoteError>>;
+}
+
+/// A limit of a rule, and its store.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    pub(crate) store: Arc<dyn RemoteStore>,
+    pub(crate) limit: Arc<RemoteLimit>,
+}
+
+impl Remote {
+    /// Returns whether both limits are decided in one call.
+    pub(crate) fn is_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.store, &other.store)
+    }
+}

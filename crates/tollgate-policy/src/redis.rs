@@ -1,0 +1,251 @@
+//! The store `redis`: limits on Redis or Valkey, which many processes share.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::Denied;
+use tollgate::outcome::{GrantInfo, Settled};
+use tollgate_redis::client::Client;
+use tollgate_redis::{Fallback, Grant, Keys, Limit, RedisAll, RedisKey, RedisLimiter, Server};
+
+use crate::file;
+use crate::limit::{
+    KeyRef, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
+    RemoteSpec, RemoteStore,
+};
+
+/// A store whose limits are on Redis or Valkey.
+///
+/// The text of a limit is one of [`tollgate_redis::Limit`]. All processes whose policies have the
+/// same rule share its limits: a limit is known by the name of its rule, its position, its
+/// algorithm and its plan. Each plan counts on its own. A concurrency weighs 1, whatever the
+/// request costs.
+///
+/// Limits of one key are decided in one call: see [`RedisAll`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_policy::Policy;
+/// use tollgate_policy::redis::RedisStore;
+/// use tollgate_redis::client::connect_lazily;
+/// use tollgate_redis::{Keys, Server};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Arc::new(Server::new(connect_lazily("redis://127.0.0.1/")?));
+/// let store = RedisStore::new(server, Keys::new("api")?);
+/// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '100/min'\nstore = 'redis'";
+/// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+/// # let _ = policy;
+/// # Ok(())
+/// # }
+/// ```
+pub struct RedisStore<C> {
+    server: Arc<Server<C>>,
+    keys: Keys,
+}
+
+/// A limit of a rule: one limiter for each plan.
+struct Plans<C>(Vec<Plan<C>>);
+
+struct Plan<C> {
+    limiter: Arc<RedisLimiter<C>>,
+    /// Whether it counts requests, not costs.
+    is_concurrency: bool,
+}
+
+impl<C> Clone for Plan<C> {
+    fn clone(&self) -> Self {
+        Self {
+            limiter: Arc::clone(&self.limiter),
+            is_concurrency: self.is_concurrency,
+        }
+    }
+}
+
+/// Grants, with what gives them back.
+struct Grants<C> {
+    limits: Vec<(Plan<C>, Vec<u8>)>,
+    grants: Vec<Grant>,
+}
+
+impl<C> RedisStore<C> {
+    /// Creates a store on a server, which other limits may use too.
+    pub fn new(server: Arc<Server<C>>, keys: Keys) -> Self {
+        Self { server, keys }
+    }
+}
+
+impl<C: Client + 'static> RedisStore<C> {
+    fn plan(
+        &self,
+        spec: &RemoteSpec<'_>,
+        text: &str,
+        plan: Option<&str>,
+    ) -> Result<Plan<C>, String> {
+        let limit: Limit = text.parse().map_err(|error| format!("{error}"))?;
+        let written = limit.to_string();
+        let algorithm = written.split(' ').next().unwrap_or_default();
+        let name = name(spec.rule, spec.index, algorithm, plan);
+        let server = Arc::clone(&self.server);
+        let limiter = RedisLimiter::new(server, &self.keys, &name, limit);
+        let limiter = limiter.map_err(|error| error.to_string())?;
+        let limiter = limiter.with_fallback(fallback(spec.fallback)?);
+        Ok(Plan {
+            limiter: Arc::new(limiter.map_err(|error| format!("fallback: {error}"))?),
+            is_concurrency: algorithm == "concurrency",
+        })
+    }
+}
+
+impl<C: Client + 'static> RemoteStore for RedisStore<C> {
+    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, String> {
+        let plans = spec
+            .limits
+            .iter()
+            .enumerate()
+            .map(|(index, text)| self.plan(spec, text, spec.plans.get(index).copied()));
+        let plans: Result<Vec<_>, _> = plans.collect();
+        Ok(Arc::new(Plans(plans?)))
+    }
+
+    fn take<'a>(
+        &'a self,
+        asked: &'a [RemoteAsk<'a>],
+    ) -> RemoteFuture<'a, Result<Box<dyn RemoteGrants>, RemoteDenied>> {
+        Box::pin(async move {
+            let mut limits = Vec::with_capacity(asked.len());
+            let mut costs = Vec::with_capacity(asked.len());
+            for (index, ask) in asked.iter().enumerate() {
+                let plan = plan::<C>(ask).ok_or(RemoteDenied {
+                    index,
+                    denied: Denied::no_such_plan(ask.cost),
+                    by_fallback: false,
+                })?;
+                costs.push(if plan.is_concurrency { 1 } else { ask.cost });
+                limits.push((plan.clone(), user(ask.key)));
+            }
+            let taken = match all(&limits) {
+                Some(all) => all.try_acquire_each(&costs).await,
+                None => Ok(Vec::new()),
+            };
+            match taken {
+                Ok(grants) => Ok(Box::new(Grants { limits, grants }) as Box<dyn RemoteGrants>),
+                Err(denial) => Err(RemoteDenied {
+                    index: denial.index(),
+                    denied: denial.denied(),
+                    by_fallback: denial.decider().is_fallback(),
+                }),
+            }
+        })
+    }
+
+    fn ban_for<'a>(&'a self, ask: RemoteAsk<'a>, long: Duration) -> RemoteFuture<'a, ()> {
+        Box::pin(async move {
+            if let Some(plan) = plan::<C>(&ask) {
+                // A server that does not answer can't ban.
+                let _ = plan.limiter.key(user(ask.key)).ban_for(long).await;
+            }
+        })
+    }
+}
+
+impl<C: Client + 'static> RemoteGrants for Grants<C> {
+    fn info(&self, index: usize) -> Option<GrantInfo> {
+        self.grants.get(index).map(|grant| grant.granted().info())
+    }
+
+    fn settle(
+        self: Box<Self>,
+        actual: Vec<u64>,
+    ) -> RemoteFuture<'static, Result<Settled, RemoteError>> {
+        Box::pin(async move {
+            let limits = self.limits.iter();
+            // The slots of a concurrency come back.
+            let actual = limits
+                .zip(actual)
+                .map(|((plan, _), actual)| match plan.is_concurrency {
+                    true => 0,
+                    false => actual,
+                });
+            let actual: Vec<_> = actual.collect();
+            let mut sum = Settled::default();
+            if let Some(all) = all(&self.limits) {
+                for settled in all.settle_each(self.grants, &actual).await? {
+                    sum = sum.plus(settled);
+                }
+            }
+            Ok(sum)
+        })
+    }
+
+    fn undo(self: Box<Self>) -> RemoteFuture<'static, Result<u64, RemoteError>> {
+        Box::pin(async move {
+            match all(&self.limits) {
+                Some(all) => Ok(all.undo(self.grants).await?.into_iter().sum()),
+                None => Ok(0),
+            }
+        })
+    }
+}
+
+/// Returns the limits, to be decided together. A rule applies once to a request, so no limit occurs
+/// twice. `None` if there are none.
+fn all<C: Client>(limits: &[(Plan<C>, Vec<u8>)]) -> Option<RedisAll<'_, C>> {
+    let keys = limits.iter().map(|(plan, user)| plan.limiter.key(user));
+    let keys: Vec<RedisKey<'_, C>> = keys.collect();
+    RedisAll::new(keys).ok()
+}
+
+fn plan<'a, C: Client + 'static>(ask: &RemoteAsk<'a>) -> Option<&'a Plan<C>> {
+    let plans = ask.limit.downcast_ref::<Plans<C>>()?;
+    plans.0.get(ask.plan)
+}
+
+/// Returns the name of a limit on the server. Different limits have different names: only the last
+/// part can have a slash.
+fn name(rule: &str, index: usize, algorithm: &str, plan: Option<&str>) -> String {
+    let rule = rule.replace('%', "%25").replace('/', "%2F");
+    match plan {
+        Some(plan) => format!("{rule}/{index}/{algorithm}/{plan}"),
+        None => format!("{rule}/{index}/{algorithm}"),
+    }
+}
+
+/// Returns the user of a key on the server. A key that is one text is written as it is, so that an
+/// operator can read it. Others begin with a byte that is not printable, so they are different.
+fn user(key: KeyRef<'_>) -> Vec<u8> {
+    let bytes = key.bytes();
+    let text = bytes.strip_prefix(&[1]);
+    let text = text.filter(|text| text.first().is_some_and(u8::is_ascii_graphic));
+    text.unwrap_or(bytes).to_vec()
+}
+
+fn fallback(fallback: &file::Fallback) -> Result<Fallback, String> {
+    Ok(match fallback {
+        file::Fallback::Closed => Fallback::Closed,
+        file::Fallback::Open { at_most } => Fallback::Open {
+            at_most: at_most.value,
+        },
+        file::Fallback::Local { processes, keys } => Fallback::Local {
+            processes: u32::try_from(processes.value)
+                .map_err(|_| format!("fallback: processes must be at most {}", u32::MAX))?,
+            keys: usize::try_from(keys.value).unwrap_or(usize::MAX),
+        },
+    })
+}
+
+impl<C> fmt::Debug for RedisStore<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore")
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<C> fmt::Debug for Grants<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.grants).finish()
+    }
+}

@@ -1,0 +1,245 @@
+//! Rules in memory and rules on a private server together. Without a server program, the tests say
+//! that they are skipped.
+
+#[allow(dead_code, reason = "other tests use more of it")]
+#[path = "../../tollgate-redis/tests/support/server.rs"]
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::audit::{Audit, Bounded, Log};
+use tollgate::clock::SystemClock;
+use tollgate::{Denied, Quota, TokenBucket};
+use tollgate_policy::redis::RedisStore;
+use tollgate_policy::{Outcome, Policy, Reason};
+use tollgate_redis::client::{Connection, connect_lazily};
+use tollgate_redis::{Keys, Server};
+
+use server::on_each_server;
+
+type Shared = Arc<Server<Connection>>;
+
+/// Returns a policy whose store `redis` is this server.
+fn policy(private: &server::Server, text: &str) -> (Policy<SystemClock>, Shared) {
+    let client = connect_lazily(private.url().as_str()).expect("an address");
+    // A slow machine is not an outage.
+    let budget = Duration::from_secs(20);
+    let shared = Arc::new(Server::new(client).with_budget(budget));
+    let keys = Keys::new("policy").expect("a namespace");
+    let store = RedisStore::new(Arc::clone(&shared), keys);
+    let builder = Policy::builder().remote_store("redis", store);
+    (builder.build_toml(text).expect("a policy"), shared)
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+const ANN: [(&str, &str); 1] = [("user", "ann")];
+
+#[test]
+fn rules_in_memory_and_on_a_server_hold_their_bounds_together() {
+    const TEXT: &str = "
+        apply = 'all'
+        [[rule]]
+        name = 'memory'
+        key = 'user'
+        limit = '400/s burst 30'
+        [[rule]]
+        name = 'server'
+        key = 'user'
+        limit = '300/s burst 50'
+        store = 'redis'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        let logs = run(async {
+            let policy = Arc::new(policy(&private, TEXT).0);
+            let tasks = (0..4).map(|_| {
+                let policy = Arc::clone(&policy);
+                tokio::spawn(async move {
+                    let mut logs: [Log; 2] = Default::default();
+                    for _ in 0..400 {
+                        let decision = policy.decide_async_owned(&ANN).await;
+                        let expected = if decision.is_allowed() { 2 } else { 0 };
+                        let granted: Vec<_> =
+                            decision.asked().filter_map(|it| it.grant()).collect();
+                        assert_eq!(granted.len(), expected);
+                        for (granted, log) in granted.iter().zip(&mut logs) {
+                            log.grant(granted.at(), granted.n());
+                        }
+                    }
+                    logs
+                })
+            });
+            let tasks: Vec<_> = tasks.collect();
+            let mut logs = Vec::new();
+            for task in tasks {
+                logs.push(task.await.expect("no panic"));
+            }
+            logs
+        });
+        for (limit, quota) in ["400/s burst 30", "300/s burst 50"].iter().enumerate() {
+            let audit: Audit = logs.iter().map(|logs| logs[limit].clone()).collect();
+            let quota: Quota = quota.parse().expect("a quota");
+            let bucket = TokenBucket::new(quota).expect("a bucket");
+            let summary = audit.check(&bucket.bound());
+            let summary = summary.unwrap_or_else(|excess| panic!("limit {limit}: {excess}"));
+            assert!(summary.granted > 0);
+        }
+    });
+}
+
+#[test]
+fn costs_settle_and_a_concurrency_comes_back_on_the_server() {
+    const TEXT: &str = "
+        apply = 'all'
+        [[rule]]
+        name = 'tokens'
+        key = 'user'
+        limit = ['100/h', 'sliding-log 50/h']
+        store = 'redis'
+        cost = { estimate = 'n', settle = 'used' }
+        [[rule]]
+        name = 'at once'
+        key = 'user'
+        limit = 'concurrency 1 lease 60s'
+        store = 'redis'
+        cost = { estimate = 'n', settle = 'used' }
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let (policy, _) = policy(&private, TEXT);
+            let request = [("user", "ann"), ("n", "10")];
+            let decision = policy.decide_async(&request).await;
+            assert!(decision.is_allowed(), "{decision:?}");
+            // All limits of the user are asked in one call.
+            assert_eq!(private.scripts(), 1);
+            let left: Vec<_> = decision.asked().map(|it| it.remaining()).collect();
+            assert_eq!(left, [90, 40, 0]);
+            let second = policy.decide_async(&request).await;
+            assert_eq!(second.denied_by(), Some("at once"));
+
+            let used = [("used", "4")];
+            let settled = decision.finish_async(Outcome::Success, &used).await;
+            assert_eq!(settled.expect("the server answers").returned, 13);
+            let decision = policy.decide_async(&request).await;
+            let left: Vec<_> = decision.asked().map(|it| it.remaining()).collect();
+            assert_eq!(left, [86, 36, 0]);
+            assert_eq!(decision.undo_async().await.ok(), Some(21));
+        });
+    });
+}
+
+#[test]
+fn plans_count_on_their_own_and_keys_can_be_read() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'api'
+        key = 'user'
+        plan = { by = 'tier', free = '1/h', pro = '2/h', default = 'free' }
+        store = 'redis'
+        ban = { after = 1, for = '10min' }
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let (policy, _) = policy(&private, TEXT);
+            let pro = [("user", "ann"), ("tier", "pro")];
+            for (request, remaining) in [(&pro[..], 1), (&ANN[..], 0), (&pro[..], 0)] {
+                let decision = policy.decide_async(&request.to_vec()).await;
+                assert!(decision.is_allowed());
+                assert_eq!(decision.remaining(), Some(remaining));
+            }
+            let keys: Vec<String> = {
+                let mut keys: Vec<String> = private.run("KEYS *");
+                keys.sort();
+                keys
+            };
+            let expected =
+                ["free", "pro"].map(|plan| format!("policy:{{ann}}:api/0/token-bucket/{plan}"));
+            assert_eq!(keys, expected);
+            // Too many denials ban the key on the server.
+            assert_eq!(policy.decide_async(&ANN).await.denied_by(), Some("api"));
+            let denied = policy.decide_async(&ANN).await;
+            let Some(Reason::Limit { denied, .. }) = denied.reason() else {
+                panic!("{denied:?}");
+            };
+            assert!(matches!(denied, Denied::Banned { .. }), "{denied:?}");
+        });
+    });
+}
+
+#[test]
+fn fallbacks_decide_while_the_server_is_down() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'closed'
+        when = { path = '/a' }
+        key = 'user'
+        limit = '100/h'
+        store = 'redis'
+        [[rule]]
+        name = 'open'
+        when = { path = '/b' }
+        key = 'user'
+        limit = '100/h'
+        store = 'redis'
+        fallback = { open = 2 }
+        [[rule]]
+        name = 'local'
+        when = { path = '/c' }
+        key = 'user'
+        limit = '100/h'
+        store = 'redis'
+        fallback = { local = { processes = 4, keys = 100 } }
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let (policy, shared) = policy(&private, TEXT);
+            let request = |path| [("user", "ann"), ("path", path)];
+            assert!(policy.decide_async(&request("/a")).await.is_allowed());
+            private.kill();
+            for (path, granted) in [("/a", 0), ("/b", 2), ("/c", 25)] {
+                for n in 0..30 {
+                    let decision = policy.decide_async(&request(path)).await;
+                    assert_eq!(decision.is_allowed(), n < granted, "{path} {n}");
+                }
+            }
+            assert!(shared.is_down());
+        });
+    });
+}
+
+#[test]
+fn what_the_server_can_not_count_is_an_error_at_its_position() {
+    let client = run(async { connect_lazily("redis://127.0.0.1:1/").expect("an address") });
+    let build = |rest: &str| {
+        let server = Arc::new(Server::new(client.clone()));
+        let store = RedisStore::new(server, Keys::new("policy").expect("a namespace"));
+        let text = format!("[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'redis'\n{rest}");
+        let builder = Policy::builder().remote_store("redis", store);
+        builder.build_toml(&text).expect_err("an error").to_string()
+    };
+    let cases = [
+        ("limit = 'concurrency 5'", "lease is missing"),
+        ("limit = '1/fortnight'", "rule \"a\": limit"),
+        (
+            "limit = 'concurrency 5 lease 60s'\nfallback = { local = { processes = 4, keys = 10 } }",
+            "fallback is Local",
+        ),
+        (
+            "limit = '5/h'\noverride = [{ key = 'ann', limit = '9/h' }]",
+            "is possible only for a rule with a key, in memory",
+        ),
+    ];
+    for (rest, expected) in cases {
+        let found = build(rest);
+        assert!(found.contains(expected), "{found}");
+    }
+}

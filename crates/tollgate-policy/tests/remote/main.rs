@@ -1,0 +1,295 @@
+//! Rules whose stores decide asynchronously, together with rules in memory.
+
+mod store;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tollgate::ManualClock;
+use tollgate_policy::{Asked, LivePolicy, Outcome, Policy, Reason, RuleState};
+
+use store::Store;
+
+/// Polls a future until it is ready. The store's futures are ready after some polls.
+fn run<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+    }
+}
+
+type TestPolicy = Policy<ManualClock>;
+
+/// Returns a policy with two stores, `near` and `far`.
+fn policy(text: &str) -> (TestPolicy, Store, Store) {
+    let (near, far) = (Store::default(), Store::default());
+    let builder = Policy::builder().clock(ManualClock::new());
+    let builder = builder.remote_store("near", near.clone());
+    let builder = builder.remote_store("far", far.clone());
+    (builder.build_toml(text).expect("a policy"), near, far)
+}
+
+/// One rule in memory, two on `near` and one on `far`, all or nothing.
+const FOUR: &str = "
+    apply = 'all'
+    [[rule]]
+    name = 'far'
+    key = 'user'
+    limit = '3'
+    store = 'far'
+    [[rule]]
+    name = 'near-user'
+    key = 'user'
+    limit = '9'
+    store = 'near'
+    [[rule]]
+    name = 'memory'
+    key = 'user'
+    limit = '5/h'
+    [[rule]]
+    name = 'near-all'
+    limit = '8'
+    store = 'near'
+";
+
+const ANN: [(&str, &str); 1] = [("user", "ann")];
+
+fn names_and_left<'d>(asked: impl Iterator<Item = Asked<'d>>) -> Vec<(&'d str, u64)> {
+    asked.map(|it| (it.rule(), it.remaining())).collect()
+}
+
+/// Returns how many permits the rule `memory` of [`FOUR`] has for a user.
+fn left_in_memory(policy: &TestPolicy, store: &Store) -> u64 {
+    store.state().is_down = true;
+    let decision = run(policy.decide_async(&ANN));
+    store.state().is_down = false;
+    let mut asked = decision.asked();
+    let memory = asked.find(|it| it.rule() == "memory");
+    memory.map_or(0, |it| it.remaining())
+}
+
+#[test]
+fn each_store_gets_one_call_and_all_limits_show() {
+    let (policy, near, far) = policy(FOUR);
+    let decision = run(policy.decide_async(&ANN));
+    assert!(decision.is_allowed());
+    assert_eq!(
+        names_and_left(decision.asked()),
+        [("memory", 4), ("far", 2), ("near-user", 8), ("near-all", 7)]
+    );
+    assert_eq!(decision.remaining(), Some(2));
+    assert_eq!(decision.tightest().map(|it| it.rule()), Some("far"));
+    assert_eq!(far.calls(), ["take [far]"]);
+    assert_eq!(near.calls(), ["take [near-user near-all]"]);
+}
+
+#[test]
+fn a_denial_in_memory_makes_no_call() {
+    let (policy, near, far) = policy(&FOUR.replace("5/h", "1/h"));
+    assert!(run(policy.decide_async(&ANN)).is_allowed());
+    near.calls();
+    far.calls();
+    let denied = run(policy.decide_async(&ANN));
+    assert_eq!(denied.denied_by(), Some("memory"));
+    assert_eq!((near.calls().len(), far.calls().len()), (0, 0));
+    assert_eq!((near.taken("near-all"), far.taken("far")), (1, 1));
+}
+
+#[test]
+fn a_denial_by_a_store_gives_everything_back() {
+    let (policy, near, far) = policy(&FOUR.replace("'8'", "'2'"));
+    for _ in 0..2 {
+        assert!(run(policy.decide_async(&ANN)).is_allowed());
+    }
+    far.calls();
+    let denied = run(policy.decide_async(&ANN));
+    assert!(!denied.is_allowed());
+    assert_eq!(denied.denied_by(), Some("near-all"));
+    assert_eq!(denied.retry_after(), Some(Duration::from_secs(30)));
+    let would_allow: Vec<_> = denied
+        .asked()
+        .map(|it| (it.rule(), it.would_allow()))
+        .collect();
+    assert_eq!(
+        would_allow,
+        [("memory", true), ("far", true), ("near-all", false)]
+    );
+    assert_eq!(
+        names_and_left(denied.asked())[..2],
+        [("memory", 3), ("far", 1)]
+    );
+    assert_eq!(far.calls(), ["take [far]", "undo"]);
+    assert_eq!((near.taken("near-user"), far.taken("far")), (2, 2));
+    assert_eq!(denied.undo(), 0);
+    assert_eq!(left_in_memory(&policy, &far), 3);
+}
+
+#[test]
+fn a_future_that_is_dropped_gives_the_permits_of_this_process_back() {
+    // Of every call, before and after it takes effect, at every poll.
+    for stop_after in 0..12 {
+        let (policy, near, far) = policy(FOUR);
+        far.state().pending = [2, 2];
+        near.state().pending = [2, 2];
+        {
+            let mut future = pin!(policy.decide_async(&ANN));
+            let mut context = Context::from_waker(Waker::noop());
+            let polls = (0..stop_after).map(|_| future.as_mut().poll(&mut context).is_ready());
+            let is_ready = polls.take_while(|is_ready| !is_ready).count() < stop_after;
+            assert_eq!(is_ready, stop_after > 8, "{stop_after}");
+            if is_ready {
+                continue;
+            }
+        }
+        assert_eq!(left_in_memory(&policy, &far), 5, "{stop_after}");
+        // The store that has granted before is as it documents.
+        assert_eq!(far.taken("far"), u64::from(stop_after > 2), "{stop_after}");
+    }
+}
+
+#[test]
+fn a_future_that_is_dropped_while_a_store_undoes_gives_the_permits_of_this_process_back() {
+    let (policy, _, far) = policy(&FOUR.replace("'8'", "'0'"));
+    far.state().pending = [1, 0];
+    {
+        let mut future = pin!(policy.decide_async(&ANN));
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..2 {
+            assert!(future.as_mut().poll(&mut context).is_pending());
+        }
+    }
+    assert_eq!(far.calls(), ["take [far]"]);
+    assert_eq!(left_in_memory(&policy, &far), 5);
+}
+
+#[test]
+fn costs_are_settled_everywhere() {
+    let costs = "cost = { estimate = 'n', settle = 'used' }\n";
+    let text = FOUR.replace("key = 'user'\n", &format!("key = 'user'\n{costs}"));
+    let (policy, near, far) = policy(&text);
+    let request = [("user", "ann"), ("n", "3")];
+    let decision = run(policy.decide_async(&request));
+    let settled = run(decision.settle_async(&[("used", "1")])).expect("the stores answer");
+    // Of the far one, the near one and the one in memory.
+    assert_eq!((settled.returned, settled.charged), (6, 0));
+    assert_eq!((near.taken("near-user"), near.taken("near-all")), (1, 1));
+    assert_eq!(far.taken("far"), 1);
+
+    let decision = run(policy.decide_async(&ANN));
+    let settled = run(decision.finish_async(Outcome::Success, &[("used", "2")]));
+    assert_eq!(settled.expect("the stores answer").charged, 3);
+    assert_eq!(far.taken("far"), 3);
+}
+
+#[test]
+fn an_outcome_that_does_not_count_gives_permits_back() {
+    let text = FOUR.replace("store = 'far'", "store = 'far'\ncount = 'failures'");
+    let (policy, near, far) = policy(&text);
+    let decision = run(policy.decide_async(&ANN));
+    run(decision.finish_async(Outcome::Success, &())).expect("the stores answer");
+    assert_eq!((far.taken("far"), near.taken("near-all")), (0, 1));
+    let decision = run(policy.decide_async(&ANN));
+    assert_eq!(run(decision.undo_async()).expect("the stores answer"), 4);
+    assert_eq!((far.taken("far"), near.taken("near-all")), (0, 1));
+}
+
+#[test]
+fn a_store_that_fails_to_undo_does_not_keep_the_others_from_it() {
+    let (policy, near, far) = policy(FOUR);
+    let decision = run(policy.decide_async(&ANN));
+    near.state().is_down = true;
+    assert!(run(decision.undo_async()).is_err());
+    assert_eq!((near.taken("near-all"), far.taken("far")), (1, 0));
+    assert_eq!(left_in_memory(&policy, &far), 5);
+}
+
+#[test]
+fn a_rule_in_the_shadow_reports_and_never_denies() {
+    let (policy, near, far) = policy(&FOUR.replace("limit = '3'", "limit = '1'\nshadow = true"));
+    for allowed in [true, false] {
+        let decision = run(policy.decide_async(&ANN));
+        assert!(decision.is_allowed());
+        let far = decision.asked().find(|it| it.rule() == "far");
+        assert_eq!(far.map(|it| it.would_allow()), Some(allowed));
+        assert!(far.is_some_and(|it| it.is_shadow()));
+    }
+    assert_eq!((near.taken("near-all"), far.taken("far")), (2, 1));
+}
+
+#[test]
+fn the_synchronous_decision_is_refused_and_takes_nothing() {
+    let (policy, near, _) = policy(FOUR);
+    let decision = policy.decide(&ANN);
+    assert_eq!(
+        decision.reason(),
+        Some(Reason::Asynchronous { rule: "far" })
+    );
+    assert_eq!(near.calls().len(), 0);
+    assert_eq!(left_in_memory(&policy, &near), 5);
+}
+
+#[test]
+fn too_many_denials_ban_the_key_at_the_store() {
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '1'\nstore = 'far'\n\
+                ban = { after = 2, for = '10min', within = '1h' }";
+    let (policy, _, far) = policy(rule);
+    assert!(run(policy.decide_async(&ANN)).is_allowed());
+    far.state().is_down = true;
+    for _ in 0..5 {
+        // An outage is not the caller's fault.
+        assert!(!run(policy.decide_async(&ANN)).is_allowed());
+    }
+    far.state().is_down = false;
+    assert!(!run(policy.decide_async(&ANN)).is_allowed());
+    assert!(far.state().banned.is_empty());
+    assert!(!run(policy.decide_async(&ANN)).is_allowed());
+    let banned: Vec<_> = far.state().banned.iter().map(|(_, long)| *long).collect();
+    assert_eq!(banned, [Duration::from_secs(600)]);
+}
+
+#[test]
+fn a_plan_decides_by_its_own_limit() {
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'far'\n\
+                plan = { by = 'tier', free = '1', pro = '2', default = 'free' }";
+    let (policy, _, _) = policy(rule);
+    let request = |tier| [("user", "ann"), ("tier", tier)];
+    assert!(run(policy.decide_async(&request("pro"))).is_allowed());
+    assert!(run(policy.decide_async(&request("pro"))).is_allowed());
+    assert!(!run(policy.decide_async(&request("pro"))).is_allowed());
+}
+
+#[test]
+fn an_unknown_store_lists_the_registered_ones() {
+    let builder = Policy::builder().remote_store("far", Store::default());
+    let rule = "[[rule]]\nname = 'a'\nlimit = '1'\nstore = 'fra'";
+    let problems = builder
+        .build_toml(rule)
+        .expect_err("there is no such store");
+    let text = problems.to_string();
+    assert!(text.contains("`far`") && text.contains("store"), "{text}");
+}
+
+#[test]
+fn a_reloaded_policy_keeps_a_limit_that_did_not_change() {
+    let rule = |limit: &str| {
+        format!("[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '{limit}'\nstore = 'far'")
+    };
+    let (policy, _, far) = policy(&rule("2"));
+    let live = Arc::new(LivePolicy::new(policy));
+    let decision = run(live.decide_async(&ANN));
+    let kept = live.reload_toml(&rule("2")).expect("a policy");
+    assert_eq!(kept.state("a"), Some(RuleState::Kept));
+    let changed = live.reload_toml(&rule("1")).expect("a policy");
+    assert!(matches!(changed.state("a"), Some(RuleState::Fresh(_))));
+    assert!(!run(live.decide_async(&ANN)).is_allowed());
+    // The decision from before the reload ends at the store, on another thread too.
+    std::thread::scope(|scope| {
+        scope.spawn(|| run(decision.undo_async()).expect("the store answers"));
+    });
+    assert_eq!(far.taken("a"), 0);
+}
