@@ -150,7 +150,8 @@ fn compile_rule<C: PolicyClock>(
     problems: &mut Problems,
 ) -> CompiledRule<C> {
     let key = KeySpec::of(rule);
-    let overrides = maker.overrides(rule, &key, problems);
+    let mut overrides = maker.overrides(rule, &key, problems);
+    overrides.sort_unstable_by_key(|(hash, _)| *hash);
     let made = maker.limits(rule, &key, &overrides, reuse, problems);
     let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
     if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
@@ -189,6 +190,7 @@ fn compile_rule<C: PolicyClock>(
         cost: Cost {
             estimate: rule.cost.estimate.as_ref().map(|fact| fact.value.clone()),
             default: rule.cost.default.value,
+            min: rule.cost.min.value,
             max: rule.cost.max.as_ref().map_or(u64::MAX, |max| max.value),
             settle: rule.cost.settle.as_ref().map(|fact| fact.value.clone()),
         },

@@ -70,7 +70,10 @@ impl KeySpec {
         let mut missing = None;
         for part in &self.parts {
             let start = bytes.len();
-            let value = part.value(facts);
+            // A text that is no address would be a key that the client can choose.
+            let value = part
+                .value(facts)
+                .filter(|value| can_be_key(&part.fact, value));
             if value.is_none() && missing.is_none() {
                 missing = Some(&part.fact);
             }
@@ -83,7 +86,7 @@ impl KeySpec {
     }
 
     /// Returns the key that has these values.
-    pub(crate) fn of_values(&self, values: &[String]) -> Bytes {
+    pub(crate) fn of_values<'v>(&self, values: impl IntoIterator<Item = &'v str>) -> Bytes {
         let mut bytes = Bytes::new();
         for (part, value) in self.parts.iter().zip(values) {
             let start = bytes.len();
@@ -119,6 +122,11 @@ impl KeySpec {
             }
         }
     }
+}
+
+/// Returns whether a fact can have this value in a key. If not, it is missing.
+pub(crate) fn can_be_key(fact: &FactName, value: &Value<'_>) -> bool {
+    fact.kind() != FactKind::ClientIp || value.as_address().is_some()
 }
 
 fn push_text(kind: FactKind<'_>, value: &Value<'_>, bytes: &mut Bytes) {

@@ -241,10 +241,11 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Result<RuleLimit<C>, tollgate::ConfigError> {
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
         let table = table.with_overflow(rule.overflow);
-        let table = match rule.overrides.len() {
-            0 => table,
-            // Room for more, when the policy is reloaded.
-            count => table.with_overrides(count.saturating_mul(2).saturating_add(8))?,
+        // Room for more, when the policy is reloaded.
+        let overrides = rule.overrides.len().saturating_mul(2).saturating_add(8);
+        let table = match rule.key.is_empty() {
+            true => table,
+            false => table.with_overrides(overrides)?,
         };
         Ok(RuleLimit::Table(table.with_hasher(self.hasher.clone())))
     }
@@ -345,7 +346,8 @@ impl<C: PolicyClock> Maker<'_, C> {
                 // It is missing, which is reported already.
                 continue;
             }
-            let hash = self.hasher.0.hash_key(key.of_values(&own.key).as_slice());
+            let values = own.key.iter().map(String::as_str);
+            let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
                 Ok(Spec::Rate(_)) if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()

@@ -24,6 +24,7 @@ fn the_explanation_shows_the_limit_that_the_decision_uses() {
     for (address, path, left, limit) in [
         ("10.0.0.1", "//a/", 8, "9/s"),
         ("::ffff:10.0.0.9", "/a", 8, "9/s"),
+        ("10.0.0.9:443", "/a", 8, "9/s"),
         ("10.0.1.5", "/a", 6, "7/s"),
         ("10.0.1.5", "/b", 1, "2/s"),
         ("10.9.0.1", "/a", 1, "2/s"),

@@ -73,7 +73,7 @@ fn own_limit<'r>(rule: &'r Rule, facts: &(impl Facts + ?Sized)) -> Option<&'r Ov
     let mut key = Bytes::new();
     let _ = spec.push(&facts, &mut key);
     let mut overrides = rule.overrides.iter();
-    overrides.find(|own| spec.of_values(&own.key) == key)
+    overrides.find(|own| spec.of_values(own.key.iter().map(String::as_str)) == key)
 }
 
 /// Returns the limits of a key that has an override: it takes the place of each rate.
@@ -156,6 +156,10 @@ fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Cost {
         ),
         (Some(cost), Some(max)) if cost > max.value => {
             of(max.value, Some(format!("{said}, more than the maximum")))
+        }
+        (Some(cost), _) if cost < rule.cost.min.value => {
+            let why = format!("{said}, less than the minimum");
+            of(rule.cost.min.value, Some(why))
         }
         (Some(cost), _) => of(cost, Some(said)),
     }

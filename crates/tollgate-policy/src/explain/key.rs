@@ -7,13 +7,14 @@ use ipnet::IpNet;
 use super::KeyPart;
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Applies, Networks, Rule};
+use crate::key::can_be_key;
 use crate::when::{clean_path, lower_host};
 
 /// Returns the parts of a rule's key for a request.
 pub(super) fn key(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Vec<KeyPart> {
     let part = |name: &str| {
         let fact = FactName::new(name);
-        let value = value(rule, &fact, facts);
+        let value = value(rule, &fact, facts).filter(|value| can_be_key(&fact, value));
         KeyPart {
             name: name.into(),
             value: value.map(|value| shown(&fact, &value, &rule.network)),

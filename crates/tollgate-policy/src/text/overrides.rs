@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::table::Table;
 use super::tree::{Tree, at};
-use crate::fact::{FactKind, FactName, Value};
+use crate::fact::{FactKind, FactName};
 use crate::file::{At, Override, Rule};
-use crate::key::{Bytes, KeySpec};
+use crate::key::{Bytes, KeySpec, can_be_key};
 use crate::problem::{Excerpt, Problem, Problems};
 
 /// Checks that each override has as many parts as the key, that a request can have its key, and
@@ -55,15 +55,14 @@ impl<'r> Keys<'r> {
     /// Adds the key of an override. Returns what is wrong with it.
     fn add(&mut self, own: &'r Override) -> Option<String> {
         let is_address = |name: &At<String>| FactName::new(name).kind() == FactKind::ClientIp;
-        let names = self.rule.key.iter();
-        let addresses = names.zip(&*own.key).filter(|(name, _)| is_address(name));
-        let mut addresses = addresses.map(|(_, value)| Value::from(value).as_address());
-        if addresses.any(|address| address.is_none()) {
+        let mut parts = self.rule.key.iter().zip(&*own.key);
+        if !parts.all(|(name, value)| can_be_key(&FactName::new(name), &value.into())) {
             let message = "must have an address such as `10.0.0.7` for `client-ip`; `network` says \
                            how many of its bits count";
             return Some(message.into());
         }
-        let first = self.seen.insert(self.spec.of_values(&own.key), own)?;
+        let values = own.key.iter().map(String::as_str);
+        let first = self.seen.insert(self.spec.of_values(values), own)?;
         if first.key == own.key {
             return Some("must not be given twice".into());
         }

@@ -28,6 +28,9 @@ pub(super) fn check(rule: &Rule, problems: &mut Problems) {
         }
     };
     check(field, &cost.default, effect);
+    if !is_fixed {
+        check("cost.min", &cost.min, "each estimate is denied");
+    }
     if let (Some(max), false) = (&cost.max, is_fixed) {
         check("cost.max", max, "a larger cost is denied");
     }

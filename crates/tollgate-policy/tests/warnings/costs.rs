@@ -29,6 +29,7 @@ fn a_cost_above_what_a_limit_grants_is_always_denied() {
         warned(&estimate("default = 6")).ends_with("so a request without an estimate is denied")
     );
     assert!(warned(&estimate("max = 6")).ends_with("so a larger cost is denied"));
+    assert!(warned(&estimate("min = 6")).ends_with("so each estimate is denied"));
     assert_eq!(warned(&estimate("default = 5, max = 5")), "");
     let settle = "cost = { default = 6, settle = 'used' }";
     assert!(warned(&format!("limit = '5/min'\n{settle}")).contains("cost.default is 6"));
