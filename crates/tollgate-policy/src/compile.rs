@@ -11,7 +11,7 @@ use crate::fact::FactName;
 use crate::file::{Applies, PolicyFile, Rule};
 use crate::keep::{Change, Reuse, RuleState};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, RuleLimit, Spec, Table};
+use crate::limit::{Hashed, RuleLimit, Spec, Table, config_message};
 use crate::make::{Made, Maker};
 use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
@@ -265,7 +265,11 @@ fn ban<C: PolicyClock>(
             bans,
         }),
         (Err(error), _) | (_, Err(error)) => {
-            refuse("", &format!("can't be counted: {error}"), problems);
+            refuse(
+                "",
+                &format!("can't be counted: {}", config_message(error)),
+                problems,
+            );
             None
         }
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
-use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
+use tollgate::{Adjustable, AnyAlgorithm, Concurrency, ConfigError, Keyed};
 
 use crate::file::{At, Fallback, Rule};
 use crate::keep::{Overrides, Reuse};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, KeyHash, Remote, RemoteSpec, RuleLimit, Spec};
+use crate::limit::{Hashed, KeyHash, Remote, RemoteSpec, RuleLimit, Spec, config_message};
 use crate::policy::PolicyClock;
-use crate::problem::{Problem, Problems, quoted};
+use crate::problem::{Problem, Problems, quoted, short_number};
 use crate::registry::{LimitSpec, Registry};
 use crate::text::{MAX_PLANS, known_names};
 
@@ -150,9 +150,9 @@ impl<C: PolicyClock> Maker<'_, C> {
             return self.of_store(rule, key, limit);
         }
         let made = self.of_specs(rule, key, limit, specs);
-        let made = made.map_err(|(text, message)| {
+        let made = made.map_err(|problem| {
             let mut problems = Problems::new();
-            problems.push(refuse(rule, limit.field, text, &message));
+            problems.push(problem);
             problems
         })?;
         if let RuleLimit::Table(table) = &made {
@@ -165,13 +165,13 @@ impl<C: PolicyClock> Maker<'_, C> {
     }
 
     /// Makes a limit whose texts are of one kind.
-    fn of_specs<'r>(
+    fn of_specs(
         &self,
         rule: &Rule,
         key: &KeySpec,
-        limit: &Texts<'r>,
+        limit: &Texts<'_>,
         specs: &[Spec],
-    ) -> Result<RuleLimit<C>, (&'r At<String>, String)> {
+    ) -> Result<RuleLimit<C>, Problem> {
         let mut texts = limit.texts.iter().copied();
         let Some(first) = texts.next() else {
             return Ok(RuleLimit::OneSlots(Vec::new()));
@@ -187,28 +187,28 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Spec::Own { name } => own.push((name, *text)),
             }
         }
+        let wrong = |text, message: &str| refuse(rule, limit.field, text, message);
         if let Some((name, _)) = own.first() {
             if let Some((_, text)) = own.iter().find(|(other, _)| other != name) {
-                return Err((
-                    *text,
-                    format!("must be of the algorithm `{name}`, as the first plan"),
-                ));
+                let message = format!("must be of the algorithm `{name}`, as the first plan");
+                return Err(wrong(*text, &message));
             }
             if own.len() < specs.len() {
-                return Err((
-                    first,
-                    "must be of the same algorithm as the other plans".into(),
-                ));
+                let message = "must be of the same algorithm as the other plans";
+                return Err(wrong(first, message));
             }
             return self
                 .of_algorithm(rule, key, name, limit)
-                .map_err(|message| (first, message));
+                .map_err(|message| wrong(first, &message));
         }
-        let error = |error: tollgate::ConfigError| (first, error.to_string());
+        let error = |error| match error {
+            ConfigError::CapacityTooLarge { .. } => too_large(rule),
+            error => wrong(first, &config_message(error)),
+        };
         match (rates.as_slice(), counts.as_slice(), key.is_empty()) {
-            ([_, ..], [_, ..], _) => Err((
+            ([_, ..], [_, ..], _) => Err(wrong(
                 first,
-                "must be `concurrency` in all plans, or in none".into(),
+                "must be `concurrency` in all plans, or in none",
             )),
             (_, [_, ..], true) => {
                 let made: Result<_, _> = counts.into_iter().map(Concurrency::new).collect();
@@ -238,7 +238,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         rule: &Rule,
         plans: Vec<AnyAlgorithm>,
         capacity: usize,
-    ) -> Result<RuleLimit<C>, tollgate::ConfigError> {
+    ) -> Result<RuleLimit<C>, ConfigError> {
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
         let table = table.with_overflow(rule.overflow);
         // Room for more, when the policy is reloaded.
@@ -380,6 +380,14 @@ fn remote_spec<'s>(rule: &'s Rule, index: usize, limits: Vec<&'s str>) -> Remote
         plans: plans.map(|(name, _)| name.as_str()).collect(),
         fallback: fallback(rule),
     }
+}
+
+/// Returns the problem of a table that does not fit the memory.
+fn too_large(rule: &Rule) -> Problem {
+    let field = format!("rule {}: capacity", quoted(&rule.name));
+    let value = short_number(rule.capacity.value);
+    let message = "there is not enough memory for so many keys";
+    Problem::error(field, value, message).at(rule.capacity.position)
 }
 
 /// Returns the problem of a limit's text.

@@ -104,7 +104,7 @@ fn check_plain(name: &str, allowed: Allowed<'_>) -> Result<(), String> {
         .into_iter()
         .chain(facts.iter().map(|known| known.as_str()));
     Err(format!(
-        "must be a fact that the file lists in `facts`{}",
+        "is not a fact that the file lists in `facts`{}",
         known_names(name, known)
     ))
 }

@@ -20,7 +20,7 @@ impl PolicyFile {
     /// let file = PolicyFile::from_toml(text)?;
     /// assert_eq!(
     ///     file.check_facts(|name| name == "shard").to_string(),
-    ///     "5:8: error: rule \"a\": key is \"usr\", but must be a fact that the file lists in \
+    ///     "5:8: error: rule \"a\": key is \"usr\", but is not a fact that the file lists in \
     ///      `facts`; did you mean `user`? Known: method, path, host, client-ip, user"
     /// );
     /// # Ok::<(), tollgate_policy::Problems>(())

@@ -63,7 +63,12 @@ pub(super) fn rule(
         key: key(&table, allowed, problems),
         missing: choice(&table, "missing", &MISSING, problems),
         network: parts::networks(&table, problems),
-        limits: texts(&table, "limit", "text, or a list of texts", problems),
+        limits: texts(
+            &table,
+            "limit",
+            "text such as \"5/min\", or a list of such texts",
+            problems,
+        ),
         plan: None,
         overrides: parts::overrides(&table, problems),
         cost: parts::FIXED_COST,

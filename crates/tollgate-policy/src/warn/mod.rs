@@ -9,7 +9,7 @@ mod tighter;
 use std::collections::{HashMap, HashSet};
 
 use crate::file::{Applies, At, PolicyFile, Rule};
-use crate::problem::{Problem, Problems};
+use crate::problem::{Problem, Problems, quoted, short_number};
 use crate::when::Matcher;
 
 use report::{is_in_memory, warn};
@@ -92,11 +92,14 @@ fn memory(file: &PolicyFile, problems: &mut Problems) {
     };
     let bytes: u128 = file.rules.iter().map(table_bytes).sum();
     if bytes > memory.value.into() {
-        let message = format!(
-            "the tables of the rules take about {} MiB",
-            bytes.div_ceil(1 << 20)
-        );
-        let value = memory.value.to_string();
+        let mib = |bytes: u128| bytes.div_ceil(1 << 20);
+        let mut message = format!("the tables of the rules take about {} MiB", mib(bytes));
+        let largest = file.rules.iter().max_by_key(|rule| table_bytes(rule));
+        if let (Some(rule), true) = (largest, file.rules.len() > 1) {
+            let (name, bytes) = (quoted(&rule.name), mib(table_bytes(rule)));
+            message += &format!("; those of rule {name} take the most, about {bytes} MiB");
+        }
+        let value = short_number(memory.value);
         problems.push(Problem::warning("memory", value, message).at(memory.position));
     }
 }

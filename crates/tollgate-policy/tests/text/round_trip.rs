@@ -164,9 +164,9 @@ fn the_error_of_a_format_without_positions_lists_all_errors() {
         error.to_string(),
         "error: Apply is not a field of a policy; did you mean `apply`? \
          Known: apply, memory, facts, deny, allow, rule\n\
-         error: rule \"a\": limit is 5, but must be text, or a list of texts\n\
+         error: rule \"a\": limit is 5, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 2: name is missing\n\
-         error: rule 2: limit is null, but must be text, or a list of texts\n\
+         error: rule 2: limit is null, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 3 is 7, but must be a table"
     );
 }
