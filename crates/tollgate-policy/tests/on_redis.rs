@@ -94,6 +94,89 @@ fn rules_in_memory_and_on_a_server_hold_their_bounds_together() {
 }
 
 #[test]
+fn two_processes_admit_the_quota_and_denials_take_nothing_in_memory() {
+    const TEXT: &str = "
+        apply = 'all'
+        [[rule]]
+        name = 'memory'
+        key = 'user'
+        limit = '1000/d'
+        [[rule]]
+        name = 'server'
+        key = 'user'
+        limit = 'fixed-window 150/d first-hit'
+        store = 'redis'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        let admitted: Vec<(u64, u64)> = run(async {
+            // Each has its own connection, as two processes have.
+            let processes = [(); 2].map(|()| Arc::new(policy(&private, TEXT).0));
+            let mut tasks = Vec::new();
+            for index in [0, 1, 0, 1] {
+                let policy = Arc::clone(&processes[index]);
+                let task = tokio::spawn(async move {
+                    let mut allowed = 0_u64;
+                    for _ in 0..100 {
+                        let decision = policy.decide_async_owned(&ANN).await;
+                        allowed += u64::from(decision.is_allowed());
+                    }
+                    (index, allowed)
+                });
+                tasks.push(task);
+            }
+            let mut allowed = [0, 0];
+            for task in tasks {
+                let (index, of_task) = task.await.expect("no panic");
+                allowed[index] += of_task;
+            }
+            let mut admitted = Vec::new();
+            for (policy, allowed) in processes.iter().zip(allowed) {
+                let denied = policy.decide_async(&ANN).await;
+                assert_eq!(denied.denied_by(), Some("server"));
+                let memory = denied.asked().find(|it| it.rule() == "memory");
+                admitted.push((allowed, memory.map_or(0, |it| it.remaining())));
+            }
+            admitted
+        });
+        // What the server denied is back in the memory of its process.
+        for (allowed, left_in_memory) in &admitted {
+            assert_eq!(left_in_memory + allowed, 1000);
+        }
+        assert_eq!(admitted.iter().map(|(allowed, _)| allowed).sum::<u64>(), 150);
+    });
+}
+
+#[test]
+fn a_rule_in_the_shadow_takes_all_or_nothing_on_the_server() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'trial'
+        key = 'user'
+        limit = ['9/h', '1/h']
+        store = 'redis'
+        shadow = true
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let (policy, _) = policy(&private, TEXT);
+            for allowed in [true, false, false] {
+                let decision = policy.decide_async(&ANN).await;
+                assert!(decision.is_allowed());
+                assert_eq!(decision.asked().all(|it| it.would_allow()), allowed);
+            }
+            // The first limit alone, of a process whose rule can deny.
+            let alone = TEXT.replace("['9/h', '1/h']", "'9/h'").replace("shadow = true", "");
+            let (alone, _) = self::policy(&private, &alone);
+            let decision = alone.decide_async(&ANN).await;
+            // The first request took one permit, this one another, and those between none.
+            assert_eq!(decision.remaining(), Some(7), "{decision:?}");
+        });
+    });
+}
+
+#[test]
 fn costs_settle_and_a_concurrency_comes_back_on_the_server() {
     const TEXT: &str = "
         apply = 'all'
