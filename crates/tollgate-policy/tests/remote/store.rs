@@ -9,8 +9,8 @@ use std::time::Duration;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{Denied, Granted, Tick};
 use tollgate_policy::{
-    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteSpec,
-    RemoteStore,
+    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
+    RemoteSpec, RemoteStore,
 };
 
 /// Counts permits that never come back by themselves. A limit's text is its number of permits.
@@ -107,7 +107,7 @@ fn limit<'a>(ask: &RemoteAsk<'a>) -> &'a Limit {
 }
 
 impl RemoteStore for Store {
-    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, String> {
+    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
         let permits = spec.limits.iter().map(|text| text.parse());
         let permits: Result<_, _> = permits.collect();
         Ok(Arc::new(Limit {
@@ -115,7 +115,7 @@ impl RemoteStore for Store {
                 0 => spec.rule.to_owned(),
                 index => format!("{}/{index}", spec.rule),
             },
-            permits: permits.map_err(|_| "must be a number of permits")?,
+            permits: permits.map_err(|_| ["must be a number of permits".into()])?,
         }))
     }
 
