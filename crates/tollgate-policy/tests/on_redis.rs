@@ -143,7 +143,10 @@ fn two_processes_admit_the_quota_and_denials_take_nothing_in_memory() {
         for (allowed, left_in_memory) in &admitted {
             assert_eq!(left_in_memory + allowed, 1000);
         }
-        assert_eq!(admitted.iter().map(|(allowed, _)| allowed).sum::<u64>(), 150);
+        assert_eq!(
+            admitted.iter().map(|(allowed, _)| allowed).sum::<u64>(),
+            150
+        );
     });
 }
 
@@ -167,7 +170,9 @@ fn a_rule_in_the_shadow_takes_all_or_nothing_on_the_server() {
                 assert_eq!(decision.asked().all(|it| it.would_allow()), allowed);
             }
             // The first limit alone, of a process whose rule can deny.
-            let alone = TEXT.replace("['9/h', '1/h']", "'9/h'").replace("shadow = true", "");
+            let alone = TEXT
+                .replace("['9/h', '1/h']", "'9/h'")
+                .replace("shadow = true", "");
             let (alone, _) = self::policy(&private, &alone);
             let decision = alone.decide_async(&ANN).await;
             // The first request took one permit, this one another, and those between none.
@@ -249,6 +254,13 @@ fn plans_count_on_their_own_and_keys_can_be_read() {
             // Too many denials ban the key on the server.
             assert_eq!(policy.decide_async(&ANN).await.denied_by(), Some("api"));
             let denied = policy.decide_async(&ANN).await;
+            let Some(Reason::Limit { denied, .. }) = denied.reason() else {
+                panic!("{denied:?}");
+            };
+            assert!(matches!(denied, Denied::Banned { .. }), "{denied:?}");
+            // Another process, which has counted nothing.
+            let (other, _) = self::policy(&private, TEXT);
+            let denied = other.decide_async(&ANN).await;
             let Some(Reason::Limit { denied, .. }) = denied.reason() else {
                 panic!("{denied:?}");
             };
