@@ -1,4 +1,48 @@
 //! The store `redis`: limits on Redis or Valkey, which many processes share.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use tollgate_policy::redis::RedisStore;
+//! use tollgate_policy::{Outcome, Policy};
+//! use tollgate_redis::client::connect_lazily;
+//! use tollgate_redis::{Keys, Server};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//!     let client = connect_lazily("redis://127.0.0.1/")?;
+//!     let server = Server::new(client).with_budget(Duration::from_millis(20));
+//!     let store = RedisStore::new(Arc::new(server), Keys::new("api")?);
+//!     let policy = Policy::builder().remote_store("redis", store).build_toml(
+//!         r#"
+//!         [[rule]]
+//!         name     = "login"
+//!         key      = "user"
+//!         limit    = "5/min"
+//!         count    = "failures"
+//!         store    = "redis"
+//!         fallback = { open = 100 }
+//!         "#,
+//!     )?;
+//!     let decision = policy.decide_async(&[("user", "ann")]).await;
+//!     if decision.is_allowed() {
+//!         // The password was wrong.
+//!         decision.finish_async(Outcome::Failure, &()).await?;
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! - If the server does not answer within its budget, the `fallback` of each rule decides. The
+//!   default denies everything.
+//! - Each process counts the denials that lead to a ban. The ban is in the memory of the process
+//!   that decided it, and on the server, where other processes see it.
+//! - Overrides of single keys are refused.
+//! - Dropping the future of a decision, or the decision, keeps the permits that the server granted.
+//!   A concurrency ends with its lease.
+//!
+//! [`RedisStore::without_server`] checks policies. `docs/POLICY.md` has examples.
 
 use std::fmt;
 use std::sync::Arc;
