@@ -178,6 +178,7 @@ fn compile_rule<C: PolicyClock>(
         cost: Cost {
             estimate: rule.cost.estimate.as_ref().map(|fact| fact.value.clone()),
             default: rule.cost.default.value,
+            min: rule.cost.min.value,
             max: rule.cost.max.as_ref().map_or(u64::MAX, |max| max.value),
             settle: rule.cost.settle.as_ref().map(|fact| fact.value.clone()),
         },

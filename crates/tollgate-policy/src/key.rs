@@ -70,7 +70,8 @@ impl KeySpec {
         let mut missing = None;
         for part in &self.parts {
             let start = bytes.len();
-            let value = part.value(facts);
+            // A text that is no address would be a key that the client can choose.
+            let value = part.value(facts).filter(|value| part.accepts(value));
             if value.is_none() && missing.is_none() {
                 missing = Some(&part.fact);
             }
@@ -150,6 +151,10 @@ fn push_length(length: usize, bytes: &mut Bytes) {
 }
 
 impl Part {
+    fn accepts(&self, value: &Value<'_>) -> bool {
+        self.fact.kind() != FactKind::ClientIp || value.as_address().is_some()
+    }
+
     fn value<'f>(&self, facts: &'f impl Facts) -> Option<Value<'f>> {
         let (Some((when, path)), FactKind::PathPart(name)) = (&self.captured_by, self.fact.kind())
         else {

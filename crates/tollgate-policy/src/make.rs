@@ -232,10 +232,11 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Result<RuleLimit<C>, tollgate::ConfigError> {
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
         let table = table.with_overflow(rule.overflow);
-        let table = match rule.overrides.len() {
-            0 => table,
-            // Room for more, when the policy is reloaded.
-            count => table.with_overrides(count.saturating_mul(2).saturating_add(8))?,
+        // Room for more, when the policy is reloaded.
+        let overrides = rule.overrides.len().saturating_mul(2).saturating_add(8);
+        let table = match rule.key.is_empty() {
+            true => table,
+            false => table.with_overrides(overrides)?,
         };
         Ok(RuleLimit::Table(table.with_hasher(self.hasher.clone())))
     }

@@ -58,7 +58,7 @@ impl<C> CompiledRule<C> {
 }
 
 impl<C: Clock> CompiledRule<C> {
-    /// Counts a denial of a key, and bans it if there were too many. Returns how long.
+    /// Counts a denial of a key, and bans it if there were too many. Returns for how long.
     pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {
         let ban = self.ban.as_ref()?;
         let key = KeyHash(hash);
@@ -101,6 +101,7 @@ impl Plans {
 pub(crate) struct Cost {
     pub(crate) estimate: Option<FactName>,
     pub(crate) default: u64,
+    pub(crate) min: u64,
     pub(crate) max: u64,
     pub(crate) settle: Option<FactName>,
 }
@@ -112,7 +113,7 @@ impl Cost {
             return self.default;
         };
         let estimate = facts.fact(name).and_then(|value| value.as_number());
-        estimate.map_or(self.default, |cost| cost.min(self.max))
+        estimate.map_or(self.default, |cost| cost.min(self.max).max(self.min))
     }
 }
 
