@@ -146,7 +146,8 @@ fn compile_rule<C: PolicyClock>(
     problems: &mut Problems,
 ) -> CompiledRule<C> {
     let key = KeySpec::of(rule);
-    let overrides = maker.overrides(rule, &key, problems);
+    let mut overrides = maker.overrides(rule, &key, problems);
+    overrides.sort_unstable_by_key(|(hash, _)| *hash);
     let made = maker.limits(rule, &key, &overrides, reuse, problems);
     let ban = ban(rule, &made, maker, reuse, problems);
     let (mut limits, mut specs, mut texts) = (Vec::new(), Vec::new(), Vec::new());

@@ -84,7 +84,7 @@ impl KeySpec {
     }
 
     /// Returns the key that has these values.
-    pub(crate) fn of_values(&self, values: &[String]) -> Bytes {
+    pub(crate) fn of_values<'v>(&self, values: impl IntoIterator<Item = &'v str>) -> Bytes {
         let mut bytes = Bytes::new();
         for (part, value) in self.parts.iter().zip(values) {
             let start = bytes.len();

@@ -337,7 +337,10 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Overrides {
         let mut overrides = Vec::new();
         for own in &rule.overrides {
-            let hash = self.hasher.0.hash_key(key.of_values(&own.key).as_slice());
+            let hash = self.hasher.0.hash_key(
+                key.of_values(own.key.iter().map(|part| part.as_str()))
+                    .as_slice(),
+            );
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
                 _ if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()

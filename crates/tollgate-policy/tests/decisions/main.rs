@@ -218,3 +218,28 @@ fn what_is_registered_for_another_clock_is_an_error() {
         .expect("a policy");
     assert!(policy.decide(&()).is_allowed());
 }
+
+#[test]
+fn a_forgotten_key_begins_anew_and_keeps_its_override() {
+    let policy = policy(&format!(
+        "{BAN}limit = '1/d'\noverride = [{{ key = 'bob', limit = '2/d' }}]"
+    ));
+    let ask = |user: &str| policy.decide(&[("user", user)]).retry_after();
+    let day = Some(Duration::from_secs(86_400));
+    for user in ["ann", "bob"] {
+        while ask(user).is_none() {}
+        assert!(policy.forget("login", [user]));
+        assert!(!policy.forget("login", [user]));
+        assert_eq!(ask(user), None);
+        let quota = policy
+            .decide(&[("user", user)])
+            .tightest()
+            .and_then(|asked| asked.quota());
+        assert_eq!(
+            quota.map(|quota| quota.permits()),
+            Some(if user == "bob" { 2 } else { 1 })
+        );
+    }
+    assert_eq!(ask("ann"), day);
+    assert!(!policy.forget("logon", ["ann"]) && !policy.forget("login", ["carl"]));
+}
