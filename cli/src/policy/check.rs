@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Err(message) => return Ok(unusable(&message)),
     };
     let rules = source.read().ok().map(|file| file.rules.len());
-    let problems = source.check(arguments.registered.builder());
+    let problems = source.check(arguments.registered.builder()?);
     let mut out = io::stdout().lock();
     if arguments.json {
         let report = Report {

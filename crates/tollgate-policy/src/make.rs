@@ -9,7 +9,7 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
 use crate::file::{At, Fallback, Rule};
 use crate::keep::{Overrides, Reuse};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, KeyHash, Remote, RemoteSpec, RuleLimit, Spec};
+use crate::limit::{Hashed, KeyHash, Remote, RemoteRefusal, RemoteSpec, RuleLimit, Spec};
 use crate::policy::PolicyClock;
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::{LimitSpec, Registry};
@@ -268,28 +268,32 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Result<RuleLimit<C>, Problems> {
         let texts = limit.texts.iter().map(|text| text.as_str()).collect();
         let name = rule.store.as_str();
-        let made = match (
-            self.registry.stores.get(name),
-            self.registry.remotes.get(name),
-        ) {
-            (Some(make), _) => make(&self.spec(rule, key, limit.index, texts)).map(RuleLimit::Own),
-            (None, Some(store)) => {
-                let made = store.limit(&remote_spec(rule, limit.index, texts));
-                made.map(|limit| {
-                    let store = Arc::clone(store);
-                    RuleLimit::Remote(Remote { store, limit })
-                })
-            }
-            // Once, not for each limit.
-            (None, None) if limit.index > 0 => return Err(Problems::new()),
-            (None, None) => return Err(self.unknown_store(rule)),
-        };
-        made.map_err(|message| {
-            let text = limit.texts.first().copied().unwrap_or(&rule.store);
+        let refused = |refusals: Vec<RemoteRefusal>| {
             let mut problems = Problems::new();
-            problems.push(refuse(rule, limit.field, text, &message));
+            for refusal in refusals {
+                problems.push(of_refusal(rule, limit, &refusal));
+            }
             problems
-        })
+        };
+        // A name is one of the two.
+        if let Some(store) = self.registry.remotes.get(name) {
+            let made = store.limit(&remote_spec(rule, limit.index, texts));
+            let remote = |limit| Remote {
+                store: Arc::clone(store),
+                limit,
+            };
+            return made.map(remote).map(RuleLimit::Remote).map_err(refused);
+        }
+        if let Some(make) = self.registry.stores.get(name) {
+            let made = make(&self.spec(rule, key, limit.index, texts));
+            let made = made.map_err(|message| refused(vec![message.as_str().into()]));
+            return made.map(RuleLimit::Own);
+        }
+        match limit.index {
+            0 => Err(self.unknown_store(rule)),
+            // Once, not for each limit.
+            _ => Err(Problems::new()),
+        }
     }
 
     fn unknown_store(&self, rule: &Rule) -> Problems {
@@ -338,7 +342,7 @@ impl<C: PolicyClock> Maker<'_, C> {
                     .as_slice(),
             );
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
-                Ok(Spec::Rate(_)) if rule.store.as_str() != MEMORY || key.is_empty() => {
+                _ if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()
                 }
                 Ok(Spec::Rate(algorithm)) => {
@@ -367,6 +371,21 @@ fn remote_spec<'s>(rule: &'s Rule, index: usize, limits: Vec<&'s str>) -> Remote
         limits,
         plans: plans.map(|(name, _)| name.as_str()).collect(),
         fallback: fallback(rule),
+    }
+}
+
+/// Returns the problem of what a store refuses.
+fn of_refusal(rule: &Rule, limit: &Texts<'_>, refusal: &RemoteRefusal) -> Problem {
+    match (refusal, &rule.fallback) {
+        (RemoteRefusal::Limit(index, message), _) => {
+            let text = limit.texts.get(*index).or(limit.texts.first());
+            refuse(rule, limit.field, text.unwrap_or(&&rule.store), message)
+        }
+        (RemoteRefusal::Fallback(message), fallback) => {
+            let field = format!("rule {}: fallback", quoted(&rule.name));
+            let position = fallback.as_ref().and_then(|it| it.position);
+            Problem::error(field, "", message).at(position.or(rule.store.position))
+        }
     }
 }
 
