@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     };
     let rules = source.read().ok().map(|file| file.rules.len());
     let facts = arguments.facts.iter().map(String::as_str);
-    let problems = source.check(arguments.registered.builder(facts));
+    let problems = source.check(arguments.registered.builder(facts)?);
     let mut out = io::stdout().lock();
     if arguments.json {
         let report = Report {

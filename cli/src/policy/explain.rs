@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Ok(source) => source,
         Err(message) => return Ok(unusable(&message)),
     };
-    let builder = arguments.registered.builder(arguments.request.named());
+    let builder = arguments.registered.builder(arguments.request.named())?;
     let file = match source.read_checked(builder) {
         Ok(file) => file,
         Err(problems) => {

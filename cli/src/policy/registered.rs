@@ -3,7 +3,9 @@
 use clap::Args;
 use tollgate::clock::SystemClock;
 use tollgate::{Keyed, Quota, TokenBucket, const_unwrap};
+use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{Builder, LimitSpec, OwnLimit, Policy};
+use tollgate_redis::{Keys, KeysError};
 
 /// What the program that uses the policy registers.
 #[derive(Debug, Args)]
@@ -12,7 +14,8 @@ pub(super) struct Registered {
     #[arg(long = "algorithm", value_name = "NAME")]
     algorithms: Vec<String>,
 
-    /// A store that the program registers; can be given several times. memory and redis are known
+    /// A store that the program registers; can be given several times. memory and redis are known:
+    /// give redis if it is another store than that of tollgate-redis
     #[arg(long = "store", value_name = "NAME")]
     stores: Vec<String>,
 }
@@ -22,19 +25,24 @@ const REDIS: &str = "redis";
 
 impl Registered {
     /// Returns a builder that knows the names, and these facts. What they do is left out: any text
-    /// is a limit of their algorithms and stores.
-    pub(super) fn builder<'f>(&self, facts: impl Iterator<Item = &'f str>) -> Builder<SystemClock> {
-        let mut builder = Policy::builder();
+    /// is a limit of their algorithms and stores. The limits of `redis` are read as the store reads
+    /// them.
+    pub(super) fn builder<'f>(
+        &self,
+        facts: impl Iterator<Item = &'f str>,
+    ) -> Result<Builder<SystemClock>, KeysError> {
+        let redis = RedisStore::without_server(Keys::new("check")?);
+        let mut builder = Policy::builder().remote_store(REDIS, redis);
         for name in &self.algorithms {
             builder = builder.algorithm(name, |_| Ok::<_, String>(BUCKET));
         }
-        for name in self.stores.iter().map(String::as_str).chain([REDIS]) {
+        for name in &self.stores {
             builder = builder.store(name, any_limit);
         }
         for name in facts {
             builder = builder.resolver(name, |_| None);
         }
-        builder
+        Ok(builder)
     }
 }
 

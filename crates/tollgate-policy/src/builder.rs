@@ -208,24 +208,30 @@ impl<C: PolicyClock> Builder<C> {
     }
 
     /// Registers a store, which makes the limits of rules that name it in `store`. It returns an
-    /// error if it can't make the limit: a text that says what must be different.
+    /// error if it can't make the limit: a text that says what must be different. If the name is
+    /// registered twice, here or with [`remote_store`](Self::remote_store), the last store is used.
     pub fn store(
         mut self,
         name: impl Into<String>,
         make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
     ) -> Self {
-        self.registry.stores.insert(name.into(), Arc::new(make));
+        let name = name.into();
+        self.registry.remotes.remove(&name);
+        self.registry.stores.insert(name, Arc::new(make));
         self
     }
 
     /// Registers a store that decides asynchronously: see [`RemoteStore`]. Requests that its rules
-    /// apply to need [`Policy::decide_async`].
+    /// apply to need [`Policy::decide_async`]. If the name is registered twice, here or with
+    /// [`store`](Self::store), the last store is used.
     pub fn remote_store(
         mut self,
         name: impl Into<String>,
         store: impl RemoteStore + 'static,
     ) -> Self {
-        self.registry.remotes.insert(name.into(), Arc::new(store));
+        let name = name.into();
+        self.registry.stores.remove(&name);
+        self.registry.remotes.insert(name, Arc::new(store));
         self
     }
 

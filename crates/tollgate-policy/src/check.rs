@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::builder::Builder;
 use crate::compile::{Given, compile};
-use crate::file::PolicyFile;
+use crate::file::{Fallback, PolicyFile};
 use crate::policy::{PolicyClock, hasher};
 use crate::problem::Problems;
 use crate::text::read_toml;
@@ -52,6 +52,10 @@ impl<C: PolicyClock> Builder<C> {
             let overrides = u64::try_from(rule.overrides.len()).unwrap_or(u64::MAX);
             let enough = overrides.saturating_mul(2).saturating_add(CAPACITY);
             rule.capacity.value = rule.capacity.value.min(enough);
+            let fallback = rule.fallback.as_mut().map(|it| &mut it.value);
+            if let Some(Fallback::Local { keys, .. }) = fallback {
+                keys.value = keys.value.min(CAPACITY);
+            }
         }
         let given = Given {
             registry: Arc::new(self.registry),

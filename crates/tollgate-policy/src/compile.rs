@@ -234,7 +234,7 @@ fn ban<C: PolicyClock>(
     }
     let within: Option<Duration> = ban.within.as_ref().map(|within| within.value);
     let Some(within) = within.or_else(|| rates.next()) else {
-        let message = "is missing, but must be given for limits that the program registers";
+        let message = "is missing, but must be given: the period of the limit is not known";
         refuse(".within", message, problems);
         return None;
     };

@@ -52,6 +52,7 @@ mod policy;
 mod problem;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod refuse;
 mod registry;
 mod rule;
 mod state;
@@ -69,8 +70,8 @@ pub use fact::{FactKind, FactName, Facts, Value};
 pub use keep::RuleState;
 pub use limit::{DynLimit, Hashed, KeyRef, OwnLimit};
 pub use limit::{
-    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteSpec,
-    RemoteStore,
+    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
+    RemoteSpec, RemoteStore,
 };
 pub use live::{Current, LivePolicy, Reloaded};
 pub use policy::{Policy, PolicyClock};

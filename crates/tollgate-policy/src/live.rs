@@ -127,6 +127,31 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
 
     /// Decides about a request by the policy as it is now, and also asks stores that decide
     /// asynchronously: see [`Policy::decide_async`].
+    ///
+    /// ```
+    /// # #[cfg(feature = "redis")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tollgate_redis::Keys;
+    /// use tollgate_policy::{LivePolicy, Policy};
+    /// use tollgate_policy::redis::RedisStore;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
+    ///             store = 'redis'\nfallback = { open = 2 }";
+    /// // Without a server, the fallback decides.
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let live = LivePolicy::new(policy);
+    /// let ann = [("user", "ann")];
+    /// assert!(live.decide_async(&ann).await.is_allowed());
+    /// let _ = live.reload_toml(&text.replace("open = 2", "open = 1"))?;
+    /// assert!(live.decide_async(&ann).await.is_allowed());
+    /// assert!(!live.decide_async(&ann).await.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "redis"))]
+    /// # fn main() {}
+    /// ```
     pub fn decide_async<F: Facts>(
         &self,
         facts: &F,

@@ -9,9 +9,12 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, ConfigError, Keyed};
 use crate::file::{At, Fallback, Rule};
 use crate::keep::{Overrides, Reuse};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, KeyHash, Remote, RemoteSpec, RuleLimit, Spec, config_message};
+use crate::limit::{
+    Hashed, KeyHash, Remote, RemoteRefusal, RemoteSpec, RuleLimit, Spec, config_message,
+};
 use crate::policy::PolicyClock;
-use crate::problem::{Problem, Problems, quoted, short_number};
+use crate::problem::{Problem, Problems};
+use crate::refuse::{of_refusal, refuse, too_large};
 use crate::registry::{LimitSpec, Registry};
 use crate::text::{MAX_PLANS, known_names};
 
@@ -277,28 +280,32 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Result<RuleLimit<C>, Problems> {
         let texts = limit.texts.iter().map(|text| text.as_str()).collect();
         let name = rule.store.as_str();
-        let made = match (
-            self.registry.stores.get(name),
-            self.registry.remotes.get(name),
-        ) {
-            (Some(make), _) => make(&self.spec(rule, key, limit.index, texts)).map(RuleLimit::Own),
-            (None, Some(store)) => {
-                let made = store.limit(&remote_spec(rule, limit.index, texts));
-                made.map(|limit| {
-                    let store = Arc::clone(store);
-                    RuleLimit::Remote(Remote { store, limit })
-                })
-            }
-            // Once, not for each limit.
-            (None, None) if limit.index > 0 => return Err(Problems::new()),
-            (None, None) => return Err(self.unknown_store(rule)),
-        };
-        made.map_err(|message| {
-            let text = limit.texts.first().copied().unwrap_or(&rule.store);
+        let refused = |refusals: Vec<RemoteRefusal>| {
             let mut problems = Problems::new();
-            problems.push(refuse(rule, limit.field, text, &message));
+            for refusal in refusals {
+                problems.push(of_refusal(rule, limit.field, &limit.texts, &refusal));
+            }
             problems
-        })
+        };
+        // A name is one of the two.
+        if let Some(store) = self.registry.remotes.get(name) {
+            let made = store.limit(&remote_spec(rule, limit.index, texts));
+            let remote = |limit| Remote {
+                store: Arc::clone(store),
+                limit,
+            };
+            return made.map(remote).map(RuleLimit::Remote).map_err(refused);
+        }
+        if let Some(make) = self.registry.stores.get(name) {
+            let made = make(&self.spec(rule, key, limit.index, texts));
+            let made = made.map_err(|message| refused(vec![message.as_str().into()]));
+            return made.map(RuleLimit::Own);
+        }
+        match limit.index {
+            0 => Err(self.unknown_store(rule)),
+            // Once, not for each limit.
+            _ => Err(Problems::new()),
+        }
     }
 
     fn unknown_store(&self, rule: &Rule) -> Problems {
@@ -349,7 +356,7 @@ impl<C: PolicyClock> Maker<'_, C> {
             let values = own.key.iter().map(String::as_str);
             let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
-                Ok(Spec::Rate(_)) if rule.store.as_str() != MEMORY || key.is_empty() => {
+                _ if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()
                 }
                 Ok(Spec::Rate(algorithm)) => {
@@ -380,18 +387,4 @@ fn remote_spec<'s>(rule: &'s Rule, index: usize, limits: Vec<&'s str>) -> Remote
         plans: plans.map(|(name, _)| name.as_str()).collect(),
         fallback: fallback(rule),
     }
-}
-
-/// Returns the problem of a table that does not fit the memory.
-fn too_large(rule: &Rule) -> Problem {
-    let field = format!("rule {}: capacity", quoted(&rule.name));
-    let value = short_number(rule.capacity.value);
-    let message = "there is not enough memory for so many keys";
-    Problem::error(field, value, message).at(rule.capacity.position)
-}
-
-/// Returns the problem of a limit's text.
-fn refuse(rule: &Rule, field: &str, text: &At<String>, message: &str) -> Problem {
-    let field = format!("rule {}: {field}", quoted(&rule.name));
-    Problem::error(field, quoted(text), message).at(text.position)
 }

@@ -131,13 +131,38 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     ///
     /// The facts are read now, and everything else happens when the future is polled. It asks the
     /// limits of this process first: if one denies the request, no store is asked. Then it asks
-    /// each store with one call, in the order of the rules, and limits in the shadow last. If a
-    /// store denies the request, the permits of all others are given back.
+    /// each store with one call, in the order of the rules. If a store denies the request, the
+    /// permits of all others are given back. Rules in the shadow are asked last, each with one call
+    /// that takes all of its permits or none.
     ///
     /// If the future is dropped before it is ready, the permits of this process are given back.
     /// Those that a store granted may stay taken.
     ///
     /// End the decision with [`Decision::finish_async`].
+    ///
+    /// ```
+    /// # #[cfg(feature = "redis")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tollgate_redis::Keys;
+    /// use tollgate_policy::Policy;
+    /// use tollgate_policy::redis::RedisStore;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
+    ///             store = 'redis'\nfallback = { open = 2 }";
+    /// // Without a server, the fallback decides.
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let ann = [("user", "ann")];
+    /// for expected in [true, true, false] {
+    ///     let decision = policy.decide_async(&ann).await;
+    ///     assert_eq!(decision.is_allowed(), expected);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "redis"))]
+    /// # fn main() {}
+    /// ```
     pub fn decide_async<'p, F: Facts>(
         &'p self,
         facts: &F,
@@ -149,6 +174,29 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
 
     /// Decides as [`decide_async`](Self::decide_async) does. The decision and the future keep the
     /// policy alive.
+    ///
+    /// ```
+    /// # #[cfg(feature = "redis")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tollgate_redis::Keys;
+    /// use std::sync::Arc;
+    /// use tollgate_policy::Policy;
+    /// use tollgate_policy::redis::RedisStore;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
+    ///             store = 'redis'\nfallback = { open = 2 }";
+    /// // Without a server, the fallback decides.
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Arc::new(policy);
+    /// let task = tokio::spawn(policy.decide_async_owned(&[("user", "ann")]));
+    /// assert!(task.await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "redis"))]
+    /// # fn main() {}
+    /// ```
     pub fn decide_async_owned<F: Facts>(
         self: &Arc<Self>,
         facts: &F,

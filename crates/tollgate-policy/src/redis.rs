@@ -1,4 +1,48 @@
 //! The store `redis`: limits on Redis or Valkey, which many processes share.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use tollgate_policy::redis::RedisStore;
+//! use tollgate_policy::{Outcome, Policy};
+//! use tollgate_redis::client::connect_lazily;
+//! use tollgate_redis::{Keys, Server};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//!     let client = connect_lazily("redis://127.0.0.1/")?;
+//!     let server = Server::new(client).with_budget(Duration::from_millis(20));
+//!     let store = RedisStore::new(Arc::new(server), Keys::new("api")?);
+//!     let policy = Policy::builder().remote_store("redis", store).build_toml(
+//!         r#"
+//!         [[rule]]
+//!         name     = "login"
+//!         key      = "user"
+//!         limit    = "5/min"
+//!         count    = "failures"
+//!         store    = "redis"
+//!         fallback = { open = 100 }
+//!         "#,
+//!     )?;
+//!     let decision = policy.decide_async(&[("user", "ann")]).await;
+//!     if decision.is_allowed() {
+//!         // The password was wrong.
+//!         decision.finish_async(Outcome::Failure, &()).await?;
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! - If the server does not answer within its budget, the `fallback` of each rule decides. The
+//!   default denies everything.
+//! - Each process counts the denials that lead to a ban. The ban is in the memory of the process
+//!   that decided it, and on the server, where other processes see it.
+//! - Overrides of single keys are refused.
+//! - Dropping the future of a decision, or the decision, keeps the permits that the server granted.
+//!   A concurrency ends with its lease.
+//!
+//! [`RedisStore::without_server`] checks policies. `docs/POLICY.md` has examples.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,14 +50,33 @@ use std::time::Duration;
 
 use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
-use tollgate_redis::client::Client;
-use tollgate_redis::{Fallback, Grant, Keys, Limit, RedisAll, RedisKey, RedisLimiter, Server};
+use tollgate_redis::client::{Client, ClientError, Command, Reply};
+use tollgate_redis::{
+    Fallback, FallbackError, Grant, Keys, Limit, ParseLimitError, RedisAll, RedisKey, RedisLimiter,
+    Server,
+};
 
 use crate::file;
 use crate::limit::{
     KeyRef, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
-    RemoteSpec, RemoteStore,
+    RemoteRefusal, RemoteSpec, RemoteStore,
 };
+use crate::text::known_names;
+
+/// The algorithm that counts requests, not costs.
+const CONCURRENCY: &str = "concurrency";
+
+/// The names that the text of a limit can begin with.
+const ALGORITHMS: [&str; 8] = [
+    "token-bucket",
+    "gcra",
+    "leaky-meter",
+    "leaky-queue",
+    "fixed-window",
+    "sliding-window",
+    "sliding-log",
+    CONCURRENCY,
+];
 
 /// A store whose limits are on Redis or Valkey.
 ///
@@ -44,6 +107,16 @@ use crate::limit::{
 pub struct RedisStore<C> {
     server: Arc<Server<C>>,
     keys: Keys,
+}
+
+/// A client without a server: see [`RedisStore::without_server`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoServer;
+
+impl Client for NoServer {
+    async fn send(&self, _: &Command<'_>) -> Result<Reply, ClientError> {
+        Err(ClientError::NotSent("there is no server".into()))
+    }
 }
 
 /// A limit of a rule: one limiter for each plan.
@@ -77,37 +150,71 @@ impl<C> RedisStore<C> {
     }
 }
 
+impl RedisStore<NoServer> {
+    /// Creates a store without a server, to check policies: it refuses what a store with a server
+    /// refuses. All requests are decided by the fallbacks of their rules.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    /// use tollgate_policy::redis::RedisStore;
+    /// use tollgate_redis::Keys;
+    ///
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let text = "[[rule]]\nname = 'api'\nlimit = 'concurrency 5'\nstore = 'redis'";
+    /// let builder = Policy::builder().remote_store("redis", store);
+    /// assert_eq!(
+    ///     builder.check_toml(text).to_string(),
+    ///     "3:9: error: rule \"api\": limit is \"concurrency 5\", but lease is missing, as in \
+    ///      `concurrency 5 lease 60s`"
+    /// );
+    /// # Ok::<(), tollgate_redis::KeysError>(())
+    /// ```
+    #[must_use]
+    pub fn without_server(keys: Keys) -> Self {
+        Self::new(Arc::new(Server::new(NoServer)), keys)
+    }
+}
+
 impl<C: Client + 'static> RedisStore<C> {
     fn plan(
         &self,
         spec: &RemoteSpec<'_>,
+        position: usize,
         text: &str,
-        plan: Option<&str>,
-    ) -> Result<Plan<C>, String> {
-        let limit: Limit = text.parse().map_err(|error| format!("{error}"))?;
+    ) -> Result<Plan<C>, RemoteRefusal> {
+        let refused = |message| RemoteRefusal::Limit(position, message);
+        let limit: Limit = text.parse().map_err(|error| refused(message(&error)))?;
         let written = limit.to_string();
         let algorithm = written.split(' ').next().unwrap_or_default();
+        let plan = spec.plans.get(position).copied();
         let name = name(spec.rule, spec.index, algorithm, plan);
         let server = Arc::clone(&self.server);
         let limiter = RedisLimiter::new(server, &self.keys, &name, limit);
-        let limiter = limiter.map_err(|error| error.to_string())?;
-        let limiter = limiter.with_fallback(fallback(spec.fallback)?);
+        let limiter = limiter.map_err(|error| refused(error.to_string()))?;
+        let limiter = limiter.with_fallback(fallback(spec.fallback));
+        let limiter = limiter.map_err(|error| RemoteRefusal::Fallback(of_fallback(error)))?;
         Ok(Plan {
-            limiter: Arc::new(limiter.map_err(|error| format!("fallback: {error}"))?),
-            is_concurrency: algorithm == "concurrency",
+            limiter: Arc::new(limiter),
+            is_concurrency: algorithm == CONCURRENCY,
         })
     }
 }
 
 impl<C: Client + 'static> RemoteStore for RedisStore<C> {
-    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, String> {
-        let plans = spec
-            .limits
-            .iter()
-            .enumerate()
-            .map(|(index, text)| self.plan(spec, text, spec.plans.get(index).copied()));
-        let plans: Result<Vec<_>, _> = plans.collect();
-        Ok(Arc::new(Plans(plans?)))
+    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
+        let (mut plans, mut refusals) = (Vec::new(), Vec::new());
+        for (position, text) in spec.limits.iter().enumerate() {
+            match self.plan(spec, position, text) {
+                Ok(plan) => plans.push(plan),
+                // The plans have one fallback.
+                Err(refusal) if refusals.contains(&refusal) => {}
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        match refusals.is_empty() {
+            true => Ok(Arc::new(Plans(plans))),
+            false => Err(refusals),
+        }
     }
 
     fn take<'a>(
@@ -222,18 +329,39 @@ fn user(key: KeyRef<'_>) -> Vec<u8> {
     text.unwrap_or(bytes).to_vec()
 }
 
-fn fallback(fallback: &file::Fallback) -> Result<Fallback, String> {
-    Ok(match fallback {
+/// Says what the text of a limit must be.
+fn message(error: &ParseLimitError) -> String {
+    match error {
+        ParseLimitError::UnknownAlgorithm { name } => {
+            let known = known_names(name, ALGORITHMS.into_iter());
+            format!("must begin with an algorithm of the server or a rate{known}")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Says what a fallback must be.
+fn of_fallback(error: FallbackError) -> String {
+    match error {
+        FallbackError::Concurrency => {
+            "must be \"closed\" or { open = 100 }: a concurrency has no local share".into()
+        }
+        _ => format!("can't be used: {error}"),
+    }
+}
+
+fn fallback(fallback: &file::Fallback) -> Fallback {
+    match fallback {
         file::Fallback::Closed => Fallback::Closed,
         file::Fallback::Open { at_most } => Fallback::Open {
             at_most: at_most.value,
         },
         file::Fallback::Local { processes, keys } => Fallback::Local {
-            processes: u32::try_from(processes.value)
-                .map_err(|_| format!("fallback: processes must be at most {}", u32::MAX))?,
+            // A file can't say more.
+            processes: u32::try_from(processes.value).unwrap_or(u32::MAX),
             keys: usize::try_from(keys.value).unwrap_or(usize::MAX),
         },
-    })
+    }
 }
 
 impl<C> fmt::Debug for RedisStore<C> {

@@ -94,6 +94,94 @@ fn rules_in_memory_and_on_a_server_hold_their_bounds_together() {
 }
 
 #[test]
+fn two_processes_admit_the_quota_and_denials_take_nothing_in_memory() {
+    const TEXT: &str = "
+        apply = 'all'
+        [[rule]]
+        name = 'memory'
+        key = 'user'
+        limit = '1000/d'
+        [[rule]]
+        name = 'server'
+        key = 'user'
+        limit = 'fixed-window 150/d first-hit'
+        store = 'redis'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        let admitted: Vec<(u64, u64)> = run(async {
+            // Each has its own connection, as two processes have.
+            let processes = [(); 2].map(|()| Arc::new(policy(&private, TEXT).0));
+            let mut tasks = Vec::new();
+            for index in [0, 1, 0, 1] {
+                let policy = Arc::clone(&processes[index]);
+                let task = tokio::spawn(async move {
+                    let mut allowed = 0_u64;
+                    for _ in 0..100 {
+                        let decision = policy.decide_async_owned(&ANN).await;
+                        allowed += u64::from(decision.is_allowed());
+                    }
+                    (index, allowed)
+                });
+                tasks.push(task);
+            }
+            let mut allowed = [0, 0];
+            for task in tasks {
+                let (index, of_task) = task.await.expect("no panic");
+                allowed[index] += of_task;
+            }
+            let mut admitted = Vec::new();
+            for (policy, allowed) in processes.iter().zip(allowed) {
+                let denied = policy.decide_async(&ANN).await;
+                assert_eq!(denied.denied_by(), Some("server"));
+                let memory = denied.asked().find(|it| it.rule() == "memory");
+                admitted.push((allowed, memory.map_or(0, |it| it.remaining())));
+            }
+            admitted
+        });
+        // What the server denied is back in the memory of its process.
+        for (allowed, left_in_memory) in &admitted {
+            assert_eq!(left_in_memory + allowed, 1000);
+        }
+        assert_eq!(
+            admitted.iter().map(|(allowed, _)| allowed).sum::<u64>(),
+            150
+        );
+    });
+}
+
+#[test]
+fn a_rule_in_the_shadow_takes_all_or_nothing_on_the_server() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'trial'
+        key = 'user'
+        limit = ['9/h', '1/h']
+        store = 'redis'
+        shadow = true
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let (policy, _) = policy(&private, TEXT);
+            for allowed in [true, false, false] {
+                let decision = policy.decide_async(&ANN).await;
+                assert!(decision.is_allowed());
+                assert_eq!(decision.asked().all(|it| it.would_allow()), allowed);
+            }
+            // The first limit alone, of a process whose rule can deny.
+            let alone = TEXT
+                .replace("['9/h', '1/h']", "'9/h'")
+                .replace("shadow = true", "");
+            let (alone, _) = self::policy(&private, &alone);
+            let decision = alone.decide_async(&ANN).await;
+            // The first request took one permit, this one another, and those between none.
+            assert_eq!(decision.remaining(), Some(7), "{decision:?}");
+        });
+    });
+}
+
+#[test]
 fn costs_settle_and_a_concurrency_comes_back_on_the_server() {
     const TEXT: &str = "
         apply = 'all'
@@ -170,6 +258,13 @@ fn plans_count_on_their_own_and_keys_can_be_read() {
                 panic!("{denied:?}");
             };
             assert!(matches!(denied, Denied::Banned { .. }), "{denied:?}");
+            // Another process, which has counted nothing.
+            let (other, _) = self::policy(&private, TEXT);
+            let denied = other.decide_async(&ANN).await;
+            let Some(Reason::Limit { denied, .. }) = denied.reason() else {
+                panic!("{denied:?}");
+            };
+            assert!(matches!(denied, Denied::Banned { .. }), "{denied:?}");
         });
     });
 }
@@ -217,29 +312,64 @@ fn fallbacks_decide_while_the_server_is_down() {
 }
 
 #[test]
+fn each_algorithm_that_an_error_lists_is_one_of_the_server() {
+    let text = "[[rule]]\nname = 'a'\nlimit = 'x 1/h'\nstore = 'redis'";
+    let check = |text: &str| {
+        let store = RedisStore::without_server(Keys::new("policy").expect("a namespace"));
+        let builder = Policy::builder().remote_store("redis", store);
+        builder.check_toml(text).to_string()
+    };
+    let error = check(text);
+    let (_, known) = error.split_once("known: ").expect("a list");
+    assert_eq!(known.split(", ").count(), 8);
+    for name in known.split(", ") {
+        let limit = match name {
+            "concurrency" => "concurrency 1 lease 1s".to_owned(),
+            _ => format!("{name} 1/h"),
+        };
+        assert_eq!(check(&text.replace("x 1/h", &limit)), "", "{name}");
+    }
+}
+
+#[test]
 fn what_the_server_can_not_count_is_an_error_at_its_position() {
-    let client = run(async { connect_lazily("redis://127.0.0.1:1/").expect("an address") });
     let build = |rest: &str| {
-        let server = Arc::new(Server::new(client.clone()));
-        let store = RedisStore::new(server, Keys::new("policy").expect("a namespace"));
+        let store = RedisStore::without_server(Keys::new("policy").expect("a namespace"));
         let text = format!("[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'redis'\n{rest}");
         let builder = Policy::builder().remote_store("redis", store);
         builder.build_toml(&text).expect_err("an error").to_string()
     };
     let cases = [
-        ("limit = 'concurrency 5'", "lease is missing"),
-        ("limit = '1/fortnight'", "rule \"a\": limit"),
         (
-            "limit = 'concurrency 5 lease 60s'\nfallback = { local = { processes = 4, keys = 10 } }",
-            "fallback is Local",
+            "limit = 'concurrency 5'",
+            "5:9: error: rule \"a\": limit is \"concurrency 5\", but lease is missing, as in \
+             `concurrency 5 lease 60s`",
         ),
         (
-            "limit = '5/h'\noverride = [{ key = 'ann', limit = '9/h' }]",
-            "is possible only for a rule with a key, in memory",
+            "limit = ['1/h', 'slidinglog 5/h']",
+            "5:17: error: rule \"a\": limit is \"slidinglog 5/h\", but must begin with an \
+             algorithm of the server or a rate; did you mean `sliding-log`? Known: token-bucket, \
+             gcra, leaky-meter, leaky-queue, fixed-window, sliding-window, sliding-log, \
+             concurrency",
+        ),
+        (
+            "plan = { by = 'tier', a = '1/h', b = '0/h', c = 'gcra 1' }",
+            "5:38: error: rule \"a\": plan is \"0/h\", but n is 0, but must be at least 1 permit\n\
+             5:49: error: rule \"a\": plan is \"gcra 1\", but at byte 6: the text ends \
+             where a `/` or `per` is expected, as in `100/s`",
+        ),
+        (
+            "fallback = { local = { processes = 4, keys = 10 } }\nlimit = 'concurrency 5 lease 60s'",
+            "5:12: error: rule \"a\": fallback must be \"closed\" or { open = 100 }: a concurrency \
+             has no local share",
+        ),
+        (
+            "limit = '5/h'\noverride = [{ key = 'ann', limit = 'sliding-log 9/h' }]",
+            "6:36: error: rule \"a\": override.limit is \"sliding-log 9/h\", but is possible only \
+             for a rule with a key, in memory",
         ),
     ];
     for (rest, expected) in cases {
-        let found = build(rest);
-        assert!(found.contains(expected), "{found}");
+        assert_eq!(build(rest), expected);
     }
 }

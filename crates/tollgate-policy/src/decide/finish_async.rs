@@ -23,6 +23,32 @@ where
     ///
     /// If the future is dropped, grants of stores that have not answered stay as they are.
     ///
+    /// ```
+    /// # #[cfg(feature = "redis")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// # use tollgate_redis::Keys;
+    /// use tollgate_policy::{Outcome, Policy};
+    /// use tollgate_policy::redis::RedisStore;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
+    ///             store = 'redis'\nfallback = { open = 2 }\ncount = 'failures'";
+    /// // Without a server, the fallback decides.
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// for _ in 0..5 {
+    ///     let decision = policy.decide_async(&[("user", "ann")]).await;
+    ///     assert!(decision.is_allowed());
+    ///     // The password was right: nothing is counted.
+    ///     let settled = decision.finish_async(Outcome::Success, &()).await?;
+    ///     assert_eq!(settled.returned, 1);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "redis"))]
+    /// # fn main() {}
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`RemoteError`] if a store could not settle its grants. All others are settled.
@@ -36,6 +62,30 @@ where
 
     /// Settles an allowed request as [`settle`](Self::settle) does, also at the stores that decide
     /// asynchronously. Returns what came back and what was charged.
+    ///
+    /// ```
+    /// # #[cfg(feature = "redis")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// # use tollgate_redis::Keys;
+    /// use tollgate_policy::Policy;
+    /// use tollgate_policy::redis::RedisStore;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
+    ///             store = 'redis'\nfallback = { open = 2 }\n\
+    ///             cost = { estimate = 'estimate', settle = 'used' }";
+    /// // Without a server, the fallback decides.
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let decision = policy.decide_async(&[("user", "ann"), ("estimate", "2")]).await;
+    /// assert!(decision.is_allowed());
+    /// let settled = decision.settle_async(&[("used", "1")]).await?;
+    /// assert_eq!(settled.returned, 1);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "redis"))]
+    /// # fn main() {}
+    /// ```
     ///
     /// # Errors
     ///
@@ -73,6 +123,30 @@ where
 
     /// Gives all permits of an allowed request back, also those of stores that decide
     /// asynchronously. Returns how many came back, over all limits.
+    ///
+    /// ```
+    /// # #[cfg(feature = "redis")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// # use tollgate_redis::Keys;
+    /// use tollgate_policy::Policy;
+    /// use tollgate_policy::redis::RedisStore;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
+    ///             store = 'redis'\nfallback = { open = 2 }";
+    /// // Without a server, the fallback decides.
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// for _ in 0..5 {
+    ///     let decision = policy.decide_async(&[("user", "ann")]).await;
+    ///     assert!(decision.is_allowed());
+    ///     assert_eq!(decision.undo_async().await?, 1);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "redis"))]
+    /// # fn main() {}
+    /// ```
     ///
     /// # Errors
     ///

@@ -38,6 +38,29 @@ pub struct RemoteSpec<'s> {
     pub fallback: &'s Fallback,
 }
 
+/// What a [`RemoteStore`] refuses of a limit, and what it must be instead. The text follows the
+/// name of a field: `must be a rate`.
+///
+/// ```
+/// use tollgate_policy::RemoteRefusal;
+///
+/// let refusal = RemoteRefusal::from("must be a rate");
+/// assert_eq!(refusal, RemoteRefusal::Limit(0, "must be a rate".into()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RemoteRefusal {
+    /// A text of the limit, by its position in [`RemoteSpec::limits`].
+    Limit(usize, String),
+    /// The fallback of the rule.
+    Fallback(String),
+}
+
+impl From<&str> for RemoteRefusal {
+    fn from(message: &str) -> Self {
+        Self::Limit(0, message.into())
+    }
+}
+
 /// What a request asks of one limit of a [`RemoteStore`].
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -70,13 +93,13 @@ pub struct RemoteDenied {
 /// [`Policy::decide_async`](crate::Policy::decide_async) asks it.
 ///
 /// ```
-/// use std::any::Any;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
 /// use tollgate::Denied;
 /// use tollgate_policy::{
-///     Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants, RemoteSpec, RemoteStore,
+///     Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
+///     RemoteSpec, RemoteStore,
 /// };
 ///
 /// /// A store that is closed for maintenance.
@@ -84,7 +107,7 @@ pub struct RemoteDenied {
 /// struct Closed;
 ///
 /// impl RemoteStore for Closed {
-///     fn limit(&self, _: &RemoteSpec<'_>) -> Result<Arc<dyn Any + Send + Sync>, String> {
+///     fn limit(&self, _: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
 ///         Ok(Arc::new(()))
 ///     }
 ///
@@ -117,8 +140,8 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// A text that says what must be different, if the store can't make the limit.
-    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, String>;
+    /// All that must be different, if the store can't make the limit.
+    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>>;
 
     /// Takes the permits of all limits, or of none.
     ///

@@ -293,3 +293,56 @@ fn a_reloaded_policy_keeps_a_limit_that_did_not_change() {
     });
     assert_eq!(far.taken("a"), 0);
 }
+
+#[test]
+fn the_last_store_of_a_name_is_used() {
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '5'\nstore = 'far'";
+    let builder = Policy::builder().store("far", |_| Err("the first".into()));
+    let builder = builder.remote_store("far", Store::default());
+    assert!(builder.build_toml(rule).is_ok());
+    let builder = Policy::builder().remote_store("far", Store::default());
+    let builder = builder.store("far", |_| Err("the last".into()));
+    let problems = builder.build_toml(rule).expect_err("it is refused");
+    assert!(problems.to_string().contains("the last"), "{problems}");
+}
+
+/// A rule in the shadow with two limits, and one that can deny.
+const TRIAL: &str = "
+    apply = 'all'
+    [[rule]]
+    name = 'trial'
+    key = 'user'
+    limit = ['9', '1']
+    store = 'far'
+    shadow = true
+    [[rule]]
+    name = 'other-trial'
+    limit = '9'
+    store = 'far'
+    shadow = true
+    [[rule]]
+    name = 'far'
+    limit = '9'
+    store = 'far'
+";
+
+#[test]
+fn a_rule_in_the_shadow_takes_all_or_nothing_in_one_call() {
+    let (policy, _, far) = policy(TRIAL);
+    for allowed in [true, false] {
+        let decision = run(policy.decide_async(&ANN));
+        assert!(decision.is_allowed());
+        assert_eq!(
+            far.calls(),
+            ["take [far]", "take [trial trial/1]", "take [other-trial]"]
+        );
+        let mut trial = decision.asked().filter(|it| it.rule() == "trial");
+        assert_eq!(trial.all(|it| it.would_allow()), allowed);
+        // Another rule in the shadow decides on its own.
+        let mut asked = decision.asked();
+        assert!(asked.any(|it| it.rule() == "other-trial" && it.would_allow()));
+    }
+    // The limit that would have allowed the second request took nothing.
+    assert_eq!((far.taken("trial"), far.taken("trial/1")), (1, 1));
+    assert_eq!((far.taken("other-trial"), far.taken("far")), (2, 2));
+}

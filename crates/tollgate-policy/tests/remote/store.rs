@@ -9,8 +9,8 @@ use std::time::Duration;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{Denied, Granted, Tick};
 use tollgate_policy::{
-    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteSpec,
-    RemoteStore,
+    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
+    RemoteSpec, RemoteStore,
 };
 
 /// Counts permits that never come back by themselves. A limit's text is its number of permits.
@@ -19,7 +19,7 @@ pub(crate) struct Store(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// What each key has taken, by its rule and limit.
+    /// What each key has taken.
     pub(crate) taken: BTreeMap<Key, u64>,
     /// The calls that the store got, such as `take [a b]`.
     pub(crate) calls: Vec<String>,
@@ -48,7 +48,8 @@ impl Store {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how many permits of a rule are taken, over all keys.
+    /// Returns how many permits of a rule's first limit are taken, over all keys. The second limit
+    /// of `a` is `a/1`.
     pub(crate) fn taken(&self, rule: &str) -> u64 {
         let state = self.state();
         let of_rule = state.taken.iter().filter(|((name, _), _)| name == rule);
@@ -106,12 +107,15 @@ fn limit<'a>(ask: &RemoteAsk<'a>) -> &'a Limit {
 }
 
 impl RemoteStore for Store {
-    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, String> {
+    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
         let permits = spec.limits.iter().map(|text| text.parse());
         let permits: Result<_, _> = permits.collect();
         Ok(Arc::new(Limit {
-            name: spec.rule.to_owned(),
-            permits: permits.map_err(|_| "must be a number of permits")?,
+            name: match spec.index {
+                0 => spec.rule.to_owned(),
+                index => format!("{}/{index}", spec.rule),
+            },
+            permits: permits.map_err(|_| ["must be a number of permits".into()])?,
         }))
     }
 
