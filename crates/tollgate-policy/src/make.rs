@@ -330,9 +330,22 @@ impl<C: PolicyClock> Maker<'_, C> {
         key: &KeySpec,
         problems: &mut Problems,
     ) -> Overrides {
-        let mut overrides = Vec::new();
-        for own in &rule.overrides {
+        let mut overrides = Overrides::new();
+        for (index, own) in rule.overrides.iter().enumerate() {
             let hash = self.hasher.0.hash_key(key.of_values(&own.key).as_slice());
+            if overrides.iter().any(|(known, _)| *known == hash) {
+                let mut before = rule.overrides.iter().take(index);
+                // The text's reader reports keys of the same text.
+                if !before.any(|other| other.key == own.key) {
+                    let key = At {
+                        value: own.key.join(", "),
+                        position: own.key.position,
+                    };
+                    let message = "must not be the key of another override in another spelling";
+                    problems.push(refuse(rule, "override.key", &key, message));
+                }
+                continue;
+            }
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
                 Ok(Spec::Rate(_)) if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()

@@ -1,5 +1,8 @@
 //! What a policy decides, where the examples of the page do not show it.
 
+mod costs;
+mod keys;
+
 use std::time::Duration;
 
 use tollgate::{Denied, ManualClock};
