@@ -25,7 +25,7 @@ pub(crate) enum RemoteAnswer {
 }
 
 /// The limits of stores that a request asks. Those of one call lie side by side: first those that
-/// can deny, store by store, and then each limit on trial.
+/// can deny, store by store, and then rule by rule those on trial.
 pub(crate) struct Remotes {
     pub(crate) members: Vec<RemoteMember>,
     keys: Bytes,
@@ -138,10 +138,15 @@ impl Remotes {
     }
 }
 
-/// Returns whether two limits are asked in one call. Each limit on trial has a call of its own, so
+/// Returns whether two limits are asked in one call. Each rule on trial has a call of its own, so
 /// that another one does not take its permits away.
 fn is_one_call(one: &RemoteMember, other: &RemoteMember) -> bool {
-    !one.ask.trial && !other.ask.trial && one.remote.is_with(&other.remote)
+    let is_together = match (one.ask.trial, other.ask.trial) {
+        (false, false) => true,
+        (true, true) => one.ask.rule == other.ask.rule,
+        _ => false,
+    };
+    is_together && one.remote.is_with(&other.remote)
 }
 
 impl fmt::Debug for Remotes {

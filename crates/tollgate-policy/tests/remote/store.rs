@@ -19,7 +19,7 @@ pub(crate) struct Store(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// What each key has taken, by its rule and limit.
+    /// What each key of each limit has taken.
     pub(crate) taken: BTreeMap<Key, u64>,
     /// The calls that the store got, such as `take [a b]`.
     pub(crate) calls: Vec<String>,
@@ -27,13 +27,17 @@ pub(crate) struct State {
     /// The number of times that each call returns `Pending`, before and after it takes effect.
     pub(crate) pending: [u32; 2],
     pub(crate) is_down: bool,
+    /// The position that denials name, in place of the right one.
+    pub(crate) wrong_index: Option<usize>,
 }
 
-pub(crate) type Key = (String, Vec<u8>);
+/// The rule, the position of the limit, and the key.
+pub(crate) type Key = (String, usize, Vec<u8>);
 
 #[derive(Debug)]
 struct Limit {
     name: String,
+    index: usize,
     permits: Vec<u64>,
 }
 
@@ -51,7 +55,7 @@ impl Store {
     /// Returns how many permits of a rule are taken, over all keys.
     pub(crate) fn taken(&self, rule: &str) -> u64 {
         let state = self.state();
-        let of_rule = state.taken.iter().filter(|((name, _), _)| name == rule);
+        let of_rule = state.taken.iter().filter(|((name, ..), _)| name == rule);
         of_rule.map(|(_, taken)| taken).sum()
     }
 
@@ -79,13 +83,15 @@ impl Store {
         state.calls.push(format!("take [{}]", names.join(" ")));
         let mut taken = Vec::new();
         for (index, (ask, limit)) in asked.iter().zip(&limits).enumerate() {
-            let key = (limit.name.clone(), ask.key.bytes().to_vec());
+            let key = key(ask);
             let had = state.taken.get(&key).copied().unwrap_or(0);
-            let left = (limit.permits[ask.plan] - had).checked_sub(ask.cost);
+            let left = limit.permits[ask.plan]
+                .saturating_sub(had)
+                .checked_sub(ask.cost);
             if left.is_none() || state.is_down {
                 let wait = Duration::from_secs(if state.is_down { 1 } else { 30 });
                 return Err(RemoteDenied {
-                    index,
+                    index: state.wrong_index.unwrap_or(index),
                     denied: Denied::later(ask.cost, wait),
                     by_fallback: state.is_down,
                 });
@@ -105,12 +111,18 @@ fn limit<'a>(ask: &RemoteAsk<'a>) -> &'a Limit {
     ask.limit.downcast_ref().expect("a limit of this store")
 }
 
+fn key(ask: &RemoteAsk<'_>) -> Key {
+    let Limit { name, index, .. } = limit(ask);
+    (name.clone(), *index, ask.key.bytes().to_vec())
+}
+
 impl RemoteStore for Store {
     fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, String> {
         let permits = spec.limits.iter().map(|text| text.parse());
         let permits: Result<_, _> = permits.collect();
         Ok(Arc::new(Limit {
             name: spec.rule.to_owned(),
+            index: spec.index,
             permits: permits.map_err(|_| "must be a number of permits")?,
         }))
     }
@@ -129,8 +141,7 @@ impl RemoteStore for Store {
     }
 
     fn ban_for<'a>(&'a self, ask: RemoteAsk<'a>, long: Duration) -> RemoteFuture<'a, ()> {
-        let key = (limit(&ask).name.clone(), ask.key.bytes().to_vec());
-        self.state().banned.push((key, long));
+        self.state().banned.push((key(&ask), long));
         Box::pin(async {})
     }
 }

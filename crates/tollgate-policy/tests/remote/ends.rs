@@ -1,0 +1,217 @@
+//! How decisions end that asked a store: each permit comes back at most once.
+
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use tollgate_policy::{Outcome, Reason};
+
+use crate::store::Store;
+use crate::{ANN, TestPolicy, policy, run};
+
+/// A place for one request, a rate, and a limit on `far`, all or nothing.
+const THREE: &str = "
+    apply = 'all'
+    [[rule]]
+    name = 'inside'
+    limit = 'concurrency 1'
+    [[rule]]
+    name = 'rate'
+    limit = '10/h'
+    cost = { default = 2, settle = 'used' }
+    [[rule]]
+    name = 'far'
+    limit = '3'
+    cost = { estimate = 'n', settle = 'used' }
+    store = 'far'
+";
+
+/// Returns whether one request fits inside, and not two, and how many permits the rate has left.
+fn here(policy: &TestPolicy, far: &Store) -> (bool, u64) {
+    let allowed = std::mem::take(&mut far.state().taken);
+    let first = run(policy.decide_async(&ANN));
+    let second = run(policy.decide_async(&ANN));
+    assert!(!second.is_allowed());
+    let fits = first.is_allowed();
+    let rate = first.asked().find(|it| it.rule() == "rate");
+    let left = rate.map_or(0, |it| it.remaining());
+    run(first.undo_async()).expect("the store answers");
+    far.state().taken = allowed;
+    (fits, left)
+}
+
+#[test]
+fn nothing_changes_if_a_request_ends_that_a_store_denied() {
+    let used = [("used", "7")];
+    for end in 0..7 {
+        let (policy, _, far) = policy(THREE);
+        let denied = run(policy.decide_async(&[("n", "4")]));
+        assert_eq!(denied.denied_by(), Some("far"));
+        let came_back = match end {
+            0 => denied.finish(Outcome::Failure, &used).charged,
+            1 => denied.settle(&used).charged,
+            2 => denied.undo(),
+            3 => {
+                run(denied.finish_async(Outcome::Success, &used))
+                    .expect("it is over")
+                    .charged
+            }
+            4 => run(denied.settle_async(&used)).expect("it is over").charged,
+            5 => run(denied.undo_async()).expect("it is over"),
+            _ => 0,
+        };
+        assert_eq!(came_back, 0, "{end}");
+        assert_eq!(here(&policy, &far), (true, 8), "{end}");
+        assert_eq!(far.taken("far"), 0, "{end}");
+    }
+}
+
+#[test]
+fn a_place_is_free_again_however_the_decision_ends() {
+    let used = [("used", "1")];
+    for (end, left) in [(0, 7), (1, 7), (2, 8), (3, 6), (4, 7), (5, 8)] {
+        let (policy, _, far) = policy(THREE);
+        let allowed = run(policy.decide_async(&ANN));
+        assert!(allowed.is_allowed());
+        match end {
+            0 => drop(run(allowed.finish_async(Outcome::Failure, &used)).expect("it answers")),
+            1 => drop(run(allowed.settle_async(&used)).expect("it answers")),
+            2 => drop(run(allowed.undo_async()).expect("it answers")),
+            3 => drop(allowed),
+            4 => drop(allowed.finish(Outcome::Failure, &used)),
+            _ => drop(allowed.undo()),
+        }
+        assert_eq!(here(&policy, &far), (true, left), "{end}");
+        // Only `undo_async` returns the permits of the store; `undo` can't ask it.
+        assert_eq!(far.taken("far"), u64::from(end != 2), "{end}");
+    }
+}
+
+#[test]
+fn a_future_that_ends_a_decision_can_be_dropped_at_every_poll() {
+    let used = [("used", "1")];
+    for undo in [false, true] {
+        for polls in 0..3 {
+            let (policy, _, far) = policy(THREE);
+            let allowed = run(policy.decide_async(&ANN));
+            far.state().pending = [1, 0];
+            let mut context = Context::from_waker(Waker::noop());
+            let mut poll = |future: std::pin::Pin<&mut dyn Future<Output = bool>>| {
+                let mut future = future;
+                let polled = (0..polls).map(|_| future.as_mut().poll(&mut context).is_ready());
+                polled.fold(false, |_, is_ready| is_ready)
+            };
+            let is_ready = match undo {
+                true => poll(pin!(async { allowed.undo_async().await.is_ok() })),
+                false => poll(pin!(async { allowed.settle_async(&used).await.is_ok() })),
+            };
+            far.state().pending = [0, 0];
+            assert_eq!(is_ready, polls == 2);
+            let left = match (polls, undo) {
+                // It was dropped before it began, like the decision.
+                (0, _) => 6,
+                (_, true) => 8,
+                (_, false) => 7,
+            };
+            assert_eq!(here(&policy, &far), (true, left), "{undo} {polls}");
+        }
+    }
+}
+
+#[test]
+fn a_future_that_is_dropped_at_any_poll_leaves_its_place() {
+    for is_denied in [false, true] {
+        for polls in 0..4 {
+            let (policy, _, far) = policy(THREE);
+            far.state().pending = [2, 1];
+            {
+                let facts = [("n", if is_denied { "4" } else { "1" })];
+                let mut future = pin!(policy.decide_async(&facts));
+                let mut context = Context::from_waker(Waker::noop());
+                for poll in 0..polls {
+                    assert!(future.as_mut().poll(&mut context).is_pending(), "{poll}");
+                }
+            }
+            far.state().pending = [0, 0];
+            assert_eq!(here(&policy, &far), (true, 8), "{is_denied} {polls}");
+        }
+    }
+}
+
+#[test]
+fn a_banned_key_makes_no_call() {
+    let (policy, _, far) = policy(
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\n\
+         ban = { after = 2, for = '10min', within = '1h' }",
+    );
+    for calls in [1, 1, 0, 0] {
+        let denied = run(policy.decide_async(&ANN));
+        assert_eq!(far.calls().len(), calls, "{denied:?}");
+        let wait = denied.retry_after().map(|wait| wait.as_secs());
+        assert_eq!(wait, Some(if calls == 0 { 600 } else { 30 }));
+    }
+    policy.clock().advance(Duration::from_secs(600));
+    assert!(!run(policy.decide_async(&ANN)).is_allowed());
+    assert_eq!(far.calls().len(), 1);
+}
+
+#[test]
+fn denials_that_a_dropped_future_did_not_see_do_not_count() {
+    let (policy, _, far) = policy(
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\n\
+         ban = { after = 2, for = '10min', within = '1h' }",
+    );
+    far.state().pending = [0, 1];
+    for _ in 0..5 {
+        let mut future = pin!(policy.decide_async(&ANN));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(future.as_mut().poll(&mut context).is_pending());
+    }
+    assert!(!run(policy.decide_async(&ANN)).is_allowed());
+    assert!(far.state().banned.is_empty());
+    assert!(!run(policy.decide_async(&ANN)).is_allowed());
+    assert_eq!(far.state().banned.len(), 1);
+}
+
+#[test]
+fn a_rule_in_the_shadow_takes_from_all_its_limits_at_a_store_or_from_none() {
+    let (policy, _, far) = policy(
+        "[[rule]]\nname = 'trial'\nlimit = ['9', '1']\nstore = 'far'\nshadow = true\n\
+         [[rule]]\nname = 'other'\nlimit = '9'\nstore = 'far'\nshadow = true",
+    );
+    for (trial, other) in [(2, 1), (2, 2), (2, 3)] {
+        assert!(run(policy.decide_async(&ANN)).is_allowed());
+        assert_eq!((far.taken("trial"), far.taken("other")), (trial, other));
+    }
+    let decision = run(policy.decide_async(&ANN));
+    let asked = decision.asked().filter(|it| it.rule() == "trial");
+    let would_allow: Vec<_> = asked.map(|it| (it.limit(), it.would_allow())).collect();
+    assert!(would_allow.contains(&("1", false)), "{would_allow:?}");
+}
+
+#[test]
+fn the_synchronous_decision_reports_a_rule_in_the_shadow_once() {
+    let (policy, _, far) = policy(
+        "[[rule]]\nname = 'trial'\nlimit = ['9', '8']\nstore = 'far'\nshadow = true\n\
+         [[rule]]\nname = 'a'\nlimit = '5/h'",
+    );
+    let decision = policy.decide(&ANN);
+    let asked = decision.asked().map(|it| (it.rule(), it.would_allow()));
+    assert_eq!(asked.collect::<Vec<_>>(), [("a", true), ("trial", false)]);
+    assert_eq!(far.calls().len(), 0);
+}
+
+#[test]
+fn a_store_that_names_a_limit_out_of_range_denies_by_the_first() {
+    let (policy, _, far) = policy("[[rule]]\nname = 'a'\nlimit = ['5', '0']\nstore = 'far'");
+    far.state().wrong_index = Some(usize::MAX);
+    let denied = run(policy.decide_async(&ANN));
+    assert!(matches!(
+        denied.reason(),
+        Some(Reason::Limit { rule: "a", .. })
+    ));
+    assert_eq!(
+        denied.asked().map(|it| it.limit()).collect::<Vec<_>>(),
+        ["5"]
+    );
+}
