@@ -30,6 +30,8 @@ where
     // Stores that decide asynchronously can't be asked here.
     for ask in &asks.remote {
         match ask.trial {
+            // Once, not for each limit.
+            true if asks.would_deny.contains(&ask.rule) => {}
             true => asks.would_deny.push(ask.rule),
             false => {
                 let why = Why::Remote(ask.rule);
@@ -74,10 +76,8 @@ where
     let now = asks.now();
     match asks.visit(0, Take { n, now }) {
         Some(Ok(held)) => State::One(asks, held),
-        Some(Err(denied)) => {
-            asks.strike(now);
-            State::Denied(asks, 0, denied)
-        }
+        // A rule that bans asks two: this one has no denials to count.
+        Some(Err(denied)) => State::Denied(asks, 0, denied),
         // There is such a limit.
         None => State::Denied(asks, 0, Denied::busy(n)),
     }
