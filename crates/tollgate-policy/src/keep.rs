@@ -22,7 +22,7 @@ pub enum RuleState {
     /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the
     /// new limit can hold them.
     Migrated,
-    /// The state starts anew, for this reason.
+    /// The state of at least one of its limits starts anew, for this reason.
     Fresh(&'static str),
     /// There was no rule of this name.
     New,

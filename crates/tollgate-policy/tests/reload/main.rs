@@ -1,6 +1,8 @@
 //! A policy that is reloaded while it decides: what stays, what starts anew, and that no bound is
 //! exceeded.
 
+mod changes;
+
 use std::collections::HashMap;
 use std::sync::Barrier;
 use std::thread;
