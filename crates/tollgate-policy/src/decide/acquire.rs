@@ -61,7 +61,7 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     match asks.list.as_slice() {
-        [ask] if asks.is_rate(ask) && !ask.trial => acquire_one(asks),
+        [ask] if asks.is_rate(ask) => acquire_one(asks),
         _ => acquire_all(asks),
     }
 }

@@ -304,3 +304,56 @@ fn threads_never_exceed_a_concurrency_and_all_of_it_comes_back() {
     assert!(!policy.decide(&ann).is_allowed() && !policy.decide(&bob).is_allowed());
     drop(held);
 }
+
+#[test]
+fn more_limits_than_can_be_combined_deny_and_take_nothing() {
+    let rules = |n: u32| {
+        let rules = (0..n)
+            .map(|n| format!("[[rule]]\nname = 'r{n}'\nlimit = '9/h'\nwhen = {{ n = 'x' }}\n"));
+        let all: String = rules.collect();
+        policy(&format!(
+            "apply = 'all'\n[[rule]]\nname = 'first'\nlimit = '9/h'\n{all}"
+        ))
+    };
+    let x = [("n", "x")];
+    let most = rules(63);
+    assert_eq!(most.decide(&x).remaining(), Some(8));
+    let more = rules(64);
+    let denied = more.decide(&x);
+    assert!(matches!(denied.reason(), Some(Reason::Invalid(_))));
+    assert_eq!((denied.denied_by(), denied.retry_after()), (None, None));
+    assert_eq!(denied.undo(), 0);
+    assert_eq!(more.decide(&()).remaining(), Some(8));
+}
+
+#[test]
+fn a_new_key_without_a_slot_is_denied_but_not_banned() {
+    let policy = policy(
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '9/h'\ncapacity = 1\noverflow = 'deny'\n\
+         ban = { after = 1, for = '9h' }",
+    );
+    let users: Vec<_> = (0..5000).map(|n| n.to_string()).collect();
+    let allowed = |user: &String| policy.decide(&[("user", user)]).is_allowed();
+    let full: Vec<_> = users.iter().filter(|user| !allowed(user)).collect();
+    assert!(full.len() > 100);
+    for user in full {
+        let denied = policy.decide(&[("user", user)]);
+        assert!(
+            denied.retry_after() < Some(Duration::from_secs(8 * 3600)),
+            "{denied:?}"
+        );
+    }
+}
+
+#[test]
+fn a_rule_on_trial_alone_reports_its_missing_key() {
+    for (rest, name) in [
+        ("key = 'user'\nlimit = '9/h'", "without a key"),
+        ("plan = { by = 'tier', pro = '9/h' }", "without a plan"),
+    ] {
+        let policy = policy(&format!("[[rule]]\nname = 'trial'\nshadow = true\n{rest}"));
+        assert_eq!(names(&policy), [("trial".to_owned(), false)], "{name}");
+        assert!(policy.decide(&()).is_allowed());
+        assert_eq!(policy.decide(&()).remaining(), None, "{name}");
+    }
+}

@@ -266,3 +266,30 @@ fn a_state_that_is_saved_while_threads_decide_has_all_that_went_before() {
         }
     }
 }
+
+#[test]
+fn overrides_that_change_over_a_restart_hold_from_then_on() {
+    let text = |own: &str| {
+        rule(
+            "a",
+            &format!("key = 'user'\nlimit = 'fixed-window 10/h'\noverride = [{own}]"),
+        )
+    };
+    let old = policy(&text("{ key = 'ann', limit = 'fixed-window 50/h' }"));
+    let [ann, bob] = [[("user", "ann")], [("user", "bob")]];
+    assert_eq!((left(&old, &ann), left(&old, &bob)), (Some(49), Some(9)));
+    let state = saved(&old);
+    for (own, anns, bobs) in [
+        ("{ key = 'ann', limit = 'fixed-window 50/h' }", 48, 8),
+        ("{ key = 'ann', limit = 'fixed-window 20/h' }", 19, 8),
+        ("", 9, 8),
+        ("{ key = 'bob', limit = 'fixed-window 5/h' }", 9, 4),
+    ] {
+        let new = next(&state, Duration::ZERO, &text(own));
+        assert_eq!(
+            (left(&new, &ann), left(&new, &bob)),
+            (Some(anns), Some(bobs)),
+            "{own}"
+        );
+    }
+}
