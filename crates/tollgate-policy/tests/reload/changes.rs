@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use tollgate::ManualClock;
 use tollgate_policy::{LivePolicy, Outcome, Policy, RuleState};
@@ -293,4 +294,138 @@ fn reloads_at_once_leave_one_of_their_policies_whole() {
     );
     // Of 1000, ann took one before. She keeps the permits that she had.
     assert_eq!(left(&live, "ann"), Some(998));
+}
+
+#[test]
+fn bans_are_of_keys_that_mean_the_same() {
+    let text = |rest: &str| rule("a", &format!("{rest}\nban = {{ after = 1, for = '9h' }}"));
+    let ann = [
+        ("user", "ann"),
+        ("tenant", "ann"),
+        ("client-ip", "10.0.0.0"),
+    ];
+    for (old, new, is_banned) in [
+        (
+            "key = 'user'\nlimit = '1/h'",
+            "key = 'user'\nlimit = '2/h'",
+            true,
+        ),
+        (
+            "key = 'user'\nlimit = '1/h'",
+            "key = 'user'\nlimit = ['gcra 2/h', '2/h']",
+            true,
+        ),
+        (
+            "key = 'user'\nlimit = '1/h'",
+            "key = 'tenant'\nlimit = '1/h'",
+            false,
+        ),
+        (
+            "key = 'user'\nlimit = '1/h'",
+            "key = 'user'\nlimit = '1/h'\ncapacity = 9",
+            false,
+        ),
+        (
+            "key = 'client-ip'\nnetwork = { v4 = 24 }\nlimit = '1/h'",
+            "key = 'client-ip'\nlimit = '1/h'",
+            false,
+        ),
+    ] {
+        let (live, _) = live(&text(old));
+        assert!(live.decide(&ann).is_allowed());
+        assert!(!live.decide(&ann).is_allowed());
+        let _ = states(&live, &text(new));
+        let wait = live.decide(&ann).retry_after();
+        assert_eq!(
+            wait.is_some_and(|wait| wait.as_secs() == 9 * 3600),
+            is_banned,
+            "{new}"
+        );
+    }
+}
+
+#[test]
+fn denials_while_a_rule_was_on_trial_do_not_count() {
+    let text = |rest: &str| {
+        let ban = "ban = { after = 3, for = '9h' }";
+        format!(
+            "apply = 'all'\n{}",
+            rule("a", &format!("key = 'user'\nlimit = '1/h'\n{ban}\n{rest}"))
+        )
+    };
+    let (live, clock) = live(&(text("shadow = true") + &rule("all", "limit = '2/h'")));
+    let ann = [("user", "ann")];
+    for _ in 0..9 {
+        let _ = live.decide(&ann);
+    }
+    assert_eq!(states(&live, &text(""))[0], ("a".into(), KEPT));
+    for _ in 0..2 {
+        assert!(live.decide(&ann).retry_after() <= Some(Duration::from_secs(3600)));
+    }
+    clock.advance(Duration::from_secs(3600));
+    assert!(live.decide(&ann).is_allowed());
+}
+
+#[test]
+fn a_concurrency_of_keys_that_changes_starts_anew() {
+    let text = |n: u32| rule("a", &format!("key = 'user'\nlimit = 'concurrency {n}'"));
+    let (live, _) = live(&text(1));
+    let ann = [("user", "ann")];
+    let inside = live.decide(&ann);
+    assert_eq!(states(&live, &text(1)), [("a".into(), KEPT)]);
+    assert!(!live.decide(&ann).is_allowed());
+    let fresh = RuleState::Fresh("the concurrency of keys can't change");
+    assert_eq!(states(&live, &text(2)), [("a".into(), fresh)]);
+    let two = [live.decide(&ann), live.decide(&ann)];
+    assert!(two.iter().all(|it| it.is_allowed()) && !live.decide(&ann).is_allowed());
+    // It leaves the limit that it entered.
+    drop(inside);
+    assert!(!live.decide(&ann).is_allowed());
+}
+
+#[test]
+fn a_rate_without_a_key_changes_its_quota() {
+    let text = |n: u32| rule("a", &format!("limit = 'fixed-window {n}/h'"));
+    let (live, _) = live(&text(9));
+    assert_eq!(left(&live, ""), Some(8));
+    assert_eq!(states(&live, &text(3)), [("a".into(), MIGRATED)]);
+    assert_eq!(left(&live, ""), Some(2));
+}
+
+#[test]
+fn an_override_that_changes_or_has_no_room_is_never_ignored() {
+    let text = |own: &[(String, u32)]| {
+        let own = own
+            .iter()
+            .map(|(key, n)| format!("{{ key = '{key}', limit = 'fixed-window {n}/h' }}"));
+        let own: Vec<_> = own.collect();
+        let own = own.join(", ");
+        rule(
+            "a",
+            &format!("key = 'user'\nlimit = 'fixed-window 5/h'\noverride = [{own}]"),
+        )
+    };
+    let users = |n: u32| {
+        (0..n)
+            .map(|n| (format!("user{n}"), 10 + n))
+            .collect::<Vec<_>>()
+    };
+    let (live, _) = live(&text(&[]));
+    assert_eq!(left(&live, "user0"), Some(4));
+    let no_room = RuleState::Fresh("its table has no room for so many overrides");
+    for (n, expected) in [
+        (1, no_room),
+        (10, MIGRATED),
+        (11, no_room),
+        (30, MIGRATED),
+        (31, no_room),
+    ] {
+        assert_eq!(
+            states(&live, &text(&users(n))),
+            [("a".into(), expected)],
+            "{n}"
+        );
+        let newest = left(&live, &format!("user{}", n - 1));
+        assert_eq!(newest, Some(u64::from(10 + n - 2)), "{n}");
+    }
 }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use tollgate_policy::{Outcome, Reason};
+use tollgate_policy::{LivePolicy, Outcome, Reason, RuleState};
 
 use crate::store::Store;
 use crate::{ANN, TestPolicy, policy, run};
@@ -214,4 +214,97 @@ fn a_store_that_names_a_limit_out_of_range_denies_by_the_first() {
         denied.asked().map(|it| it.limit()).collect::<Vec<_>>(),
         ["5"]
     );
+}
+
+#[test]
+fn a_limit_at_a_store_goes_on_only_if_all_that_made_it_is_the_same() {
+    let base = "key = 'user'\nlimit = '1'\nstore = 'far'";
+    let plan = "key = 'user'\nplan = { by = 'tier', free = '1', pro = '1', default = 'free' }\nstore = 'far'";
+    let changed = RuleState::Fresh("a registered limit can't change");
+    for (old, new, expected) in [
+        (
+            base,
+            "limit = '1'\n# moved\nkey = 'user'\nstore = 'far'",
+            RuleState::Kept,
+        ),
+        (plan, plan, RuleState::Kept),
+        (base, "key = 'user'\nlimit = '2'\nstore = 'far'", changed),
+        (plan, &plan.replace("pro = '1'", "pro = '2'"), changed),
+        (
+            base,
+            &base.replace("far", "near"),
+            RuleState::Fresh("its store changed"),
+        ),
+        (
+            base,
+            "key = 'user'\nlimit = '1/h'",
+            RuleState::Fresh("its store changed"),
+        ),
+        (
+            base,
+            "key = 'user'\nlimit = '1'\nstore = 'far'\nfallback = { open = 5 }",
+            RuleState::Fresh("its fallback changed"),
+        ),
+    ] {
+        let text = |rest: &str| format!("[[rule]]\nname = 'a'\n{rest}");
+        let (policy, near, far) = policy(&text(old));
+        let live = LivePolicy::new(policy);
+        assert!(run(live.decide_async(&ANN)).is_allowed());
+        let state = live.reload_toml(&text(new)).expect("a policy").state("a");
+        assert_eq!(state, Some(expected), "{new}");
+        let _ = run(live.decide_async(&ANN));
+        let calls = (near.calls().len(), far.calls().len());
+        let expected = match (new.contains("near"), new.contains("far")) {
+            (true, _) => (1, 1),
+            (_, true) => (0, 2),
+            _ => (0, 1),
+        };
+        assert_eq!(calls, expected, "{new}");
+    }
+}
+
+#[test]
+fn costs_go_to_the_limits_that_they_are_of() {
+    let (policy, near, far) = policy(
+        "apply = 'all'\n\
+         [[rule]]\nname = 'a'\nlimit = ['90', '91']\nstore = 'far'\ncost = { default = 5, settle = 'a' }\n\
+         [[rule]]\nname = 'b'\nlimit = '92'\nstore = 'near'\ncost = { default = 6, settle = 'b' }\n\
+         [[rule]]\nname = 'c'\nlimit = '93'\nstore = 'far'\ncost = { default = 7, settle = 'c' }\n\
+         count = 'successes'\n\
+         [[rule]]\nname = 'd'\nlimit = '1/h burst 50'\ncost = { default = 8, settle = 'd' }",
+    );
+    let used = [("a", "1"), ("b", "20"), ("c", "30"), ("d", "9")];
+    let settled = run(run(policy.decide_async(&ANN)).finish_async(Outcome::Success, &used));
+    let settled = settled.expect("the stores answer");
+    assert_eq!((settled.returned, settled.charged), (8, 14 + 23 + 1));
+    assert_eq!(
+        (far.taken("a"), near.taken("b"), far.taken("c")),
+        (2, 20, 30)
+    );
+    let settled = run(run(policy.decide_async(&ANN)).finish_async(Outcome::Failure, &used));
+    let settled = settled.expect("the stores answer");
+    assert_eq!((settled.returned, settled.charged), (8 + 7, 14 + 1));
+    assert_eq!(
+        (far.taken("a"), near.taken("b"), far.taken("c")),
+        (4, 40, 30)
+    );
+    assert_eq!(
+        run(run(policy.decide_async(&ANN)).undo_async()).expect("they answer"),
+        31
+    );
+}
+
+#[test]
+fn the_limit_that_denies_is_banned_at_its_store() {
+    let (policy, _, far) = policy(
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = ['9', '0']\nstore = 'far'\n\
+         ban = { after = 1, for = '10min', within = '1h' }",
+    );
+    assert!(!run(policy.decide_async(&ANN)).is_allowed());
+    let state = far.state();
+    let banned = state
+        .banned
+        .iter()
+        .map(|((rule, limit, _), _)| (rule.as_str(), *limit));
+    assert_eq!(banned.collect::<Vec<_>>(), [("a", 1)]);
 }
