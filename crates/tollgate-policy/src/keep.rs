@@ -185,9 +185,6 @@ fn changes<C>(
             false => Err("a registered limit can't change"),
         };
     }
-    if was.len() != specs.len() {
-        return Err(OTHER);
-    }
     for (plan, (was, spec)) in was.iter().zip(specs).enumerate() {
         match (was, spec) {
             _ if was == spec => {}

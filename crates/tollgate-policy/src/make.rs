@@ -72,6 +72,13 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Err(found) => problems.append(found),
             }
         }
+        let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
+        if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
+            let message = "is possible only for a rule with a rate";
+            for own in &rule.overrides {
+                problems.push(refuse(rule, "override.limit", &own.limit, message));
+            }
+        }
         made
     }
 

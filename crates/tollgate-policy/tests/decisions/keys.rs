@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tollgate::ManualClock;
+use tollgate::{AnyAlgorithm, ManualClock};
 use tollgate_policy::{FactName, Facts, Outcome, Policy, Value};
 
 use crate::policy;
@@ -187,4 +187,24 @@ fn deny_wins_over_allow() {
         let free = policy.decide(&[("x", "")]);
         assert_eq!((free.exempted_by(), free.remaining()), (Some("a"), None));
     }
+}
+
+#[test]
+fn an_override_that_no_limit_of_the_rule_can_have_is_an_error() {
+    let own = "override = [{ key = 'acme', limit = '10/h' }]";
+    for limit in ["'concurrency 5'", "'hourly'", "['concurrency 5', 'hourly']"] {
+        let builder = Policy::builder().algorithm("hourly", |_| "5/h".parse::<AnyAlgorithm>());
+        let text = format!("[[rule]]\nname = 'a'\nkey = 'user'\nlimit = {limit}\n{own}");
+        let problems = builder.build_toml(&text).expect_err(limit).to_string();
+        assert!(
+            problems.contains("5:37: error: rule \"a\": override.limit"),
+            "{problems}"
+        );
+    }
+    let mixed = policy(&format!(
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = ['concurrency 5', '7/h']\n{own}"
+    ));
+    let decision = mixed.decide(&[("user", "acme")]);
+    let remaining: Vec<_> = decision.asked().map(|it| it.remaining()).collect();
+    assert_eq!(remaining, [4, 9]);
 }

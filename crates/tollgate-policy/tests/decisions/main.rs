@@ -2,6 +2,7 @@
 
 mod costs;
 mod keys;
+mod plans;
 mod together;
 
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! What a reload makes of names, quotas and overrides that change together.
 
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::ManualClock;
+use tollgate::{Keyed, ManualClock, Quota};
 use tollgate_policy::{LivePolicy, Outcome, Policy, RuleState};
 
 use crate::{left, live, rule, states};
@@ -428,4 +428,32 @@ fn an_override_that_changes_or_has_no_room_is_never_ignored() {
         let newest = left(&live, &format!("user{}", n - 1));
         assert_eq!(newest, Some(u64::from(10 + n - 2)), "{n}");
     }
+}
+
+#[test]
+fn one_reload_waits_for_another() {
+    let inside = Arc::new(Mutex::new(()));
+    let builder = Policy::builder().limit("own", move |spec| {
+        // Threads that reload at once without waiting meet here.
+        let _one = inside.try_lock().map_err(|error| error.to_string())?;
+        (0..50).for_each(|_| thread::yield_now());
+        let table =
+            Keyed::token_bucket(Quota::per_hour(5), 64).map_err(|error| error.to_string())?;
+        Ok(Box::new(table.with_hasher(spec.hasher.clone())))
+    });
+    let text = |n: usize| rule("a", &format!("key = 'user'\nlimit = 'own {n}'"));
+    let live = LivePolicy::new(builder.build_toml(&text(0)).expect("a policy"));
+    let barrier = Barrier::new(2);
+    thread::scope(|scope| {
+        for half in 0..2 {
+            let (live, barrier, text) = (&live, &barrier, &text);
+            scope.spawn(move || {
+                barrier.wait();
+                for n in 1..=10 {
+                    let reloaded = live.reload_toml(&text(2 * n + half));
+                    assert!(reloaded.is_ok(), "{reloaded:?}");
+                }
+            });
+        }
+    });
 }
