@@ -357,3 +357,32 @@ fn a_rule_on_trial_alone_reports_its_missing_key() {
         assert_eq!(policy.decide(&()).remaining(), None, "{name}");
     }
 }
+
+#[test]
+fn rules_that_go_together_are_asked_in_the_order_of_their_names() {
+    let rule = |name: &str, rest: &str| {
+        format!("[[rule]]\nname = '{name}'\nlimit = '9/h'\nwhen = 'never'\n{rest}\n")
+    };
+    let first = rule("a", "also = ['b', 'e', 'c']").replace("when = 'never'\n", "");
+    let rest = [
+        rule("e", ""),
+        rule("d", ""),
+        rule("c", ""),
+        rule("b", "also = ['d']"),
+    ]
+    .concat();
+    let found = names(&policy(&(first + &rest)));
+    let found: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(found, ["a", "b", "d", "e", "c"]);
+}
+
+#[test]
+fn a_denial_stays_one_when_time_passes() {
+    let policy = policy("[[rule]]\nname = 'a'\nlimit = ['1/s', '9/h']");
+    assert!(policy.decide(&()).is_allowed());
+    let denied = policy.decide(&());
+    policy.clock().advance(Duration::from_secs(9));
+    let asked = denied.asked().map(|it| it.would_allow());
+    assert_eq!(asked.collect::<Vec<_>>(), [false, true]);
+    assert_eq!(denied.retry_after(), Some(Duration::from_secs(1)));
+}

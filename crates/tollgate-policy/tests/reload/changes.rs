@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{Keyed, ManualClock, Quota};
+use tollgate::{AnyAlgorithm, Keyed, ManualClock, Quota};
 use tollgate_policy::{LivePolicy, Outcome, Policy, RuleState};
 
 use crate::{left, live, rule, states};
@@ -456,4 +456,53 @@ fn one_reload_waits_for_another() {
             });
         }
     });
+}
+
+#[test]
+fn a_key_that_was_banned_before_its_rule_was_on_trial_is_not_banned_in_the_trial() {
+    let text = |rest: &str| {
+        let limit = "key = 'user'\nlimit = ['1/s', '9/s']\nban = { after = 1, for = '9h' }";
+        rule("a", &format!("{limit}\n{rest}"))
+    };
+    let (live, clock) = live(&text(""));
+    let ann = [("user", "ann")];
+    assert!(live.decide(&ann).is_allowed() && !live.decide(&ann).is_allowed());
+    assert_eq!(states(&live, &text("shadow = true")), [("a".into(), KEPT)]);
+    clock.advance(Duration::from_secs(1));
+    let remaining = || {
+        let decision = live.decide(&ann);
+        let asked = decision
+            .asked()
+            .map(|it| (it.would_allow(), it.remaining()));
+        asked.collect::<Vec<_>>()
+    };
+    assert_eq!(remaining(), [(true, 0), (true, 8)]);
+    assert_eq!(remaining(), [(false, 0), (true, 8)]);
+    // The ban goes on after the trial.
+    assert_eq!(states(&live, &text("")), [("a".into(), KEPT)]);
+    assert!(live.decide(&ann).retry_after() > Some(Duration::from_secs(8 * 3600)));
+}
+
+#[test]
+fn an_override_of_a_rate_does_not_concern_a_registered_limit_beside_it() {
+    let builder = Policy::builder().clock(ManualClock::new());
+    let builder = builder.algorithm("hourly", |n| format!("{n}/h").parse::<AnyAlgorithm>());
+    let text = |n: u32| {
+        let own = format!("override = [{{ key = 'ann', limit = '{n}/h' }}]");
+        rule(
+            "a",
+            &format!("key = 'user'\nlimit = ['hourly 9', '5/h']\n{own}"),
+        )
+    };
+    let live = LivePolicy::new(builder.build_toml(&text(20)).expect("a policy"));
+    assert_eq!(left(&live, "ann"), Some(8));
+    assert_eq!(states(&live, &text(4)), [("a".into(), MIGRATED)]);
+    let decision = live.decide(&[("user", "ann")]);
+    assert_eq!(
+        decision
+            .asked()
+            .map(|it| it.remaining())
+            .collect::<Vec<_>>(),
+        [7, 3]
+    );
 }

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use tollgate::Denied;
 use tollgate_policy::{LivePolicy, Outcome, Reason, RuleState};
 
 use crate::store::Store;
@@ -277,6 +278,8 @@ fn costs_go_to_the_limits_that_they_are_of() {
     let settled = run(run(policy.decide_async(&ANN)).finish_async(Outcome::Success, &used));
     let settled = settled.expect("the stores answer");
     assert_eq!((settled.returned, settled.charged), (8, 14 + 23 + 1));
+    assert_eq!(far.calls(), ["take [a a c]", "settle [1, 1, 30]"]);
+    assert_eq!(near.calls(), ["take [b]", "settle [20]"]);
     assert_eq!(
         (far.taken("a"), near.taken("b"), far.taken("c")),
         (2, 20, 30)
@@ -307,4 +310,84 @@ fn the_limit_that_denies_is_banned_at_its_store() {
         .iter()
         .map(|((rule, limit, _), _)| (rule.as_str(), *limit));
     assert_eq!(banned.collect::<Vec<_>>(), [("a", 1)]);
+}
+
+#[test]
+fn a_store_that_fails_to_settle_does_not_keep_the_others_from_it() {
+    let text = "apply = 'all'\n\
+         [[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\ncount = 'failures'\n\
+         [[rule]]\nname = 'b'\nlimit = '9'\nstore = 'near'\ncount = 'failures'";
+    for far_is_down in [true, false] {
+        let (policy, near, far) = policy(text);
+        let decision = run(policy.decide_async(&ANN));
+        let (down, up) = if far_is_down {
+            (&far, &near)
+        } else {
+            (&near, &far)
+        };
+        down.state().is_down = true;
+        assert!(run(decision.finish_async(Outcome::Success, &())).is_err());
+        assert_eq!(down.taken("a") + down.taken("b"), 1);
+        assert_eq!(up.taken("a") + up.taken("b"), 0);
+    }
+}
+
+#[test]
+fn stores_give_back_in_the_opposite_order() {
+    let text = "apply = 'all'\n\
+         [[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\n\
+         [[rule]]\nname = 'b'\nlimit = '9'\nstore = 'near'";
+    let (policy, near, far) = policy(text);
+    let decision = run(policy.decide_async(&ANN));
+    near.state().pending = [1, 0];
+    let mut future = pin!(decision.undo_async());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(future.as_mut().poll(&mut context).is_pending());
+    assert_eq!((far.taken("a"), near.taken("b")), (1, 1));
+    assert!(future.as_mut().poll(&mut context).is_ready());
+    assert_eq!((far.taken("a"), near.taken("b")), (0, 0));
+}
+
+#[test]
+fn rules_on_trial_are_asked_last_and_apart() {
+    let trial = "[[rule]]\nname = 'trial'\nlimit = '0'\nstore = 'near'\nshadow = true\n";
+    for store in ["near", "far"] {
+        let rule = format!("[[rule]]\nname = 'a'\nlimit = '1'\nstore = '{store}'");
+        let (policy, near, far) = policy(&format!("{trial}{rule}"));
+        let allowed = run(policy.decide_async(&ANN));
+        assert!(allowed.is_allowed(), "{store}");
+        assert_eq!(allowed.remaining(), Some(0));
+        let (mut calls, more) = (far.calls(), near.calls());
+        calls.extend(more);
+        assert_eq!(calls, ["take [a]", "take [trial]"], "{store}");
+        // If the request is denied, nobody asks the rule on trial.
+        let denied = run(policy.decide_async(&ANN));
+        assert_eq!(denied.denied_by(), Some("a"));
+        let calls = [far.calls(), near.calls()].concat();
+        assert_eq!(calls, ["take [a]"], "{store}");
+    }
+}
+
+#[test]
+fn only_denials_for_too_many_permits_count_towards_a_ban() {
+    let (policy, _, far) = policy(
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\n\
+         ban = { after = 3, for = '10min', within = '1h' }",
+    );
+    let deny = |denied: Denied| {
+        far.state().denied = Some(denied);
+        let decision = run(policy.decide_async(&ANN));
+        assert!(
+            matches!(decision.reason(), Some(Reason::Limit { denied: answer, .. }) if answer == denied)
+        );
+        far.state().banned.len()
+    };
+    let banned = Denied::banned(1, Some(Duration::from_secs(1)));
+    let others = [banned, Denied::no_room(1)];
+    for denied in others.into_iter().cycle().take(9) {
+        assert_eq!(deny(denied), 0, "{denied:?}");
+    }
+    assert_eq!(deny(Denied::never(1, 0)), 0);
+    assert_eq!(deny(Denied::busy(1)), 0);
+    assert_eq!(deny(Denied::later(1, Duration::from_secs(1))), 1);
 }

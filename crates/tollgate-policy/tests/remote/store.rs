@@ -27,6 +27,8 @@ pub(crate) struct State {
     /// The number of times that each call returns `Pending`, before and after it takes effect.
     pub(crate) pending: [u32; 2],
     pub(crate) is_down: bool,
+    /// What denials answer, in place of a wait.
+    pub(crate) denied: Option<Denied>,
     /// The position that denials name, in place of the right one.
     pub(crate) wrong_index: Option<usize>,
 }
@@ -92,7 +94,7 @@ impl Store {
                 let wait = Duration::from_secs(if state.is_down { 1 } else { 30 });
                 return Err(RemoteDenied {
                     index: state.wrong_index.unwrap_or(index),
-                    denied: Denied::later(ask.cost, wait),
+                    denied: state.denied.unwrap_or(Denied::later(ask.cost, wait)),
                     by_fallback: state.is_down,
                 });
             }
@@ -159,6 +161,9 @@ impl RemoteGrants for Grants {
             self.store.wait(0).await;
             let mut state = self.store.state();
             state.calls.push(format!("settle {actual:?}"));
+            if state.is_down {
+                return Err("the store is down".into());
+            }
             let mut settled = Settled::default();
             for ((key, info), actual) in self.taken.into_iter().zip(actual) {
                 let taken = state.taken.entry(key).or_default();
