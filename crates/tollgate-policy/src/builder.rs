@@ -13,7 +13,7 @@ use crate::fact::{Facts, Value};
 use crate::file::PolicyFile;
 use crate::limit::{OwnLimit, RemoteStore};
 use crate::policy::{Policy, PolicyClock, hasher};
-use crate::problem::Problems;
+use crate::problem::{Problem, Problems, quoted};
 use crate::registry::{LimitSpec, Registry};
 use crate::state::{Saved, StateError};
 use crate::text::read_toml;
@@ -40,6 +40,8 @@ pub struct Builder<C> {
     pub(crate) registry: Registry<C>,
     pub(crate) clock: C,
     saved: Option<Saved>,
+    /// What was registered for another clock.
+    early: Vec<String>,
 }
 
 impl<C> Builder<C> {
@@ -48,12 +50,32 @@ impl<C> Builder<C> {
             registry: Registry::default(),
             clock,
             saved: None,
+            early: Vec::new(),
         }
     }
 
-    /// Uses another clock. Call it first: what is registered before is dropped.
+    /// Uses another clock. Call it before you register algorithms, limits and stores, which need to
+    /// know it: building the policy fails otherwise.
     pub fn clock<D>(self, clock: D) -> Builder<D> {
-        Builder::new(clock)
+        let Registry {
+            resolvers,
+            algorithms,
+            stores,
+            remotes,
+        } = self.registry;
+        let mut early = self.early;
+        early.extend(algorithms.into_keys().chain(stores.into_keys()));
+        let registry = Registry {
+            resolvers,
+            remotes,
+            ..Registry::default()
+        };
+        Builder {
+            registry,
+            clock,
+            saved: self.saved,
+            early,
+        }
     }
 
     /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as when a
@@ -227,6 +249,10 @@ impl<C: PolicyClock> Builder<C> {
     }
 
     fn build_from(self, file: &PolicyFile, mut problems: Problems) -> Result<Policy<C>, Problems> {
+        for name in &self.early {
+            let message = "must be registered after the call of `clock`";
+            problems.push(Problem::error("a registered name", quoted(name), message));
+        }
         let given = Given {
             registry: Arc::new(self.registry),
             clock: self.clock,

@@ -147,7 +147,8 @@ fn compile_rule<C: PolicyClock>(
     problems: &mut Problems,
 ) -> CompiledRule<C> {
     let key = KeySpec::of(rule);
-    let overrides = maker.overrides(rule, &key, problems);
+    let mut overrides = maker.overrides(rule, &key, problems);
+    overrides.sort_unstable_by_key(|(hash, _)| *hash);
     let made = maker.limits(rule, &key, &overrides, reuse, problems);
     let ban = ban(rule, &made, maker, reuse, problems);
     let (mut limits, mut specs, mut texts) = (Vec::new(), Vec::new(), Vec::new());
@@ -183,6 +184,7 @@ fn compile_rule<C: PolicyClock>(
                 .as_ref()
                 .map(|fact| RuleFact::of(rule, fact.as_str())),
             default: rule.cost.default.value,
+            min: rule.cost.min.value,
             max: rule.cost.max.as_ref().map_or(u64::MAX, |max| max.value),
             settle: rule.cost.settle.as_ref().map(|fact| fact.value.clone()),
         },

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::BuildHasher;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::num::IntErrorKind;
 
 /// What a policy can read of a request. It has one method, which returns a fact by its name.
 ///
-/// Maps, slices of pairs and arrays of pairs are facts. In a pair of facts, the first that knows a
-/// name answers, so a program can add facts of its own to those of a request.
+/// Maps, slices of pairs and arrays of pairs are facts; names of headers are in lower case in maps,
+/// and in any case in pairs. In a pair of facts, the first that knows a name answers, so a program
+/// can add facts of its own to those of a request.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -51,6 +53,7 @@ pub trait Facts {
 /// assert_eq!(Value::from(800).as_number(), Some(800));
 /// assert_eq!(Value::from("800").as_number(), Some(800));
 /// assert_eq!(Value::from("::ffff:10.0.0.7").as_address(), Some([10, 0, 0, 7].into()));
+/// assert_eq!(Value::from("[::1]:443").as_address(), "::1".parse().ok());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -74,25 +77,31 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the value as an address, if it is one. `::ffff:10.0.0.7` is `10.0.0.7`.
+    /// Returns the value as an address, if it is one. `::ffff:10.0.0.7` is `10.0.0.7`, and a port
+    /// is left out.
     #[must_use]
     pub fn as_address(&self) -> Option<IpAddr> {
         match self {
-            Self::Text(text) => text
-                .trim()
-                .parse()
-                .ok()
-                .map(|address: IpAddr| address.to_canonical()),
+            Self::Text(text) => {
+                let text = text.trim();
+                let address = text.parse::<IpAddr>();
+                let address = address.or_else(|_| text.parse().map(|it: SocketAddr| it.ip()));
+                address.ok().map(|address| address.to_canonical())
+            }
             Self::Address(address) => Some(address.to_canonical()),
             Self::Number(_) => None,
         }
     }
 
-    /// Returns the value as a number, if it is one.
+    /// Returns the value as a number, if it is one. A larger number than [`u64::MAX`] counts as
+    /// that.
     #[must_use]
     pub fn as_number(&self) -> Option<u64> {
         match self {
-            Self::Text(text) => text.trim().parse().ok(),
+            Self::Text(text) => match text.trim().parse::<u64>() {
+                Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+                number => number.ok(),
+            },
             Self::Address(_) => None,
             Self::Number(number) => Some(*number),
         }
@@ -228,6 +237,14 @@ impl FactName {
         &self.text
     }
 
+    /// Returns whether a text is this name. Names of headers are compared without case.
+    fn is(&self, text: &str) -> bool {
+        match self.kind {
+            Kind::Header | Kind::ResponseHeader => self.text.eq_ignore_ascii_case(text),
+            _ => *self.text == *text,
+        }
+    }
+
     /// Returns what the name stands for.
     #[inline]
     #[must_use]
@@ -296,9 +313,7 @@ impl<V: AsRef<str>> Facts for BTreeMap<String, V> {
 
 impl<K: AsRef<str>, V: AsRef<str>> Facts for [(K, V)] {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        let found = self
-            .iter()
-            .find(|(known, _)| known.as_ref() == name.as_str());
+        let found = self.iter().find(|(known, _)| name.is(known.as_ref()));
         found.map(|(_, value)| value.as_ref().into())
     }
 }

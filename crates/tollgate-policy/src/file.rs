@@ -124,6 +124,9 @@ pub struct Cost {
     pub estimate: Option<At<FactName>>,
     /// The cost without that fact.
     pub default: At<u64>,
+    /// The least that the fact can say: a smaller value counts as this one. Usually 1, so that a
+    /// client that estimates 0 does not pass for free.
+    pub min: At<u64>,
     /// The most that the fact can say: a larger value counts as this one.
     pub max: Option<At<u64>>,
     /// The fact of the answer that says the actual cost.

@@ -57,7 +57,8 @@ impl KeySpec {
         let mut missing = None;
         for part in &self.parts {
             let start = bytes.len();
-            let value = part.value(facts);
+            // A text that is no address would be a key that the client can choose.
+            let value = part.value(facts).filter(|value| part.accepts(value));
             if value.is_none() && missing.is_none() {
                 missing = Some(&part.name);
             }
@@ -70,7 +71,7 @@ impl KeySpec {
     }
 
     /// Returns the key that has these values.
-    pub(crate) fn of_values(&self, values: &[String]) -> Bytes {
+    pub(crate) fn of_values<'v>(&self, values: impl IntoIterator<Item = &'v str>) -> Bytes {
         let mut bytes = Bytes::new();
         for (part, value) in self.parts.iter().zip(values) {
             let start = bytes.len();

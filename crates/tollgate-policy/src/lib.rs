@@ -28,7 +28,8 @@
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
 //! | register keys, algorithms and stores | [`Policy::builder`] |
 //! | share limits with other processes | [`Policy::decide_async`], `redis::RedisStore` (feature `redis`) |
-//! | reload while it decides | [`LivePolicy`] |
+//! | reload while it decides | [`LivePolicy`], [`LivePolicy::reload_file`] |
+//! | reload when the file changes | `LivePolicy::watch` (feature `watch`) |
 //! | save the state for the next process | [`Policy::snapshot`], [`Builder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
@@ -38,6 +39,7 @@ mod builder;
 mod check;
 mod compile;
 mod decide;
+mod disk;
 pub mod explain;
 mod fact;
 pub mod file;
@@ -56,10 +58,13 @@ mod rule_fact;
 mod state;
 mod text;
 mod warn;
+#[cfg(feature = "watch")]
+mod watch;
 pub mod when;
 
 pub use builder::Builder;
 pub use decide::{Asked, Decision, Outcome, Reason};
+pub use disk::FileError;
 pub use explain::explain;
 pub use fact::{FactKind, FactName, Facts, Value};
 pub use keep::RuleState;
@@ -74,6 +79,8 @@ pub use problem::{Position, Problem, Problems, Severity};
 pub use registry::LimitSpec;
 pub use state::StateError;
 pub use warn::warnings;
+#[cfg(feature = "watch")]
+pub use watch::Watch;
 
 /// The README's example.
 #[cfg(doctest)]

@@ -2,17 +2,21 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::io;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use tollgate::clock::{Clock, SystemClock};
 
+use crate::builder::Builder;
 use crate::compile::{Given, compile};
 use crate::decide::Asks;
 use crate::decide::Decision;
 use crate::decide::decide;
 use crate::decide::decide_async;
+use crate::disk::{FileError, read};
 use crate::fact::Facts;
 use crate::file::PolicyFile;
 use crate::keep::RuleState;
@@ -48,7 +52,11 @@ pub struct LivePolicy<C = SystemClock> {
     current: ArcSwap<Policy<C>>,
     /// Held while the policy is reloaded.
     reloading: Mutex<()>,
+    /// What a file said when it was last read: its text, or why it could not be read.
+    last_read: Mutex<LastRead>,
 }
+
+type LastRead = Option<Result<String, io::ErrorKind>>;
 
 /// The policy that a decision was made by: see [`LivePolicy::decide`].
 pub struct Current<C>(Guard<Arc<Policy<C>>>);
@@ -99,6 +107,7 @@ impl<C> LivePolicy<C> {
         Self {
             current: ArcSwap::from_pointee(policy),
             reloading: Mutex::new(()),
+            last_read: Mutex::new(None),
         }
     }
 
@@ -129,6 +138,107 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
 }
 
 impl<C: PolicyClock> LivePolicy<C> {
+    /// Reads a policy from a file of TOML.
+    ///
+    /// ```
+    /// use tollgate_policy::{LivePolicy, Policy};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("from-file-{}.toml", std::process::id()));
+    /// # std::fs::write(&path, "[[rule]]\nname = 'api'\nlimit = '5/h'")?;
+    /// let live = LivePolicy::from_file(&path, Policy::builder())?;
+    /// assert_eq!(live.decide(&()).remaining(), Some(4));
+    ///
+    /// # std::fs::write(&path, "[[rule]]\nname = 'api'\nlimit = '3/fortnight'")?;
+    /// // Later, when a signal arrives:
+    /// if let Err(error) = live.reload_file(&path) {
+    ///     eprintln!("the limits stay as they are: {error}");
+    /// }
+    /// assert_eq!(live.decide(&()).remaining(), Some(3));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the file can't be read, or is not a policy.
+    pub fn from_file(path: impl AsRef<Path>, builder: Builder<C>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let text = read(path).map_err(|error| FileError::read(path, error))?;
+        let policy = builder.build_toml(&text);
+        let policy = policy.map_err(|problems| FileError::policy(path, problems))?;
+        Ok(Self {
+            last_read: Mutex::new(Some(Ok(text))),
+            ..Self::new(policy)
+        })
+    }
+
+    /// Reloads the policy from a file of TOML: see [`from_file`](Self::from_file).
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the file can't be read, or is not a policy. In that case nothing has
+    /// changed.
+    pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<Reloaded, FileError> {
+        let mut last = self.lock_last_read();
+        let now = read(path.as_ref());
+        self.reload_read(path.as_ref(), now, &mut last)
+    }
+
+    /// Reloads the policy from a file of TOML if the file no longer says what it said when it was
+    /// last read. Call it at intervals, or when the file may have changed.
+    ///
+    /// It returns `None` if nothing has changed. So an error is returned once, until the file
+    /// changes again; [`reload_file`](Self::reload_file) tries again in any case.
+    ///
+    /// ```
+    /// use tollgate_policy::{LivePolicy, Policy, RuleState};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("if-changed-{}.toml", std::process::id()));
+    /// # std::fs::write(&path, "[[rule]]\nname = 'api'\nlimit = '5/h'")?;
+    /// let live = LivePolicy::from_file(&path, Policy::builder())?;
+    /// assert!(live.reload_if_changed(&path).is_none());
+    ///
+    /// std::fs::write(&path, "[[rule]]\nname = 'api'\nlimit = '3/h'")?;
+    /// let reloaded = live.reload_if_changed(&path).expect("another limit")?;
+    /// assert_eq!(reloaded.state("api"), Some(RuleState::Migrated));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reload_if_changed(&self, path: impl AsRef<Path>) -> Option<Result<Reloaded, FileError>> {
+        let mut last = self.lock_last_read();
+        let now = read(path.as_ref());
+        let is_same = match (&*last, &now) {
+            (Some(Ok(last)), Ok(now)) => last == now,
+            (Some(Err(last)), Err(now)) => *last == now.kind(),
+            _ => false,
+        };
+        (!is_same).then(|| self.reload_read(path.as_ref(), now, &mut last))
+    }
+
+    fn lock_last_read(&self) -> MutexGuard<'_, LastRead> {
+        // A thread that panicked has not stored what it read, so the next one tries again.
+        let last = self.last_read.lock();
+        last.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reload_read(
+        &self,
+        path: &Path,
+        now: io::Result<String>,
+        last: &mut LastRead,
+    ) -> Result<Reloaded, FileError> {
+        let text = match now {
+            Ok(text) => text,
+            Err(error) => {
+                *last = Some(Err(error.kind()));
+                return Err(FileError::read(path, error));
+            }
+        };
+        let reloaded = self.reload_toml(&text);
+        *last = Some(Ok(text));
+        reloaded.map_err(|problems| FileError::policy(path, problems))
+    }
+
     /// Reloads the policy from TOML.
     ///
     /// # Errors

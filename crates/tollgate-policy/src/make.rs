@@ -239,10 +239,11 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Result<RuleLimit<C>, tollgate::ConfigError> {
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
         let table = table.with_overflow(rule.overflow);
-        let table = match rule.overrides.len() {
-            0 => table,
-            // Room for more, when the policy is reloaded.
-            count => table.with_overrides(count.saturating_mul(2).saturating_add(8))?,
+        // Room for more, when the policy is reloaded.
+        let overrides = rule.overrides.len().saturating_mul(2).saturating_add(8);
+        let table = match rule.key.is_empty() {
+            true => table,
+            false => table.with_overrides(overrides)?,
         };
         Ok(RuleLimit::Table(table.with_hasher(self.hasher.clone())))
     }
@@ -339,7 +340,8 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Overrides {
         let mut overrides = Overrides::new();
         for (index, own) in rule.overrides.iter().enumerate() {
-            let hash = self.hasher.0.hash_key(key.of_values(&own.key).as_slice());
+            let values = own.key.iter().map(|part| part.as_str());
+            let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
             if overrides.iter().any(|(known, _)| *known == hash) {
                 let mut before = rule.overrides.iter().take(index);
                 // The text's reader reports keys of the same text.

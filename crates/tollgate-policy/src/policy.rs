@@ -15,7 +15,7 @@ use crate::decide::decide_async;
 use crate::fact::Facts;
 use crate::file::{Apply, Entry};
 use crate::keep::RuleState;
-use crate::limit::Hashed;
+use crate::limit::{Hashed, KeyHash};
 use crate::problem::Problems;
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
@@ -156,6 +156,38 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         let mut asks = Asks::new(Arc::clone(self));
         let why = asks.collect(facts);
         decide_async(asks, why)
+    }
+}
+
+impl<C: Clock> Policy<C> {
+    /// Forgets a key of a rule: its limits are as they were before its first request, its denials
+    /// do not count, and a ban ends. Returns whether anything was known of the key.
+    ///
+    /// The key has the values that an override of it would have. Rules without a key, concurrency
+    /// limits and limits that the program registered remain as they are.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'login'\nkey = 'client-ip'\nlimit = '1/h'\n\
+    ///             ban = { after = 1, for = '1d' }";
+    /// let policy = Policy::from_toml(text)?;
+    /// let request = [("client-ip", "10.0.0.7")];
+    /// assert!(policy.decide(&request).is_allowed());
+    /// assert!(!policy.decide(&request).is_allowed());
+    ///
+    /// assert!(policy.forget("login", ["10.0.0.7"]));
+    /// assert!(policy.decide(&request).is_allowed());
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn forget<'k>(&self, rule: &str, key: impl IntoIterator<Item = &'k str>) -> bool {
+        let mut rules = self.rules.iter();
+        let Some(rule) = rules.find(|known| *known.name == *rule) else {
+            return false;
+        };
+        let key = rule.key.of_values(key);
+        let key = KeyHash(self.hasher.0.hash_key(key.as_slice()));
+        rule.forget(&key)
     }
 }
 

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::algorithm::ChangeQuota;
 use tollgate::clock::Clock;
+use tollgate::{AnyAlgorithm, Quota};
 
 use crate::fact::{FactName, Facts};
 use crate::file::{Count, Missing, Rule};
@@ -32,7 +34,7 @@ pub(crate) struct CompiledRule<C> {
     /// The rules that it names in `also`.
     pub(crate) also: Vec<usize>,
     pub(crate) shadow: bool,
-    /// The limits of single keys.
+    /// The limits of single keys, in the order of their hashes.
     pub(crate) overrides: Overrides,
     /// What the file says.
     pub(crate) source: Rule,
@@ -41,12 +43,26 @@ pub(crate) struct CompiledRule<C> {
 impl<C> CompiledRule<C> {
     /// Returns whether a key has a limit of its own.
     pub(crate) fn has_override(&self, hash: u64) -> bool {
-        let tables = self.limits.iter().filter_map(|limit| match &**limit {
-            RuleLimit::Table(table) => Some(table),
-            _ => None,
-        });
-        let mut own = tables.map(|table| table.own_algorithm(&KeyHash(hash)));
-        own.any(|own| own.is_some())
+        self.override_of(hash).is_some()
+    }
+
+    /// Returns the limit of a key's own.
+    fn override_of(&self, hash: u64) -> Option<&AnyAlgorithm> {
+        let overrides = &self.overrides;
+        let found = overrides.binary_search_by_key(&hash, |(hash, _)| *hash);
+        overrides.get(found.ok()?).map(|(_, algorithm)| algorithm)
+    }
+
+    /// Returns what one limit allows a key under a plan.
+    pub(crate) fn allowed(&self, limit: usize, plan: usize, hash: u64) -> Option<Allowed> {
+        match (&**self.limits.get(limit)?, self.override_of(hash)) {
+            (RuleLimit::Table(_), Some(own)) => Some(Allowed::Rate(own.quota())),
+            _ => match self.specs.get(limit)?.get(plan)? {
+                Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
+                Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
+                Spec::Own { .. } => None,
+            },
+        }
     }
 
     /// Returns a limit of a store that decides asynchronously.
@@ -59,7 +75,22 @@ impl<C> CompiledRule<C> {
 }
 
 impl<C: Clock> CompiledRule<C> {
-    /// Counts a denial of a key, and bans it if there were too many. Returns how long.
+    /// Forgets a key. Returns whether anything was known of it.
+    pub(crate) fn forget(&self, key: &KeyHash) -> bool {
+        let mut known = false;
+        for limit in &self.limits {
+            if let RuleLimit::Table(table) = &**limit {
+                known |= table.remove(key);
+            }
+        }
+        if let Some(ban) = &self.ban {
+            known |= ban.strikes.remove(key);
+            known |= ban.bans.remove(key);
+        }
+        known
+    }
+
+    /// Counts a denial of a key, and bans it if there were too many. Returns for how long.
     pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {
         let ban = self.ban.as_ref()?;
         let key = KeyHash(hash);
@@ -75,6 +106,13 @@ impl<C: Clock> CompiledRule<C> {
             _ => None,
         }
     }
+}
+
+/// What a limit allows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Allowed {
+    Rate(Quota),
+    Concurrency(u64),
 }
 
 /// The plans of a rule.
@@ -102,6 +140,7 @@ impl Plans {
 pub(crate) struct Cost {
     pub(crate) estimate: Option<RuleFact>,
     pub(crate) default: u64,
+    pub(crate) min: u64,
     pub(crate) max: u64,
     pub(crate) settle: Option<FactName>,
 }
@@ -113,7 +152,7 @@ impl Cost {
             return self.default;
         };
         let estimate = fact.value(facts).and_then(|value| value.as_number());
-        estimate.map_or(self.default, |cost| cost.min(self.max))
+        estimate.map_or(self.default, |cost| cost.min(self.max).max(self.min))
     }
 }
 

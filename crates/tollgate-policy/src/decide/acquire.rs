@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 use smallvec::SmallVec;
 use tollgate::clock::Clock;
@@ -66,6 +67,14 @@ where
     }
 }
 
+/// Returns whether a denial counts towards a ban.
+pub(crate) const fn counts(denied: Denied) -> bool {
+    matches!(
+        denied,
+        Denied::Later { .. } | Denied::Never { .. } | Denied::Busy { .. }
+    )
+}
+
 /// Asks a single rate. A composition of one limit would answer the same, but take longer.
 fn acquire_one<R, C>(asks: Asks<R, C>) -> State<R, C>
 where
@@ -116,8 +125,14 @@ where
         Err((AllDenied::Member { member, denied, .. }, all)) => {
             let now = all.now();
             let asks = all.into_inner();
-            asks.strike(now);
-            State::Denied(asks, member, denied)
+            match asks.strike(now) {
+                // The ban is the longer wait.
+                Some((member, ban)) if denied.retry_after().is_some_and(|wait| wait < ban) => {
+                    let denied = Denied::banned(denied.requested(), Some(ban));
+                    State::Denied(asks, member, denied)
+                }
+                _ => State::Denied(asks, member, denied),
+            }
         }
         // There is a cost for each limit, and no line.
         Err((_, all)) => State::Denied(all.into_inner(), 0, Denied::busy(1)),
@@ -183,7 +198,9 @@ where
     }
 
     /// Counts a denial for each rule that denied it, and bans the key if there were too many.
-    fn strike(&self, now: Tick) {
+    /// Returns the longest ban, and a limit of its rule.
+    fn strike(&self, now: Tick) -> Option<(usize, Duration)> {
+        let mut longest = None;
         let mut last = None;
         for (index, ask) in self.list.iter().enumerate() {
             let rule = self.policy.rules.get(ask.rule);
@@ -193,15 +210,16 @@ where
             if ask.trial || last == Some(ask.rule) {
                 continue;
             }
-            let counts = matches!(
-                self.look(index, now),
-                Some(Denied::Later { .. } | Denied::Never { .. } | Denied::Busy { .. })
-            );
-            if !counts {
+            if !self.look(index, now).is_some_and(counts) {
                 continue;
             }
             last = Some(ask.rule);
-            let _ = rule.strike(ask.hash);
+            let ban = rule.strike(ask.hash).map(|ban| (index, ban));
+            if let Some(ban) = ban.filter(|(_, ban)| longest.is_none_or(|(_, other)| other < *ban))
+            {
+                longest = Some(ban);
+            }
         }
+        longest
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use tollgate::Denied;
 use tollgate::clock::Clock;
 
-use super::acquire::{acquire, acquire_all, refused};
+use super::acquire::{acquire, acquire_all, counts, refused};
 use super::asks::{Asks, What};
 use super::decision::Decision;
 use super::remotes::{RemoteMember, Remotes};
@@ -35,15 +35,18 @@ where
     if let Err(denied) = remotes.take().await {
         // First what needs no call, since the caller may drop the future from here on.
         held.undo();
-        let counts = matches!(
-            denied.denied,
-            Denied::Later { .. } | Denied::Never { .. } | Denied::Busy { .. }
-        );
-        let strike = counts && !denied.by_fallback;
+        let strike = counts(denied.denied) && !denied.by_fallback;
         let ban = remotes.denied.filter(|_| strike).and_then(|(ask, _)| {
             let rule = held.policy()?.rules.get(ask.rule)?;
             Some((ask, rule.strike(ask.hash)?))
         });
+        if let Some((ask, ban)) = ban {
+            // The ban is the longer wait.
+            if denied.denied.retry_after().is_some_and(|wait| wait < ban) {
+                let banned = Denied::banned(denied.denied.requested(), Some(ban));
+                remotes.denied = Some((ask, banned));
+            }
+        }
         // If the store does not answer, the permits stay taken there.
         let _ = remotes.undo().await;
         if let Some((ask, long)) = ban {

@@ -1,10 +1,10 @@
 //! What one limit answered.
 
-use tollgate::Denied;
 use tollgate::outcome::GrantInfo;
+use tollgate::{Denied, Quota};
 
 use super::asks::{Ask, What};
-use crate::rule::CompiledRule;
+use crate::rule::{Allowed, CompiledRule};
 
 /// One limit that a request asked, and its answer: see [`Decision::asked`](crate::Decision::asked).
 ///
@@ -26,6 +26,7 @@ pub struct Asked<'d> {
     plan: Option<&'d str>,
     cost: u64,
     shadow: bool,
+    allowed: Option<Allowed>,
     answer: Answer,
 }
 
@@ -54,6 +55,7 @@ impl<'d> Asked<'d> {
                 .map(|name| &**name),
             cost: ask.cost,
             shadow: ask.trial,
+            allowed: rule.allowed(limit, ask.plan, ask.hash),
             answer: Answer::Denied {
                 denied: None,
                 remaining: 0,
@@ -70,6 +72,7 @@ impl<'d> Asked<'d> {
             plan: None,
             cost: 0,
             shadow: true,
+            allowed: None,
             answer: Answer::Denied {
                 denied: Some(Denied::busy(0)),
                 remaining: 0,
@@ -103,10 +106,42 @@ impl<'d> Asked<'d> {
     }
 
     /// Returns the text of the limit, or of the plan's limit. An override of a single key does not
-    /// show.
+    /// show: see [`quota`](Self::quota).
     #[must_use]
     pub const fn limit(&self) -> &'d str {
         self.limit
+    }
+
+    /// Returns the quota: that of the plan, or the key's own. `None` for a concurrency, and for
+    /// limits that the program registered.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '10/s'\n\
+    ///             override = [{ key = 'ann', limit = '20/s' }]";
+    /// let policy = Policy::from_toml(text)?;
+    /// let decision = policy.decide(&[("user", "ann")]);
+    /// let asked = decision.tightest().expect("a limit applies");
+    /// assert_eq!((asked.limit(), asked.quota()), ("10/s", Some(Quota::per_second(20))));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub const fn quota(&self) -> Option<Quota> {
+        match self.allowed {
+            Some(Allowed::Rate(quota)) => Some(quota),
+            _ => None,
+        }
+    }
+
+    /// Returns how many requests may be inside at once, if the limit is a concurrency.
+    #[must_use]
+    pub const fn concurrency(&self) -> Option<u64> {
+        match self.allowed {
+            Some(Allowed::Concurrency(limit)) => Some(limit),
+            _ => None,
+        }
     }
 
     /// Returns the name of the plan, if the rule has plans.

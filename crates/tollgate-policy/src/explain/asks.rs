@@ -133,6 +133,10 @@ fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Cost {
         (Some(cost), Some(max)) if cost > max.value => {
             of(max.value, Some(format!("{said}, more than the maximum")))
         }
+        (Some(cost), _) if cost < rule.cost.min.value => {
+            let why = format!("{said}, less than the minimum");
+            of(rule.cost.min.value, Some(why))
+        }
         (Some(cost), _) => of(cost, Some(said)),
     }
 }

@@ -25,6 +25,7 @@ mod write_when;
 
 pub(crate) use nearest::known_names;
 pub(crate) use rule::MEMORY;
+pub(crate) use toml::MAX_BYTES;
 
 use crate::file::PolicyFile;
 use crate::problem::Problems;

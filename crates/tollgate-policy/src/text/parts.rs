@@ -15,6 +15,7 @@ pub(super) const MAX_PLANS: usize = 8;
 pub(super) const FIXED_COST: Cost = Cost {
     estimate: None,
     default: nowhere(1),
+    min: nowhere(1),
     max: None,
     settle: None,
 };
@@ -149,11 +150,12 @@ pub(super) fn cost(
         }
         _ => {}
     }
-    let what = "a number, a fact's name, or a table with `estimate`, `default`, `max` and `settle`";
+    let what =
+        "a number, a fact's name, or a table with `estimate`, `default`, `min`, `max` and `settle`";
     let table = Table::of(field, what, problems)?;
     table.only(
         "a cost",
-        &["estimate", "default", "max", "settle"],
+        &["estimate", "default", "min", "max", "settle"],
         problems,
     );
     let estimate = table.get("estimate");
@@ -166,11 +168,15 @@ pub(super) fn cost(
     let settle = settle.and_then(|name| fact(name, answer, problems));
     let default = table.get("default");
     let default = default.and_then(|number| number.number(1, u64::MAX, problems));
+    let min = table.get("min");
+    let min = min.and_then(|number| number.number(0, u64::MAX, problems));
+    let min = min.unwrap_or(FIXED_COST.min);
     let max = table.get("max");
-    let max = max.and_then(|number| number.number(1, u64::MAX, problems));
+    let max = max.and_then(|number| number.number(min.value.max(1), u64::MAX, problems));
     Some(Cost {
         estimate,
         default: default.unwrap_or(FIXED_COST.default),
+        min,
         max,
         settle,
     })

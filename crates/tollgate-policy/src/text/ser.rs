@@ -115,6 +115,7 @@ fn cost(cost: &Cost) -> Tree {
     let estimate = cost.estimate.as_ref();
     fields.push_some("estimate", estimate, |fact| Tree::text(fact.as_str()));
     fields.push("default", number(&cost.default));
+    fields.push_if(cost.min.value != 1, "min", || number(&cost.min));
     fields.push_some("max", cost.max.as_ref(), number);
     fields.push_some("settle", cost.settle.as_ref(), |fact| {
         Tree::text(fact.as_str())

@@ -10,7 +10,7 @@ use super::tree::{Entries, Node, Tree, at};
 use crate::problem::{Position, Problem, Problems};
 
 /// The largest file, in bytes.
-const MAX_BYTES: usize = 16 << 20;
+pub(crate) const MAX_BYTES: usize = 16 << 20;
 /// The largest file in which all errors of syntax are reported, in bytes. Each of them costs memory
 /// before it can be counted.
 const MAX_RECOVERED: usize = 1 << 20;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tollgate::{AnyAlgorithm, ManualClock};
-use tollgate_policy::{FactName, Facts, Outcome, Policy, Value};
+use tollgate_policy::{FactName, Facts, Outcome, Policy, Reason, Value};
 
 use crate::policy;
 
@@ -68,8 +68,15 @@ fn an_address_and_its_text_are_one_key_only_where_an_address_is_expected() {
     };
     assert!(ask(address.into()));
     assert!(!ask(mapped.into()) && !ask("10.0.0.7".into()) && !ask(" ::ffff:10.0.0.7 ".into()));
-    // A text that is no address is a key of its own.
-    assert!(ask("10.0.0.7:80".into()) && ask("".into()));
+    // With a text that is no address, the key is missing.
+    for text in ["10.0.0.7:80x", "", "ann"] {
+        let denied = policy.decide(&[("client-ip", text)]);
+        assert_eq!(
+            denied.reason(),
+            Some(Reason::MissingKey { rule: "a" }),
+            "{text}"
+        );
+    }
 
     let policy = once("key = 'peer'");
     let ask = |value: Value<'_>| policy.decide(&Request(&[("peer", value)])).is_allowed();
@@ -207,4 +214,23 @@ fn an_override_that_no_limit_of_the_rule_can_have_is_an_error() {
     let decision = mixed.decide(&[("user", "acme")]);
     let remaining: Vec<_> = decision.asked().map(|it| it.remaining()).collect();
     assert_eq!(remaining, [4, 9]);
+}
+
+#[test]
+fn a_cost_is_settled_by_a_fact_that_the_program_computes() {
+    let builder = Policy::builder().clock(ManualClock::new());
+    let parts = ["response-header:in", "response-header:out"].map(FactName::new);
+    let builder = builder.resolver("tokens", move |facts| {
+        let part = |name| facts.fact(name)?.as_number();
+        let [read, written] = &parts;
+        Some((part(read)? + part(written)?).into())
+    });
+    let policy = builder.build_toml(
+        "[[rule]]\nname = 'a'\nlimit = '100/h'\ncost = { default = 50, settle = 'tokens' }",
+    );
+    let policy = policy.expect("a policy");
+    let answer = [("response-header:in", "7"), ("response-header:out", "3")];
+    assert_eq!(policy.decide(&()).settle(&answer).returned, 40);
+    // Without a part there is no such fact.
+    assert_eq!(policy.decide(&()).settle(&answer[..1].to_vec()).returned, 0);
 }

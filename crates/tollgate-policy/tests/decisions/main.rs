@@ -33,7 +33,8 @@ fn a_ban_lasts_as_long_as_it_says_whatever_the_limit() {
     let ask = || policy.decide(&[("user", "ann")]).retry_after();
     assert_eq!(ask(), None);
     assert!(ask() <= Some(Duration::from_secs(1)));
-    assert!(ask() <= Some(Duration::from_secs(1)));
+    // The denial that bans the key says so.
+    assert_eq!(ask(), Some(Duration::from_secs(5)));
     assert_eq!(ask(), Some(Duration::from_secs(5)));
     policy.clock().advance(Duration::from_nanos(4_999_999_999));
     assert_eq!(ask(), Some(Duration::from_nanos(1)));
@@ -47,9 +48,9 @@ fn denials_count_anew_after_a_ban() {
     let policy = policy(&format!("[[rule]]\nname = 'login'\n{rule}"));
     let ask = || policy.decide(&[("user", "ann")]).retry_after();
     let second = Some(Duration::from_secs(1));
+    let ban = Some(Duration::from_secs(5));
     for _ in 0..3 {
-        assert_eq!((ask(), ask(), ask()), (None, second, second));
-        assert_eq!(ask(), Some(Duration::from_secs(5)));
+        assert_eq!((ask(), ask(), ask(), ask()), (None, second, ban, ban));
         policy.clock().advance(Duration::from_secs(5));
     }
 }
@@ -144,4 +145,106 @@ fn a_rule_in_the_shadow_takes_from_all_its_limits_or_from_none() {
     assert_eq!(asks(), [false, true]);
     policy.clock().advance(Duration::from_secs(1));
     assert_eq!(asks(), [true, true]);
+}
+
+#[test]
+fn the_denial_that_bans_a_key_and_the_limits_of_its_rule_agree() {
+    let policy = policy(&format!("{BAN}limit = '1/s'"));
+    let ask = || policy.decide(&[("user", "ann")]);
+    assert!(ask().is_allowed() && !ask().is_allowed());
+    let denied = ask();
+    let ban = Denied::banned(1, Some(Duration::from_secs(5)));
+    let reason = Reason::Limit {
+        rule: "login",
+        denied: ban,
+    };
+    assert_eq!(denied.reason(), Some(reason));
+    let asked: Vec<_> = denied.asked().map(|asked| asked.denial()).collect();
+    assert_eq!(asked, [Some(ban)]);
+}
+
+#[test]
+fn an_estimate_counts_between_one_permit_and_the_most() {
+    let rule = "limit = '1000/d'\ncost = { estimate = 'header:x-n', default = 7, max = 800 }";
+    let cost = |estimate: &str| {
+        let policy = policy(&format!("[[rule]]\nname = 'a'\n{rule}"));
+        let decision = policy.decide(&[("Header:X-N", estimate)]);
+        1000 - decision.remaining().expect("a limit")
+    };
+    let estimates = [
+        "0",
+        "1",
+        "800",
+        "801",
+        "18446744073709551616",
+        "-5",
+        "2.5",
+        "",
+    ];
+    let costs = estimates.map(cost);
+    assert_eq!(costs, [1, 1, 800, 800, 800, 7, 7, 7]);
+}
+
+#[test]
+fn a_client_address_that_is_none_is_missing() {
+    let policy = policy("[[rule]]\nname = 'a'\nkey = 'client-ip'\nlimit = '1/d'");
+    let ask = |from: &str| policy.decide(&[("client-ip", from)]).is_allowed();
+    assert!(ask("10.0.0.1"));
+    for same in [
+        "10.0.0.1:55",
+        "::ffff:10.0.0.1",
+        "[::ffff:10.0.0.1]:9",
+        " 10.0.0.1 ",
+    ] {
+        assert!(!ask(same), "{same}");
+    }
+    let denied = policy.decide(&[("client-ip", "10.0.0.2, 10.0.0.3")]);
+    assert_eq!(denied.reason(), Some(Reason::MissingKey { rule: "a" }));
+}
+
+#[test]
+fn what_is_registered_for_another_clock_is_an_error() {
+    let builder = Policy::builder().resolver("tenant", |_| Some("acme".into()));
+    let builder = builder.algorithm("hourly", |_| {
+        tollgate::TokenBucket::new(tollgate::Quota::per_hour(1))
+    });
+    let errors = builder
+        .clock(ManualClock::new())
+        .build_toml("")
+        .expect_err("an error");
+    assert_eq!(
+        errors.to_string().trim(),
+        "error: a registered name is \"hourly\", but must be registered after the call of `clock`"
+    );
+    let builder = Policy::builder().resolver("tenant", |_| Some("acme".into()));
+    let policy = builder
+        .clock(ManualClock::new())
+        .build_toml("[[rule]]\nname = 'a'\nkey = 'tenant'\nlimit = '1/d'")
+        .expect("a policy");
+    assert!(policy.decide(&()).is_allowed());
+}
+
+#[test]
+fn a_forgotten_key_begins_anew_and_keeps_its_override() {
+    let policy = policy(&format!(
+        "{BAN}limit = '1/d'\noverride = [{{ key = 'bob', limit = '2/d' }}]"
+    ));
+    let ask = |user: &str| policy.decide(&[("user", user)]).retry_after();
+    let day = Some(Duration::from_secs(86_400));
+    for user in ["ann", "bob"] {
+        while ask(user).is_none() {}
+        assert!(policy.forget("login", [user]));
+        assert!(!policy.forget("login", [user]));
+        assert_eq!(ask(user), None);
+        let quota = policy
+            .decide(&[("user", user)])
+            .tightest()
+            .and_then(|asked| asked.quota());
+        assert_eq!(
+            quota.map(|quota| quota.permits()),
+            Some(if user == "bob" { 2 } else { 1 })
+        );
+    }
+    assert_eq!(ask("ann"), day);
+    assert!(!policy.forget("logon", ["ann"]) && !policy.forget("login", ["carl"]));
 }

@@ -122,7 +122,10 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
         match random.below(6) {
             0 => *text += "cost = 2\n",
             1 => *text += "cost = \"header:x-n\"\n",
-            2 => *text += "cost = { estimate = \"header:x-n\", max = 3, settle = \"used\" }\n",
+            2 => {
+                *text +=
+                    "cost = { estimate = \"header:x-n\", min = 0, max = 3, settle = \"used\" }\n"
+            }
             _ => {
                 *text += one(
                     random,

@@ -2,6 +2,7 @@
 //! exceeded.
 
 mod changes;
+mod from_file;
 
 use std::collections::HashMap;
 use std::sync::Barrier;

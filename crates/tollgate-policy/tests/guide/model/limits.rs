@@ -157,9 +157,13 @@ pub(super) fn cost(rule: &Table, facts: &Facts) -> u64 {
             let max = cost.get("max").and_then(number).unwrap_or(u64::MAX);
             let estimate = cost.get("estimate").and_then(fact);
             let default = cost.get("default").and_then(number).unwrap_or(1);
-            estimate.map_or(default, |n: u64| n.min(max))
+            let min = cost.get("min").and_then(number).unwrap_or(1);
+            estimate.map_or(default, |n: u64| n.min(max).max(min))
         }
-        Some(cost) => number(cost).or_else(|| fact(cost)).unwrap_or(1),
+        Some(cost) => {
+            let estimate = || fact(cost).map(|n: u64| n.max(1));
+            number(cost).or_else(estimate).unwrap_or(1)
+        }
     }
 }
 

@@ -202,16 +202,14 @@ impl Model {
         left.reduce(u64::min)
     }
 
-    /// Counts a denial.
-    fn count_denial(&mut self, asked: &Applied) {
-        let (Some(ban), Some(key)) = (asked.rule.get("ban"), &asked.key) else {
-            return;
-        };
+    /// Counts a denial. Returns how long the key is banned, if it was one too many.
+    fn count_denial(&mut self, asked: &Applied) -> Option<Duration> {
+        let (ban, key) = (asked.rule.get("ban")?, asked.key.as_ref()?);
         let now = self.clock_now();
         let bans = self.bans.entry((text(&asked.rule, "name"), key.clone()));
         let bans = bans.or_default();
         if bans.until.is_some_and(|until| until > now) {
-            return;
+            return None;
         }
         let within = limits::time(ban, "within").unwrap_or_else(|| limits::period(&asked.rule));
         // The first denial begins a period.
@@ -224,11 +222,13 @@ impl Model {
             .get("after")
             .and_then(Value::as_integer)
             .expect("a number");
-        if bans.denials.len() as i64 >= after {
-            let time = limits::time(ban, "for").expect("a time");
-            bans.until = Some(now.saturating_add(time));
-            bans.denials.clear();
+        if (bans.denials.len() as i64) < after {
+            return None;
         }
+        let time = limits::time(ban, "for").expect("a time");
+        bans.until = Some(now.saturating_add(time));
+        bans.denials.clear();
+        Some(time)
     }
 
     fn clock_now(&self) -> Tick {
@@ -268,13 +268,15 @@ impl Decider for Model {
             match self.ask(asked, &facts) {
                 Ok(takes) => taken.extend(takes),
                 Err(wait) => {
+                    // The denial that bans the key waits for the end of the ban.
+                    let ban = self.count_denial(asked).unwrap_or_default();
+                    let wait = wait.map(|wait| wait.max(ban));
                     let longer = denied.as_ref().is_none_or(|(known, _)| {
                         wait.unwrap_or(Duration::MAX) > known.unwrap_or(Duration::MAX)
                     });
                     if longer {
                         denied = Some((wait, text(&asked.rule, "name")));
                     }
-                    self.count_denial(asked);
                 }
             }
         }

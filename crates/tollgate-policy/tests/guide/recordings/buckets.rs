@@ -74,7 +74,7 @@ impl Source for Buckets {
         } else {
             format!(
                 "[[rule]]\nname = \"route\"\nkey = \"user\"\nlimit = \"{algorithm} {quota}\"\n\
-                 cost = \"requested-tokens\"",
+                 cost = {{ estimate = \"requested-tokens\", min = 0 }}",
             )
         };
         Ok(Box::new(Bucket {

@@ -31,7 +31,7 @@ impl Source for Logs {
         let window = header.config.f64("window_s")?;
         let policy = format!(
             "[[rule]]\nname = \"rule\"\nkey = \"user\"\nlimit = \"sliding-log {capacity}/{}ns\"\n\
-             cost = \"requested-tokens\"",
+             cost = {{ estimate = \"requested-tokens\", min = 0 }}",
             (window * 1e9).round()
         );
         Ok(Box::new(Log {
