@@ -54,6 +54,7 @@ mod problem;
 pub mod redis;
 mod registry;
 mod rule;
+mod rule_fact;
 mod state;
 mod text;
 mod warn;

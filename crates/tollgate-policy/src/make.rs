@@ -72,6 +72,13 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Err(found) => problems.append(found),
             }
         }
+        let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
+        if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
+            let message = "is possible only for a rule with a rate";
+            for own in &rule.overrides {
+                problems.push(refuse(rule, "override.limit", &own.limit, message));
+            }
+        }
         made
     }
 
@@ -335,12 +342,23 @@ impl<C: PolicyClock> Maker<'_, C> {
         key: &KeySpec,
         problems: &mut Problems,
     ) -> Overrides {
-        let mut overrides = Vec::new();
-        for own in &rule.overrides {
-            let hash = self.hasher.0.hash_key(
-                key.of_values(own.key.iter().map(|part| part.as_str()))
-                    .as_slice(),
-            );
+        let mut overrides = Overrides::new();
+        for (index, own) in rule.overrides.iter().enumerate() {
+            let values = own.key.iter().map(|part| part.as_str());
+            let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
+            if overrides.iter().any(|(known, _)| *known == hash) {
+                let mut before = rule.overrides.iter().take(index);
+                // The text's reader reports keys of the same text.
+                if !before.any(|other| other.key == own.key) {
+                    let key = At {
+                        value: own.key.join(", "),
+                        position: own.key.position,
+                    };
+                    let message = "must not be the key of another override in another spelling";
+                    problems.push(refuse(rule, "override.key", &key, message));
+                }
+                continue;
+            }
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
                 _ if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()

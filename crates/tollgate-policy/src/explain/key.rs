@@ -31,7 +31,12 @@ pub(super) fn has_values(rule: &Rule, key: &[KeyPart], values: &[String]) -> boo
     key.len() == values.len() && key.iter().zip(values).all(is_same)
 }
 
-fn value<'f>(rule: &Rule, fact: &FactName, facts: &'f (impl Facts + ?Sized)) -> Option<Value<'f>> {
+/// Returns a fact that a rule reads.
+pub(super) fn value<'f>(
+    rule: &Rule,
+    fact: &FactName,
+    facts: &'f (impl Facts + ?Sized),
+) -> Option<Value<'f>> {
     let FactKind::PathPart(name) = fact.kind() else {
         return facts.fact(fact);
     };
