@@ -17,6 +17,7 @@ use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::{AFTER_BAN, Ban, CompiledRule, Cost, Plans};
+use crate::rule_fact::RuleFact;
 use crate::state::Saved;
 use crate::when::{Condition, Matcher, Test, When};
 
@@ -176,7 +177,7 @@ fn compile_rule<C: PolicyClock>(
         specs,
         texts,
         plans: rule.plan.as_ref().map(|plan| Plans {
-            by: FactName::new(&plan.by),
+            by: RuleFact::of(rule, &plan.by),
             names: plan
                 .limits
                 .iter()
@@ -188,7 +189,11 @@ fn compile_rule<C: PolicyClock>(
             }),
         }),
         cost: Cost {
-            estimate: rule.cost.estimate.as_ref().map(|fact| fact.value.clone()),
+            estimate: rule
+                .cost
+                .estimate
+                .as_ref()
+                .map(|fact| RuleFact::of(rule, fact.as_str())),
             default: rule.cost.default.value,
             min: rule.cost.min.value,
             max: rule.cost.max.as_ref().map_or(u64::MAX, |max| max.value),

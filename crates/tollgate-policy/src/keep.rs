@@ -22,7 +22,7 @@ pub enum RuleState {
     /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the
     /// new limit can hold them.
     Migrated,
-    /// The state starts anew, for this reason.
+    /// The state of at least one of its limits starts anew, for this reason.
     Fresh(&'static str),
     /// There was no rule of this name.
     New,
@@ -180,13 +180,10 @@ fn changes<C>(
     let mut changes = Vec::new();
     if matches!(**limit, RuleLimit::Own(_) | RuleLimit::Remote(_)) {
         let same = old.source.limits == rule.limits && old.source.plan == rule.plan;
-        return match same && old.source.overrides == rule.overrides {
+        return match same {
             true => Ok((Arc::clone(limit), changes)),
             false => Err("a registered limit can't change"),
         };
-    }
-    if was.len() != specs.len() {
-        return Err(OTHER);
     }
     for (plan, (was, spec)) in was.iter().zip(specs).enumerate() {
         match (was, spec) {

@@ -3,14 +3,14 @@
 //! Each part of a key has a tag, its bytes, and, if there are several parts, its length. The length
 //! comes last, so a key is read from its end, and different keys have different bytes.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use smallvec::SmallVec;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
-use crate::file::{Applies, Networks, Rule};
-use crate::when::{When, clean_path, lower_host, with_text};
+use crate::file::{Networks, Rule};
+use crate::rule_fact::RuleFact;
+use crate::when::{clean_path, lower_host, with_text};
 
 /// The bytes of the keys of a request. Short ones need no allocation.
 pub(crate) type Bytes = SmallVec<[u8; 64]>;
@@ -23,33 +23,20 @@ const V6: u8 = 6;
 /// What makes the key of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeySpec {
-    parts: Vec<Part>,
+    parts: Vec<RuleFact>,
     v4: u8,
     v6: u8,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Part {
-    fact: FactName,
-    /// The conditions whose path captures the part, and the name of the path.
-    captured_by: Option<(When, FactName)>,
 }
 
 impl KeySpec {
     pub(crate) fn of(rule: &Rule) -> Self {
         let Networks { v4, v6 } = &rule.network;
-        let part = |name: &str| {
-            let fact = FactName::new(name);
-            let captured_by = match (fact.kind(), &rule.when.value) {
-                (FactKind::PathPart(_), Applies::When(when)) => {
-                    Some((when.clone(), FactName::new("path")))
-                }
-                _ => None,
-            };
-            Part { fact, captured_by }
-        };
         Self {
-            parts: rule.key.iter().map(|name| part(name)).collect(),
+            parts: rule
+                .key
+                .iter()
+                .map(|name| RuleFact::of(rule, name))
+                .collect(),
             v4: v4.value,
             v6: v6.value,
         }
@@ -71,13 +58,11 @@ impl KeySpec {
         for part in &self.parts {
             let start = bytes.len();
             // A text that is no address would be a key that the client can choose.
-            let value = part
-                .value(facts)
-                .filter(|value| can_be_key(&part.fact, value));
+            let value = part.value(facts).filter(|value| part.accepts(value));
             if value.is_none() && missing.is_none() {
-                missing = Some(&part.fact);
+                missing = Some(&part.name);
             }
-            self.push_value(&part.fact, value, bytes);
+            self.push_value(&part.name, value, bytes);
             if self.parts.len() > 1 {
                 push_length(bytes.len().saturating_sub(start), bytes);
             }
@@ -90,7 +75,7 @@ impl KeySpec {
         let mut bytes = Bytes::new();
         for (part, value) in self.parts.iter().zip(values) {
             let start = bytes.len();
-            self.push_value(&part.fact, Some(value.into()), &mut bytes);
+            self.push_value(&part.name, Some(value.into()), &mut bytes);
             if self.parts.len() > 1 {
                 push_length(bytes.len().saturating_sub(start), &mut bytes);
             }
@@ -124,11 +109,6 @@ impl KeySpec {
     }
 }
 
-/// Returns whether a fact can have this value in a key. If not, it is missing.
-pub(crate) fn can_be_key(fact: &FactName, value: &Value<'_>) -> bool {
-    fact.kind() != FactKind::ClientIp || value.as_address().is_some()
-}
-
 fn push_text(kind: FactKind<'_>, value: &Value<'_>, bytes: &mut Bytes) {
     with_text(value, |text| match kind {
         // The same host and path in other spellings is the same key.
@@ -153,22 +133,6 @@ fn push_length(length: usize, bytes: &mut Bytes) {
         _ => {
             bytes.extend_from_slice(&(length as u64).to_le_bytes());
             bytes.push(255);
-        }
-    }
-}
-
-impl Part {
-    fn value<'f>(&self, facts: &'f impl Facts) -> Option<Value<'f>> {
-        let (Some((when, path)), FactKind::PathPart(name)) = (&self.captured_by, self.fact.kind())
-        else {
-            return facts.fact(&self.fact);
-        };
-        match facts.fact(path)? {
-            Value::Text(Cow::Borrowed(path)) => when.capture(path, name).map(Value::from),
-            path => {
-                let part = when.capture(&path.as_text(), name)?.to_owned();
-                Some(part.into())
-            }
         }
     }
 }

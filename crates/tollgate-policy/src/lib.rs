@@ -55,6 +55,8 @@ pub mod redis;
 mod refuse;
 mod registry;
 mod rule;
+mod rule_fact;
+mod shown;
 mod state;
 mod text;
 mod warn;

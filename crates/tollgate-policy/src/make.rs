@@ -1,6 +1,6 @@
 //! Makes the limits of rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
@@ -16,10 +16,7 @@ use crate::policy::PolicyClock;
 use crate::problem::{Problem, Problems};
 use crate::refuse::{of_refusal, refuse, too_large};
 use crate::registry::{LimitSpec, Registry};
-use crate::text::{MAX_PLANS, known_names};
-
-/// The name of the store in this process.
-const MEMORY: &str = "memory";
+use crate::text::{MAX_PLANS, MEMORY, known_names};
 
 /// What limits are made with.
 pub(crate) struct Maker<'m, C> {
@@ -347,7 +344,8 @@ impl<C: PolicyClock> Maker<'_, C> {
         key: &KeySpec,
         problems: &mut Problems,
     ) -> Overrides {
-        let mut overrides = Vec::new();
+        let mut overrides = Overrides::new();
+        let mut hashes = HashSet::new();
         for (index, own) in rule.overrides.iter().enumerate() {
             if own.limit.is_empty() && problems.has_errors() {
                 // It is missing, which is reported already.
@@ -355,6 +353,15 @@ impl<C: PolicyClock> Maker<'_, C> {
             }
             let values = own.key.iter().map(String::as_str);
             let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
+            if !hashes.insert(hash) {
+                // The text's reader reports it; other files have not been checked.
+                if !problems.has_errors() {
+                    let key = own.key.join(", ").into();
+                    let message = "must not be the same key as that of an earlier override";
+                    problems.push(refuse(rule, "override.key", &key, message));
+                }
+                continue;
+            }
             let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
                 _ if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()

@@ -13,6 +13,7 @@ use crate::file::{Count, Missing, Rule};
 use crate::keep::Overrides;
 use crate::key::KeySpec;
 use crate::limit::{KeyHash, Remote, RuleLimit, Spec, Table};
+use crate::rule_fact::RuleFact;
 use crate::when::with_text;
 
 /// A rule, ready to decide.
@@ -117,7 +118,7 @@ pub(crate) enum Allowed {
 /// The plans of a rule.
 #[derive(Debug)]
 pub(crate) struct Plans {
-    pub(crate) by: FactName,
+    pub(crate) by: RuleFact,
     /// The names, in the order of the plans.
     pub(crate) names: Vec<Box<str>>,
     pub(crate) default: Option<usize>,
@@ -126,7 +127,7 @@ pub(crate) struct Plans {
 impl Plans {
     /// Returns the plan of a request.
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
-        let named = facts.fact(&self.by).and_then(|value| {
+        let named = self.by.value(facts).and_then(|value| {
             let is = |name: &str| self.names.iter().position(|known| **known == *name);
             with_text(&value, is)
         });
@@ -137,7 +138,7 @@ impl Plans {
 /// How many permits a request takes.
 #[derive(Debug)]
 pub(crate) struct Cost {
-    pub(crate) estimate: Option<FactName>,
+    pub(crate) estimate: Option<RuleFact>,
     pub(crate) default: u64,
     pub(crate) min: u64,
     pub(crate) max: u64,
@@ -147,10 +148,10 @@ pub(crate) struct Cost {
 impl Cost {
     #[inline]
     pub(crate) fn of(&self, facts: &impl Facts) -> u64 {
-        let Some(name) = &self.estimate else {
+        let Some(fact) = &self.estimate else {
             return self.default;
         };
-        let estimate = facts.fact(name).and_then(|value| value.as_number());
+        let estimate = fact.value(facts).and_then(|value| value.as_number());
         estimate.map_or(self.default, |cost| cost.min(self.max).max(self.min))
     }
 }

@@ -120,7 +120,6 @@ pub(crate) fn write<C: PolicyClock>(
                     table.snapshot(&mut snapshot)?;
                 }
                 RuleLimit::Single(limiter) => snapshot.extend_from_slice(&limiter.snapshot()),
-                // Requests end with the process. Registered limits save themselves.
                 RuleLimit::Slots(_)
                 | RuleLimit::OneSlots(_)
                 | RuleLimit::Own(_)
@@ -141,6 +140,12 @@ pub(crate) fn write<C: PolicyClock>(
     flush(&mut out)?;
     writer.write_all(&checksum.finalize().to_le_bytes())?;
     writer.flush()
+}
+
+/// Returns whether the state of a limit is saved. Requests end with the process, and registered
+/// limits save themselves.
+const fn is_saved<C>(limit: &RuleLimit<C>) -> bool {
+    matches!(limit, RuleLimit::Table(_) | RuleLimit::Single(_))
 }
 
 fn text(spec: &Spec) -> Option<String> {
@@ -276,7 +281,10 @@ impl Saved {
             section.rule == rule.name.value && u32::try_from(index) == Ok(section.limit)
         };
         let Some(section) = self.sections.iter().find(is_this) else {
-            return Err("there is no state of this limit");
+            return match is_saved(limit) {
+                true => Err("there is no state of this limit"),
+                false => Ok(()),
+            };
         };
         if section.keys != keys(rule) {
             return Err("its key changed");

@@ -31,6 +31,8 @@ where
     // Stores that decide asynchronously can't be asked here.
     for ask in &asks.remote {
         match ask.trial {
+            // Once, not for each limit.
+            true if asks.would_deny.contains(&ask.rule) => {}
             true => asks.would_deny.push(ask.rule),
             false => {
                 let why = Why::Remote(ask.rule);
@@ -60,7 +62,7 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     match asks.list.as_slice() {
-        [ask] if asks.is_rate(ask) && !ask.trial => acquire_one(asks),
+        [ask] if asks.is_rate(ask) => acquire_one(asks),
         _ => acquire_all(asks),
     }
 }
@@ -83,6 +85,7 @@ where
     let now = asks.now();
     match asks.visit(0, Take { n, now }) {
         Some(Ok(held)) => State::One(asks, held),
+        // A rule that bans asks two: this one has no denials to count.
         Some(Err(denied)) => State::Denied(asks, 0, denied),
         // There is such a limit.
         None => State::Denied(asks, 0, Denied::busy(n)),

@@ -44,9 +44,6 @@ where
     /// Collects what a request asks. Returns what decides without a limit, if anything does.
     pub(crate) fn collect(&mut self, facts: &impl Facts) -> Option<Why> {
         let policy = &*self.policy;
-        if let Some(why) = policy.listed(facts) {
-            return Some(why);
-        }
         let mut collected = Collected {
             keys: &mut self.keys,
             list: &mut self.list,
@@ -79,8 +76,12 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         }
     }
 
-    /// Collects what the rules ask that apply to a request.
+    /// Collects what the rules ask that apply to a request, unless an entry of the lists does.
     fn collect(&self, facts: &impl Facts, collected: &mut Collected<'_>) {
+        if let Some(why) = self.listed(facts) {
+            collected.refused = Some(why);
+            return;
+        }
         let _ = self.matcher.each(facts, |index| {
             let applied = self.apply(index, facts, collected);
             let is_over = match (applied, self.rules.get(index)) {

@@ -173,6 +173,7 @@ impl<C> Policy<C> {
             _ => {}
         }
         let settle = rule.cost.settle.as_ref();
+        let answer = self.registry.resolve(answer);
         let actual = settle.and_then(|name| answer.fact(name)?.as_number());
         actual.unwrap_or(ask.cost)
     }

@@ -52,7 +52,7 @@ fn limits(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Limits {
         };
     }
     match &rule.plan {
-        Some(plans) => plan(plans, facts),
+        Some(plans) => plan(rule, plans, facts),
         None => Limits {
             texts: rule
                 .limits
@@ -86,9 +86,9 @@ fn overridden(rule: &Rule, own: &Override) -> Vec<String> {
         .collect()
 }
 
-fn plan(plans: &Plans, facts: &(impl Facts + ?Sized)) -> Limits {
+fn plan(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> Limits {
     let by = plans.by.as_str();
-    let named = facts.fact(&FactName::new(by));
+    let named = key::value(rule, &FactName::new(by), facts);
     let find = |wanted: &str| {
         plans
             .limits
@@ -141,7 +141,7 @@ fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Cost {
     let Some(fact) = &rule.cost.estimate else {
         return of(default, None);
     };
-    let Some(value) = facts.fact(fact) else {
+    let Some(value) = key::value(rule, fact, facts) else {
         return of(
             default,
             Some(format!("{} is absent, so the default", fact.value)),

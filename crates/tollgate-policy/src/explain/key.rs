@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::KeyPart;
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Applies, Networks, Rule};
-use crate::key::can_be_key;
+use crate::rule_fact::can_be_key;
 use crate::when::{clean_path, lower_host};
 
 /// Returns the parts of a rule's key for a request.
@@ -23,7 +23,12 @@ pub(super) fn key(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Vec<KeyPart> {
     rule.key.iter().map(|name| part(name)).collect()
 }
 
-fn value<'f>(rule: &Rule, fact: &FactName, facts: &'f (impl Facts + ?Sized)) -> Option<Value<'f>> {
+/// Returns a fact that a rule reads.
+pub(super) fn value<'f>(
+    rule: &Rule,
+    fact: &FactName,
+    facts: &'f (impl Facts + ?Sized),
+) -> Option<Value<'f>> {
     let FactKind::PathPart(name) = fact.kind() else {
         return facts.fact(fact);
     };

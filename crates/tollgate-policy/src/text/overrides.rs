@@ -6,8 +6,9 @@ use super::table::Table;
 use super::tree::{Tree, at};
 use crate::fact::{FactKind, FactName};
 use crate::file::{At, Override, Rule};
-use crate::key::{Bytes, KeySpec, can_be_key};
+use crate::key::{Bytes, KeySpec};
 use crate::problem::{Excerpt, Problem, Problems};
+use crate::rule_fact::can_be_key;
 
 /// Checks that each override has as many parts as the key, that a request can have its key, and
 /// that no other override has it.

@@ -1,5 +1,10 @@
 //! What a policy decides, where the examples of the page do not show it.
 
+mod costs;
+mod keys;
+mod plans;
+mod together;
+
 use std::time::Duration;
 
 use tollgate::{Denied, ManualClock};

@@ -1,6 +1,7 @@
 //! A policy that is reloaded while it decides: what stays, what starts anew, and that no bound is
 //! exceeded.
 
+mod changes;
 mod from_file;
 
 use std::collections::HashMap;

@@ -1,5 +1,6 @@
 //! Rules whose stores decide asynchronously, together with rules in memory.
 
+mod ends;
 mod store;
 
 use std::pin::pin;

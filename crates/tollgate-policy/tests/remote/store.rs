@@ -19,7 +19,7 @@ pub(crate) struct Store(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// What each key has taken.
+    /// What each key of each limit has taken.
     pub(crate) taken: BTreeMap<Key, u64>,
     /// The calls that the store got, such as `take [a b]`.
     pub(crate) calls: Vec<String>,
@@ -27,8 +27,13 @@ pub(crate) struct State {
     /// The number of times that each call returns `Pending`, before and after it takes effect.
     pub(crate) pending: [u32; 2],
     pub(crate) is_down: bool,
+    /// What denials answer, in place of a wait.
+    pub(crate) denied: Option<Denied>,
+    /// The position that denials name, in place of the right one.
+    pub(crate) wrong_index: Option<usize>,
 }
 
+/// The limit, such as `a` or `a/1`, and the key.
 pub(crate) type Key = (String, Vec<u8>);
 
 #[derive(Debug)]
@@ -52,7 +57,7 @@ impl Store {
     /// of `a` is `a/1`.
     pub(crate) fn taken(&self, rule: &str) -> u64 {
         let state = self.state();
-        let of_rule = state.taken.iter().filter(|((name, _), _)| name == rule);
+        let of_rule = state.taken.iter().filter(|((name, ..), _)| name == rule);
         of_rule.map(|(_, taken)| taken).sum()
     }
 
@@ -80,14 +85,16 @@ impl Store {
         state.calls.push(format!("take [{}]", names.join(" ")));
         let mut taken = Vec::new();
         for (index, (ask, limit)) in asked.iter().zip(&limits).enumerate() {
-            let key = (limit.name.clone(), ask.key.bytes().to_vec());
+            let key = key(ask);
             let had = state.taken.get(&key).copied().unwrap_or(0);
-            let left = (limit.permits[ask.plan] - had).checked_sub(ask.cost);
+            let left = limit.permits[ask.plan]
+                .saturating_sub(had)
+                .checked_sub(ask.cost);
             if left.is_none() || state.is_down {
                 let wait = Duration::from_secs(if state.is_down { 1 } else { 30 });
                 return Err(RemoteDenied {
-                    index,
-                    denied: Denied::later(ask.cost, wait),
+                    index: state.wrong_index.unwrap_or(index),
+                    denied: state.denied.unwrap_or(Denied::later(ask.cost, wait)),
                     by_fallback: state.is_down,
                 });
             }
@@ -104,6 +111,10 @@ impl Store {
 
 fn limit<'a>(ask: &RemoteAsk<'a>) -> &'a Limit {
     ask.limit.downcast_ref().expect("a limit of this store")
+}
+
+fn key(ask: &RemoteAsk<'_>) -> Key {
+    (limit(ask).name.clone(), ask.key.bytes().to_vec())
 }
 
 impl RemoteStore for Store {
@@ -133,8 +144,7 @@ impl RemoteStore for Store {
     }
 
     fn ban_for<'a>(&'a self, ask: RemoteAsk<'a>, long: Duration) -> RemoteFuture<'a, ()> {
-        let key = (limit(&ask).name.clone(), ask.key.bytes().to_vec());
-        self.state().banned.push((key, long));
+        self.state().banned.push((key(&ask), long));
         Box::pin(async {})
     }
 }
@@ -152,6 +162,9 @@ impl RemoteGrants for Grants {
             self.store.wait(0).await;
             let mut state = self.store.state();
             state.calls.push(format!("settle {actual:?}"));
+            if state.is_down {
+                return Err("the store is down".into());
+            }
             let mut settled = Settled::default();
             for ((key, info), actual) in self.taken.into_iter().zip(actual) {
                 let taken = state.taken.entry(key).or_default();

@@ -1,5 +1,7 @@
 //! The state of a policy goes on in the next process, and a damaged one is refused.
 
+mod attacked;
+
 use std::time::Duration;
 
 use tollgate::ManualClock;

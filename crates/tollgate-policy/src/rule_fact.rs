@@ -1,0 +1,54 @@
+//! A fact that a rule reads: of the request, or a part of its path.
+
+use std::borrow::Cow;
+
+use crate::fact::{FactKind, FactName, Facts, Value};
+use crate::file::{Applies, Rule};
+use crate::when::When;
+
+/// A fact that a rule reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleFact {
+    pub(crate) name: FactName,
+    /// The conditions whose path captures it, and the name of the path.
+    captured_by: Option<(When, FactName)>,
+}
+
+impl RuleFact {
+    pub(crate) fn of(rule: &Rule, name: &str) -> Self {
+        let name = FactName::new(name);
+        let captured_by = match (name.kind(), &rule.when.value) {
+            (FactKind::PathPart(_), Applies::When(when)) => {
+                Some((when.clone(), FactName::new("path")))
+            }
+            _ => None,
+        };
+        Self { name, captured_by }
+    }
+
+    /// Returns whether a value can be a part of a key.
+    pub(crate) fn accepts(&self, value: &Value<'_>) -> bool {
+        can_be_key(&self.name, value)
+    }
+
+    /// Returns the value for a request.
+    #[inline]
+    pub(crate) fn value<'f>(&self, facts: &'f impl Facts) -> Option<Value<'f>> {
+        let (Some((when, path)), FactKind::PathPart(name)) = (&self.captured_by, self.name.kind())
+        else {
+            return facts.fact(&self.name);
+        };
+        match facts.fact(path)? {
+            Value::Text(Cow::Borrowed(path)) => when.capture(path, name).map(Value::from),
+            path => {
+                let part = when.capture(&path.as_text(), name)?.to_owned();
+                Some(part.into())
+            }
+        }
+    }
+}
+
+/// Returns whether a fact can have this value in a key. If not, it is missing.
+pub(crate) fn can_be_key(fact: &FactName, value: &Value<'_>) -> bool {
+    fact.kind() != FactKind::ClientIp || value.as_address().is_some()
+}
