@@ -239,11 +239,12 @@ impl<C: PolicyClock> Maker<'_, C> {
         plans: Vec<AnyAlgorithm>,
         capacity: usize,
     ) -> Result<RuleLimit<C>, ConfigError> {
+        let is_full = rule.overrides.is_empty() && plans.len() >= MAX_PLANS;
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
         let table = table.with_overflow(rule.overflow);
-        // Room for more, when the policy is reloaded.
+        // Room for more, when the policy is reloaded. Overrides count as one more plan.
         let overrides = rule.overrides.len().saturating_mul(2).saturating_add(8);
-        let table = match rule.key.is_empty() {
+        let table = match rule.key.is_empty() || is_full {
             true => table,
             false => table.with_overrides(overrides)?,
         };

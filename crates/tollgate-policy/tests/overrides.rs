@@ -58,3 +58,14 @@ fn an_override_needs_a_rate_that_it_can_replace() {
         "5:21: error: rule \"a\": override needs a limit that is a rate, which it replaces"
     );
 }
+
+#[test]
+fn a_rule_with_a_key_can_have_eight_plans() {
+    let plans: Vec<String> = (1..=8).map(|n| format!("p{n} = '{n}/h'")).collect();
+    let text = format!(
+        "[[rule]]\nname = 'a'\nkey = 'user'\nplan = {{ by = 'tier', {} }}",
+        plans.join(", ")
+    );
+    let ann = [("user", "ann"), ("tier", "p8")];
+    assert_eq!(asked(&text, &ann), (Some(7), vec!["8/h".to_owned()]));
+}

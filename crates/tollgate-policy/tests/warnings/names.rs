@@ -111,7 +111,7 @@ fn a_name_that_the_program_lists_or_registers_is_not_warned_of() {
 #[test]
 fn a_field_below_the_conditions_became_a_condition() {
     let below = |field: &str| {
-        let text = format!("[[rule]]\nname = 'a'\nlimit = '1/s'\n[rule.when]\nmethod = 'GET'\n");
+        let text = "[[rule]]\nname = 'a'\nlimit = '1/s'\n[rule.when]\nmethod = 'GET'\n";
         let file = PolicyFile::from_toml(&format!("{text}{field}\n")).expect("a policy");
         warnings(&file).to_string()
     };
