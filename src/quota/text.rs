@@ -152,8 +152,52 @@ impl fmt::Display for ParseQuotaError {
             Why::UnknownUnit => " is not a unit of time: write ns, us, ms, s, min, h or d",
             Why::PeriodTooLong => " is too long: periods go up to 584 years",
             Why::Twice => " is given twice",
-        })
+        })?;
+        self.write_hint(f)
     }
+}
+
+impl ParseQuotaError {
+    /// Says what was probably meant.
+    fn write_hint(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = self.excerpt.text();
+        let near = match self.why {
+            Why::UnknownMultiple => {
+                let part = part.strip_suffix(['b', 'B']).unwrap_or(part);
+                let mut multiples = MULTIPLES.iter().map(|(name, _)| *name);
+                multiples.find(|name| !part.is_empty() && name.eq_ignore_ascii_case(part))
+            }
+            Why::UnknownUnit => {
+                let is_near = |name: &&str| name.eq_ignore_ascii_case(part);
+                let mut units = UNITS.iter().map(|(names, _)| *names);
+                let names = units.find(|names| names.iter().any(&is_near));
+                names.and_then(|names| names.first().copied())
+            }
+            Why::NoSlash if is_fraction(part) => {
+                return f.write_str("; numbers are whole: write 1.5/s as `3/2s`");
+            }
+            Why::NoUnit if is_fraction(part) => {
+                return f.write_str("; numbers are whole: write 1.5s as `1500ms`");
+            }
+            _ => None,
+        };
+        if let Some(near) = near {
+            return write!(f, "; did you mean `{near}`?");
+        }
+        let longer = [("week", "7d"), ("month", "30d"), ("year", "365d")];
+        let unit = part.strip_suffix('s').unwrap_or(part);
+        let mut longer = longer.iter().filter(|_| self.why == Why::UnknownUnit);
+        match longer.find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
+            Some((name, days)) => write!(f, "; write a {name} as `{days}`"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns whether a part begins as the digits after a decimal point do.
+fn is_fraction(part: &str) -> bool {
+    let mut chars = part.chars();
+    chars.next() == Some('.') && chars.next().is_some_and(|c| c.is_ascii_digit())
 }
 
 impl fmt::Debug for ParseQuotaError {
@@ -189,10 +233,16 @@ impl Excerpt {
     }
 }
 
+impl Excerpt {
+    fn text(&self) -> &str {
+        let bytes = self.bytes.get(..usize::from(self.len)).unwrap_or(&[]);
+        core::str::from_utf8(bytes).unwrap_or("")
+    }
+}
+
 impl fmt::Display for Excerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.bytes.get(..usize::from(self.len)).unwrap_or(&[]);
-        for c in core::str::from_utf8(bytes).unwrap_or("").chars() {
+        for c in self.text().chars() {
             // The message may end up in a log, so it must not contain control characters.
             f.write_char(if c.is_control() { '\u{fffd}' } else { c })?;
         }

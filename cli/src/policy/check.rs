@@ -15,8 +15,9 @@ use super::{INVALID, unusable};
 
 /// Check a policy: find all its errors and warnings
 ///
-/// Each line has the file, the line, the column, the field, its value, and what is allowed. The
-/// exit code is 0 if there are no errors, 1 if there are errors, and 2 if the file can't be read.
+/// Each line has the file, the line, the column, the field, its value, and what is allowed; in JSON
+/// a field has no line and column. The exit code is 0 if there are no errors, 1 if there are errors,
+/// and 2 if the file can't be read.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The policy, in TOML, or in JSON if its name ends in .json
@@ -25,6 +26,11 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     registered: Registered,
+
+    /// A fact that the program computes: a resolver of keys or a lookup of plans; can be given
+    /// several times
+    #[arg(long = "fact", value_name = "NAME")]
+    facts: Vec<String>,
 
     /// Print JSON: an object {"file", "rules" (their number, null if the file can't be read as a
     /// policy), "errors", "warnings", "problems": [{"file", "line", "column", "severity", "field",
@@ -50,7 +56,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Err(message) => return Ok(unusable(&message)),
     };
     let rules = source.read().ok().map(|file| file.rules.len());
-    let problems = source.check(arguments.registered.builder()?);
+    let facts = arguments.facts.iter().map(String::as_str);
+    let problems = source.check(arguments.registered.builder(facts)?);
     let mut out = io::stdout().lock();
     if arguments.json {
         let report = Report {

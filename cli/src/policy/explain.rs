@@ -10,6 +10,7 @@ use comfy_table::{Cell, ContentArrangement, Table};
 use console::Term;
 use tollgate_policy::explain::{Applied, Asks, Explained, Explanation, explain};
 
+use super::registered::Registered;
 use super::request::Request;
 use super::source::Source;
 use super::{INVALID, unusable};
@@ -18,8 +19,8 @@ use crate::table;
 /// Explain what a policy does with a request: which rules apply, and why the others do not
 ///
 /// The command knows the policy and the request, but not how much of each limit is left. The exit
-/// code is 0, whether or not the request is denied; 1 if the policy has errors; and 2 if the file
-/// can't be read.
+/// code is 0, whether or not the request is denied; 1 if the policy has errors, as tollgate check
+/// finds them; and 2 if the file can't be read.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The policy, in TOML, or in JSON if its name ends in .json
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     request: Request,
+
+    #[command(flatten)]
+    registered: Registered,
 
     /// Print JSON: an object {"summary", "entry" ({"list", "name"} if an entry of deny or allow
     /// decides), "rules": [{"name", "applies" ("yes", "shadow" or "no"), "why", "asks" ({"key",
@@ -42,7 +46,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Ok(source) => source,
         Err(message) => return Ok(unusable(&message)),
     };
-    let file = match source.read() {
+    let builder = arguments.registered.builder(arguments.request.named())?;
+    let file = match source.read_checked(builder) {
         Ok(file) => file,
         Err(problems) => {
             eprintln!("{problems}");

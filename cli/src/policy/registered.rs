@@ -1,4 +1,4 @@
-//! The names that a program registers, which `tollgate check` takes for granted.
+//! The names that a program registers, which the commands take for granted.
 
 use clap::Args;
 use tollgate::clock::SystemClock;
@@ -18,20 +18,19 @@ pub(super) struct Registered {
     /// give redis if it is another store than that of tollgate-redis
     #[arg(long = "store", value_name = "NAME")]
     stores: Vec<String>,
-
-    /// A fact that the program computes: a resolver of keys or a lookup of plans; can be given
-    /// several times
-    #[arg(long = "fact", value_name = "NAME")]
-    facts: Vec<String>,
 }
 
 /// The store of the crate tollgate-redis.
 const REDIS: &str = "redis";
 
 impl Registered {
-    /// Returns a builder that knows the names. What they do is left out: any text is a limit of
-    /// their algorithms and stores. The limits of `redis` are read as the store reads them.
-    pub(super) fn builder(&self) -> Result<Builder<SystemClock>, KeysError> {
+    /// Returns a builder that knows the names, and these facts. What they do is left out: any text
+    /// is a limit of their algorithms and stores. The limits of `redis` are read as the store reads
+    /// them.
+    pub(super) fn builder<'f>(
+        &self,
+        facts: impl Iterator<Item = &'f str>,
+    ) -> Result<Builder<SystemClock>, KeysError> {
         let redis = RedisStore::without_server(Keys::new("check")?);
         let mut builder = Policy::builder().remote_store(REDIS, redis);
         for name in &self.algorithms {
@@ -40,7 +39,7 @@ impl Registered {
         for name in &self.stores {
             builder = builder.store(name, any_limit);
         }
-        for name in &self.facts {
+        for name in facts {
             builder = builder.resolver(name, |_| None);
         }
         Ok(builder)

@@ -26,28 +26,34 @@ pub(super) struct Request {
     from: Option<IpAddr>,
 
     /// Any fact, also one that the program computes; can be given several times. It takes the place
-    /// of a fact of the request with this name
-    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = fact)]
-    facts: Vec<(FactName, String)>,
+    /// of a fact of the request with this name. NAME alone is a fact that the program computes, and
+    /// that this request does not have
+    #[arg(long = "fact", value_name = "NAME[=VALUE]", value_parser = fact)]
+    facts: Vec<(FactName, Option<String>)>,
 }
 
 /// The facts of a request. If a name is there several times, the first counts.
 #[derive(Debug)]
-pub(super) struct Known(Vec<(FactName, String)>);
+pub(super) struct Known(Vec<(FactName, Option<String>)>);
 
 impl Facts for Known {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
         let found = self.0.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.into())
+        found?.1.as_ref().map(Value::from)
     }
 }
 
 impl Request {
+    /// Returns the names of the facts that are given one by one.
+    pub(super) fn named(&self) -> impl Iterator<Item = &str> {
+        self.facts.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Returns the facts of the request.
     pub(super) fn facts(&self) -> Known {
         let mut known = Known(self.facts.clone());
         let mut add = |name: &str, value: &str| {
-            known.0.push((FactName::new(name), value.to_owned()));
+            known.0.push((FactName::new(name), Some(value.to_owned())));
         };
         add("method", self.method.as_str());
         add("path", self.url.path());
@@ -119,9 +125,13 @@ fn address(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| message.into())
 }
 
-fn fact(text: &str) -> Result<(FactName, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((FactName::new(name), value.into())),
-        _ => Err("must be NAME=VALUE, as in user=alice".into()),
+fn fact(text: &str) -> Result<(FactName, Option<String>), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.into())),
+        None => (text, None),
+    };
+    match name {
+        "" => Err("must be NAME=VALUE, as in user=alice, or NAME".into()),
+        name => Ok((FactName::new(name), value)),
     }
 }

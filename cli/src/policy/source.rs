@@ -28,9 +28,15 @@ impl Source {
             let at = error.utf8_error().valid_up_to();
             unreadable(format!("it is not text: byte {at} is not UTF-8"))
         })?;
-        let is_json = path
-            .extension()
-            .is_some_and(|end| end.eq_ignore_ascii_case("json"));
+        let has_end = |ends: &[&str]| {
+            let end = path.extension().and_then(|end| end.to_str());
+            end.is_some_and(|end| ends.iter().any(|it| it.eq_ignore_ascii_case(end)))
+        };
+        if has_end(&["yaml", "yml"]) {
+            let why = "only TOML, and JSON if the name ends in .json, are read";
+            return Err(unreadable(why.into()));
+        }
+        let is_json = has_end(&["json"]);
         Ok(Self {
             name,
             text,
@@ -45,6 +51,18 @@ impl Source {
             false => PolicyFile::from_toml(&self.text),
         };
         read.map_err(|problems| problems.with_file(&self.name))
+    }
+
+    /// Returns what the file says, or all its errors.
+    pub(super) fn read_checked(
+        &self,
+        builder: Builder<SystemClock>,
+    ) -> Result<PolicyFile, Problems> {
+        let problems = self.check(builder);
+        match problems.has_errors() {
+            true => Err(problems),
+            false => self.read(),
+        }
     }
 
     /// Returns all errors and warnings.

@@ -8,17 +8,17 @@ use crate::file::{Fallback, PolicyFile};
 use crate::policy::{PolicyClock, hasher};
 use crate::problem::Problems;
 use crate::text::read_toml;
-use crate::warn::warnings;
+use crate::warn::warnings_with;
 
 /// The most keys that a table has room for while a policy is checked, besides those with overrides.
 const CAPACITY: u64 = 64;
 
 impl<C: PolicyClock> Builder<C> {
-    /// Returns all errors and [`warnings`] of a policy in TOML. It takes little memory, whatever
+    /// Returns all errors and [`warnings`](crate::warnings) of a policy in TOML. It takes little memory, whatever
     /// the capacities of the rules are.
     ///
-    /// There are no warnings if the text can't be read as a policy: what is wrong is left out, so
-    /// they could be misleading.
+    /// There are no warnings if the text can't be read as a policy: invalid parts are skipped, so
+    /// warnings could be wrong.
     ///
     /// ```
     /// use tollgate_policy::Policy;
@@ -36,7 +36,7 @@ impl<C: PolicyClock> Builder<C> {
         self.check_read(file, problems)
     }
 
-    /// Returns the errors and [`warnings`] of a policy that was read, as
+    /// Returns the errors and [`warnings`](crate::warnings) of a policy that was read, as
     /// [`check_toml`](Self::check_toml) does.
     #[must_use]
     pub fn check(self, file: &PolicyFile) -> Problems {
@@ -45,7 +45,8 @@ impl<C: PolicyClock> Builder<C> {
 
     fn check_read(self, mut file: PolicyFile, mut problems: Problems) -> Problems {
         if !problems.has_errors() {
-            problems.append(warnings(&file));
+            let is_registered = |name: &str| self.registry.resolvers.contains_key(name);
+            problems.append(warnings_with(&file, is_registered));
         }
         for rule in &mut file.rules {
             let overrides = u64::try_from(rule.overrides.len()).unwrap_or(u64::MAX);

@@ -11,7 +11,7 @@ use crate::fact::FactName;
 use crate::file::{Applies, PolicyFile, Rule};
 use crate::keep::{Change, Reuse, RuleState};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, Spec, Table};
+use crate::limit::{Hashed, RuleLimit, Spec, Table, config_message};
 use crate::make::{Made, Maker};
 use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
@@ -75,6 +75,10 @@ pub(crate) fn compile<C: PolicyClock>(
             &mut reuse,
             problems,
         ));
+        if rule.name.is_empty() {
+            // Other errors of the rule have its number too.
+            problems.rename("rule \"\":", &format!("rule {}:", index + 1));
+        }
         states.push(reuse.state());
         changes.append(&mut reuse.changes);
     }
@@ -150,6 +154,13 @@ fn compile_rule<C: PolicyClock>(
     let mut overrides = maker.overrides(rule, &key, problems);
     overrides.sort_unstable_by_key(|(hash, _)| *hash);
     let made = maker.limits(rule, &key, &overrides, reuse, problems);
+    let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
+    if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
+        let field = format!("rule {}: override", quoted(&rule.name));
+        let position = rule.overrides.first().and_then(|own| own.key.position);
+        let message = "needs a limit that is a rate, which it replaces";
+        problems.push(Problem::error(field, "", message).at(position));
+    }
     let ban = ban(rule, &made, maker, reuse, problems);
     let (mut limits, mut specs, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     for made in made {
@@ -206,8 +217,12 @@ fn ban<C: PolicyClock>(
 ) -> Option<Ban<C>> {
     let ban = rule.ban.as_ref()?;
     let refuse = |part: &str, message: &str, problems: &mut Problems| {
-        let field = format!("rule {}: ban{part}", quoted(&rule.name));
-        problems.push(Problem::error(field, "", message).at(ban.position));
+        let field = format!("rule {}: ban", quoted(&rule.name));
+        // What is wrong may be reported already, where the file is read.
+        if !problems.has_error(&field) {
+            let problem = Problem::error(field + part, "", message);
+            problems.push(problem.at(ban.position));
+        }
     };
     let specs = made.iter().filter_map(|made| made.specs.first());
     let mut rates = specs.filter_map(|spec| match spec {
@@ -255,7 +270,11 @@ fn ban<C: PolicyClock>(
             bans,
         }),
         (Err(error), _) | (_, Err(error)) => {
-            refuse("", &format!("can't be counted: {error}"), problems);
+            refuse(
+                "",
+                &format!("can't be counted: {}", config_message(error)),
+                problems,
+            );
             None
         }
     }

@@ -58,7 +58,9 @@ impl KeySpec {
         for part in &self.parts {
             let start = bytes.len();
             // A text that is no address would be a key that the client can choose.
-            let value = part.value(facts).filter(|value| part.accepts(value));
+            let value = part
+                .value(facts)
+                .filter(|value| can_be_key(&part.name, value));
             if value.is_none() && missing.is_none() {
                 missing = Some(&part.name);
             }
@@ -107,6 +109,11 @@ impl KeySpec {
             }
         }
     }
+}
+
+/// Returns whether a fact can have this value in a key. If not, it is missing.
+pub(crate) fn can_be_key(fact: &FactName, value: &Value<'_>) -> bool {
+    fact.kind() != FactKind::ClientIp || value.as_address().is_some()
 }
 
 fn push_text(kind: FactKind<'_>, value: &Value<'_>, bytes: &mut Bytes) {

@@ -52,6 +52,7 @@ mod policy;
 mod problem;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod refuse;
 mod registry;
 mod rule;
 mod rule_fact;

@@ -4,16 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
-use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
+use tollgate::{Adjustable, AnyAlgorithm, Concurrency, ConfigError, Keyed};
 
 use crate::file::{At, Fallback, Rule};
 use crate::keep::{Overrides, Reuse};
 use crate::key::KeySpec;
-use crate::limit::{Hashed, KeyHash, Remote, RemoteRefusal, RemoteSpec, RuleLimit, Spec};
+use crate::limit::{
+    Hashed, KeyHash, Remote, RemoteRefusal, RemoteSpec, RuleLimit, Spec, config_message,
+};
 use crate::policy::PolicyClock;
-use crate::problem::{Problem, Problems, quoted};
+use crate::problem::{Problem, Problems};
+use crate::refuse::{of_refusal, refuse, too_large};
 use crate::registry::{LimitSpec, Registry};
-use crate::text::known_names;
+use crate::text::{MAX_PLANS, known_names};
 
 /// The name of the store in this process.
 const MEMORY: &str = "memory";
@@ -65,18 +68,20 @@ impl<C: PolicyClock> Maker<'_, C> {
                 texts.collect()
             }
         };
+        let count = rule.plan.as_ref().map_or(0, |plan| plan.limits.len());
+        let count = count.saturating_add(usize::from(!rule.overrides.is_empty()));
+        // That is reported where the file is read.
+        let is_refused = count > MAX_PLANS && problems.has_errors();
         let mut made = Vec::new();
         for limit in written.iter().filter(|limit| !limit.texts.is_empty()) {
-            match self.limit(rule, key, limit, overrides, reuse) {
+            let limit = match is_refused {
+                false => self.limit(rule, key, limit, overrides, reuse),
+                // Only the texts can have more errors.
+                true => self.specs(rule, limit).and(Err(Problems::new())),
+            };
+            match limit {
                 Ok(limit) => made.push(limit),
                 Err(found) => problems.append(found),
-            }
-        }
-        let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
-        if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
-            let message = "is possible only for a rule with a rate";
-            for own in &rule.overrides {
-                problems.push(refuse(rule, "override.limit", &own.limit, message));
             }
         }
         made
@@ -148,9 +153,9 @@ impl<C: PolicyClock> Maker<'_, C> {
             return self.of_store(rule, key, limit);
         }
         let made = self.of_specs(rule, key, limit, specs);
-        let made = made.map_err(|(text, message)| {
+        let made = made.map_err(|problem| {
             let mut problems = Problems::new();
-            problems.push(refuse(rule, limit.field, text, &message));
+            problems.push(problem);
             problems
         })?;
         if let RuleLimit::Table(table) = &made {
@@ -163,13 +168,13 @@ impl<C: PolicyClock> Maker<'_, C> {
     }
 
     /// Makes a limit whose texts are of one kind.
-    fn of_specs<'r>(
+    fn of_specs(
         &self,
         rule: &Rule,
         key: &KeySpec,
-        limit: &Texts<'r>,
+        limit: &Texts<'_>,
         specs: &[Spec],
-    ) -> Result<RuleLimit<C>, (&'r At<String>, String)> {
+    ) -> Result<RuleLimit<C>, Problem> {
         let mut texts = limit.texts.iter().copied();
         let Some(first) = texts.next() else {
             return Ok(RuleLimit::OneSlots(Vec::new()));
@@ -185,28 +190,28 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Spec::Own { name } => own.push((name, *text)),
             }
         }
+        let wrong = |text, message: &str| refuse(rule, limit.field, text, message);
         if let Some((name, _)) = own.first() {
             if let Some((_, text)) = own.iter().find(|(other, _)| other != name) {
-                return Err((
-                    *text,
-                    format!("must be of the algorithm `{name}`, as the first plan"),
-                ));
+                let message = format!("must be of the algorithm `{name}`, as the first plan");
+                return Err(wrong(*text, &message));
             }
             if own.len() < specs.len() {
-                return Err((
-                    first,
-                    "must be of the same algorithm as the other plans".into(),
-                ));
+                let message = "must be of the same algorithm as the other plans";
+                return Err(wrong(first, message));
             }
             return self
                 .of_algorithm(rule, key, name, limit)
-                .map_err(|message| (first, message));
+                .map_err(|message| wrong(first, &message));
         }
-        let error = |error: tollgate::ConfigError| (first, error.to_string());
+        let error = |error| match error {
+            ConfigError::CapacityTooLarge { .. } => too_large(rule),
+            error => wrong(first, &config_message(error)),
+        };
         match (rates.as_slice(), counts.as_slice(), key.is_empty()) {
-            ([_, ..], [_, ..], _) => Err((
+            ([_, ..], [_, ..], _) => Err(wrong(
                 first,
-                "must be `concurrency` in all plans, or in none".into(),
+                "must be `concurrency` in all plans, or in none",
             )),
             (_, [_, ..], true) => {
                 let made: Result<_, _> = counts.into_iter().map(Concurrency::new).collect();
@@ -236,7 +241,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         rule: &Rule,
         plans: Vec<AnyAlgorithm>,
         capacity: usize,
-    ) -> Result<RuleLimit<C>, tollgate::ConfigError> {
+    ) -> Result<RuleLimit<C>, ConfigError> {
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
         let table = table.with_overflow(rule.overflow);
         // Room for more, when the policy is reloaded.
@@ -278,7 +283,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         let refused = |refusals: Vec<RemoteRefusal>| {
             let mut problems = Problems::new();
             for refusal in refusals {
-                problems.push(of_refusal(rule, limit, &refusal));
+                problems.push(of_refusal(rule, limit.field, &limit.texts, &refusal));
             }
             problems
         };
@@ -344,18 +349,18 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Overrides {
         let mut overrides = Overrides::new();
         for (index, own) in rule.overrides.iter().enumerate() {
-            let values = own.key.iter().map(|part| part.as_str());
+            if own.limit.is_empty() && problems.has_errors() {
+                // It is missing, which is reported already.
+                continue;
+            }
+            let values = own.key.iter().map(String::as_str);
             let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
             if overrides.iter().any(|(known, _)| *known == hash) {
-                let mut before = rule.overrides.iter().take(index);
-                // The text's reader reports keys of the same text.
-                if !before.any(|other| other.key == own.key) {
-                    let key = At {
-                        value: own.key.join(", "),
-                        position: own.key.position,
-                    };
-                    let message = "must not be the key of another override in another spelling";
-                    problems.push(refuse(rule, "override.key", &key, message));
+                // The reader of a text has reported it.
+                if !problems.has_errors() {
+                    let field = format!("override[{}].limit", index + 1);
+                    let message = "must not be a second limit of the same key";
+                    problems.push(refuse(rule, &field, &own.limit, message));
                 }
                 continue;
             }
@@ -370,7 +375,8 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Ok(_) => "must be a rate".into(),
                 Err(message) => message,
             };
-            problems.push(refuse(rule, "override.limit", &own.limit, &message));
+            let field = format!("override[{}].limit", index + 1);
+            problems.push(refuse(rule, &field, &own.limit, &message));
         }
         overrides
     }
@@ -390,25 +396,4 @@ fn remote_spec<'s>(rule: &'s Rule, index: usize, limits: Vec<&'s str>) -> Remote
         plans: plans.map(|(name, _)| name.as_str()).collect(),
         fallback: fallback(rule),
     }
-}
-
-/// Returns the problem of what a store refuses.
-fn of_refusal(rule: &Rule, limit: &Texts<'_>, refusal: &RemoteRefusal) -> Problem {
-    match (refusal, &rule.fallback) {
-        (RemoteRefusal::Limit(index, message), _) => {
-            let text = limit.texts.get(*index).or(limit.texts.first());
-            refuse(rule, limit.field, text.unwrap_or(&&rule.store), message)
-        }
-        (RemoteRefusal::Fallback(message), fallback) => {
-            let field = format!("rule {}: fallback", quoted(&rule.name));
-            let position = fallback.as_ref().and_then(|it| it.position);
-            Problem::error(field, "", message).at(position.or(rule.store.position))
-        }
-    }
-}
-
-/// Returns the problem of a limit's text.
-fn refuse(rule: &Rule, field: &str, text: &At<String>, message: &str) -> Problem {
-    let field = format!("rule {}: {field}", quoted(&rule.name));
-    Problem::error(field, quoted(text), message).at(text.position)
 }

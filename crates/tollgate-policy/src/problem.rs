@@ -178,6 +178,26 @@ pub(crate) fn quoted(name: &str) -> String {
     short.text
 }
 
+/// Returns a number as a file writes it: with the multiplier that makes it shortest.
+pub(crate) fn short_number(number: u64) -> String {
+    const MULTIPLES: [(&str, u64); 6] = [
+        ("Gi", 1 << 30),
+        ("G", 1_000_000_000),
+        ("Mi", 1 << 20),
+        ("M", 1_000_000),
+        ("Ki", 1 << 10),
+        ("k", 1000),
+    ];
+    let shortest = MULTIPLES.iter().filter_map(|(name, multiple)| {
+        let count = number.checked_div(*multiple).filter(|count| *count > 0)?;
+        (count.checked_mul(*multiple) == Some(number)).then_some((count, name))
+    });
+    match shortest.min() {
+        Some((count, name)) => format!("\"{count}{name}\""),
+        None => number.to_string(),
+    }
+}
+
 /// Text that stops growing when it is full, so that a message about a large value stays small.
 pub(crate) struct Excerpt {
     text: String,
@@ -226,7 +246,8 @@ impl Write for Excerpt {
 /// assert!(problems.has_errors());
 /// assert_eq!(
 ///     problems.to_string(),
-///     "limits.toml:4:9: error: rule \"login\": limit is 5, but must be text, or a list of texts\n\
+///     "limits.toml:4:9: error: rule \"login\": limit is 5, but must be text such as \"5/min\", or a list \
+///      of such texts\n\
 ///      limits.toml:5:7: error: rule \"login\": ban.for is missing\n\
 ///      limits.toml:5:17: error: rule \"login\": ban.after is 0, but must be at least 1"
 /// );
@@ -322,6 +343,21 @@ impl Problems {
     /// Returns the problems that were kept.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.list.iter()
+    }
+
+    /// Returns whether there is an error of a field or of a part of it, as far as they were kept.
+    pub(crate) fn has_error(&self, field: &str) -> bool {
+        let mut errors = self.list.iter();
+        errors.any(|it| it.severity == Severity::Error && it.field.starts_with(field))
+    }
+
+    /// Puts another name at the beginning of all fields that begin with this one.
+    pub(crate) fn rename(&mut self, from: &str, to: &str) {
+        for problem in &mut self.list {
+            if let Some(field) = problem.field.strip_prefix(from) {
+                problem.field = format!("{to}{field}");
+            }
+        }
     }
 
     /// Returns whether more problems would not be kept.

@@ -1,9 +1,12 @@
 //! What a rule asks: its key, its limits and the cost.
 
+use tollgate::AnyAlgorithm;
+
 use super::display::Shown;
-use super::{Asks, Cost, KeyPart, Plan, key};
+use super::{Asks, Cost, Plan, key};
 use crate::fact::{FactName, Facts};
-use crate::file::{Missing, Plans, Rule};
+use crate::file::{Missing, Override, Plans, Rule};
+use crate::key::{Bytes, KeySpec};
 
 /// The limits of a request.
 #[derive(Default)]
@@ -26,7 +29,7 @@ pub(super) fn of(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<Asks, Str
             denies: Some(format!("{} is missing, and missing = \"deny\"", part.name)),
             ..Limits::default()
         },
-        _ => limits(rule, &key, facts),
+        _ => limits(rule, facts),
     };
     let cost = cost(rule, &limits.texts, facts);
     Ok(Asks {
@@ -40,11 +43,10 @@ pub(super) fn of(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<Asks, Str
     })
 }
 
-fn limits(rule: &Rule, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> Limits {
-    let mut overrides = rule.overrides.iter();
-    if let Some(own) = overrides.find(|own| key::has_values(rule, key, &own.key)) {
+fn limits(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Limits {
+    if let Some(own) = own_limit(rule, facts) {
         return Limits {
-            texts: vec![own.limit.value.clone()],
+            texts: overridden(rule, own),
             is_override: true,
             ..Limits::default()
         };
@@ -60,6 +62,28 @@ fn limits(rule: &Rule, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> Limits
             ..Limits::default()
         },
     }
+}
+
+/// Returns the override of a request's key. A decision compares the same bytes.
+fn own_limit<'r>(rule: &'r Rule, facts: &(impl Facts + ?Sized)) -> Option<&'r Override> {
+    if rule.overrides.is_empty() {
+        return None;
+    }
+    let spec = KeySpec::of(rule);
+    let mut key = Bytes::new();
+    let _ = spec.push(&facts, &mut key);
+    let mut overrides = rule.overrides.iter();
+    overrides.find(|own| spec.of_values(own.key.iter().map(String::as_str)) == key)
+}
+
+/// Returns the limits of a key that has an override: it takes the place of each rate.
+fn overridden(rule: &Rule, own: &Override) -> Vec<String> {
+    let is_other = |text: &str| text.parse::<AnyAlgorithm>().is_err();
+    let others = rule.limits.iter().filter(|limit| is_other(limit));
+    let others = others.map(|limit| limit.value.clone());
+    std::iter::once(own.limit.value.clone())
+        .chain(others)
+        .collect()
 }
 
 fn plan(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> Limits {

@@ -7,28 +7,20 @@ use ipnet::IpNet;
 use super::KeyPart;
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Applies, Networks, Rule};
+use crate::key::can_be_key;
 use crate::when::{clean_path, lower_host};
 
 /// Returns the parts of a rule's key for a request.
 pub(super) fn key(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Vec<KeyPart> {
     let part = |name: &str| {
         let fact = FactName::new(name);
-        let value = value(rule, &fact, facts);
+        let value = value(rule, &fact, facts).filter(|value| can_be_key(&fact, value));
         KeyPart {
             name: name.into(),
             value: value.map(|value| shown(&fact, &value, &rule.network)),
         }
     };
     rule.key.iter().map(|name| part(name)).collect()
-}
-
-/// Returns whether a rule's key has these values.
-pub(super) fn has_values(rule: &Rule, key: &[KeyPart], values: &[String]) -> bool {
-    let is_same = |(part, value): (&KeyPart, &String)| {
-        let value = shown(&FactName::new(&part.name), &value.into(), &rule.network);
-        part.value.as_ref() == Some(&value)
-    };
-    key.len() == values.len() && key.iter().zip(values).all(is_same)
 }
 
 /// Returns a fact that a rule reads.

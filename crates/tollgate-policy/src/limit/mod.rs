@@ -22,7 +22,7 @@ pub use remote::{
     RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
     RemoteSpec, RemoteStore,
 };
-pub(crate) use spec::Spec;
+pub(crate) use spec::{Spec, config_message};
 
 /// A table of keys.
 pub(crate) type Table<C> = Keyed<AnyAlgorithm, C, Hashed>;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tollgate::AnyAlgorithm;
 use tollgate::clock::UtcClock;
+use tollgate::error::ParseAlgorithmError;
+use tollgate::{AnyAlgorithm, ConfigError};
 
 use crate::text::known_names;
 
@@ -59,7 +60,26 @@ impl Spec {
         }
         match text.parse::<AnyAlgorithm>() {
             Ok(algorithm) => Ok(Self::Rate(algorithm.with_utc_of(clock))),
+            Err(ParseAlgorithmError::Config(error)) => Err(config_message(error)),
             Err(error) => Err(error.to_string()),
         }
+    }
+}
+
+/// Returns what is wrong with a limit, as a message about its whole text: `n is 0, but must be at
+/// least 1 permit` becomes `the number of permits must be at least 1`.
+pub(crate) fn config_message(error: ConfigError) -> String {
+    let text = error.to_string();
+    let field = match error.field() {
+        "n" => "the number of permits",
+        "limit" => "the number of requests",
+        field => field,
+    };
+    match text.split_once(", but ") {
+        Some((_, rest)) if rest.starts_with("must ") => {
+            format!("{field} {}", rest.trim_end_matches(" permit"))
+        }
+        Some((_, rest)) => rest.to_owned(),
+        None => text,
     }
 }

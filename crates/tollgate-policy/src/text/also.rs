@@ -21,10 +21,11 @@ pub(super) fn check(rules: &[Rule], names: &HashMap<String, usize>, problems: &m
                 None if problems.is_full() => "must be a rule's name".into(),
                 None => {
                     let known = rules.iter().map(|rule| rule.name.as_str());
+                    let known = known.filter(|name| !name.is_empty());
                     format!("must be a rule's name{}", known_names(named, known))
                 }
             };
-            let rule = Place::item("rule", Some(&rule.name), index);
+            let rule = Place::rule(rule, index);
             refuse_text(&rule.field("also"), named, message, problems);
         }
     }
@@ -97,8 +98,10 @@ impl<'r> Search<'r> {
                 // A rule that names itself is reported already.
                 Some(State::Open(depth)) if target != index => {
                     let message = self.cycle(*depth, target);
-                    let rule = Place::item("rule", rule.map(|rule| rule.name.as_str()), index);
-                    refuse_text(&rule.field("also"), named, message, problems);
+                    if let Some(rule) = rule {
+                        let rule = Place::rule(rule, index);
+                        refuse_text(&rule.field("also"), named, message, problems);
+                    }
                 }
                 _ => {}
             }

@@ -91,6 +91,9 @@ fn check_plain(name: &str, allowed: Allowed<'_>) -> Result<(), String> {
             known_names(&prefix, PREFIXES.into_iter())
         ));
     }
+    if let Some((group, rest)) = dotted(name) {
+        return Err(format!("must have a colon; write `{group}:{rest}`"));
+    }
     let Some(facts) = allowed.facts else {
         return Ok(());
     };
@@ -101,9 +104,18 @@ fn check_plain(name: &str, allowed: Allowed<'_>) -> Result<(), String> {
         .into_iter()
         .chain(facts.iter().map(|known| known.as_str()));
     Err(format!(
-        "must be a fact that the file lists in `facts`{}",
+        "is not a fact that the file lists in `facts`{}",
         known_names(name, known)
     ))
+}
+
+/// Splits a name such as `header.x-id`, which is a condition and not a name.
+pub(super) fn dotted(name: &str) -> Option<(&str, &str)> {
+    let (group, rest) = name.split_once('.')?;
+    let mut groups = PREFIXES
+        .iter()
+        .filter_map(|prefix| prefix.strip_suffix(':'));
+    groups.any(|known| known == group).then_some((group, rest))
 }
 
 /// Checks a name of the list `facts`.

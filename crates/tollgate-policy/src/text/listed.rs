@@ -20,7 +20,7 @@ impl PolicyFile {
     /// let file = PolicyFile::from_toml(text)?;
     /// assert_eq!(
     ///     file.check_facts(|name| name == "shard").to_string(),
-    ///     "5:8: error: rule \"a\": key is \"usr\", but must be a fact that the file lists in \
+    ///     "5:8: error: rule \"a\": key is \"usr\", but is not a fact that the file lists in \
     ///      `facts`; did you mean `user`? Known: method, path, host, client-ip, user"
     /// );
     /// # Ok::<(), tollgate_policy::Problems>(())
@@ -42,7 +42,7 @@ impl PolicyFile {
             }
         };
         for (index, rule) in self.rules.iter().enumerate() {
-            let place = Place::item("rule", Some(&rule.name), index);
+            let place = Place::rule(rule, index);
             for part in &rule.key {
                 check(&place.field("key"), part);
             }

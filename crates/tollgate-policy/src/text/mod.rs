@@ -11,6 +11,7 @@ mod fields;
 mod lines;
 mod listed;
 pub(crate) mod nearest;
+mod overrides;
 mod parts;
 mod pattern;
 mod place;
@@ -24,6 +25,7 @@ mod when;
 mod write_when;
 
 pub(crate) use nearest::known_names;
+pub(crate) use parts::MAX_PLANS;
 pub(crate) use rule::MEMORY;
 pub(crate) use toml::MAX_BYTES;
 

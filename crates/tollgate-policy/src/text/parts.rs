@@ -9,7 +9,7 @@ use crate::file::{At, Ban, Cost, Fallback, Networks, Override, Plans};
 use crate::problem::Problems;
 
 /// The most plans of a rule. Overrides count as one more.
-pub(super) const MAX_PLANS: usize = 8;
+pub(crate) const MAX_PLANS: usize = 8;
 
 /// The cost of requests, if a rule says nothing.
 pub(super) const FIXED_COST: Cost = Cost {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::file::Rule;
 use crate::problem::quoted;
 
 /// A value's place: the way to it from the top of the file.
@@ -41,6 +42,12 @@ impl<'p> Place<'p> {
             parent: None,
             step: Step::Item(kind, name, index.saturating_add(1)),
         }
+    }
+
+    /// Returns the place of a rule. Its name is empty if it is missing.
+    pub(super) fn rule(rule: &'p Rule, index: usize) -> Self {
+        let name = Some(rule.name.as_str()).filter(|name| !name.is_empty());
+        Self::item("rule", name, index)
     }
 
     fn then(&'p self, step: Step<'p>) -> Self {

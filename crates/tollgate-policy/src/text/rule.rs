@@ -1,17 +1,16 @@
 //! Reads a rule.
 
-use std::collections::HashSet;
-
 use tollgate::Overflow;
 
 use super::fact::{Allowed, check_or_registered};
 use super::field::refuse_text;
+use super::overrides;
 use super::parts;
 use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
 use crate::file::{Applies, At, Count, Missing, Rule};
-use crate::problem::{Excerpt, Problem, Problems};
+use crate::problem::Problems;
 use crate::when::When;
 
 const FIELDS: [&str; 17] = [
@@ -64,7 +63,12 @@ pub(super) fn rule(
         key: key(&table, allowed, problems),
         missing: choice(&table, "missing", &MISSING, problems),
         network: parts::networks(&table, problems),
-        limits: texts(&table, "limit", "text, or a list of texts", problems),
+        limits: texts(
+            &table,
+            "limit",
+            "text such as \"5/min\", or a list of such texts",
+            problems,
+        ),
         plan: None,
         overrides: parts::overrides(&table, problems),
         cost: parts::FIXED_COST,
@@ -208,39 +212,6 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
         }
     }
     if has("key") && !rule.key.is_empty() {
-        override_keys(table, rule, problems);
-    }
-}
-
-/// Checks that each override has as many parts as the key, and a key of its own.
-fn override_keys(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
-    let mut seen = HashSet::new();
-    // A part that is wrong still counts.
-    let parts = table
-        .get("key")
-        .map_or(0, |key| key.node.one_or_more().len());
-    for (index, own) in rule.overrides.iter().enumerate() {
-        let place = table.place.field("override");
-        let place = place.element(index);
-        let place = place.field("key");
-        let shown = Tree::List(
-            own.key
-                .iter()
-                .map(|part| at(Tree::text(part), None))
-                .collect(),
-        );
-        let mut refuse = |message: String| {
-            let value = Excerpt::of_value(&shown);
-            let problem = Problem::error(place.to_string(), value, message);
-            problems.push(problem.at(own.key.position));
-        };
-        let (has, needs) = (own.key.len(), parts);
-        if has > 0 && has != needs {
-            refuse(format!(
-                "must have as many parts as the rule's `key`, which has {needs}"
-            ));
-        } else if has > 0 && !seen.insert(&own.key.value) {
-            refuse("must not be given twice".into());
-        }
+        overrides::check(table, rule, problems);
     }
 }

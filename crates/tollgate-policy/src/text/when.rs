@@ -2,10 +2,11 @@
 
 use super::fact::{self, Allowed};
 use super::field::Field;
+use super::nearest::nearest;
 use super::pattern;
 use super::table::Table;
 use super::tree::{Node, Tree};
-use crate::fact::FactName;
+use crate::fact::{FactKind, FactName};
 use crate::file::At;
 use crate::problem::Problems;
 use crate::when::{Condition, Pattern, PatternError, Test, When};
@@ -93,7 +94,12 @@ impl Reader<'_> {
             Some((group, rest)) if GROUPS.contains(&group) && name.contains(':') => {
                 Err(format!("is not a condition; write `{group}.{rest}`"))
             }
-            _ => fact::check(text, allowed),
+            _ => match fact::dotted(name) {
+                Some((group, rest)) => Err(format!(
+                    "is not a condition; write `{group} = {{ {rest} = ... }}`"
+                )),
+                None => fact::check(text, allowed),
+            },
         };
         match checked {
             Ok(fact) => Some(fact),
@@ -123,6 +129,11 @@ impl Reader<'_> {
     /// Reads a table that says how to compare, such as `{ prefix = "a" }`.
     fn explicit(&mut self, fact: &FactName, field: Field<'_>) -> Option<Vec<Pattern>> {
         let table = Table::of(field, "a test", self.problems)?;
+        if let Some(group) = misspelled_group(fact, table.entries) {
+            let message = format!("is not a test; did you mean `{group}`, as in `{group}.NAME`?");
+            field.refuse(message, self.problems);
+            return None;
+        }
         table.only("a test", &pattern::FORMS, self.problems);
         let [(form, node)] = table.entries else {
             let message = format!("must have exactly one of {}", pattern::FORMS.join(", "));
@@ -163,6 +174,15 @@ impl Reader<'_> {
             field.with(node).refuse(message, self.problems);
         }
         patterns
+    }
+}
+
+/// Returns the name of the group that a table such as `headers = { x-id = "a" }` probably is.
+fn misspelled_group(fact: &FactName, entries: &[(At<String>, Node)]) -> Option<&'static str> {
+    let is_form = |(name, _): &(At<String>, Node)| pattern::FORMS.contains(&name.as_str());
+    match fact.kind() {
+        FactKind::Other(name) if !entries.iter().any(is_form) => nearest(name, GROUPS.into_iter()),
+        _ => None,
     }
 }
 

@@ -1,13 +1,15 @@
 //! Warns of policies that can be used but probably do not do what was meant.
 
+mod costs;
 mod covered;
+mod names;
 mod report;
 mod tighter;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::file::{Applies, At, PolicyFile, Rule};
-use crate::problem::{Problem, Problems};
+use crate::problem::{Problem, Problems, quoted, short_number};
 use crate::when::Matcher;
 
 use report::{is_in_memory, warn};
@@ -20,7 +22,8 @@ const KEY_BYTES: u128 = 24;
 const OVERRIDE_BYTES: u128 = 1400;
 
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
-/// another one always does first, and tables that take more memory than the policy allows.
+/// another one always does first, costs that no limit grants, names that are probably misspelled,
+/// and tables that take more memory than the policy allows.
 ///
 /// A warning is certain; not everything that deserves one is found.
 ///
@@ -37,8 +40,18 @@ const OVERRIDE_BYTES: u128 = 1400;
 /// ```
 #[must_use]
 pub fn warnings(file: &PolicyFile) -> Problems {
+    warnings_with(file, |_| false)
+}
+
+/// Returns the warnings of a policy whose program registers some names.
+pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> bool) -> Problems {
     let mut problems = Problems::new();
+    if file.rules.is_empty() && file.deny.is_empty() {
+        let message = "the policy has no rules, so it limits nothing";
+        problems.push(Problem::warning("", "", message));
+    }
     covered::check(file, &mut problems);
+    names::check(file, is_registered, &mut problems);
     unused(file, &mut problems);
     memory(file, &mut problems);
     unindexed(file, &mut problems);
@@ -49,11 +62,13 @@ pub fn warnings(file: &PolicyFile) -> Problems {
         .collect();
     for rule in &file.rules {
         tighter::check(rule, &names, &mut problems);
+        costs::check(rule, &mut problems);
         if let (true, Some(first)) = (rule.shadow, rule.also.first()) {
-            let message = "has no effect: the rule is in the shadow and never denies";
+            let message = "has no effect: a shadow rule never denies";
             warn(rule, "also", "", message, first.position, &mut problems);
         }
     }
+    tighter::check_all(file, &mut problems);
     problems
 }
 
@@ -77,11 +92,14 @@ fn memory(file: &PolicyFile, problems: &mut Problems) {
     };
     let bytes: u128 = file.rules.iter().map(table_bytes).sum();
     if bytes > memory.value.into() {
-        let message = format!(
-            "the tables of the rules take about {} MiB",
-            bytes.div_ceil(1 << 20)
-        );
-        let value = memory.value.to_string();
+        let mib = |bytes: u128| bytes.div_ceil(1 << 20);
+        let mut message = format!("the tables of the rules take about {} MiB", mib(bytes));
+        let largest = file.rules.iter().max_by_key(|rule| table_bytes(rule));
+        if let (Some(rule), true) = (largest, file.rules.len() > 1) {
+            let (name, bytes) = (quoted(&rule.name), mib(table_bytes(rule)));
+            message += &format!("; those of rule {name} take the most, about {bytes} MiB");
+        }
+        let value = short_number(memory.value);
         problems.push(Problem::warning("memory", value, message).at(memory.position));
     }
 }

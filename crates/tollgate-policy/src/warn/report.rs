@@ -1,9 +1,9 @@
 //! What the checks of rules share.
 
 use crate::file::Rule;
-use crate::problem::{Position, Problem, Problems};
+use crate::problem::{Position, Problem, Problems, quoted};
 
-/// Adds a warning about a field of a rule.
+/// Adds a warning about a field of a rule, or about the rule as a whole if the field is empty.
 pub(super) fn warn(
     rule: &Rule,
     field: &str,
@@ -12,7 +12,10 @@ pub(super) fn warn(
     position: Option<Position>,
     problems: &mut Problems,
 ) {
-    let field = format!("rule {:?}: {field}", rule.name.as_str());
+    let field = match field {
+        "" => format!("rule {}", quoted(&rule.name)),
+        field => format!("rule {}: {field}", quoted(&rule.name)),
+    };
     problems.push(Problem::warning(field, value, message).at(position));
 }
 

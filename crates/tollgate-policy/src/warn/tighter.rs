@@ -3,12 +3,12 @@
 //! What an algorithm grants is compared as a line: in each interval of length `t` at most
 //! `burst + rate * t` permits. The comparison is exact, in whole numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tollgate::algorithm::ChangeQuota;
 use tollgate::{AnyAlgorithm, Overflow};
 
-use crate::file::{At, Count, Rule};
+use crate::file::{Applies, Apply, At, Count, PolicyFile, Rule};
 use crate::problem::{Problems, quoted};
 
 use super::report::{is_in_memory, warn};
@@ -44,20 +44,80 @@ pub(super) fn check(rule: &Rule, names: &HashMap<&str, &Rule>, problems: &mut Pr
             .iter()
             .filter(|(_, _, tight)| never_denies(loose, tight));
         if let Some((owner, tight, _)) = others.chain(named).next() {
-            let message = format!(
-                "never denies a request: {} of rule {} always denies it first",
-                quoted(tight),
-                quoted(&owner.name)
-            );
-            warn(
-                rule,
-                "limit",
-                &quoted(text),
-                message,
-                text.position,
-                problems,
-            );
+            report(rule, text, owner, tight, problems);
         }
+    }
+}
+
+fn report(
+    rule: &Rule,
+    text: &At<String>,
+    owner: &Rule,
+    tight: &At<String>,
+    problems: &mut Problems,
+) {
+    let message = format!(
+        "never denies a request: {} of rule {} always denies it first",
+        quoted(tight),
+        quoted(&owner.name)
+    );
+    let value = quoted(text);
+    warn(rule, "limit", &value, message, text.position, problems);
+}
+
+/// The most pairs of rules that are compared.
+const MAX_PAIRS: usize = 1_000_000;
+
+/// Where all rules that match apply, compares the limits of each rule with those of the rules that
+/// see each request that the rule sees.
+pub(super) fn check_all(file: &PolicyFile, problems: &mut Problems) {
+    let count = file.rules.len();
+    if file.apply != Apply::All || count.saturating_mul(count) > MAX_PAIRS {
+        return;
+    }
+    let also = file.rules.iter().flat_map(|rule| &rule.also);
+    // These also see requests that do not fulfill their conditions.
+    let named: HashSet<&str> = also.map(|name| name.as_str()).collect();
+    let rules = file.rules.iter().filter(|rule| is_comparable(rule));
+    let rules: Vec<_> = rules.map(|rule| (rule, parsed(rule))).collect();
+    for (index, (rule, own)) in rules.iter().enumerate() {
+        if named.contains(rule.name.as_str()) {
+            continue;
+        }
+        let others = rules.iter().enumerate().filter(|(other, (owner, _))| {
+            *other != index
+                && is_same_key(rule, owner)
+                && sees_all(owner, rule)
+                && !names(rule, owner)
+        });
+        let others: Vec<_> = others.collect();
+        for (_, text, loose) in own {
+            let tight = others.iter().find_map(|(other, (owner, limits))| {
+                let is_tight = |(_, _, tight): &&(_, _, AnyAlgorithm)| {
+                    // Of two that are as tight as each other, the first one denies.
+                    let is_first = other < &index || !never_denies(tight, loose);
+                    never_denies(loose, tight) && (is_first || !sees_all(rule, owner))
+                };
+                limits.iter().find(is_tight)
+            });
+            if let Some((owner, tight, _)) = tight {
+                report(rule, text, owner, tight, problems);
+            }
+        }
+    }
+}
+
+fn names(rule: &Rule, other: &Rule) -> bool {
+    rule.also.iter().any(|name| name.value == other.name.value)
+}
+
+/// Whether a rule sees each request that another one sees.
+fn sees_all(rule: &Rule, other: &Rule) -> bool {
+    match (&rule.when.value, &other.when.value) {
+        (Applies::Never, _) | (_, Applies::Never) => false,
+        (Applies::Always, _) => true,
+        (Applies::When(_), Applies::Always) => false,
+        (Applies::When(when), Applies::When(other)) => when.covers(other),
     }
 }
 

@@ -29,6 +29,21 @@ impl When {
         self.all.iter().all(implied) && any && not
     }
 
+    /// Whether no request fulfills these conditions. `true` is certain; `false` can also mean that it
+    /// is not known.
+    pub(crate) fn is_contradiction(&self) -> bool {
+        let is_excluded = self.not.as_ref().is_some_and(|not| {
+            let others = Self {
+                all: self.all.clone(),
+                any: self.any.clone(),
+                not: None,
+            };
+            not.covers(&others)
+        });
+        let has_none = !self.any.is_empty() && self.any.iter().all(Self::is_contradiction);
+        is_excluded || has_none
+    }
+
     /// Whether each of these has an alternative that covers it.
     fn covers_each(&self, others: &[When]) -> bool {
         let covered = |other: &When| self.any.iter().any(|when| when.covers(other));

@@ -45,6 +45,8 @@ pub enum PatternErrorKind {
     DuplicateCapture(String),
     /// A method has lower-case letters.
     LowerCaseMethod,
+    /// A method contains white space or a comma. Several methods are a list.
+    SeveralMethods,
     /// A host has a port, brackets or a dot at its end. These are not compared.
     HostPort,
     /// Something that should be an address or a network is neither.
@@ -94,10 +96,13 @@ impl fmt::Display for PatternError {
                 );
             }
             Kind::LowerCaseMethod => "methods are upper case, such as `GET`",
-            Kind::HostPort => "a host is written without port, brackets and final dot",
+            Kind::SeveralMethods => "a method has no spaces and commas; write several as a list",
+            Kind::HostPort => {
+                "a host is written without `https://`, port, path, brackets and final dot"
+            }
             Kind::Network => {
-                "an address such as `10.0.0.7` or `2001:db8::1` is allowed, \
-                 or a network such as `10.0.0.0/8` or `2001:db8::/32`"
+                "must be an address such as `10.0.0.7` or `2001:db8::1`, or a network such as \
+                 `10.0.0.0/8` or `2001:db8::/32`"
             }
             Kind::HostBits(network) => {
                 return write!(

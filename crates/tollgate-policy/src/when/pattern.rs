@@ -240,6 +240,9 @@ fn checked(fact: &FactName, text: &str) -> Result<String, PatternError> {
             if let Some(at) = text.find(|char: char| char.is_ascii_lowercase()) {
                 return error(at, PatternErrorKind::LowerCaseMethod);
             }
+            if let Some(at) = text.find(|char: char| char.is_whitespace() || char == ',') {
+                return error(at, PatternErrorKind::SeveralMethods);
+            }
         }
         FactKind::Path => {
             if let Some(at) = text.find('?') {
@@ -249,7 +252,7 @@ fn checked(fact: &FactName, text: &str) -> Result<String, PatternError> {
         FactKind::Host => {
             let colons = text.matches(':').count();
             let port = if colons == 1 { text.find(':') } else { None };
-            if let Some(at) = port.or_else(|| text.find(['[', ']'])) {
+            if let Some(at) = port.or_else(|| text.find(['[', ']', '/'])) {
                 return error(at, PatternErrorKind::HostPort);
             }
             return Ok(text.to_ascii_lowercase());

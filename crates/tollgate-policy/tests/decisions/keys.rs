@@ -140,7 +140,7 @@ fn two_overrides_of_one_key_in_other_spellings_are_an_error() {
     assert_eq!(problems.iter().count(), 1, "{problems}");
     let text = problems.to_string();
     assert!(
-        text.contains("override.key") && text.contains("10.0.0.2"),
+        text.contains("override[2].key") && text.contains("10.0.0.2"),
         "{text}"
     );
 }

@@ -1,7 +1,7 @@
 //! How problems are listed.
 
 use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{Position, Problem, Problems};
+use tollgate_policy::{Policy, Position, Problem, Problems};
 
 fn example() -> Problems {
     let mut problems = Problems::new();
@@ -72,4 +72,18 @@ fn long_values_are_cut_and_control_characters_replaced() {
 #[test]
 fn an_empty_file_is_a_policy_without_rules() {
     assert_eq!(PolicyFile::from_toml(""), Ok(PolicyFile::default()));
+}
+
+#[test]
+fn a_capacity_that_no_memory_holds_is_an_error_of_that_field() {
+    for limit in ["5/s", "concurrency 5"] {
+        let text = format!(
+            "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '{limit}'\ncapacity = '300_000_000G'"
+        );
+        assert_eq!(
+            Policy::from_toml(&text).expect_err("no memory").to_string(),
+            "5:12: error: rule \"a\": capacity is \"300000000G\", but there is not enough memory for \
+             so many keys"
+        );
+    }
 }

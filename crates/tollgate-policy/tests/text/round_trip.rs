@@ -35,7 +35,7 @@ fn every_field_is_read() {
     assert_eq!(login.missing, Missing::Shared);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
     assert_eq!(login.limits.len(), 2);
-    assert_eq!(login.overrides[1].key.value, ["192.0.2.8"]);
+    assert_eq!(login.overrides[1].key.value, ["192.0.3.8"]);
     assert_eq!(login.cost.default.value, 3);
     assert_eq!(login.count, Count::Failures);
     let ban = login.ban.as_ref().expect("a ban");
@@ -164,9 +164,9 @@ fn the_error_of_a_format_without_positions_lists_all_errors() {
         error.to_string(),
         "error: Apply is not a field of a policy; did you mean `apply`? \
          Known: apply, memory, facts, deny, allow, rule\n\
-         error: rule \"a\": limit is 5, but must be text, or a list of texts\n\
+         error: rule \"a\": limit is 5, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 2: name is missing\n\
-         error: rule 2: limit is null, but must be text, or a list of texts\n\
+         error: rule 2: limit is null, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 3 is 7, but must be a table"
     );
 }

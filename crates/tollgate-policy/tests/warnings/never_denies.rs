@@ -89,6 +89,35 @@ fn the_limit_of_a_rule_that_is_named_too_is_compared_if_the_key_is_the_same() {
     assert!(!warned("path:id", "path:id").contains("never denies"));
 }
 
+#[test]
+fn where_all_rules_apply_the_limits_of_different_rules_are_compared() {
+    let warned = |first: &str, second: &str| {
+        let text =
+            format!("apply = 'all'\n[[rule]]\nname = 'a'\n{first}\n[[rule]]\nname = 'b'\n{second}");
+        let file = PolicyFile::from_toml(&text).unwrap_or_else(|problems| panic!("{problems}"));
+        warnings(&file).to_string()
+    };
+    let (tight, loose) = ("limit = '5/s'", "limit = '10/s'");
+    let message = "warning: rule \"b\": limit is \"10/s\", but never denies a request: \"5/s\" of rule \
+                   \"a\" always denies it first";
+    assert_eq!(warned(tight, loose), format!("7:9: {message}"));
+    assert!(warned(loose, tight).starts_with("4:9: warning: rule \"a\": limit is \"10/s\""));
+    assert!(warned(tight, tight).starts_with("7:9: warning: rule \"b\": limit is \"5/s\""));
+    assert_eq!(warned(tight, tight).lines().count(), 1);
+    let when = "when = { path = '/api/**' }";
+    let (tight_here, loose_here) = (format!("{when}\n{tight}"), format!("{when}\n{loose}"));
+    assert_eq!(warned(tight, &loose_here), format!("8:9: {message}"));
+    assert_eq!(warned(&tight_here, &loose_here), format!("9:9: {message}"));
+    // The first rule does not see each request that the second one sees.
+    assert_eq!(warned(&tight_here, loose), "");
+    assert_eq!(warned(tight, &format!("key = 'user'\n{loose}")), "");
+    assert_eq!(warned(tight, &format!("shadow = true\n{loose}")), "");
+    let named = format!(
+        "when = {{ method = 'GET', path = '/api/**' }}\n{loose}\n[[rule]]\nname = 'c'\nlimit = '1/h'\nkey = 'user'\nalso = 'b'"
+    );
+    assert_eq!(warned(&tight_here, &named), "");
+}
+
 /// The decisions themselves agree: what the tight limit grants, the loose one grants.
 #[test]
 fn a_limit_that_is_warned_of_grants_all_that_the_other_grants() {

@@ -28,7 +28,7 @@ fn a_rule_that_an_earlier_one_covers_never_matches() {
         "when = { path = '/api/**' }",
         "when = { path = '/api/users' }",
     );
-    let message = "8:8: warning: rule \"b\": when is never reached: rule \"a\" comes first and \
+    let message = "8:8: warning: rule \"b\" is never reached: rule \"a\" comes first and \
                    matches the same requests";
     assert_eq!(warned(&rules(&[all, one])), message);
     assert_eq!(warned(&rules(&[one, all])), "");
@@ -44,10 +44,9 @@ fn a_rule_that_does_not_end_the_search_covers_none() {
     for fields in ["shadow = true", "key = 'user'\nmissing = 'skip'"] {
         assert_eq!(warned(&rules(&[&format!("{all}\n{fields}"), one])), "");
     }
-    assert_eq!(
-        warned(&format!("apply = 'all'\n{}", rules(&[all, one]))),
-        ""
-    );
+    let one = format!("key = 'user'\n{one}");
+    let text = format!("apply = 'all'\n{}", rules(&[all, &one]));
+    assert_eq!(warned(&text), "");
 }
 
 #[test]
@@ -74,8 +73,7 @@ fn a_rule_that_only_others_use_must_be_used() {
 #[test]
 fn a_rule_in_the_shadow_denies_nothing_through_others() {
     let text = rules(&["when = 'never'", "key = 'user'\nalso = 'a'\nshadow = true"]);
-    let message = "9:8: warning: rule \"b\": also has no effect: the rule is in the shadow and never \
-                   denies";
+    let message = "9:8: warning: rule \"b\": also has no effect: a shadow rule never denies";
     assert_eq!(warned(&text), message);
 }
 
@@ -116,4 +114,65 @@ fn many_conditions_that_no_index_finds_are_slow() {
     };
     assert_eq!(warned(&policy(64)), "");
     assert!(warned(&policy(65)).starts_with("warning: 65 rules have only conditions"));
+}
+
+#[test]
+fn an_entry_that_an_earlier_one_covers_never_matches() {
+    let text = "[[deny]]\nname = 'net'\nwhen = { client-ip = '10.0.0.0/8' }\n\
+                [[deny]]\nname = 'part'\nwhen = { client-ip = '10.1.0.0/16', method = 'GET' }\n\
+                [[deny]]\nname = 'other'\nwhen = { client-ip = '192.0.2.0/24' }\n\
+                [[allow]]\nname = 'office'\nwhen = { client-ip = '10.2.0.0/16' }\n";
+    let message = "is never reached: deny \"net\" comes first and matches the same requests";
+    assert_eq!(
+        warned(text),
+        format!("5:8: warning: deny \"part\" {message}\n11:8: warning: allow \"office\" {message}")
+    );
+}
+
+#[test]
+fn conditions_that_contradict_each_other_never_hold() {
+    let never = |when: &str| {
+        let fields = format!("when = {{ {when} }}");
+        let rule = warned(&rules(&[&fields]));
+        let entry = warned(&format!("[[deny]]\nname = 'x'\n{fields}\n"));
+        let contradicts = "never applies: its conditions contradict each other";
+        assert_eq!(
+            rule.contains(contradicts),
+            entry.contains(contradicts),
+            "{when}"
+        );
+        if rule.is_empty() {
+            return false;
+        }
+        assert_eq!(rule, format!("4:8: warning: rule \"a\" {contradicts}"));
+        true
+    };
+    for when in [
+        "method = 'GET', not = { method = 'GET' }",
+        "method = 'GET', not = { method = ['GET', 'PUT'] }",
+        "path = '/x', not = {}",
+        "header.a = false, not = { header.a = false }",
+        "any = [{ user = 'a', not = { user = true } }]",
+        "any = [{ user = 'a' }, { user = 'b' }], not = { user = true }",
+    ] {
+        assert!(never(when), "{when}");
+    }
+    for when in [
+        "method = 'GET', not = { method = 'GET', path = '/a' }",
+        "method = ['GET', 'PUT'], not = { method = 'GET' }",
+        "not = { method = 'GET' }",
+        "any = [{ user = 'a', not = { user = true } }, { method = 'GET' }]",
+        "path = '/x', any = [{}]",
+    ] {
+        assert!(!never(when), "{when}");
+    }
+}
+
+#[test]
+fn a_policy_without_rules_limits_nothing() {
+    let message = "warning: the policy has no rules, so it limits nothing";
+    assert_eq!(warned(""), message);
+    let entry = |list: &str| format!("[[{list}]]\nname = 'x'\nwhen = {{ method = 'GET' }}\n");
+    assert_eq!(warned(&entry("allow")), message);
+    assert_eq!(warned(&entry("deny")), "");
 }
