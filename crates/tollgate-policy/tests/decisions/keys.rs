@@ -204,7 +204,7 @@ fn an_override_that_no_limit_of_the_rule_can_have_is_an_error() {
         let text = format!("[[rule]]\nname = 'a'\nkey = 'user'\nlimit = {limit}\n{own}");
         let problems = builder.build_toml(&text).expect_err(limit).to_string();
         assert!(
-            problems.contains("5:37: error: rule \"a\": override.limit"),
+            problems.contains("5:21: error: rule \"a\": override needs a limit that is a rate"),
             "{problems}"
         );
     }
