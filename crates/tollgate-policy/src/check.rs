@@ -14,8 +14,8 @@ use crate::warn::warnings_with;
 const CAPACITY: u64 = 64;
 
 impl<C: PolicyClock> Builder<C> {
-    /// Returns all errors and [`warnings`](crate::warnings) of a policy in TOML. It takes little memory, whatever
-    /// the capacities of the rules are.
+    /// Returns all errors and [`warnings`](crate::warnings) of a policy in TOML. It takes little
+    /// memory, whatever the capacities of the rules are.
     ///
     /// There are no warnings if the text can't be read as a policy: invalid parts are skipped, so
     /// warnings could be wrong.

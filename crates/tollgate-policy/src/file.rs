@@ -46,7 +46,7 @@ impl<T> From<T> for At<T> {
 /// Which of the rules that match a request apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Apply {
-    /// The first one. Rules in the shadow that match and come before it apply besides it.
+    /// The first one. Shadow rules that match and come before it apply too.
     #[default]
     First,
     /// All of them, all or nothing.

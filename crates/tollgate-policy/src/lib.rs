@@ -83,6 +83,11 @@ pub use warn::warnings;
 #[cfg(feature = "watch")]
 pub use watch::Watch;
 
+/// The examples of docs/POLICY.md in Rust.
+#[cfg(all(doctest, feature = "watch"))]
+#[doc = include_str!("../../../docs/POLICY.md")]
+struct Guide;
+
 /// The README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

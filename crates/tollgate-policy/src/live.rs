@@ -28,8 +28,8 @@ use crate::text::read_toml;
 ///
 /// A rule is known by its name. If its key, store and kind of algorithm stay the same, it keeps its
 /// state, and a changed quota applies to each key from then on. Otherwise it starts anew, and the
-/// report says why. A policy with errors changes nothing. Decisions never wait for a reload; one
-/// that began before it ends by the rules before it.
+/// report says why. A policy with errors changes nothing. Decisions never wait for a reload; a
+/// decision made before the reload finishes under the old rules.
 ///
 /// ```
 /// use tollgate_policy::{LivePolicy, Policy, RuleState};

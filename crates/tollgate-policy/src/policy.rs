@@ -132,7 +132,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// The facts are read now, and everything else happens when the future is polled. It asks the
     /// limits of this process first: if one denies the request, no store is asked. Then it asks
     /// each store with one call, in the order of the rules. If a store denies the request, the
-    /// permits of all others are given back. Rules in the shadow are asked last, each with one call
+    /// permits of all others are given back. Shadow rules are asked last, each with one call
     /// that takes all of its permits or none.
     ///
     /// If the future is dropped before it is ready, the permits of this process are given back.

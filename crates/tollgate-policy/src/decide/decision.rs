@@ -67,9 +67,9 @@ pub enum Reason<'d> {
 /// What a policy decided about a request, with the permits that it took.
 ///
 /// If the request is allowed, call [`finish`](Self::finish) when it is over: this settles costs,
-/// and gives back what its outcome makes free. [`undo`](Self::undo) gives all permits back. A
-/// decision that is dropped keeps its permits, and leaves its concurrency limits. A decision of
-/// [`decide_async`](Policy::decide_async) ends with [`finish_async`](Self::finish_async),
+/// and returns permits that this outcome does not count. [`undo`](Self::undo) gives all permits
+/// back. A decision that is dropped keeps its permits, and frees its concurrency slots. A decision
+/// of [`decide_async`](Policy::decide_async) ends with [`finish_async`](Self::finish_async),
 /// [`settle_async`](Self::settle_async) or [`undo_async`](Self::undo_async).
 ///
 /// ```
@@ -93,7 +93,7 @@ pub enum Reason<'d> {
 /// assert_eq!(policy.decide(&request).remaining(), Some(4));
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```
-#[must_use = "dropping a decision leaves its concurrency limits"]
+#[must_use = "dropping a decision frees its concurrency slots"]
 pub struct Decision<R, C = SystemClock>
 where
     R: Deref<Target = Policy<C>>,
@@ -297,14 +297,14 @@ where
     }
 
     /// Ends an allowed request: settles its costs by the facts of the answer, gives back the
-    /// permits of rules that do not count this outcome, and leaves concurrency limits. A denied
+    /// permits of rules that do not count this outcome, and frees concurrency slots. A denied
     /// request took nothing, so nothing happens. Returns what came back and what was charged.
     pub fn finish(self, outcome: Outcome, answer: &impl Facts) -> Settled {
         self.end(Some(outcome), answer)
     }
 
     /// Settles the costs of an allowed request by the facts of the answer, whatever its outcome,
-    /// and leaves concurrency limits. Returns what came back and what was charged.
+    /// and frees concurrency slots. Returns what came back and what was charged.
     pub fn settle(self, answer: &impl Facts) -> Settled {
         self.end(None, answer)
     }

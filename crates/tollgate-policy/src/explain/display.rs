@@ -37,7 +37,7 @@ pub(super) fn summary(entry: Option<&Listed>, rules: &[Explained]) -> String {
         .collect();
     match &*names {
         [] if rules.iter().any(|rule| rule.applies == Applied::Shadow) => {
-            "no limit: only rules in the shadow apply".into()
+            "no limit: only shadow rules apply".into()
         }
         [] => "no limit: no rule applies".into(),
         names => format!("asks {}", names.join(" and ")),
@@ -68,7 +68,7 @@ impl fmt::Display for Applied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Yes => "applies",
-            Self::Shadow => "applies in the shadow",
+            Self::Shadow => "applies as a shadow rule",
             Self::No => "does not apply",
         })
     }

@@ -138,7 +138,7 @@ impl<F: Facts + ?Sized> Search<'_, F> {
                 if let (true, Some((index, other))) = (is_new, other) {
                     let why = format!("rule {:?} names it in `also`", rule.name.as_str());
                     let state = State::of(other, why, self.facts);
-                    // A rule that is skipped or in the shadow brings no others.
+                    // A skipped rule and a shadow rule bring no others.
                     if matches!(state, State::Asks(..)) && !other.shadow {
                         open.push(other);
                     }

@@ -29,8 +29,8 @@ impl When {
         self.all.iter().all(implied) && any && not
     }
 
-    /// Whether no request fulfills these conditions. `true` is certain; `false` can also mean that it
-    /// is not known.
+    /// Whether no request fulfills these conditions. `true` is certain; `false` can also mean that
+    /// it is not known.
     pub(crate) fn is_contradiction(&self) -> bool {
         let is_excluded = self.not.as_ref().is_some_and(|not| {
             let others = Self {

@@ -19,9 +19,9 @@ fn a_slip_in_a_name_that_each_policy_knows_is_found_in_each_field() {
         )
     };
     assert_eq!(
-        warned("when = { any = [{ methd = 'POST' }], not = { pth = '/a' } }"),
+        warned("when = { any = [{ methods = 'POST' }], not = { pth = '/a' } }"),
         format!(
-            "4:8: warning: rule \"a\": when.methd {}\n4:8: warning: rule \"a\": when.pth {}",
+            "4:8: warning: rule \"a\": when.methods {}\n4:8: warning: rule \"a\": when.pth {}",
             why("method"),
             why("path")
         )
@@ -45,12 +45,12 @@ fn a_slip_in_a_name_that_each_policy_knows_is_found_in_each_field() {
         let message = format!("{field}: warning: rule \"a\": {value}, but {}", why(name));
         assert_eq!(warned(fields), message);
     }
-    let plan = "[[rule]]\nname = 'a'\nplan = { by = 'mehtod', free = '1/s' }";
+    let plan = "[[rule]]\nname = 'a'\nplan = { by = 'METHOD', free = '1/s' }";
     let file = PolicyFile::from_toml(plan).expect("a policy");
     assert!(
         warnings(&file)
             .to_string()
-            .contains("plan.by is \"mehtod\"")
+            .contains("plan.by is \"METHOD\"")
     );
     let entry = "[[deny]]\nname = 'a'\nwhen = { Host = 'x' }";
     let file = PolicyFile::from_toml(entry).expect("a policy");
