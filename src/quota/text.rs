@@ -170,7 +170,7 @@ impl ParseQuotaError {
             Why::UnknownUnit => {
                 let is_near = |name: &&str| name.eq_ignore_ascii_case(part);
                 let mut units = UNITS.iter().map(|(names, _)| *names);
-                let names = units.find(|names| names.iter().any(is_near));
+                let names = units.find(|names| names.iter().any(&is_near));
                 names.and_then(|names| names.first().copied())
             }
             Why::NoSlash if is_fraction(part) => {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Networks, Rule};
-use crate::rule_fact::RuleFact;
+use crate::rule_fact::{RuleFact, can_be_key};
 use crate::when::{clean_path, lower_host, with_text};
 
 /// The bytes of the keys of a request. Short ones need no allocation.
@@ -58,7 +58,9 @@ impl KeySpec {
         for part in &self.parts {
             let start = bytes.len();
             // A text that is no address would be a key that the client can choose.
-            let value = part.value(facts).filter(|value| part.accepts(value));
+            let value = part
+                .value(facts)
+                .filter(|value| can_be_key(&part.name, value));
             if value.is_none() && missing.is_none() {
                 missing = Some(&part.name);
             }

@@ -1,6 +1,6 @@
 //! Makes the limits of rules.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
@@ -346,7 +346,6 @@ impl<C: PolicyClock> Maker<'_, C> {
         problems: &mut Problems,
     ) -> Overrides {
         let mut overrides = Overrides::new();
-        let mut hashes = HashSet::new();
         for (index, own) in rule.overrides.iter().enumerate() {
             if own.limit.is_empty() && problems.has_errors() {
                 // It is missing, which is reported already.
@@ -354,12 +353,12 @@ impl<C: PolicyClock> Maker<'_, C> {
             }
             let values = own.key.iter().map(String::as_str);
             let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
-            if !hashes.insert(hash) {
-                // The text's reader reports it; other files have not been checked.
+            if overrides.iter().any(|(known, _)| *known == hash) {
+                // The reader of a text has reported it.
                 if !problems.has_errors() {
-                    let key = own.key.join(", ").into();
-                    let message = "must not be the same key as that of an earlier override";
-                    problems.push(refuse(rule, "override.key", &key, message));
+                    let field = format!("override[{}].limit", index + 1);
+                    let message = "must not be a second limit of the same key";
+                    problems.push(refuse(rule, &field, &own.limit, message));
                 }
                 continue;
             }

@@ -26,11 +26,6 @@ impl RuleFact {
         Self { name, captured_by }
     }
 
-    /// Returns whether a value can be a part of a key.
-    pub(crate) fn accepts(&self, value: &Value<'_>) -> bool {
-        can_be_key(&self.name, value)
-    }
-
     /// Returns the value for a request.
     #[inline]
     pub(crate) fn value<'f>(&self, facts: &'f impl Facts) -> Option<Value<'f>> {
