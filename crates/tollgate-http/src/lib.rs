@@ -1,0 +1,16 @@
+//! Rate limits in HTTP: answers, `RateLimit` fields, their parsers, and client addresses.
+
+mod address;
+mod answers;
+mod facts;
+mod limit_state;
+pub mod proxy;
+mod refusal;
+mod server_limits;
+
+pub use address::{AddressPrefix, ClientAddress};
+pub use answers::{Answers, Body, Fields};
+pub use facts::{PathForm, RequestFacts};
+pub use limit_state::{LimitState, Unit};
+pub use refusal::{Cause, Refusal};
+pub use server_limits::{ServerLimit, ServerLimits};

@@ -1,0 +1,191 @@
+//! What one limit says of a request.
+
+use std::time::Duration;
+
+use tollgate::outcome::GrantInfo;
+use tollgate::{Denied, Quota};
+
+/// What one limit says of a request, for the fields of an answer.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, Quota};
+/// use tollgate_http::LimitState;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let quota = Quota::per_minute(60).burst(10);
+/// let limiter = Limiter::token_bucket(quota)?;
+/// let granted = limiter.try_acquire()?;
+/// let state = LimitState::of_rate("api", quota).granted(granted.info());
+/// assert_eq!((state.quota(), state.remaining()), (10, 9));
+/// assert_eq!(state.window(), Some(Duration::from_secs(10))); // 10 permits come back in 10 s
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct LimitState<'a> {
+    name: &'a str,
+    quota: u64,
+    /// The rate, unless it is a concurrency.
+    rate: Option<Quota>,
+    unit: Unit,
+    remaining: u64,
+    reset: Option<Duration>,
+    cost: u64,
+    partition: Option<&'a [u8]>,
+    denies: bool,
+}
+
+/// What a limit counts: the parameter `qu` of `RateLimit-Policy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Unit {
+    /// Requests, or permits of another kind.
+    #[default]
+    Requests,
+    /// Bytes of contents.
+    ContentBytes,
+    /// Requests that are served at once.
+    ConcurrentRequests,
+}
+
+impl<'a> LimitState<'a> {
+    /// The state of a rate that has all of its permits.
+    pub const fn of_rate(name: &'a str, quota: Quota) -> Self {
+        Self {
+            name,
+            quota: quota.burst_size(),
+            rate: Some(quota),
+            unit: Unit::Requests,
+            remaining: quota.burst_size(),
+            reset: Some(Duration::ZERO),
+            cost: 1,
+            partition: None,
+            denies: false,
+        }
+    }
+
+    /// The state of a concurrency that no request is inside of.
+    pub const fn of_concurrency(name: &'a str, limit: u64) -> Self {
+        Self {
+            name,
+            quota: limit,
+            rate: None,
+            unit: Unit::ConcurrentRequests,
+            remaining: limit,
+            reset: None,
+            cost: 1,
+            partition: None,
+            denies: false,
+        }
+    }
+
+    /// The limit granted the request.
+    pub fn granted(self, info: GrantInfo) -> Self {
+        Self {
+            remaining: info.remaining(),
+            reset: self.rate.is_some().then(|| info.reset_after()),
+            cost: info.n(),
+            denies: false,
+            ..self
+        }
+    }
+
+    /// The limit denied the request.
+    pub const fn denied(self, denied: &Denied, remaining: u64) -> Self {
+        Self {
+            remaining,
+            reset: denied.retry_after(),
+            cost: denied.requested(),
+            denies: true,
+            ..self
+        }
+    }
+
+    /// Another limit denied the request, and this one would grant it.
+    pub const fn untouched(self, cost: u64, remaining: u64) -> Self {
+        Self {
+            remaining,
+            reset: None,
+            cost,
+            denies: false,
+            ..self
+        }
+    }
+
+    /// Sets what the limit counts.
+    pub const fn unit(self, unit: Unit) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// Sets the partition: which of its clients' quotas the limit used.
+    pub const fn partition(self, key: &'a [u8]) -> Self {
+        Self {
+            partition: Some(key),
+            ..self
+        }
+    }
+
+    /// Returns the name of the limit.
+    #[must_use]
+    pub const fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Returns the most permits that the limit grants at once.
+    #[must_use]
+    pub const fn quota(&self) -> u64 {
+        self.quota
+    }
+
+    /// Returns the rate, or `None` for a concurrency.
+    #[must_use]
+    pub const fn rate(&self) -> Option<Quota> {
+        self.rate
+    }
+
+    /// Returns what the limit counts.
+    #[must_use]
+    pub const fn counts(&self) -> Unit {
+        self.unit
+    }
+
+    /// Returns how many permits are left.
+    #[must_use]
+    pub const fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// Returns how long until the limit has all of its permits again, if it granted the request. If
+    /// it denied it, returns how long until it would grant it. `None` if that is not known.
+    #[must_use]
+    pub const fn reset(&self) -> Option<Duration> {
+        self.reset
+    }
+
+    /// Returns how many permits the request asked for.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Returns the key of the partition.
+    #[must_use]
+    pub const fn partition_key(&self) -> Option<&'a [u8]> {
+        self.partition
+    }
+
+    /// Returns whether the limit denied the request.
+    #[must_use]
+    pub const fn denies(&self) -> bool {
+        self.denies
+    }
+
+    /// Returns how long it takes until as many permits as the [`quota`](Self::quota) have come
+    /// back, rounded up to a nanosecond. `None` for a concurrency.
+    #[must_use]
+    pub fn window(&self) -> Option<Duration> {
+        todo!()
+    }
+}

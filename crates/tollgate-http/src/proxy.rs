@@ -1,0 +1,1 @@
+//! The PROXY protocol, version 2.

@@ -1,0 +1,1 @@
+//! A client layer that paces requests by what servers say.

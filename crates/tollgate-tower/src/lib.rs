@@ -1,0 +1,4 @@
+//! Rate limits as tower layers.
+
+#[cfg(feature = "client")]
+pub mod client;
