@@ -78,7 +78,7 @@ const BUCKET_TIME: f64 = 5.0;
 
 /// A window keeps this part of its permits, of at most those of [`WINDOW_TIME`] seconds. They are
 /// not used, so it is less than 5 %.
-const WINDOW_MARGIN: f64 = 0.045;
+const WINDOW_MARGIN: f64 = 0.04;
 const WINDOW_TIME: f64 = 60.0;
 
 /// A window keeps this many permits for a client alone.
@@ -272,8 +272,9 @@ impl Pace {
         let taken = before.remaining - now.remaining + came_back;
         let wanted = refill + self.spare / self.correction(true);
         let correction = self.correction(false);
+        let rates = (wanted, refill);
         self.share
-            .learns(taken, time, wanted, refill, correction, self.waited);
+            .learns(window, (taken, time), rates, correction, self.waited);
     }
 
     /// Returns how many permits are left, compared with the plan.

@@ -11,6 +11,11 @@ const MEMORY: f64 = 2.0;
 /// A refusal multiplies the share by this.
 const REFUSED: f64 = 0.5;
 
+/// With fewer permits than this in a window, what is left says almost nothing. The share then grows
+/// by at most this part with each answer, until a refusal halves it.
+const FEW: f64 = 4.0;
+const SLOW_GROWTH: f64 = 0.01;
+
 /// The logarithms of the smallest and the largest share. It is above 1 if the server refills faster
 /// than it says, because it rounds a window of less than a second up to one.
 const LEAST: f64 = -14.0;
@@ -64,10 +69,9 @@ impl Share {
     /// All clients took `taken` permits in this time, and should have taken `wanted` a second.
     pub(super) fn learns(
         &mut self,
-        taken: f64,
-        time: f64,
-        wanted: f64,
-        refill: f64,
+        window: &Window,
+        (taken, time): (f64, f64),
+        (wanted, refill): (f64, f64),
         correction: f64,
         waited: bool,
     ) {
@@ -82,7 +86,9 @@ impl Share {
         let change = (wanted.max(0.1 * refill) / took).ln().clamp(-1.0, 1.0);
         // A client that does not wait does not use its share, so it learns nothing of more.
         if waited || change < 0.0 {
-            self.logarithm += SPEED * change * (time / correction).min(1.0);
+            let change = SPEED * change * (time / correction).min(1.0);
+            let most = if window.quota < FEW { SLOW_GROWTH } else { 1.0 };
+            self.logarithm += change.min(most);
         }
         if self.taken >= 2.0 {
             // Its part of what was taken. All parts add up to 1.
