@@ -2,6 +2,8 @@
 
 mod address;
 mod answers;
+#[cfg(feature = "policy")]
+mod decided;
 mod facts;
 mod limit_state;
 pub mod proxy;
@@ -10,6 +12,8 @@ mod server_limits;
 
 pub use address::{AddressPrefix, ClientAddress};
 pub use answers::{Answers, Body, Fields};
+#[cfg(feature = "policy")]
+pub use decided::LimitStates;
 pub use facts::{PathForm, RequestFacts};
 pub use limit_state::{LimitState, Unit};
 pub use refusal::{Cause, Refusal};
