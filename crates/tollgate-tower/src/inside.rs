@@ -27,10 +27,19 @@ pub struct Inside {
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits how many requests of a key
 /// are served at once.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct InsideByKey<K> {
     pub(crate) limiter: Arc<KeyedConcurrency>,
-    pub(crate) key: K,
+    pub(crate) key: Arc<K>,
+}
+
+impl<K> Clone for InsideByKey<K> {
+    fn clone(&self) -> Self {
+        Self {
+            limiter: Arc::clone(&self.limiter),
+            key: Arc::clone(&self.key),
+        }
+    }
 }
 
 /// Refuses a request because others are being served.

@@ -99,6 +99,7 @@ impl<K: RequestKey> RateLimitLayer<InsideByKey<K>> {
     /// A limit on how many requests of each key are served at once.
     pub fn concurrency_by_key(limiter: impl Into<Arc<KeyedConcurrency>>, key: K) -> Self {
         let limiter = limiter.into();
+        let key = Arc::new(key);
         Self::of(InsideByKey { limiter, key })
     }
 }
@@ -269,7 +270,7 @@ impl<A> RateLimitLayer<A> {
     }
 }
 
-impl<S, A: Admission + Clone> Layer<S> for RateLimitLayer<A> {
+impl<S, A: Admission> Layer<S> for RateLimitLayer<A> {
     type Service = RateLimit<S, A>;
 
     fn layer(&self, service: S) -> RateLimit<S, A> {
