@@ -34,8 +34,9 @@ pub(crate) struct Arguments {
     registered: Registered,
 
     /// Print JSON: an object {"summary", "entry" ({"list", "name", "status"} if an entry of deny or
-    /// allow decides), "rules": [{"name", "applies" ("yes", "shadow" or "no"), "why", "asks" ({"key",
-    /// "limits", "plan", "override", "cost", "store", "denies", "status"} if it applies)}]}
+    /// allow decides), "rules": [{"name", "applies" ("yes", "shadow" or "no"), "why",
+    /// "asks" ({"key", "limits", "plan", "override", "cost", "store", "denies", "status"} if it
+    /// applies)}]}
     #[arg(long)]
     json: bool,
 }
