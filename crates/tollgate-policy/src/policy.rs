@@ -254,8 +254,8 @@ impl<C: PolicyClock> Policy<C> {
     /// keys' hashes: keep it secret too. Decisions go on meanwhile; grants that they make may be
     /// missing from it.
     ///
-    /// Requests that are inside a concurrency limit, limits that the program registered, and the
-    /// number of denials that count towards a ban are not saved. Bans are.
+    /// Bans are saved, and so are the denials that count towards a ban. Requests that are inside a
+    /// concurrency limit, and limits that the program registered, are not.
     ///
     /// # Errors
     ///
