@@ -184,8 +184,42 @@ impl<'a> LimitState<'a> {
 
     /// Returns how long it takes until as many permits as the [`quota`](Self::quota) have come
     /// back, rounded up to a nanosecond. `None` for a concurrency.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    /// use tollgate_http::LimitState;
+    ///
+    /// let window = |quota| LimitState::of_rate("api", quota).window();
+    /// assert_eq!(window(Quota::per_minute(60)), Some(Duration::from_secs(60)));
+    /// assert_eq!(window(Quota::per_minute(60).burst(90)), Some(Duration::from_secs(90)));
+    /// assert_eq!(window(Quota::per_second(3).burst(1)), Some(Duration::from_nanos(333_333_334)));
+    /// ```
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
-        todo!()
+        let rate = self.rate?;
+        Some(time_of(self.quota, rate.permits(), rate.period()))
+    }
+}
+
+/// Returns how long `burst` permits take at `n` every `period`, rounded up to a nanosecond.
+fn time_of(burst: u64, n: u64, period: Duration) -> Duration {
+    if n == 0 {
+        return Duration::MAX;
+    }
+    let (burst, n, period) = (u128::from(burst), u128::from(n), period.as_nanos());
+    // burst * period / n in parts, since the product may have more than 128 bits. Of the parts only
+    // the first can be too large: the others are below a period.
+    let whole = (burst / n).saturating_mul(period);
+    let rest = (burst % n) * (period / n) + ((burst % n) * (period % n)).div_ceil(n);
+    from_nanos(whole.saturating_add(rest))
+}
+
+/// Returns a duration of this many nanoseconds, or the longest one.
+fn from_nanos(nanos: u128) -> Duration {
+    const SECOND: u128 = 1_000_000_000;
+    match (u64::try_from(nanos / SECOND), u32::try_from(nanos % SECOND)) {
+        (Ok(seconds), Ok(nanos)) => Duration::new(seconds, nanos),
+        _ => Duration::MAX,
     }
 }

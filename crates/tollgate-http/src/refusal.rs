@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use tollgate::Denied;
 
 use crate::LimitState;
 
@@ -22,21 +23,68 @@ pub enum Cause {
     MissingKey,
     /// The request has none of its rule's plans: 403.
     NoPlan,
-    /// The request asks for more than it can ever get: 413? see Answers.
+    /// The request asks for more than it can ever get: 429, without `Retry-After`.
     TooLarge,
     /// The limits can't decide, because they can't be combined or need an asynchronous store: 500.
     Misconfigured,
 }
 
+impl Cause {
+    /// Returns why a limit denies a request.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Denied;
+    /// use tollgate_http::Cause;
+    ///
+    /// assert_eq!(Cause::of(&Denied::later(1, Duration::from_secs(2))), Cause::Limit);
+    /// assert_eq!(Cause::of(&Denied::busy(1)), Cause::Overload);
+    /// assert_eq!(Cause::of(&Denied::never(5, 3)), Cause::TooLarge);
+    /// ```
+    #[must_use]
+    pub const fn of(denied: &Denied) -> Self {
+        match denied {
+            Denied::Banned { .. } => Self::Banned,
+            Denied::Busy { .. } => Self::Overload,
+            Denied::NoSuchPlan { .. } => Self::NoPlan,
+            Denied::Never { .. } => Self::TooLarge,
+            Denied::Stuck { .. } | Denied::TimerMismatch { .. } => Self::Misconfigured,
+            _ => Self::Limit,
+        }
+    }
+}
+
 /// A request that is refused, as its answer says it.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+/// use tollgate_http::{Answers, Cause, LimitState, Refusal};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let quota = Quota::per_minute(60).burst(1);
+/// let limiter = Limiter::with_clock(TokenBucket::new(quota)?, ManualClock::new());
+/// limiter.try_acquire()?;
+/// let denied = limiter.try_acquire().unwrap_err();
+///
+/// let limits = [LimitState::of_rate("api", quota).denied(&denied, limiter.available())];
+/// let refusal = Refusal::of_denied(&denied).rule("api").limits(&limits);
+/// assert_eq!((refusal.cause(), refusal.wait()), (Cause::Limit, Some(Duration::from_secs(1))));
+///
+/// let answer = Answers::new().refuse(&refusal);
+/// assert_eq!(answer.status(), 429);
+/// assert_eq!(answer.headers()["retry-after"], "1");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[must_use]
 pub struct Refusal<'a> {
-    pub(crate) cause: Cause,
-    pub(crate) rule: Option<&'a str>,
-    pub(crate) status: Option<StatusCode>,
-    pub(crate) retry_after: Option<Duration>,
-    pub(crate) limits: &'a [LimitState<'a>],
+    cause: Cause,
+    rule: Option<&'a str>,
+    status: Option<StatusCode>,
+    retry_after: Option<Duration>,
+    limits: &'a [LimitState<'a>],
 }
 
 impl<'a> Refusal<'a> {
@@ -48,6 +96,14 @@ impl<'a> Refusal<'a> {
             status: None,
             retry_after: None,
             limits: &[],
+        }
+    }
+
+    /// Creates the refusal of a request that a limit denies.
+    pub const fn of_denied(denied: &Denied) -> Self {
+        Self {
+            retry_after: denied.retry_after(),
+            ..Self::new(Cause::of(denied))
         }
     }
 
@@ -78,5 +134,39 @@ impl<'a> Refusal<'a> {
     /// Sets the limits that were asked.
     pub const fn limits(self, limits: &'a [LimitState<'a>]) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Returns why the request is refused.
+    #[must_use]
+    pub const fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// Returns the name of the rule that refuses the request.
+    #[must_use]
+    pub const fn rule_name(&self) -> Option<&'a str> {
+        self.rule
+    }
+
+    /// Returns the status that takes the place of the cause's.
+    #[must_use]
+    pub const fn own_status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
+    /// Returns how long until the request would be granted, if no other caller comes: at least as
+    /// long as each limit that denies it says. `None` if no wait helps, or if it is not known.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        let denying = self.limits.iter().filter(|limit| limit.denies());
+        let waits = denying.filter_map(LimitState::reset);
+        // The limits may have been looked at after the decision.
+        self.retry_after.map(|wait| waits.fold(wait, Duration::max))
+    }
+
+    /// Returns the limits that were asked.
+    #[must_use]
+    pub const fn asked(&self) -> &'a [LimitState<'a>] {
+        self.limits
     }
 }

@@ -88,8 +88,10 @@ pub(crate) fn compile<C: PolicyClock>(
         Applies::Never => Some(&never),
         Applies::When(when) => Some(when),
     });
+    let mut limits = rules.iter().flat_map(|rule| &rule.limits);
     let policy = Policy {
         apply: file.apply,
+        asynchronous: limits.any(|limit| matches!(**limit, RuleLimit::Remote(_))),
         deny: List::of(&file.deny),
         allow: List::of(&file.allow),
         matcher: Matcher::new(whens),

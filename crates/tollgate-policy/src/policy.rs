@@ -48,6 +48,8 @@ use crate::when::Matcher;
 /// ```
 pub struct Policy<C = SystemClock> {
     pub(crate) apply: Apply,
+    /// Whether a rule is on a store that decides asynchronously.
+    pub(crate) asynchronous: bool,
     pub(crate) deny: List,
     pub(crate) allow: List,
     pub(crate) rules: Vec<CompiledRule<C>>,
@@ -276,6 +278,13 @@ impl<C> Policy<C> {
     /// Returns the names of the rules, in their order.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &str> {
         self.rules.iter().map(|rule| &*rule.name)
+    }
+
+    /// Returns whether a rule is on a store that decides asynchronously. Such a policy needs
+    /// [`decide_async`](Self::decide_async).
+    #[must_use]
+    pub const fn is_asynchronous(&self) -> bool {
+        self.asynchronous
     }
 
     /// Returns the clock.

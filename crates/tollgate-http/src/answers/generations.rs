@@ -1,0 +1,186 @@
+//! The generations of fields: the drafts of the HTTP API group, and what came before them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{HeaderMap, HeaderName};
+
+use super::fields::Fields;
+use super::names::Names;
+use super::value::{Value, seconds_until};
+use crate::{LimitState, Unit};
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const X_RATE: HeaderName = HeaderName::from_static("x-ratelimit-replenish-rate");
+const X_BURST: HeaderName = HeaderName::from_static("x-ratelimit-burst-capacity");
+const X_REQUESTED: HeaderName = HeaderName::from_static("x-ratelimit-requested-tokens");
+
+/// Writes the fields of these generations.
+pub(super) fn write<'a>(
+    fields: Fields,
+    limits: impl Iterator<Item = LimitState<'a>> + Clone,
+    now: SystemTime,
+    headers: &mut HeaderMap,
+) {
+    let has_list = fields.contains(Fields::LIST);
+    if has_list {
+        write_list(limits.clone(), headers);
+    }
+    if fields == Fields::LIST {
+        return;
+    }
+    let Some(limit) = tightest(limits.clone()) else {
+        return;
+    };
+    let reset = limit.reset().map(seconds_until);
+    if !has_list && fields.has_any(Fields::DICTIONARY | Fields::TRIPLE) {
+        write_windows(limits, headers);
+    }
+    if !has_list && fields.contains(Fields::DICTIONARY) {
+        write_dictionary(&limit, reset, headers);
+    }
+    if fields.contains(Fields::TRIPLE) {
+        write_number(headers, LIMIT, Some(limit.quota()));
+        write_number(headers, REMAINING, Some(limit.remaining()));
+        write_number(headers, RESET, reset);
+    }
+    if fields.has_any(Fields::X_SECONDS | Fields::X_EPOCH) {
+        let reset = if fields.contains(Fields::X_SECONDS) {
+            reset
+        } else {
+            limit.reset().map(|reset| epoch(now, reset))
+        };
+        write_number(headers, X_LIMIT, Some(limit.quota()));
+        write_number(headers, X_RESET, reset);
+    }
+    if fields.has_any(Fields::X_SECONDS | Fields::X_EPOCH | Fields::SPRING) {
+        write_number(headers, X_REMAINING, Some(limit.remaining()));
+    }
+    if fields.contains(Fields::SPRING) {
+        write_number(headers, X_RATE, per_second(&limit));
+        write_number(headers, X_BURST, Some(limit.quota()));
+        write_number(headers, X_REQUESTED, Some(limit.cost()));
+    }
+}
+
+/// Drafts 08 to 11.
+fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers: &mut HeaderMap) {
+    let names = Names::of(limits.clone());
+    let (mut policy, mut state) = (Value::default(), Value::default());
+    for (index, limit) in limits.enumerate() {
+        let name = names.get(index);
+        policy.separate();
+        policy.text(name);
+        policy.text(";q=");
+        policy.number(limit.quota());
+        match limit.counts() {
+            Unit::Requests => {}
+            Unit::ContentBytes => policy.text(";qu=\"content-bytes\""),
+            Unit::ConcurrentRequests => policy.text(";qu=\"concurrent-requests\""),
+        }
+        if let Some(seconds) = window(&limit) {
+            policy.text(";w=");
+            policy.number(seconds);
+        }
+        state.separate();
+        state.text(name);
+        state.text(";r=");
+        state.number(limit.remaining());
+        if let Some(reset) = limit.reset() {
+            state.text(";t=");
+            state.number(seconds_until(reset));
+        }
+        if let Some(key) = limit.partition_key() {
+            let key = STANDARD.encode(key);
+            for value in [&mut policy, &mut state] {
+                value.text(";pk=:");
+                value.text(&key);
+                value.text(":");
+            }
+        }
+    }
+    policy.append(headers, POLICY);
+    state.append(headers, RATE_LIMIT);
+}
+
+/// The policies of drafts 04 to 07. They have no names, and no two may have the same quota: of
+/// those the one with the longest window is written, which is the strictest in the long run.
+fn write_windows<'a>(
+    limits: impl Iterator<Item = LimitState<'a>> + Clone,
+    headers: &mut HeaderMap,
+) {
+    let windows = limits.filter_map(|limit| Some((limit.quota(), window(&limit)?)));
+    let mut value = Value::default();
+    for (index, (quota, seconds)) in windows.clone().enumerate() {
+        let mut others = windows.clone().enumerate();
+        let is_covered = others.any(|(other, (its_quota, its_seconds))| {
+            its_quota == quota && (its_seconds, index) > (seconds, other)
+        });
+        if !is_covered {
+            value.separate();
+            value.number(quota);
+            value.text(";w=");
+            value.number(seconds);
+        }
+    }
+    value.append(headers, POLICY);
+}
+
+/// Draft 07.
+fn write_dictionary(limit: &LimitState<'_>, reset: Option<u64>, headers: &mut HeaderMap) {
+    let mut value = Value::default();
+    value.text("limit=");
+    value.number(limit.quota());
+    value.text(", remaining=");
+    value.number(limit.remaining());
+    if let Some(reset) = reset {
+        value.text(", reset=");
+        value.number(reset);
+    }
+    value.insert(headers, RATE_LIMIT);
+}
+
+fn write_number(headers: &mut HeaderMap, name: HeaderName, number: Option<u64>) {
+    if let Some(number) = number {
+        Value::of_number(number).insert(headers, name);
+    }
+}
+
+/// Returns the limit that a field with one limit names.
+fn tightest<'a>(limits: impl Iterator<Item = LimitState<'a>>) -> Option<LimitState<'a>> {
+    // One that denies, then one whose reset is known.
+    limits.min_by_key(|limit| {
+        let reset = limit.reset();
+        let wait = reset.unwrap_or_default();
+        let wait = if limit.denies() { wait } else { Duration::ZERO };
+        let order = (!limit.denies(), reset.is_none(), Duration::MAX - wait);
+        (order, limit.remaining())
+    })
+}
+
+/// Returns the window in whole seconds, rounded up. `None` for a concurrency.
+fn window(limit: &LimitState<'_>) -> Option<u64> {
+    Some(seconds_until(limit.window()?).max(1))
+}
+
+/// Returns the permits per second, rounded down.
+fn per_second(limit: &LimitState<'_>) -> Option<u64> {
+    let rate = limit.rate()?;
+    let permits = u128::from(rate.permits()) * 1_000_000_000;
+    let permits = permits.checked_div(rate.period().as_nanos())?;
+    Some(u64::try_from(permits).unwrap_or(u64::MAX))
+}
+
+/// Returns a time as seconds since 1970, rounded up.
+fn epoch(now: SystemTime, after: Duration) -> u64 {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    seconds_until(now.saturating_add(after))
+}

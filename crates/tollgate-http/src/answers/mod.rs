@@ -1,0 +1,245 @@
+//! How answers are written.
+
+mod bodies;
+mod fields;
+mod generations;
+#[cfg(feature = "grpc")]
+mod grpc;
+mod names;
+mod value;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, Response, StatusCode};
+
+pub use self::bodies::Body;
+pub use self::fields::Fields;
+
+use self::value::{Value, seconds_until};
+use crate::{Cause, LimitState, Refusal};
+
+/// How answers are written: fields, statuses and bodies.
+///
+/// ```
+/// use http::HeaderMap;
+/// use tollgate::{Limiter, Quota};
+/// use tollgate_http::{Answers, Fields, LimitState};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let answers = Answers::new().fields(Fields::LIST);
+/// let quota = Quota::per_minute(60).burst(10);
+/// let limiter = Limiter::token_bucket(quota)?;
+///
+/// let granted = limiter.try_acquire()?;
+/// let limit = LimitState::of_rate("api", quota).granted(granted.info());
+/// let mut headers = HeaderMap::new();
+/// answers.write([limit].into_iter(), &mut headers);
+/// assert_eq!(headers["ratelimit-policy"], r#""api";q=10;w=10"#);
+/// assert_eq!(headers["ratelimit"], r#""api";r=9;t=1"#);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Answers {
+    fields: Fields,
+    body: Body,
+    /// The status of each cause, if it is not the default.
+    statuses: [Option<StatusCode>; CAUSES],
+    edit: Option<Edit>,
+}
+
+type Edit = Arc<dyn Fn(&Refusal<'_>, &mut Response<Bytes>) + Send + Sync>;
+
+const CAUSES: usize = Cause::Misconfigured as usize + 1;
+
+impl Answers {
+    /// Answers without fields, and with a line of text on a refusal.
+    pub const fn new() -> Self {
+        Self {
+            fields: Fields::OFF,
+            body: Body::Text,
+            statuses: [None; CAUSES],
+            edit: None,
+        }
+    }
+
+    /// Sets which fields say what a client has left.
+    pub const fn fields(mut self, fields: Fields) -> Self {
+        self.fields = fields;
+        self
+    }
+
+    /// Sets the body of refusals.
+    pub const fn body(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// Sets the status of refusals for this cause. A refusal's
+    /// [own status](Refusal::status) takes precedence.
+    pub fn status(mut self, cause: Cause, status: StatusCode) -> Self {
+        if let Some(own) = self.statuses.get_mut(cause as usize) {
+            *own = Some(status);
+        }
+        self
+    }
+
+    /// Sets a function that changes each refusal after it is written: for bodies of your own. It
+    /// does not see the answers of gRPC.
+    ///
+    /// ```
+    /// use http::header::CONTENT_TYPE;
+    /// use http::HeaderValue;
+    /// use tollgate_http::{Answers, Body, Cause, Refusal};
+    ///
+    /// let answers = Answers::new().body(Body::Empty).edit(|refusal, response| {
+    ///     let page = format!("<h1>{:?}</h1>", refusal.cause());
+    ///     *response.body_mut() = page.into();
+    ///     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    /// });
+    /// let answer = answers.refuse(&Refusal::new(Cause::Banned));
+    /// assert_eq!(answer.body(), "<h1>Banned</h1>");
+    /// ```
+    pub fn edit<F>(mut self, edit: F) -> Self
+    where
+        F: Fn(&Refusal<'_>, &mut Response<Bytes>) + Send + Sync + 'static,
+    {
+        self.edit = Some(Arc::new(edit));
+        self
+    }
+
+    /// Returns whether answers to granted requests have fields.
+    #[must_use]
+    pub const fn has_fields(&self) -> bool {
+        !self.fields.is_off()
+    }
+
+    /// Writes the fields of an answer to a granted request.
+    ///
+    /// The clock of the system is read only for [`Fields::X_EPOCH`]: [`write_at`](Self::write_at)
+    /// takes the time instead.
+    pub fn write<'a>(
+        &self,
+        limits: impl Iterator<Item = LimitState<'a>> + Clone,
+        headers: &mut HeaderMap,
+    ) {
+        if self.has_fields() {
+            self.write_at(limits, self.now(), headers);
+        }
+    }
+
+    /// Writes the fields of an answer to a granted request, at this time.
+    pub fn write_at<'a>(
+        &self,
+        limits: impl Iterator<Item = LimitState<'a>> + Clone,
+        now: SystemTime,
+        headers: &mut HeaderMap,
+    ) {
+        if self.has_fields() {
+            generations::write(self.fields, limits, now, headers);
+        }
+    }
+
+    /// Writes the answer to a request that is refused.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_http::{Answers, Body, Cause, Refusal};
+    ///
+    /// let refusal = Refusal::new(Cause::Limit).retry_after(Duration::from_millis(1200));
+    /// let answer = Answers::new().refuse(&refusal);
+    /// assert_eq!(answer.status(), 429);
+    /// assert_eq!(answer.headers()["retry-after"], "2");
+    /// assert_eq!(answer.body(), "too many requests: retry in 2 s\n");
+    /// ```
+    #[must_use]
+    pub fn refuse(&self, refusal: &Refusal<'_>) -> Response<Bytes> {
+        self.refuse_at(refusal, self.now())
+    }
+
+    /// Writes the answer to a request that is refused, at this time.
+    #[must_use]
+    pub fn refuse_at(&self, refusal: &Refusal<'_>, now: SystemTime) -> Response<Bytes> {
+        let status = self.status_of(refusal);
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = status;
+        self.write_refusal_fields(refusal, now, response.headers_mut());
+        self.body.write(refusal, status, &mut response);
+        if let Some(edit) = &self.edit {
+            edit(refusal, &mut response);
+        }
+        response
+    }
+
+    /// Writes the answer to a call of gRPC that is refused: a response that has only trailers.
+    #[cfg(feature = "grpc")]
+    #[must_use]
+    pub fn refuse_grpc(&self, refusal: &Refusal<'_>) -> Response<Bytes> {
+        let mut response = Response::new(Bytes::new());
+        self.write_refusal_fields(refusal, self.now(), response.headers_mut());
+        grpc::write(refusal, response.headers_mut());
+        response
+    }
+
+    fn write_refusal_fields(
+        &self,
+        refusal: &Refusal<'_>,
+        now: SystemTime,
+        headers: &mut HeaderMap,
+    ) {
+        if let Some(seconds) = retry_after(refusal) {
+            Value::of_number(seconds).insert(headers, RETRY_AFTER);
+        }
+        self.write_at(refusal.asked().iter().copied(), now, headers);
+    }
+
+    /// Returns the status of a refusal.
+    #[must_use]
+    pub fn status_of(&self, refusal: &Refusal<'_>) -> StatusCode {
+        let own = self.statuses.get(refusal.cause() as usize);
+        let own = refusal.own_status().or(own.copied().flatten());
+        own.unwrap_or(match refusal.cause() {
+            Cause::Limit | Cause::Banned | Cause::TooLarge => StatusCode::TOO_MANY_REQUESTS,
+            Cause::Overload => StatusCode::SERVICE_UNAVAILABLE,
+            Cause::Listed | Cause::NoPlan => StatusCode::FORBIDDEN,
+            Cause::MissingKey => StatusCode::BAD_REQUEST,
+            Cause::Misconfigured => StatusCode::INTERNAL_SERVER_ERROR,
+        })
+    }
+
+    /// Returns the time, if it is needed.
+    fn now(&self) -> SystemTime {
+        if self.fields.contains(Fields::X_EPOCH) {
+            SystemTime::now()
+        } else {
+            SystemTime::UNIX_EPOCH
+        }
+    }
+}
+
+/// Returns the seconds that `Retry-After` says: at least 1.
+fn retry_after(refusal: &Refusal<'_>) -> Option<u64> {
+    refusal.wait().map(|wait| seconds_until(wait).max(1))
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answers")
+            .field("fields", &self.fields)
+            .field("body", &self.body)
+            .field("statuses", &self.statuses)
+            .field("edits", &self.edit.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,103 @@
+//! What the decision of a policy says, for its answer.
+
+use std::fmt;
+use std::ops::Deref;
+
+use smallvec::SmallVec;
+use tollgate::clock::Clock;
+use tollgate_policy::{Asked, Decision, Policy, Reason};
+
+use crate::{Cause, LimitState, Refusal};
+
+/// What the limits say that a policy asked about a request. It is a slice of [`LimitState`]s.
+///
+/// ```
+/// use http::HeaderMap;
+/// use tollgate_http::{Answers, Fields, LimitStates, Refusal};
+/// use tollgate_policy::Policy;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let text = "[[rule]]\nname = 'search'\nkey = 'user'\nlimit = ['1/s', '100/h']";
+/// let policy = Policy::from_toml(text)?;
+/// let answers = Answers::new().fields(Fields::LIST);
+///
+/// let decision = policy.decide(&[("user", "ann")]);
+/// let limits = LimitStates::of(&decision);
+/// let mut headers = HeaderMap::new();
+/// answers.write(limits.iter().copied(), &mut headers);
+/// assert_eq!(headers["ratelimit-policy"], r#""search";q=1;w=1, "search-2";q=100;w=3600"#);
+///
+/// let denied = policy.decide(&[("user", "ann")]);
+/// if let Some(reason) = denied.reason() {
+///     let limits = LimitStates::of(&denied);
+///     let answer = answers.refuse(&Refusal::of_reason(&reason).limits(&limits));
+///     assert_eq!(answer.status(), 429);
+///     assert_eq!(answer.headers()["retry-after"], "1");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct LimitStates<'d>(SmallVec<[LimitState<'d>; 4]>);
+
+impl<'d> LimitStates<'d> {
+    /// What the limits of a decision say, in the order of the rules: those that can deny, and that
+    /// have a rate or a concurrency.
+    pub fn of<R, C>(decision: &'d Decision<R, C>) -> Self
+    where
+        R: Deref<Target = Policy<C>>,
+        C: Clock + fmt::Debug + Send + Sync,
+    {
+        let limits = decision.asked();
+        Self(
+            limits
+                .filter_map(|asked| LimitState::of_asked(&asked))
+                .collect(),
+        )
+    }
+}
+
+impl<'d> Deref for LimitStates<'d> {
+    type Target = [LimitState<'d>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<'a> LimitState<'a> {
+    /// What a limit of a policy says, under the name of its rule. `None` for a rule in the shadow,
+    /// and for a registered limit that has neither a rate nor a concurrency.
+    #[must_use]
+    pub fn of_asked(asked: &Asked<'a>) -> Option<Self> {
+        if asked.is_shadow() {
+            return None;
+        }
+        let name = asked.rule();
+        let state = match (asked.quota(), asked.concurrency()) {
+            (Some(quota), _) => Self::of_rate(name, quota),
+            (None, Some(limit)) => Self::of_concurrency(name, limit),
+            (None, None) => return None,
+        };
+        Some(match (asked.grant(), asked.denial()) {
+            (Some(info), _) => state.granted(info),
+            (None, Some(denied)) => state.denied(&denied, asked.remaining()),
+            (None, None) => state.untouched(asked.cost(), asked.remaining()),
+        })
+    }
+}
+
+impl<'a> Refusal<'a> {
+    /// The refusal of a request that a policy denies, with the rule's name and the wait.
+    pub fn of_reason(reason: &Reason<'a>) -> Self {
+        match *reason {
+            Reason::Limit { rule, denied } => Self::of_denied(&denied).rule(rule),
+            Reason::Listed { entry } => Self::new(Cause::Listed).rule(entry),
+            Reason::MissingKey { rule } => Self::new(Cause::MissingKey).rule(rule),
+            Reason::NoPlan { rule } => Self::new(Cause::NoPlan).rule(rule),
+            Reason::Asynchronous { rule } => Self::new(Cause::Misconfigured).rule(rule),
+            _ => Self::new(Cause::Misconfigured),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Facts of a request, for policies and for keys.
+
+#[cfg(feature = "policy")]
+mod answer;
+mod path;
+#[cfg(feature = "policy")]
+mod policy;
+mod text;
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use http::header::{HOST, HeaderMap};
+use http::{Method, Request, Uri, request};
+
+#[cfg(feature = "policy")]
+pub use answer::AnswerFacts;
+pub use path::PathForm;
+
+/// The facts of a request, for policies and for keys.
+///
+/// With the feature `policy`, it implements `tollgate_policy::Facts`.
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub struct RequestFacts<'r> {
+    method: &'r Method,
+    uri: &'r Uri,
+    headers: &'r HeaderMap,
+    client_ip: Option<IpAddr>,
+    path: &'r str,
+    form: PathForm,
+}
+
+impl<'r> RequestFacts<'r> {
+    /// Facts of this request, without a client address.
+    pub fn new<B>(request: &'r Request<B>) -> Self {
+        Self::of(request.method(), request.uri(), request.headers())
+    }
+
+    /// Facts of the request with this head, without a client address.
+    pub fn of_parts(parts: &'r request::Parts) -> Self {
+        Self::of(&parts.method, &parts.uri, &parts.headers)
+    }
+
+    /// Facts of a request with this method, URI and headers, without a client address.
+    pub fn of(method: &'r Method, uri: &'r Uri, headers: &'r HeaderMap) -> Self {
+        Self {
+            method,
+            uri,
+            headers,
+            client_ip: None,
+            path: match uri.path() {
+                // A `CONNECT` has a host and no path.
+                "" => "/",
+                path => path,
+            },
+            form: PathForm::Decoded,
+        }
+    }
+
+    /// Sets the client's address.
+    pub const fn client_ip(mut self, address: IpAddr) -> Self {
+        self.client_ip = Some(address.to_canonical());
+        self
+    }
+
+    /// Sets the form of the path. The default is [`PathForm::Decoded`].
+    pub const fn path_form(mut self, form: PathForm) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// Sets the path, in place of that of the URI. A query at its end is left out.
+    ///
+    /// Use it if a router has taken a prefix from the URI, and rules have the whole path.
+    pub fn with_path(mut self, path: &'r str) -> Self {
+        self.path = path.split_once('?').map_or(path, |(path, _)| path);
+        self
+    }
+
+    /// Returns the method.
+    #[must_use]
+    pub const fn method(&self) -> &'r Method {
+        self.method
+    }
+
+    /// Returns the path in its form, without the query.
+    #[must_use]
+    pub fn path(&self) -> Cow<'r, str> {
+        self.form.of(self.path)
+    }
+
+    /// Returns the host that the client asked for, with a port if the client sent one.
+    #[must_use]
+    pub fn host(&self) -> Option<&'r str> {
+        if let Some(authority) = self.uri.authority() {
+            let text = authority.as_str();
+            return Some(text.rsplit_once('@').map_or(text, |(_, host)| host));
+        }
+        let host = self.headers.get(HOST)?;
+        Some(std::str::from_utf8(host.as_bytes()).unwrap_or_default())
+    }
+
+    /// Returns a header. Several lines are joined with `, `.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<Cow<'r, str>> {
+        text::header(self.headers, name)
+    }
+
+    /// Returns a parameter of the query, decoded.
+    #[must_use]
+    pub fn query(&self, name: &str) -> Option<Cow<'r, str>> {
+        text::query(self.uri.query()?, name)
+    }
+
+    /// Returns a cookie.
+    #[must_use]
+    pub fn cookie(&self, name: &str) -> Option<Cow<'r, str>> {
+        text::cookie(self.headers, name)
+    }
+
+    /// Returns the client's address, if it was set.
+    #[must_use]
+    pub const fn client_address(&self) -> Option<IpAddr> {
+        self.client_ip
+    }
+}
