@@ -175,12 +175,12 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// # #[cfg(not(feature = "redis"))]
     /// # fn main() {}
     /// ```
-    pub fn decide_async<'p, F: Facts>(
+    pub fn decide_async<'p>(
         &'p self,
-        facts: &F,
-    ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, F, C> {
+        facts: &dyn Facts,
+    ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, C> {
         let mut asks = Asks::new(self);
-        let why = asks.collect(facts);
+        let why = asks.collect(&facts);
         decide_async(asks, why)
     }
 
@@ -209,12 +209,12 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// # #[cfg(not(feature = "redis"))]
     /// # fn main() {}
     /// ```
-    pub fn decide_async_owned<F: Facts>(
+    pub fn decide_async_owned(
         self: &Arc<Self>,
-        facts: &F,
-    ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<F, C> {
+        facts: &dyn Facts,
+    ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<C> {
         let mut asks = Asks::new(Arc::clone(self));
-        let why = asks.collect(facts);
+        let why = asks.collect(&facts);
         decide_async(asks, why)
     }
 }

@@ -9,6 +9,7 @@ use http::{HeaderMap, StatusCode};
 pub struct Ended<'a> {
     pub(crate) status: Option<StatusCode>,
     pub(crate) headers: Option<&'a HeaderMap>,
+    pub(crate) taken: u64,
     pub(crate) bytes: u64,
     pub(crate) elapsed: Duration,
     pub(crate) end: End,
@@ -46,6 +47,12 @@ impl Ended<'_> {
     pub fn header_number(&self, name: &str) -> Option<u64> {
         let value = self.headers?.get(name)?.to_str().ok()?;
         value.trim().parse().ok()
+    }
+
+    /// Returns how many permits were taken for the request.
+    #[must_use]
+    pub const fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Returns how many bytes of the body were sent.

@@ -182,7 +182,9 @@ where
             None => {
                 let patience = self.patience().unwrap_or_default();
                 let limits = Arc::clone(&self.limits);
-                let decided = limits.admission.wait(&self.request, &limits.settings, patience);
+                let decided = limits
+                    .admission
+                    .wait(&self.request, &limits.settings, patience);
                 self.go_on(decided)
             }
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request};
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate::keyed::{KeyHasher, KeyedConcurrency, OwnedKeyedGuard, SeededHasher};
+use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
 use tollgate::{Concurrency, Denied};
 use tollgate_http::{Cause, LimitState, Refusal};
 
@@ -20,16 +20,16 @@ use crate::settings::{Missing, Settings};
 
 /// The limit of a [`RateLimitLayer`](crate::RateLimitLayer) that limits how many requests are
 /// served at once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Inside {
     pub(crate) limiter: Arc<Concurrency>,
 }
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits how many requests of a key
 /// are served at once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct InsideByKey<K> {
-    pub(crate) limiter: Arc<KeyedConcurrency<SeededHasher>>,
+    pub(crate) limiter: Arc<KeyedConcurrency>,
     pub(crate) key: K,
 }
 
@@ -41,16 +41,20 @@ fn refused<A: Admission, B>(
     settings: &Settings,
 ) -> Admit<A> {
     let name = &*settings.name;
-    let cause = Cause::of_denied(denied);
-    report::denied(name, cause);
+    report::denied(name, Cause::of(denied));
     let left = limit.saturating_sub(inside);
     let states = [LimitState::of_concurrency(name, limit).denied(denied, left)];
-    let refusal = Refusal::new(cause).rule(name).limits(&states);
+    let refusal = Refusal::of_denied(denied).rule(name).limits(&states);
     Admit::Refused(Box::new(settings.refuse(request, &refusal)))
 }
 
 impl Inside {
-    fn refused<B>(&self, denied: &Denied, request: &Request<B>, settings: &Settings) -> Admit<Self> {
+    fn refused<B>(
+        &self,
+        denied: &Denied,
+        request: &Request<B>,
+        settings: &Settings,
+    ) -> Admit<Self> {
         let now = (self.limiter.limit(), self.limiter.inside());
         refused(denied, now, request, settings)
     }
@@ -141,7 +145,7 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
 
 /// What a request holds that is inside. The guard leaves when it is dropped.
 #[doc(hidden)]
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct InsideGrant<G>(Option<(G, u64)>);
 
 /// The weight inside when a grant was made is not known, so fields say only the quota.

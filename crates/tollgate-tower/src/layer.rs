@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Extensions;
+use http::{Extensions, Method, header};
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, GiveBack, Settings as Words};
 use tollgate::clock::Clock;
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
@@ -130,10 +130,7 @@ impl<C: tollgate_policy::PolicyClock> RateLimitLayer<ByPolicy<C>> {
 
 impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Sets what a request costs, in permits. One, unless this says otherwise.
-    pub fn cost(
-        mut self,
-        cost: impl Fn(&RequestFacts<'_>) -> u64 + Send + Sync + 'static,
-    ) -> Self {
+    pub fn cost(mut self, cost: impl Fn(&RequestFacts<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.admission.cost = Some(Arc::new(cost));
         self
     }
@@ -241,13 +238,32 @@ impl<A> RateLimitLayer<A> {
         self
     }
 
+    /// Exempts requests. Exemptions add up.
+    pub fn exempt_if(
+        mut self,
+        test: impl Fn(&RequestFacts<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.is_exempt = Some(match self.settings.is_exempt.take() {
+            Some(others) => Arc::new(move |facts| others(facts) || test(facts)),
+            None => Arc::new(test),
+        });
+        self
+    }
+
+    /// Exempts preflight requests of CORS.
+    pub fn exempt_preflight(self) -> Self {
+        self.exempt_if(|facts| {
+            let has = |name| facts.headers().contains_key(name);
+            facts.method() == Method::OPTIONS
+                && has(header::ORIGIN)
+                && has(header::ACCESS_CONTROL_REQUEST_METHOD)
+        })
+    }
+
     /// Sets which requests failed, for limits that count failures or successes. Unless this says
     /// otherwise, these are requests without an answer, with a status of 400 or above, and with a
     /// body that failed.
-    pub fn failure_if(
-        mut self,
-        test: impl Fn(&Ended<'_>) -> bool + Send + Sync + 'static,
-    ) -> Self {
+    pub fn failure_if(mut self, test: impl Fn(&Ended<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.settings.is_failure = Some(Arc::new(test));
         self
     }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Request};
-use smallvec::SmallVec;
-use tollgate::clock::{Clock, SystemClock, Tick};
-use tollgate_http::{AnswerFacts, LimitState, Refusal, RequestFacts};
+use tollgate::Tick;
+use tollgate::clock::{Clock, SystemClock};
+use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
 use tollgate_policy::{
-    Asked, Current, Decision, FactName, Facts, LivePolicy, Outcome, Policy, PolicyClock, Value,
+    Asked, Current, Decision, FactName, Facts, LivePolicy, Outcome, Policy, PolicyClock, Reason,
+    Value,
 };
 
 use crate::admission::{Admission, Admit, Grant, Sealed};
@@ -23,6 +24,15 @@ use crate::settings::Settings;
 pub struct ByPolicy<C: Clock = SystemClock> {
     pub(crate) policy: Arc<LivePolicy<C>>,
     pub(crate) own: Option<OwnFacts>,
+}
+
+impl<C: Clock> Clone for ByPolicy<C> {
+    fn clone(&self) -> Self {
+        Self {
+            policy: Arc::clone(&self.policy),
+            own: self.own.clone(),
+        }
+    }
 }
 
 pub(crate) type OwnFacts =
@@ -66,6 +76,26 @@ impl<C: PolicyClock> ByPolicy<C> {
         }
     }
 
+    fn decide<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+    ) -> Admit<Self> {
+        let facts = self.facts(request, settings);
+        let elsewhere =
+            || -> <Self as Admission>::Pending { Box::pin(self.policy.decide_async(&facts)) };
+        if self.policy.is_asynchronous() {
+            return Admit::Pending(elsewhere(), None);
+        }
+        let decision = self.policy.decide(&facts);
+        if let Some(Reason::Asynchronous { .. }) = decision.reason() {
+            // The policy was reloaded between the two calls.
+            return Admit::Pending(elsewhere(), None);
+        }
+        self.decided(Decided::Here(decision), request, settings, patience)
+    }
+
     /// Turns a decision into what the layer does.
     fn decided<B>(
         &self,
@@ -98,8 +128,12 @@ impl<C: PolicyClock> ByPolicy<C> {
                 }
             }
             report_asked(decision.asked().filter(Asked::is_shadow));
-            let states: SmallVec<[_; 4]> = LimitState::of_decision(decision);
-            let refusal = Refusal::of_decision(decision).limits(&states);
+            let states = LimitStates::of(decision);
+            let refusal = decision.reason();
+            let refusal = refusal.map_or(Refusal::new(Cause::Misconfigured), |reason| {
+                Refusal::of_reason(&reason)
+            });
+            let refusal = refusal.limits(&states);
             report::denied(decision.denied_by().unwrap_or(&settings.name), refusal.cause());
             Admit::Refused(Box::new(settings.refuse(request, &refusal)))
         })
@@ -136,15 +170,9 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {
         settings: &Settings,
         patience: Option<Duration>,
     ) -> Admit<Self> {
-        let facts = self.facts(request, settings);
-        let current = self.policy.load();
-        if current.is_asynchronous() {
-            return Admit::Pending(Box::pin(self.policy.decide_async(&facts)), None);
-        }
-        let decided = Decided::Here(self.policy.decide(&facts));
-        match self.decided(decided, request, settings, patience) {
+        match self.decide(request, settings, patience) {
             Admit::Retry(_) => Admit::MustWait,
-            admit => admit,
+            decided => decided,
         }
     }
 
@@ -154,12 +182,7 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {
         settings: &Settings,
         patience: Duration,
     ) -> Admit<Self> {
-        let facts = self.facts(request, settings);
-        if self.policy.load().is_asynchronous() {
-            return Admit::Pending(Box::pin(self.policy.decide_async(&facts)), None);
-        }
-        let decided = Decided::Here(self.policy.decide(&facts));
-        self.decided(decided, request, settings, Some(patience))
+        self.decide(request, settings, Some(patience))
     }
 
     fn conclude<B>(
@@ -178,6 +201,12 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {
     }
 }
 
+impl<C: Clock> fmt::Debug for ByPolicy<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByPolicy").finish_non_exhaustive()
+    }
+}
+
 /// What a request holds that a policy allows.
 #[doc(hidden)]
 pub struct PolicyGrant<C: PolicyClock> {
@@ -189,10 +218,16 @@ pub struct PolicyGrant<C: PolicyClock> {
     start: Option<Tick>,
 }
 
+impl<C: PolicyClock> fmt::Debug for PolicyGrant<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        each!(&*self.decided, decision => fmt::Debug::fmt(decision, f))
+    }
+}
+
 impl<C: PolicyClock> Grant for PolicyGrant<C> {
     fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
         if settings.answers.has_fields() {
-            let states = each!(&*self.decided, decision => LimitState::of_decision(decision));
+            let states = each!(&*self.decided, decision => LimitStates::of(decision));
             settings.answers.write(states.iter().copied(), headers);
         }
     }
@@ -216,22 +251,28 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
         };
         match *self.decided {
             Decided::Here(decision) => {
-                decision.finish(outcome, &answer_facts(&ended));
+                match answer_facts(&ended) {
+                    Some(facts) => decision.finish(outcome, &facts),
+                    None => decision.finish(outcome, &()),
+                };
             }
             Decided::Elsewhere(decision) => {
-                let headers = ended.headers.cloned().unwrap_or_default();
+                let headers = ended.headers.cloned();
                 let (status, bytes) = (ended.status, ended.bytes);
                 spawn(async move {
+                    let headers = headers.as_ref();
                     let ended = Ended {
                         status,
-                        headers: Some(&headers),
+                        headers,
                         bytes,
                         elapsed,
                         ..Ended::default()
                     };
-                    let facts = answer_facts(&ended);
                     // A store that does not answer keeps the grant as it is.
-                    let _ = decision.finish_async(outcome, &facts).await;
+                    let _ = match answer_facts(&ended) {
+                        Some(facts) => decision.finish_async(outcome, &facts).await,
+                        None => decision.finish_async(outcome, &()).await,
+                    };
                 });
             }
         }
@@ -249,10 +290,10 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
     }
 }
 
-/// Returns the facts of an answer.
-fn answer_facts<'a>(ended: &Ended<'a>) -> AnswerFacts<'a> {
-    let facts = AnswerFacts::new(ended.status, ended.headers);
-    facts.bytes(ended.bytes).elapsed(ended.elapsed)
+/// Returns the facts of an answer, if there was one and a rule reads it.
+fn answer_facts<'a>(ended: &Ended<'a>) -> Option<AnswerFacts<'a>> {
+    let facts = AnswerFacts::new(ended.status?, ended.headers?);
+    Some(facts.bytes(ended.bytes).time(ended.elapsed))
 }
 
 /// Goes on in a task of its own. Without a runtime, nothing is settled.

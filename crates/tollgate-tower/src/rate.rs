@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request};
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, GiveBack, Settings as Words};
-use tollgate::clock::{Clock, Tick};
+use tollgate::clock::Clock;
 use tollgate::keyed::{Key, KeyHasher, OwnedKey};
-use tollgate::traits::{ReserveLimiter, SettleLimiter};
-use tollgate::{Denied, Granted, Keyed, Quota, RateLimiter};
+use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
+use tollgate::{Denied, Granted, Keyed, Quota, RateLimiter, Tick};
 use tollgate_http::{Cause, LimitState, Refusal, RequestFacts};
 
 use crate::admission::{Admission, Admit, Grant, Sealed};
@@ -63,6 +63,7 @@ pub trait Source: Send + Sync + 'static {
 }
 
 /// One limiter for all requests.
+#[derive(Debug)]
 pub struct Shared<L> {
     pub(crate) limiter: Arc<L>,
     pub(crate) quota: Option<Quota>,
@@ -95,6 +96,7 @@ where
 }
 
 /// A limiter for each key.
+#[derive(Debug)]
 pub struct PerKey<A, C, S, K> {
     pub(crate) table: Arc<Keyed<A, C, S>>,
     pub(crate) key: K,
@@ -141,6 +143,20 @@ where
 pub(crate) type CostOf = Arc<dyn Fn(&RequestFacts<'_>) -> u64 + Send + Sync>;
 pub(crate) type Settle = Arc<dyn Fn(&Ended<'_>) -> u64 + Send + Sync>;
 type Reserve<L> = fn(&L, u64, Tick, Tick) -> Result<Granted, Denied>;
+/// How permits are reserved and given back.
+struct InLine<L> {
+    reserve: Reserve<L>,
+    cancel: Cancel<L>,
+}
+
+impl<L> Clone for InLine<L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for InLine<L> {}
+
 type Cancel<L> = fn(&L, Granted, u64, Tick) -> (Granted, u64);
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits a rate.
@@ -150,7 +166,29 @@ pub struct Rate<S: Source> {
     pub(crate) count: Count,
     pub(crate) settle: Option<Settle>,
     /// How permits are reserved, if requests wait.
-    in_line: Option<(Reserve<S::Owned>, Cancel<S::Owned>)>,
+    in_line: Option<InLine<S::Owned>>,
+}
+
+impl<S: Source> Clone for Rate<S> {
+    fn clone(&self) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            cost: self.cost.clone(),
+            count: self.count,
+            settle: self.settle.clone(),
+            in_line: self.in_line,
+        }
+    }
+}
+
+impl<S: Source> fmt::Debug for Rate<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rate")
+            .field("quota", &self.source.quota())
+            .field("count", &self.count)
+            .field("waits", &self.in_line.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<S: Source> Rate<S> {
@@ -169,10 +207,10 @@ impl<S: Source> Rate<S> {
     where
         S::Owned: ReserveLimiter,
     {
-        self.in_line = Some((
-            <S::Owned as ReserveLimiter>::reserve_until_at,
-            <S::Owned as ReserveLimiter>::cancel_at,
-        ));
+        self.in_line = Some(InLine {
+            reserve: <S::Owned as ReserveLimiter>::reserve_until_at,
+            cancel: <S::Owned as ReserveLimiter>::cancel_at,
+        });
     }
 
     fn cost(&self, facts: &RequestFacts<'_>) -> u64 {
@@ -183,19 +221,29 @@ impl<S: Source> Rate<S> {
         self.settle.is_some() || self.count != Count::All
     }
 
-    fn grant(&self, granted: Granted, facts: &RequestFacts<'_>, settings: &Settings) -> RateGrant<S> {
+    fn grant(
+        &self,
+        granted: Granted,
+        facts: &RequestFacts<'_>,
+        settings: &Settings,
+    ) -> RateGrant<S> {
         let delayed = granted.delay() > Duration::ZERO;
         let has_fields = settings.answers.has_fields();
         RateGrant {
             settle: self.settles().then(|| (self.count, self.settle.clone())),
             limiter: (self.settles() || delayed).then(|| self.source.owned(facts)),
-            cancel: self.in_line.map(|(_, cancel)| cancel),
+            cancel: self.in_line.map(|line| line.cancel),
             quota: has_fields.then(|| self.source.quota()).flatten(),
             granted,
         }
     }
 
-    fn granted(&self, granted: Granted, facts: &RequestFacts<'_>, settings: &Settings) -> Admit<Self> {
+    fn granted(
+        &self,
+        granted: Granted,
+        facts: &RequestFacts<'_>,
+        settings: &Settings,
+    ) -> Admit<Self> {
         let delay = granted.delay();
         let grant = self.grant(granted, facts, settings);
         match delay {
@@ -212,15 +260,12 @@ impl<S: Source> Rate<S> {
         settings: &Settings,
     ) -> Admit<Self> {
         let name = &*settings.name;
-        let cause = Cause::of_denied(denied);
-        report::denied(name, cause);
+        report::denied(name, Cause::of(denied));
         let state = self.source.quota();
         let state = state.map(|quota| LimitState::of_rate(name, quota).denied(denied, remaining));
-        let refusal = Refusal::new(cause).rule(name).limits(state.as_slice());
-        let refusal = match denied.retry_after() {
-            Some(wait) => refusal.retry_after(wait),
-            None => refusal,
-        };
+        let refusal = Refusal::of_denied(denied)
+            .rule(name)
+            .limits(state.as_slice());
         Admit::Refused(Box::new(settings.refuse(request, &refusal)))
     }
 }
@@ -265,14 +310,14 @@ impl<S: Source> Admission for Rate<S> {
         settings: &Settings,
         patience: Duration,
     ) -> Admit<Self> {
-        let Some((reserve, _)) = self.in_line else {
+        let Some(line) = self.in_line else {
             return self.admit(request, settings, None);
         };
         let facts = settings.facts(request);
         let limiter = self.source.owned(&facts);
         let now = limiter.clock().now();
         let n = self.cost(&facts);
-        match reserve(&limiter, n, now.saturating_add(patience), now) {
+        match (line.reserve)(&limiter, n, now.saturating_add(patience), now) {
             Ok(granted) => self.granted(granted, &facts, settings),
             Err(denied) => self.refused(&denied, limiter.available_at(now), request, settings),
         }
@@ -292,7 +337,8 @@ impl<S: Source> Admission for Rate<S> {
 /// Returns whether a request may wait that was denied.
 pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
     let wait = denied.retry_after();
-    wait.zip(patience).is_some_and(|(wait, patience)| wait <= patience)
+    wait.zip(patience)
+        .is_some_and(|(wait, patience)| wait <= patience)
 }
 
 /// Refuses a request that lacks the key of its limit.
@@ -328,6 +374,12 @@ impl<S: Source> RateGrant<S> {
     }
 }
 
+impl<S: Source> fmt::Debug for RateGrant<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RateGrant").field(&self.granted).finish()
+    }
+}
+
 impl<S: Source> Grant for RateGrant<S> {
     fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
         if let Some(quota) = self.quota {
@@ -352,8 +404,12 @@ impl<S: Source> Grant for RateGrant<S> {
         };
         let now = limiter.clock().now();
         let elapsed = now.saturating_since(self.granted.at());
-        let ended = Ended { elapsed, ..ended };
         let taken = self.granted.n();
+        let ended = Ended {
+            elapsed,
+            taken,
+            ..ended
+        };
         let actual = match (count, settings.failed(&ended)) {
             (Count::Failures, false) | (Count::Successes, true) => 0,
             _ => settle.map_or(taken, |settle| settle(&ended)),

@@ -83,6 +83,9 @@ where
             admission,
             settings,
         } = &*self.limits;
+        if settings.exempts(&request) {
+            return ResponseFuture::serving(self.service.call(request), Ticket::empty());
+        }
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         match admission.admit(&request, settings, patience) {
             Admit::Granted(grant) => {

@@ -30,9 +30,13 @@ pub enum Missing {
 /// Whether a request failed.
 pub(crate) type IsFailure = Arc<dyn Fn(&Ended<'_>) -> bool + Send + Sync>;
 
+/// Whether a request is not limited.
+pub(crate) type IsExempt = Arc<dyn Fn(&RequestFacts<'_>) -> bool + Send + Sync>;
+
 /// What a layer knows besides its limits.
+#[doc(hidden)]
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// The name of the limit in fields, bodies and reports.
     pub(crate) name: Cow<'static, str>,
     pub(crate) answers: Answers,
@@ -40,6 +44,7 @@ pub(crate) struct Settings {
     pub(crate) peer: fn(&Extensions) -> Option<IpAddr>,
     pub(crate) path: PathForm,
     pub(crate) missing: Missing,
+    pub(crate) is_exempt: Option<IsExempt>,
     pub(crate) wait: Option<Wait>,
     pub(crate) is_failure: Option<IsFailure>,
 }
@@ -60,6 +65,7 @@ impl Settings {
             peer: peer::address,
             path: PathForm::default(),
             missing: Missing::default(),
+            is_exempt: None,
             wait: None,
             is_failure: None,
         }
@@ -68,10 +74,23 @@ impl Settings {
     /// Returns the facts of a request.
     pub(crate) fn facts<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
         let facts = RequestFacts::new(request).path_form(self.path);
+        // A nested router has taken a prefix from the path.
+        #[cfg(feature = "axum")]
+        let facts = match request.extensions().get::<axum::extract::OriginalUri>() {
+            Some(uri) => facts.with_path(uri.0.path()),
+            None => facts,
+        };
         match (self.peer)(request.extensions()) {
             Some(peer) => facts.client_ip(self.address.of(peer, request.headers())),
             None => facts,
         }
+    }
+
+    /// Returns whether a request is not limited.
+    #[inline]
+    pub(crate) fn exempts<B>(&self, request: &Request<B>) -> bool {
+        let test = self.is_exempt.as_ref();
+        test.is_some_and(|test| test(&self.facts(request)))
     }
 
     /// Writes the answer to a request that is refused, in its protocol.

@@ -18,7 +18,7 @@ pub(crate) struct Limits<A> {
 
 /// What a request holds from its decision until the end of its answer's body. However it ends, the
 /// grant is told once: a ticket that is dropped ends as [`End::Dropped`].
-pub struct Ticket<A: Admission>(Option<Open<A>>);
+pub(crate) struct Ticket<A: Admission>(Option<Open<A>>);
 
 struct Open<A: Admission> {
     grant: A::Grant,
@@ -42,6 +42,11 @@ impl<A: Admission> Ticket<A> {
             headers: None,
             bytes: 0,
         }))
+    }
+
+    /// The ticket of a request that is not limited.
+    pub(crate) const fn empty() -> Self {
+        Self(None)
     }
 
     /// Moves the ticket out, and leaves an empty one.

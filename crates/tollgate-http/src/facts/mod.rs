@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use http::header::{HOST, HeaderMap};
-use http::{Method, Request, Uri, request};
+use http::{Extensions, Method, Request, Uri, request};
 
 #[cfg(feature = "policy")]
 pub use answer::AnswerFacts;
@@ -26,6 +26,7 @@ pub struct RequestFacts<'r> {
     method: &'r Method,
     uri: &'r Uri,
     headers: &'r HeaderMap,
+    extensions: Option<&'r Extensions>,
     client_ip: Option<IpAddr>,
     path: &'r str,
     form: PathForm,
@@ -34,12 +35,19 @@ pub struct RequestFacts<'r> {
 impl<'r> RequestFacts<'r> {
     /// Facts of this request, without a client address.
     pub fn new<B>(request: &'r Request<B>) -> Self {
-        Self::of(request.method(), request.uri(), request.headers())
+        let facts = Self::of(request.method(), request.uri(), request.headers());
+        Self {
+            extensions: Some(request.extensions()),
+            ..facts
+        }
     }
 
     /// Facts of the request with this head, without a client address.
     pub fn of_parts(parts: &'r request::Parts) -> Self {
-        Self::of(&parts.method, &parts.uri, &parts.headers)
+        Self {
+            extensions: Some(&parts.extensions),
+            ..Self::of(&parts.method, &parts.uri, &parts.headers)
+        }
     }
 
     /// Facts of a request with this method, URI and headers, without a client address.
@@ -48,6 +56,7 @@ impl<'r> RequestFacts<'r> {
             method,
             uri,
             headers,
+            extensions: None,
             client_ip: None,
             path: match uri.path() {
                 // A `CONNECT` has a host and no path.
@@ -99,6 +108,31 @@ impl<'r> RequestFacts<'r> {
         }
         let host = self.headers.get(HOST)?;
         Some(std::str::from_utf8(host.as_bytes()).unwrap_or_default())
+    }
+
+    /// Returns all headers.
+    #[must_use]
+    pub const fn headers(&self) -> &'r HeaderMap {
+        self.headers
+    }
+
+    /// Returns an extension of the request, such as the user that an earlier layer found.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tollgate_http::RequestFacts;
+    ///
+    /// #[derive(Clone)]
+    /// struct User(String);
+    ///
+    /// let mut request = Request::new(());
+    /// request.extensions_mut().insert(User("ann".into()));
+    /// let facts = RequestFacts::new(&request);
+    /// assert_eq!(facts.extension::<User>().map(|user| &*user.0), Some("ann"));
+    /// ```
+    #[must_use]
+    pub fn extension<T: Send + Sync + 'static>(&self) -> Option<&'r T> {
+        self.extensions?.get()
     }
 
     /// Returns a header. Several lines are joined with `, `.
