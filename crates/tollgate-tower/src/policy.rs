@@ -129,10 +129,8 @@ impl<C: PolicyClock> ByPolicy<C> {
             }
             report_asked(decision.asked().filter(Asked::is_shadow));
             let states = LimitStates::of(decision);
-            let refusal = decision.reason();
-            let refusal = refusal.map_or(Refusal::new(Cause::Misconfigured), |reason| {
-                Refusal::of_reason(&reason)
-            });
+            let refusal = Refusal::of_decision(decision);
+            let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
             report::denied(decision.denied_by().unwrap_or(&settings.name), refusal.cause());
             Admit::Refused(Box::new(settings.refuse(request, &refusal)))
