@@ -27,10 +27,19 @@ pub struct Inside {
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits how many requests of a key
 /// are served at once.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct InsideByKey<K> {
     pub(crate) limiter: Arc<KeyedConcurrency>,
-    pub(crate) key: K,
+    pub(crate) key: Arc<K>,
+}
+
+impl<K> Clone for InsideByKey<K> {
+    fn clone(&self) -> Self {
+        Self {
+            limiter: Arc::clone(&self.limiter),
+            key: Arc::clone(&self.key),
+        }
+    }
 }
 
 /// Refuses a request because others are being served.
@@ -59,7 +68,12 @@ impl Inside {
         refused(denied, now, request, settings)
     }
 
-    fn granted(&self, guard: ConcurrencyGuard<Arc<Concurrency>>) -> Admit<Self> {
+    fn granted(
+        &self,
+        guard: ConcurrencyGuard<Arc<Concurrency>>,
+        settings: &Settings,
+    ) -> Admit<Self> {
+        report::allowed(&settings.name);
         Admit::Granted(InsideGrant(Some((guard, self.limiter.limit()))))
     }
 }
@@ -77,13 +91,20 @@ impl Admission for Inside {
         patience: Option<Duration>,
     ) -> Admit<Self> {
         match self.limiter.try_enter_owned(1) {
-            Ok(guard) => self.granted(guard),
+            Ok(guard) => self.granted(guard, settings),
             Err(Denied::Busy { .. }) if patience.is_some() => Admit::MustWait,
             Err(denied) => self.refused(&denied, request, settings),
         }
     }
 
-    fn wait<B>(&self, _: &Request<B>, _: &Settings, patience: Duration) -> Admit<Self> {
+    fn wait<B>(
+        &self,
+        _: &Request<B>,
+        settings: &Settings,
+        patience: Duration,
+        _: bool,
+    ) -> Admit<Self> {
+        report::waited(&settings.name);
         Admit::Pending(self.limiter.enter_owned(1), Some(patience))
     }
 
@@ -95,7 +116,7 @@ impl Admission for Inside {
         _: Option<Duration>,
     ) -> Admit<Self> {
         match outcome {
-            Some(Ok(guard)) => self.granted(guard),
+            Some(Ok(guard)) => self.granted(guard, settings),
             Some(Err(denied)) => self.refused(&denied, request, settings),
             None => self.refused(&Denied::busy(1), request, settings),
         }
@@ -123,12 +144,21 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
             (None, Missing::Refuse) => return missing(request, settings),
         };
         match entered {
-            Ok(guard) => Admit::Granted(InsideGrant(Some((guard, limit)))),
+            Ok(guard) => {
+                report::allowed(&settings.name);
+                Admit::Granted(InsideGrant(Some((guard, limit))))
+            }
             Err(denied) => refused(&denied, (limit, limit), request, settings),
         }
     }
 
-    fn wait<B>(&self, request: &Request<B>, settings: &Settings, _: Duration) -> Admit<Self> {
+    fn wait<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        _: Duration,
+        _: bool,
+    ) -> Admit<Self> {
         self.admit(request, settings, None)
     }
 
