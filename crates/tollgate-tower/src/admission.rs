@@ -41,10 +41,15 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
         patience: Option<Duration>,
     ) -> Admit<Self>;
 
-    /// Begins to wait, or goes on.
+    /// Begins to wait, or goes on `again` after a sleep.
     #[doc(hidden)]
-    fn wait<B>(&self, request: &Request<B>, settings: &Settings, patience: Duration)
-    -> Admit<Self>;
+    fn wait<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Duration,
+        again: bool,
+    ) -> Admit<Self>;
 
     /// Decides by what was awaited: `None` if the time was over first.
     #[doc(hidden)]
