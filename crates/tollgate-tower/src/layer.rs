@@ -277,7 +277,7 @@ impl<A> RateLimitLayer<A> {
     }
 }
 
-impl<S, A: Admission + Clone> Layer<S> for RateLimitLayer<A> {
+impl<S, A: Admission> Layer<S> for RateLimitLayer<A> {
     type Service = RateLimit<S, A>;
 
     fn layer(&self, service: S) -> RateLimit<S, A> {
