@@ -170,27 +170,24 @@ fn limit_of(member: Member<'_>) -> Option<ServerLimit> {
     }
     for (key, value) in member.parameters() {
         match key {
-            b"q" => limit.quota = value.number().or(limit.quota),
-            b"w" | b"window" => limit.window = value.number().map(window).or(limit.window),
-            b"r" => limit.remaining = value.number().or(limit.remaining),
-            b"t" => limit.reset = value.number().map(wait).or(limit.reset),
-            b"qu" => limit.unit = unit(value).unwrap_or(limit.unit),
-            b"pk" => {
-                let partition = value.bytes(ServerLimits::MAX_NAME);
-                limit.partition = partition.or(limit.partition);
-            }
+            b"q" => limit.quota = value.number(),
+            b"w" | b"window" => limit.window = value.number().map(window),
+            b"r" => limit.remaining = value.number(),
+            b"t" => limit.reset = value.number().map(wait),
+            b"qu" => limit.unit = unit(value),
+            b"pk" => limit.partition = value.bytes(ServerLimits::MAX_NAME),
             _ => {}
         }
     }
     Some(limit)
 }
 
-fn unit(value: Item<'_>) -> Option<Unit> {
-    Some(match value.text(ServerLimits::MAX_NAME)?.as_str() {
-        "content-bytes" | "bytes" => Unit::ContentBytes,
-        "concurrent-requests" | "concurrency" => Unit::ConcurrentRequests,
+fn unit(value: Item<'_>) -> Unit {
+    match value.text(ServerLimits::MAX_NAME).as_deref() {
+        Some("content-bytes" | "bytes") => Unit::ContentBytes,
+        Some("concurrent-requests" | "concurrency") => Unit::ConcurrentRequests,
         _ => Unit::Requests,
-    })
+    }
 }
 
 fn wait(seconds: u64) -> Duration {

@@ -56,11 +56,15 @@ impl<'a> Member<'a> {
         })
     }
 
-    /// Returns the parameters that have values, in their order. Of two with one name the last counts.
+    /// Returns the parameters, in their order. Of two with one name the last counts.
     pub(super) fn parameters(self) -> impl Iterator<Item = (&'a [u8], Item<'a>)> {
         self.parameters.filter_map(|text| {
-            let (key, value) = key_and_value(trim_spaces(text))?;
-            Some((key, Item::of(value)?))
+            let text = trim_spaces(text);
+            match key_and_value(text) {
+                Some((key, value)) => Some((key, Item::of(value)?)),
+                // Without a value it is true.
+                None => is_key(text).then_some((text, Item::Other)),
+            }
         })
     }
 }
@@ -185,12 +189,19 @@ impl<'a> Item<'a> {
 
 /// Splits `key=value`. There is none if the text has no such form.
 fn key_and_value(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let is_first = |byte: &u8| matches!(byte, b'a'..=b'z' | b'*');
-    let is_key = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'*');
-    let end = text.iter().position(|byte| !is_key(byte))?;
-    let (key, rest) = text.split_at_checked(end)?;
-    let value = rest.strip_prefix(b"=")?;
-    key.first().is_some_and(is_first).then_some((key, value))
+    let end = text.iter().position(|byte| *byte == b'=')?;
+    let (key, value) = text.split_at_checked(end)?;
+    let value = value.get(1..)?;
+    is_key(key).then_some((key, value))
+}
+
+fn is_key(text: &[u8]) -> bool {
+    let is_rest =
+        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.*".contains(byte);
+    match text {
+        [b'a'..=b'z' | b'*', rest @ ..] => rest.iter().all(is_rest),
+        _ => false,
+    }
 }
 
 /// Returns whether a text can be inside of a string's quotes.
