@@ -165,7 +165,6 @@ impl<'a> Refusal<'a> {
     }
 
     /// Returns the limits that were asked.
-    #[must_use]
     pub const fn asked(&self) -> &'a [LimitState<'a>] {
         self.limits
     }

@@ -12,11 +12,24 @@ use crate::settings::Settings;
 /// What decides about requests: the limits of a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
 /// The constructors of the layer make all that there are. No other crate can implement it.
-pub trait Admission: Sealed + Sized {
+///
+/// A function that returns a layer can name it for short:
+///
+/// ```
+/// use tollgate::{ConfigError, Keyed, Quota};
+/// use tollgate_tower::{Admission, RateLimitLayer};
+///
+/// fn limit() -> Result<RateLimitLayer<impl Admission>, ConfigError> {
+///     let table = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
+///     Ok(RateLimitLayer::by_address(table).name("address"))
+/// }
+/// # limit().unwrap();
+/// ```
+pub trait Admission: Sealed + Clone + Send + Sync + 'static {
     /// What a request holds that is served.
-    type Grant: Grant;
+    type Grant: Grant + Send + 'static;
     /// What is awaited if it can't decide at once.
-    type Pending: Future;
+    type Pending: Future + Send + 'static;
 
     /// Decides at once. If the request may wait for at most `patience`, this returns
     /// [`Admit::MustWait`] where it would refuse the request.
@@ -28,10 +41,15 @@ pub trait Admission: Sealed + Sized {
         patience: Option<Duration>,
     ) -> Admit<Self>;
 
-    /// Begins to wait, or goes on.
+    /// Begins to wait, or goes on `again` after a sleep.
     #[doc(hidden)]
-    fn wait<B>(&self, request: &Request<B>, settings: &Settings, patience: Duration)
-    -> Admit<Self>;
+    fn wait<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Duration,
+        again: bool,
+    ) -> Admit<Self>;
 
     /// Decides by what was awaited: `None` if the time was over first.
     #[doc(hidden)]

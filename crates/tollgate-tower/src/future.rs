@@ -19,7 +19,6 @@ use tower_service::Service;
 use crate::admission::{Admission, Admit};
 use crate::answered::End;
 use crate::body::ResponseBody;
-use crate::report;
 use crate::ticket::{Limits, Ticket, Unserved};
 
 pin_project! {
@@ -112,9 +111,6 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
             return false;
         };
         self.slot = wait.waiting.try_enter_owned(1).ok();
-        if self.slot.is_some() {
-            report::waited(&self.limits.settings.name);
-        }
         self.slot.is_some()
     }
 }
@@ -153,7 +149,7 @@ where
                 }
                 Admit::MustWait => {
                     let patience = self.patience().unwrap_or_default();
-                    admission.wait(&self.request, settings, patience)
+                    admission.wait(&self.request, settings, patience, false)
                 }
                 Admit::Retry(wait) => return self.sleep(wait),
             }
@@ -182,9 +178,8 @@ where
             None => {
                 let patience = self.patience().unwrap_or_default();
                 let limits = Arc::clone(&self.limits);
-                let decided = limits
-                    .admission
-                    .wait(&self.request, &limits.settings, patience);
+                let (admission, settings) = (&limits.admission, &limits.settings);
+                let decided = admission.wait(&self.request, settings, patience, true);
                 self.go_on(decided)
             }
         }

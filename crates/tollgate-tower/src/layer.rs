@@ -98,7 +98,7 @@ impl RateLimitLayer<Inside> {
 impl<K: RequestKey> RateLimitLayer<InsideByKey<K>> {
     /// A limit on how many requests of each key are served at once.
     pub fn concurrency_by_key(limiter: impl Into<Arc<KeyedConcurrency>>, key: K) -> Self {
-        let limiter = limiter.into();
+        let (limiter, key) = (limiter.into(), Arc::new(key));
         Self::of(InsideByKey { limiter, key })
     }
 }
@@ -145,6 +145,14 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Settles what a request cost in the end.
     pub fn settle(mut self, actual: impl Fn(&Ended<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.admission.settle = Some(Arc::new(actual));
+        self
+    }
+
+    /// Says in fields which of the table's limits a request used: the parameter `pk`, which is a
+    /// keyed hash of the request's key. A client that sends for several keys can then tell their
+    /// limits apart.
+    pub fn partitions(mut self) -> Self {
+        self.admission.partitions = true;
         self
     }
 
@@ -269,7 +277,7 @@ impl<A> RateLimitLayer<A> {
     }
 }
 
-impl<S, A: Admission + Clone> Layer<S> for RateLimitLayer<A> {
+impl<S, A: Admission> Layer<S> for RateLimitLayer<A> {
     type Service = RateLimit<S, A>;
 
     fn layer(&self, service: S) -> RateLimit<S, A> {

@@ -81,6 +81,7 @@ impl<C: PolicyClock> ByPolicy<C> {
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
+        begins_to_wait: bool,
     ) -> Admit<Self> {
         let facts = self.facts(request, settings);
         let elsewhere =
@@ -92,6 +93,9 @@ impl<C: PolicyClock> ByPolicy<C> {
         if let Some(Reason::Asynchronous { .. }) = decision.reason() {
             // The policy was reloaded between the two calls.
             return Admit::Pending(elsewhere(), None);
+        }
+        if let (true, Some(rule)) = (begins_to_wait, decision.denied_by()) {
+            report::waited(rule);
         }
         self.decided(Decided::Here(decision), request, settings, patience)
     }
@@ -129,10 +133,8 @@ impl<C: PolicyClock> ByPolicy<C> {
             }
             report_asked(decision.asked().filter(Asked::is_shadow));
             let states = LimitStates::of(decision);
-            let refusal = decision.reason();
-            let refusal = refusal.map_or(Refusal::new(Cause::Misconfigured), |reason| {
-                Refusal::of_reason(&reason)
-            });
+            let refusal = Refusal::of_decision(decision);
+            let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
             report::denied(decision.denied_by().unwrap_or(&settings.name), refusal.cause());
             Admit::Refused(Box::new(settings.refuse(request, &refusal)))
@@ -170,7 +172,7 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {
         settings: &Settings,
         patience: Option<Duration>,
     ) -> Admit<Self> {
-        match self.decide(request, settings, patience) {
+        match self.decide(request, settings, patience, false) {
             Admit::Retry(_) => Admit::MustWait,
             decided => decided,
         }
@@ -181,8 +183,9 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {
         request: &Request<B>,
         settings: &Settings,
         patience: Duration,
+        again: bool,
     ) -> Admit<Self> {
-        self.decide(request, settings, Some(patience))
+        self.decide(request, settings, Some(patience), !again)
     }
 
     fn conclude<B>(
@@ -278,16 +281,8 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
         }
     }
 
-    fn cancel(self) {
-        match *self.decided {
-            Decided::Here(decision) => {
-                decision.undo();
-            }
-            Decided::Elsewhere(decision) => spawn(async move {
-                let _ = decision.undo_async().await;
-            }),
-        }
-    }
+    /// Only a `leaky-queue` delays. Others may wait behind the request, so its permits stay taken.
+    fn cancel(self) {}
 }
 
 /// Returns the facts of an answer, if there was one and a rule reads it.

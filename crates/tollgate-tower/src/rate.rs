@@ -60,6 +60,10 @@ pub trait Source: Send + Sync + 'static {
     /// Returns the quota.
     #[doc(hidden)]
     fn quota(&self) -> Option<Quota>;
+
+    /// Returns which of several limits is that of the request.
+    #[doc(hidden)]
+    fn partition(&self, facts: &RequestFacts<'_>) -> Option<u64>;
 }
 
 /// One limiter for all requests.
@@ -92,6 +96,10 @@ where
 
     fn quota(&self) -> Option<Quota> {
         self.quota
+    }
+
+    fn partition(&self, _: &RequestFacts<'_>) -> Option<u64> {
+        None
     }
 }
 
@@ -138,6 +146,11 @@ where
     fn quota(&self) -> Option<Quota> {
         Some(self.table.quota())
     }
+
+    fn partition(&self, facts: &RequestFacts<'_>) -> Option<u64> {
+        let hash = |key| self.table.hasher().hash_key(&key);
+        self.key.key(facts).map(hash)
+    }
 }
 
 pub(crate) type CostOf = Arc<dyn Fn(&RequestFacts<'_>) -> u64 + Send + Sync>;
@@ -165,6 +178,8 @@ pub struct Rate<S: Source> {
     pub(crate) cost: Option<CostOf>,
     pub(crate) count: Count,
     pub(crate) settle: Option<Settle>,
+    /// Whether fields say which partition of the limit a request used.
+    pub(crate) partitions: bool,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
 }
@@ -176,6 +191,7 @@ impl<S: Source> Clone for Rate<S> {
             cost: self.cost.clone(),
             count: self.count,
             settle: self.settle.clone(),
+            partitions: self.partitions,
             in_line: self.in_line,
         }
     }
@@ -198,6 +214,7 @@ impl<S: Source> Rate<S> {
             cost: None,
             count: Count::All,
             settle: None,
+            partitions: false,
             in_line: None,
         }
     }
@@ -221,6 +238,12 @@ impl<S: Source> Rate<S> {
         self.settle.is_some() || self.count != Count::All
     }
 
+    /// Returns the key of the partition that a request uses, if fields say it.
+    fn partition(&self, facts: &RequestFacts<'_>) -> Option<[u8; 8]> {
+        let partition = self.partitions.then(|| self.source.partition(facts));
+        partition.flatten().map(u64::to_be_bytes)
+    }
+
     fn grant(
         &self,
         granted: Granted,
@@ -234,6 +257,7 @@ impl<S: Source> Rate<S> {
             limiter: (self.settles() || delayed).then(|| self.source.owned(facts)),
             cancel: self.in_line.map(|line| line.cancel),
             quota: has_fields.then(|| self.source.quota()).flatten(),
+            partition: has_fields.then(|| self.partition(facts)).flatten(),
             granted,
         }
     }
@@ -244,6 +268,7 @@ impl<S: Source> Rate<S> {
         facts: &RequestFacts<'_>,
         settings: &Settings,
     ) -> Admit<Self> {
+        report::allowed(&settings.name);
         let delay = granted.delay();
         let grant = self.grant(granted, facts, settings);
         match delay {
@@ -261,8 +286,11 @@ impl<S: Source> Rate<S> {
     ) -> Admit<Self> {
         let name = &*settings.name;
         report::denied(name, Cause::of(denied));
-        let state = self.source.quota();
-        let state = state.map(|quota| LimitState::of_rate(name, quota).denied(denied, remaining));
+        let partition = self.partition(&settings.facts(request));
+        let state = self.source.quota().map(|quota| {
+            let state = LimitState::of_rate(name, quota).denied(denied, remaining);
+            in_partition(state, &partition)
+        });
         let refusal = Refusal::of_denied(denied)
             .rule(name)
             .limits(state.as_slice());
@@ -309,7 +337,11 @@ impl<S: Source> Admission for Rate<S> {
         request: &Request<B>,
         settings: &Settings,
         patience: Duration,
+        again: bool,
     ) -> Admit<Self> {
+        if !again {
+            report::waited(&settings.name);
+        }
         let Some(line) = self.in_line else {
             return self.admit(request, settings, None);
         };
@@ -334,6 +366,14 @@ impl<S: Source> Admission for Rate<S> {
     }
 }
 
+/// Says of which partition a state is.
+const fn in_partition<'a>(state: LimitState<'a>, key: &'a Option<[u8; 8]>) -> LimitState<'a> {
+    match key {
+        Some(key) => state.partition(key),
+        None => state,
+    }
+}
+
 /// Returns whether a request may wait that was denied.
 pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
     let wait = denied.retry_after();
@@ -355,6 +395,7 @@ pub struct RateGrant<S: Source> {
     granted: Granted,
     /// The quota, if it is written into fields.
     quota: Option<Quota>,
+    partition: Option<[u8; 8]>,
     settle: Option<(Count, Option<Settle>)>,
     /// The limiter, if permits may come back.
     limiter: Option<S::Owned>,
@@ -367,6 +408,7 @@ impl<S: Source> RateGrant<S> {
         Self {
             granted: Granted::new(0, Tick::default()),
             quota: None,
+            partition: None,
             settle: None,
             limiter: None,
             cancel: None,
@@ -384,7 +426,7 @@ impl<S: Source> Grant for RateGrant<S> {
     fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
         if let Some(quota) = self.quota {
             let state = LimitState::of_rate(&settings.name, quota);
-            let state = state.granted(self.granted.info());
+            let state = in_partition(state.granted(self.granted.info()), &self.partition);
             settings.answers.write(std::iter::once(state), headers);
         }
     }
@@ -434,8 +476,9 @@ impl<S: Source> Grant for RateGrant<S> {
                 let n = self.granted.n();
                 cancel(&limiter, self.granted, n, now);
             }
+            // Nothing comes back while another request waits behind this one.
             None => {
-                limiter.undo_at(self.granted, now);
+                limiter.roll_back_at(self.granted, now);
             }
         }
     }

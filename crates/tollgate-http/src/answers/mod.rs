@@ -18,6 +18,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 pub use self::bodies::Body;
 pub use self::fields::Fields;
+pub(crate) use self::names::MAX_NAME;
 
 use self::value::{Value, seconds_until};
 use crate::{Cause, LimitState, Refusal};
