@@ -125,6 +125,19 @@ impl<C> LivePolicy<C> {
     }
 }
 
+impl<C> From<Policy<C>> for LivePolicy<C> {
+    fn from(policy: Policy<C>) -> Self {
+        Self::new(policy)
+    }
+}
+
+/// For what shares a policy that can be reloaded, such as the layers of `tollgate-tower`.
+impl<C> From<Policy<C>> for Arc<LivePolicy<C>> {
+    fn from(policy: Policy<C>) -> Self {
+        Self::new(policy.into())
+    }
+}
+
 impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
     /// Decides about a request by the policy as it is now: see [`Policy::decide`]. The decision
     /// keeps that policy alive, so it can move to another thread or task.
