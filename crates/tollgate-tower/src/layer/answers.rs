@@ -7,8 +7,8 @@ use tollgate_http::{Answers, Body, Fields};
 use super::RateLimitLayer;
 
 impl<A> RateLimitLayer<A> {
-    /// Sets the name of the limit in fields, bodies and reports: `default` unless this says otherwise.
-    /// Rules of a policy have names of their own.
+    /// Sets the name of the limit in fields, bodies and reports: `default` unless this says
+    /// otherwise. Rules of a policy have names of their own.
     ///
     /// If a service has several of these layers, give each a name.
     ///

@@ -14,8 +14,8 @@ use crate::rate::{Count, Rate, Source};
 impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Sets what a request costs, in permits. One, unless this says otherwise.
     ///
-    /// A request that costs 0 takes nothing, and one that costs more than the burst is refused without
-    /// `Retry-After`. If a client says what its request costs, limit what it may say.
+    /// A request that costs 0 takes nothing, and one that costs more than the burst is refused
+    /// without `Retry-After`. If a client says what its request costs, limit what it may say.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -46,11 +46,11 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
         self
     }
 
-    /// Sets which requests count: all, those that failed, or those that succeeded. The permits of others
-    /// come back at the end of the answer's body.
+    /// Sets which requests count: all, those that failed, or those that succeeded. The permits of
+    /// others come back at the end of the answer's body.
     ///
-    /// What failed is a status of 400 or above, unless [`failure_if`](Self::failure_if) says otherwise.
-    /// All requests that are served at once hold a permit until their ends are known.
+    /// What failed is a status of 400 or above, unless [`failure_if`](Self::failure_if) says
+    /// otherwise. All requests that are served at once hold a permit until their ends are known.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -85,11 +85,13 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
         self
     }
 
-    /// Settles what a request cost in the end: its size, its time, or what a header of the answer says.
+    /// Settles what a request cost in the end: its size, its time, or what a header of the answer
+    /// says.
     ///
-    /// Less than what was [taken](Ended::taken) comes back. More is charged, even if the limit goes into
-    /// debt; then requests are denied until the debt is paid. The closure is called once for each request
-    /// that was served, at the end of its answer's body, also if there was no answer or it was dropped.
+    /// Less than what was [taken](Ended::taken) comes back. More is charged, even if the limit goes
+    /// into debt; then requests are denied until the debt is paid. The closure is called once for
+    /// each request that was served, at the end of its answer's body, also if there was no answer
+    /// or it was dropped.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -123,8 +125,9 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
         self
     }
 
-    /// Says in fields which of the table's limits a request used: the parameter `pk`, which is a keyed
-    /// hash of the request's key. A client that sends for several keys can then tell their limits apart.
+    /// Says in fields which of the table's limits a request used: the parameter `pk`, which is a
+    /// keyed hash of the request's key. A client that sends for several keys can then tell their
+    /// limits apart.
     ///
     /// ```
     /// use http::HeaderName;
@@ -143,11 +146,11 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
         self
     }
 
-    /// Lets requests wait for their permits, at most this long, and at most this many at once. Others
-    /// are refused at once: those that would wait longer, and those that find no room.
+    /// Lets requests wait for their permits, at most this long, and at most this many at once.
+    /// Others are refused at once: those that would wait longer, and those that find no room.
     ///
-    /// The requests of one limiter are served in order of arrival. Each reserves its permits and sleeps
-    /// once. A request whose client goes away gives back what it has reserved.
+    /// The requests of one limiter are served in order of arrival. Each reserves its permits and
+    /// sleeps once. A request whose client goes away gives back what it has reserved.
     ///
     /// ```
     /// # use http::{Request, Response};

@@ -11,8 +11,8 @@ use crate::inside::{Inside, InsideByKey};
 use crate::key::RequestKey;
 
 impl RateLimitLayer<Inside> {
-    /// A limit on how many requests are served at once. Others are refused with 503, or wait in order
-    /// of arrival: see [`wait`](Self::wait).
+    /// A limit on how many requests are served at once. Others are refused with 503, or wait in
+    /// order of arrival: see [`wait`](Self::wait).
     ///
     /// A request is inside until the end of its answer's body, or until the answer is dropped.
     ///
@@ -44,8 +44,8 @@ impl RateLimitLayer<Inside> {
         Self::of(Inside { limiter })
     }
 
-    /// Lets requests wait until others have ended, at most this long, and at most this many at once. The
-    /// others are refused with 503: load is shed. They enter in order of arrival.
+    /// Lets requests wait until others have ended, at most this long, and at most this many at
+    /// once. The others are refused with 503: load is shed. They enter in order of arrival.
     ///
     /// ```
     /// # use http::{Request, Response};

@@ -22,9 +22,9 @@ use crate::ticket::Limits;
 
 /// A layer that limits the requests of a service. A request above the limit is refused, or waits.
 ///
-/// A layer is made for one limiter, for a table of limiters by key, or for a policy. Its services share
-/// the limits, and so do their clones: a server that clones its service for each connection has one
-/// limit for all of them.
+/// A layer is made for one limiter, for a table of limiters by key, or for a policy. Its services
+/// share the limits, and so do their clones: a server that clones its service for each connection
+/// has one limit for all of them.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -54,8 +54,8 @@ use crate::ticket::Limits;
 /// # }
 /// ```
 ///
-/// The service's answers may have bodies of any type whose data can be made from `Bytes`, such as those
-/// of axum, hyper and tonic.
+/// The service's answers may have bodies of any type whose data can be made from `Bytes`, such as
+/// those of axum, hyper and tonic.
 #[derive(Clone)]
 #[must_use]
 pub struct RateLimitLayer<A> {

@@ -46,7 +46,8 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
         Self::of(ByPolicy { policy, own: None })
     }
 
-    /// Supplies facts of the program's own, such as the user. They take precedence over the request's.
+    /// Supplies facts of the program's own, such as the user. They take precedence over the
+    /// request's.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -98,12 +99,12 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
         self
     }
 
-    /// Lets requests wait until their policy allows them, at most this long, and at most this many at
-    /// once.
+    /// Lets requests wait until their policy allows them, at most this long, and at most this many
+    /// at once.
     ///
-    /// A policy has no lines: a request that waits asks again at the time that the policy said, and other
-    /// requests may have been faster. Limits such as `leaky-queue` say how long a request that they allow
-    /// has to wait. It does so without this method too.
+    /// A policy has no lines: a request that waits asks again at the time that the policy said, and
+    /// other requests may have been faster. Limits such as `leaky-queue` say how long a request
+    /// that they allow has to wait. It does so without this method too.
     ///
     /// ```
     /// use std::time::Duration;

@@ -19,8 +19,8 @@ where
 {
     /// One limit for all requests.
     ///
-    /// A [`Limiter`] or an `Arc` of one: keep a clone of the `Arc` to look at the limit, or to use it
-    /// elsewhere.
+    /// A [`Limiter`] or an `Arc` of one: keep a clone of the `Arc` to look at the limit, or to use
+    /// it elsewhere.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -54,8 +54,8 @@ where
     L: SettleLimiter<Clock: Clock> + Send + Sync + 'static,
 {
     /// One limit for all requests, by a limiter of any type, such as a
-    /// [`Sharded`](tollgate::Sharded). The quota is what the fields of answers say; without it, there
-    /// are none.
+    /// [`Sharded`](tollgate::Sharded). The quota is what the fields of answers say; without it,
+    /// there are none.
     ///
     /// ```
     /// use tollgate::{Quota, Sharded};
@@ -82,11 +82,11 @@ where
     /// A limit for each client address: each IPv4 address, and each network of 64 bits of IPv6.
     ///
     /// The address is that of the connection's other end. Behind a proxy that is the proxy, so all
-    /// clients have one limit until [`client_address`](Self::client_address) trusts it. For networks of
-    /// other sizes use [`by_key`](Self::by_key) with [`ByAddress::prefix`].
+    /// clients have one limit until [`client_address`](Self::client_address) trusts it. For
+    /// networks of other sizes use [`by_key`](Self::by_key) with [`ByAddress::prefix`].
     ///
-    /// A server has to say the addresses of its connections: see [`peer`](Self::peer). If it does not,
-    /// each request is refused with 400, unless [`missing`](Self::missing) says otherwise.
+    /// A server has to say the addresses of its connections: see [`peer`](Self::peer). If it does
+    /// not, each request is refused with 400, unless [`missing`](Self::missing) says otherwise.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -125,8 +125,9 @@ where
 {
     /// A limit for each key: a closure, [`ByHeader`](crate::ByHeader), or another [`RequestKey`].
     ///
-    /// A request without a key is refused with 400, unless [`missing`](Self::missing) says otherwise.
-    /// All keys have the same quota, apart from the table's overrides; for plans use a policy.
+    /// A request without a key is refused with 400, unless [`missing`](Self::missing) says
+    /// otherwise. All keys have the same quota, apart from the table's overrides; for plans use a
+    /// policy.
     ///
     /// ```
     /// # use http::{Request, Response};

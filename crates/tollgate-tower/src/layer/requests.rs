@@ -102,8 +102,8 @@ impl<A> RateLimitLayer<A> {
         self
     }
 
-    /// Sets what happens to a request that lacks the key of its limit: it is refused with 400, unless
-    /// this says otherwise. Rules of a policy have a field for it.
+    /// Sets what happens to a request that lacks the key of its limit: it is refused with 400,
+    /// unless this says otherwise. Rules of a policy have a field for it.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -168,9 +168,11 @@ impl<A> RateLimitLayer<A> {
         self
     }
 
-    /// Exempts preflight requests of CORS: `OPTIONS` with `Origin` and `Access-Control-Request-Method`.
+    /// Exempts preflight requests of CORS: `OPTIONS` with `Origin` and
+    /// `Access-Control-Request-Method`.
     ///
-    /// A layer for CORS that is outside of this one answers them itself, and they do not reach this one.
+    /// A layer for CORS that is outside of this one answers them itself, and they do not reach this
+    /// one.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -204,8 +206,8 @@ impl<A> RateLimitLayer<A> {
     }
 
     /// Sets which requests failed, for limits that count failures or successes. Unless this says
-    /// otherwise, these are requests without an answer, with a status of 400 or above, and with a body
-    /// that failed.
+    /// otherwise, these are requests without an answer, with a status of 400 or above, and with a
+    /// body that failed.
     ///
     /// ```
     /// use http::StatusCode;
