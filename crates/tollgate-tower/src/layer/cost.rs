@@ -107,7 +107,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     ///     Response::builder().header("x-tokens", 30).body(String::new())
     /// }
     ///
-    /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_hour(1000))?);
+    /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_day(1000))?);
     /// let limit = RateLimitLayer::shared(Arc::clone(&limiter))
     ///     .cost(|_| 100) // an estimate
     ///     .settle(|ended| ended.header_number("x-tokens").unwrap_or(ended.taken()));
