@@ -1,10 +1,13 @@
 //! What decides about requests.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
+use tollgate::Concurrency;
+use tollgate::concurrency::ConcurrencyGuard;
 
 use crate::answered::Ended;
 use crate::settings::Settings;
@@ -19,7 +22,7 @@ pub trait Admission: Sealed + Sized {
     type Pending: Future;
 
     /// Decides at once. If the request may wait for at most `patience`, this returns
-    /// [`Admit::MustWait`] where it would refuse the request.
+    /// [`Admit::MustWait`] or [`Admit::Retry`] where it would refuse the request.
     #[doc(hidden)]
     fn admit<B>(
         &self,
@@ -28,12 +31,13 @@ pub trait Admission: Sealed + Sized {
         patience: Option<Duration>,
     ) -> Admit<Self>;
 
-    /// Begins to wait, or goes on.
+    /// Decides about a request that has a place among those that wait.
     #[doc(hidden)]
     fn wait<B>(&self, request: &Request<B>, settings: &Settings, patience: Duration)
     -> Admit<Self>;
 
-    /// Decides by what was awaited: `None` if the time was over first.
+    /// Decides by what was awaited: `None` if the time was over first. `has_place` says whether
+    /// the request has a place among those that wait.
     #[doc(hidden)]
     fn conclude<B>(
         &self,
@@ -41,6 +45,7 @@ pub trait Admission: Sealed + Sized {
         settings: &Settings,
         outcome: Option<<Self::Pending as Future>::Output>,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self>;
 }
 
@@ -55,15 +60,19 @@ pub enum Admit<A: Admission> {
     Granted(A::Grant),
     /// It is served after this time.
     Delayed(A::Grant, Duration),
-    /// It may be granted if it waits.
+    /// It may be granted if it waits. It has no place among those that wait yet.
     MustWait,
-    /// It is to be decided again after this time.
-    Retry(Duration),
+    /// It is to be decided again after this time. It comes with its place among those that wait,
+    /// if it had none before.
+    Retry(Duration, Option<Place>),
     /// This is awaited first, for at most this time.
     Pending(A::Pending, Option<Duration>),
     /// It is refused.
     Refused(Box<Response<Bytes>>),
 }
+
+/// A place among the requests that wait.
+pub(crate) type Place = ConcurrencyGuard<Arc<Concurrency>>;
 
 /// What a request holds while it is served.
 #[doc(hidden)]
@@ -75,7 +84,7 @@ pub trait Grant {
     fn needs_end(&self) -> bool;
 
     /// Returns whether [`end`](Self::end) reads the headers of the answer.
-    fn reads_headers(&self) -> bool;
+    fn reads_headers(&self, settings: &Settings) -> bool;
 
     /// The request has ended.
     fn end(self, ended: Ended<'_>, settings: &Settings);

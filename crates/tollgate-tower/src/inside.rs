@@ -59,7 +59,12 @@ impl Inside {
         refused(denied, now, request, settings)
     }
 
-    fn granted(&self, guard: ConcurrencyGuard<Arc<Concurrency>>) -> Admit<Self> {
+    fn granted(
+        &self,
+        guard: ConcurrencyGuard<Arc<Concurrency>>,
+        settings: &Settings,
+    ) -> Admit<Self> {
+        report::allowed(&settings.name);
         Admit::Granted(InsideGrant(Some((guard, self.limiter.limit()))))
     }
 }
@@ -77,7 +82,7 @@ impl Admission for Inside {
         patience: Option<Duration>,
     ) -> Admit<Self> {
         match self.limiter.try_enter_owned(1) {
-            Ok(guard) => self.granted(guard),
+            Ok(guard) => self.granted(guard, settings),
             Err(Denied::Busy { .. }) if patience.is_some() => Admit::MustWait,
             Err(denied) => self.refused(&denied, request, settings),
         }
@@ -93,9 +98,10 @@ impl Admission for Inside {
         settings: &Settings,
         outcome: Option<Result<ConcurrencyGuard<Arc<Concurrency>>, Denied>>,
         _: Option<Duration>,
+        _: bool,
     ) -> Admit<Self> {
         match outcome {
-            Some(Ok(guard)) => self.granted(guard),
+            Some(Ok(guard)) => self.granted(guard, settings),
             Some(Err(denied)) => self.refused(&denied, request, settings),
             None => self.refused(&Denied::busy(1), request, settings),
         }
@@ -123,7 +129,10 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
             (None, Missing::Refuse) => return missing(request, settings),
         };
         match entered {
-            Ok(guard) => Admit::Granted(InsideGrant(Some((guard, limit)))),
+            Ok(guard) => {
+                report::allowed(&settings.name);
+                Admit::Granted(InsideGrant(Some((guard, limit))))
+            }
             Err(denied) => refused(&denied, (limit, limit), request, settings),
         }
     }
@@ -138,6 +147,7 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
         settings: &Settings,
         _: Option<Infallible>,
         _: Option<Duration>,
+        _: bool,
     ) -> Admit<Self> {
         self.admit(request, settings, None)
     }
@@ -158,7 +168,7 @@ impl<G> Grant for InsideGrant<G> {
         self.0.is_some()
     }
 
-    fn reads_headers(&self) -> bool {
+    fn reads_headers(&self, _: &Settings) -> bool {
         false
     }
 
