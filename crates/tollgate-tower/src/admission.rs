@@ -1,10 +1,13 @@
 //! What decides about requests.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
+use tollgate::Concurrency;
+use tollgate::concurrency::ConcurrencyGuard;
 
 use crate::answered::Ended;
 use crate::settings::Settings;
@@ -32,7 +35,7 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
     type Pending: Future + Send + 'static;
 
     /// Decides at once. If the request may wait for at most `patience`, this returns
-    /// [`Admit::MustWait`] where it would refuse the request.
+    /// [`Admit::MustWait`] or [`Admit::Retry`] where it would refuse the request.
     #[doc(hidden)]
     fn admit<B>(
         &self,
@@ -41,17 +44,13 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
         patience: Option<Duration>,
     ) -> Admit<Self>;
 
-    /// Begins to wait, or goes on `again` after a sleep.
+    /// Decides about a request that has a place among those that wait.
     #[doc(hidden)]
-    fn wait<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        patience: Duration,
-        again: bool,
-    ) -> Admit<Self>;
+    fn wait<B>(&self, request: &Request<B>, settings: &Settings, patience: Duration)
+    -> Admit<Self>;
 
-    /// Decides by what was awaited: `None` if the time was over first.
+    /// Decides by what was awaited: `None` if the time was over first. `has_place` says whether
+    /// the request has a place among those that wait.
     #[doc(hidden)]
     fn conclude<B>(
         &self,
@@ -59,6 +58,7 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
         settings: &Settings,
         outcome: Option<<Self::Pending as Future>::Output>,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self>;
 }
 
@@ -73,15 +73,19 @@ pub enum Admit<A: Admission> {
     Granted(A::Grant),
     /// It is served after this time.
     Delayed(A::Grant, Duration),
-    /// It may be granted if it waits.
+    /// It may be granted if it waits. It has no place among those that wait yet.
     MustWait,
-    /// It is to be decided again after this time.
-    Retry(Duration),
+    /// It is to be decided again after this time. It comes with its place among those that wait,
+    /// if it had none before.
+    Retry(Duration, Option<Place>),
     /// This is awaited first, for at most this time.
     Pending(A::Pending, Option<Duration>),
     /// It is refused.
     Refused(Box<Response<Bytes>>),
 }
+
+/// A place among the requests that wait.
+pub(crate) type Place = ConcurrencyGuard<Arc<Concurrency>>;
 
 /// What a request holds while it is served.
 #[doc(hidden)]
@@ -93,7 +97,7 @@ pub trait Grant {
     fn needs_end(&self) -> bool;
 
     /// Returns whether [`end`](Self::end) reads the headers of the answer.
-    fn reads_headers(&self) -> bool;
+    fn reads_headers(&self, settings: &Settings) -> bool;
 
     /// The request has ended.
     fn end(self, ended: Ended<'_>, settings: &Settings);

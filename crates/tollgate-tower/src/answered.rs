@@ -12,6 +12,8 @@ pub struct Ended<'a> {
     pub(crate) taken: u64,
     pub(crate) bytes: u64,
     pub(crate) elapsed: Duration,
+    /// Whether gRPC says that the call failed.
+    pub(crate) has_failed: bool,
     pub(crate) end: End,
 }
 
@@ -74,12 +76,12 @@ impl Ended<'_> {
     }
 
     /// Returns whether the request failed: there was no answer, its status is 400 or above, or its
-    /// body failed.
+    /// body failed. With the feature `tonic`, a call of gRPC also failed if its status is not `OK`.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         match self.status {
             None => true,
-            Some(status) => status.as_u16() >= 400 || self.end == End::Failed,
+            Some(status) => status.as_u16() >= 400 || self.has_failed || self.end == End::Failed,
         }
     }
 }

@@ -76,8 +76,11 @@ where
                         if let Some(data) = frame.data_ref() {
                             ticket.sent(data.remaining());
                         }
+                        if let Some(trailers) = frame.trailers_ref() {
+                            ticket.grpc_status(trailers);
+                        }
                         // It may not be polled again.
-                        if body.is_end_stream() {
+                        if frame.is_trailers() || body.is_end_stream() {
                             ticket.end(End::Complete);
                         }
                     }

@@ -12,13 +12,12 @@ use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep};
-use tollgate::Concurrency;
-use tollgate::concurrency::ConcurrencyGuard;
 use tower_service::Service;
 
-use crate::admission::{Admission, Admit};
+use crate::admission::{Admission, Admit, Place};
 use crate::answered::End;
 use crate::body::ResponseBody;
+use crate::report;
 use crate::ticket::{Limits, Ticket, Unserved};
 
 pin_project! {
@@ -69,6 +68,9 @@ pin_project! {
     }
 }
 
+/// A wait without an end ends after this time: 30 years.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
 /// A request that waits.
 pub(crate) struct Waiting<S, A: Admission, B> {
     pub(crate) request: Request<B>,
@@ -76,7 +78,7 @@ pub(crate) struct Waiting<S, A: Admission, B> {
     pub(crate) service: S,
     pub(crate) limits: Arc<Limits<A>>,
     /// Its place among those that wait.
-    slot: Option<ConcurrencyGuard<Arc<Concurrency>>>,
+    place: Option<Place>,
     grant: Option<Unserved<A::Grant>>,
     /// When it stops waiting.
     until: Option<Instant>,
@@ -84,13 +86,16 @@ pub(crate) struct Waiting<S, A: Admission, B> {
 
 impl<S, A: Admission, B> Waiting<S, A, B> {
     pub(crate) fn new(request: Request<B>, service: S, limits: Arc<Limits<A>>) -> Self {
-        let wait = limits.settings.wait.as_ref();
-        let until = wait.and_then(|wait| Instant::now().checked_add(wait.time));
+        let until = limits.settings.wait.as_ref().map(|wait| {
+            let now = Instant::now();
+            let far = || now.checked_add(FAR).unwrap_or(now);
+            now.checked_add(wait.time).unwrap_or_else(far)
+        });
         Self {
             request,
             service,
             limits,
-            slot: None,
+            place: None,
             grant: None,
             until,
         }
@@ -103,15 +108,15 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
     }
 
     /// Takes a place among those that wait. Returns `false` if there is none.
-    fn take_slot(&mut self) -> bool {
-        if self.slot.is_some() {
-            return true;
+    fn take_place(&mut self) -> bool {
+        if self.place.is_none() {
+            let settings = &self.limits.settings;
+            self.place = settings.place();
+            if self.place.is_some() {
+                report::waited(&settings.name);
+            }
         }
-        let Some(wait) = &self.limits.settings.wait else {
-            return false;
-        };
-        self.slot = wait.waiting.try_enter_owned(1).ok();
-        self.slot.is_some()
+        self.place.is_some()
     }
 }
 
@@ -143,15 +148,18 @@ where
                         waiting: Some(self),
                     };
                 }
-                Admit::MustWait | Admit::Retry(_) if !self.take_slot() => {
+                Admit::MustWait if !self.take_place() => {
                     self.until = None;
                     admission.admit(&self.request, settings, None)
                 }
                 Admit::MustWait => {
                     let patience = self.patience().unwrap_or_default();
-                    admission.wait(&self.request, settings, patience, false)
+                    admission.wait(&self.request, settings, patience)
                 }
-                Admit::Retry(wait) => return self.sleep(wait),
+                Admit::Retry(wait, place) => {
+                    self.place = self.place.or(place);
+                    return self.sleep(wait);
+                }
             }
         }
     }
@@ -179,7 +187,7 @@ where
                 let patience = self.patience().unwrap_or_default();
                 let limits = Arc::clone(&self.limits);
                 let (admission, settings) = (&limits.admission, &limits.settings);
-                let decided = admission.wait(&self.request, settings, patience, true);
+                let decided = admission.wait(&self.request, settings, patience);
                 self.go_on(decided)
             }
         }
@@ -190,7 +198,8 @@ where
         let patience = self.patience();
         let limits = Arc::clone(&self.limits);
         let (admission, settings) = (&limits.admission, &limits.settings);
-        let decided = admission.conclude(&self.request, settings, outcome, patience);
+        let has_place = self.place.is_some();
+        let decided = admission.conclude(&self.request, settings, outcome, patience, has_place);
         self.go_on(decided)
     }
 }

@@ -100,14 +100,7 @@ impl Admission for Inside {
         }
     }
 
-    fn wait<B>(
-        &self,
-        _: &Request<B>,
-        settings: &Settings,
-        patience: Duration,
-        _: bool,
-    ) -> Admit<Self> {
-        report::waited(&settings.name);
+    fn wait<B>(&self, _: &Request<B>, _: &Settings, patience: Duration) -> Admit<Self> {
         Admit::Pending(self.limiter.enter_owned(1), Some(patience))
     }
 
@@ -117,6 +110,7 @@ impl Admission for Inside {
         settings: &Settings,
         outcome: Option<Result<ConcurrencyGuard<Arc<Concurrency>>, Denied>>,
         _: Option<Duration>,
+        _: bool,
     ) -> Admit<Self> {
         match outcome {
             Some(Ok(guard)) => self.granted(guard, settings),
@@ -164,13 +158,7 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
         }
     }
 
-    fn wait<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        _: Duration,
-        _: bool,
-    ) -> Admit<Self> {
+    fn wait<B>(&self, request: &Request<B>, settings: &Settings, _: Duration) -> Admit<Self> {
         self.admit(request, settings, None)
     }
 
@@ -180,6 +168,7 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
         settings: &Settings,
         _: Option<Infallible>,
         _: Option<Duration>,
+        _: bool,
     ) -> Admit<Self> {
         self.admit(request, settings, None)
     }
@@ -203,7 +192,7 @@ impl<G> Grant for InsideGrant<G> {
         self.0.is_some()
     }
 
-    fn reads_headers(&self) -> bool {
+    fn reads_headers(&self, _: &Settings) -> bool {
         false
     }
 

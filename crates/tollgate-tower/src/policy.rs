@@ -4,11 +4,12 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderMap, Request};
-use tollgate::Tick;
 use tollgate::clock::{Clock, SystemClock};
+use tollgate::{Denied, Tick};
 use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
 use tollgate_policy::{
     Asked, Current, Decision, FactName, Facts, LivePolicy, Outcome, Policy, PolicyClock, Reason,
@@ -81,11 +82,10 @@ impl<C: PolicyClock> ByPolicy<C> {
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
-        begins_to_wait: bool,
+        has_place: bool,
     ) -> Admit<Self> {
         let facts = self.facts(request, settings);
-        let elsewhere =
-            || -> <Self as Admission>::Pending { Box::pin(self.policy.decide_async(&facts)) };
+        let elsewhere = || Deciding::new(self.policy.decide_async(&facts));
         if self.policy.is_asynchronous() {
             return Admit::Pending(elsewhere(), None);
         }
@@ -94,10 +94,8 @@ impl<C: PolicyClock> ByPolicy<C> {
             // The policy was reloaded between the two calls.
             return Admit::Pending(elsewhere(), None);
         }
-        if let (true, Some(rule)) = (begins_to_wait, decision.denied_by()) {
-            report::waited(rule);
-        }
-        self.decided(Decided::Here(decision), request, settings, patience)
+        let decided = Decided::Here(decision);
+        self.decided(decided, request, settings, patience, has_place)
     }
 
     /// Turns a decision into what the layer does.
@@ -107,15 +105,20 @@ impl<C: PolicyClock> ByPolicy<C> {
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self> {
         each!(&decided, decision => {
             if decision.is_allowed() {
                 report_asked(decision.asked());
                 let delay = decision.delay();
+                if delay > Duration::ZERO && !has_place {
+                    report_delay(decision.asked());
+                }
                 let needs_end = decision.needs_finish();
                 let reads_headers = decision.reads_answer();
+                let reads_time = reads_headers || (needs_end && settings.is_failure.is_some());
                 let grant = PolicyGrant {
-                    start: reads_headers.then(|| self.policy.load().clock().now()),
+                    start: reads_time.then(|| self.policy.load().clock().now()),
                     policy: Arc::clone(&self.policy),
                     decided: Box::new(decided),
                     needs_end,
@@ -126,10 +129,19 @@ impl<C: PolicyClock> ByPolicy<C> {
                     delay => Admit::Delayed(grant, delay),
                 };
             }
-            if let (Some(wait), Some(patience)) = (decision.retry_after(), patience) {
-                if wait <= patience {
-                    return Admit::Retry(wait);
+            match decision.reason() {
+                Some(Reason::Limit { rule, denied: Denied::Later { retry_after, .. } })
+                    if patience.is_some_and(|patience| retry_after <= patience) =>
+                {
+                    if has_place {
+                        return Admit::Retry(retry_after, None);
+                    }
+                    if let Some(place) = settings.place() {
+                        report::waited(rule);
+                        return Admit::Retry(retry_after, Some(place));
+                    }
                 }
+                _ => {}
             }
             report_asked(decision.asked().filter(Asked::is_shadow));
             let states = LimitStates::of(decision);
@@ -142,19 +154,85 @@ impl<C: PolicyClock> ByPolicy<C> {
     }
 }
 
-/// Reports the rules that were asked.
+/// Reports the rules that were asked, each once. The limits of a rule lie side by side.
 fn report_asked<'a>(asked: impl Iterator<Item = Asked<'a>>) {
     if !report::IS_ON {
         return;
     }
-    let mut last = None;
+    let (mut allowed, mut shadow) = (None, None);
     for asked in asked {
+        let rule = Some(asked.rule());
         match (asked.is_shadow(), asked.would_allow()) {
-            (true, false) => report::shadow(asked.rule()),
-            (false, _) if last != Some(asked.rule()) => report::allowed(asked.rule()),
+            (true, false) if shadow != rule => {
+                report::shadow(asked.rule());
+                shadow = rule;
+            }
+            (false, _) if allowed != rule => {
+                report::allowed(asked.rule());
+                allowed = rule;
+            }
             _ => {}
         }
-        last = Some(asked.rule());
+    }
+}
+
+/// Reports the rule that delays a request the most.
+fn report_delay<'a>(asked: impl Iterator<Item = Asked<'a>>) {
+    let delay = |asked: &Asked<'_>| asked.grant().map(|grant| grant.delay());
+    if let Some(slowest) = asked.max_by_key(delay) {
+        report::waited(slowest.rule());
+    }
+}
+
+type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
+
+/// A decision that stores are making. If it is dropped, they finish it, and it is undone.
+#[doc(hidden)]
+pub struct Deciding<C: PolicyClock> {
+    /// A decision of such a policy goes over the network, beside which the box costs nothing.
+    future: Option<AsyncDecision<C>>,
+    has_begun: bool,
+}
+
+impl<C: PolicyClock> Deciding<C> {
+    fn new(future: impl Future<Output = Decision<Arc<Policy<C>>, C>> + Send + 'static) -> Self {
+        Self {
+            future: Some(Box::pin(future)),
+            has_begun: false,
+        }
+    }
+}
+
+impl<C: PolicyClock> Future for Deciding<C> {
+    type Output = Decision<Arc<Policy<C>>, C>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.has_begun = true;
+        // If it panics, it is gone.
+        let Some(mut future) = self.future.take() else {
+            return Poll::Pending;
+        };
+        let polled = future.as_mut().poll(cx);
+        if polled.is_pending() {
+            self.future = Some(future);
+        }
+        polled
+    }
+}
+
+impl<C: PolicyClock> Drop for Deciding<C> {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take().filter(|_| self.has_begun) {
+            spawn(async move {
+                let _ = future.await.undo_async().await;
+            });
+        }
+    }
+}
+
+impl<C: PolicyClock> fmt::Debug for Deciding<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Deciding").field(&self.has_begun).finish()
     }
 }
 
@@ -162,9 +240,7 @@ impl<C: Clock> Sealed for ByPolicy<C> {}
 
 impl<C: PolicyClock> Admission for ByPolicy<C> {
     type Grant = PolicyGrant<C>;
-    /// The store's answer. A decision of such a policy goes over the network, beside which the box
-    /// costs nothing.
-    type Pending = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
+    type Pending = Deciding<C>;
 
     fn admit<B>(
         &self,
@@ -172,10 +248,7 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {
         settings: &Settings,
         patience: Option<Duration>,
     ) -> Admit<Self> {
-        match self.decide(request, settings, patience, false) {
-            Admit::Retry(_) => Admit::MustWait,
-            decided => decided,
-        }
+        self.decide(request, settings, patience, false)
     }
 
     fn wait<B>(
@@ -183,9 +256,8 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {
         request: &Request<B>,
         settings: &Settings,
         patience: Duration,
-        again: bool,
     ) -> Admit<Self> {
-        self.decide(request, settings, Some(patience), !again)
+        self.decide(request, settings, Some(patience), true)
     }
 
     fn conclude<B>(
@@ -194,12 +266,14 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {
         settings: &Settings,
         outcome: Option<Decision<Arc<Policy<C>>, C>>,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self> {
         match outcome {
             Some(decision) => {
-                self.decided(Decided::Elsewhere(decision), request, settings, patience)
+                let decided = Decided::Elsewhere(decision);
+                self.decided(decided, request, settings, patience, has_place)
             }
-            None => self.admit(request, settings, None),
+            None => self.decide(request, settings, None, has_place),
         }
     }
 }
@@ -239,8 +313,8 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
         self.needs_end
     }
 
-    fn reads_headers(&self) -> bool {
-        self.reads_headers
+    fn reads_headers(&self, settings: &Settings) -> bool {
+        self.reads_headers || (self.needs_end && settings.is_failure.is_some())
     }
 
     fn end(self, ended: Ended<'_>, settings: &Settings) {

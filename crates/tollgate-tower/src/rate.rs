@@ -38,6 +38,8 @@ pub enum Count {
 pub trait Source: Send + Sync + 'static {
     /// The clock.
     type Clock: Clock;
+    /// The key of a request.
+    type Key<'r>;
     /// The limiter of a request.
     type Limiter<'a>: SettleLimiter<Clock = Self::Clock>
     where
@@ -45,25 +47,25 @@ pub trait Source: Send + Sync + 'static {
     /// The same, kept alive.
     type Owned: SettleLimiter<Clock = Self::Clock> + Send + Sync + 'static;
 
-    /// Returns the limiter of a request, or `None` if the request has no key.
+    /// Returns the key of a request, or `None` if it has none.
     #[doc(hidden)]
-    fn limiter(&self, facts: &RequestFacts<'_>) -> Option<Self::Limiter<'_>>;
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<Self::Key<'r>>;
 
-    /// Returns the limiter of requests without a key.
+    /// Returns the limiter of a key, or that of requests without one.
     #[doc(hidden)]
-    fn shared(&self) -> Self::Limiter<'_>;
+    fn limiter(&self, key: Option<&Self::Key<'_>>) -> Self::Limiter<'_>;
 
-    /// Returns the limiter of a request, or that of requests without a key, and keeps it alive.
+    /// Returns the same limiter, and keeps it alive.
     #[doc(hidden)]
-    fn owned(&self, facts: &RequestFacts<'_>) -> Self::Owned;
+    fn owned(&self, key: Option<&Self::Key<'_>>) -> Self::Owned;
 
     /// Returns the quota.
     #[doc(hidden)]
     fn quota(&self) -> Option<Quota>;
 
-    /// Returns which of several limits is that of the request.
+    /// Returns a hash of a key, which tells its limit from those of other keys.
     #[doc(hidden)]
-    fn partition(&self, facts: &RequestFacts<'_>) -> Option<u64>;
+    fn partition(&self, key: Option<&Self::Key<'_>>) -> Option<u64>;
 }
 
 /// One limiter for all requests.
@@ -78,19 +80,21 @@ where
     L: SettleLimiter<Clock: Clock> + Send + Sync + 'static,
 {
     type Clock = L::Clock;
+    type Key<'r> = ();
     type Limiter<'a> = &'a L;
     type Owned = Arc<L>;
 
     #[inline]
-    fn limiter(&self, _: &RequestFacts<'_>) -> Option<&L> {
-        Some(&self.limiter)
+    fn key<'r>(&self, _: &RequestFacts<'r>) -> Option<()> {
+        Some(())
     }
 
-    fn shared(&self) -> &L {
+    #[inline]
+    fn limiter(&self, _: Option<&()>) -> &L {
         &self.limiter
     }
 
-    fn owned(&self, _: &RequestFacts<'_>) -> Arc<L> {
+    fn owned(&self, _: Option<&()>) -> Arc<L> {
         Arc::clone(&self.limiter)
     }
 
@@ -98,7 +102,7 @@ where
         self.quota
     }
 
-    fn partition(&self, _: &RequestFacts<'_>) -> Option<u64> {
+    fn partition(&self, _: Option<&Self::Key<'_>>) -> Option<u64> {
         None
     }
 }
@@ -124,21 +128,26 @@ where
     K: RequestKey,
 {
     type Clock = C;
+    type Key<'r> = K::Key<'r>;
     type Limiter<'a> = Key<'a, A, C>;
     type Owned = OwnedKey<A, C, S>;
 
     #[inline]
-    fn limiter(&self, facts: &RequestFacts<'_>) -> Option<Key<'_, A, C>> {
-        Some(self.table.key(&self.key.key(facts)?))
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<K::Key<'r>> {
+        self.key.key(facts)
     }
 
-    fn shared(&self) -> Key<'_, A, C> {
-        self.table.key(&NO_KEY)
+    #[inline]
+    fn limiter(&self, key: Option<&K::Key<'_>>) -> Key<'_, A, C> {
+        match key {
+            Some(key) => self.table.key(key),
+            None => self.table.key(&NO_KEY),
+        }
     }
 
-    fn owned(&self, facts: &RequestFacts<'_>) -> OwnedKey<A, C, S> {
-        match self.key.key(facts) {
-            Some(key) => self.table.key_owned(&key),
+    fn owned(&self, key: Option<&K::Key<'_>>) -> OwnedKey<A, C, S> {
+        match key {
+            Some(key) => self.table.key_owned(key),
             None => self.table.key_owned(&NO_KEY),
         }
     }
@@ -147,15 +156,16 @@ where
         Some(self.table.quota())
     }
 
-    fn partition(&self, facts: &RequestFacts<'_>) -> Option<u64> {
-        let hash = |key| self.table.hasher().hash_key(&key);
-        self.key.key(facts).map(hash)
+    fn partition(&self, key: Option<&K::Key<'_>>) -> Option<u64> {
+        key.map(|key| self.table.hasher().hash_key(key))
     }
 }
 
 pub(crate) type CostOf = Arc<dyn Fn(&RequestFacts<'_>) -> u64 + Send + Sync>;
 pub(crate) type Settle = Arc<dyn Fn(&Ended<'_>) -> u64 + Send + Sync>;
 type Reserve<L> = fn(&L, u64, Tick, Tick) -> Result<Granted, Denied>;
+type Cancel<L> = fn(&L, Granted, u64, Tick) -> (Granted, u64);
+
 /// How permits are reserved and given back.
 struct InLine<L> {
     reserve: Reserve<L>,
@@ -169,8 +179,6 @@ impl<L> Clone for InLine<L> {
 }
 
 impl<L> Copy for InLine<L> {}
-
-type Cancel<L> = fn(&L, Granted, u64, Tick) -> (Granted, u64);
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits a rate.
 pub struct Rate<S: Source> {
@@ -238,39 +246,47 @@ impl<S: Source> Rate<S> {
         self.settle.is_some() || self.count != Count::All
     }
 
-    /// Returns the key of the partition that a request uses, if fields say it.
-    fn partition(&self, facts: &RequestFacts<'_>) -> Option<[u8; 8]> {
-        let partition = self.partitions.then(|| self.source.partition(facts));
-        partition.flatten().map(u64::to_be_bytes)
+    /// Finds the key of a request once, and decides about it. What comes back later goes to the
+    /// limiter that granted it, even if the function of the key answers something else by then.
+    #[inline]
+    fn keyed<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        decide: impl FnOnce(&RequestFacts<'_>, Option<&S::Key<'_>>) -> Admit<Self>,
+    ) -> Admit<Self> {
+        let facts = settings.facts(request);
+        match (self.source.key(&facts), settings.missing) {
+            (None, Missing::Exempt) => Admit::Granted(RateGrant::exempt()),
+            (None, Missing::Refuse) => missing(request, settings),
+            (key, _) => decide(&facts, key.as_ref()),
+        }
     }
 
-    fn grant(
-        &self,
-        granted: Granted,
-        facts: &RequestFacts<'_>,
-        settings: &Settings,
-    ) -> RateGrant<S> {
-        let delayed = granted.delay() > Duration::ZERO;
-        let has_fields = settings.answers.has_fields();
-        RateGrant {
-            settle: self.settles().then(|| (self.count, self.settle.clone())),
-            limiter: (self.settles() || delayed).then(|| self.source.owned(facts)),
-            cancel: self.in_line.map(|line| line.cancel),
-            quota: has_fields.then(|| self.source.quota()).flatten(),
-            partition: has_fields.then(|| self.partition(facts)).flatten(),
-            granted,
-        }
+    /// Returns the key of the partition that a request uses, if fields say it.
+    fn partition(&self, key: Option<&S::Key<'_>>) -> Option<[u8; 8]> {
+        let partition = self.partitions.then(|| self.source.partition(key));
+        partition.flatten().map(u64::to_be_bytes)
     }
 
     fn granted(
         &self,
         granted: Granted,
-        facts: &RequestFacts<'_>,
+        key: Option<&S::Key<'_>>,
         settings: &Settings,
     ) -> Admit<Self> {
         report::allowed(&settings.name);
         let delay = granted.delay();
-        let grant = self.grant(granted, facts, settings);
+        let has_fields = settings.answers.has_fields();
+        let may_return = self.settles() || delay > Duration::ZERO;
+        let grant = RateGrant {
+            settle: self.settles().then(|| (self.count, self.settle.clone())),
+            limiter: may_return.then(|| self.source.owned(key)),
+            cancel: self.in_line.map(|line| line.cancel),
+            quota: has_fields.then(|| self.source.quota()).flatten(),
+            partition: has_fields.then(|| self.partition(key)).flatten(),
+            granted,
+        };
         match delay {
             Duration::ZERO => Admit::Granted(grant),
             delay => Admit::Delayed(grant, delay),
@@ -279,14 +295,14 @@ impl<S: Source> Rate<S> {
 
     fn refused<B>(
         &self,
-        denied: &Denied,
-        remaining: u64,
+        (denied, remaining): (&Denied, u64),
+        key: Option<&S::Key<'_>>,
         request: &Request<B>,
         settings: &Settings,
     ) -> Admit<Self> {
         let name = &*settings.name;
         report::denied(name, Cause::of(denied));
-        let partition = self.partition(&settings.facts(request));
+        let partition = self.partition(key);
         let state = self.source.quota().map(|quota| {
             let state = LimitState::of_rate(name, quota).denied(denied, remaining);
             in_partition(state, &partition)
@@ -311,25 +327,29 @@ impl<S: Source> Admission for Rate<S> {
         settings: &Settings,
         patience: Option<Duration>,
     ) -> Admit<Self> {
-        let facts = settings.facts(request);
-        let limiter = match (self.source.limiter(&facts), settings.missing) {
-            (Some(limiter), _) => limiter,
-            (None, Missing::Share) => self.source.shared(),
-            (None, Missing::Exempt) => return Admit::Granted(RateGrant::exempt()),
-            (None, Missing::Refuse) => return missing(request, settings),
-        };
-        let n = self.cost(&facts);
-        let now = limiter.clock().now();
-        match limiter.try_acquire_n_at(n, now) {
-            Ok(granted) => self.granted(granted, &facts, settings),
-            Err(denied) => {
-                let waits = self.in_line.is_some() && may_wait(&denied, patience);
-                match waits {
-                    true => Admit::MustWait,
-                    false => self.refused(&denied, limiter.available_at(now), request, settings),
+        self.keyed(request, settings, |facts, key| {
+            let limiter = self.source.limiter(key);
+            let n = self.cost(facts);
+            let now = limiter.clock().now();
+            match limiter.try_acquire_n_at(n, now) {
+                Ok(granted) => {
+                    if granted.delay() > Duration::ZERO {
+                        report::waited(&settings.name);
+                    }
+                    self.granted(granted, key, settings)
+                }
+                Err(denied) => {
+                    let waits = self.in_line.is_some() && may_wait(&denied, patience);
+                    match waits {
+                        true => Admit::MustWait,
+                        false => {
+                            let denied = (&denied, limiter.available_at(now));
+                            self.refused(denied, key, request, settings)
+                        }
+                    }
                 }
             }
-        }
+        })
     }
 
     fn wait<B>(
@@ -337,21 +357,24 @@ impl<S: Source> Admission for Rate<S> {
         request: &Request<B>,
         settings: &Settings,
         patience: Duration,
-        again: bool,
     ) -> Admit<Self> {
-        if !again {
-            report::waited(&settings.name);
-        }
         let Some(line) = self.in_line else {
             return self.admit(request, settings, None);
         };
-        let facts = settings.facts(request);
-        let limiter = self.source.owned(&facts);
-        let now = limiter.clock().now();
-        let n = self.cost(&facts);
-        match (line.reserve)(&limiter, n, now.saturating_add(patience), now) {
-            Ok(granted) => self.granted(granted, &facts, settings),
-            Err(denied) => self.refused(&denied, limiter.available_at(now), request, settings),
+        let reserved = self.keyed(request, settings, |facts, key| {
+            let limiter = self.source.owned(key);
+            let now = limiter.clock().now();
+            let latest = now.saturating_add(patience);
+            match (line.reserve)(&limiter, self.cost(facts), latest, now) {
+                Ok(granted) => self.granted(granted, key, settings),
+                Err(_) => Admit::MustWait,
+            }
+        });
+        match reserved {
+            // Others came first. The denial of the reservation says how long after `latest` the
+            // permits come, and not how long from now.
+            Admit::MustWait => self.admit(request, settings, None),
+            reserved => reserved,
         }
     }
 
@@ -361,6 +384,7 @@ impl<S: Source> Admission for Rate<S> {
         settings: &Settings,
         _: Option<Infallible>,
         _: Option<Duration>,
+        _: bool,
     ) -> Admit<Self> {
         self.admit(request, settings, None)
     }
@@ -374,11 +398,12 @@ const fn in_partition<'a>(state: LimitState<'a>, key: &'a Option<[u8; 8]>) -> Li
     }
 }
 
-/// Returns whether a request may wait that was denied.
+/// Returns whether a request may wait that was denied. One whose key is banned may not.
 pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
-    let wait = denied.retry_after();
-    wait.zip(patience)
-        .is_some_and(|(wait, patience)| wait <= patience)
+    match (denied, patience) {
+        (Denied::Later { retry_after, .. }, Some(patience)) => *retry_after <= patience,
+        _ => false,
+    }
 }
 
 /// Refuses a request that lacks the key of its limit.
@@ -436,8 +461,11 @@ impl<S: Source> Grant for RateGrant<S> {
         self.settle.is_some()
     }
 
-    fn reads_headers(&self) -> bool {
-        matches!(self.settle, Some((_, Some(_))))
+    fn reads_headers(&self, settings: &Settings) -> bool {
+        let Some((count, settle)) = &self.settle else {
+            return false;
+        };
+        settle.is_some() || (*count != Count::All && settings.is_failure.is_some())
     }
 
     fn end(self, ended: Ended<'_>, settings: &Settings) {

@@ -11,6 +11,7 @@ use http::{Extensions, Request, Response, header};
 use tollgate::Concurrency;
 use tollgate_http::{Answers, ClientAddress, PathForm, Refusal, RequestFacts};
 
+use crate::admission::Place;
 use crate::answered::Ended;
 use crate::peer;
 
@@ -91,6 +92,11 @@ impl Settings {
     pub(crate) fn exempts<B>(&self, request: &Request<B>) -> bool {
         let test = self.is_exempt.as_ref();
         test.is_some_and(|test| test(&self.facts(request)))
+    }
+
+    /// Returns a place among the requests that wait, if there is one.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.wait.as_ref()?.waiting.try_enter_owned(1).ok()
     }
 
     /// Writes the answer to a request that is refused, in its protocol.

@@ -1,6 +1,7 @@
 //! What a request holds from its decision until the end of its answer's body.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use http::response::Parts;
@@ -26,6 +27,8 @@ struct Open<A: Admission> {
     status: Option<StatusCode>,
     headers: Option<Box<HeaderMap>>,
     bytes: u64,
+    /// Whether gRPC says that the call failed.
+    has_failed: bool,
 }
 
 impl<A: Admission> Ticket<A> {
@@ -41,6 +44,7 @@ impl<A: Admission> Ticket<A> {
             status: None,
             headers: None,
             bytes: 0,
+            has_failed: false,
         }))
     }
 
@@ -59,12 +63,22 @@ impl<A: Admission> Ticket<A> {
     pub(crate) fn answered(&mut self, parts: &mut Parts) {
         let Some(open) = &mut self.0 else { return };
         open.status = Some(parts.status);
-        if open.grant.reads_headers() {
+        if open.grant.reads_headers(&open.limits.settings) {
             open.headers = Some(Box::new(parts.headers.clone()));
         }
         open.grant.write(&open.limits.settings, &mut parts.headers);
-        if !open.grant.needs_end() {
-            self.0 = None;
+        match open.grant.needs_end() {
+            true => self.grpc_status(&parts.headers),
+            false => self.0 = None,
+        }
+    }
+
+    /// Reads the status of gRPC, which is in the trailers, or in the headers of an answer without a
+    /// body.
+    pub(crate) fn grpc_status(&mut self, headers: &HeaderMap) {
+        if let Some(open) = self.0.as_mut().filter(|_| cfg!(feature = "tonic")) {
+            let status = headers.get("grpc-status");
+            open.has_failed |= status.is_some_and(|status| status != "0");
         }
     }
 
@@ -86,6 +100,7 @@ impl<A: Admission> Ticket<A> {
             status: open.status,
             headers: open.headers.as_deref(),
             bytes: open.bytes,
+            has_failed: open.has_failed,
             end,
             ..Ended::default()
         };
@@ -95,7 +110,13 @@ impl<A: Admission> Ticket<A> {
 
 impl<A: Admission> Drop for Ticket<A> {
     fn drop(&mut self) {
-        self.end(End::Dropped);
+        if !std::thread::panicking() {
+            self.end(End::Dropped);
+            return;
+        }
+        // The service panicked. If a function of the program does so too, such as one that settles,
+        // the process would be aborted. The grant stays as it is then.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.end(End::Dropped)));
     }
 }
 
