@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::{Router, http::StatusCode, routing::post};
 use tokio::net::TcpListener;
 use tollgate::ManualClock;
-use tollgate_policy::{LivePolicy, Policy};
+use tollgate_policy::Policy;
 use tollgate_tower::RateLimitLayer;
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -38,7 +38,7 @@ async fn login(form: String) -> (StatusCode, &'static str) {
 async fn main() -> Result<(), Failed> {
     let clock = ManualClock::new(); // the time of this example; without it, the system's clock
     let policy = Policy::builder().clock(clock.clone()).build_toml(LIMITS)?;
-    let limit = RateLimitLayer::policy(LivePolicy::new(policy));
+    let limit = RateLimitLayer::policy(policy);
     let router = Router::new().route("/login", post(login)).layer(limit);
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -12,7 +12,7 @@ use axum::{Router, response::IntoResponse, routing::post};
 use tokio::net::TcpListener;
 use tollgate::ManualClock;
 use tollgate_http::Fields;
-use tollgate_policy::{LivePolicy, Policy};
+use tollgate_policy::Policy;
 use tollgate_tower::RateLimitLayer;
 
 const LIMITS: &str = r#"
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let policy = Policy::builder()
         .clock(ManualClock::new())
         .build_toml(LIMITS)?;
-    let limit = RateLimitLayer::policy(LivePolicy::new(policy)).fields(Fields::LIST);
+    let limit = RateLimitLayer::policy(policy).fields(Fields::LIST);
     let router = Router::new().route("/", post(complete)).layer(limit);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/", listener.local_addr()?);
