@@ -14,6 +14,7 @@ mod random;
 mod scripted;
 
 mod inside;
+mod policies;
 mod rates;
 
 /// The number of clients in each test, over all seeds.
