@@ -38,6 +38,16 @@ pub struct LimitState<'a> {
 }
 
 /// What a limit counts: the parameter `qu` of `RateLimit-Policy`.
+///
+/// ```
+/// use tollgate::Quota;
+/// use tollgate_http::{LimitState, Unit};
+///
+/// let uploads = LimitState::of_rate("uploads", Quota::per_second(1_000_000));
+/// assert_eq!(uploads.counts(), Unit::Requests);
+/// assert_eq!(uploads.unit(Unit::ContentBytes).counts(), Unit::ContentBytes);
+/// assert_eq!(LimitState::of_concurrency("served", 8).counts(), Unit::ConcurrentRequests);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Unit {

@@ -111,10 +111,30 @@ impl<C> LivePolicy<C> {
         }
     }
 
+    /// Returns whether a rule is on a store that decides asynchronously: see
+    /// [`Policy::is_asynchronous`].
+    #[must_use]
+    pub fn is_asynchronous(&self) -> bool {
+        self.current.load().is_asynchronous()
+    }
+
     /// Returns the policy as it is now.
     #[must_use]
     pub fn load(&self) -> Arc<Policy<C>> {
         self.current.load_full()
+    }
+}
+
+impl<C> From<Policy<C>> for LivePolicy<C> {
+    fn from(policy: Policy<C>) -> Self {
+        Self::new(policy)
+    }
+}
+
+/// For what shares a policy that can be reloaded, such as the layers of `tollgate-tower`.
+impl<C> From<Policy<C>> for Arc<LivePolicy<C>> {
+    fn from(policy: Policy<C>) -> Self {
+        Self::new(policy.into())
     }
 }
 
@@ -152,12 +172,12 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
     /// # #[cfg(not(feature = "redis"))]
     /// # fn main() {}
     /// ```
-    pub fn decide_async<F: Facts>(
+    pub fn decide_async(
         &self,
-        facts: &F,
-    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<F, C> {
+        facts: &dyn Facts,
+    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
         let mut asks = Asks::new(self.load());
-        let why = asks.collect(facts);
+        let why = asks.collect(&facts);
         decide_async(asks, why)
     }
 }

@@ -48,6 +48,8 @@ use crate::when::Matcher;
 /// ```
 pub struct Policy<C = SystemClock> {
     pub(crate) apply: Apply,
+    /// Whether a rule is on a store that decides asynchronously.
+    pub(crate) asynchronous: bool,
     pub(crate) deny: List,
     pub(crate) allow: List,
     pub(crate) rules: Vec<CompiledRule<C>>,
@@ -62,6 +64,8 @@ pub struct Policy<C = SystemClock> {
 /// The list `deny` or `allow`.
 pub(crate) struct List {
     pub(crate) names: Vec<Box<str>>,
+    /// The status of each entry, if it has one.
+    statuses: Vec<Option<u16>>,
     pub(crate) matcher: Matcher,
 }
 
@@ -72,12 +76,20 @@ impl List {
                 .iter()
                 .map(|entry| entry.name.as_str().into())
                 .collect(),
+            statuses: entries
+                .iter()
+                .map(|entry| entry.status.map(|status| status.value))
+                .collect(),
             matcher: Matcher::new(entries.iter().map(|entry| Some(&entry.when))),
         }
     }
 
     pub(crate) fn name(&self, entry: usize) -> &str {
         self.names.get(entry).map_or("", |name| name)
+    }
+
+    pub(crate) fn status(&self, entry: usize) -> Option<u16> {
+        self.statuses.get(entry).copied().flatten()
     }
 }
 
@@ -163,12 +175,12 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// # #[cfg(not(feature = "redis"))]
     /// # fn main() {}
     /// ```
-    pub fn decide_async<'p, F: Facts>(
+    pub fn decide_async<'p>(
         &'p self,
-        facts: &F,
-    ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, F, C> {
+        facts: &dyn Facts,
+    ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, C> {
         let mut asks = Asks::new(self);
-        let why = asks.collect(facts);
+        let why = asks.collect(&facts);
         decide_async(asks, why)
     }
 
@@ -197,12 +209,12 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// # #[cfg(not(feature = "redis"))]
     /// # fn main() {}
     /// ```
-    pub fn decide_async_owned<F: Facts>(
+    pub fn decide_async_owned(
         self: &Arc<Self>,
-        facts: &F,
-    ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<F, C> {
+        facts: &dyn Facts,
+    ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<C> {
         let mut asks = Asks::new(Arc::clone(self));
-        let why = asks.collect(facts);
+        let why = asks.collect(&facts);
         decide_async(asks, why)
     }
 }
@@ -244,8 +256,8 @@ impl<C: PolicyClock> Policy<C> {
     /// keys' hashes: keep it secret too. Decisions go on meanwhile; grants that they make may be
     /// missing from it.
     ///
-    /// Requests that are inside a concurrency limit, limits that the program registered, and the
-    /// number of denials that count towards a ban are not saved. Bans are.
+    /// Bans are saved, and so are the denials that count towards a ban. Requests that are inside a
+    /// concurrency limit, and limits that the program registered, are not.
     ///
     /// # Errors
     ///
@@ -268,9 +280,22 @@ impl<C> Policy<C> {
         self.rules.iter().map(|rule| &*rule.name)
     }
 
+    /// Returns whether a rule is on a store that decides asynchronously. Such a policy needs
+    /// [`decide_async`](Self::decide_async).
+    #[must_use]
+    pub const fn is_asynchronous(&self) -> bool {
+        self.asynchronous
+    }
+
     /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
+    }
+
+    /// Returns the status of denials by a rule, if it has one.
+    pub(crate) fn rule_status(&self, rule: usize) -> Option<u16> {
+        let status = self.rules.get(rule)?.source.status;
+        status.map(|status| status.value)
     }
 
     pub(crate) fn rule_name(&self, rule: usize) -> &str {

@@ -185,7 +185,7 @@ fn minutes(hour: &[u8], minute: &[u8]) -> Option<i64> {
     is_time.then(|| i64::try_from(hour.saturating_mul(60).saturating_add(minute)).ok())?
 }
 
-/// Returns the days from 1970-01-01 to a date of the Gregorian calendar, of a year from 1970 to 9999.
+/// Returns the days from 1970-01-01 to a date of the Gregorian calendar. The year is from 1970 on.
 const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     // Years that begin in March, so that a leap day is the last one.
     let (year, month) = if month > 2 {

@@ -83,8 +83,8 @@ fn a_retry_at_retry_after_is_granted_by_a_policy() {
 }
 
 /// Checks that each limit is whole when the longest `t` is over: what a request for one permit
-/// leaves is what it left of the new limits. (A rate may leave one permit less than the others, until
-/// a nanosecond later.)
+/// leaves is what it left of the new limits. (Of a rate that is not exact it may leave one permit
+/// less, until a nanosecond later.)
 fn check_grant(
     policy: &Policy<ManualClock>,
     limits: &LimitStates<'_>,

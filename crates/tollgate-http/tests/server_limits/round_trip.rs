@@ -76,7 +76,7 @@ proptest! {
             let mut expected = expected(limit);
             prop_assert!(read.name.starts_with(limit.name()));
             expected.name = read.name.clone();
-            expected.window = limit.window().map(|window| seconds(window));
+            expected.window = limit.window().map(seconds);
             expected.unit = limit.counts();
             expected.partition = limit.partition_key().map(<[u8]>::to_vec);
             prop_assert_eq!(read, &expected);

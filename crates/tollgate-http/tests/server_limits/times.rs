@@ -135,7 +135,7 @@ fn the_date_of_the_answer_is_its_clock() {
 proptest! {
     #[test]
     fn a_time_of_rfc_3339_is_that_of_the_date_of_http(offset in 0..DAY, day in 0_u64..800_000) {
-        // Any day from 1970 on. Of a day in the future the wait is capped, so the answer has a date.
+        // Any day from 1970 on. The answer has a date, or the wait for a later day would be capped.
         let time = std::time::UNIX_EPOCH + Duration::from_secs(day * DAY + offset);
         let date = httpdate::fmt_http_date(time);
         let months = [

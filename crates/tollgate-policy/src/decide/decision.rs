@@ -11,12 +11,14 @@ use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{ConfigError, Denied, Tick};
 
 use super::asked::Asked;
-use super::asks::{Ask, Asks};
+use super::asks::{Ask, Asks, What};
 use super::remotes::{RemoteAnswer, Remotes};
 use super::state::{State, Why};
 use super::visits::{Available, Correct, GiveBack};
 use crate::fact::Facts;
+use crate::file::Count;
 use crate::policy::Policy;
+use crate::rule::CompiledRule;
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -175,6 +177,45 @@ where
         }
     }
 
+    /// Returns the number by which the program's protocol answers this denial: the `status` of the
+    /// rule, or of the entry of the list `deny`, that denies the request. `None` if the request is
+    /// allowed, or if the file does not say one.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let policy = Policy::from_toml(
+    ///     r#"
+    ///     [[rule]]
+    ///     name   = "report"
+    ///     limit  = "1/min"
+    ///     status = 503
+    ///     "#,
+    /// )?;
+    /// assert_eq!(policy.decide(&()).status(), None);
+    /// assert_eq!(policy.decide(&()).status(), Some(503));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        let policy = self.state.policy()?;
+        let rule = match (self.denied_elsewhere(), &self.state) {
+            (Some((ask, _)), _) => ask.rule,
+            (None, State::Refused(_, Why::Entry(entry) | Why::Allowed(entry))) => {
+                return policy.deny.status(*entry);
+            }
+            (
+                None,
+                State::Refused(_, Why::Missing(rule) | Why::NoPlan(rule) | Why::Remote(rule)),
+            ) => *rule,
+            (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
+            (None, State::Free(..) | State::One(..) | State::Granted(_) | State::Invalid(_)) => {
+                return None;
+            }
+        };
+        policy.rule_status(rule)
+    }
+
     /// Returns the name of the entry of the list `allow` that exempts the request from all rules.
     #[must_use]
     pub fn exempted_by(&self) -> Option<&str> {
@@ -294,6 +335,58 @@ where
             State::Granted(granted) => granted.member(index),
             _ => None,
         }
+    }
+
+    /// Returns whether [`finish`](Self::finish) has something to do: a rule counts only failures
+    /// or successes, settles its cost by the answer, or has a concurrency. A program can drop other
+    /// decisions at once.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'login'\nwhen = { path = '/login' }\nlimit = '5/h'\n\
+    ///             count = 'failures'\n[[rule]]\nname = 'all'\nlimit = '9/s'";
+    /// let policy = Policy::from_toml(text)?;
+    /// assert!(policy.decide(&[("path", "/login")]).needs_finish());
+    /// assert!(!policy.decide(&[("path", "/")]).needs_finish());
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn needs_finish(&self) -> bool {
+        let needs = |rule: &CompiledRule<C>, ask: &Ask| {
+            let rate = match ask.what {
+                What::Limit(limit) => rule.limits.get(limit).is_none_or(|limit| limit.is_rate()),
+                What::Ban | What::Clock => true,
+            };
+            !rate || rule.count != Count::All || rule.cost.settle.is_some()
+        };
+        self.is_allowed() && self.any_ask(needs)
+    }
+
+    /// Returns whether [`finish`](Self::finish) reads facts of the answer, because a rule settles
+    /// its cost by one.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'chat'\nlimit = '900/min'\n\
+    ///             cost = { default = 5, settle = 'response-header:x-used' }";
+    /// assert!(Policy::from_toml(text)?.decide(&()).reads_answer());
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn reads_answer(&self) -> bool {
+        self.is_allowed() && self.any_ask(|rule, _| rule.cost.settle.is_some())
+    }
+
+    fn any_ask(&self, test: impl Fn(&CompiledRule<C>, &Ask) -> bool) -> bool {
+        let here = self.asks().into_iter().flat_map(|asks| &asks.list);
+        let elsewhere = self.remotes.iter().flat_map(|remotes| &remotes.members);
+        let mut asks = here.chain(elsewhere.map(|member| &member.ask));
+        asks.any(|ask| {
+            let rule = self.state.policy().and_then(|it| it.rules.get(ask.rule));
+            rule.is_some_and(|rule| test(rule, ask))
+        })
     }
 
     /// Ends an allowed request: settles its costs by the facts of the answer, gives back the

@@ -44,6 +44,17 @@ pub(crate) enum RuleLimit<C> {
     Remote(Remote),
 }
 
+impl<C> RuleLimit<C> {
+    /// Returns whether it is a rate of this process, which holds nothing while a request is served.
+    /// Limits of stores and of the program may.
+    pub(crate) fn is_rate(&self) -> bool {
+        match self {
+            Self::Table(_) | Self::Single(_) => true,
+            Self::Slots(_) | Self::OneSlots(_) | Self::Own(_) | Self::Remote(_) => false,
+        }
+    }
+}
+
 /// What grants a request that a limit on trial denies. It has an address that does not change.
 pub(crate) static EXEMPT: Exempt = Exempt;
 

@@ -1,0 +1,83 @@
+//! Facts of an answer.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+use tollgate_policy::{FactKind, FactName, Facts, Value};
+
+use super::text;
+
+/// The facts of an answer, for costs that are settled when it is known.
+///
+/// | fact | value |
+/// |---|---|
+/// | `response-header:NAME` | a header; several lines are joined with `, ` |
+/// | `response-status` | the status, such as 200 |
+/// | `response-bytes` | the size that was set with [`bytes`](Self::bytes) |
+/// | `response-time-ms` | the time that was set with [`time`](Self::time), rounded up |
+///
+/// ```
+/// use std::time::Duration;
+/// use http::{HeaderMap, StatusCode};
+/// use tollgate_http::AnswerFacts;
+/// use tollgate_policy::{FactName, Facts};
+///
+/// let headers = HeaderMap::from_iter([("x-tokens".parse().unwrap(), "640".parse().unwrap())]);
+/// let facts = AnswerFacts::new(StatusCode::OK, &headers).time(Duration::from_micros(2500));
+/// let number = |name| facts.fact(&FactName::new(name)).and_then(|value| value.as_number());
+/// assert_eq!(number("response-header:x-tokens"), Some(640));
+/// assert_eq!(number("response-status"), Some(200));
+/// assert_eq!(number("response-time-ms"), Some(3));
+/// assert_eq!(number("response-bytes"), None);
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub struct AnswerFacts<'a> {
+    status: StatusCode,
+    headers: &'a HeaderMap,
+    bytes: Option<u64>,
+    time: Option<Duration>,
+}
+
+impl<'a> AnswerFacts<'a> {
+    /// Facts of an answer with this status and these headers.
+    pub const fn new(status: StatusCode, headers: &'a HeaderMap) -> Self {
+        Self {
+            status,
+            headers,
+            bytes: None,
+            time: None,
+        }
+    }
+
+    /// Sets the size of the body.
+    pub const fn bytes(mut self, bytes: u64) -> Self {
+        self.bytes = Some(bytes);
+        self
+    }
+
+    /// Sets how long the request took.
+    pub const fn time(mut self, time: Duration) -> Self {
+        self.time = Some(time);
+        self
+    }
+}
+
+impl Facts for AnswerFacts<'_> {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        match name.kind() {
+            FactKind::ResponseHeader(name) => text::header(self.headers, name).map(Value::from),
+            FactKind::Other("response-status") => Some(u64::from(self.status.as_u16()).into()),
+            FactKind::Other("response-bytes") => self.bytes.map(Value::from),
+            FactKind::Other("response-time-ms") => {
+                let nanos = self.time?.as_nanos();
+                Some(
+                    u64::try_from(nanos.div_ceil(1_000_000))
+                        .unwrap_or(u64::MAX)
+                        .into(),
+                )
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,1 +1,0 @@
-//! The PROXY protocol, version 2.

@@ -1,0 +1,107 @@
+//! What decides about requests.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use tollgate::Concurrency;
+use tollgate::concurrency::ConcurrencyGuard;
+
+use crate::answered::Ended;
+use crate::settings::Settings;
+
+/// What decides about requests: the limits of a [`RateLimitLayer`](crate::RateLimitLayer).
+///
+/// The constructors of the layer make all that there are. No other crate can implement it.
+///
+/// A function that returns a layer can name it for short:
+///
+/// ```
+/// use tollgate::{ConfigError, Keyed, Quota};
+/// use tollgate_tower::{Admission, RateLimitLayer};
+///
+/// fn limit() -> Result<RateLimitLayer<impl Admission>, ConfigError> {
+///     let table = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
+///     Ok(RateLimitLayer::by_address(table).name("address"))
+/// }
+/// # limit().unwrap();
+/// ```
+pub trait Admission: Sealed + Clone + Send + Sync + 'static {
+    /// What a request holds that is served.
+    type Grant: Grant + Send + 'static;
+    /// What is awaited if it can't decide at once.
+    type Pending: Future + Send + 'static;
+
+    /// Decides at once. If the request may wait for at most `patience`, this returns
+    /// [`Admit::MustWait`] or [`Admit::Retry`] where it would refuse the request.
+    #[doc(hidden)]
+    fn admit<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+    ) -> Admit<Self>;
+
+    /// Decides about a request that has a place among those that wait.
+    #[doc(hidden)]
+    fn wait<B>(&self, request: &Request<B>, settings: &Settings, patience: Duration)
+    -> Admit<Self>;
+
+    /// Decides by what was awaited: `None` if the time was over first. `has_place` says whether
+    /// the request has a place among those that wait.
+    #[doc(hidden)]
+    fn conclude<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        outcome: Option<<Self::Pending as Future>::Output>,
+        patience: Option<Duration>,
+        has_place: bool,
+    ) -> Admit<Self>;
+}
+
+/// Keeps other crates from implementing [`Admission`].
+pub trait Sealed {}
+
+/// What was decided.
+#[doc(hidden)]
+#[expect(missing_debug_implementations, reason = "not public")]
+pub enum Admit<A: Admission> {
+    /// The request is served.
+    Granted(A::Grant),
+    /// It is served after this time.
+    Delayed(A::Grant, Duration),
+    /// It may be granted if it waits. It has no place among those that wait yet.
+    MustWait,
+    /// It is to be decided again after this time. It comes with its place among those that wait,
+    /// if it had none before.
+    Retry(Duration, Option<Place>),
+    /// This is awaited first, for at most this time.
+    Pending(A::Pending, Option<Duration>),
+    /// It is refused.
+    Refused(Box<Response<Bytes>>),
+}
+
+/// A place among the requests that wait.
+pub(crate) type Place = ConcurrencyGuard<Arc<Concurrency>>;
+
+/// What a request holds while it is served.
+#[doc(hidden)]
+pub trait Grant {
+    /// Writes the fields of the answer.
+    fn write(&self, settings: &Settings, headers: &mut HeaderMap);
+
+    /// Returns whether [`end`](Self::end) has to be called at the end of the answer's body.
+    fn needs_end(&self) -> bool;
+
+    /// Returns whether [`end`](Self::end) reads the headers of the answer.
+    fn reads_headers(&self, settings: &Settings) -> bool;
+
+    /// The request has ended.
+    fn end(self, ended: Ended<'_>, settings: &Settings);
+
+    /// The request was never served.
+    fn cancel(self);
+}

@@ -1,0 +1,304 @@
+//! The future of an answer.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use tokio::time::{Instant, Sleep, sleep};
+use tower_service::Service;
+
+use crate::admission::{Admission, Admit, Place};
+use crate::answered::End;
+use crate::body::ResponseBody;
+use crate::report;
+use crate::ticket::{Limits, Ticket, Unserved};
+
+pin_project! {
+    /// The future of an answer: of the service's own, or of a refusal.
+    ///
+    /// If it is dropped while the request waits, the request leaves the line, and its permits come
+    /// back.
+    pub struct ResponseFuture<S, A, B>
+    where
+        S: Service<Request<B>>,
+        A: Admission,
+    {
+        #[pin]
+        state: State<S, A, B>,
+    }
+}
+
+pin_project! {
+    #[project = StateProject]
+    enum State<S, A, B>
+    where
+        S: Service<Request<B>>,
+        A: Admission,
+    {
+        /// The service answers.
+        Serving {
+            #[pin]
+            future: S::Future,
+            ticket: Ticket<A>,
+        },
+        /// The request waits for its turn, with a grant or for another attempt.
+        Asleep {
+            #[pin]
+            sleep: Sleep,
+            waiting: Option<Waiting<S, A, B>>,
+        },
+        /// The decision is awaited.
+        Pending {
+            #[pin]
+            pending: A::Pending,
+            #[pin]
+            deadline: Option<Sleep>,
+            waiting: Option<Waiting<S, A, B>>,
+        },
+        Refused {
+            response: Option<Box<Response<Bytes>>>,
+        },
+    }
+}
+
+/// A wait without an end ends after this time: 30 years.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// A request that waits.
+pub(crate) struct Waiting<S, A: Admission, B> {
+    pub(crate) request: Request<B>,
+    /// The service that is ready.
+    pub(crate) service: S,
+    pub(crate) limits: Arc<Limits<A>>,
+    /// Its place among those that wait.
+    place: Option<Place>,
+    grant: Option<Unserved<A::Grant>>,
+    /// When it stops waiting.
+    until: Option<Instant>,
+}
+
+impl<S, A: Admission, B> Waiting<S, A, B> {
+    pub(crate) fn new(request: Request<B>, service: S, limits: Arc<Limits<A>>) -> Self {
+        let until = limits.settings.wait.as_ref().map(|wait| {
+            let now = Instant::now();
+            let far = || now.checked_add(FAR).unwrap_or(now);
+            now.checked_add(wait.time).unwrap_or_else(far)
+        });
+        Self {
+            request,
+            service,
+            limits,
+            place: None,
+            grant: None,
+            until,
+        }
+    }
+
+    /// Returns how long it may still wait.
+    fn patience(&self) -> Option<Duration> {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.until.map(left)
+    }
+
+    /// Takes a place among those that wait. Returns `false` if there is none.
+    fn take_place(&mut self) -> bool {
+        if self.place.is_none() {
+            let settings = &self.limits.settings;
+            self.place = settings.place();
+            if self.place.is_some() {
+                report::waited(&settings.name);
+            }
+        }
+        self.place.is_some()
+    }
+}
+
+impl<S, A, B> Waiting<S, A, B>
+where
+    S: Service<Request<B>>,
+    A: Admission,
+{
+    /// Does what was decided, until the request is served or refused or sleeps.
+    fn go_on(mut self, mut decided: Admit<A>) -> State<S, A, B> {
+        let limits = Arc::clone(&self.limits);
+        let (admission, settings) = (&limits.admission, &limits.settings);
+        loop {
+            decided = match decided {
+                Admit::Granted(grant) => return self.serve(grant),
+                Admit::Delayed(grant, delay) => {
+                    self.grant = Some(Unserved::new(grant));
+                    return self.sleep(delay);
+                }
+                Admit::Refused(response) => {
+                    return State::Refused {
+                        response: Some(response),
+                    };
+                }
+                Admit::Pending(pending, limit) => {
+                    return State::Pending {
+                        pending,
+                        deadline: limit.map(sleep),
+                        waiting: Some(self),
+                    };
+                }
+                Admit::MustWait if !self.take_place() => {
+                    self.until = None;
+                    admission.admit(&self.request, settings, None)
+                }
+                Admit::MustWait => {
+                    let patience = self.patience().unwrap_or_default();
+                    admission.wait(&self.request, settings, patience)
+                }
+                Admit::Retry(wait, place) => {
+                    self.place = self.place.or(place);
+                    return self.sleep(wait);
+                }
+            }
+        }
+    }
+
+    fn sleep(self, time: Duration) -> State<S, A, B> {
+        State::Asleep {
+            sleep: sleep(time),
+            waiting: Some(self),
+        }
+    }
+
+    fn serve(mut self, grant: A::Grant) -> State<S, A, B> {
+        let ticket = Ticket::new(grant, &self.limits);
+        State::Serving {
+            future: self.service.call(self.request),
+            ticket,
+        }
+    }
+
+    /// Goes on after a sleep.
+    fn woken(mut self) -> State<S, A, B> {
+        match self.grant.take().and_then(Unserved::serve) {
+            Some(grant) => self.serve(grant),
+            None => {
+                let patience = self.patience().unwrap_or_default();
+                let limits = Arc::clone(&self.limits);
+                let (admission, settings) = (&limits.admission, &limits.settings);
+                let decided = admission.wait(&self.request, settings, patience);
+                self.go_on(decided)
+            }
+        }
+    }
+
+    /// Goes on with what was awaited.
+    fn concluded(self, outcome: Option<<A::Pending as Future>::Output>) -> State<S, A, B> {
+        let patience = self.patience();
+        let limits = Arc::clone(&self.limits);
+        let (admission, settings) = (&limits.admission, &limits.settings);
+        let has_place = self.place.is_some();
+        let decided = admission.conclude(&self.request, settings, outcome, patience, has_place);
+        self.go_on(decided)
+    }
+}
+
+impl<S, A, B> ResponseFuture<S, A, B>
+where
+    S: Service<Request<B>>,
+    A: Admission,
+{
+    #[inline]
+    pub(crate) fn serving(future: S::Future, ticket: Ticket<A>) -> Self {
+        let state = State::Serving { future, ticket };
+        Self { state }
+    }
+
+    pub(crate) fn refused(response: Box<Response<Bytes>>) -> Self {
+        let response = Some(response);
+        let state = State::Refused { response };
+        Self { state }
+    }
+
+    pub(crate) fn waiting(waiting: Waiting<S, A, B>, decided: Admit<A>) -> Self {
+        let state = waiting.go_on(decided);
+        Self { state }
+    }
+}
+
+impl<S, A, B, R> Future for ResponseFuture<S, A, B>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    A: Admission,
+    R: Body,
+{
+    type Output = Result<Response<ResponseBody<R, A>>, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        loop {
+            let next = match state.as_mut().project() {
+                StateProject::Serving { future, ticket } => {
+                    let response = match ready!(future.poll(cx)) {
+                        Ok(response) => response,
+                        Err(error) => {
+                            ticket.end(End::Failed);
+                            return Poll::Ready(Err(error));
+                        }
+                    };
+                    let (mut parts, body) = response.into_parts();
+                    ticket.answered(&mut parts);
+                    let body = ResponseBody::served(body, ticket.take());
+                    return Poll::Ready(Ok(Response::from_parts(parts, body)));
+                }
+                StateProject::Refused { response } => {
+                    // Polled again after its end, a future may do anything but panic.
+                    let Some(response) = response.take() else {
+                        return Poll::Pending;
+                    };
+                    return Poll::Ready(Ok(response.map(ResponseBody::refused)));
+                }
+                StateProject::Asleep { sleep, waiting } => {
+                    ready!(sleep.poll(cx));
+                    waiting.take().map(Waiting::woken)
+                }
+                StateProject::Pending {
+                    pending,
+                    deadline,
+                    waiting,
+                } => {
+                    let outcome = match (pending.poll(cx), deadline.as_pin_mut()) {
+                        (Poll::Ready(outcome), _) => Some(outcome),
+                        (Poll::Pending, None) => return Poll::Pending,
+                        (Poll::Pending, Some(deadline)) => {
+                            ready!(deadline.poll(cx));
+                            None
+                        }
+                    };
+                    waiting.take().map(|waiting| waiting.concluded(outcome))
+                }
+            };
+            match next {
+                Some(next) => state.set(next),
+                None => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl<S, A, B> fmt::Debug for ResponseFuture<S, A, B>
+where
+    S: Service<Request<B>>,
+    A: Admission,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Serving { .. } => "Serving",
+            State::Asleep { .. } => "Asleep",
+            State::Pending { .. } => "Pending",
+            State::Refused { .. } => "Refused",
+        };
+        f.debug_tuple("ResponseFuture").field(&state).finish()
+    }
+}

@@ -1,0 +1,41 @@
+//! The address of a connection's other end.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::Extensions;
+
+/// The address of a connection's other end, as an extension of its requests.
+///
+/// axum's `ConnectInfo<SocketAddr>` (feature `axum`) and tonic's `TcpConnectInfo` and
+/// `TlsConnectInfo` (feature `tonic`) are found as well. A server that has neither inserts this:
+///
+/// ```
+/// use http::Request;
+/// use tollgate_tower::PeerAddr;
+///
+/// let mut request = Request::new(());
+/// request.extensions_mut().insert(PeerAddr(([192, 0, 2, 7], 443).into()));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PeerAddr(pub SocketAddr);
+
+/// Finds the address of the other end among a request's extensions.
+pub(crate) fn address(extensions: &Extensions) -> Option<IpAddr> {
+    #[cfg(feature = "axum")]
+    if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
+        return Some(info.0.ip());
+    }
+    #[cfg(feature = "tonic")]
+    if let Some(address) = of_tonic(extensions) {
+        return Some(address);
+    }
+    extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
+}
+
+#[cfg(feature = "tonic")]
+fn of_tonic(extensions: &Extensions) -> Option<IpAddr> {
+    use tonic::transport::server::TcpConnectInfo;
+
+    let info = extensions.get::<TcpConnectInfo>()?;
+    info.remote_addr().map(|address| address.ip())
+}

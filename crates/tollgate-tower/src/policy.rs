@@ -1,0 +1,373 @@
+//! Limits from a policy.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{HeaderMap, Request};
+use tollgate::clock::{Clock, SystemClock};
+use tollgate::{Denied, Tick};
+use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
+use tollgate_policy::{
+    Asked, Current, Decision, FactName, Facts, LivePolicy, Outcome, Policy, PolicyClock, Reason,
+    Value,
+};
+
+use crate::admission::{Admission, Admit, Grant, Sealed};
+use crate::answered::Ended;
+use crate::report;
+use crate::settings::Settings;
+
+/// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that follows a policy.
+pub struct ByPolicy<C: Clock = SystemClock> {
+    pub(crate) policy: Arc<LivePolicy<C>>,
+    pub(crate) own: Option<OwnFacts>,
+}
+
+impl<C: Clock> Clone for ByPolicy<C> {
+    fn clone(&self) -> Self {
+        Self {
+            policy: Arc::clone(&self.policy),
+            own: self.own.clone(),
+        }
+    }
+}
+
+pub(crate) type OwnFacts =
+    Arc<dyn for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<Value<'r>> + Send + Sync>;
+
+/// The facts of a request, and those of the program.
+struct AllFacts<'r> {
+    request: RequestFacts<'r>,
+    own: Option<&'r OwnFacts>,
+}
+
+impl Facts for AllFacts<'_> {
+    #[inline]
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        let own = self.own.and_then(|own| own(&self.request, name));
+        own.or_else(|| self.request.fact(name))
+    }
+}
+
+/// A decision of a policy whose stores decide at once, or of one whose stores do not.
+enum Decided<C: Clock + fmt::Debug + Send + Sync> {
+    Here(Decision<Current<C>, C>),
+    Elsewhere(Decision<Arc<Policy<C>>, C>),
+}
+
+/// Uses a decision of either kind.
+macro_rules! each {
+    ($decided:expr, $decision:pat => $use:expr) => {
+        match $decided {
+            Decided::Here($decision) => $use,
+            Decided::Elsewhere($decision) => $use,
+        }
+    };
+}
+
+impl<C: PolicyClock> ByPolicy<C> {
+    fn facts<'r, B>(&'r self, request: &'r Request<B>, settings: &Settings) -> AllFacts<'r> {
+        AllFacts {
+            request: settings.facts(request),
+            own: self.own.as_ref(),
+        }
+    }
+
+    fn decide<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+        has_place: bool,
+    ) -> Admit<Self> {
+        let facts = self.facts(request, settings);
+        let elsewhere = || Deciding::new(self.policy.decide_async(&facts));
+        if self.policy.is_asynchronous() {
+            return Admit::Pending(elsewhere(), None);
+        }
+        let decision = self.policy.decide(&facts);
+        if let Some(Reason::Asynchronous { .. }) = decision.reason() {
+            // The policy was reloaded between the two calls.
+            return Admit::Pending(elsewhere(), None);
+        }
+        let decided = Decided::Here(decision);
+        self.decided(decided, request, settings, patience, has_place)
+    }
+
+    /// Turns a decision into what the layer does.
+    fn decided<B>(
+        &self,
+        decided: Decided<C>,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+        has_place: bool,
+    ) -> Admit<Self> {
+        each!(&decided, decision => {
+            if decision.is_allowed() {
+                report_asked(decision.asked());
+                let delay = decision.delay();
+                if delay > Duration::ZERO && !has_place {
+                    report_delay(decision.asked());
+                }
+                let needs_end = decision.needs_finish();
+                let reads_headers = decision.reads_answer();
+                let reads_time = reads_headers || (needs_end && settings.is_failure.is_some());
+                let grant = PolicyGrant {
+                    start: reads_time.then(|| self.policy.load().clock().now()),
+                    policy: Arc::clone(&self.policy),
+                    decided: Box::new(decided),
+                    needs_end,
+                    reads_headers,
+                };
+                return match delay {
+                    Duration::ZERO => Admit::Granted(grant),
+                    delay => Admit::Delayed(grant, delay),
+                };
+            }
+            match decision.reason() {
+                Some(Reason::Limit { rule, denied: Denied::Later { retry_after, .. } })
+                    if patience.is_some_and(|patience| retry_after <= patience) =>
+                {
+                    if has_place {
+                        return Admit::Retry(retry_after, None);
+                    }
+                    if let Some(place) = settings.place() {
+                        report::waited(rule);
+                        return Admit::Retry(retry_after, Some(place));
+                    }
+                }
+                _ => {}
+            }
+            report_asked(decision.asked().filter(Asked::is_shadow));
+            let states = LimitStates::of(decision);
+            let refusal = Refusal::of_decision(decision);
+            let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
+            let refusal = refusal.limits(&states);
+            report::denied(decision.denied_by().unwrap_or(&settings.name), refusal.cause());
+            Admit::Refused(Box::new(settings.refuse(request, &refusal)))
+        })
+    }
+}
+
+/// Reports the rules that were asked, each once. The limits of a rule lie side by side.
+fn report_asked<'a>(asked: impl Iterator<Item = Asked<'a>>) {
+    if !report::IS_ON {
+        return;
+    }
+    let (mut allowed, mut shadow) = (None, None);
+    for asked in asked {
+        let rule = Some(asked.rule());
+        match (asked.is_shadow(), asked.would_allow()) {
+            (true, false) if shadow != rule => {
+                report::shadow(asked.rule());
+                shadow = rule;
+            }
+            (false, _) if allowed != rule => {
+                report::allowed(asked.rule());
+                allowed = rule;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reports the rule that delays a request the most.
+fn report_delay<'a>(asked: impl Iterator<Item = Asked<'a>>) {
+    let delay = |asked: &Asked<'_>| asked.grant().map(|grant| grant.delay());
+    if let Some(slowest) = asked.max_by_key(delay) {
+        report::waited(slowest.rule());
+    }
+}
+
+type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
+
+/// A decision that stores are making. If it is dropped, they finish it, and it is undone.
+#[doc(hidden)]
+pub struct Deciding<C: PolicyClock> {
+    /// A decision of such a policy goes over the network, beside which the box costs nothing.
+    future: Option<AsyncDecision<C>>,
+    has_begun: bool,
+}
+
+impl<C: PolicyClock> Deciding<C> {
+    fn new(future: impl Future<Output = Decision<Arc<Policy<C>>, C>> + Send + 'static) -> Self {
+        Self {
+            future: Some(Box::pin(future)),
+            has_begun: false,
+        }
+    }
+}
+
+impl<C: PolicyClock> Future for Deciding<C> {
+    type Output = Decision<Arc<Policy<C>>, C>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.has_begun = true;
+        // If it panics, it is gone.
+        let Some(mut future) = self.future.take() else {
+            return Poll::Pending;
+        };
+        let polled = future.as_mut().poll(cx);
+        if polled.is_pending() {
+            self.future = Some(future);
+        }
+        polled
+    }
+}
+
+impl<C: PolicyClock> Drop for Deciding<C> {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take().filter(|_| self.has_begun) {
+            spawn(async move {
+                let _ = future.await.undo_async().await;
+            });
+        }
+    }
+}
+
+impl<C: PolicyClock> fmt::Debug for Deciding<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Deciding").field(&self.has_begun).finish()
+    }
+}
+
+impl<C: Clock> Sealed for ByPolicy<C> {}
+
+impl<C: PolicyClock> Admission for ByPolicy<C> {
+    type Grant = PolicyGrant<C>;
+    type Pending = Deciding<C>;
+
+    fn admit<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+    ) -> Admit<Self> {
+        self.decide(request, settings, patience, false)
+    }
+
+    fn wait<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Duration,
+    ) -> Admit<Self> {
+        self.decide(request, settings, Some(patience), true)
+    }
+
+    fn conclude<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        outcome: Option<Decision<Arc<Policy<C>>, C>>,
+        patience: Option<Duration>,
+        has_place: bool,
+    ) -> Admit<Self> {
+        match outcome {
+            Some(decision) => {
+                let decided = Decided::Elsewhere(decision);
+                self.decided(decided, request, settings, patience, has_place)
+            }
+            None => self.decide(request, settings, None, has_place),
+        }
+    }
+}
+
+impl<C: Clock> fmt::Debug for ByPolicy<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByPolicy").finish_non_exhaustive()
+    }
+}
+
+/// What a request holds that a policy allows.
+#[doc(hidden)]
+pub struct PolicyGrant<C: PolicyClock> {
+    decided: Box<Decided<C>>,
+    policy: Arc<LivePolicy<C>>,
+    needs_end: bool,
+    reads_headers: bool,
+    /// When the request was allowed, if its time may count.
+    start: Option<Tick>,
+}
+
+impl<C: PolicyClock> fmt::Debug for PolicyGrant<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        each!(&*self.decided, decision => fmt::Debug::fmt(decision, f))
+    }
+}
+
+impl<C: PolicyClock> Grant for PolicyGrant<C> {
+    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
+        if settings.answers.has_fields() {
+            let states = each!(&*self.decided, decision => LimitStates::of(decision));
+            settings.answers.write(states.iter().copied(), headers);
+        }
+    }
+
+    fn needs_end(&self) -> bool {
+        self.needs_end
+    }
+
+    fn reads_headers(&self, settings: &Settings) -> bool {
+        self.reads_headers || (self.needs_end && settings.is_failure.is_some())
+    }
+
+    fn end(self, ended: Ended<'_>, settings: &Settings) {
+        let elapsed = self.start.map_or(Duration::ZERO, |start| {
+            self.policy.load().clock().now().saturating_since(start)
+        });
+        let ended = Ended { elapsed, ..ended };
+        let outcome = match settings.failed(&ended) {
+            true => Outcome::Failure,
+            false => Outcome::Success,
+        };
+        match *self.decided {
+            Decided::Here(decision) => {
+                match answer_facts(&ended) {
+                    Some(facts) => decision.finish(outcome, &facts),
+                    None => decision.finish(outcome, &()),
+                };
+            }
+            Decided::Elsewhere(decision) => {
+                let headers = ended.headers.cloned();
+                let (status, bytes) = (ended.status, ended.bytes);
+                spawn(async move {
+                    let headers = headers.as_ref();
+                    let ended = Ended {
+                        status,
+                        headers,
+                        bytes,
+                        elapsed,
+                        ..Ended::default()
+                    };
+                    // A store that does not answer keeps the grant as it is.
+                    let _ = match answer_facts(&ended) {
+                        Some(facts) => decision.finish_async(outcome, &facts).await,
+                        None => decision.finish_async(outcome, &()).await,
+                    };
+                });
+            }
+        }
+    }
+
+    /// Only a `leaky-queue` delays. Others may wait behind the request, so its permits stay taken.
+    fn cancel(self) {}
+}
+
+/// Returns the facts of an answer, if there was one and a rule reads it.
+fn answer_facts<'a>(ended: &Ended<'a>) -> Option<AnswerFacts<'a>> {
+    let facts = AnswerFacts::new(ended.status?, ended.headers?);
+    Some(facts.bytes(ended.bytes).time(ended.elapsed))
+}
+
+/// Goes on in a task of its own. Without a runtime, nothing is settled.
+fn spawn(future: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(future);
+    }
+}

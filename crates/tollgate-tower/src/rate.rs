@@ -1,0 +1,513 @@
+//! Rates: one limiter for all requests, or one for each key.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Pending;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Request};
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, GiveBack, Settings as Words};
+use tollgate::clock::Clock;
+use tollgate::keyed::{Key, KeyHasher, OwnedKey};
+use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
+use tollgate::{Denied, Granted, Keyed, Quota, RateLimiter, Tick};
+use tollgate_http::{Cause, LimitState, Refusal, RequestFacts};
+
+use crate::admission::{Admission, Admit, Grant, Sealed};
+use crate::answered::Ended;
+use crate::key::RequestKey;
+use crate::report;
+use crate::settings::{Missing, Settings};
+
+/// Which requests a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Count {
+    /// All.
+    #[default]
+    All,
+    /// Those that failed: the permits of others are given back.
+    Failures,
+    /// Those that succeeded: the permits of others are given back.
+    Successes,
+}
+
+/// Where the limiter of a request is.
+pub trait Source: Send + Sync + 'static {
+    /// The clock.
+    type Clock: Clock;
+    /// The key of a request.
+    type Key<'r>;
+    /// The limiter of a request.
+    type Limiter<'a>: SettleLimiter<Clock = Self::Clock>
+    where
+        Self: 'a;
+    /// The same, kept alive.
+    type Owned: SettleLimiter<Clock = Self::Clock> + Send + Sync + 'static;
+
+    /// Returns the key of a request, or `None` if it has none.
+    #[doc(hidden)]
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<Self::Key<'r>>;
+
+    /// Returns the limiter of a key, or that of requests without one.
+    #[doc(hidden)]
+    fn limiter(&self, key: Option<&Self::Key<'_>>) -> Self::Limiter<'_>;
+
+    /// Returns the same limiter, and keeps it alive.
+    #[doc(hidden)]
+    fn owned(&self, key: Option<&Self::Key<'_>>) -> Self::Owned;
+
+    /// Returns the quota.
+    #[doc(hidden)]
+    fn quota(&self) -> Option<Quota>;
+
+    /// Returns a hash of a key, which tells its limit from those of other keys.
+    #[doc(hidden)]
+    fn partition(&self, key: Option<&Self::Key<'_>>) -> Option<u64>;
+}
+
+/// One limiter for all requests.
+#[derive(Debug)]
+pub struct Shared<L> {
+    pub(crate) limiter: Arc<L>,
+    pub(crate) quota: Option<Quota>,
+}
+
+impl<L> Source for Shared<L>
+where
+    L: SettleLimiter<Clock: Clock> + Send + Sync + 'static,
+{
+    type Clock = L::Clock;
+    type Key<'r> = ();
+    type Limiter<'a> = &'a L;
+    type Owned = Arc<L>;
+
+    #[inline]
+    fn key<'r>(&self, _: &RequestFacts<'r>) -> Option<()> {
+        Some(())
+    }
+
+    #[inline]
+    fn limiter(&self, _: Option<&()>) -> &L {
+        &self.limiter
+    }
+
+    fn owned(&self, _: Option<&()>) -> Arc<L> {
+        Arc::clone(&self.limiter)
+    }
+
+    fn quota(&self) -> Option<Quota> {
+        self.quota
+    }
+
+    fn partition(&self, _: Option<&Self::Key<'_>>) -> Option<u64> {
+        None
+    }
+}
+
+/// A limiter for each key.
+#[derive(Debug)]
+pub struct PerKey<A, C, S, K> {
+    pub(crate) table: Arc<Keyed<A, C, S>>,
+    pub(crate) key: K,
+}
+
+/// The key of requests without a key. Keys of other types have other hashes.
+#[derive(Hash)]
+pub(crate) struct NoKey(&'static str);
+
+pub(crate) const NO_KEY: NoKey = NoKey("tollgate: a request without a key");
+
+impl<A, C, S, K> Source for PerKey<A, C, S, K>
+where
+    A: Algorithm + GiveBack + Debt + ChangeQuota + Words + Clone + Send + Sync + 'static,
+    C: Clock + Send + Sync + 'static,
+    S: KeyHasher + Send + Sync + 'static,
+    K: RequestKey,
+{
+    type Clock = C;
+    type Key<'r> = K::Key<'r>;
+    type Limiter<'a> = Key<'a, A, C>;
+    type Owned = OwnedKey<A, C, S>;
+
+    #[inline]
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<K::Key<'r>> {
+        self.key.key(facts)
+    }
+
+    #[inline]
+    fn limiter(&self, key: Option<&K::Key<'_>>) -> Key<'_, A, C> {
+        match key {
+            Some(key) => self.table.key(key),
+            None => self.table.key(&NO_KEY),
+        }
+    }
+
+    fn owned(&self, key: Option<&K::Key<'_>>) -> OwnedKey<A, C, S> {
+        match key {
+            Some(key) => self.table.key_owned(key),
+            None => self.table.key_owned(&NO_KEY),
+        }
+    }
+
+    fn quota(&self) -> Option<Quota> {
+        Some(self.table.quota())
+    }
+
+    fn partition(&self, key: Option<&K::Key<'_>>) -> Option<u64> {
+        key.map(|key| self.table.hasher().hash_key(key))
+    }
+}
+
+pub(crate) type CostOf = Arc<dyn Fn(&RequestFacts<'_>) -> u64 + Send + Sync>;
+pub(crate) type Settle = Arc<dyn Fn(&Ended<'_>) -> u64 + Send + Sync>;
+type Reserve<L> = fn(&L, u64, Tick, Tick) -> Result<Granted, Denied>;
+type Cancel<L> = fn(&L, Granted, u64, Tick) -> (Granted, u64);
+
+/// How permits are reserved and given back.
+struct InLine<L> {
+    reserve: Reserve<L>,
+    cancel: Cancel<L>,
+}
+
+impl<L> Clone for InLine<L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for InLine<L> {}
+
+/// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits a rate.
+pub struct Rate<S: Source> {
+    pub(crate) source: Arc<S>,
+    pub(crate) cost: Option<CostOf>,
+    pub(crate) count: Count,
+    pub(crate) settle: Option<Settle>,
+    /// Whether fields say which partition of the limit a request used.
+    pub(crate) partitions: bool,
+    /// How permits are reserved, if requests wait.
+    in_line: Option<InLine<S::Owned>>,
+}
+
+impl<S: Source> Clone for Rate<S> {
+    fn clone(&self) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            cost: self.cost.clone(),
+            count: self.count,
+            settle: self.settle.clone(),
+            partitions: self.partitions,
+            in_line: self.in_line,
+        }
+    }
+}
+
+impl<S: Source> fmt::Debug for Rate<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rate")
+            .field("quota", &self.source.quota())
+            .field("count", &self.count)
+            .field("waits", &self.in_line.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Source> Rate<S> {
+    pub(crate) fn new(source: S) -> Self {
+        Self {
+            source: Arc::new(source),
+            cost: None,
+            count: Count::All,
+            settle: None,
+            partitions: false,
+            in_line: None,
+        }
+    }
+
+    /// Lets requests wait in line.
+    pub(crate) fn in_line(&mut self)
+    where
+        S::Owned: ReserveLimiter,
+    {
+        self.in_line = Some(InLine {
+            reserve: <S::Owned as ReserveLimiter>::reserve_until_at,
+            cancel: <S::Owned as ReserveLimiter>::cancel_at,
+        });
+    }
+
+    fn cost(&self, facts: &RequestFacts<'_>) -> u64 {
+        self.cost.as_ref().map_or(1, |cost| cost(facts))
+    }
+
+    fn settles(&self) -> bool {
+        self.settle.is_some() || self.count != Count::All
+    }
+
+    /// Finds the key of a request once, and decides about it. What comes back later goes to the
+    /// limiter that granted it, even if the function of the key answers something else by then.
+    #[inline]
+    fn keyed<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        decide: impl FnOnce(&RequestFacts<'_>, Option<&S::Key<'_>>) -> Admit<Self>,
+    ) -> Admit<Self> {
+        let facts = settings.facts(request);
+        match (self.source.key(&facts), settings.missing) {
+            (None, Missing::Exempt) => Admit::Granted(RateGrant::exempt()),
+            (None, Missing::Refuse) => missing(request, settings),
+            (key, _) => decide(&facts, key.as_ref()),
+        }
+    }
+
+    /// Returns the key of the partition that a request uses, if fields say it.
+    fn partition(&self, key: Option<&S::Key<'_>>) -> Option<[u8; 8]> {
+        let partition = self.partitions.then(|| self.source.partition(key));
+        partition.flatten().map(u64::to_be_bytes)
+    }
+
+    fn granted(
+        &self,
+        granted: Granted,
+        key: Option<&S::Key<'_>>,
+        settings: &Settings,
+    ) -> Admit<Self> {
+        report::allowed(&settings.name);
+        let delay = granted.delay();
+        let has_fields = settings.answers.has_fields();
+        let may_return = self.settles() || delay > Duration::ZERO;
+        let grant = RateGrant {
+            settle: self.settles().then(|| (self.count, self.settle.clone())),
+            limiter: may_return.then(|| self.source.owned(key)),
+            cancel: self.in_line.map(|line| line.cancel),
+            quota: has_fields.then(|| self.source.quota()).flatten(),
+            partition: has_fields.then(|| self.partition(key)).flatten(),
+            granted,
+        };
+        match delay {
+            Duration::ZERO => Admit::Granted(grant),
+            delay => Admit::Delayed(grant, delay),
+        }
+    }
+
+    fn refused<B>(
+        &self,
+        (denied, remaining): (&Denied, u64),
+        key: Option<&S::Key<'_>>,
+        request: &Request<B>,
+        settings: &Settings,
+    ) -> Admit<Self> {
+        let name = &*settings.name;
+        report::denied(name, Cause::of(denied));
+        let partition = self.partition(key);
+        let state = self.source.quota().map(|quota| {
+            let state = LimitState::of_rate(name, quota).denied(denied, remaining);
+            in_partition(state, &partition)
+        });
+        let refusal = Refusal::of_denied(denied)
+            .rule(name)
+            .limits(state.as_slice());
+        Admit::Refused(Box::new(settings.refuse(request, &refusal)))
+    }
+}
+
+impl<S: Source> Sealed for Rate<S> {}
+
+impl<S: Source> Admission for Rate<S> {
+    type Grant = RateGrant<S>;
+    type Pending = Pending<Infallible>;
+
+    #[inline]
+    fn admit<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+    ) -> Admit<Self> {
+        self.keyed(request, settings, |facts, key| {
+            let limiter = self.source.limiter(key);
+            let n = self.cost(facts);
+            let now = limiter.clock().now();
+            match limiter.try_acquire_n_at(n, now) {
+                Ok(granted) => {
+                    if granted.delay() > Duration::ZERO {
+                        report::waited(&settings.name);
+                    }
+                    self.granted(granted, key, settings)
+                }
+                Err(denied) => {
+                    let waits = self.in_line.is_some() && may_wait(&denied, patience);
+                    match waits {
+                        true => Admit::MustWait,
+                        false => {
+                            let denied = (&denied, limiter.available_at(now));
+                            self.refused(denied, key, request, settings)
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    fn wait<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Duration,
+    ) -> Admit<Self> {
+        let Some(line) = self.in_line else {
+            return self.admit(request, settings, None);
+        };
+        let reserved = self.keyed(request, settings, |facts, key| {
+            let limiter = self.source.owned(key);
+            let now = limiter.clock().now();
+            let latest = now.saturating_add(patience);
+            match (line.reserve)(&limiter, self.cost(facts), latest, now) {
+                Ok(granted) => self.granted(granted, key, settings),
+                Err(_) => Admit::MustWait,
+            }
+        });
+        match reserved {
+            // Others came first. The denial of the reservation says how long after `latest` the
+            // permits come, and not how long from now.
+            Admit::MustWait => self.admit(request, settings, None),
+            reserved => reserved,
+        }
+    }
+
+    fn conclude<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        _: Option<Infallible>,
+        _: Option<Duration>,
+        _: bool,
+    ) -> Admit<Self> {
+        self.admit(request, settings, None)
+    }
+}
+
+/// Says of which partition a state is.
+const fn in_partition<'a>(state: LimitState<'a>, key: &'a Option<[u8; 8]>) -> LimitState<'a> {
+    match key {
+        Some(key) => state.partition(key),
+        None => state,
+    }
+}
+
+/// Returns whether a request may wait that was denied. One whose key is banned may not.
+pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
+    match (denied, patience) {
+        (Denied::Later { retry_after, .. }, Some(patience)) => *retry_after <= patience,
+        _ => false,
+    }
+}
+
+/// Refuses a request that lacks the key of its limit.
+pub(crate) fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
+    let name = &*settings.name;
+    report::denied(name, Cause::MissingKey);
+    let refusal = Refusal::new(Cause::MissingKey).rule(name);
+    Admit::Refused(Box::new(settings.refuse(request, &refusal)))
+}
+
+/// What a request holds that a rate granted.
+#[doc(hidden)]
+pub struct RateGrant<S: Source> {
+    granted: Granted,
+    /// The quota, if it is written into fields.
+    quota: Option<Quota>,
+    partition: Option<[u8; 8]>,
+    settle: Option<(Count, Option<Settle>)>,
+    /// The limiter, if permits may come back.
+    limiter: Option<S::Owned>,
+    cancel: Option<Cancel<S::Owned>>,
+}
+
+impl<S: Source> RateGrant<S> {
+    /// The grant of a request that is not limited.
+    fn exempt() -> Self {
+        Self {
+            granted: Granted::new(0, Tick::default()),
+            quota: None,
+            partition: None,
+            settle: None,
+            limiter: None,
+            cancel: None,
+        }
+    }
+}
+
+impl<S: Source> fmt::Debug for RateGrant<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RateGrant").field(&self.granted).finish()
+    }
+}
+
+impl<S: Source> Grant for RateGrant<S> {
+    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
+        if let Some(quota) = self.quota {
+            let state = LimitState::of_rate(&settings.name, quota);
+            let state = in_partition(state.granted(self.granted.info()), &self.partition);
+            settings.answers.write(std::iter::once(state), headers);
+        }
+    }
+
+    #[inline]
+    fn needs_end(&self) -> bool {
+        self.settle.is_some()
+    }
+
+    fn reads_headers(&self, settings: &Settings) -> bool {
+        let Some((count, settle)) = &self.settle else {
+            return false;
+        };
+        settle.is_some() || (*count != Count::All && settings.is_failure.is_some())
+    }
+
+    fn end(self, ended: Ended<'_>, settings: &Settings) {
+        let (Some((count, settle)), Some(limiter)) = (self.settle, self.limiter) else {
+            return;
+        };
+        let now = limiter.clock().now();
+        let elapsed = now.saturating_since(self.granted.at());
+        let taken = self.granted.n();
+        let ended = Ended {
+            elapsed,
+            taken,
+            ..ended
+        };
+        let actual = match (count, settings.failed(&ended)) {
+            (Count::Failures, false) | (Count::Successes, true) => 0,
+            _ => settle.map_or(taken, |settle| settle(&ended)),
+        };
+        match (actual < taken, self.cancel) {
+            // Callers may wait behind this grant.
+            (true, Some(cancel)) => {
+                cancel(&limiter, self.granted, taken - actual, now);
+            }
+            _ if actual == taken => {}
+            _ => {
+                limiter.settle_at(self.granted, actual, now);
+            }
+        }
+    }
+
+    fn cancel(self) {
+        let Some(limiter) = self.limiter else { return };
+        let now = limiter.clock().now();
+        match self.cancel {
+            Some(cancel) => {
+                let n = self.granted.n();
+                cancel(&limiter, self.granted, n, now);
+            }
+            // Nothing comes back while another request waits behind this one.
+            None => {
+                limiter.roll_back_at(self.granted, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Reports of decisions: counters of the crate `metrics`, and events of the crate `tracing`.
+//!
+//! They name the rule, and never the key.
+
+use tollgate_http::Cause;
+
+/// Whether decisions are reported.
+pub(crate) const IS_ON: bool = cfg!(any(feature = "metrics", feature = "tracing"));
+
+/// Counts a decision.
+fn count(rule: &str, decision: &'static str) {
+    #[cfg(feature = "metrics")]
+    metrics::counter!("tollgate_requests_total", "rule" => rule.to_owned(), "decision" => decision)
+        .increment(1);
+    let _ = (rule, decision);
+}
+
+/// A rule allows a request.
+#[inline]
+pub(crate) fn allowed(rule: &str) {
+    count(rule, "allowed");
+    #[cfg(feature = "tracing")]
+    tracing::trace!(target: "tollgate", rule, "allowed");
+}
+
+/// A rule denies a request.
+#[inline]
+pub(crate) fn denied(rule: &str, cause: Cause) {
+    count(rule, "denied");
+    #[cfg(feature = "tracing")]
+    tracing::debug!(target: "tollgate", rule, ?cause, "denied");
+    let _ = cause;
+}
+
+/// A shadow rule would deny a request.
+#[cfg(feature = "policy")]
+pub(crate) fn shadow(rule: &str) {
+    count(rule, "shadow");
+    #[cfg(feature = "tracing")]
+    tracing::debug!(target: "tollgate", rule, "would be denied");
+}
+
+/// A request waits.
+#[inline]
+pub(crate) fn waited(rule: &str) {
+    count(rule, "waited");
+    #[cfg(feature = "tracing")]
+    tracing::trace!(target: "tollgate", rule, "waits");
+}

@@ -1,0 +1,110 @@
+//! The service that limits requests before another one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use crate::admission::{Admission, Admit};
+use crate::body::ResponseBody;
+use crate::future::{ResponseFuture, Waiting};
+use crate::ticket::{Limits, Ticket};
+
+/// A service that limits requests before they reach another one. A
+/// [`RateLimitLayer`](crate::RateLimitLayer) makes it.
+///
+/// Clones share their limits. It is ready when the other one is: it decides when it is called, so a
+/// request that is refused or waits does not keep others from being asked.
+pub struct RateLimit<S, A> {
+    service: S,
+    limits: Arc<Limits<A>>,
+}
+
+impl<S, A> RateLimit<S, A> {
+    pub(crate) const fn new(service: S, limits: Arc<Limits<A>>) -> Self {
+        Self { service, limits }
+    }
+
+    /// Returns the service whose requests are limited.
+    pub const fn get_ref(&self) -> &S {
+        &self.service
+    }
+
+    /// Returns the service whose requests are limited.
+    pub const fn get_mut(&mut self) -> &mut S {
+        &mut self.service
+    }
+
+    /// Returns the service, without its limits.
+    pub fn into_inner(self) -> S {
+        self.service
+    }
+}
+
+impl<S: Clone, A> Clone for RateLimit<S, A> {
+    fn clone(&self) -> Self {
+        Self {
+            service: self.service.clone(),
+            limits: Arc::clone(&self.limits),
+        }
+    }
+}
+
+impl<S: fmt::Debug, A> fmt::Debug for RateLimit<S, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimit")
+            .field("service", &self.service)
+            .field("settings", &self.limits.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, A, B, R> Service<Request<B>> for RateLimit<S, A>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    A: Admission,
+    R: Body,
+{
+    type Response = Response<ResponseBody<R, A>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S, A, B>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(cx)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let Limits {
+            admission,
+            settings,
+        } = &*self.limits;
+        if settings.exempts(&request) {
+            return ResponseFuture::serving(self.service.call(request), Ticket::empty());
+        }
+        let patience = settings.wait.as_ref().map(|wait| wait.time);
+        match admission.admit(&request, settings, patience) {
+            Admit::Granted(grant) => {
+                let ticket = Ticket::new(grant, &self.limits);
+                ResponseFuture::serving(self.service.call(request), ticket)
+            }
+            Admit::Refused(response) => ResponseFuture::refused(response),
+            decided => {
+                // The service that was ready is the one to call later.
+                let clone = self.service.clone();
+                let ready = std::mem::replace(&mut self.service, clone);
+                let waiting = Waiting::new(request, ready, Arc::clone(&self.limits));
+                ResponseFuture::waiting(waiting, decided)
+            }
+        }
+    }
+}
+
+#[cfg(feature = "tonic")]
+impl<S: tonic::server::NamedService, A> tonic::server::NamedService for RateLimit<S, A> {
+    const NAME: &'static str = S::NAME;
+}

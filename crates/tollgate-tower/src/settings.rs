@@ -1,0 +1,144 @@
+//! What a layer knows besides its limits.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Extensions, Request, Response, header};
+use tollgate::Concurrency;
+use tollgate_http::{Answers, ClientAddress, PathForm, Refusal, RequestFacts};
+
+use crate::admission::Place;
+use crate::answered::Ended;
+use crate::peer;
+
+/// What happens to a request that lacks the key of its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Missing {
+    /// It is refused, with the status of [`Cause::MissingKey`](tollgate_http::Cause::MissingKey).
+    #[default]
+    Refuse,
+    /// All such requests share one limit.
+    Share,
+    /// It is not limited.
+    Exempt,
+}
+
+/// Whether a request failed.
+pub(crate) type IsFailure = Arc<dyn Fn(&Ended<'_>) -> bool + Send + Sync>;
+
+/// Whether a request is not limited.
+pub(crate) type IsExempt = Arc<dyn Fn(&RequestFacts<'_>) -> bool + Send + Sync>;
+
+/// What a layer knows besides its limits.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct Settings {
+    /// The name of the limit in fields, bodies and reports.
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) answers: Answers,
+    pub(crate) address: ClientAddress,
+    pub(crate) peer: fn(&Extensions) -> Option<IpAddr>,
+    pub(crate) path: PathForm,
+    pub(crate) missing: Missing,
+    pub(crate) is_exempt: Option<IsExempt>,
+    pub(crate) wait: Option<Wait>,
+    pub(crate) is_failure: Option<IsFailure>,
+}
+
+/// How long requests may wait, and how many.
+#[derive(Clone)]
+pub(crate) struct Wait {
+    pub(crate) time: Duration,
+    pub(crate) waiting: Arc<Concurrency>,
+}
+
+impl Settings {
+    pub(crate) fn new() -> Self {
+        Self {
+            name: Cow::Borrowed("default"),
+            answers: Answers::new(),
+            address: ClientAddress::default(),
+            peer: peer::address,
+            path: PathForm::default(),
+            missing: Missing::default(),
+            is_exempt: None,
+            wait: None,
+            is_failure: None,
+        }
+    }
+
+    /// Returns the facts of a request.
+    pub(crate) fn facts<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
+        let facts = RequestFacts::new(request).path_form(self.path);
+        // A nested router has taken a prefix from the path.
+        #[cfg(feature = "axum")]
+        let facts = match request.extensions().get::<axum::extract::OriginalUri>() {
+            Some(uri) => facts.with_path(uri.0.path()),
+            None => facts,
+        };
+        match (self.peer)(request.extensions()) {
+            Some(peer) => facts.client_ip(self.address.of(peer, request.headers())),
+            None => facts,
+        }
+    }
+
+    /// Returns whether a request is not limited.
+    #[inline]
+    pub(crate) fn exempts<B>(&self, request: &Request<B>) -> bool {
+        let test = self.is_exempt.as_ref();
+        test.is_some_and(|test| test(&self.facts(request)))
+    }
+
+    /// Returns a place among the requests that wait, if there is one.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.wait.as_ref()?.waiting.try_enter_owned(1).ok()
+    }
+
+    /// Writes the answer to a request that is refused, in its protocol.
+    pub(crate) fn refuse<B>(&self, request: &Request<B>, refusal: &Refusal<'_>) -> Response<Bytes> {
+        #[cfg(feature = "tonic")]
+        if is_grpc(request) {
+            return self.answers.refuse_grpc(refusal);
+        }
+        let _ = request;
+        self.answers.refuse(refusal)
+    }
+
+    /// Returns whether a request failed.
+    pub(crate) fn failed(&self, ended: &Ended<'_>) -> bool {
+        match &self.is_failure {
+            Some(test) => test(ended),
+            None => ended.is_failure(),
+        }
+    }
+}
+
+/// Returns whether a request is a call of gRPC. Calls of gRPC-Web are not: their errors are in the
+/// body.
+#[cfg(feature = "tonic")]
+fn is_grpc<B>(request: &Request<B>) -> bool {
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    let Some(rest) = content_type.and_then(|it| it.as_bytes().strip_prefix(b"application/grpc"))
+    else {
+        return false;
+    };
+    matches!(rest.first(), None | Some(b'+' | b';'))
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("name", &self.name)
+            .field("answers", &self.answers)
+            .field("address", &self.address)
+            .field("path", &self.path)
+            .field("missing", &self.missing)
+            .field("wait", &self.wait.as_ref().map(|wait| wait.time))
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! However requests end, every permit and every place is accounted for, exactly.
+//!
+//! Requests are polled and dropped in random order, on a clock that the tests move. Services
+//! answer, fail and panic, and so do their bodies. Beside each layer, a test keeps the same limits
+//! by hand: after each step, both must have the same permits left.
+
+#[path = "../support/clock.rs"]
+mod clock;
+#[path = "../support/flights.rs"]
+mod flights;
+#[path = "../support/random.rs"]
+mod random;
+#[path = "../support/scripted.rs"]
+mod scripted;
+
+mod inside;
+mod policies;
+mod rates;
+
+/// The number of clients in each test, over all seeds.
+const CLIENTS: usize = 10_000;
+
+/// The number of clients for each seed.
+const CLIENTS_OF_A_SEED: usize = 200;
+
+/// Runs a test for each seed.
+fn each_seed(mut test: impl FnMut(u64)) {
+    for seed in 0..u64::try_from(CLIENTS / CLIENTS_OF_A_SEED).unwrap() {
+        test(seed);
+    }
+}

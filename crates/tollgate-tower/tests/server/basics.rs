@@ -1,0 +1,52 @@
+//! One limit, a limit for each address, and a policy.
+
+use std::time::Duration;
+
+use tollgate::{Keyed, Limiter, ManualClock, Quota, TokenBucket};
+use tollgate_http::Fields;
+use tollgate_tower::RateLimitLayer;
+use tower::Layer;
+
+use crate::support::{Ok200, from, send};
+
+#[tokio::test]
+async fn clones_share_one_limit() {
+    let clock = ManualClock::new();
+    let bucket = TokenBucket::new(Quota::per_second(2)).unwrap();
+    let layer = RateLimitLayer::shared(Limiter::with_clock(bucket, clock.clone()));
+    let services = [layer.layer(Ok200), layer.layer(Ok200)];
+    for (service, status) in [(0, 200), (1, 200), (0, 429), (1, 429)] {
+        let answer = send(&services[service], from("192.0.2.1", "/")).await;
+        assert_eq!(answer.status(), status);
+    }
+    clock.advance(Duration::from_millis(500));
+    assert_eq!(
+        send(&services[0], from("192.0.2.1", "/")).await.status(),
+        200
+    );
+    let denied = send(&services[0], from("192.0.2.1", "/")).await;
+    assert_eq!(denied.headers()["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn addresses_have_limits_of_their_own() {
+    let bucket = TokenBucket::new(Quota::per_second(1)).unwrap();
+    let table = Keyed::with_clock(bucket, 100, ManualClock::new()).unwrap();
+    let service = RateLimitLayer::by_address(table)
+        .fields(Fields::LIST)
+        .name("address")
+        .layer(Ok200);
+    let answer = send(&service, from("192.0.2.1", "/")).await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["ratelimit"], r#""address";r=0;t=1"#);
+    assert_eq!(send(&service, from("192.0.2.1", "/")).await.status(), 429);
+    assert_eq!(send(&service, from("192.0.2.2", "/")).await.status(), 200);
+    assert_eq!(
+        send(&service, from("[2001:db8::1]", "/")).await.status(),
+        200
+    );
+    assert_eq!(
+        send(&service, from("[2001:db8::2]", "/")).await.status(),
+        429
+    );
+}

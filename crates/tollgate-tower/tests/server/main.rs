@@ -1,0 +1,4 @@
+//! What the server layer does with requests, in process and on a manual clock.
+
+mod basics;
+mod support;
