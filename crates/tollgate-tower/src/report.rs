@@ -5,6 +5,7 @@
 use tollgate_http::Cause;
 
 /// Whether decisions are reported.
+#[cfg(feature = "policy")]
 pub(crate) const IS_ON: bool = cfg!(any(feature = "metrics", feature = "tracing"));
 
 /// Counts a decision.

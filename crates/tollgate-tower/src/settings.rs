@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Extensions, Request, Response, header};
+#[cfg(feature = "tonic")]
+use http::header;
+use http::{Extensions, Request, Response};
 use tollgate::Concurrency;
 use tollgate_http::{Answers, ClientAddress, PathForm, Refusal, RequestFacts};
 

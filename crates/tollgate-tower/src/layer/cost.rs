@@ -176,7 +176,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     ///
     /// # Errors
     ///
-    /// If `requests` is 0, or more than a [`Concurrency`] can have.
+    /// If `requests` is 0, or more than a [`Concurrency`](tollgate::Concurrency) can have.
     pub fn wait(mut self, time: Duration, requests: u64) -> Result<Self, ConfigError>
     where
         S::Owned: ReserveLimiter,

@@ -69,7 +69,7 @@ impl RateLimitLayer<Inside> {
     ///
     /// # Errors
     ///
-    /// If `requests` is 0, or more than a [`Concurrency`] can have.
+    /// If `requests` is 0, or more than a [`Concurrency`](tollgate::Concurrency) can have.
     pub fn wait(self, time: Duration, requests: u64) -> Result<Self, ConfigError> {
         self.may_wait(time, requests)
     }
