@@ -86,6 +86,11 @@ pub use tollgate_http::{
 #[doc = include_str!("../../../docs/HTTP.md")]
 struct Guide;
 
+/// The examples of docs/FROM_TOWER_GOVERNOR.md.
+#[cfg(all(doctest, feature = "policy", feature = "axum"))]
+#[doc = include_str!("../../../docs/FROM_TOWER_GOVERNOR.md")]
+struct FromTowerGovernor;
+
 /// The README's example.
 #[cfg(all(doctest, feature = "axum"))]
 #[doc = include_str!("../README.md")]

@@ -13,8 +13,13 @@ mod random;
 #[path = "../support/scripted.rs"]
 mod scripted;
 
+mod answers;
 mod inside;
+mod panics;
+mod policies;
 mod rates;
+mod store;
+mod stores;
 
 /// The number of clients in each test, over all seeds.
 const CLIENTS: usize = 10_000;

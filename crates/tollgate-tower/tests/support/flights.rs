@@ -34,7 +34,7 @@ pub(crate) enum Polled {
     /// The layer refused it.
     Refused(Response<Bytes>),
     /// The service answered, and its body is on its way.
-    Answered,
+    Answered(http::response::Parts),
     /// It is over.
     Over,
 }
@@ -103,7 +103,7 @@ impl<A: Admission> Flights<A> {
         let (parts, mut body) = answer.into_parts();
         if parts.headers.contains_key("x-scripted") {
             self.all[index].1 = Stage::Body(Box::pin(body));
-            return Polled::Answered;
+            return Polled::Answered(parts);
         }
         let mut context = Context::from_waker(Waker::noop());
         let frame = Pin::new(&mut body).poll_frame(&mut context);

@@ -1,0 +1,456 @@
+//! Policies: several rules, all or nothing, with costs that are settled, places, queues and bans,
+//! while the policy is reloaded.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, Request};
+use tollgate::clock::Clock;
+use tollgate::{Denied, Tick};
+use tollgate_http::{AnswerFacts, Answers, Cause, Fields, LimitStates, Refusal, RequestFacts};
+use tollgate_policy::{Current, Decision, LivePolicy, Outcome, Policy, Reason};
+use tollgate_tower::{ByPolicy, RateLimitLayer};
+use tower::Layer;
+
+use crate::clock::{RuntimeClock, paused};
+use crate::flights::{Flights, Polled};
+use crate::random::Random;
+use crate::scripted::{Event, Over, Script, Scripted};
+use crate::{CLIENTS_OF_A_SEED, each_seed};
+
+type Made = Decision<Current<RuntimeClock>, RuntimeClock>;
+
+/// A request, as the test knows it.
+#[derive(Debug)]
+struct Known {
+    request: Request<()>,
+    /// When it stops waiting.
+    until: Option<Duration>,
+    has_place: bool,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// It is served, or sleeps until this millisecond.
+    Allowed(Made, Tick, Option<u128>),
+    /// It is decided again at this millisecond.
+    Retries(u128),
+    Refused,
+}
+
+/// The same policy, kept by hand.
+struct Model {
+    policy: LivePolicy<RuntimeClock>,
+    clock: RuntimeClock,
+    answers: Answers,
+    /// For how long requests may wait, in milliseconds, and how many.
+    wait: Option<(u64, usize)>,
+    known: HashMap<usize, Known>,
+}
+
+fn policy(text: &str, clock: RuntimeClock) -> LivePolicy<RuntimeClock> {
+    let policy = Policy::builder().clock(clock).build_toml(text);
+    LivePolicy::new(policy.expect("a policy"))
+}
+
+impl Model {
+    /// The timer has a resolution of a millisecond.
+    fn wakes(&self, after: Duration) -> u128 {
+        (self.clock.elapsed() + after)
+            .as_nanos()
+            .div_ceil(1_000_000)
+    }
+
+    /// Decides about a request. Returns the headers of its refusal.
+    fn decide(&mut self, id: usize) -> Option<HeaderMap> {
+        let now = self.clock.elapsed();
+        let places = self.known.values().filter(|known| known.has_place).count();
+        let mut known = self.known.remove(&id).unwrap();
+        let decision = self.policy.decide(&RequestFacts::new(&known.request));
+        let mut refusal = None;
+        known.stage = if decision.is_allowed() {
+            let sleeps = decision.delay() > Duration::ZERO;
+            let wakes = sleeps.then(|| self.wakes(decision.delay()));
+            Stage::Allowed(decision, self.clock.now(), wakes)
+        } else {
+            let patience = known.until.map(|until| until.saturating_sub(now));
+            let most = self.wait.map_or(0, |wait| wait.1);
+            let has_place = known.has_place || places < most;
+            match decision.reason() {
+                Some(Reason::Limit {
+                    denied: Denied::Later { retry_after, .. },
+                    ..
+                }) if patience.is_some_and(|patience| retry_after <= patience) && has_place => {
+                    known.has_place = true;
+                    Stage::Retries(self.wakes(retry_after))
+                }
+                reason => {
+                    refusal = Some(self.refusal(&decision, reason));
+                    known.has_place = false;
+                    Stage::Refused
+                }
+            }
+        };
+        self.known.insert(id, known);
+        refusal
+    }
+
+    fn refusal(&self, decision: &Made, reason: Option<Reason<'_>>) -> HeaderMap {
+        let states = LimitStates::of(decision);
+        let refusal = reason.map_or(Refusal::new(Cause::Misconfigured), |reason| {
+            Refusal::of_reason(&reason)
+        });
+        let answer = self.answers.refuse(&refusal.limits(&states));
+        answer.into_parts().0.headers
+    }
+
+    /// Whether a request sleeps, and whether its sleep is over.
+    fn sleep(&self, id: usize) -> (bool, bool) {
+        let now = self.clock.elapsed().as_millis();
+        match self.known.get(&id).map(|known| &known.stage) {
+            Some(Stage::Allowed(_, _, Some(wakes)) | Stage::Retries(wakes)) => {
+                (true, *wakes <= now)
+            }
+            _ => (false, false),
+        }
+    }
+
+    /// Whether a request is served as soon as its sleep is over.
+    fn is_served_next(&self, id: usize) -> bool {
+        matches!(
+            self.known.get(&id).map(|it| &it.stage),
+            Some(Stage::Allowed(..))
+        )
+    }
+
+    fn happened(&mut self, events: Vec<Event>) {
+        for event in events {
+            match event {
+                Event::Called(id) => {
+                    let known = self.known.get_mut(&id).unwrap();
+                    known.has_place = false;
+                    match &mut known.stage {
+                        Stage::Allowed(_, _, wakes) => *wakes = None,
+                        other => panic!("{id} is served, but {other:?}"),
+                    }
+                }
+                Event::Over(over) => {
+                    let known = self.known.remove(&over.id).unwrap();
+                    self.finish(&over, known);
+                }
+            }
+        }
+    }
+
+    fn finish(&self, over: &Over, known: Known) {
+        let Stage::Allowed(decision, at, None) = known.stage else {
+            panic!("{} was not served", over.id);
+        };
+        let outcome = match over.is_failure() {
+            true => Outcome::Failure,
+            false => Outcome::Success,
+        };
+        let Some(status) = over.status else {
+            decision.finish(outcome, &());
+            return;
+        };
+        let headers =
+            HeaderMap::from_iter([("x-cost".parse().unwrap(), HeaderValue::from(over.cost))]);
+        let time = self.clock.now().saturating_since(at);
+        let facts = AnswerFacts::new(status, &headers)
+            .bytes(over.bytes)
+            .time(time);
+        decision.finish(outcome, &facts);
+    }
+
+    /// The client went away.
+    fn cancel(&mut self, id: usize) {
+        if let Some(Stage::Allowed(decision, ..)) = self.known.remove(&id).map(|it| it.stage) {
+            decision.undo();
+        }
+    }
+}
+
+/// Sends requests to a layer, and compares each of its answers with what the model says.
+async fn storm(seed: u64, texts: &[&str], wait: Option<(u64, usize)>) {
+    let clock = RuntimeClock::new();
+    let mut random = Random::new(seed);
+    let live = Arc::new(policy(texts[0], clock));
+    let mut layer = RateLimitLayer::policy(Arc::clone(&live)).fields(Fields::LIST);
+    if let Some((time, requests)) = wait {
+        let requests = u64::try_from(requests).unwrap();
+        layer = layer.wait(Duration::from_millis(time), requests).unwrap();
+    }
+    let mut flights: Flights<ByPolicy<RuntimeClock>> =
+        Flights::new(layer.layer(Scripted::default()));
+    let mut model = Model {
+        policy: policy(texts[0], clock),
+        clock,
+        answers: Answers::new().fields(Fields::LIST),
+        wait,
+        known: HashMap::new(),
+    };
+    let mut started = 0;
+    while started < CLIENTS_OF_A_SEED || flights.len() > 0 {
+        let some = flights.len() > 0;
+        match random.below(32) {
+            0..=8 if started < CLIENTS_OF_A_SEED => {
+                start(started, &mut random, &mut flights, &mut model);
+                started += 1;
+            }
+            9 | 10 if some => {
+                let index = random.index(flights.len());
+                let id = flights.id(index);
+                flights.drop_at(index);
+                if model.sleep(id).0 {
+                    model.cancel(id);
+                }
+            }
+            11..=13 => {
+                tokio::time::advance(Duration::from_millis(random.below(12))).await;
+            }
+            14 => {
+                let text = random.pick(texts);
+                let (of_layer, of_model) = (live.reload_toml(text), model.policy.reload_toml(text));
+                assert_eq!(of_layer.unwrap(), of_model.unwrap());
+            }
+            _ if some => poll(seed, random.index(flights.len()), &mut flights, &mut model),
+            _ => {}
+        }
+        model.happened(flights.events());
+    }
+    assert!(model.known.is_empty());
+    // What is left, for each key.
+    for key in 0..3 {
+        let request = request(key, 1).body(()).unwrap();
+        loop {
+            let facts = RequestFacts::new(&request);
+            let left = [live.decide(&facts), model.policy.decide(&facts)];
+            let states = left.each_ref().map(|it| LimitStates::of(it).to_vec());
+            assert_eq!(states[0], states[1], "seed {seed}");
+            if !left[0].is_allowed() {
+                break;
+            }
+            std::mem::forget(left);
+        }
+    }
+}
+
+fn request(key: u64, weight: u64) -> http::request::Builder {
+    Request::get("/")
+        .header("x-weight", weight)
+        .header("x-key", key)
+}
+
+/// Sends a request.
+fn start(
+    id: usize,
+    random: &mut Random,
+    flights: &mut Flights<ByPolicy<RuntimeClock>>,
+    model: &mut Model,
+) {
+    let request = request(random.below(3), random.pick(&[1, 1, 1, 2, 3, 7, 40]));
+    let request = request
+        .extension(Script::random(id, random))
+        .body(())
+        .unwrap();
+    let until = model
+        .wait
+        .map(|wait| model.clock.elapsed() + Duration::from_millis(wait.0));
+    let known = Known {
+        request: request.clone(),
+        until,
+        has_place: false,
+        stage: Stage::Refused,
+    };
+    model.known.insert(id, known);
+    let refusal = model.decide(id);
+    let is_served = model.is_served_next(id) && !model.sleep(id).0;
+    flights.call(id, request);
+    let events = flights.events();
+    assert_eq!(
+        events.first() == Some(&Event::Called(id)),
+        is_served,
+        "{id}"
+    );
+    model.happened(events);
+    if let Some(headers) = refusal {
+        model.known.remove(&id);
+        let index = flights.index_of(id).unwrap();
+        assert_refused(flights.poll(index), &headers);
+    }
+}
+
+fn assert_refused(polled: Polled, headers: &HeaderMap) {
+    let Polled::Refused(answer) = polled else {
+        panic!("it is refused");
+    };
+    assert_eq!(answer.headers(), headers);
+}
+
+/// Polls a request.
+fn poll(seed: u64, index: usize, flights: &mut Flights<ByPolicy<RuntimeClock>>, model: &mut Model) {
+    let id = flights.id(index);
+    let (sleeps, is_over) = model.sleep(id);
+    if !sleeps {
+        if let Polled::Answered(parts) = flights.poll(index) {
+            // A body may have ended with its answer.
+            let known = model.known.get(&id).map(|known| &known.stage);
+            if let Some(Stage::Allowed(decision, ..)) = known {
+                let states = LimitStates::of(decision);
+                let mut headers = HeaderMap::new();
+                model.answers.write(states.iter().copied(), &mut headers);
+                for name in ["ratelimit", "ratelimit-policy"] {
+                    assert_eq!(
+                        parts.headers.get(name),
+                        headers.get(name),
+                        "seed {seed}: {id}"
+                    );
+                }
+            }
+        }
+        return;
+    }
+    let mut refusal = None;
+    while is_over && refusal.is_none() && model.sleep(id).1 && !model.is_served_next(id) {
+        refusal = model.decide(id);
+    }
+    let is_served = model.is_served_next(id) && (model.sleep(id).1 || !model.sleep(id).0);
+    let polled = flights.poll(index);
+    let events = flights.events();
+    assert_eq!(
+        events.first() == Some(&Event::Called(id)),
+        is_served,
+        "seed {seed}: {id}"
+    );
+    model.happened(events);
+    match refusal {
+        Some(headers) => {
+            model.known.remove(&id);
+            assert_refused(polled, &headers);
+        }
+        None => assert!(!matches!(polled, Polled::Refused(_)), "seed {seed}: {id}"),
+    }
+}
+
+const RULES: [&str; 3] = [
+    "apply = 'all'
+     [[rule]]
+     name = 'login'
+     key = 'header:x-key'
+     capacity = 64
+     limit = '50/s burst 10'
+     count = 'failures'
+     [[rule]]
+     name = 'cost'
+     limit = ['100/s burst 40', '4k/min burst 100']
+     cost = { estimate = 'header:x-weight', default = 1, settle = 'response-header:x-cost' }
+     [[rule]]
+     name = 'places'
+     key = 'header:x-key'
+     capacity = 64
+     limit = 'concurrency 3'
+     [[rule]]
+     name = 'trial'
+     limit = '10/s'
+     shadow = true",
+    "apply = 'all'
+     [[rule]]
+     name = 'places'
+     key = 'header:x-key'
+     capacity = 64
+     limit = 'concurrency 2'
+     [[rule]]
+     name = 'login'
+     key = 'header:x-key'
+     capacity = 64
+     limit = '20/s burst 5'
+     count = 'failures'
+     [[rule]]
+     name = 'cost'
+     limit = ['100/s burst 40', '4k/min burst 100']
+     cost = { estimate = 'header:x-weight', default = 1, settle = 'response-bytes' }",
+    "apply = 'all'
+     [[rule]]
+     name = 'login'
+     key = 'header:x-key'
+     capacity = 64
+     limit = '50/s burst 10'
+     count = 'successes'
+     [[rule]]
+     name = 'time'
+     limit = '200/s burst 60'
+     cost = { estimate = 'header:x-weight', default = 1, settle = 'response-time-ms' }
+     [[rule]]
+     name = 'all'
+     limit = 'concurrency 6'",
+];
+
+/// One of several, by the seed.
+fn by_seed<T: Copy>(seed: u64, of: &[T]) -> T {
+    of[usize::try_from(seed).unwrap() % of.len()]
+}
+
+#[test]
+fn rules_together() {
+    each_seed(|seed| paused().block_on(storm(seed, &[by_seed(seed, &RULES)], None)));
+}
+
+#[test]
+fn rules_that_are_reloaded_while_requests_are_served() {
+    each_seed(|seed| paused().block_on(storm(seed, &RULES, None)));
+}
+
+#[test]
+fn rules_that_are_reloaded_while_requests_wait() {
+    each_seed(|seed| paused().block_on(storm(seed, &RULES, Some((200, 5)))));
+}
+
+/// One rate without a key is a decision without a composition.
+#[test]
+fn a_rule_alone() {
+    each_seed(|seed| {
+        let count = by_seed(seed, &["all", "failures", "successes"]);
+        let text = format!("[[rule]]\nname = 'a'\nlimit = '50/s burst 10'\ncount = '{count}'");
+        paused().block_on(storm(seed, &[&text], Some((200, 5))));
+    });
+}
+
+const QUEUE: &str = "
+    apply = 'all'
+    [[rule]]
+    name = 'queue'
+    limit = 'leaky-queue 50/s burst 8 free 2'
+    count = 'failures'
+    [[rule]]
+    name = 'places'
+    key = 'header:x-key'
+     capacity = 64
+    limit = 'concurrency 3'";
+
+#[test]
+fn queues_of_rules_delay_requests_and_get_back_what_sleepers_drop() {
+    each_seed(|seed| {
+        let wait = by_seed(seed, &[None, Some((300, 5))]);
+        paused().block_on(storm(seed, &[QUEUE], wait));
+    });
+}
+
+const BAN: &str = "
+    [[rule]]
+    name = 'login'
+    key = 'header:x-key'
+     capacity = 64
+    limit = '50/s burst 4'
+    count = 'failures'
+    ban = { after = 4, for = '60ms', within = '100ms' }";
+
+#[test]
+fn a_request_that_waits_counts_once_towards_a_ban() {
+    each_seed(|seed| {
+        let wait = by_seed(seed, &[None, Some((200, 5))]);
+        paused().block_on(storm(seed, &[BAN], wait));
+    });
+}

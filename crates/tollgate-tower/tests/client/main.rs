@@ -1,0 +1,4 @@
+//! The client layer.
+
+mod fleet;
+mod sharing;
