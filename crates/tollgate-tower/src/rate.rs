@@ -489,6 +489,10 @@ impl<S: Source> Grant for RateGrant<S> {
             (true, Some(cancel)) => {
                 cancel(&limiter, self.granted, taken - actual, now);
             }
+            // The same, in a queue.
+            (true, None) if actual == 0 => {
+                limiter.roll_back_at(self.granted, now);
+            }
             _ if actual == taken => {}
             _ => {
                 limiter.settle_at(self.granted, actual, now);
