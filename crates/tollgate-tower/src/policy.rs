@@ -85,11 +85,18 @@ impl<C: PolicyClock> ByPolicy<C> {
         has_place: bool,
     ) -> Admit<Self> {
         let facts = self.facts(request, settings);
-        let elsewhere = || Deciding::new(self.policy.decide_async(&facts));
+        let elsewhere = || match patience {
+            Some(patience) => Deciding::new(self.policy.decide_async_patiently(&facts, patience)),
+            None => Deciding::new(self.policy.decide_async(&facts)),
+        };
         if self.policy.is_asynchronous() {
             return Admit::Pending(elsewhere(), None);
         }
-        let decision = self.policy.decide(&facts);
+        // A denial that the request waits for does not count towards a ban.
+        let decision = match patience {
+            Some(patience) => self.policy.decide_patiently(&facts, patience),
+            None => self.policy.decide(&facts),
+        };
         if let Some(Reason::Asynchronous { .. }) = decision.reason() {
             // The policy was reloaded between the two calls.
             return Admit::Pending(elsewhere(), None);
@@ -140,6 +147,8 @@ impl<C: PolicyClock> ByPolicy<C> {
                         report::waited(rule);
                         return Admit::Retry(retry_after, Some(place));
                     }
+                    // There is no place to wait, so this denial counts towards a ban.
+                    return self.decide(request, settings, None, has_place);
                 }
                 _ => {}
             }
