@@ -71,7 +71,7 @@ pub use rate::{Count, PerKey, Rate, Shared, Source};
 pub use service::RateLimit;
 pub use settings::Missing;
 pub use tollgate_http::{
-    AddressPrefix, Answers, Body, Cause, ClientAddress, Fields, PathForm, RequestFacts,
+    AddressPrefix, Answers, Body, Cause, ClientAddress, Fields, PathForm, RequestFacts, Unit,
 };
 
 /// The examples of docs/HTTP.md.
