@@ -415,6 +415,9 @@ pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
 pub(crate) fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
     report::denied(name, Cause::MissingKey);
+    if (settings.peer)(request.extensions()).is_none() {
+        report::no_peer(name);
+    }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
     Admit::Refused(Box::new(settings.refuse(request, &refusal)))
 }
