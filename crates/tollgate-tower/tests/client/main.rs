@@ -1,4 +1,5 @@
 //! The client layer.
 
 mod fleet;
+mod idle;
 mod sharing;
