@@ -114,7 +114,7 @@ impl Memory {
             // It was forgotten while the request waited.
             return permit();
         };
-        let longest = group.last_answer.saturating_add(max_hold);
+        let longest = group.last_tried().saturating_add(max_hold);
         let next = next_send(group, limits).min(longest);
         if next > now {
             group.first = Some(waker.clone());

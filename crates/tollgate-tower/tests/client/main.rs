@@ -3,6 +3,7 @@
 mod contract;
 mod fleet;
 mod holds;
+mod idle;
 mod own_quota;
 mod retries;
 mod served;
