@@ -68,21 +68,27 @@ impl Model {
         let now = self.clock.elapsed();
         let places = self.known.values().filter(|known| known.has_place).count();
         let mut known = self.known.remove(&id).unwrap();
-        let decision = self.policy.decide(&RequestFacts::new(&known.request));
+        let most = self.wait.map_or(0, |wait| wait.1);
+        let has_place = known.has_place || places < most;
+        let patience = known.until.filter(|_| has_place);
+        let patience = patience.map(|until| until.saturating_sub(now));
+        let facts = RequestFacts::new(&known.request);
+        // A denial that the request waits for does not count towards a ban.
+        let decision = match patience {
+            Some(patience) => self.policy.decide_patiently(&facts, patience),
+            None => self.policy.decide(&facts),
+        };
         let mut refusal = None;
         known.stage = if decision.is_allowed() {
             let sleeps = decision.delay() > Duration::ZERO;
             let wakes = sleeps.then(|| self.wakes(decision.delay()));
             Stage::Allowed(decision, self.clock.now(), wakes)
         } else {
-            let patience = known.until.map(|until| until.saturating_sub(now));
-            let most = self.wait.map_or(0, |wait| wait.1);
-            let has_place = known.has_place || places < most;
             match decision.reason() {
                 Some(Reason::Limit {
                     denied: Denied::Later { retry_after, .. },
                     ..
-                }) if patience.is_some_and(|patience| retry_after <= patience) && has_place => {
+                }) if patience.is_some_and(|patience| retry_after <= patience) => {
                     known.has_place = true;
                     Stage::Retries(self.wakes(retry_after))
                 }
@@ -446,7 +452,7 @@ const BAN: &str = "
     ban = { after = 4, for = '60ms', within = '100ms' }";
 
 #[test]
-fn a_request_that_waits_counts_once_towards_a_ban() {
+fn only_denials_that_end_a_request_count_towards_a_ban() {
     each_seed(|seed| {
         let wait = by_seed(seed, &[None, Some((200, 5))]);
         paused().block_on(storm(seed, &[BAN], wait));
