@@ -1,6 +1,7 @@
-//! The HTTP service of `examples/axum` with governor. governor has no plans and no bans, so there
-//! is a limiter for each plan and a map for the bans. It has no windows either: a strike expires
-//! after half an hour.
+//! An HTTP service with governor: plans by API key, a ban for addresses that guess keys, and
+//! headers. `docs/HTTP.md` has it with tollgate. governor has no plans and no bans, so there is a
+//! limiter for each plan and a map for the bans. It has no windows either: a strike expires after
+//! half an hour.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};

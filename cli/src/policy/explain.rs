@@ -33,9 +33,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     registered: Registered,
 
-    /// Print JSON: an object {"summary", "entry" ({"list", "name"} if an entry of deny or allow
-    /// decides), "rules": [{"name", "applies" ("yes", "shadow" or "no"), "why", "asks" ({"key",
-    /// "limits", "plan", "override", "cost", "store", "denies"} if it applies)}]}
+    /// Print JSON: an object {"summary", "entry" ({"list", "name", "status"} if an entry of deny or
+    /// allow decides), "rules": [{"name", "applies" ("yes", "shadow" or "no"), "why",
+    /// "asks" ({"key", "limits", "plan", "override", "cost", "store", "denies", "status"} if it
+    /// applies)}]}
     #[arg(long)]
     json: bool,
 }
@@ -148,6 +149,8 @@ fn why(rule: &Explained) -> String {
                 why.extend(asks.cost.settle.as_ref().map(settled));
             }
         }
+        let answered = |status| format!("a denial has status {status}");
+        why.extend(asks.status.map(answered));
     }
     why.join("; ")
 }

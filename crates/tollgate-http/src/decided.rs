@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
+use http::StatusCode;
 use smallvec::SmallVec;
 use tollgate::clock::Clock;
 use tollgate_policy::{Asked, Decision, Policy, Reason};
@@ -28,9 +29,9 @@ use crate::{Cause, LimitState, Refusal};
 /// assert_eq!(headers["ratelimit-policy"], r#""search";q=1;w=1, "search-2";q=100;w=3600"#);
 ///
 /// let denied = policy.decide(&[("user", "ann")]);
-/// if let Some(reason) = denied.reason() {
+/// if let Some(refusal) = Refusal::of_decision(&denied) {
 ///     let limits = LimitStates::of(&denied);
-///     let answer = answers.refuse(&Refusal::of_reason(&reason).limits(&limits));
+///     let answer = answers.refuse(&refusal.limits(&limits));
 ///     assert_eq!(answer.status(), 429);
 ///     assert_eq!(answer.headers()["retry-after"], "1");
 /// }
@@ -84,6 +85,37 @@ impl<'a> LimitState<'a> {
             (Some(info), _) => state.granted(info),
             (None, Some(denied)) => state.denied(&denied, asked.remaining()),
             (None, None) => state.untouched(asked.cost(), asked.remaining()),
+        })
+    }
+}
+
+impl<'d> Refusal<'d> {
+    /// The refusal of a request that a policy denies, with the rule's name, its status and the
+    /// wait. `None` if the policy allows it.
+    ///
+    /// ```
+    /// use tollgate_http::{Answers, Refusal};
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'report'\nkey = 'user'\nlimit = '1/min'\nstatus = 503";
+    /// let policy = Policy::from_toml(text)?;
+    /// let decision = policy.decide(&[("tenant", "acme")]);
+    /// let refusal = Refusal::of_decision(&decision).expect("it has no user");
+    /// assert_eq!(refusal.rule_name(), Some("report"));
+    /// assert_eq!(Answers::new().refuse(&refusal).status(), 503);
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn of_decision<R, C>(decision: &'d Decision<R, C>) -> Option<Self>
+    where
+        R: Deref<Target = Policy<C>>,
+        C: Clock + fmt::Debug + Send + Sync,
+    {
+        let refusal = Self::of_reason(&decision.reason()?);
+        let status = decision.status();
+        Some(match status.map(StatusCode::from_u16) {
+            Some(Ok(status)) => refusal.status(status),
+            _ => refusal,
         })
     }
 }

@@ -1,4 +1,13 @@
 //! Rate limits in HTTP: answers, `RateLimit` fields, their parsers, and client addresses.
+//!
+//! | you want to | use |
+//! |---|---|
+//! | write the answer of a granted or refused request | [`Answers`], [`Fields`], [`Body`] |
+//! | say what a limit answered | [`LimitState`], and `LimitStates` for a policy (feature `policy`) |
+//! | say why a request is refused | [`Refusal`], [`Cause`] |
+//! | read what a server says of its limits | [`ServerLimits`] |
+//! | find the client's address | [`ClientAddress`], [`AddressPrefix`], [`proxy`] |
+//! | supply a request's facts | [`RequestFacts`], [`PathForm`] |
 
 mod address;
 mod answers;
@@ -20,3 +29,8 @@ pub use facts::{PathForm, RequestFacts};
 pub use limit_state::{LimitState, Unit};
 pub use refusal::{Cause, Refusal};
 pub use server_limits::{ServerLimit, ServerLimits};
+
+/// The README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -38,6 +38,16 @@ pub struct LimitState<'a> {
 }
 
 /// What a limit counts: the parameter `qu` of `RateLimit-Policy`.
+///
+/// ```
+/// use tollgate::Quota;
+/// use tollgate_http::{LimitState, Unit};
+///
+/// let uploads = LimitState::of_rate("uploads", Quota::per_second(1_000_000));
+/// assert_eq!(uploads.counts(), Unit::Requests);
+/// assert_eq!(uploads.unit(Unit::ContentBytes).counts(), Unit::ContentBytes);
+/// assert_eq!(LimitState::of_concurrency("served", 8).counts(), Unit::ConcurrentRequests);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Unit {
@@ -203,9 +213,17 @@ impl<'a> LimitState<'a> {
 }
 
 /// Returns how long `burst` permits take at `n` every `period`, rounded up to a nanosecond.
-fn time_of(burst: u64, n: u64, period: Duration) -> Duration {
+pub(crate) fn time_of(burst: u64, n: u64, period: Duration) -> Duration {
     if n == 0 {
         return Duration::MAX;
+    }
+    if burst == n {
+        return period;
+    }
+    // Most quotas fit one word, where a division takes a few cycles.
+    let short = u64::try_from(period.as_nanos()).ok();
+    if let Some(product) = short.and_then(|period| burst.checked_mul(period)) {
+        return Duration::from_nanos(product.div_ceil(n));
     }
     let (burst, n, period) = (u128::from(burst), u128::from(n), period.as_nanos());
     // burst * period / n in parts, since the product may have more than 128 bits. Of the parts only

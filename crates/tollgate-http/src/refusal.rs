@@ -7,7 +7,18 @@ use tollgate::Denied;
 
 use crate::LimitState;
 
-/// Why a request is refused.
+/// Why a request is refused, with the status of its answer unless [`Answers`](crate::Answers) have
+/// another one.
+///
+/// ```
+/// use http::StatusCode;
+/// use tollgate_http::{Answers, Cause, Refusal};
+///
+/// let overload = Refusal::new(Cause::Overload);
+/// assert_eq!(Answers::new().refuse(&overload).status(), 503);
+/// let answers = Answers::new().status(Cause::Overload, StatusCode::TOO_MANY_REQUESTS);
+/// assert_eq!(answers.refuse(&overload).status(), 429);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
@@ -165,7 +176,6 @@ impl<'a> Refusal<'a> {
     }
 
     /// Returns the limits that were asked.
-    #[must_use]
     pub const fn asked(&self) -> &'a [LimitState<'a>] {
         self.limits
     }

@@ -16,7 +16,7 @@ use crate::make::{Made, Maker};
 use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
-use crate::rule::{AFTER_BAN, Ban, CompiledRule, Cost, Plans};
+use crate::rule::{AFTER_BAN, Ban, CompiledRule, Cost, Plans, strikes_text};
 use crate::rule_fact::RuleFact;
 use crate::state::Saved;
 use crate::when::{Condition, Matcher, Test, When};
@@ -252,7 +252,11 @@ fn ban<C: PolicyClock>(
         None => FixedWindow::new(Quota::per(ban.after.value, within))
             .and_then(FixedWindow::opened_by_first_hit)
             .and_then(|window| table(window.into(), rule, maker))
-            .map(Arc::new),
+            .map(|mut strikes| {
+                let text = strikes_text(ban.after.value, within);
+                reuse.restore_strikes(rule, text, &mut strikes);
+                Arc::new(strikes)
+            }),
     };
     let bans = match old {
         Some(old) => Ok(Arc::clone(&old.bans)),

@@ -95,6 +95,9 @@ pub struct Entry {
     pub name: At<String>,
     /// The requests that it applies to.
     pub when: When,
+    /// The number by which the program's protocol answers a denial, from 400 to 599. Programs that
+    /// speak HTTP use it as the status. `None` for an entry of `allow`.
+    pub status: Option<At<u16>>,
 }
 
 /// Plans: limits that depend on a fact.
@@ -202,6 +205,9 @@ pub struct Rule {
     pub also: Vec<At<String>>,
     /// Whether the rule only reports what it would have decided.
     pub shadow: bool,
+    /// The number by which the program's protocol answers a denial, from 400 to 599. Programs that
+    /// speak HTTP use it as the status.
+    pub status: Option<At<u16>>,
     /// The number of keys that are in use at once.
     pub capacity: At<u64>,
     /// What happens to a new key that finds no slot.

@@ -137,6 +137,13 @@ impl<C: PolicyClock> Reuse<'_, C> {
             saved.restore_bans(rule, bans);
         }
     }
+
+    /// Restores the denials that count towards a ban. `text` says how many ban a key.
+    pub(crate) fn restore_strikes(&self, rule: &Rule, text: String, strikes: &mut Table<C>) {
+        if let Some(saved) = self.saved {
+            saved.restore_strikes(rule, text, strikes);
+        }
+    }
 }
 
 /// Returns why the state of a rule can't go on, if it can't.

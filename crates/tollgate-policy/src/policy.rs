@@ -64,6 +64,8 @@ pub struct Policy<C = SystemClock> {
 /// The list `deny` or `allow`.
 pub(crate) struct List {
     pub(crate) names: Vec<Box<str>>,
+    /// The status of each entry, if it has one.
+    statuses: Vec<Option<u16>>,
     pub(crate) matcher: Matcher,
 }
 
@@ -74,12 +76,20 @@ impl List {
                 .iter()
                 .map(|entry| entry.name.as_str().into())
                 .collect(),
+            statuses: entries
+                .iter()
+                .map(|entry| entry.status.map(|status| status.value))
+                .collect(),
             matcher: Matcher::new(entries.iter().map(|entry| Some(&entry.when))),
         }
     }
 
     pub(crate) fn name(&self, entry: usize) -> &str {
         self.names.get(entry).map_or("", |name| name)
+    }
+
+    pub(crate) fn status(&self, entry: usize) -> Option<u16> {
+        self.statuses.get(entry).copied().flatten()
     }
 }
 
@@ -105,7 +115,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// It neither allocates nor locks if the keys have at most 64 bytes and at most three limits
     /// apply, and the facts don't.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<&Self, C> {
-        decide(self, facts)
+        decide(self, facts, None)
     }
 
     /// Decides as [`decide`](Self::decide) does. The decision keeps the policy alive, so it can
@@ -125,7 +135,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// # Ok::<(), tollgate_policy::Problems>(())
     /// ```
     pub fn decide_owned<F: Facts>(self: &Arc<Self>, facts: &F) -> Decision<Arc<Self>, C> {
-        decide(Arc::clone(self), facts)
+        decide(Arc::clone(self), facts, None)
     }
 
     /// Decides about a request, and also asks stores that decide asynchronously: see
@@ -246,8 +256,8 @@ impl<C: PolicyClock> Policy<C> {
     /// keys' hashes: keep it secret too. Decisions go on meanwhile; grants that they make may be
     /// missing from it.
     ///
-    /// Requests that are inside a concurrency limit, limits that the program registered, and the
-    /// number of denials that count towards a ban are not saved. Bans are.
+    /// Bans are saved, and so are the denials that count towards a ban. Requests that are inside a
+    /// concurrency limit, and limits that the program registered, are not.
     ///
     /// # Errors
     ///
@@ -280,6 +290,12 @@ impl<C> Policy<C> {
     /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
+    }
+
+    /// Returns the status of denials by a rule, if it has one.
+    pub(crate) fn rule_status(&self, rule: usize) -> Option<u16> {
+        let status = self.rules.get(rule)?.source.status;
+        status.map(|status| status.value)
     }
 
     pub(crate) fn rule_name(&self, rule: usize) -> &str {

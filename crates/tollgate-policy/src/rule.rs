@@ -171,6 +171,18 @@ pub(crate) struct Ban<C> {
     pub(crate) bans: Arc<Table<C>>,
 }
 
+impl<C> Ban<C> {
+    /// Returns how many denials ban a key, as saved states write it.
+    pub(crate) fn strikes_text(&self) -> String {
+        strikes_text(self.after, self.within)
+    }
+}
+
+/// Returns how many denials in which period ban a key, as saved states write it.
+pub(crate) fn strikes_text(after: u64, within: Duration) -> String {
+    Quota::per(after, within).to_string()
+}
+
 impl<C> fmt::Debug for CompiledRule<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rule")

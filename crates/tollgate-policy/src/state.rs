@@ -5,9 +5,11 @@
 //! section = rule, limit (4 bytes), keys, number of texts (4 bytes), { text }, snapshot
 //! ```
 //!
-//! The section of a rule's bans has the largest number as its limit, and no texts. `rule`, `keys`,
-//! `text` and `snapshot` are a length of 4 bytes (8 for a snapshot) and their bytes. All numbers
-//! are in little endian. The snapshots are the core's, with checksums of their own.
+//! The section of a rule's bans has the largest number as its limit, and no texts. The section of
+//! the denials that count towards a ban has the number before it, and one text: the number of
+//! denials and their period, as a quota. States of older versions lack it. `rule`, `keys`, `text`
+//! and `snapshot` are a length of 4 bytes (8 for a snapshot) and their bytes. All numbers are in
+//! little endian. The snapshots are the core's, with checksums of their own.
 
 use std::fmt;
 use std::io;
@@ -131,10 +133,17 @@ pub(crate) fn write<C: PolicyClock>(
             flush(&mut out)?;
         }
         if let Some(ban) = &rule.ban {
-            let mut snapshot = Vec::new();
-            ban.bans.snapshot(&mut snapshot)?;
-            put_section(&rule.source, BANS, &[], &mut snapshot, &mut out);
-            flush(&mut out)?;
+            // A key that is banned meanwhile leaves its strikes. If they came second, the state
+            // could have neither its strikes nor its ban.
+            for (limit, texts, table) in [
+                (STRIKES, vec![ban.strikes_text()], &ban.strikes),
+                (BANS, Vec::new(), &ban.bans),
+            ] {
+                let mut snapshot = Vec::new();
+                table.snapshot(&mut snapshot)?;
+                put_section(&rule.source, limit, &texts, &mut snapshot, &mut out);
+                flush(&mut out)?;
+            }
         }
     }
     flush(&mut out)?;
@@ -157,8 +166,10 @@ fn text(spec: &Spec) -> Option<String> {
 
 /// Stands for the position of a limit in the section of a rule's bans.
 const BANS: u32 = u32::MAX;
+/// The same for the denials that count towards a ban.
+const STRIKES: u32 = u32::MAX - 1;
 
-/// Writes the section of a limit, or of bans.
+/// Writes the section of a limit, of strikes or of bans.
 fn put_section(
     rule: &Rule,
     limit: u32,
@@ -255,15 +266,37 @@ impl Saved {
 
     /// Restores the bans of a rule, if its keys mean the same as before.
     pub(crate) fn restore_bans<C: PolicyClock>(&self, rule: &Rule, bans: &mut Table<C>) {
+        self.restore_table(rule, BANS, &[], bans);
+    }
+
+    /// Restores the denials that count towards a ban, if its keys mean the same as before, and if
+    /// as many denials in the same period ban a key.
+    pub(crate) fn restore_strikes<C: PolicyClock>(
+        &self,
+        rule: &Rule,
+        text: String,
+        strikes: &mut Table<C>,
+    ) {
+        self.restore_table(rule, STRIKES, &[text], strikes);
+    }
+
+    fn restore_table<C: PolicyClock>(
+        &self,
+        rule: &Rule,
+        limit: u32,
+        texts: &[String],
+        table: &mut Table<C>,
+    ) {
         let is_this = |section: &&Section| {
-            section.rule == rule.name.value && section.limit == BANS && section.keys == keys(rule)
+            section.rule == rule.name.value && section.limit == limit && section.keys == keys(rule)
         };
-        if let Some(section) = self.sections.iter().find(is_this) {
+        let section = self.sections.iter().find(is_this);
+        if let Some(section) = section.filter(|section| section.texts == texts) {
             let mut snapshot = section.snapshot.as_slice();
-            // If it is damaged, the rule has no bans; its limits report that.
+            // If it is damaged, the table is empty; the rule's limits report that.
             let _ = match self.elapsed {
-                None => bans.restore(&mut snapshot),
-                Some(elapsed) => bans.restore_after(&mut snapshot, elapsed),
+                None => table.restore(&mut snapshot),
+                Some(elapsed) => table.restore_after(&mut snapshot, elapsed),
             };
         }
     }

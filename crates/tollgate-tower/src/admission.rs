@@ -15,11 +15,24 @@ use crate::settings::Settings;
 /// What decides about requests: the limits of a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
 /// The constructors of the layer make all that there are. No other crate can implement it.
-pub trait Admission: Sealed + Sized {
+///
+/// A function that returns a layer can name it for short:
+///
+/// ```
+/// use tollgate::{ConfigError, Keyed, Quota};
+/// use tollgate_tower::{Admission, RateLimitLayer};
+///
+/// fn limit() -> Result<RateLimitLayer<impl Admission>, ConfigError> {
+///     let table = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
+///     Ok(RateLimitLayer::by_address(table).name("address"))
+/// }
+/// # limit().unwrap();
+/// ```
+pub trait Admission: Sealed + Clone + Send + Sync + 'static {
     /// What a request holds that is served.
-    type Grant: Grant;
+    type Grant: Grant + Send + 'static;
     /// What is awaited if it can't decide at once.
-    type Pending: Future;
+    type Pending: Future + Send + 'static;
 
     /// Decides at once. If the request may wait for at most `patience`, this returns
     /// [`Admit::MustWait`] or [`Admit::Retry`] where it would refuse the request.

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap, StatusCode};
 
 /// How a request ended: what a limit reads to settle its cost.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ended<'a> {
     pub(crate) status: Option<StatusCode>,
     pub(crate) headers: Option<&'a HeaderMap>,
+    pub(crate) extensions: Option<&'a Extensions>,
     pub(crate) taken: u64,
     pub(crate) bytes: u64,
     pub(crate) elapsed: Duration,
@@ -49,6 +50,45 @@ impl Ended<'_> {
     pub fn header_number(&self, name: &str) -> Option<u64> {
         let value = self.headers?.get(name)?.to_str().ok()?;
         value.trim().parse().ok()
+    }
+
+    /// Returns an extension of the answer. With it a service says what a request cost, and clients
+    /// do not see it. If the cost is known only at the end of the body, the extension can be a
+    /// counter that the body shares.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// #[derive(Clone, Default)]
+    /// struct Tokens(Arc<AtomicU64>);
+    ///
+    /// async fn model(_: Request<()>) -> Result<Response<String>, http::Error> {
+    ///     let tokens = Tokens::default();
+    ///     tokens.0.fetch_add(30, Relaxed); // here, or while the body is sent
+    ///     Response::builder().extension(tokens).body("four".into())
+    /// }
+    ///
+    /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_day(1000))?);
+    /// let limit = RateLimitLayer::shared(Arc::clone(&limiter)).cost(|_| 100).settle(|ended| {
+    ///     let tokens = ended.extension::<Tokens>();
+    ///     tokens.map_or(ended.taken(), |tokens| tokens.0.load(Relaxed))
+    /// });
+    /// let answer = limit.layer(service_fn(model)).oneshot(Request::new(())).await?;
+    /// drop(answer); // its body ends
+    /// assert_eq!(limiter.available(), 970);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.extensions?.get()
     }
 
     /// Returns how many permits were taken for the request.

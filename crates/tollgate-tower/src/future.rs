@@ -174,9 +174,8 @@ where
             None => {
                 let patience = self.patience().unwrap_or_default();
                 let limits = Arc::clone(&self.limits);
-                let decided = limits
-                    .admission
-                    .wait(&self.request, &limits.settings, patience);
+                let (admission, settings) = (&limits.admission, &limits.settings);
+                let decided = admission.wait(&self.request, settings, patience);
                 self.go_on(decided)
             }
         }

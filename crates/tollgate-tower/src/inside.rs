@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Pending;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,10 +28,19 @@ pub struct Inside {
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits how many requests of a key
 /// are served at once.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct InsideByKey<K> {
     pub(crate) limiter: Arc<KeyedConcurrency>,
-    pub(crate) key: K,
+    pub(crate) key: Arc<K>,
+}
+
+impl<K> Clone for InsideByKey<K> {
+    fn clone(&self) -> Self {
+        Self {
+            limiter: Arc::clone(&self.limiter),
+            key: Arc::clone(&self.key),
+        }
+    }
 }
 
 /// Refuses a request because others are being served.
@@ -65,7 +75,9 @@ impl Inside {
         settings: &Settings,
     ) -> Admit<Self> {
         report::allowed(&settings.name);
-        Admit::Granted(InsideGrant(Some((guard, self.limiter.limit()))))
+        let limit = self.limiter.limit();
+        let left = limit.saturating_sub(self.limiter.inside());
+        Admit::Granted(InsideGrant(Some((guard, limit, left))))
     }
 }
 
@@ -108,6 +120,14 @@ impl Admission for Inside {
     }
 }
 
+impl<K> InsideByKey<K> {
+    /// Tries to enter. Also returns how many are inside.
+    fn enter<Q: Hash>(&self, key: &Q) -> (Result<OwnedKeyedGuard, Denied>, u64) {
+        let entered = self.limiter.try_enter_owned(key, 1);
+        (entered, self.limiter.inside(key))
+    }
+}
+
 impl<K> Sealed for InsideByKey<K> {}
 
 impl<K: RequestKey> Admission for InsideByKey<K> {
@@ -122,18 +142,19 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
     ) -> Admit<Self> {
         let facts = settings.facts(request);
         let limit = self.limiter.limit();
-        let entered = match (self.key.key(&facts), settings.missing) {
-            (Some(key), _) => self.limiter.try_enter_owned(&key, 1),
-            (None, Missing::Share) => self.limiter.try_enter_owned(&NO_KEY, 1),
+        let (entered, inside) = match (self.key.key(&facts), settings.missing) {
+            (Some(key), _) => self.enter(&key),
+            (None, Missing::Share) => self.enter(&NO_KEY),
             (None, Missing::Exempt) => return Admit::Granted(InsideGrant(None)),
             (None, Missing::Refuse) => return missing(request, settings),
         };
         match entered {
             Ok(guard) => {
                 report::allowed(&settings.name);
-                Admit::Granted(InsideGrant(Some((guard, limit))))
+                let left = limit.saturating_sub(inside);
+                Admit::Granted(InsideGrant(Some((guard, limit, left))))
             }
-            Err(denied) => refused(&denied, (limit, limit), request, settings),
+            Err(denied) => refused(&denied, (limit, inside), request, settings),
         }
     }
 
@@ -153,15 +174,18 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
     }
 }
 
-/// What a request holds that is inside. The guard leaves when it is dropped.
+/// What a request holds that is inside: a guard, which leaves when it is dropped, the limit, and
+/// how many more could enter then.
 #[doc(hidden)]
-#[derive(Debug, Clone)]
-pub struct InsideGrant<G>(Option<(G, u64)>);
+#[derive(Debug)]
+pub struct InsideGrant<G>(Option<(G, u64, u64)>);
 
-/// The weight inside when a grant was made is not known, so fields say only the quota.
 impl<G> Grant for InsideGrant<G> {
     fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
-        let _ = (settings, headers);
+        if let Some((_, limit, left)) = self.0 {
+            let state = LimitState::of_concurrency(&settings.name, limit).untouched(1, left);
+            settings.answers.write(std::iter::once(state), headers);
+        }
     }
 
     fn needs_end(&self) -> bool {

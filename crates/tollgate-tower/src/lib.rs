@@ -1,4 +1,43 @@
-//! Rate limits as tower layers.
+//! Rate limits as tower layers: for servers, and for clients that behave.
+//!
+//! ```
+//! use axum::{Router, routing::get};
+//! use tollgate::{Keyed, Quota};
+//! use tollgate_tower::RateLimitLayer;
+//!
+//! // Each client address has 5 requests at once, and one more every 2 seconds.
+//! let limits = Keyed::token_bucket(Quota::per_minute(30).burst(5), 100_000)?;
+//! let app = Router::new()
+//!     .route("/", get(async || "hello"))
+//!     .layer(RateLimitLayer::by_address(limits));
+//!
+//! // The layer needs the addresses of connections.
+//! let service = app.into_make_service_with_connect_info::<std::net::SocketAddr>();
+//! # let _ = service;
+//! # Ok::<(), tollgate::ConfigError>(())
+//! ```
+//!
+//! | you want to | use |
+//! |---|---|
+//! | limit each client address | [`RateLimitLayer::by_address`] |
+//! | find the address behind a proxy | [`RateLimitLayer::client_address`] |
+//! | limit each user, API key or tenant | [`RateLimitLayer::by_key`] |
+//! | limit all requests together | [`RateLimitLayer::shared`] |
+//! | limit how many are served at once, and shed load | [`RateLimitLayer::concurrency`], [`concurrency_by_key`](RateLimitLayer::concurrency_by_key) |
+//! | have several limits, plans, bans, or limits from a file | `RateLimitLayer::policy` (feature `policy`) |
+//! | let requests wait, and not refuse them | `wait` of the layer, such as [`RateLimitLayer::<Inside>::wait`] |
+//! | count failures, such as wrong passwords | [`RateLimitLayer::count`] |
+//! | limit bytes, time or tokens | [`RateLimitLayer::cost`], [`RateLimitLayer::settle`] |
+//! | tell clients what they have left | [`RateLimitLayer::fields`] |
+//! | change statuses and bodies of refusals | [`RateLimitLayer::answers`], [`RateLimitLayer::body`] |
+//! | exempt requests | [`RateLimitLayer::exempt_if`], [`RateLimitLayer::exempt_preflight`] |
+//! | count decisions, or trace them | the features `metrics` and `tracing` |
+//! | send requests as fast as a server allows | the module `client` (feature `client`; with `reqwest`, for reqwest too) |
+//!
+//! The features `axum` and `tonic` find the addresses of these servers' connections; other servers
+//! insert a [`PeerAddr`]. With `tonic`, calls of gRPC are refused with `RESOURCE_EXHAUSTED`.
+//!
+//! `docs/HTTP.md` is the guide.
 
 mod admission;
 mod answered;
@@ -31,3 +70,28 @@ pub use policy::ByPolicy;
 pub use rate::{Count, PerKey, Rate, Shared, Source};
 pub use service::RateLimit;
 pub use settings::Missing;
+pub use tollgate_http::{
+    AddressPrefix, Answers, Body, Cause, ClientAddress, Fields, PathForm, RequestFacts, Unit,
+};
+
+/// The examples of docs/HTTP.md.
+#[cfg(all(
+    doctest,
+    feature = "policy",
+    feature = "axum",
+    feature = "tonic",
+    feature = "client",
+    feature = "reqwest"
+))]
+#[doc = include_str!("../../../docs/HTTP.md")]
+struct Guide;
+
+/// The examples of docs/FROM_TOWER_GOVERNOR.md.
+#[cfg(all(doctest, feature = "policy", feature = "axum"))]
+#[doc = include_str!("../../../docs/FROM_TOWER_GOVERNOR.md")]
+struct FromTowerGovernor;
+
+/// The README's example.
+#[cfg(all(doctest, feature = "axum"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

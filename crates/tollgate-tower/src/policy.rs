@@ -25,6 +25,7 @@ use crate::settings::Settings;
 pub struct ByPolicy<C: Clock = SystemClock> {
     pub(crate) policy: Arc<LivePolicy<C>>,
     pub(crate) own: Option<OwnFacts>,
+    pub(crate) of_answers: OwnAnswerFacts,
 }
 
 impl<C: Clock> Clone for ByPolicy<C> {
@@ -32,9 +33,14 @@ impl<C: Clock> Clone for ByPolicy<C> {
         Self {
             policy: Arc::clone(&self.policy),
             own: self.own.clone(),
+            of_answers: Arc::clone(&self.of_answers),
         }
     }
 }
+
+/// Facts of answers that the program supplies, by name.
+pub(crate) type OwnAnswerFacts = Arc<Vec<(Box<str>, AnswerFact)>>;
+pub(crate) type AnswerFact = Arc<dyn Fn(&Ended<'_>) -> Option<u64> + Send + Sync>;
 
 pub(crate) type OwnFacts =
     Arc<dyn for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<Value<'r>> + Send + Sync>;
@@ -85,11 +91,20 @@ impl<C: PolicyClock> ByPolicy<C> {
         has_place: bool,
     ) -> Admit<Self> {
         let facts = self.facts(request, settings);
-        let elsewhere = || Deciding::new(self.policy.decide_async(&facts));
+        // If there is no place to wait, the denial counts towards a ban.
+        let patience = patience.filter(|_| has_place || settings.has_place());
+        let elsewhere = || match patience {
+            Some(patience) => Deciding::new(self.policy.decide_async_patiently(&facts, patience)),
+            None => Deciding::new(self.policy.decide_async(&facts)),
+        };
         if self.policy.is_asynchronous() {
             return Admit::Pending(elsewhere(), None);
         }
-        let decision = self.policy.decide(&facts);
+        // A denial that the request waits for does not count towards a ban.
+        let decision = match patience {
+            Some(patience) => self.policy.decide_patiently(&facts, patience),
+            None => self.policy.decide(&facts),
+        };
         if let Some(Reason::Asynchronous { .. }) = decision.reason() {
             // The policy was reloaded between the two calls.
             return Admit::Pending(elsewhere(), None);
@@ -120,6 +135,7 @@ impl<C: PolicyClock> ByPolicy<C> {
                 let grant = PolicyGrant {
                     start: reads_time.then(|| self.policy.load().clock().now()),
                     policy: Arc::clone(&self.policy),
+                    of_answers: Arc::clone(&self.of_answers),
                     decided: Box::new(decided),
                     needs_end,
                     reads_headers,
@@ -140,15 +156,17 @@ impl<C: PolicyClock> ByPolicy<C> {
                         report::waited(rule);
                         return Admit::Retry(retry_after, Some(place));
                     }
+                    // Another request took the last place. A store is not asked twice.
+                    if let Decided::Here(_) = decided {
+                        return self.decide(request, settings, None, has_place);
+                    }
                 }
                 _ => {}
             }
             report_asked(decision.asked().filter(Asked::is_shadow));
             let states = LimitStates::of(decision);
-            let refusal = decision.reason();
-            let refusal = refusal.map_or(Refusal::new(Cause::Misconfigured), |reason| {
-                Refusal::of_reason(&reason)
-            });
+            let refusal = Refusal::of_decision(decision);
+            let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
             report::denied(decision.denied_by().unwrap_or(&settings.name), refusal.cause());
             Admit::Refused(Box::new(settings.refuse(request, &refusal)))
@@ -186,11 +204,13 @@ fn report_delay<'a>(asked: impl Iterator<Item = Asked<'a>>) {
     }
 }
 
+type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
+
 /// A decision that stores are making. If it is dropped, they finish it, and it is undone.
 #[doc(hidden)]
 pub struct Deciding<C: PolicyClock> {
     /// A decision of such a policy goes over the network, beside which the box costs nothing.
-    future: Option<Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>>,
+    future: Option<AsyncDecision<C>>,
     has_begun: bool,
 }
 
@@ -289,6 +309,7 @@ impl<C: Clock> fmt::Debug for ByPolicy<C> {
 pub struct PolicyGrant<C: PolicyClock> {
     decided: Box<Decided<C>>,
     policy: Arc<LivePolicy<C>>,
+    of_answers: OwnAnswerFacts,
     needs_end: bool,
     reads_headers: bool,
     /// When the request was allowed, if its time may count.
@@ -328,49 +349,64 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
         };
         match *self.decided {
             Decided::Here(decision) => {
-                match answer_facts(&ended) {
-                    Some(facts) => decision.finish(outcome, &facts),
-                    None => decision.finish(outcome, &()),
-                };
+                decision.finish(outcome, &AnswerOf::new(&ended, &self.of_answers));
             }
             Decided::Elsewhere(decision) => {
                 let headers = ended.headers.cloned();
-                let (status, bytes) = (ended.status, ended.bytes);
+                let extensions = ended.extensions.cloned();
+                let Ended {
+                    status, bytes, end, ..
+                } = ended;
                 spawn(async move {
-                    let headers = headers.as_ref();
                     let ended = Ended {
                         status,
-                        headers,
+                        headers: headers.as_ref(),
+                        extensions: extensions.as_ref(),
                         bytes,
                         elapsed,
+                        end,
                         ..Ended::default()
                     };
+                    let answer = AnswerOf::new(&ended, &self.of_answers);
                     // A store that does not answer keeps the grant as it is.
-                    let _ = match answer_facts(&ended) {
-                        Some(facts) => decision.finish_async(outcome, &facts).await,
-                        None => decision.finish_async(outcome, &()).await,
-                    };
+                    let _ = decision.finish_async(outcome, &answer).await;
                 });
             }
         }
     }
 
-    fn cancel(self) {
-        match *self.decided {
-            Decided::Here(decision) => {
-                decision.undo();
-            }
-            Decided::Elsewhere(decision) => spawn(async move {
-                let _ = decision.undo_async().await;
-            }),
+    /// Only a `leaky-queue` delays. Others may wait behind the request, so its permits stay taken.
+    fn cancel(self) {}
+}
+
+/// The facts of an answer, and those of the program.
+struct AnswerOf<'a> {
+    ended: &'a Ended<'a>,
+    /// There are none if there was no answer.
+    facts: Option<AnswerFacts<'a>>,
+    own: &'a OwnAnswerFacts,
+}
+
+impl<'a> AnswerOf<'a> {
+    fn new(ended: &'a Ended<'a>, own: &'a OwnAnswerFacts) -> Self {
+        let facts = ended.status.zip(ended.headers);
+        let facts = facts.map(|(status, headers)| AnswerFacts::new(status, headers));
+        Self {
+            facts: facts.map(|facts| facts.bytes(ended.bytes).time(ended.elapsed)),
+            ended,
+            own,
         }
     }
 }
 
-/// Returns the facts of an answer, if there was one and a rule reads it.
-fn answer_facts<'a>(ended: &Ended<'a>) -> Option<AnswerFacts<'a>> {
-    let facts = AnswerFacts::new(ended.status?, ended.headers?);
-    Some(facts.bytes(ended.bytes).time(ended.elapsed))
+impl Facts for AnswerOf<'_> {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        let mut own = self.own.iter();
+        match own.find(|(known, _)| **known == *name.as_str()) {
+            Some((_, fact)) => fact(self.ended).map(Value::from),
+            None => self.facts.as_ref()?.fact(name),
+        }
+    }
 }
 
 /// Goes on in a task of its own. Without a runtime, nothing is settled.

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::Pending;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderMap, Request};
@@ -13,7 +13,7 @@ use tollgate::clock::Clock;
 use tollgate::keyed::{Key, KeyHasher, OwnedKey};
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
 use tollgate::{Denied, Granted, Keyed, Quota, RateLimiter, Tick};
-use tollgate_http::{Cause, LimitState, Refusal, RequestFacts};
+use tollgate_http::{Cause, LimitState, Refusal, RequestFacts, Unit};
 
 use crate::admission::{Admission, Admit, Grant, Sealed};
 use crate::answered::Ended;
@@ -62,6 +62,10 @@ pub trait Source: Send + Sync + 'static {
     /// Returns the quota.
     #[doc(hidden)]
     fn quota(&self) -> Option<Quota>;
+
+    /// Returns a hash of a key, which tells its limit from those of other keys.
+    #[doc(hidden)]
+    fn partition(&self, key: Option<&Self::Key<'_>>) -> Option<u64>;
 }
 
 /// One limiter for all requests.
@@ -96,6 +100,10 @@ where
 
     fn quota(&self) -> Option<Quota> {
         self.quota
+    }
+
+    fn partition(&self, _: Option<&Self::Key<'_>>) -> Option<u64> {
+        None
     }
 }
 
@@ -147,11 +155,17 @@ where
     fn quota(&self) -> Option<Quota> {
         Some(self.table.quota())
     }
+
+    fn partition(&self, key: Option<&K::Key<'_>>) -> Option<u64> {
+        key.map(|key| self.table.hasher().hash_key(key))
+    }
 }
 
 pub(crate) type CostOf = Arc<dyn Fn(&RequestFacts<'_>) -> u64 + Send + Sync>;
 pub(crate) type Settle = Arc<dyn Fn(&Ended<'_>) -> u64 + Send + Sync>;
 type Reserve<L> = fn(&L, u64, Tick, Tick) -> Result<Granted, Denied>;
+type Cancel<L> = fn(&L, Granted, u64, Tick) -> (Granted, u64);
+
 /// How permits are reserved and given back.
 struct InLine<L> {
     reserve: Reserve<L>,
@@ -166,16 +180,20 @@ impl<L> Clone for InLine<L> {
 
 impl<L> Copy for InLine<L> {}
 
-type Cancel<L> = fn(&L, Granted, u64, Tick) -> (Granted, u64);
-
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits a rate.
 pub struct Rate<S: Source> {
     pub(crate) source: Arc<S>,
     pub(crate) cost: Option<CostOf>,
     pub(crate) count: Count,
     pub(crate) settle: Option<Settle>,
+    /// Whether fields say which partition of the limit a request used.
+    pub(crate) partitions: bool,
+    /// What fields say that the limit counts.
+    pub(crate) unit: Unit,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
+    /// It is set once a grant was delayed: the limiter is a queue.
+    is_queue: Arc<OnceLock<()>>,
 }
 
 impl<S: Source> Clone for Rate<S> {
@@ -185,7 +203,10 @@ impl<S: Source> Clone for Rate<S> {
             cost: self.cost.clone(),
             count: self.count,
             settle: self.settle.clone(),
+            partitions: self.partitions,
+            unit: self.unit,
             in_line: self.in_line,
+            is_queue: Arc::clone(&self.is_queue),
         }
     }
 }
@@ -207,7 +228,10 @@ impl<S: Source> Rate<S> {
             cost: None,
             count: Count::All,
             settle: None,
+            partitions: false,
+            unit: Unit::Requests,
             in_line: None,
+            is_queue: Arc::default(),
         }
     }
 
@@ -247,6 +271,12 @@ impl<S: Source> Rate<S> {
         }
     }
 
+    /// Returns the key of the partition that a request uses, if fields say it.
+    fn partition(&self, key: Option<&S::Key<'_>>) -> Option<[u8; 8]> {
+        let partition = self.partitions.then(|| self.source.partition(key));
+        partition.flatten().map(u64::to_be_bytes)
+    }
+
     fn granted(
         &self,
         granted: Granted,
@@ -257,11 +287,17 @@ impl<S: Source> Rate<S> {
         let delay = granted.delay();
         let has_fields = settings.answers.has_fields();
         let may_return = self.settles() || delay > Duration::ZERO;
+        if delay > Duration::ZERO {
+            let _ = self.is_queue.set(());
+        }
         let grant = RateGrant {
             settle: self.settles().then(|| (self.count, self.settle.clone())),
             limiter: may_return.then(|| self.source.owned(key)),
             cancel: self.in_line.map(|line| line.cancel),
+            is_queue: self.settles().then(|| Arc::clone(&self.is_queue)),
             quota: has_fields.then(|| self.source.quota()).flatten(),
+            partition: has_fields.then(|| self.partition(key)).flatten(),
+            unit: self.unit,
             granted,
         };
         match delay {
@@ -272,15 +308,18 @@ impl<S: Source> Rate<S> {
 
     fn refused<B>(
         &self,
-        denied: &Denied,
-        remaining: u64,
+        (denied, remaining): (&Denied, u64),
+        key: Option<&S::Key<'_>>,
         request: &Request<B>,
         settings: &Settings,
     ) -> Admit<Self> {
         let name = &*settings.name;
         report::denied(name, Cause::of(denied));
-        let state = self.source.quota();
-        let state = state.map(|quota| LimitState::of_rate(name, quota).denied(denied, remaining));
+        let partition = self.partition(key);
+        let state = self.source.quota().map(|quota| {
+            let state = LimitState::of_rate(name, quota).unit(self.unit);
+            in_partition(state.denied(denied, remaining), &partition)
+        });
         let refusal = Refusal::of_denied(denied)
             .rule(name)
             .limits(state.as_slice());
@@ -317,7 +356,8 @@ impl<S: Source> Admission for Rate<S> {
                     match waits {
                         true => Admit::MustWait,
                         false => {
-                            self.refused(&denied, limiter.available_at(now), request, settings)
+                            let denied = (&denied, limiter.available_at(now));
+                            self.refused(denied, key, request, settings)
                         }
                     }
                 }
@@ -363,6 +403,14 @@ impl<S: Source> Admission for Rate<S> {
     }
 }
 
+/// Says of which partition a state is.
+const fn in_partition<'a>(state: LimitState<'a>, key: &'a Option<[u8; 8]>) -> LimitState<'a> {
+    match key {
+        Some(key) => state.partition(key),
+        None => state,
+    }
+}
+
 /// Returns whether a request may wait that was denied. One whose key is banned may not.
 pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
     match (denied, patience) {
@@ -375,6 +423,9 @@ pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
 pub(crate) fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
     report::denied(name, Cause::MissingKey);
+    if (settings.peer)(request.extensions()).is_none() {
+        report::no_peer(name);
+    }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
     Admit::Refused(Box::new(settings.refuse(request, &refusal)))
 }
@@ -385,10 +436,13 @@ pub struct RateGrant<S: Source> {
     granted: Granted,
     /// The quota, if it is written into fields.
     quota: Option<Quota>,
+    partition: Option<[u8; 8]>,
+    unit: Unit,
     settle: Option<(Count, Option<Settle>)>,
     /// The limiter, if permits may come back.
     limiter: Option<S::Owned>,
     cancel: Option<Cancel<S::Owned>>,
+    is_queue: Option<Arc<OnceLock<()>>>,
 }
 
 impl<S: Source> RateGrant<S> {
@@ -397,9 +451,12 @@ impl<S: Source> RateGrant<S> {
         Self {
             granted: Granted::new(0, Tick::default()),
             quota: None,
+            partition: None,
+            unit: Unit::Requests,
             settle: None,
             limiter: None,
             cancel: None,
+            is_queue: None,
         }
     }
 }
@@ -413,8 +470,8 @@ impl<S: Source> fmt::Debug for RateGrant<S> {
 impl<S: Source> Grant for RateGrant<S> {
     fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
         if let Some(quota) = self.quota {
-            let state = LimitState::of_rate(&settings.name, quota);
-            let state = state.granted(self.granted.info());
+            let state = LimitState::of_rate(&settings.name, quota).unit(self.unit);
+            let state = in_partition(state.granted(self.granted.info()), &self.partition);
             settings.answers.write(std::iter::once(state), headers);
         }
     }
@@ -447,10 +504,15 @@ impl<S: Source> Grant for RateGrant<S> {
             (Count::Failures, false) | (Count::Successes, true) => 0,
             _ => settle.map_or(taken, |settle| settle(&ended)),
         };
+        let is_queue = self.is_queue.is_some_and(|it| it.get().is_some());
         match (actual < taken, self.cancel) {
             // Callers may wait behind this grant.
             (true, Some(cancel)) => {
                 cancel(&limiter, self.granted, taken - actual, now);
+            }
+            // The same, in a queue. Elsewhere no caller waits, and a limiter in debt gets all back.
+            (true, None) if actual == 0 && is_queue => {
+                limiter.roll_back_at(self.granted, now);
             }
             _ if actual == taken => {}
             _ => {
@@ -467,8 +529,9 @@ impl<S: Source> Grant for RateGrant<S> {
                 let n = self.granted.n();
                 cancel(&limiter, self.granted, n, now);
             }
+            // Nothing comes back while another request waits behind this one.
             None => {
-                limiter.undo_at(self.granted, now);
+                limiter.roll_back_at(self.granted, now);
             }
         }
     }

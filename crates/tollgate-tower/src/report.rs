@@ -5,6 +5,7 @@
 use tollgate_http::Cause;
 
 /// Whether decisions are reported.
+#[cfg(feature = "policy")]
 pub(crate) const IS_ON: bool = cfg!(any(feature = "metrics", feature = "tracing"));
 
 /// Counts a decision.
@@ -46,4 +47,21 @@ pub(crate) fn waited(rule: &str) {
     count(rule, "waited");
     #[cfg(feature = "tracing")]
     tracing::trace!(target: "tollgate", rule, "waits");
+}
+
+/// A request has no key, and the address of its connection is not known. If that is the key, the
+/// server was not told to say it, and each request is refused: this is said once.
+pub(crate) fn no_peer(rule: &str) {
+    #[cfg(feature = "tracing")]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            tracing::warn!(
+                target: "tollgate",
+                rule,
+                "a request has no key: the server does not say the addresses of its connections",
+            );
+        });
+    }
+    let _ = rule;
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Extensions, Request, Response, header};
+#[cfg(feature = "tonic")]
+use http::header;
+use http::{Extensions, Request, Response};
 use tollgate::Concurrency;
 use tollgate_http::{Answers, ClientAddress, PathForm, Refusal, RequestFacts};
 
@@ -97,6 +99,12 @@ impl Settings {
     /// Returns a place among the requests that wait, if there is one.
     pub(crate) fn place(&self) -> Option<Place> {
         self.wait.as_ref()?.waiting.try_enter_owned(1).ok()
+    }
+
+    /// Returns whether there is a place among the requests that wait.
+    pub(crate) fn has_place(&self) -> bool {
+        let wait = self.wait.as_ref();
+        wait.is_some_and(|wait| wait.waiting.inside() < wait.waiting.limit())
     }
 
     /// Writes the answer to a request that is refused, in its protocol.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use http::response::Parts;
-use http::{HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap, StatusCode};
 
 use crate::admission::{Admission, Grant};
 use crate::answered::{End, Ended};
@@ -26,6 +26,7 @@ struct Open<A: Admission> {
     limits: Arc<Limits<A>>,
     status: Option<StatusCode>,
     headers: Option<Box<HeaderMap>>,
+    extensions: Extensions,
     bytes: u64,
     /// Whether gRPC says that the call failed.
     has_failed: bool,
@@ -43,6 +44,7 @@ impl<A: Admission> Ticket<A> {
             limits: Arc::clone(limits),
             status: None,
             headers: None,
+            extensions: Extensions::new(),
             bytes: 0,
             has_failed: false,
         }))
@@ -65,6 +67,7 @@ impl<A: Admission> Ticket<A> {
         open.status = Some(parts.status);
         if open.grant.reads_headers(&open.limits.settings) {
             open.headers = Some(Box::new(parts.headers.clone()));
+            open.extensions = parts.extensions.clone();
         }
         open.grant.write(&open.limits.settings, &mut parts.headers);
         match open.grant.needs_end() {
@@ -99,6 +102,7 @@ impl<A: Admission> Ticket<A> {
         let ended = Ended {
             status: open.status,
             headers: open.headers.as_deref(),
+            extensions: Some(&open.extensions),
             bytes: open.bytes,
             has_failed: open.has_failed,
             end,

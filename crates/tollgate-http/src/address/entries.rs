@@ -37,14 +37,14 @@ impl<'h> Iterator for Entries<'h> {
             Some(line) => line,
             None => self.lines.next_back()?.as_bytes(),
         };
-        let start = line.len().saturating_sub(MAX_ENTRY);
-        let (before, end) = line.split_at_checked(start)?;
+        let start = line.len().saturating_sub(MAX_ENTRY.saturating_add(1));
+        let end = line.get(start..)?;
         match (self.last_comma)(end) {
             Some(comma) => {
                 self.line = line.get(..start.saturating_add(comma));
                 Some(end.get(comma.saturating_add(1)..))
             }
-            None => Some(before.is_empty().then_some(end)),
+            None => Some((end.len() <= MAX_ENTRY).then_some(end)),
         }
     }
 }

@@ -18,12 +18,11 @@ impl Networks {
     pub(super) fn add(&mut self, networks: impl IntoIterator<Item = IpNet>) {
         for network in networks {
             let (first, last) = (network.network(), network.broadcast());
-            match (first.to_canonical(), last.to_canonical()) {
-                (IpAddr::V4(first), IpAddr::V4(last)) => self.v4.push((first, last)),
-                _ => match (first, last) {
-                    (IpAddr::V6(first), IpAddr::V6(last)) => self.v6.push((first, last)),
-                    _ => {}
-                },
+            let canonical = (first.to_canonical(), last.to_canonical());
+            if let (IpAddr::V4(first), IpAddr::V4(last)) = canonical {
+                self.v4.push((first, last));
+            } else if let (IpAddr::V6(first), IpAddr::V6(last)) = (first, last) {
+                self.v6.push((first, last));
             }
         }
         without_inner(&mut self.v4);

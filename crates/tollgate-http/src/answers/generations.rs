@@ -8,7 +8,7 @@ use http::header::{HeaderMap, HeaderName};
 
 use super::fields::Fields;
 use super::names::Names;
-use super::value::{Value, seconds_until};
+use super::value::{MAX_NUMBER, Value, seconds_until};
 use crate::{LimitState, Unit};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -44,15 +44,22 @@ pub(super) fn write<'a>(
     if !has_list && fields.has_any(Fields::DICTIONARY | Fields::TRIPLE) {
         write_windows(limits, headers);
     }
-    if !has_list && fields.contains(Fields::DICTIONARY) {
+    let left = || left_in_dictionary(headers);
+    if !has_list && fields.contains(Fields::DICTIONARY) && !is_less(left(), &limit) {
         write_dictionary(&limit, reset, headers);
     }
-    if fields.contains(Fields::TRIPLE) {
+    if fields.contains(Fields::TRIPLE) && !has_less(headers, &REMAINING, &limit) {
         write_number(headers, LIMIT, Some(limit.quota()));
         write_number(headers, REMAINING, Some(limit.remaining()));
         write_number(headers, RESET, reset);
     }
-    if fields.has_any(Fields::X_SECONDS | Fields::X_EPOCH) {
+    let has_x = fields.has_any(Fields::X_SECONDS | Fields::X_EPOCH);
+    let has_spring = fields.contains(Fields::SPRING);
+    if !has_x && !has_spring || has_less(headers, &X_REMAINING, &limit) {
+        return;
+    }
+    write_number(headers, X_REMAINING, Some(limit.remaining()));
+    if has_x {
         let reset = if fields.contains(Fields::X_SECONDS) {
             reset
         } else {
@@ -61,10 +68,7 @@ pub(super) fn write<'a>(
         write_number(headers, X_LIMIT, Some(limit.quota()));
         write_number(headers, X_RESET, reset);
     }
-    if fields.has_any(Fields::X_SECONDS | Fields::X_EPOCH | Fields::SPRING) {
-        write_number(headers, X_REMAINING, Some(limit.remaining()));
-    }
-    if fields.contains(Fields::SPRING) {
+    if has_spring {
         write_number(headers, X_RATE, per_second(&limit));
         write_number(headers, X_BURST, Some(limit.quota()));
         write_number(headers, X_REQUESTED, Some(limit.cost()));
@@ -117,7 +121,7 @@ fn write_windows<'a>(
     limits: impl Iterator<Item = LimitState<'a>> + Clone,
     headers: &mut HeaderMap,
 ) {
-    let windows = limits.filter_map(|limit| Some((limit.quota(), window(&limit)?)));
+    let windows = limits.filter_map(|limit| Some((limit.quota().min(MAX_NUMBER), window(&limit)?)));
     let mut value = Value::default();
     for (index, (quota, seconds)) in windows.clone().enumerate() {
         let mut others = windows.clone().enumerate();
@@ -148,9 +152,30 @@ fn write_dictionary(limit: &LimitState<'_>, reset: Option<u64>, headers: &mut He
     value.insert(headers, RATE_LIMIT);
 }
 
+/// Returns whether another layer has written a limit with fewer permits left.
+fn has_less(headers: &HeaderMap, name: &HeaderName, limit: &LimitState<'_>) -> bool {
+    let left = headers.get(name).and_then(|value| value.to_str().ok());
+    is_less(left.and_then(|left| left.parse().ok()), limit)
+}
+
+fn is_less(left: Option<u64>, limit: &LimitState<'_>) -> bool {
+    left.is_some_and(|left| left < limit.remaining())
+}
+
+/// Returns how many permits are left in the dictionary that another layer has written.
+fn left_in_dictionary(headers: &HeaderMap) -> Option<u64> {
+    let mut members = headers.get(RATE_LIMIT)?.to_str().ok()?.split(", ");
+    let left = members.find_map(|member| member.strip_prefix("remaining="));
+    left?.parse().ok()
+}
+
+/// Sets a field to a number. Without a number, removes what another layer wrote.
 fn write_number(headers: &mut HeaderMap, name: HeaderName, number: Option<u64>) {
-    if let Some(number) = number {
-        Value::of_number(number).insert(headers, name);
+    match number {
+        Some(number) => Value::of_number(number).insert(headers, name),
+        None => {
+            headers.remove(name);
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 pub use self::bodies::Body;
 pub use self::fields::Fields;
+pub(crate) use self::names::MAX_NAME;
 
 use self::value::{Value, seconds_until};
 use crate::{Cause, LimitState, Refusal};
@@ -121,6 +122,9 @@ impl Answers {
 
     /// Writes the fields of an answer to a granted request.
     ///
+    /// If an inner layer has written fields, lists get another line. Generations that have one
+    /// limit keep the one with the fewest permits left.
+    ///
     /// The clock of the system is read only for [`Fields::X_EPOCH`]: [`write_at`](Self::write_at)
     /// takes the time instead.
     pub fn write<'a>(
@@ -134,6 +138,20 @@ impl Answers {
     }
 
     /// Writes the fields of an answer to a granted request, at this time.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    /// use http::HeaderMap;
+    /// use tollgate::Quota;
+    /// use tollgate_http::{Answers, Fields, LimitState};
+    ///
+    /// let mut headers = HeaderMap::new();
+    /// let limit = LimitState::of_rate("api", Quota::per_hour(5000));
+    /// let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    /// Answers::new().fields(Fields::X_EPOCH).write_at([limit].into_iter(), now, &mut headers);
+    /// assert_eq!(headers["x-ratelimit-remaining"], "5000");
+    /// assert_eq!(headers["x-ratelimit-reset"], "1700000000"); // it is whole
+    /// ```
     pub fn write_at<'a>(
         &self,
         limits: impl Iterator<Item = LimitState<'a>> + Clone,
@@ -176,7 +194,23 @@ impl Answers {
         response
     }
 
-    /// Writes the answer to a call of gRPC that is refused: a response that has only trailers.
+    /// Writes the answer to a call of gRPC that is refused: a response that has only trailers, with
+    /// `RetryInfo` if the wait is known.
+    ///
+    /// Rates, bans and overloads are `RESOURCE_EXHAUSTED`. Lists and missing plans are
+    /// `PERMISSION_DENIED`, missing keys `INVALID_ARGUMENT`, and limits that can't decide
+    /// `INTERNAL`. Statuses and bodies that were set have no effect.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_http::{Answers, Cause, Refusal};
+    ///
+    /// let refusal = Refusal::new(Cause::Limit).retry_after(Duration::from_millis(1500));
+    /// let answer = Answers::new().refuse_grpc(&refusal);
+    /// assert_eq!(answer.status(), 200);
+    /// assert_eq!(answer.headers()["grpc-status"], "8");
+    /// assert_eq!(answer.headers()["grpc-message"], "too many requests: retry in 2 s");
+    /// ```
     #[cfg(feature = "grpc")]
     #[must_use]
     pub fn refuse_grpc(&self, refusal: &Refusal<'_>) -> Response<Bytes> {

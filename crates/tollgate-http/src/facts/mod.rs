@@ -9,6 +9,7 @@ mod text;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::str;
 
 use http::header::{HOST, HeaderMap};
 use http::{Extensions, Method, Request, Uri, request};
@@ -17,9 +18,54 @@ use http::{Extensions, Method, Request, Uri, request};
 pub use answer::AnswerFacts;
 pub use path::PathForm;
 
-/// The facts of a request, for policies and for keys.
+/// The facts of a request, for policies and for hand-written keys.
 ///
-/// With the feature `policy`, it implements `tollgate_policy::Facts`.
+/// With the feature `policy` it implements `tollgate_policy::Facts`, so a policy can decide about
+/// it. It never allocates for a text that is used as the client sent it.
+///
+/// The client sends all facts but its address. So a key that is made of them alone, such as an API
+/// key, must be verified before it is used. Otherwise a client that sends another one with each
+/// request is never limited.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use std::net::IpAddr;
+/// use http::Request;
+/// use tollgate::{Keyed, Quota};
+/// use tollgate_http::{AddressPrefix, ClientAddress, RequestFacts};
+///
+/// /// Requests with the same key share a limit.
+/// #[derive(Hash)]
+/// enum Key<'r> {
+///     ApiKey(Cow<'r, str>),
+///     Network(IpAddr),
+/// }
+///
+/// /// Known API keys have a limit each. Without one, the network of the client has a limit.
+/// fn key<'r>(facts: &RequestFacts<'r>, client: IpAddr, known: &[&str]) -> Key<'r> {
+///     match facts.header("x-api-key") {
+///         Some(key) if known.contains(&&*key) => Key::ApiKey(key),
+///         _ => Key::Network(AddressPrefix::default().network(client)),
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = Keyed::token_bucket(Quota::per_minute(1), 100_000)?;
+/// let addresses = ClientAddress::peer();
+/// let decide = |peer: &str, api_key: &str| -> Result<bool, Box<dyn std::error::Error>> {
+///     let request = Request::get("/items?page=2").header("x-api-key", api_key).body(())?;
+///     let client = addresses.of(peer.parse()?, request.headers());
+///     let key = key(&RequestFacts::new(&request), client, &["k1", "k2"]);
+///     Ok(limiter.try_acquire(&key).is_ok())
+/// };
+/// assert!(decide("2001:db8::1", "k1")?);
+/// assert!(decide("2001:db8::1", "k2")?);
+/// assert!(!decide("192.0.2.1", "k2")?);
+/// assert!(decide("2001:db8::1", "made up")?);
+/// assert!(!decide("2001:db8::2", "another one")?); // in the same network
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[must_use]
 pub struct RequestFacts<'r> {
@@ -67,7 +113,7 @@ impl<'r> RequestFacts<'r> {
         }
     }
 
-    /// Sets the client's address.
+    /// Sets the client's address, such as [`ClientAddress::of`](crate::ClientAddress::of) finds it.
     pub const fn client_ip(mut self, address: IpAddr) -> Self {
         self.client_ip = Some(address.to_canonical());
         self
@@ -79,9 +125,20 @@ impl<'r> RequestFacts<'r> {
         self
     }
 
-    /// Sets the path, in place of that of the URI. A query at its end is left out.
+    /// Sets the path, in place of that of the URI. The path is as the client sent it: it is brought
+    /// into the form of [`path_form`](Self::path_form), and a query at its end is left out.
     ///
-    /// Use it if a router has taken a prefix from the URI, and rules have the whole path.
+    /// Use it if a router has taken a prefix off the URI, and rules have the whole path.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tollgate_http::RequestFacts;
+    ///
+    /// let request = Request::get("/users?page=2").body(())?;
+    /// let facts = RequestFacts::new(&request).with_path("/api/users?page=2");
+    /// assert_eq!(facts.path(), "/api/users");
+    /// # Ok::<(), http::Error>(())
+    /// ```
     pub fn with_path(mut self, path: &'r str) -> Self {
         self.path = path.split_once('?').map_or(path, |(path, _)| path);
         self
@@ -94,12 +151,26 @@ impl<'r> RequestFacts<'r> {
     }
 
     /// Returns the path in its form, without the query.
+    ///
+    /// The path of `OPTIONS *` is `*`, and that of a `CONNECT` without a path is `/`.
     #[must_use]
     pub fn path(&self) -> Cow<'r, str> {
         self.form.of(self.path)
     }
 
     /// Returns the host that the client asked for, with a port if the client sent one.
+    ///
+    /// That is the host in the URI (HTTP/2, or a request to a proxy), or else the first `Host`
+    /// header. A header that is not UTF-8 is an empty host.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tollgate_http::RequestFacts;
+    ///
+    /// let request = Request::get("/").header("host", "example.com:8080").body(())?;
+    /// assert_eq!(RequestFacts::new(&request).host(), Some("example.com:8080"));
+    /// # Ok::<(), http::Error>(())
+    /// ```
     #[must_use]
     pub fn host(&self) -> Option<&'r str> {
         if let Some(authority) = self.uri.authority() {
@@ -107,7 +178,7 @@ impl<'r> RequestFacts<'r> {
             return Some(text.rsplit_once('@').map_or(text, |(_, host)| host));
         }
         let host = self.headers.get(HOST)?;
-        Some(std::str::from_utf8(host.as_bytes()).unwrap_or_default())
+        Some(str::from_utf8(host.as_bytes()).unwrap_or_default())
     }
 
     /// Returns all headers.
@@ -135,19 +206,70 @@ impl<'r> RequestFacts<'r> {
         self.extensions?.get()
     }
 
-    /// Returns a header. Several lines are joined with `, `.
+    /// Returns a header. Names are compared without case.
+    ///
+    /// Several lines are one text: they are joined with `, `, and cookies with `; `. A header that
+    /// is empty is there. Bytes that are not UTF-8 become U+FFFD. If HTTP/2 has no `host`, it is
+    /// that of [`host`](Self::host).
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tollgate_http::RequestFacts;
+    ///
+    /// let request = Request::get("/").header("accept", "a/b").header("accept", "c/d").body(())?;
+    /// assert_eq!(RequestFacts::new(&request).header("Accept").as_deref(), Some("a/b, c/d"));
+    /// # Ok::<(), http::Error>(())
+    /// ```
     #[must_use]
     pub fn header(&self, name: &str) -> Option<Cow<'r, str>> {
-        text::header(self.headers, name)
+        let found = text::header(self.headers, name);
+        // HTTP/2 has the host in the URI.
+        let host = || {
+            let is_host = name.eq_ignore_ascii_case(HOST.as_str());
+            self.host().filter(|_| is_host).map(Cow::Borrowed)
+        };
+        found.or_else(host)
     }
 
-    /// Returns a parameter of the query, decoded.
+    /// Returns the first parameter of the query with this name.
+    ///
+    /// Names and values are decoded, with `+` as a space. A parameter without `=` is empty. Bytes
+    /// that are not UTF-8 become U+FFFD.
+    ///
+    /// If your program uses the last one of several parameters, a client can put another before it.
+    /// Then supply the fact yourself.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tollgate_http::RequestFacts;
+    ///
+    /// let request = Request::get("/?q=two+words&q=other&%66lag").body(())?;
+    /// let facts = RequestFacts::new(&request);
+    /// assert_eq!(facts.query("q").as_deref(), Some("two words"));
+    /// assert_eq!(facts.query("flag").as_deref(), Some(""));
+    /// # Ok::<(), http::Error>(())
+    /// ```
     #[must_use]
     pub fn query(&self, name: &str) -> Option<Cow<'r, str>> {
         text::query(self.uri.query()?, name)
     }
 
-    /// Returns a cookie.
+    /// Returns the first cookie with this name, of all lines.
+    ///
+    /// Names and values are decoded, and quotes around a value are left out. So a client can't
+    /// write one cookie in several ways. Bytes that are not UTF-8 become U+FFFD.
+    ///
+    /// If your program uses the last one of several cookies, a client can put another before it.
+    /// Then supply the fact yourself.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tollgate_http::RequestFacts;
+    ///
+    /// let request = Request::get("/").header("cookie", "theme=dark; session=\"s%31\"").body(())?;
+    /// assert_eq!(RequestFacts::new(&request).cookie("session").as_deref(), Some("s1"));
+    /// # Ok::<(), http::Error>(())
+    /// ```
     #[must_use]
     pub fn cookie(&self, name: &str) -> Option<Cow<'r, str>> {
         text::cookie(self.headers, name)

@@ -1,12 +1,13 @@
 //! Forms of paths.
 
 use std::borrow::Cow;
-use std::str;
+
+use percent_encoding::{percent_decode_str, percent_encode_byte};
 
 /// In which form rules see a path.
 ///
-/// Choose the form in which the routes of the program see it. Otherwise a client can write a path
-/// that reaches a route but not the rule for it.
+/// Choose the form in which the routes of the program see a path. Otherwise a client can write a
+/// path that reaches a route but not the rule for it: `/%6cogin` or `/a/../login` for `/login`.
 ///
 /// | sent | [`Decoded`](Self::Decoded) | [`Normalized`](Self::Normalized) |
 /// |---|---|---|
@@ -28,12 +29,12 @@ use std::str;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PathForm {
-    /// Escapes are decoded, but those that would make a path ambiguous stay.
+    /// Escapes are decoded, apart from those that would make a path ambiguous.
     ///
     /// These stay: `%2F`, `%5C`, `%3F` and `%25`, control characters, and bytes that are not UTF-8.
-    /// Their digits become upper case. A `\` becomes `%5C`, and a `%` without two digits becomes
-    /// `%25`. So a `%` in a decoded path always begins an escape that stayed, and decoding a path
-    /// twice is the same as once.
+    /// Their digits become upper case. If one of these characters is sent without an escape, it
+    /// gets one: a `\` becomes `%5C`, and a `%` without two digits `%25`. So paths with the same
+    /// segments have the same text, and decoding a path twice is the same as once.
     ///
     /// `.` and `..` stay, since routers such as those of axum and tonic do not resolve them.
     #[default]
@@ -61,11 +62,46 @@ impl PathForm {
 }
 
 fn decoded(path: &str) -> Cow<'_, str> {
-    if !path.contains(['%', '\\']) {
+    if !path.contains(changes) {
         return Cow::Borrowed(path);
     }
     let mut out = String::with_capacity(path.len());
-    decode(path, &mut out);
+    for (index, segment) in path.split('/').enumerate() {
+        if index > 0 {
+            out.push('/');
+        }
+        decode(segment, &mut out);
+    }
+    same_or_new(path, out)
+}
+
+fn normalized(path: &str) -> Cow<'_, str> {
+    let changes = |char| char == ';' || changes(char);
+    let unchanged = !path.contains(changes) && !path.contains("//") && !path.contains("/.");
+    if path == "*" || (unchanged && path.starts_with('/')) {
+        return Cow::Borrowed(path);
+    }
+    let mut out = String::with_capacity(path.len());
+    // Whether the last segment names a directory.
+    let mut is_directory = false;
+    for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
+        let segment = segment.split_once(';').map_or(segment, |(name, _)| name);
+        let start = out.len();
+        out.push('/');
+        decode(segment, &mut out);
+        let name = out.get(start.saturating_add(1)..).unwrap_or_default();
+        is_directory = matches!(name, "" | "." | "..");
+        if is_directory {
+            let is_parent = name == "..";
+            out.truncate(start);
+            if is_parent {
+                out.truncate(out.rfind('/').unwrap_or(0));
+            }
+        }
+    }
+    if is_directory {
+        out.push('/');
+    }
     same_or_new(path, out)
 }
 
@@ -77,101 +113,31 @@ fn same_or_new(path: &str, new: String) -> Cow<'_, str> {
     }
 }
 
-/// Appends a path or segment with its escapes decoded.
-fn decode(mut text: &str, out: &mut String) {
-    while let Some(at) = text.find(['%', '\\']) {
-        let Some((before, rest)) = text.split_at_checked(at) else {
-            break;
-        };
-        out.push_str(before);
-        text = if let Some(rest) = rest.strip_prefix('\\') {
-            out.push_str("%5C");
-            rest
-        } else if escape(rest.as_bytes()).is_some() {
-            decode_char(rest, out)
-        } else {
-            out.push_str("%25");
-            rest.strip_prefix('%').unwrap_or_default()
-        };
+/// Appends a segment with its escapes decoded, and with escapes for what stays.
+fn decode(segment: &str, out: &mut String) {
+    let bytes: Cow<'_, [u8]> = percent_decode_str(segment).into();
+    let escape = |out: &mut String, bytes: &[u8]| {
+        out.extend(bytes.iter().map(|byte| percent_encode_byte(*byte)));
+    };
+    for chunk in bytes.utf8_chunks() {
+        for char in chunk.valid().chars() {
+            if stays(char) {
+                escape(out, char.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                out.push(char);
+            }
+        }
+        escape(out, chunk.invalid());
     }
-    out.push_str(text);
 }
 
-/// Appends the character whose escapes a text begins with, and returns what follows. If they are no
-/// character, or one that stays, appends the first escape.
-fn decode_char<'t>(text: &'t str, out: &mut String) -> &'t str {
-    let mut bytes = [0; 4];
-    let escapes = text.as_bytes().chunks(3).map_while(escape);
-    let mut len: usize = 0;
-    for (place, byte) in bytes.iter_mut().zip(escapes) {
-        *place = byte;
-        len = len.saturating_add(1);
-    }
-    let found = bytes.get(..len).unwrap_or_default();
-    let valid = match str::from_utf8(found) {
-        Ok(text) => text,
-        Err(error) => {
-            let valid = found.get(..error.valid_up_to()).unwrap_or_default();
-            str::from_utf8(valid).unwrap_or_default()
-        }
-    };
-    let taken = match valid.chars().next() {
-        Some(char) if !stays(char) => {
-            out.push(char);
-            char.len_utf8().saturating_mul(3)
-        }
-        _ => {
-            out.push('%');
-            let digits = text.get(1..3).unwrap_or_default();
-            out.extend(digits.chars().map(|digit| digit.to_ascii_uppercase()));
-            3
-        }
-    };
-    text.get(taken..).unwrap_or_default()
-}
-
-/// Whether a character would change the segments or the end of a path, or would look like another
-/// escape, or can't be seen.
+/// Whether a character of a segment has an escape in each decoded path: it would change the
+/// segments or end the path, would look like an escape, or can't be seen.
 fn stays(char: char) -> bool {
     matches!(char, '/' | '\\' | '?' | '%') || char.is_control()
 }
 
-/// The byte that an escape at the start of a text stands for.
-fn escape(text: &[u8]) -> Option<u8> {
-    let [b'%', high, low, ..] = text else {
-        return None;
-    };
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let value = digit(*high)?.checked_mul(16)?.checked_add(digit(*low)?)?;
-    value.try_into().ok()
-}
-
-fn normalized(path: &str) -> Cow<'_, str> {
-    let unchanged =
-        !path.contains(['%', '\\', ';']) && !path.contains("//") && !path.contains("/.");
-    if unchanged || !path.starts_with('/') {
-        return Cow::Borrowed(path);
-    }
-    let mut out = String::with_capacity(path.len());
-    // Whether the last segment is a directory.
-    let mut ends = false;
-    for segment in path.split('/').skip(1) {
-        let segment = segment.split_once(';').map_or(segment, |(name, _)| name);
-        let start = out.len();
-        out.push('/');
-        decode(segment, &mut out);
-        let name = out.get(start.saturating_add(1)..).unwrap_or_default();
-        ends = matches!(name, "" | "." | "..");
-        if ends {
-            let up = name == "..";
-            out.truncate(start);
-            if up {
-                out.truncate(out.rfind('/').unwrap_or(0));
-            }
-        }
-    }
-    if ends {
-        out.push('/');
-    }
-    same_or_new(path, out)
+/// Whether a character of a path can be written in another way.
+fn changes(char: char) -> bool {
+    char != '/' && stays(char)
 }

@@ -26,20 +26,30 @@ pub(super) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, s
 
 /// The first parameter of a query with this name.
 pub(super) fn query<'q>(query: &'q str, name: &str) -> Option<Cow<'q, str>> {
-    query.split('&').find_map(|pair| {
+    let mut pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.find_map(|pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         is_form(key, name).then(|| form(value))
     })
 }
 
-/// Whether a text in the form of a query is this one.
+/// Whether a text in the form of a query is this name.
 fn is_form(text: &str, name: &str) -> bool {
-    let bytes = percent_decode(text.as_bytes());
-    // An escaped `+` is no space.
-    if text.contains('+') {
-        return form(text) == name;
-    }
-    bytes.eq(name.bytes())
+    let mut rest = name.as_bytes();
+    let mut pieces = text.split('+');
+    let first = pieces.next().unwrap_or_default();
+    strip_decoded(&mut rest, first)
+        && pieces.all(|piece| {
+            let space = rest.strip_prefix(b" ");
+            rest = space.unwrap_or_default();
+            space.is_some() && strip_decoded(&mut rest, piece)
+        })
+        && rest.is_empty()
+}
+
+/// Takes a decoded text off the start of another. Returns whether it begins with it.
+fn strip_decoded(rest: &mut &[u8], text: &str) -> bool {
+    percent_decode(text.as_bytes()).all(|byte| rest.split_off_first() == Some(&byte))
 }
 
 /// Decodes a text in the form of a query.

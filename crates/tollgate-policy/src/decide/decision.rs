@@ -177,6 +177,45 @@ where
         }
     }
 
+    /// Returns the number by which the program's protocol answers this denial: the `status` of the
+    /// rule, or of the entry of the list `deny`, that denies the request. `None` if the request is
+    /// allowed, or if the file does not say one.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let policy = Policy::from_toml(
+    ///     r#"
+    ///     [[rule]]
+    ///     name   = "report"
+    ///     limit  = "1/min"
+    ///     status = 503
+    ///     "#,
+    /// )?;
+    /// assert_eq!(policy.decide(&()).status(), None);
+    /// assert_eq!(policy.decide(&()).status(), Some(503));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        let policy = self.state.policy()?;
+        let rule = match (self.denied_elsewhere(), &self.state) {
+            (Some((ask, _)), _) => ask.rule,
+            (None, State::Refused(_, Why::Entry(entry) | Why::Allowed(entry))) => {
+                return policy.deny.status(*entry);
+            }
+            (
+                None,
+                State::Refused(_, Why::Missing(rule) | Why::NoPlan(rule) | Why::Remote(rule)),
+            ) => *rule,
+            (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
+            (None, State::Free(..) | State::One(..) | State::Granted(_) | State::Invalid(_)) => {
+                return None;
+            }
+        };
+        policy.rule_status(rule)
+    }
+
     /// Returns the name of the entry of the list `allow` that exempts the request from all rules.
     #[must_use]
     pub fn exempted_by(&self) -> Option<&str> {

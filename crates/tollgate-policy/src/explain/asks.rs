@@ -40,6 +40,7 @@ pub(super) fn of(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<Asks, Str
         cost,
         store: rule.store.value.clone(),
         denies: limits.denies,
+        status: rule.status.map(|status| status.value),
     })
 }
 

@@ -16,9 +16,10 @@ impl fmt::Display for Shown<'_> {
 
 /// Says what a policy does with a request, in a few words.
 pub(super) fn summary(entry: Option<&Listed>, rules: &[Explained]) -> String {
-    if let Some(Listed { list, name }) = entry {
+    if let Some(Listed { list, name, status }) = entry {
+        let status = status.map_or_else(String::new, |status| format!(", with status {status}"));
         return match list {
-            List::Deny => format!("denied by {name}, an entry of the list `deny`"),
+            List::Deny => format!("denied by {name}, an entry of the list `deny`{status}"),
             List::Allow => format!("allowed by {name}, an entry of the list `allow`"),
         };
     }
@@ -82,8 +83,12 @@ impl fmt::Display for Asks {
             None => write!(f, "limit: {}; cost: {}", limits(self), self.cost)?,
         }
         match self.store.as_str() {
-            crate::text::MEMORY => Ok(()),
-            store => write!(f, "; store: {store}"),
+            crate::text::MEMORY => {}
+            store => write!(f, "; store: {store}")?,
+        }
+        match self.status {
+            Some(status) => write!(f, "; status: {status}"),
+            None => Ok(()),
         }
     }
 }

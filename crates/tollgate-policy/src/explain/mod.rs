@@ -59,6 +59,8 @@ pub struct Listed {
     pub list: List,
     /// The name of the entry.
     pub name: String,
+    /// The number by which the program's protocol answers, if the entry denies and says one.
+    pub status: Option<u16>,
 }
 
 /// A list of a policy.
@@ -116,6 +118,8 @@ pub struct Asks {
     pub store: String,
     /// Why the rule denies the request whatever is left, if it does.
     pub denies: Option<String>,
+    /// The number by which the program's protocol answers a denial, if the rule says one.
+    pub status: Option<u16>,
 }
 
 /// A part of a key.
@@ -158,8 +162,11 @@ pub struct Cost {
 pub fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Explanation {
     let listed = |list, entries: &[Entry]| {
         let entry = entries.iter().find(|entry| entry.when.holds(facts))?;
-        let name = entry.name.value.clone();
-        Some(Listed { list, name })
+        Some(Listed {
+            list,
+            name: entry.name.value.clone(),
+            status: entry.status.map(|status| status.value),
+        })
     };
     let entry = listed(List::Deny, &file.deny).or_else(|| listed(List::Allow, &file.allow));
     let rules = match entry {

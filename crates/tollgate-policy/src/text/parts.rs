@@ -199,6 +199,20 @@ pub(super) fn ban(field: Field<'_>, problems: &mut Problems) -> Option<At<Ban>> 
     Some(at(ban, table.position))
 }
 
+/// Reads the number by which a denial is answered.
+pub(super) fn status(table: &Table<'_>, problems: &mut Problems) -> Option<At<u16>> {
+    let field = table.get("status")?;
+    let number = match field.node.value {
+        Tree::Integer(number) => u16::try_from(number).ok(),
+        _ => None,
+    };
+    let status = number.filter(|number| (400..=599).contains(number));
+    if status.is_none() {
+        field.refuse("must be a whole number from 400 to 599", problems);
+    }
+    Some(at(status?, field.node.position))
+}
+
 pub(super) fn networks(table: &Table<'_>, problems: &mut Problems) -> Networks {
     let mut networks = NETWORKS;
     let Some(field) = table.get("network") else {

@@ -13,9 +13,9 @@ use crate::file::{Applies, At, Count, Missing, Rule};
 use crate::problem::Problems;
 use crate::when::When;
 
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "name", "when", "key", "missing", "network", "limit", "plan", "override", "cost", "count",
-    "ban", "also", "shadow", "capacity", "overflow", "store", "fallback",
+    "ban", "also", "shadow", "status", "capacity", "overflow", "store", "fallback",
 ];
 
 pub(super) const MISSING: [(&str, Missing); 3] = [
@@ -81,6 +81,7 @@ pub(super) fn rule(
             problems,
         ),
         shadow: false,
+        status: parts::status(&table, problems),
         capacity: CAPACITY.into(),
         overflow: choice(&table, "overflow", &OVERFLOW, problems),
         store: String::from(MEMORY).into(),

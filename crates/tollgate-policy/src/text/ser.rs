@@ -31,6 +31,10 @@ fn number(number: &At<u64>) -> Tree {
     Tree::Integer(number.value.into())
 }
 
+fn status(status: &At<u16>) -> Tree {
+    Tree::Integer(status.value.into())
+}
+
 /// Writes a length of time as quotas do, with the number always.
 fn duration(duration: &At<Duration>) -> Tree {
     let quota = Quota::per(1, duration.value).to_string();
@@ -55,7 +59,9 @@ fn file(file: &PolicyFile) -> Tree {
 
 fn entry(entry: &Entry) -> Tree {
     let fields = Fields::default().with("name", text(&entry.name));
-    fields.with("when", write_when::when(&entry.when)).table()
+    let mut fields = fields.with("when", write_when::when(&entry.when));
+    fields.push_some("status", entry.status.as_ref(), status);
+    fields.table()
 }
 
 fn rule(rule: &Rule) -> Tree {
@@ -80,6 +86,7 @@ fn rule(rule: &Rule) -> Tree {
     fields.push_some("ban", rule.ban.as_ref(), |value| ban(value));
     fields.push_if(!rule.also.is_empty(), "also", || texts(&rule.also));
     fields.push_if(rule.shadow, "shadow", || Tree::Bool(true));
+    fields.push_some("status", rule.status.as_ref(), status);
     let has_capacity = rule.capacity.value != CAPACITY;
     fields.push_if(has_capacity, "capacity", || number(&rule.capacity));
     fields.push_choice("overflow", &OVERFLOW, rule.overflow);

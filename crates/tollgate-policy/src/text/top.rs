@@ -6,6 +6,7 @@ use std::collections::hash_map;
 use super::also;
 use super::fact::check_listed;
 use super::field::{Field, refuse_text};
+use super::parts;
 use super::place::Place;
 use super::rule::rule;
 use super::table::Table;
@@ -31,12 +32,20 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
     let apply = table.get("apply");
     let memory = table.get("memory");
     let facts = table.get("facts").map(|facts| listed(facts, problems));
-    let read_entry =
-        |table: Table<'_>, problems: &mut Problems| entry(table, facts.as_deref(), problems);
+    let read_denied = |table: Table<'_>, problems: &mut Problems| {
+        table.only("an entry of `deny`", &["name", "when", "status"], problems);
+        let status = parts::status(&table, problems);
+        let entry = entry(table, facts.as_deref(), problems)?;
+        Some(Entry { status, ..entry })
+    };
+    let read_allowed = |table: Table<'_>, problems: &mut Problems| {
+        table.only("an entry of `allow`", &["name", "when"], problems);
+        entry(table, facts.as_deref(), problems)
+    };
     let read_rule =
         |table: Table<'_>, problems: &mut Problems| Some(rule(table, facts.as_deref(), problems));
-    let deny = items(&table, "deny", read_entry, problems);
-    let allow = items(&table, "allow", read_entry, problems);
+    let deny = items(&table, "deny", read_denied, problems);
+    let allow = items(&table, "allow", read_allowed, problems);
     let rules: Vec<Rule> = items(&table, "rule", read_rule, problems);
     unique("deny", deny.iter().map(|entry| &entry.name), problems);
     unique("allow", allow.iter().map(|entry| &entry.name), problems);
@@ -106,7 +115,6 @@ fn name_of(node: &Node) -> Option<String> {
 }
 
 fn entry(table: Table<'_>, facts: Option<&[At<String>]>, problems: &mut Problems) -> Option<Entry> {
-    table.only("an entry", &["name", "when"], problems);
     let name = table.need("name", problems);
     let name = name.and_then(|name| name.name(problems));
     let field = table.need("when", problems)?;
@@ -119,7 +127,11 @@ fn entry(table: Table<'_>, facts: Option<&[At<String>]>, problems: &mut Problems
     if matches!(&field.node.value, Tree::Table(entries) if entries.is_empty()) {
         field.refuse("must have a condition", problems);
     }
-    Some(Entry { name: name?, when })
+    Some(Entry {
+        name: name?,
+        when,
+        status: None,
+    })
 }
 
 /// Reports names that are used twice. Returns the index of each name.

@@ -248,3 +248,57 @@ fn a_forgotten_key_begins_anew_and_keeps_its_override() {
     assert_eq!(ask("ann"), day);
     assert!(!policy.forget("logon", ["ann"]) && !policy.forget("login", ["carl"]));
 }
+
+#[test]
+fn the_status_is_that_of_the_rule_or_entry_that_denies() {
+    let policy = policy(
+        "
+        [[deny]]
+        name = 'removed'
+        when = { path = '/v1' }
+        status = 410
+        [[deny]]
+        name = 'blocked'
+        when = { path = '/v2' }
+        [[rule]]
+        name = 'trial'
+        limit = '1/h'
+        cost = 2
+        shadow = true
+        status = 599
+        [[rule]]
+        name = 'login'
+        when = { path = '/login' }
+        key = 'user'
+        limit = '1/h'
+        ban = { after = 1, for = '1d' }
+        status = 400
+        [[rule]]
+        name = 'export'
+        when = { path = '/export' }
+        plan = { by = 'tier', pro = '1/h' }
+        status = 402
+        [[rule]]
+        name = 'all'
+        limit = '3/h'
+        ",
+    );
+    let status = |facts: &[(&str, &str)]| {
+        let decision = policy.decide(&facts.to_vec());
+        (decision.is_allowed(), decision.status())
+    };
+    let (allowed, denied) = ((true, None), |status| (false, status));
+    assert_eq!(status(&[("path", "/v1")]), denied(Some(410)));
+    assert_eq!(status(&[("path", "/v2")]), denied(None));
+    let ann = [("path", "/login"), ("user", "ann")];
+    assert_eq!(status(&ann), allowed);
+    assert_eq!(status(&ann), denied(Some(400)));
+    // Now the ban denies.
+    assert_eq!(status(&ann), denied(Some(400)));
+    assert_eq!(status(&[("path", "/login")]), denied(Some(400)));
+    assert_eq!(status(&[("path", "/export")]), denied(Some(402)));
+    // A rule in the shadow would deny it.
+    assert_eq!(status(&[]), allowed);
+    assert_eq!((status(&[]), status(&[])), (allowed, allowed));
+    assert_eq!(status(&[]), denied(None));
+}

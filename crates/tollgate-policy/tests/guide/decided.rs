@@ -15,6 +15,7 @@ pub(crate) struct Decided {
     pub(crate) by: Vec<String>,
     pub(crate) left: Option<u64>,
     pub(crate) retry_after: Option<Duration>,
+    pub(crate) status: Option<u16>,
     /// The rules in the shadow, and whether they would allow it.
     pub(crate) shadows: Vec<(String, bool)>,
 }
@@ -26,6 +27,7 @@ impl Decided {
             by,
             left,
             retry_after: None,
+            status: None,
             shadows: Vec::new(),
         }
     }
@@ -36,8 +38,13 @@ impl Decided {
             by: vec![by],
             left: None,
             retry_after,
+            status: None,
             shadows: Vec::new(),
         }
+    }
+
+    pub(crate) fn with_status(self, status: Option<u16>) -> Self {
+        Self { status, ..self }
     }
 
     /// Returns whether this is what a line says.
@@ -52,7 +59,8 @@ impl Decided {
         let retry = expected.retry_after;
         let retry = retry.is_none_or(|wait| millis(wait) == millis(self.retry_after));
         let mut shadows = expected.shadows.iter();
-        verdict && retry && shadows.all(|shadow| self.shadows.contains(shadow))
+        let status = expected.status.is_none_or(|status| status == self.status);
+        verdict && retry && status && shadows.all(|shadow| self.shadows.contains(shadow))
     }
 }
 

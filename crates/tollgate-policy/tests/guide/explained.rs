@@ -169,3 +169,20 @@ fn requests_share_a_limit_if_their_keys_are_explained_alike() {
     }
     assert!(same > 60 && different > 60, "{same} {different}");
 }
+
+#[test]
+fn statuses_are_explained() {
+    let file = small(
+        "[[deny]]\nname = 'removed'\nwhen = { path = '/v1' }\nstatus = 410\n\
+         [[rule]]\nname = 'all'\nlimit = '9/s'\nstatus = 503\n",
+    );
+    let explained = |path| explain(&file, &[("path", path)]).to_string();
+    assert_eq!(
+        explained("/v1"),
+        "denied by removed, an entry of the list `deny`, with status 410"
+    );
+    assert_eq!(
+        explained("/v2"),
+        "asks all\nall: applies: it has no conditions; key: none; limit: 9/s; cost: 1; status: 503"
+    );
+}

@@ -47,6 +47,8 @@ pub(crate) struct Expected {
     pub(crate) left: Option<u64>,
     /// `Some(None)` if no wait helps.
     pub(crate) retry_after: Option<Option<Duration>>,
+    /// The number by which the program answers. `Some(None)` if the policy does not say it.
+    pub(crate) status: Option<Option<u16>>,
     /// Rules in the shadow, and whether they would allow the request.
     pub(crate) shadows: Vec<(String, bool)>,
 }
@@ -191,6 +193,7 @@ fn expectation(text: &str) -> Result<Expected, String> {
         verdict,
         left: None,
         retry_after: None,
+        status: None,
         shadows: Vec::new(),
     };
     for part in parts {
@@ -201,6 +204,13 @@ fn expectation(text: &str) -> Result<Expected, String> {
             expected.retry_after = Some(Some(duration(time)?));
         } else if part == "never retry" {
             expected.retry_after = Some(None);
+        } else if let Some(status) = part.strip_prefix("status ") {
+            let status = status
+                .parse()
+                .map_err(|_| format!("`{part}`: which status?"))?;
+            expected.status = Some(Some(status));
+        } else if part == "no status" {
+            expected.status = Some(None);
         } else if let Some(name) = part.strip_suffix(" would allow") {
             expected.shadows.push((name.into(), true));
         } else if let Some(name) = part.strip_suffix(" would deny") {

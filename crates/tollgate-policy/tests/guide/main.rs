@@ -42,7 +42,7 @@ fn each_line_of_the_page_can_be_read() {
 fn a_line_with_all_parts_is_read() {
     let line = "2x GET api.example.com/a?b=1&c=2 from 10.0.0.1 header:x-api-key=k1 as one \
                 fails answers response-header:x-used=7   \
-                denied by a, 4 left, retry after 500 ms, b would deny, c would allow";
+                denied by a, 4 left, retry after 500 ms, status 503, b would deny, c would allow";
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let request = Request {
         facts: vec![
@@ -64,6 +64,7 @@ fn a_line_with_all_parts_is_read() {
         verdict: Verdict::DeniedBy("a".into()),
         left: Some(4),
         retry_after: Some(Some(Duration::from_millis(500))),
+        status: Some(Some(503)),
         shadows: vec![("b".into(), false), ("c".into(), true)],
     };
     let line = read(line).expect("a line");
@@ -96,6 +97,10 @@ fn short_lines_are_read() {
         answer: vec![("used".into(), "7".into())],
     };
     assert_eq!(read("one ends fails answers used=7"), ends(end));
+    let Some(Line::Requests { expected, .. }) = read("GET /a denied by a, no status") else {
+        panic!("one request");
+    };
+    assert_eq!(expected.status, Some(None));
     let Some(Line::Requests {
         count: 1,
         request,
@@ -120,6 +125,7 @@ fn a_line_that_says_something_else_is_an_error() {
         "GET /a allowed by a, some left",
         "GET /a allowed by a, 4 rest",
         "GET /a denied by a, retry after 12s",
+        "GET /a denied by a, status odd",
         "GET /a no way",
         "+12",
         "one ends user=ann",

@@ -17,6 +17,8 @@ fn agree(ours: &Decided, model: &Decided) -> bool {
         && ours.retry_after == model.retry_after
         && (!ours.is_allowed || by(ours) == by(model))
         && ours.left == model.left
+        // Where the names differ, two rules deny for the same time.
+        && (ours.by != model.by || ours.status == model.status)
         && shadows(ours) == shadows(model)
 }
 

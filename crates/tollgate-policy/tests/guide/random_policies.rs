@@ -46,6 +46,9 @@ pub(crate) fn policy(random: &mut Random) -> String {
                 condition(random),
                 address(random)
             );
+            if list == "deny" && random.one_in(2) {
+                text += "status = 410\n";
+            }
         }
     }
     let rules = 1 + random.below(6);
@@ -144,6 +147,10 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
     }
     if random.one_in(6) {
         *text += "shadow = true\n";
+    }
+    // Each rule has one of its own, so that it tells the rules apart.
+    if !random.one_in(4) {
+        let _ = writeln!(text, "status = {}", 500 + number);
     }
 }
 

@@ -92,6 +92,7 @@ fn what_does_not_concern_the_state_keeps_it() {
         "limit = '9/h'\ncount = 'failures'\nmissing = 'skip'",
         "limit = '9/h'\ncost = { estimate = 'n', default = 1, max = 9, settle = 'used' }",
         "when = { path = '/a/**' }\nlimit = '9/h'",
+        "limit = '9/h'\nstatus = 503",
         "limit = ' 9/h '\nnetwork = { v4 = 32 }\nstore = 'memory'",
     ]
     .into_iter()

@@ -235,6 +235,29 @@ fn the_synchronous_decision_is_refused_and_takes_nothing() {
 }
 
 #[test]
+fn the_status_is_that_of_the_rule_whose_store_denies() {
+    let statuses = |text: &str| {
+        let text = text.replace("store = 'far'", "store = 'far'\n    status = 502");
+        text.replace("limit = '8'", "limit = '2'\n    status = 503")
+    };
+    let (policy, _, _) = policy(&statuses(FOUR));
+    for _ in 0..2 {
+        assert_eq!(run(policy.decide_async(&ANN)).status(), None);
+    }
+    let denied = run(policy.decide_async(&ANN));
+    assert_eq!(
+        (denied.denied_by(), denied.status()),
+        (Some("near-all"), Some(503))
+    );
+    // The synchronous decision names the first rule that it can't ask.
+    let refused = policy.decide(&ANN);
+    assert_eq!(
+        (refused.denied_by(), refused.status()),
+        (Some("far"), Some(502))
+    );
+}
+
+#[test]
 fn too_many_denials_ban_the_key_at_the_store() {
     let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '1'\nstore = 'far'\n\
                 ban = { after = 2, for = '10min', within = '1h' }";

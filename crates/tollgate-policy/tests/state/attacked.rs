@@ -21,8 +21,36 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// Returns a state with this content and the right checksum.
-fn sealed(content: &[u8]) -> Vec<u8> {
+pub(crate) fn sealed(content: &[u8]) -> Vec<u8> {
     [content, &crc32(content).to_le_bytes()].concat()
+}
+
+/// Returns a state without one section of a rule.
+pub(crate) fn without_section(state: &[u8], rule: &str, limit: u32) -> Vec<u8> {
+    let content = &state[..state.len() - 4];
+    let number = |at: usize| {
+        let bytes = content[at..at + 4].try_into().expect("4 bytes");
+        u32::from_le_bytes(bytes) as usize
+    };
+    let (mut at, mut kept) = (24, content[..24].to_vec());
+    while at < content.len() {
+        let start = at;
+        let name = &content[at + 4..at + 4 + number(at)];
+        at += 4 + name.len();
+        let section_limit = number(at);
+        at += 4;
+        at += 4 + number(at);
+        let texts = number(at);
+        at += 4;
+        for _ in 0..texts {
+            at += 4 + number(at);
+        }
+        at += 8 + number(at);
+        if (name, section_limit) != (rule.as_bytes(), limit as usize) {
+            kept.extend_from_slice(&content[start..at]);
+        }
+    }
+    sealed(&kept)
 }
 
 fn read(state: &[u8]) -> Result<(), StateError> {

@@ -1,6 +1,7 @@
 //! The state of a policy goes on in the next process, and a damaged one is refused.
 
 mod attacked;
+mod strikes;
 
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ fn every_field_is_read() {
     );
 
     let login = rule(&file, "login");
-    assert_eq!(login.name.position, Some(Position::new(19, 12)));
+    assert_eq!(login.name.position, Some(Position::new(20, 12)));
     assert_eq!(login.key, ["client-ip".to_owned().into()]);
     assert_eq!(login.missing, Missing::Shared);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
@@ -47,6 +47,10 @@ fn every_field_is_read() {
         (1_000_000, Overflow::Deny)
     );
     assert!(!login.shadow);
+    assert_eq!(login.status, Some(429.into()));
+    let statuses: Vec<_> = file.deny.iter().map(|entry| entry.status).collect();
+    assert_eq!(statuses, [Some(451.into()), None]);
+    assert_eq!(file.allow[0].status, None);
 
     let whole = rule(&file, "whole-service");
     assert_eq!(

@@ -81,12 +81,12 @@ impl Model {
         matching.collect()
     }
 
-    fn listed(&self, name: &str, facts: &Facts) -> Option<String> {
+    fn listed(&self, name: &str, facts: &Facts) -> Option<Table> {
         let list = self.list(name);
         let mut found = list
             .iter()
             .filter(|it| holds(it.get("when"), facts).is_some());
-        found.next().map(|entry| text(entry, "name"))
+        found.next().cloned()
     }
 
     /// Returns the rules that apply to a request, and those in the shadow.
@@ -246,10 +246,12 @@ impl Decider for Model {
         if let Some(first) = first.map(str::to_owned) {
             facts.insert("first-letter-of-user".into(), first);
         }
-        if let Some(name) = self.listed("deny", &facts) {
-            return (Decided::denied(name, None), Taken::new());
+        if let Some(entry) = self.listed("deny", &facts) {
+            let denied = Decided::denied(text(&entry, "name"), None);
+            return (denied.with_status(status(&entry)), Taken::new());
         }
-        if let Some(name) = self.listed("allow", &facts) {
+        if let Some(entry) = self.listed("allow", &facts) {
+            let name = text(&entry, "name");
             return (Decided::allowed(vec![name], None), Taken::new());
         }
         let (applied, shadows) = self.applied(&facts);
@@ -259,10 +261,10 @@ impl Decider for Model {
             None => true,
         };
         if let Some(asked) = applied.iter().find(refuses) {
-            let name = text(&asked.rule, "name");
-            return (Decided::denied(name, None), Taken::new());
+            let denied = Decided::denied(text(&asked.rule, "name"), None);
+            return (denied.with_status(status(&asked.rule)), Taken::new());
         }
-        let mut denied: Option<(Option<Duration>, String)> = None;
+        let mut denied: Option<(Option<Duration>, &Table)> = None;
         let mut taken = Taken::new();
         for asked in &applied {
             match self.ask(asked, &facts) {
@@ -275,14 +277,14 @@ impl Decider for Model {
                         wait.unwrap_or(Duration::MAX) > known.unwrap_or(Duration::MAX)
                     });
                     if longer {
-                        denied = Some((wait, text(&asked.rule, "name")));
+                        denied = Some((wait, &asked.rule));
                     }
                 }
             }
         }
-        let mut decided = if let Some((wait, name)) = denied {
+        let mut decided = if let Some((wait, rule)) = denied {
             taken.clear();
-            Decided::denied(name, wait)
+            Decided::denied(text(rule, "name"), wait).with_status(status(rule))
         } else {
             let names = applied.iter().map(|asked| text(&asked.rule, "name"));
             let left = self.take(&mut taken);
@@ -333,6 +335,11 @@ impl Decider for Model {
 fn text(table: &Table, field: &str) -> String {
     let text = table.get(field).and_then(Value::as_str);
     text.expect("a text").to_owned()
+}
+
+fn status(table: &Table) -> Option<u16> {
+    let status = table.get("status").and_then(Value::as_integer)?;
+    Some(status.try_into().expect("a status"))
 }
 
 fn flag(table: &Table, field: &str) -> bool {

@@ -79,6 +79,7 @@ impl Decider for Real {
             Some(name) => Decided::denied(name.to_owned(), decision.retry_after()),
             None => Decided::allowed(allowed, decision.remaining()),
         };
+        decided.status = decision.status();
         assert_eq!(decided.is_allowed, decision.is_allowed());
         decided.shadows = by_rule(asked(true));
         (decided, decision)

@@ -1,0 +1,105 @@
+//! What is known of a group of requests: those to one origin with one credential.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use tollgate::{Concurrency, Tick};
+
+use super::blind::Blind;
+
+/// So many requests go at once before the first answer says what the limits are.
+const OPENING: u32 = 4;
+
+/// After them, one goes in this time.
+const OPENING_INTERVAL: Duration = Duration::from_millis(100);
+
+/// After so many answers that don't name a limit, it is forgotten.
+const UNNAMED: u8 = 32;
+
+/// What is known of a group.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The line. The first in line is inside.
+    pub(super) turns: Arc<Concurrency>,
+    /// Wakes the first in line.
+    pub(super) first: Option<Waker>,
+    pub(super) limits: Vec<Link>,
+    pub(super) blind: Blind,
+    /// No request may go before this tick.
+    held: Tick,
+    /// How many requests went since the last answer, while no answer has said anything.
+    opening: Option<u32>,
+    last_sent: Tick,
+    pub(super) last_answer: Tick,
+    pub(super) last_used: Tick,
+}
+
+/// A limit that a group's answers name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    pub(super) limit: u64,
+    /// How many answers in a row have not named it.
+    pub(super) unnamed: u8,
+}
+
+impl Group {
+    pub(super) fn new(turns: Arc<Concurrency>, now: Tick) -> Self {
+        Self {
+            turns,
+            first: None,
+            limits: Vec::new(),
+            blind: Blind::new(),
+            held: Tick::ZERO,
+            opening: Some(0),
+            last_sent: Tick::ZERO,
+            last_answer: now,
+            last_used: now,
+        }
+    }
+
+    /// Returns when the next request may go, as far as no limit says otherwise.
+    pub(super) fn next_send(&self) -> Tick {
+        let opening = match self.opening {
+            Some(sent) if sent >= OPENING => self.last_sent.saturating_add(OPENING_INTERVAL),
+            _ => Tick::ZERO,
+        };
+        let blind = Tick::from_nanos((self.blind.next_send() * 1e9) as u64);
+        self.held.max(opening).max(blind)
+    }
+
+    pub(super) fn sent(&mut self, now: Tick, waited: bool) {
+        self.opening = self.opening.map(|sent| sent.saturating_add(1));
+        self.blind.sent(now.as_nanos() as f64 / 1e9, waited);
+        (self.last_sent, self.last_used) = (now, now);
+    }
+
+    /// An answer has come, or an error.
+    pub(super) fn opens(&mut self) {
+        self.opening = None;
+    }
+
+    /// Lets no request go before this tick. After it, only a few go until an answer has come.
+    pub(super) fn hold(&mut self, until: Tick) {
+        self.held = self.held.max(until);
+        self.opening = Some(0);
+    }
+
+    /// Counts an answer that names only some limits. Returns a limit that no answer names any more.
+    pub(super) fn names(&mut self, named: &[u64]) -> Option<u64> {
+        let mut forgotten = None;
+        for link in &mut self.limits {
+            let is_named = named.contains(&link.limit);
+            link.unnamed = if is_named {
+                0
+            } else {
+                link.unnamed.saturating_add(1)
+            };
+            if link.unnamed >= UNNAMED {
+                forgotten = Some(link.limit);
+            }
+        }
+        self.limits.retain(|link| Some(link.limit) != forgotten);
+        forgotten
+    }
+}

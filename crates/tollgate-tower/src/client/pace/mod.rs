@@ -1,0 +1,379 @@
+//! When the next request may go, by what answers say of one limit.
+//!
+//! # The task
+//!
+//! Several clients share a limit and know nothing of each other. Each sees its own answers only.
+//! An answer says how many permits are left (`r`), the quota (`q`) and its window (`w`). Together
+//! the clients should use the whole limit, get almost no 429, and have equal shares.
+//!
+//! # The rule
+//!
+//! The limit refills `R = q / w` permits a second. `r` is what all clients see of each other: if it
+//! stands still, they send as much together as is refilled. So each client steers `r` to a *margin*
+//! `m`, and sends at the rate
+//!
+//! ```text
+//! rate = s * (R + (r - m) / T)
+//! ```
+//!
+//! - `s` is the client's *share*. If all shares add up to 1, then `dr/dt = R - (sum of rates) =
+//!   -(r - m) / T`: `r` goes to `m` exponentially, with the time constant `T`, and does not
+//!   overshoot as long as answers are much younger than `T`. So `T` is at least four times the
+//!   latency. A client with a small share has few answers, so its `T` is also at least the time
+//!   between its requests.
+//! - The share is found by comparing two rates. Between two answers the clients took `r1 - r2 + R *
+//!   (t2 - t1)` permits. They should have taken `R + (r - m) / T` a second. The logarithm of the
+//!   share moves by a part of the logarithm of their quotient, so the shares' sum goes to 1. A
+//!   refusal halves the share.
+//! - The margin grows with the share: `m = M * s^(1/4)`. A client with a larger share sees less
+//!   spare permits than one with a smaller share, and gives way. The differences of the shares decay
+//!   exponentially, at about `M / (4 * R * T)` in each `T`: the shares become equal.
+//!
+//! A request is late or early by its own error only: each is planned from the time at which the
+//! previous one should have gone, and is moved by what that one saw. So the clients' requests spread
+//! over time evenly, although no client knows of another.
+//!
+//! # Which limit it is
+//!
+//! The fields do not say how a server counts. `reset` tells it: see [`Kind`](kind::Kind). In a
+//! fixed window that ends in `left` seconds, `r` falls by plan. What is steered there is `r - R *
+//! left`, which does not fall. In a sliding window less is refilled after a time with few requests.
+
+mod ends;
+mod kind;
+mod reading;
+mod share;
+
+use std::time::Duration;
+
+use tollgate::Tick;
+use tollgate_http::ServerLimit;
+
+use self::ends::Ends;
+use self::kind::{Judge, Kind};
+use self::reading::{Reading, Window};
+use self::share::Share;
+
+/// The shortest time in which a client corrects an error.
+const SHORTEST_CORRECTION: f64 = 0.1;
+
+/// A correction takes this many times the latency of an answer.
+const LATENCIES: f64 = 4.0;
+
+/// Of an error that a request saw, this part is corrected by the next one.
+const GAIN: f64 = 0.8;
+
+/// A request waits at most this many times as long as usual because too few permits are left.
+const SLOWEST: f64 = 4.0;
+
+/// No request waits longer than this for its turn, or than the window if that is longer.
+const LONGEST_INTERVAL: f64 = 600.0;
+
+/// A timer may wake this late without moving the plan.
+const LATE: f64 = 0.005;
+
+/// A bucket keeps this part of its permits, of at most those of [`BUCKET_TIME`] seconds.
+const BUCKET_MARGIN: f64 = 0.6;
+const BUCKET_TIME: f64 = 5.0;
+
+/// A window keeps this part of its permits, of at most those of [`WINDOW_TIME`] seconds. They are
+/// not used, so it is less than 5 %.
+const WINDOW_MARGIN: f64 = 0.04;
+const WINDOW_TIME: f64 = 60.0;
+
+/// A window keeps this many permits for a client alone.
+const LEAST_WINDOW_MARGIN: f64 = 1.2;
+
+/// In fixed windows of at least this length, half of the permits can be used at once. Those of
+/// shorter ones are spread evenly.
+const LONG_WINDOW: f64 = 10.0;
+
+/// Plans requests to a server by what its answers say of one limit: for HTTP clients of your own.
+///
+/// [`ClientLimitLayer`](super::ClientLimitLayer) has one for each limit of a server. It reads no
+/// clock and draws its random numbers from a seed, so it is the same in each run.
+///
+/// Several clients that use it on one key share the key's limit equally and are hardly ever
+/// refused, although they don't know of each other. At 100 requests a second and more, eight of them
+/// use at least 95 % of the limit, whether it is a bucket, a sliding or a fixed window, and get
+/// less than 1 % of 429. The same holds for windows of a minute at 10 a second, and for buckets.
+/// Windows of a second with 10 permits are too small for eight clients: each has about one request a
+/// window. They use about 85 %, and about 3 % of the answers are 429.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::Tick;
+/// use tollgate_http::ServerLimit;
+/// use tollgate_tower::client::Pace;
+///
+/// let mut pace = Pace::new(7);
+/// let start = Tick::from_nanos(0);
+/// assert!(pace.next_send() <= start); // nothing is known yet
+/// pace.sent(start, false);
+///
+/// let mut limit = ServerLimit::default();
+/// limit.quota = Some(100);
+/// limit.window = Some(Duration::from_secs(10));
+/// limit.remaining = Some(0);
+/// limit.reset = Some(Duration::from_secs(10));
+/// let now = start.saturating_add(Duration::from_millis(30));
+/// pace.answered(&limit, start, now, true);
+/// assert!(pace.next_send() > now); // no permit is left
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pace {
+    limit: Option<Window>,
+    judge: Judge,
+    ends: Ends,
+    share: Share,
+    /// How many permits are left beyond the margin.
+    spare: f64,
+    /// The mean of the permits left, over about a window.
+    mean: f64,
+    /// The mean time from a request to its answer.
+    latency: f64,
+    last_answer: Option<Answer>,
+    /// When the last request should have gone.
+    last: f64,
+    /// Whether the last request waited for its turn.
+    waited: bool,
+    /// No request may go before this time.
+    held: f64,
+    random: u64,
+}
+
+/// What an answer said, and when.
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    sent: f64,
+    received: f64,
+    remaining: f64,
+}
+
+impl Pace {
+    /// Makes a pace that lets all requests go until an answer names a limit.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self {
+            limit: None,
+            judge: Judge::new(),
+            ends: Ends::new(),
+            share: Share::new(),
+            spare: 0.0,
+            mean: 0.0,
+            latency: 0.0,
+            last_answer: None,
+            last: 0.0,
+            waited: false,
+            held: 0.0,
+            random: seed,
+        }
+    }
+
+    /// Returns when the next request may go. It may lie in the past.
+    #[must_use]
+    pub fn next_send(&self) -> Tick {
+        tick(self.next())
+    }
+
+    /// Returns about how long it takes from one request to the next.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        Duration::from_secs_f64(self.spacing().clamp(0.0, 1e9))
+    }
+
+    /// A request goes now. `waited` says whether it waited for [`next_send`](Self::next_send).
+    pub fn sent(&mut self, now: Tick, waited: bool) {
+        let (now, next) = (seconds(now), self.next());
+        let is_late = !waited || now - next > self.spacing().max(LATE);
+        self.last = if is_late { now } else { next };
+        self.waited = waited;
+    }
+
+    /// An answer came at `now` to a request that went at `sent`. It says this of the limit.
+    pub fn answered(&mut self, limit: &ServerLimit, sent: Tick, now: Tick, granted: bool) {
+        let (sent, received) = (seconds(sent), seconds(now));
+        let before = self.last_answer;
+        let rose =
+            before.is_some_and(|it| limit.remaining.is_some_and(|r| r as f64 > it.remaining));
+        let Some((window, said)) = Reading::of(limit, self.limit, rose) else {
+            return;
+        };
+        let is_first = self.limit.replace(window).is_none();
+        let late = (received - sent).max(0.0);
+        self.latency = if is_first {
+            late
+        } else {
+            self.latency * 0.9 + late * 0.1
+        };
+        let answer = Answer {
+            sent,
+            received,
+            remaining: said.remaining,
+        };
+        let began = self
+            .judge
+            .sees(&window, &said, &answer, before, granted, &mut self.ends);
+
+        let level = self.level(&window, &answer, began, granted);
+        if is_first {
+            self.mean = said.remaining;
+            self.share.begins(&window, level, self.most_margin(&window));
+        }
+        self.spare = level - self.most_margin(&window) * self.share.root();
+        if said.remaining >= window.quota - 1.0 {
+            // None is missing but the request's own. There may be room for more.
+            self.spare = self.spare.max(1.0);
+        }
+        let is_late = before.is_some_and(|it| sent <= it.sent);
+        if !granted {
+            if self.share.refused(sent, received) {
+                self.last_answer = None;
+            }
+        } else if !is_late && sent >= self.held {
+            self.last_answer = Some(answer);
+            if let Some(before) = before {
+                self.learn(&window, before, answer);
+            }
+        }
+        if said.remaining < 1.0 && self.judge.kind() == Kind::Fixed {
+            if let Some(end) = self.ends.next_after(received, window.seconds) {
+                self.hold_until(end);
+            }
+        }
+    }
+
+    /// Lets no request go before this time. The first one after it goes at a random time within the
+    /// client's usual interval, so that clients don't come back together.
+    pub fn hold(&mut self, until: Tick) {
+        self.hold_until(seconds(until));
+    }
+
+    fn hold_until(&mut self, until: f64) {
+        if until > self.held {
+            self.held = until;
+            let usual = self.usual_spacing().min(self.longest_spacing());
+            self.last = until + usual * self.draw() - self.spacing();
+        }
+    }
+
+    /// Compares what all clients took between two answers with what they should have taken.
+    fn learn(&mut self, window: &Window, before: Answer, now: Answer) {
+        let time = now.sent - before.sent;
+        let weight = 1.0 - (-time / window.seconds).exp();
+        self.mean += (now.remaining - self.mean) * weight;
+        let refill = self.refill(window);
+        let came_back = match self.judge.kind() {
+            // In a window none comes back. At its end all do, and what was taken is not known.
+            Kind::Fixed if now.remaining <= before.remaining => 0.0,
+            Kind::Fixed => refill * time - (before.remaining - now.remaining),
+            Kind::Bucket | Kind::Sliding => refill * time,
+        };
+        let taken = before.remaining - now.remaining + came_back;
+        let wanted = refill + self.spare / self.correction(true);
+        let correction = self.correction(false);
+        let rates = (wanted, refill);
+        self.share
+            .learns(window, (taken, time), rates, correction, self.waited);
+    }
+
+    /// Returns how many permits are left, compared with the plan.
+    fn level(&self, window: &Window, answer: &Answer, began: bool, granted: bool) -> f64 {
+        let planned = match self.judge.kind() {
+            Kind::Fixed => {
+                let at = (answer.sent + answer.received) / 2.0;
+                let left = self.ends.left(at, window.seconds, began);
+                left.map_or(0.0, |left| self.refill(window) * left)
+            }
+            Kind::Bucket | Kind::Sliding => 0.0,
+        };
+        let refused = if granted { 0.0 } else { 1.0 };
+        answer.remaining - planned - refused
+    }
+
+    /// Returns the margin of a client that has the limit for itself.
+    fn most_margin(&self, window: &Window) -> f64 {
+        let rate = window.rate();
+        let most = match self.judge.kind() {
+            Kind::Bucket => BUCKET_MARGIN * window.quota.min(rate * BUCKET_TIME),
+            Kind::Sliding | Kind::Fixed => {
+                let part = WINDOW_MARGIN * window.quota.min(rate * WINDOW_TIME);
+                part.max(LEAST_WINDOW_MARGIN)
+            }
+        };
+        // After a request at most all but one are left.
+        most.min(BUCKET_MARGIN * (window.quota - 1.0).max(0.0))
+    }
+
+    /// Returns how many permits should be used in a second if as many are left as planned.
+    fn refill(&self, window: &Window) -> f64 {
+        match self.judge.kind() {
+            Kind::Bucket => window.rate(),
+            Kind::Fixed if window.seconds >= LONG_WINDOW => window.rate() / 2.0,
+            Kind::Fixed => window.rate(),
+            // As many as were taken a window ago.
+            Kind::Sliding => {
+                let used = 1.0 - self.mean / window.quota;
+                window.rate() * used.max(0.05)
+            }
+        }
+    }
+
+    /// Returns the time constant of a correction. If there are so many spare permits that each
+    /// client can send one within its usual interval, then answers come often enough for a fast one.
+    fn correction(&self, with_spare: bool) -> f64 {
+        let rate = self.limit.map_or(1.0, |window| window.rate());
+        let spare = if with_spare { self.spare.max(0.0) } else { 0.0 };
+        let own = 1.0 / (self.share.get() * rate) / GAIN - spare / rate;
+        own.max(LATENCIES * self.latency).max(SHORTEST_CORRECTION)
+    }
+
+    /// Returns the time from one request to the next if as many permits are left as planned.
+    fn usual_spacing(&self) -> f64 {
+        let Some(window) = self.limit else {
+            return 0.0;
+        };
+        1.0 / (self.share.get() * self.refill(&window))
+    }
+
+    fn spacing(&self) -> f64 {
+        let Some(window) = self.limit else {
+            return 0.0;
+        };
+        let refill = self.refill(&window);
+        let more = self.spare / self.correction(true) / refill;
+        let factor = if more > 0.0 {
+            1.0 / (1.0 + more)
+        } else {
+            (1.0 - more).min(SLOWEST)
+        };
+        (self.usual_spacing() * factor).min(self.longest_spacing())
+    }
+
+    fn longest_spacing(&self) -> f64 {
+        self.limit
+            .map_or(0.0, |window| window.seconds.max(LONGEST_INTERVAL))
+    }
+
+    fn next(&self) -> f64 {
+        (self.last + self.spacing()).max(self.held)
+    }
+
+    /// Returns a random number from 0 to 1: the generator is SplitMix64.
+    fn draw(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+fn seconds(tick: Tick) -> f64 {
+    tick.as_nanos() as f64 / 1e9
+}
+
+fn tick(seconds: f64) -> Tick {
+    // A cast of a float saturates.
+    Tick::from_nanos((seconds * 1e9) as u64)
+}

@@ -1,0 +1,112 @@
+//! A client's share of a limit's rate.
+
+use super::reading::Window;
+
+/// How fast the share moves: by this part of the error in the time of a correction.
+const SPEED: f64 = 0.25;
+
+/// Answers are remembered for this many times the time of a correction.
+const MEMORY: f64 = 2.0;
+
+/// A refusal multiplies the share by this.
+const REFUSED: f64 = 0.5;
+
+/// With fewer permits than this in a window, what is left says almost nothing. The share then grows
+/// by at most this part with each answer, until a refusal halves it.
+const FEW: f64 = 4.0;
+const SLOW_GROWTH: f64 = 0.01;
+
+/// The logarithms of the smallest and the largest share. It is above 1 if the server refills faster
+/// than it says, because it rounds a window of less than a second up to one.
+const LEAST: f64 = -14.0;
+const MOST: f64 = 7.0;
+
+/// The logarithms of the least and the most that a new client begins with.
+const BEGIN_LEAST: f64 = -3.0;
+const BEGIN_MOST: f64 = -2.0;
+
+/// The share, and what was taken lately.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    logarithm: f64,
+    /// The permits that all clients took, in the time, of which so many requests were this
+    /// client's. Older ones count less.
+    taken: f64,
+    time: f64,
+    own: f64,
+    /// When the last refusal came that lowered the share.
+    lowered: f64,
+}
+
+impl Share {
+    pub(super) const fn new() -> Self {
+        Self {
+            logarithm: BEGIN_LEAST,
+            taken: 0.0,
+            time: 0.0,
+            own: 0.0,
+            lowered: 0.0,
+        }
+    }
+
+    pub(super) fn get(&self) -> f64 {
+        self.logarithm.exp()
+    }
+
+    /// Returns the fourth root, of at most 1.
+    pub(super) fn root(&self) -> f64 {
+        (self.logarithm.min(0.0) / 4.0).exp()
+    }
+
+    /// The first answer. If other clients keep `level` permits as their margin, they have the share
+    /// that belongs to it, and this one begins with the same.
+    pub(super) fn begins(&mut self, window: &Window, level: f64, most_margin: f64) {
+        let theirs = 4.0 * (level / most_margin).max(0.01).ln();
+        let least = BEGIN_LEAST.max((2.0 / window.quota).ln().min(0.0));
+        self.logarithm = theirs.clamp(least, BEGIN_MOST.max(least));
+    }
+
+    /// All clients took `taken` permits in this time, and should have taken `wanted` a second.
+    pub(super) fn learns(
+        &mut self,
+        window: &Window,
+        (taken, time): (f64, f64),
+        (wanted, refill): (f64, f64),
+        correction: f64,
+        waited: bool,
+    ) {
+        if time <= 0.0 {
+            return;
+        }
+        let keep = (-time / (MEMORY * correction)).exp();
+        self.taken = self.taken * keep + taken;
+        self.time = self.time * keep + time;
+        self.own = self.own * keep + 1.0;
+        let took = (self.taken / self.time).max(0.01 * refill);
+        let change = (wanted.max(0.1 * refill) / took).ln().clamp(-1.0, 1.0);
+        // A client that does not wait does not use its share, so it learns nothing of more.
+        if waited || change < 0.0 {
+            let change = SPEED * change * (time / correction).min(1.0);
+            let most = if window.quota < FEW { SLOW_GROWTH } else { 1.0 };
+            self.logarithm += change.min(most);
+        }
+        if self.taken >= 2.0 {
+            // Its part of what was taken. All parts add up to 1.
+            let part = (self.own / self.taken).min(1.0);
+            self.logarithm = self.logarithm.max((part / 2.0).ln());
+        }
+        self.logarithm = self.logarithm.clamp(LEAST, MOST);
+    }
+
+    /// A request that went at `sent` was refused. Requests that had gone before the share was
+    /// lowered don't lower it again. Returns whether it was lowered.
+    pub(super) fn refused(&mut self, sent: f64, received: f64) -> bool {
+        if sent <= self.lowered {
+            return false;
+        }
+        self.logarithm = (self.logarithm + REFUSED.ln()).max(LEAST);
+        (self.taken, self.time, self.own) = (0.0, 0.0, 0.0);
+        self.lowered = received;
+        true
+    }
+}

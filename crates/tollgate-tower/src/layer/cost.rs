@@ -1,0 +1,207 @@
+//! What a request costs of a rate, and how long it may wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::ConfigError;
+use tollgate::traits::ReserveLimiter;
+use tollgate_http::{RequestFacts, Unit};
+
+use super::RateLimitLayer;
+use crate::answered::Ended;
+use crate::rate::{Count, Rate, Source};
+
+impl<S: Source> RateLimitLayer<Rate<S>> {
+    /// Sets what a request costs, in permits. One, unless this says otherwise.
+    ///
+    /// A request that costs 0 takes nothing, and one that costs more than the burst is refused
+    /// without `Retry-After`. If a client says what its request costs, limit what it may say.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_hour(100))?);
+    /// let limit = RateLimitLayer::shared(Arc::clone(&limiter)).cost(|facts| match &*facts.path() {
+    ///     "/search" => 10,
+    ///     _ => 1,
+    /// });
+    /// let service = limit.layer(service_fn(hello));
+    /// service.clone().oneshot(Request::get("/search").body(())?).await?;
+    /// service.clone().oneshot(Request::get("/items").body(())?).await?;
+    /// assert_eq!(limiter.available(), 89);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cost(mut self, cost: impl Fn(&RequestFacts<'_>) -> u64 + Send + Sync + 'static) -> Self {
+        self.admission.cost = Some(Arc::new(cost));
+        self
+    }
+
+    /// Sets what fields say that the limit counts: requests, unless this says otherwise.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{RateLimitLayer, Unit};
+    ///
+    /// // 10 MB for each address and hour, of the bodies of answers.
+    /// let table = Keyed::token_bucket(Quota::per_hour(10_000_000), 100_000)?;
+    /// let limit = RateLimitLayer::by_address(table)
+    ///     .cost(|_| 0)
+    ///     .settle(|ended| ended.bytes())
+    ///     .unit(Unit::ContentBytes);
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate::ConfigError>(())
+    /// ```
+    pub fn unit(mut self, unit: Unit) -> Self {
+        self.admission.unit = unit;
+        self
+    }
+
+    /// Sets which requests count: all, those that failed, or those that succeeded. The permits of
+    /// others come back at the end of the answer's body.
+    ///
+    /// What failed is a status of 400 or above, unless [`failure_if`](Self::failure_if) says
+    /// otherwise. All requests that are served at once hold a permit until their ends are known.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use http::StatusCode;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::{Count, RateLimitLayer};
+    ///
+    /// async fn login(request: Request<&str>) -> Result<Response<String>, std::convert::Infallible> {
+    ///     let mut answer = Response::new(String::new());
+    ///     if *request.body() != "the password" {
+    ///         *answer.status_mut() = StatusCode::UNAUTHORIZED;
+    ///     }
+    ///     Ok(answer)
+    /// }
+    ///
+    /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_hour(5))?);
+    /// let limit = RateLimitLayer::shared(Arc::clone(&limiter)).count(Count::Failures);
+    /// let service = limit.layer(service_fn(login));
+    /// service.clone().oneshot(Request::new("the password")).await?;
+    /// assert_eq!(limiter.available(), 5);
+    /// service.clone().oneshot(Request::new("a guess")).await?;
+    /// assert_eq!(limiter.available(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn count(mut self, count: Count) -> Self {
+        self.admission.count = count;
+        self
+    }
+
+    /// Settles what a request cost in the end: its size, its time, or what a header of the answer
+    /// says.
+    ///
+    /// Less than what was [taken](Ended::taken) comes back. More is charged, even if the limit goes
+    /// into debt; then requests are denied until the debt is paid. The closure is called once for
+    /// each request that was served, at the end of its answer's body, also if there was no answer
+    /// or it was dropped.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// /// Answers with 30 tokens.
+    /// async fn model(_: Request<()>) -> Result<Response<String>, http::Error> {
+    ///     Response::builder().header("x-tokens", 30).body(String::new())
+    /// }
+    ///
+    /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_day(1000))?);
+    /// let limit = RateLimitLayer::shared(Arc::clone(&limiter))
+    ///     .cost(|_| 100) // an estimate
+    ///     .settle(|ended| ended.header_number("x-tokens").unwrap_or(ended.taken()));
+    /// let service = limit.layer(service_fn(model));
+    /// service.oneshot(Request::new(())).await?;
+    /// assert_eq!(limiter.available(), 970);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Bytes: `.settle(|ended| ended.bytes())`. Milliseconds of time:
+    /// `.settle(|ended| ended.elapsed().as_millis().try_into().unwrap_or(u64::MAX))`.
+    pub fn settle(mut self, actual: impl Fn(&Ended<'_>) -> u64 + Send + Sync + 'static) -> Self {
+        self.admission.settle = Some(Arc::new(actual));
+        self
+    }
+
+    /// Says in fields which of the table's limits a request used: the parameter `pk`, which is a
+    /// keyed hash of the request's key. A client that sends for several keys can then tell their
+    /// limits apart.
+    ///
+    /// ```
+    /// use http::HeaderName;
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{ByHeader, Fields, RateLimitLayer};
+    ///
+    /// let limits = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
+    /// let by_tenant = ByHeader(HeaderName::from_static("x-tenant"));
+    /// // RateLimit: "default";r=4;t=1;pk=:TqMD5J2cKmE=:
+    /// let limit = RateLimitLayer::by_key(limits, by_tenant).fields(Fields::LIST).partitions();
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate::ConfigError>(())
+    /// ```
+    pub fn partitions(mut self) -> Self {
+        self.admission.partitions = true;
+        self
+    }
+
+    /// Lets requests wait for their permits, at most this long, and at most this many at once.
+    /// Others are refused at once: those that would wait longer, and those that find no room.
+    ///
+    /// The requests of one limiter are served in order of arrival. Each reserves its permits and
+    /// sleeps once. A request whose client goes away gives back what it has reserved.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Limiter::token_bucket(Quota::per_second(50).burst(1))?;
+    /// let limit = RateLimitLayer::shared(limiter).wait(Duration::from_secs(10), 100)?;
+    /// let service = limit.layer(service_fn(hello));
+    /// for _ in 0..3 {
+    ///     assert_eq!(service.clone().oneshot(Request::new(())).await?.status(), 200);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If `requests` is 0, or more than a [`Concurrency`](tollgate::Concurrency) can have.
+    pub fn wait(mut self, time: Duration, requests: u64) -> Result<Self, ConfigError>
+    where
+        S::Owned: ReserveLimiter,
+    {
+        self.admission.in_line();
+        self.may_wait(time, requests)
+    }
+}

@@ -1,0 +1,104 @@
+//! The layer.
+
+mod answers;
+mod cost;
+mod inside;
+#[cfg(feature = "policy")]
+mod policy;
+mod rate;
+mod requests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::{Concurrency, ConfigError};
+use tower_layer::Layer;
+
+use crate::admission::Admission;
+use crate::service::RateLimit;
+use crate::settings::{Settings, Wait};
+use crate::ticket::Limits;
+
+/// A layer that limits the requests of a service. A request above the limit is refused, or waits.
+///
+/// A layer is made for one limiter, for a table of limiters by key, or for a policy. Its services
+/// share the limits, and so do their clones: a server that clones its service for each connection
+/// has one limit for all of them.
+///
+/// ```
+/// use http::{Request, Response};
+/// use tollgate::{Limiter, Quota};
+/// use tollgate_tower::{Fields, RateLimitLayer};
+/// use tower::{Layer, ServiceExt, service_fn};
+///
+/// async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+///     Ok(Response::new("hello".into()))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = Limiter::token_bucket(Quota::per_hour(60).burst(2))?;
+/// let limit = RateLimitLayer::shared(limiter).name("hello").fields(Fields::LIST);
+/// let service = limit.layer(service_fn(hello));
+///
+/// let answer = service.clone().oneshot(Request::new(())).await?;
+/// assert_eq!(answer.status(), 200);
+/// assert_eq!(answer.headers()["ratelimit"], r#""hello";r=1;t=60"#);
+/// let answer = service.clone().oneshot(Request::new(())).await?;
+/// assert_eq!(answer.status(), 200);
+/// let answer = service.oneshot(Request::new(())).await?;
+/// assert_eq!(answer.status(), 429);
+/// assert!(answer.headers().contains_key("retry-after"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The service's answers may have bodies of any type whose data can be made from `Bytes`, such as
+/// those of axum, hyper and tonic.
+#[derive(Clone)]
+#[must_use]
+pub struct RateLimitLayer<A> {
+    admission: A,
+    settings: Settings,
+}
+
+impl<A> RateLimitLayer<A> {
+    fn of(admission: A) -> Self {
+        let settings = Settings::new();
+        Self {
+            admission,
+            settings,
+        }
+    }
+
+    fn may_wait(mut self, time: Duration, requests: u64) -> Result<Self, ConfigError> {
+        let waiting = Arc::new(Concurrency::new(requests)?);
+        self.settings.wait = Some(Wait { time, waiting });
+        Ok(self)
+    }
+}
+
+impl<S, A: Admission> Layer<S> for RateLimitLayer<A> {
+    type Service = RateLimit<S, A>;
+
+    fn layer(&self, service: S) -> RateLimit<S, A> {
+        let Self {
+            admission,
+            settings,
+        } = self.clone();
+        let limits = Limits {
+            admission,
+            settings,
+        };
+        RateLimit::new(service, Arc::new(limits))
+    }
+}
+
+impl<A> fmt::Debug for RateLimitLayer<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimitLayer")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! Layers of a rate: of one limiter, or of one for each key.
+
+use std::sync::Arc;
+
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, GiveBack, Settings as Words};
+use tollgate::clock::Clock;
+use tollgate::keyed::KeyHasher;
+use tollgate::traits::SettleLimiter;
+use tollgate::{Keyed, Limiter, Quota};
+
+use super::RateLimitLayer;
+use crate::key::{ByAddress, RequestKey};
+use crate::rate::{PerKey, Rate, Shared};
+
+impl<L, P, C> RateLimitLayer<Rate<Shared<Limiter<L, C, P>>>>
+where
+    L: ChangeQuota,
+    Limiter<L, C, P>: SettleLimiter<Clock: Clock> + Send + Sync + 'static,
+{
+    /// One limit for all requests.
+    ///
+    /// A [`Limiter`] or an `Arc` of one: keep a clone of the `Arc` to look at the limit, or to use
+    /// it elsewhere.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_hour(60).burst(10))?);
+    /// let limit = RateLimitLayer::shared(Arc::clone(&limiter));
+    /// let service = limit.layer(service_fn(hello));
+    /// assert_eq!(service.oneshot(Request::new(())).await?.status(), 200);
+    /// assert_eq!(limiter.available(), 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shared(limiter: impl Into<Arc<Limiter<L, C, P>>>) -> Self {
+        let limiter = limiter.into();
+        let quota = Some(limiter.quota());
+        Self::of(Rate::new(Shared { limiter, quota }))
+    }
+}
+
+impl<L> RateLimitLayer<Rate<Shared<L>>>
+where
+    L: SettleLimiter<Clock: Clock> + Send + Sync + 'static,
+{
+    /// One limit for all requests, by a limiter of any type, such as a
+    /// [`Sharded`](tollgate::Sharded). The quota is what the fields of answers say; without it,
+    /// there are none.
+    ///
+    /// ```
+    /// use tollgate::{Quota, Sharded};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let quota = Quota::per_second(1_000_000);
+    /// let limiter = Sharded::token_bucket(quota)?;
+    /// let limit = RateLimitLayer::shared_with_quota(limiter, Some(quota));
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate::ConfigError>(())
+    /// ```
+    pub fn shared_with_quota(limiter: impl Into<Arc<L>>, quota: Option<Quota>) -> Self {
+        let limiter = limiter.into();
+        Self::of(Rate::new(Shared { limiter, quota }))
+    }
+}
+
+impl<A, C, S> RateLimitLayer<Rate<PerKey<A, C, S, ByAddress>>>
+where
+    A: Algorithm + GiveBack + Debt + ChangeQuota + Words + Clone + Send + Sync + 'static,
+    C: Clock + Send + Sync + 'static,
+    S: KeyHasher + Send + Sync + 'static,
+{
+    /// A limit for each client address: each IPv4 address, and each network of 64 bits of IPv6.
+    ///
+    /// The address is that of the connection's other end. Behind a proxy that is the proxy, so all
+    /// clients have one limit until [`client_address`](Self::client_address) trusts it. For
+    /// networks of other sizes use [`by_key`](Self::by_key) with [`ByAddress::prefix`].
+    ///
+    /// A server has to say the addresses of its connections: see [`peer`](Self::peer). If it does
+    /// not, each request is refused with 400, unless [`missing`](Self::missing) says otherwise.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{PeerAddr, RateLimitLayer};
+    ///
+    /// let limits = Keyed::token_bucket(Quota::per_hour(60).burst(1), 100_000)?;
+    /// let service = RateLimitLayer::by_address(limits).layer(service_fn(hello));
+    /// let from = |client: [u8; 4]| {
+    ///     let address = PeerAddr((client, 40_000).into());
+    ///     Request::builder().extension(address).body(())
+    /// };
+    /// assert_eq!(service.clone().oneshot(from([192, 0, 2, 1])?).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(from([192, 0, 2, 1])?).await?.status(), 429);
+    /// assert_eq!(service.clone().oneshot(from([192, 0, 2, 2])?).await?.status(), 200);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn by_address(table: impl Into<Arc<Keyed<A, C, S>>>) -> Self {
+        Self::by_key(table, ByAddress::default())
+    }
+}
+
+impl<A, C, S, K> RateLimitLayer<Rate<PerKey<A, C, S, K>>>
+where
+    A: Algorithm + GiveBack + Debt + ChangeQuota + Words + Clone + Send + Sync + 'static,
+    C: Clock + Send + Sync + 'static,
+    S: KeyHasher + Send + Sync + 'static,
+    K: RequestKey,
+{
+    /// A limit for each key: a closure, [`ByHeader`](crate::ByHeader), or another [`RequestKey`].
+    ///
+    /// A request without a key is refused with 400, unless [`missing`](Self::missing) says
+    /// otherwise. All keys have the same quota, apart from the table's overrides; for plans use a
+    /// policy.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{RateLimitLayer, RequestFacts};
+    ///
+    /// /// What the layer that authenticates requests found.
+    /// #[derive(Clone)]
+    /// struct User(u64);
+    ///
+    /// let limits = Keyed::token_bucket(Quota::per_hour(60).burst(1), 100_000)?;
+    /// let by_user = |facts: &RequestFacts<'_>| facts.extension::<User>().map(|user| user.0);
+    /// let service = RateLimitLayer::by_key(limits, by_user).layer(service_fn(hello));
+    ///
+    /// let of = |user| Request::builder().extension(User(user)).body(());
+    /// assert_eq!(service.clone().oneshot(of(7)?).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(of(7)?).await?.status(), 429);
+    /// assert_eq!(service.clone().oneshot(of(8)?).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(Request::new(())).await?.status(), 400);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn by_key(table: impl Into<Arc<Keyed<A, C, S>>>, key: K) -> Self {
+        let table = table.into();
+        Self::of(Rate::new(PerKey { table, key }))
+    }
+}

@@ -1,0 +1,229 @@
+//! What a layer reads of requests, and which it exempts.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::{Extensions, Method, header};
+use tollgate_http::{ClientAddress, PathForm, RequestFacts};
+
+use super::RateLimitLayer;
+use crate::answered::Ended;
+use crate::settings::Missing;
+
+impl<A> RateLimitLayer<A> {
+    /// Sets how the client's address is found: it is the peer's, unless this trusts a proxy.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{ClientAddress, PeerAddr, RateLimitLayer};
+    ///
+    /// let limits = Keyed::token_bucket(Quota::per_hour(60).burst(1), 100_000)?;
+    /// let addresses = ClientAddress::peer().trust("10.0.0.0/8")?.x_forwarded_for();
+    /// let service = RateLimitLayer::by_address(limits)
+    ///     .client_address(addresses)
+    ///     .layer(service_fn(hello));
+    ///
+    /// let through_proxy = |client: &str| {
+    ///     let proxy = PeerAddr(([10, 0, 0, 2], 40_000).into());
+    ///     Request::builder().extension(proxy).header("x-forwarded-for", client).body(())
+    /// };
+    /// assert_eq!(service.clone().oneshot(through_proxy("192.0.2.1")?).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(through_proxy("192.0.2.2")?).await?.status(), 200);
+    /// // What a client invents stands left of what the proxy has seen.
+    /// let forged = through_proxy("192.0.2.9, 192.0.2.2")?;
+    /// assert_eq!(service.clone().oneshot(forged).await?.status(), 429);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn client_address(mut self, address: ClientAddress) -> Self {
+        self.settings.address = address;
+        self
+    }
+
+    /// Sets where the address of the connection's other end is found among a request's extensions.
+    ///
+    /// Without this, it is found where axum and tonic put it (features `axum` and `tonic`), and in
+    /// [`PeerAddr`](crate::PeerAddr). This is for servers that have another type, or none:
+    ///
+    /// ```
+    /// use std::net::{IpAddr, Ipv4Addr};
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{ClientAddress, RateLimitLayer};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A server on a Unix socket, behind a proxy of the same machine.
+    /// let addresses = ClientAddress::peer().trust("127.0.0.1")?.x_forwarded_for();
+    /// let limits = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
+    /// let limit = RateLimitLayer::by_address(limits)
+    ///     .peer(|_| Some(IpAddr::V4(Ipv4Addr::LOCALHOST)))
+    ///     .client_address(addresses);
+    /// # let _ = limit;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn peer(mut self, peer: fn(&Extensions) -> Option<IpAddr>) -> Self {
+        self.settings.peer = peer;
+        self
+    }
+
+    /// Sets in which form rules and keys see a path. Choose the form that the routes see.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{PathForm, RateLimitLayer, RequestFacts};
+    ///
+    /// let by_path = |facts: &RequestFacts<'_>| Some(facts.path().into_owned());
+    /// let limits = Keyed::token_bucket(Quota::per_hour(60).burst(1), 1000)?;
+    /// let service = RateLimitLayer::by_key(limits, by_path)
+    ///     .path_form(PathForm::Normalized) // the service resolves paths
+    ///     .layer(service_fn(hello));
+    /// let get = |path| Request::get(path).body(());
+    /// assert_eq!(service.clone().oneshot(get("/login")?).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(get("/a/../login")?).await?.status(), 429);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn path_form(mut self, form: PathForm) -> Self {
+        self.settings.path = form;
+        self
+    }
+
+    /// Sets what happens to a request that lacks the key of its limit: it is refused with 400,
+    /// unless this says otherwise. Rules of a policy have a field for it.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use http::HeaderName;
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{ByHeader, Missing, RateLimitLayer};
+    ///
+    /// let limits = Keyed::token_bucket(Quota::per_hour(60).burst(1), 100_000)?;
+    /// let by_key = ByHeader(HeaderName::from_static("x-api-key"));
+    /// let limit = RateLimitLayer::by_key(limits, by_key).missing(Missing::Share);
+    /// let service = limit.layer(service_fn(hello));
+    /// // All requests without an API key have one limit.
+    /// assert_eq!(service.clone().oneshot(Request::new(())).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(Request::new(())).await?.status(), 429);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn missing(mut self, missing: Missing) -> Self {
+        self.settings.missing = missing;
+        self
+    }
+
+    /// Exempts requests. Exemptions add up.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Limiter::token_bucket(Quota::per_hour(1))?;
+    /// let service = RateLimitLayer::shared(limiter)
+    ///     .exempt_if(|facts| facts.path() == "/health")
+    ///     .exempt_if(|facts| facts.client_address().is_some_and(|address| address.is_loopback()))
+    ///     .layer(service_fn(hello));
+    /// for _ in 0..9 {
+    ///     let request = Request::get("/health").body(())?;
+    ///     assert_eq!(service.clone().oneshot(request).await?.status(), 200);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn exempt_if(
+        mut self,
+        test: impl Fn(&RequestFacts<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.is_exempt = Some(match self.settings.is_exempt.take() {
+            Some(others) => Arc::new(move |facts| others(facts) || test(facts)),
+            None => Arc::new(test),
+        });
+        self
+    }
+
+    /// Exempts preflight requests of CORS: `OPTIONS` with `Origin` and
+    /// `Access-Control-Request-Method`.
+    ///
+    /// A layer for CORS that is outside of this one answers them itself, and they do not reach this
+    /// one.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Limiter::token_bucket(Quota::per_hour(1))?;
+    /// let service = RateLimitLayer::shared(limiter).exempt_preflight().layer(service_fn(hello));
+    /// for _ in 0..9 {
+    ///     let preflight = Request::options("/items")
+    ///         .header("origin", "https://example.com")
+    ///         .header("access-control-request-method", "PUT");
+    ///     assert_eq!(service.clone().oneshot(preflight.body(())?).await?.status(), 200);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn exempt_preflight(self) -> Self {
+        self.exempt_if(|facts| {
+            let has = |name| facts.headers().contains_key(name);
+            facts.method() == Method::OPTIONS
+                && has(header::ORIGIN)
+                && has(header::ACCESS_CONTROL_REQUEST_METHOD)
+        })
+    }
+
+    /// Sets which requests failed, for limits that count failures or successes. Unless this says
+    /// otherwise, these are requests without an answer, with a status of 400 or above, and with a
+    /// body that failed.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{Count, RateLimitLayer};
+    ///
+    /// let limits = Keyed::token_bucket(Quota::per_hour(5), 100_000)?;
+    /// // Wrong passwords count, and errors of the server do not.
+    /// let limit = RateLimitLayer::by_address(limits)
+    ///     .count(Count::Failures)
+    ///     .failure_if(|ended| ended.status() == Some(StatusCode::UNAUTHORIZED));
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate::ConfigError>(())
+    /// ```
+    pub fn failure_if(mut self, test: impl Fn(&Ended<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.settings.is_failure = Some(Arc::new(test));
+        self
+    }
+}
