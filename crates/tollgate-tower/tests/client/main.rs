@@ -1,5 +1,6 @@
 //! The client layer.
 
+mod budget;
 mod fleet;
 mod idle;
 mod sharing;
