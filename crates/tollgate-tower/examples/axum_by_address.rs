@@ -10,8 +10,7 @@ use std::net::SocketAddr;
 use axum::{Router, http::HeaderMap, routing::get};
 use tokio::net::TcpListener;
 use tollgate::{Keyed, Quota};
-use tollgate_http::{ClientAddress, Fields};
-use tollgate_tower::RateLimitLayer;
+use tollgate_tower::{ClientAddress, Fields, RateLimitLayer};
 
 type Failed = Box<dyn Error + Send + Sync>;
 

@@ -11,9 +11,8 @@ use std::{env, fs, process, sync::Arc};
 
 use axum::{Router, routing::get};
 use tokio::net::TcpListener;
-use tollgate_http::{Body, Fields};
 use tollgate_policy::{LivePolicy, Policy, RuleState};
-use tollgate_tower::RateLimitLayer;
+use tollgate_tower::{Body, Fields, RateLimitLayer};
 
 type Failed = Box<dyn Error + Send + Sync>;
 

@@ -11,9 +11,8 @@ use axum::http::HeaderMap;
 use axum::{Router, response::IntoResponse, routing::post};
 use tokio::net::TcpListener;
 use tollgate::ManualClock;
-use tollgate_http::Fields;
 use tollgate_policy::Policy;
-use tollgate_tower::RateLimitLayer;
+use tollgate_tower::{Fields, RateLimitLayer};
 
 const LIMITS: &str = r#"
 [[rule]]
