@@ -25,16 +25,18 @@ use crate::settings::{Missing, Settings};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Count {
-    /// All.
+    /// All requests.
     #[default]
     All,
-    /// Those that failed: the permits of others are given back.
+    /// Requests that failed. The permits of others are given back.
     Failures,
-    /// Those that succeeded: the permits of others are given back.
+    /// Requests that succeeded. The permits of others are given back, also those of requests whose
+    /// client went away before the answer.
     Successes,
 }
 
-/// Where the limiter of a request is.
+/// Finds the limiter of a request: [`Shared`] or [`PerKey`]. The constructors of the layer create
+/// it.
 pub trait Source: Send + Sync + 'static {
     /// The clock.
     type Clock: Clock;
@@ -44,7 +46,7 @@ pub trait Source: Send + Sync + 'static {
     type Limiter<'a>: SettleLimiter<Clock = Self::Clock>
     where
         Self: 'a;
-    /// The same, kept alive.
+    /// The limiter of a request, which keeps its table alive.
     type Owned: SettleLimiter<Clock = Self::Clock> + Send + Sync + 'static;
 
     /// Returns the key of a request, or `None` if it has none.
@@ -114,15 +116,15 @@ pub struct PerKey<A, C, S, K> {
     pub(crate) key: K,
 }
 
-/// The key of requests without a key. No text begins with the bytes of the number, so no text has the
-/// same hash.
+/// The key of requests without a key. No text begins with the bytes of the number, so no text has
+/// the same hash.
 #[derive(Hash)]
 pub(crate) struct NoKey(u64, &'static str);
 
 pub(crate) const NO_KEY: NoKey = NoKey(u64::MAX, "tollgate: a request without a key");
 
-/// Hashes keys again for fields. The hash by which a table finds a key stays secret: with it, clients
-/// could choose keys that displace others.
+/// Hashes keys again for fields. The hash by which a table finds a key stays secret: with it,
+/// clients could choose keys that displace others.
 static PARTITIONS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 impl<A, C, S, K> Source for PerKey<A, C, S, K>

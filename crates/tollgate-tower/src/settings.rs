@@ -26,7 +26,8 @@ pub enum Missing {
     Refuse,
     /// All such requests share one limit.
     Share,
-    /// It is not limited.
+    /// It is not limited. A client that can leave out its key, such as a header, is then never
+    /// limited.
     Exempt,
 }
 
@@ -36,7 +37,7 @@ pub(crate) type IsFailure = Arc<dyn Fn(&Ended<'_>) -> bool + Send + Sync>;
 /// Whether a request is not limited.
 pub(crate) type IsExempt = Arc<dyn Fn(&RequestFacts<'_>) -> bool + Send + Sync>;
 
-/// What a layer knows besides its limits.
+/// The settings of a layer that do not depend on the kind of its limits.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Settings {

@@ -72,7 +72,7 @@ impl RetryBudget {
         }
     }
 
-    /// Pays in for a request. The layer does so once for each request, however often it is sent.
+    /// Pays in for a request. The layer does so when a request is sent for the first time.
     pub fn deposit(&self) {
         if self.percent > 0 {
             self.bucket.refund(self.percent);

@@ -165,6 +165,10 @@ where
                             Ok(()) => Poll::Pending,
                         };
                     };
+                    if *this.attempts == 0 {
+                        // A request that is not sent pays for no retry.
+                        this.shared.settings.budget.deposit();
+                    }
                     *this.attempts = this.attempts.saturating_add(1);
                     if *this.attempts < this.shared.settings.max_attempts {
                         *this.request = this.copier.copy(&request);

@@ -1,5 +1,6 @@
 //! The client layer.
 
+mod budget;
 mod contract;
 mod fleet;
 mod holds;

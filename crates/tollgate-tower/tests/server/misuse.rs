@@ -23,7 +23,8 @@ fn with_key(key: &str) -> Request<()> {
     Request::get("/").header("x-api-key", key).body(()).unwrap()
 }
 
-/// A cache stores the answer to a `GET` whose status is 200. So a client could empty a page for all.
+/// A cache stores the answer to a `GET` whose status is 200. So a client could empty a page for
+/// all.
 #[cfg(feature = "tonic")]
 #[tokio::test]
 async fn only_a_post_is_refused_as_a_call_of_grpc() {
