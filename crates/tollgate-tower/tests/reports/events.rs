@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Request;
 use tollgate::clock::TokioClock;
-use tollgate::{Concurrency, Keyed, Limiter, Quota, TokenBucket};
+use tollgate::{Concurrency, Keyed, Quota, TokenBucket};
 use tollgate_policy::Policy;
 use tollgate_tower::{ByHeader, RateLimitLayer};
 use tracing::field::{Field, Visit};
