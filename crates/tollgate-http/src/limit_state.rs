@@ -219,6 +219,14 @@ pub(crate) fn time_of(burst: u64, n: u64, period: Duration) -> Duration {
     if n == 0 {
         return Duration::MAX;
     }
+    if burst == n {
+        return period;
+    }
+    // Most quotas fit one word, where a division takes a few cycles.
+    let short = u64::try_from(period.as_nanos()).ok();
+    if let Some(product) = short.and_then(|period| burst.checked_mul(period)) {
+        return Duration::from_nanos(product.div_ceil(n));
+    }
     let (burst, n, period) = (u128::from(burst), u128::from(n), period.as_nanos());
     // burst * period / n in parts, since the product may have more than 128 bits. Of the parts only
     // the first can be too large: the others are below a period.

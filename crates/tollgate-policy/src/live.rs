@@ -6,6 +6,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use tollgate::clock::{Clock, SystemClock};
@@ -142,7 +143,33 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
     /// Decides about a request by the policy as it is now: see [`Policy::decide`]. The decision
     /// keeps that policy alive, so it can move to another thread or task.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<Current<C>, C> {
-        decide(Current(self.current.load()), facts)
+        decide(Current(self.current.load()), facts, None)
+    }
+
+    /// Decides as [`decide`](Self::decide) does, for a caller that waits and asks again: a denial
+    /// that ends within `patience` does not count towards a ban.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_policy::{LivePolicy, Policy};
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '1/min'\n\
+    ///             ban = { after = 2, for = '1h' }";
+    /// let live = LivePolicy::new(Policy::from_toml(text)?);
+    /// let ann = [("user", "ann")];
+    /// assert!(live.decide(&ann).is_allowed());
+    /// for _ in 0..9 {
+    ///     let denied = live.decide_patiently(&ann, Duration::from_secs(60));
+    ///     assert!(denied.retry_after() <= Some(Duration::from_secs(60))); // there is no ban
+    /// }
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn decide_patiently<F: Facts>(
+        &self,
+        facts: &F,
+        patience: Duration,
+    ) -> Decision<Current<C>, C> {
+        decide(Current(self.current.load()), facts, Some(patience))
     }
 
     /// Decides about a request by the policy as it is now, and also asks stores that decide
@@ -176,7 +203,26 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
         &self,
         facts: &dyn Facts,
     ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
+        self.ask_async(facts, None)
+    }
+
+    /// Decides as [`decide_async`](Self::decide_async) does, for a caller that waits and asks
+    /// again: see [`decide_patiently`](Self::decide_patiently).
+    pub fn decide_async_patiently(
+        &self,
+        facts: &dyn Facts,
+        patience: Duration,
+    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
+        self.ask_async(facts, Some(patience))
+    }
+
+    fn ask_async(
+        &self,
+        facts: &dyn Facts,
+        patience: Option<Duration>,
+    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
         let mut asks = Asks::new(self.load());
+        asks.patience = patience;
         let why = asks.collect(&facts);
         decide_async(asks, why)
     }

@@ -115,7 +115,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// It neither allocates nor locks if the keys have at most 64 bytes and at most three limits
     /// apply, and the facts don't.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<&Self, C> {
-        decide(self, facts)
+        decide(self, facts, None)
     }
 
     /// Decides as [`decide`](Self::decide) does. The decision keeps the policy alive, so it can
@@ -135,7 +135,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// # Ok::<(), tollgate_policy::Problems>(())
     /// ```
     pub fn decide_owned<F: Facts>(self: &Arc<Self>, facts: &F) -> Decision<Arc<Self>, C> {
-        decide(Arc::clone(self), facts)
+        decide(Arc::clone(self), facts, None)
     }
 
     /// Decides about a request, and also asks stores that decide asynchronously: see

@@ -73,7 +73,7 @@ pub enum Admit<A: Admission> {
     Granted(A::Grant),
     /// It is served after this time.
     Delayed(A::Grant, Duration),
-    /// It may be granted if it waits. It has no place among those that wait yet.
+    /// It may be granted if it waits. It needs a place among those that wait first.
     MustWait,
     /// It is to be decided again after this time. It comes with its place among those that wait,
     /// if it had none before.

@@ -17,7 +17,6 @@ use tower_service::Service;
 use crate::admission::{Admission, Admit, Place};
 use crate::answered::End;
 use crate::body::ResponseBody;
-use crate::report;
 use crate::ticket::{Limits, Ticket, Unserved};
 
 pin_project! {
@@ -85,7 +84,12 @@ pub(crate) struct Waiting<S, A: Admission, B> {
 }
 
 impl<S, A: Admission, B> Waiting<S, A, B> {
-    pub(crate) fn new(request: Request<B>, service: S, limits: Arc<Limits<A>>) -> Self {
+    pub(crate) fn new(
+        request: Request<B>,
+        service: S,
+        limits: Arc<Limits<A>>,
+        place: Option<Place>,
+    ) -> Self {
         let until = limits.settings.wait.as_ref().map(|wait| {
             let now = Instant::now();
             let far = || now.checked_add(FAR).unwrap_or(now);
@@ -95,7 +99,7 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
             request,
             service,
             limits,
-            place: None,
+            place,
             grant: None,
             until,
         }
@@ -105,18 +109,6 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
     fn patience(&self) -> Option<Duration> {
         let left = |until: Instant| until.saturating_duration_since(Instant::now());
         self.until.map(left)
-    }
-
-    /// Takes a place among those that wait. Returns `false` if there is none.
-    fn take_place(&mut self) -> bool {
-        if self.place.is_none() {
-            let settings = &self.limits.settings;
-            self.place = settings.place();
-            if self.place.is_some() {
-                report::waited(&settings.name);
-            }
-        }
-        self.place.is_some()
     }
 }
 
@@ -147,10 +139,6 @@ where
                         deadline: limit.map(sleep),
                         waiting: Some(self),
                     };
-                }
-                Admit::MustWait if !self.take_place() => {
-                    self.until = None;
-                    admission.admit(&self.request, settings, None)
                 }
                 Admit::MustWait => {
                     let patience = self.patience().unwrap_or_default();

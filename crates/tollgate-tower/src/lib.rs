@@ -72,7 +72,7 @@ pub use service::RateLimit;
 pub use settings::Missing;
 pub use tollgate_http::{
     AddressError, AddressPrefix, Answers, Body, Cause, ClientAddress, Fields, PathForm, Refusal,
-    RequestFacts,
+    RequestFacts, Unit,
 };
 
 /// The examples of docs/HTTP.md.

@@ -25,6 +25,7 @@ use crate::settings::Settings;
 pub struct ByPolicy<C: Clock = SystemClock> {
     pub(crate) policy: Arc<LivePolicy<C>>,
     pub(crate) own: Option<OwnFacts>,
+    pub(crate) of_answers: OwnAnswerFacts,
 }
 
 impl<C: Clock> Clone for ByPolicy<C> {
@@ -32,9 +33,14 @@ impl<C: Clock> Clone for ByPolicy<C> {
         Self {
             policy: Arc::clone(&self.policy),
             own: self.own.clone(),
+            of_answers: Arc::clone(&self.of_answers),
         }
     }
 }
+
+/// Facts of answers that the program supplies, by name.
+pub(crate) type OwnAnswerFacts = Arc<Vec<(Box<str>, AnswerFact)>>;
+pub(crate) type AnswerFact = Arc<dyn Fn(&Ended<'_>) -> Option<u64> + Send + Sync>;
 
 pub(crate) type OwnFacts =
     Arc<dyn for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<Value<'r>> + Send + Sync>;
@@ -85,11 +91,18 @@ impl<C: PolicyClock> ByPolicy<C> {
         has_place: bool,
     ) -> Admit<Self> {
         let facts = self.facts(request, settings);
-        let elsewhere = || Deciding::new(self.policy.decide_async(&facts));
+        let elsewhere = || match patience {
+            Some(patience) => Deciding::new(self.policy.decide_async_patiently(&facts, patience)),
+            None => Deciding::new(self.policy.decide_async(&facts)),
+        };
         if self.policy.is_asynchronous() {
             return Admit::Pending(elsewhere(), None);
         }
-        let decision = self.policy.decide(&facts);
+        // A denial that the request waits for does not count towards a ban.
+        let decision = match patience {
+            Some(patience) => self.policy.decide_patiently(&facts, patience),
+            None => self.policy.decide(&facts),
+        };
         if let Some(Reason::Asynchronous { .. }) = decision.reason() {
             // The policy was reloaded between the two calls.
             return Admit::Pending(elsewhere(), None);
@@ -120,6 +133,7 @@ impl<C: PolicyClock> ByPolicy<C> {
                 let grant = PolicyGrant {
                     start: reads_time.then(|| self.policy.load().clock().now()),
                     policy: Arc::clone(&self.policy),
+                    of_answers: Arc::clone(&self.of_answers),
                     decided: Box::new(decided),
                     needs_end,
                     reads_headers,
@@ -140,6 +154,8 @@ impl<C: PolicyClock> ByPolicy<C> {
                         report::waited(rule);
                         return Admit::Retry(retry_after, Some(place));
                     }
+                    // There is no place to wait, so this denial counts towards a ban.
+                    return self.decide(request, settings, None, has_place);
                 }
                 _ => {}
             }
@@ -289,6 +305,7 @@ impl<C: Clock> fmt::Debug for ByPolicy<C> {
 pub struct PolicyGrant<C: PolicyClock> {
     decided: Box<Decided<C>>,
     policy: Arc<LivePolicy<C>>,
+    of_answers: OwnAnswerFacts,
     needs_end: bool,
     reads_headers: bool,
     /// When the request was allowed, if its time may count.
@@ -328,28 +345,27 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
         };
         match *self.decided {
             Decided::Here(decision) => {
-                match answer_facts(&ended) {
-                    Some(facts) => decision.finish(outcome, &facts),
-                    None => decision.finish(outcome, &()),
-                };
+                decision.finish(outcome, &AnswerOf::new(&ended, &self.of_answers));
             }
             Decided::Elsewhere(decision) => {
                 let headers = ended.headers.cloned();
-                let (status, bytes) = (ended.status, ended.bytes);
+                let extensions = ended.extensions.cloned();
+                let Ended {
+                    status, bytes, end, ..
+                } = ended;
                 spawn(async move {
-                    let headers = headers.as_ref();
                     let ended = Ended {
                         status,
-                        headers,
+                        headers: headers.as_ref(),
+                        extensions: extensions.as_ref(),
                         bytes,
                         elapsed,
+                        end,
                         ..Ended::default()
                     };
+                    let answer = AnswerOf::new(&ended, &self.of_answers);
                     // A store that does not answer keeps the grant as it is.
-                    let _ = match answer_facts(&ended) {
-                        Some(facts) => decision.finish_async(outcome, &facts).await,
-                        None => decision.finish_async(outcome, &()).await,
-                    };
+                    let _ = decision.finish_async(outcome, &answer).await;
                 });
             }
         }
@@ -359,10 +375,34 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
     fn cancel(self) {}
 }
 
-/// Returns the facts of an answer, if there was one and a rule reads it.
-fn answer_facts<'a>(ended: &Ended<'a>) -> Option<AnswerFacts<'a>> {
-    let facts = AnswerFacts::new(ended.status?, ended.headers?);
-    Some(facts.bytes(ended.bytes).time(ended.elapsed))
+/// The facts of an answer, and those of the program.
+struct AnswerOf<'a> {
+    ended: &'a Ended<'a>,
+    /// There are none if there was no answer.
+    facts: Option<AnswerFacts<'a>>,
+    own: &'a OwnAnswerFacts,
+}
+
+impl<'a> AnswerOf<'a> {
+    fn new(ended: &'a Ended<'a>, own: &'a OwnAnswerFacts) -> Self {
+        let facts = ended.status.zip(ended.headers);
+        let facts = facts.map(|(status, headers)| AnswerFacts::new(status, headers));
+        Self {
+            facts: facts.map(|facts| facts.bytes(ended.bytes).time(ended.elapsed)),
+            ended,
+            own,
+        }
+    }
+}
+
+impl Facts for AnswerOf<'_> {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        let mut own = self.own.iter();
+        match own.find(|(known, _)| **known == *name.as_str()) {
+            Some((_, fact)) => fact(self.ended).map(Value::from),
+            None => self.facts.as_ref()?.fact(name),
+        }
+    }
 }
 
 /// Goes on in a task of its own. Without a runtime, nothing is settled.

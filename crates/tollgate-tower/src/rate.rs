@@ -13,7 +13,7 @@ use tollgate::clock::Clock;
 use tollgate::keyed::{Key, KeyHasher, OwnedKey};
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
 use tollgate::{Denied, Granted, Keyed, Quota, RateLimiter, Tick};
-use tollgate_http::{Cause, LimitState, Refusal, RequestFacts};
+use tollgate_http::{Cause, LimitState, Refusal, RequestFacts, Unit};
 
 use crate::admission::{Admission, Admit, Grant, Sealed};
 use crate::answered::Ended;
@@ -199,6 +199,8 @@ pub struct Rate<S: Source> {
     pub(crate) settle: Option<Settle>,
     /// Whether fields say which partition of the limit a request used.
     pub(crate) partitions: bool,
+    /// What fields say that the limit counts.
+    pub(crate) unit: Unit,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
 }
@@ -211,6 +213,7 @@ impl<S: Source> Clone for Rate<S> {
             count: self.count,
             settle: self.settle.clone(),
             partitions: self.partitions,
+            unit: self.unit,
             in_line: self.in_line,
         }
     }
@@ -234,6 +237,7 @@ impl<S: Source> Rate<S> {
             count: Count::All,
             settle: None,
             partitions: false,
+            unit: Unit::Requests,
             in_line: None,
         }
     }
@@ -296,6 +300,7 @@ impl<S: Source> Rate<S> {
             cancel: self.in_line.map(|line| line.cancel),
             quota: has_fields.then(|| self.source.quota(key)).flatten(),
             partition: has_fields.then(|| self.partition(key)).flatten(),
+            unit: self.unit,
             granted,
         };
         match delay {
@@ -315,8 +320,8 @@ impl<S: Source> Rate<S> {
         report::denied(name, Cause::of(denied));
         let partition = self.partition(key);
         let state = self.source.quota(key).map(|quota| {
-            let state = LimitState::of_rate(name, quota).denied(denied, remaining);
-            in_partition(state, &partition)
+            let state = LimitState::of_rate(name, quota).unit(self.unit);
+            in_partition(state.denied(denied, remaining), &partition)
         });
         let refusal = Refusal::of_denied(denied)
             .rule(name)
@@ -421,6 +426,9 @@ pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
 pub(crate) fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
     report::denied(name, Cause::MissingKey);
+    if (settings.peer)(request.extensions()).is_none() {
+        report::no_peer(name);
+    }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
     Admit::Refused(Box::new(settings.refuse(request, &refusal)))
 }
@@ -432,6 +440,7 @@ pub struct RateGrant<S: Source> {
     /// The quota, if it is written into fields.
     quota: Option<Quota>,
     partition: Option<[u8; 8]>,
+    unit: Unit,
     settle: Option<(Count, Option<Settle>)>,
     /// The limiter, if permits may come back.
     limiter: Option<S::Owned>,
@@ -445,6 +454,7 @@ impl<S: Source> RateGrant<S> {
             granted: Granted::new(0, Tick::default()),
             quota: None,
             partition: None,
+            unit: Unit::Requests,
             settle: None,
             limiter: None,
             cancel: None,
@@ -461,7 +471,7 @@ impl<S: Source> fmt::Debug for RateGrant<S> {
 impl<S: Source> Grant for RateGrant<S> {
     fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
         if let Some(quota) = self.quota {
-            let state = LimitState::of_rate(&settings.name, quota);
+            let state = LimitState::of_rate(&settings.name, quota).unit(self.unit);
             let state = in_partition(state.granted(self.granted.info()), &self.partition);
             settings.answers.write(std::iter::once(state), headers);
         }
@@ -499,6 +509,10 @@ impl<S: Source> Grant for RateGrant<S> {
             // Callers may wait behind this grant.
             (true, Some(cancel)) => {
                 cancel(&limiter, self.granted, taken - actual, now);
+            }
+            // The same, in a queue.
+            (true, None) if actual == 0 => {
+                limiter.roll_back_at(self.granted, now);
             }
             _ if actual == taken => {}
             _ => {

@@ -48,3 +48,20 @@ pub(crate) fn waited(rule: &str) {
     #[cfg(feature = "tracing")]
     tracing::trace!(target: "tollgate", rule, "waits");
 }
+
+/// A request has no key, and the address of its connection is not known. If that is the key, the
+/// server was not told to say it, and each request is refused: this is said once.
+pub(crate) fn no_peer(rule: &str) {
+    #[cfg(feature = "tracing")]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            tracing::warn!(
+                target: "tollgate",
+                rule,
+                "a request has no key: the server does not say the addresses of its connections",
+            );
+        });
+    }
+    let _ = rule;
+}

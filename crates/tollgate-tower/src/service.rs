@@ -11,6 +11,7 @@ use tower_service::Service;
 use crate::admission::{Admission, Admit};
 use crate::body::ResponseBody;
 use crate::future::{ResponseFuture, Waiting};
+use crate::report;
 use crate::ticket::{Limits, Ticket};
 
 /// A service that limits requests before they reach another one. A
@@ -89,7 +90,16 @@ where
             return ResponseFuture::serving(self.service.call(request), Ticket::empty());
         }
         let patience = settings.wait.as_ref().map(|wait| wait.time);
-        match admission.admit(&request, settings, patience) {
+        let mut place = None;
+        let mut decided = admission.admit(&request, settings, patience);
+        if let Admit::MustWait = decided {
+            place = settings.place();
+            match &place {
+                Some(_) => report::waited(&settings.name),
+                None => decided = admission.admit(&request, settings, None),
+            }
+        }
+        match decided {
             Admit::Granted(grant) => {
                 let ticket = Ticket::new(grant, &self.limits);
                 ResponseFuture::serving(self.service.call(request), ticket)
@@ -99,7 +109,7 @@ where
                 // The service that was ready is the one to call later.
                 let clone = self.service.clone();
                 let ready = std::mem::replace(&mut self.service, clone);
-                let waiting = Waiting::new(request, ready, Arc::clone(&self.limits));
+                let waiting = Waiting::new(request, ready, Arc::clone(&self.limits), place);
                 ResponseFuture::waiting(waiting, decided)
             }
         }

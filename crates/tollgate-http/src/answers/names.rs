@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::value::Value;
 use crate::LimitState;
 
 /// The longest name in bytes, without what escapes it.
@@ -10,7 +11,7 @@ pub(crate) const MAX_NAME: usize = 256;
 /// The names of an answer's limits as strings of structured fields, in quotes. They are printable
 /// ASCII, and each is different from the ones before it.
 pub(super) struct Names {
-    text: SmallVec<[u8; 96]>,
+    text: Value,
     /// The position after each name.
     ends: SmallVec<[usize; 8]>,
 }
@@ -22,7 +23,7 @@ impl Names {
 
     pub(super) fn of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut names = Self {
-            text: SmallVec::new(),
+            text: Value::default(),
             ends: SmallVec::new(),
         };
         for text in texts {
@@ -43,39 +44,47 @@ impl Names {
             None => Some(0),
         };
         let range = start.zip(self.ends.get(index).copied());
-        let name = range.and_then(|(start, end)| self.text.get(start..end));
+        let name = range.and_then(|(start, end)| self.text.as_bytes().get(start..end));
         name.unwrap_or(b"\"\"")
     }
 
     fn push(&mut self, name: &str) {
-        let start = self.text.len();
-        self.text.push(b'"');
-        for char in name.chars().take(MAX_NAME) {
-            match char {
-                '"' | '\\' => self.text.extend_from_slice(&[b'\\', char as u8]),
-                ' '..='~' => self.text.push(char as u8),
-                _ => self.text.push(b'_'),
-            }
+        let mut escaped = Value::default();
+        escaped.text("\"");
+        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte);
+        if name.len() <= MAX_NAME && name.as_bytes().iter().all(is_plain) {
+            escaped.text(name);
+        } else {
+            escape(name, &mut escaped);
         }
-        let end = self.text.len();
-        self.text.push(b'"');
         // The second limit of this name has the number 2.
-        let mut number = 2_u64;
-        while self.is_taken(start) {
-            self.text.truncate(end);
-            self.text.push(b'-');
-            let mut digits = itoa::Buffer::new();
-            self.text
-                .extend_from_slice(digits.format(number).as_bytes());
-            self.text.push(b'"');
+        let mut number = 1_u64;
+        loop {
+            let mut candidate = escaped.clone();
+            if number > 1 {
+                candidate.text("-");
+                candidate.number(number);
+            }
+            candidate.text("\"");
+            if self.iter().all(|name| name != candidate.as_bytes()) {
+                self.text.text(candidate.as_bytes());
+                self.ends.push(self.text.as_bytes().len());
+                return;
+            }
             number = number.saturating_add(1);
         }
-        self.ends.push(self.text.len());
     }
+}
 
-    /// Returns whether the name that starts here is one of those before it.
-    fn is_taken(&self, start: usize) -> bool {
-        let name = self.text.get(start..);
-        (0..self.ends.len()).any(|index| Some(self.get(index)) == name)
+/// Writes a name as it is in quotes.
+fn escape(name: &str, value: &mut Value) {
+    for char in name.chars().take(MAX_NAME) {
+        let mut byte = [0; 1];
+        match char {
+            '"' => value.text("\\\""),
+            '\\' => value.text("\\\\"),
+            ' '..='~' => value.text(char.encode_utf8(&mut byte)),
+            _ => value.text("_"),
+        }
     }
 }

@@ -3,15 +3,32 @@
 use std::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use smallvec::SmallVec;
 use tollgate::outcome::ceil_secs;
 
 /// The largest number of a structured field.
 pub(super) const MAX_NUMBER: u64 = 999_999_999_999_999;
 
-/// The value of one field, as it is written.
-#[derive(Default)]
-pub(super) struct Value(SmallVec<[u8; 128]>);
+/// How many bytes need no allocation: the fields of about four limits.
+const INLINE: usize = 192;
+
+#[derive(Clone)]
+/// The value of one field, as it is written: on the stack, unless it is long.
+pub(super) struct Value {
+    inline: [u8; INLINE],
+    len: usize,
+    /// All of the value, if it is long.
+    long: Vec<u8>,
+}
+
+impl Default for Value {
+    fn default() -> Self {
+        Self {
+            inline: [0; INLINE],
+            len: 0,
+            long: Vec::new(),
+        }
+    }
+}
 
 impl Value {
     pub(super) fn of_number(number: u64) -> Self {
@@ -20,8 +37,26 @@ impl Value {
         value
     }
 
+    #[inline]
     pub(super) fn text(&mut self, text: impl AsRef<[u8]>) {
-        self.0.extend_from_slice(text.as_ref());
+        let text = text.as_ref();
+        let end = self.len.saturating_add(text.len());
+        match self.inline.get_mut(self.len..end) {
+            Some(room) if self.long.is_empty() => {
+                room.copy_from_slice(text);
+                self.len = end;
+            }
+            _ => self.long_text(text),
+        }
+    }
+
+    #[cold]
+    fn long_text(&mut self, text: &[u8]) {
+        if self.long.is_empty() {
+            let inline = self.inline.get(..self.len).unwrap_or_default();
+            self.long.extend_from_slice(inline);
+        }
+        self.long.extend_from_slice(text);
     }
 
     /// Writes a number, at most the largest one of a structured field.
@@ -31,18 +66,23 @@ impl Value {
 
     /// Writes what separates the members of a list, unless this is the first one.
     pub(super) fn separate(&mut self) {
-        if !self.0.is_empty() {
+        if !self.as_bytes().is_empty() {
             self.text(", ");
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    #[inline]
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        if self.long.is_empty() {
+            self.inline.get(..self.len).unwrap_or_default()
+        } else {
+            &self.long
+        }
     }
 
     /// Returns the value. There is none if it has bytes that no field can have.
     fn finish(&self) -> Option<HeaderValue> {
-        HeaderValue::from_bytes(&self.0).ok()
+        HeaderValue::from_bytes(self.as_bytes()).ok()
     }
 
     /// Sets a field to the value.
@@ -55,7 +95,7 @@ impl Value {
 
     /// Adds a line with the value to a field, unless it is empty.
     pub(super) fn append(&self, headers: &mut HeaderMap, name: HeaderName) {
-        if !self.is_empty() {
+        if !self.as_bytes().is_empty() {
             if let Some(value) = self.finish() {
                 let _ = headers.try_append(name, value);
             }

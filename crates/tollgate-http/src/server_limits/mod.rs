@@ -106,8 +106,8 @@ impl ServerLimits {
     /// The longest window: 366 days. Longer ones are capped.
     pub const MAX_WINDOW: Duration = Duration::from_secs(366 * 24 * 3600);
 
-    /// The largest number of permits, which is the largest number of a structured field. Larger ones
-    /// are capped.
+    /// The largest number of permits, which is the largest number of a structured field. Larger
+    /// ones are capped.
     pub const MAX_PERMITS: u64 = structured::MAX_NUMBER;
 
     /// The most limits of an answer, and the most members of a list that are read. Others are

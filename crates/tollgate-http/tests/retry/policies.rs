@@ -1,5 +1,6 @@
 //! Policies of several rules and limits.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -18,9 +19,11 @@ fn policy(random: &mut Random) -> String {
     let mut text = String::new();
     let rules = 1 + random.below(3);
     for rule in 0..rules {
-        let limits: Vec<_> = (0..1 + random.below(3))
+        // A rule has each limit once.
+        let limits: BTreeSet<_> = (0..1 + random.below(3))
             .map(|_| format!("'{}'", algorithm(random).0))
             .collect();
+        let limits = Vec::from_iter(limits);
         writeln!(text, "[[rule]]\nname = 'r{rule}'").expect("a string");
         writeln!(text, "limit = [{}]", limits.join(", ")).expect("a string");
         writeln!(text, "cost = {{ estimate = 'n', max = 100 }}").expect("a string");

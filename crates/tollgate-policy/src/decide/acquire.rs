@@ -9,7 +9,7 @@ use tollgate::clock::Clock;
 use tollgate::compose::{All, AllDenied, Members, Visitor};
 use tollgate::{Denied, Tick};
 
-use super::asks::{Ask, Asks, What};
+use super::asks::{Ask, Asks, What, waits};
 use super::decision::Decision;
 use super::state::{State, Why};
 use super::visits::{HasClock, Look, Take};
@@ -17,14 +17,19 @@ use crate::fact::Facts;
 use crate::limit::{Gate, KeyHash, RuleLimit};
 use crate::policy::Policy;
 
-/// Decides about a request.
-pub(crate) fn decide<R, C>(policy: R, facts: &impl Facts) -> Decision<R, C>
+/// Decides about a request, whose caller would wait this long.
+pub(crate) fn decide<R, C>(
+    policy: R,
+    facts: &impl Facts,
+    patience: Option<Duration>,
+) -> Decision<R, C>
 where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
     // It is filled where it stays: moving it takes time.
     let mut asks = Asks::new(policy);
+    asks.patience = patience;
     if let Some(why) = asks.collect(facts) {
         return refused(asks.policy, why).into();
     }
@@ -125,7 +130,11 @@ where
         Err((AllDenied::Member { member, denied, .. }, all)) => {
             let now = all.now();
             let asks = all.into_inner();
-            match asks.strike(now) {
+            let strike = match waits(asks.patience, &denied) {
+                true => None,
+                false => asks.strike(now),
+            };
+            match strike {
                 // The ban is the longer wait.
                 Some((member, ban)) if denied.retry_after().is_some_and(|wait| wait < ban) => {
                     let denied = Denied::banned(denied.requested(), Some(ban));

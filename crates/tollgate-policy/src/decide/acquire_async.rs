@@ -8,7 +8,7 @@ use tollgate::Denied;
 use tollgate::clock::Clock;
 
 use super::acquire::{acquire, acquire_all, counts, refused};
-use super::asks::{Asks, What};
+use super::asks::{Asks, What, waits};
 use super::decision::Decision;
 use super::remotes::{RemoteMember, Remotes};
 use super::state::{State, Why};
@@ -27,6 +27,7 @@ where
     if members.is_empty() {
         return acquire(asks).into();
     }
+    let patience = asks.patience;
     let mut remotes = Remotes::new(members, asks.keys.clone());
     let mut held = Held(Some(acquire_all(asks)));
     if !held.is_allowed() {
@@ -35,7 +36,8 @@ where
     if let Err(denied) = remotes.take().await {
         // First what needs no call, since the caller may drop the future from here on.
         held.undo();
-        let strike = counts(denied.denied) && !denied.by_fallback;
+        let strike =
+            counts(denied.denied) && !denied.by_fallback && !waits(patience, &denied.denied);
         let ban = remotes.denied.filter(|_| strike).and_then(|(ask, _)| {
             let rule = held.policy()?.rules.get(ask.rule)?;
             Some((ask, rule.strike(ask.hash)?))

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::time::Duration;
 
 use smallvec::SmallVec;
+use tollgate::Denied;
 use tollgate::clock::Clock;
 use tollgate::compose::{Members, SettleMembers, Slot, Visitor};
 
@@ -58,6 +60,8 @@ pub(crate) struct Asks<R, C> {
     pub(crate) remote: Vec<Ask>,
     /// Rules in the shadow that would deny the request because a fact of their key is missing.
     pub(crate) would_deny: SmallVec<[usize; 1]>,
+    /// How long the caller would wait. A denial that ends sooner does not count towards a ban.
+    pub(crate) patience: Option<Duration>,
     pub(crate) clock: PhantomData<fn() -> C>,
 }
 
@@ -69,6 +73,7 @@ impl<R, C> Asks<R, C> {
             list: SmallVec::new(),
             remote: Vec::new(),
             would_deny: SmallVec::new(),
+            patience: None,
             clock: PhantomData,
         }
     }
@@ -159,5 +164,13 @@ where
 impl<R, C> fmt::Debug for Asks<R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.list).finish()
+    }
+}
+
+/// Returns whether a caller with this patience waits for the end of a denial.
+pub(crate) fn waits(patience: Option<Duration>, denied: &Denied) -> bool {
+    match denied {
+        Denied::Later { retry_after, .. } => patience.is_some_and(|it| *retry_after <= it),
+        _ => false,
     }
 }

@@ -12,8 +12,8 @@ const FORGOTTEN: f64 = 60.0;
 /// The sends of about so many seconds are counted.
 const COUNTED: f64 = 2.0;
 
-/// The lowest rate.
-const LEAST: f64 = 1.0 / 60.0;
+/// The lowest rate: one request in two seconds. `Retry-After` can be longer.
+const LEAST: f64 = 0.5;
 
 /// A rate that is found by trying: a refusal halves it, and it grows while there is none. Before the
 /// first refusal there is none.

@@ -118,7 +118,10 @@ where
                 };
                 (verdict.retry, wait, held)
             }
-            Err(_) => (Retry::IfRepeatable, backoff(attempt), Duration::ZERO),
+            Err(_) => {
+                shared.memory.failed(*this.key);
+                (Retry::IfRepeatable, backoff(attempt), Duration::ZERO)
+            }
         };
         let may_retry = match retry {
             Retry::No => false,

@@ -80,9 +80,9 @@ impl Group {
         (self.last_sent, self.last_used) = (now, now);
     }
 
-    pub(super) fn answered(&mut self, now: Tick) {
+    /// An answer has come, or an error.
+    pub(super) fn opens(&mut self) {
         self.opening = None;
-        self.last_answer = now;
     }
 
     /// Lets no request go before this tick. After it, only a few go until an answer has come.

@@ -138,7 +138,8 @@ impl Memory {
         let Some(group) = groups.get_mut(&key.group) else {
             return Tick::ZERO;
         };
-        group.answered(answer.now);
+        group.opens();
+        group.last_answer = answer.now;
         let mut named = Vec::with_capacity(answer.said.limits.len());
         for said in answer.said.limits.iter().take(MOST_LIMITS) {
             let id = self.limit_id(key, said);
@@ -195,6 +196,20 @@ impl Memory {
             first.wake();
         }
         next
+    }
+
+    /// Notes that a request failed without an answer.
+    pub(super) fn failed(&self, key: GroupKey) {
+        let mut shard = self.shard(key);
+        let Some(group) = shard.groups.get_mut(&key.group) else {
+            return;
+        };
+        group.opens();
+        let first = group.first.take();
+        drop(shard);
+        if let Some(first) = first {
+            first.wake();
+        }
     }
 
     /// Returns how many groups and limits are remembered.

@@ -13,11 +13,11 @@ use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::{Concurrency, Denied, Tick};
 
 use super::memory::GroupKey;
-use super::quota::OwnQuota;
+use super::quota::{OwnQuota, Permit};
 use super::settings::Shared;
 
-type Enter = EnterFuture<Arc<Concurrency>>;
-type Guard = ConcurrencyGuard<Arc<Concurrency>>;
+pub(super) type Enter = EnterFuture<Arc<Concurrency>>;
+pub(super) type Guard = ConcurrencyGuard<Arc<Concurrency>>;
 
 /// Why a request may not go.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ enum Stage {
     /// Waits for its turn in its group.
     Line(Enter),
     /// Is the first of its group.
-    First(Guard, Option<Guard>),
+    First(Guard, Option<Permit>),
     /// Is the first of its group, and waits for its turn to take a permit.
     QuotaLine(Guard, Enter),
 }
@@ -121,7 +121,7 @@ impl Turn {
         let least = settings
             .quota
             .as_ref()
-            .map(|quota| quota.least_wait(turns.waiting()));
+            .map(|quota| quota.least_wait(turns.waiting().saturating_add(1)));
         match least {
             Some(wait) if wait > settings.max_wait => Err(NoTurn::WaitTooLong(wait)),
             _ => Ok(Stage::Line(turns.enter_owned(1))),
@@ -130,15 +130,17 @@ impl Turn {
 }
 
 /// Takes a permit of the client's own quota, if this request is the first in its line.
-fn take_permit(quota: &OwnQuota, turn: &mut Option<Guard>, now: Tick) -> Result<(), Stop> {
-    if turn.is_none() {
-        let entered = quota.turns.try_enter_owned(1);
-        *turn = Some(entered.map_err(|_| Stop::QuotaLine)?);
+fn take_permit(
+    quota: &OwnQuota,
+    permit: &mut Option<Permit>,
+    began: Tick,
+    now: Tick,
+) -> Result<(), Stop> {
+    if permit.is_none() {
+        *permit = quota.try_enter();
     }
-    quota.take().map_err(|denied| match denied.retry_after() {
-        Some(wait) => Stop::Permit(now.saturating_add(wait)),
-        None => Stop::Denied(denied),
-    })
+    let permit = permit.as_mut().ok_or(Stop::QuotaLine)?;
+    quota.take(permit, began, now)
 }
 
 impl Future for Turn {
@@ -148,7 +150,7 @@ impl Future for Turn {
         loop {
             let now = TokioClock.now();
             let this = self.as_mut().project();
-            this.began.get_or_insert(now);
+            let began = *this.began.get_or_insert(now);
             let shared = &**this.shared;
             let quota = shared.settings.quota.as_deref();
             let until = match std::mem::replace(this.stage, Stage::Begin) {
@@ -170,7 +172,7 @@ impl Future for Turn {
                 Stage::QuotaLine(guard, mut enter) => match Pin::new(&mut enter).poll(context) {
                     Poll::Ready(entered) => {
                         let turn = entered.map_err(NoTurn::Quota)?;
-                        *this.stage = Stage::First(guard, Some(turn));
+                        *this.stage = Stage::First(guard, Some(Permit::new(turn)));
                         continue;
                     }
                     Poll::Pending => {
@@ -178,11 +180,12 @@ impl Future for Turn {
                         None
                     }
                 },
-                Stage::First(guard, mut turn) => {
-                    let permit =
-                        || quota.map_or(Ok(()), |quota| take_permit(quota, &mut turn, now));
+                Stage::First(guard, mut permit) => {
+                    let take = || {
+                        quota.map_or(Ok(()), |quota| take_permit(quota, &mut permit, began, now))
+                    };
                     let waker = context.waker();
-                    let departed = shared.depart(*this.key, now, *this.waited, waker, permit);
+                    let departed = shared.depart(*this.key, now, *this.waited, waker, take);
                     match (departed, quota) {
                         (Ok(()), _) => return Poll::Ready(Ok(())),
                         (Err(Stop::Pace(until)), _) => {
@@ -192,12 +195,12 @@ impl Future for Turn {
                             Some(until)
                         }
                         (Err(Stop::Permit(until)), _) => {
-                            *this.stage = Stage::First(guard, turn);
+                            *this.stage = Stage::First(guard, permit);
                             *this.waited = false;
                             Some(until)
                         }
                         (Err(Stop::QuotaLine), Some(quota)) => {
-                            *this.stage = Stage::QuotaLine(guard, quota.turns.enter_owned(1));
+                            *this.stage = Stage::QuotaLine(guard, quota.enter());
                             *this.waited = false;
                             continue;
                         }

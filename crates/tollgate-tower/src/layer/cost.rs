@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::ConfigError;
 use tollgate::traits::ReserveLimiter;
-use tollgate_http::RequestFacts;
+use tollgate_http::{RequestFacts, Unit};
 
 use super::RateLimitLayer;
 use crate::answered::Ended;
@@ -43,6 +43,26 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// ```
     pub fn cost(mut self, cost: impl Fn(&RequestFacts<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.admission.cost = Some(Arc::new(cost));
+        self
+    }
+
+    /// Sets what fields say that the limit counts: requests, unless this says otherwise.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::{RateLimitLayer, Unit};
+    ///
+    /// // 10 MB for each address and hour, of the bodies of answers.
+    /// let table = Keyed::token_bucket(Quota::per_hour(10_000_000), 100_000)?;
+    /// let limit = RateLimitLayer::by_address(table)
+    ///     .cost(|_| 0)
+    ///     .settle(|ended| ended.bytes())
+    ///     .unit(Unit::ContentBytes);
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate::ConfigError>(())
+    /// ```
+    pub fn unit(mut self, unit: Unit) -> Self {
+        self.admission.unit = unit;
         self
     }
 

@@ -8,7 +8,8 @@ use tollgate_http::RequestFacts;
 use tollgate_policy::{FactName, LivePolicy, PolicyClock, Value};
 
 use super::RateLimitLayer;
-use crate::policy::ByPolicy;
+use crate::answered::Ended;
+use crate::policy::{AnswerFact, ByPolicy};
 
 impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// The limits of a policy: several limits, all or nothing, with plans, bans and costs.
@@ -43,7 +44,11 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// ```
     pub fn policy(policy: impl Into<Arc<LivePolicy<C>>>) -> Self {
         let policy = policy.into();
-        Self::of(ByPolicy { policy, own: None })
+        Self::of(ByPolicy {
+            policy,
+            own: None,
+            of_answers: Arc::default(),
+        })
     }
 
     /// Supplies facts of the program's own, such as the user. They take precedence over the
@@ -96,6 +101,52 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
         F: for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<Value<'r>> + Send + Sync + 'static,
     {
         self.admission.own = Some(Arc::new(facts));
+        self
+    }
+
+    /// Supplies a fact of answers, which rules name in `cost.settle`. It is read at the end of the
+    /// answer's body, so it may be a number that only the end of a stream says. `None` leaves the
+    /// estimate as it is.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// use std::convert::Infallible;
+    /// use std::sync::Arc;
+    /// use tollgate_policy::{LivePolicy, Policy};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// /// What a language model used for an answer.
+    /// #[derive(Clone)]
+    /// struct Tokens(u64);
+    ///
+    /// async fn chat(_: Request<()>) -> Result<Response<String>, Infallible> {
+    ///     let mut answer = Response::new(String::from("hello"));
+    ///     answer.extensions_mut().insert(Tokens(80));
+    ///     Ok(answer)
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let rule = "[[rule]]\nname = 'tokens'\nlimit = '1000/h'\n\
+    ///             cost = { default = 500, settle = 'tokens' }";
+    /// let policy = Arc::new(LivePolicy::new(Policy::from_toml(rule)?));
+    /// let limit = RateLimitLayer::policy(Arc::clone(&policy));
+    /// let limit = limit.answer_fact("tokens", |ended| Some(ended.extension::<Tokens>()?.0));
+    /// let answer = limit.layer(service_fn(chat)).oneshot(Request::new(())).await?;
+    /// drop(answer); // after its body
+    /// assert_eq!(policy.decide(&()).remaining(), Some(1000 - 80 - 500));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answer_fact(
+        mut self,
+        name: impl Into<String>,
+        fact: impl Fn(&Ended<'_>) -> Option<u64> + Send + Sync + 'static,
+    ) -> Self {
+        let mut facts = (*self.admission.of_answers).clone();
+        facts.push((name.into().into(), Arc::new(fact) as AnswerFact));
+        self.admission.of_answers = Arc::new(facts);
         self
     }
 

@@ -63,11 +63,11 @@ where
     ///
     /// let quota = Quota::per_second(1_000_000);
     /// let limiter = Sharded::token_bucket(quota)?;
-    /// let limit = RateLimitLayer::limiter(limiter, Some(quota));
+    /// let limit = RateLimitLayer::shared_with_quota(limiter, Some(quota));
     /// # let _ = limit;
     /// # Ok::<(), tollgate::ConfigError>(())
     /// ```
-    pub fn limiter(limiter: impl Into<Arc<L>>, quota: Option<Quota>) -> Self {
+    pub fn shared_with_quota(limiter: impl Into<Arc<L>>, quota: Option<Quota>) -> Self {
         let limiter = limiter.into();
         Self::of(Rate::new(Shared { limiter, quota }))
     }

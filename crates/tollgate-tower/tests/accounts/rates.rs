@@ -196,6 +196,8 @@ impl<L: ReserveLimiter<Clock = RuntimeClock>> Model<L> {
         let taken = held.granted.n();
         if actual < taken && self.case.wait.is_some() {
             limiter.cancel_at(held.granted, taken - actual, now);
+        } else if actual == 0 {
+            limiter.roll_back_at(held.granted, now);
         } else {
             limiter.settle_at(held.granted, actual, now);
         }
@@ -211,8 +213,9 @@ impl<L: ReserveLimiter<Clock = RuntimeClock>> Model<L> {
                 let n = held.granted.n();
                 limiter.cancel_at(held.granted, n, now);
             }
+            // A request behind it was told when to go, so it may get nothing back.
             None => {
-                limiter.undo_at(held.granted, now);
+                limiter.roll_back_at(held.granted, now);
             }
         }
     }
@@ -434,7 +437,7 @@ fn requests_that_wait_are_settled() {
 }
 
 #[test]
-fn queues_delay_requests_and_get_back_what_sleepers_drop() {
+fn queues_delay_requests_and_get_back_what_the_last_sleeper_drops() {
     queue(PLAIN);
     queue(Case {
         count: Count::Successes,

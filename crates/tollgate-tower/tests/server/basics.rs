@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use tollgate::clock::TokioClock;
 use tollgate::{Keyed, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_http::Fields;
+use tollgate_policy::Policy;
 use tollgate_tower::RateLimitLayer;
 use tower::Layer;
 
@@ -49,4 +51,33 @@ async fn addresses_have_limits_of_their_own() {
         send(&service, from("[2001:db8::2]", "/")).await.status(),
         429
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_waits_is_not_banned_for_it() {
+    let text = "[[rule]]\nname = 'api'\nkey = 'client-ip'\nlimit = '5/s burst 1'\n\
+                ban = { after = 3, for = '1h' }";
+    let policy = Policy::builder()
+        .clock(TokioClock)
+        .build_toml(text)
+        .unwrap();
+    let layer = RateLimitLayer::policy(policy);
+    let service = layer.wait(Duration::from_secs(5), 1).unwrap().layer(Ok200);
+    for _ in 0..20 {
+        let answer = send(&service, from("192.0.2.1", "/")).await;
+        assert_eq!(answer.status(), 200);
+    }
+    // Only one request may wait. Denials of others count.
+    let first = tokio::spawn({
+        let service = service.clone();
+        async move { send(&service, from("192.0.2.1", "/")).await.status() }
+    });
+    tokio::task::yield_now().await;
+    for _ in 0..3 {
+        let denied = send(&service, from("192.0.2.1", "/")).await;
+        assert_eq!(denied.status(), 429);
+    }
+    assert_eq!(first.await.unwrap(), 429);
+    let banned = send(&service, from("192.0.2.1", "/")).await;
+    assert_eq!(banned.headers()["retry-after"], "3600");
 }

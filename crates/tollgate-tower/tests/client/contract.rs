@@ -1,0 +1,97 @@
+//! Tower's contract, and its layers.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use tollgate_tower::client::ClientLimitLayer;
+use tower::{Layer, Service, ServiceExt};
+
+use crate::served::{answer, get, settle};
+
+/// A service that panics if it is called without having said that it is ready. Each clone has to be
+/// asked anew.
+#[derive(Debug, Default)]
+struct Strict {
+    is_ready: bool,
+    asked_twice: bool,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Clone for Strict {
+    fn clone(&self) -> Self {
+        Self {
+            calls: Arc::clone(&self.calls),
+            ..Self::default()
+        }
+    }
+}
+
+impl Service<Request<()>> for Strict {
+    type Response = Response<()>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<()>, Infallible>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        if !self.asked_twice {
+            self.asked_twice = true;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.is_ready = true;
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        assert!(self.is_ready, "called without being ready");
+        (self.is_ready, self.asked_twice) = (false, false);
+        let before = self.calls.fetch_add(1, Ordering::Relaxed);
+        ready(Ok(match before % 3 {
+            0 => answer(503, &[]),
+            1 => answer(429, &[("retry-after", "1")]),
+            _ => answer(200, &[]),
+        }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_inner_service_is_ready_before_each_call() {
+    settle().await;
+    let strict = Strict::default();
+    let mut client = ClientLimitLayer::new().layer(strict.clone());
+    for _ in 0..3 {
+        // The same service again, and clones of it that wait.
+        let sent = client
+            .ready()
+            .await
+            .unwrap()
+            .call(get("https://a.example.com/"));
+        assert_eq!(sent.await.unwrap().status(), 200);
+        let sent = client.clone().oneshot(get("https://a.example.com/"));
+        assert_eq!(sent.await.unwrap().status(), 200);
+    }
+    assert_eq!(strict.calls.load(Ordering::Relaxed), 18);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_works_before_a_buffer() {
+    settle().await;
+    let strict = Strict::default();
+    let client = tower::ServiceBuilder::new()
+        .layer(ClientLimitLayer::new())
+        .buffer(8)
+        .service(strict);
+    let sent = client.oneshot(get("https://a.example.com/"));
+    assert_eq!(sent.await.unwrap().status(), 200);
+}
+
+#[test]
+fn clients_and_their_futures_can_be_sent_to_other_threads() {
+    fn check<T: Send>(_: &T) {}
+    let client = ClientLimitLayer::new().layer(Strict::default());
+    check(&client);
+    check(&client.oneshot(get("https://a.example.com/")));
+}

@@ -1,0 +1,161 @@
+//! Servers in this process, in tokio's paused time.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tokio::time::{Instant, sleep};
+use tollgate::clock::TokioClock;
+use tollgate::{AnyAlgorithm, Limiter};
+use tollgate_http::{Answers, Cause, Fields, LimitState, Refusal};
+use tower::{Service, service_fn};
+
+use crate::fleet::Random;
+
+/// A server whose answers say what is left of its one limit.
+#[derive(Debug)]
+pub struct Served {
+    limiter: Limiter<AnyAlgorithm, TokioClock>,
+    answers: Answers,
+    latency: Duration,
+    random: Mutex<u64>,
+    /// What it granted and refused since it was last asked.
+    pub granted: AtomicU64,
+    pub refused: AtomicU64,
+}
+
+impl Served {
+    pub fn new(limit: &str, fields: Fields, latency: Duration) -> Arc<Self> {
+        let algorithm: AnyAlgorithm = limit.parse().unwrap();
+        Arc::new(Self {
+            limiter: Limiter::with_clock(algorithm, TokioClock),
+            answers: Answers::new().fields(fields),
+            latency,
+            random: Mutex::new(1),
+            granted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns the service, with a network before it.
+    pub fn service(
+        self: &Arc<Self>,
+    ) -> impl Service<Request<()>, Response = Response<Bytes>, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + 'static {
+        let this = Arc::clone(self);
+        service_fn(move |_: Request<()>| {
+            let this = Arc::clone(&this);
+            async move {
+                sleep(this.way()).await;
+                let answer = this.answer();
+                sleep(this.way()).await;
+                Ok(answer)
+            }
+        })
+    }
+
+    fn answer(&self) -> Response<Bytes> {
+        let decided = self.limiter.try_acquire();
+        let state = LimitState::of_rate("all", self.limiter.quota());
+        match decided {
+            Ok(granted) => {
+                self.granted.fetch_add(1, Ordering::Relaxed);
+                let mut answer = Response::new(Bytes::new());
+                let states = [state.granted(granted.info())];
+                self.answers.write(states.into_iter(), answer.headers_mut());
+                answer
+            }
+            Err(denied) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                let states = [state.denied(&denied, self.limiter.available())];
+                let refusal = Refusal::new(Cause::Limit).limits(&states);
+                let wait = denied.retry_after().unwrap();
+                self.answers.refuse(&refusal.retry_after(wait))
+            }
+        }
+    }
+
+    fn way(&self) -> Duration {
+        let mut seed = self.random.lock().unwrap();
+        let mut random = Random(*seed);
+        let way = random.below(self.latency / 2);
+        *seed = random.0;
+        way
+    }
+
+    /// Returns what was granted and refused, and begins to count anew.
+    pub fn counts(&self) -> (u64, u64) {
+        let (granted, refused) = (&self.granted, &self.refused);
+        (
+            granted.swap(0, Ordering::Relaxed),
+            refused.swap(0, Ordering::Relaxed),
+        )
+    }
+}
+
+/// A server that answers by a script, and notes when it was asked.
+#[derive(Clone)]
+pub struct Script {
+    answer: Arc<dyn Fn(usize) -> Response<()> + Send + Sync>,
+    pub asked: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Script {
+    /// Answers by this function of how many requests came before.
+    pub fn new(answer: impl Fn(usize) -> Response<()> + Send + Sync + 'static) -> Self {
+        Self {
+            answer: Arc::new(answer),
+            asked: Arc::default(),
+        }
+    }
+
+    /// Answers each request with this status, and with these fields.
+    pub fn always(status: u16, fields: &'static [(&'static str, &'static str)]) -> Self {
+        Self::new(move |_| answer(status, fields))
+    }
+
+    pub fn service<B: Send + 'static>(
+        &self,
+    ) -> impl Service<Request<B>, Response = Response<()>, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + 'static {
+        let this = self.clone();
+        service_fn(move |_: Request<B>| {
+            let mut asked = this.asked.lock().unwrap();
+            let answer = (this.answer)(asked.len());
+            asked.push(Instant::now());
+            async move {
+                sleep(Duration::from_millis(10)).await;
+                Ok(answer)
+            }
+        })
+    }
+
+    pub fn count(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+pub fn answer(status: u16, fields: &[(&str, &str)]) -> Response<()> {
+    let mut answer = Response::builder().status(status);
+    for (name, value) in fields {
+        answer = answer.header(*name, *value);
+    }
+    answer.body(()).unwrap()
+}
+
+pub fn get(uri: &str) -> Request<()> {
+    Request::get(uri).body(()).unwrap()
+}
+
+/// Lets time pass, so that it is later than the first reading of the clock in the process, which may
+/// be in another test.
+pub async fn settle() {
+    sleep(Duration::from_secs(60)).await;
+}

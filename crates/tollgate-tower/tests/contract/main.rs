@@ -1,0 +1,8 @@
+//! tower's contract: what a layer does with `poll_ready`, `call`, errors and bodies.
+
+mod bodies;
+#[path = "../support/clock.rs"]
+mod clock;
+mod errors;
+mod picky;
+mod readiness;
