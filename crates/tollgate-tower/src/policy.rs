@@ -91,6 +91,8 @@ impl<C: PolicyClock> ByPolicy<C> {
         has_place: bool,
     ) -> Admit<Self> {
         let facts = self.facts(request, settings);
+        // If there is no place to wait, the denial counts towards a ban.
+        let patience = patience.filter(|_| has_place || settings.has_place());
         let elsewhere = || match patience {
             Some(patience) => Deciding::new(self.policy.decide_async_patiently(&facts, patience)),
             None => Deciding::new(self.policy.decide_async(&facts)),
@@ -154,8 +156,10 @@ impl<C: PolicyClock> ByPolicy<C> {
                         report::waited(rule);
                         return Admit::Retry(retry_after, Some(place));
                     }
-                    // There is no place to wait, so this denial counts towards a ban.
-                    return self.decide(request, settings, None, has_place);
+                    // Another request took the last place. A store is not asked twice.
+                    if let Decided::Here(_) = decided {
+                        return self.decide(request, settings, None, has_place);
+                    }
                 }
                 _ => {}
             }

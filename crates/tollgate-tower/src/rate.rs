@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::Pending;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderMap, Request};
@@ -203,6 +203,8 @@ pub struct Rate<S: Source> {
     pub(crate) unit: Unit,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
+    /// It is set once a grant was delayed: the limiter is a queue.
+    is_queue: Arc<OnceLock<()>>,
 }
 
 impl<S: Source> Clone for Rate<S> {
@@ -215,6 +217,7 @@ impl<S: Source> Clone for Rate<S> {
             partitions: self.partitions,
             unit: self.unit,
             in_line: self.in_line,
+            is_queue: Arc::clone(&self.is_queue),
         }
     }
 }
@@ -239,6 +242,7 @@ impl<S: Source> Rate<S> {
             partitions: false,
             unit: Unit::Requests,
             in_line: None,
+            is_queue: Arc::default(),
         }
     }
 
@@ -294,10 +298,14 @@ impl<S: Source> Rate<S> {
         let delay = granted.delay();
         let has_fields = settings.answers.has_fields();
         let may_return = self.settles() || delay > Duration::ZERO;
+        if delay > Duration::ZERO {
+            let _ = self.is_queue.set(());
+        }
         let grant = RateGrant {
             settle: self.settles().then(|| (self.count, self.settle.clone())),
             limiter: may_return.then(|| self.source.owned(key)),
             cancel: self.in_line.map(|line| line.cancel),
+            is_queue: self.settles().then(|| Arc::clone(&self.is_queue)),
             quota: has_fields.then(|| self.source.quota(key)).flatten(),
             partition: has_fields.then(|| self.partition(key)).flatten(),
             unit: self.unit,
@@ -445,6 +453,7 @@ pub struct RateGrant<S: Source> {
     /// The limiter, if permits may come back.
     limiter: Option<S::Owned>,
     cancel: Option<Cancel<S::Owned>>,
+    is_queue: Option<Arc<OnceLock<()>>>,
 }
 
 impl<S: Source> RateGrant<S> {
@@ -458,6 +467,7 @@ impl<S: Source> RateGrant<S> {
             settle: None,
             limiter: None,
             cancel: None,
+            is_queue: None,
         }
     }
 }
@@ -505,13 +515,14 @@ impl<S: Source> Grant for RateGrant<S> {
             (Count::Failures, false) | (Count::Successes, true) => 0,
             _ => settle.map_or(taken, |settle| settle(&ended)),
         };
+        let is_queue = self.is_queue.is_some_and(|it| it.get().is_some());
         match (actual < taken, self.cancel) {
             // Callers may wait behind this grant.
             (true, Some(cancel)) => {
                 cancel(&limiter, self.granted, taken - actual, now);
             }
-            // The same, in a queue.
-            (true, None) if actual == 0 => {
+            // The same, in a queue. Elsewhere no caller waits, and a limiter in debt gets all back.
+            (true, None) if actual == 0 && is_queue => {
                 limiter.roll_back_at(self.granted, now);
             }
             _ if actual == taken => {}

@@ -102,6 +102,12 @@ impl Settings {
         self.wait.as_ref()?.waiting.try_enter_owned(1).ok()
     }
 
+    /// Returns whether there is a place among the requests that wait.
+    pub(crate) fn has_place(&self) -> bool {
+        let wait = self.wait.as_ref();
+        wait.is_some_and(|wait| wait.waiting.inside() < wait.waiting.limit())
+    }
+
     /// Writes the answer to a request that is refused, in its protocol.
     pub(crate) fn refuse<B>(&self, request: &Request<B>, refusal: &Refusal<'_>) -> Response<Bytes> {
         #[cfg(feature = "tonic")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, Request};
 use tollgate::clock::Clock;
 use tollgate::{Denied, Tick};
-use tollgate_http::{AnswerFacts, Answers, Cause, Fields, LimitStates, Refusal, RequestFacts};
+use tollgate_http::{AnswerFacts, Answers, Fields, LimitStates, Refusal, RequestFacts};
 use tollgate_policy::{Current, Decision, LivePolicy, Outcome, Policy, Reason};
 use tollgate_tower::{ByPolicy, RateLimitLayer};
 use tower::Layer;
@@ -68,26 +68,30 @@ impl Model {
         let now = self.clock.elapsed();
         let places = self.known.values().filter(|known| known.has_place).count();
         let mut known = self.known.remove(&id).unwrap();
-        let decision = self.policy.decide(&RequestFacts::new(&known.request));
+        let patience = known.until.map(|until| until.saturating_sub(now));
+        let has_place = known.has_place || places < self.wait.map_or(0, |wait| wait.1);
+        let facts = RequestFacts::new(&known.request);
+        // A denial that the request waits for does not count towards a ban.
+        let decision = match patience.filter(|_| has_place) {
+            Some(patience) => self.policy.decide_patiently(&facts, patience),
+            None => self.policy.decide(&facts),
+        };
         let mut refusal = None;
         known.stage = if decision.is_allowed() {
             let sleeps = decision.delay() > Duration::ZERO;
             let wakes = sleeps.then(|| self.wakes(decision.delay()));
             Stage::Allowed(decision, self.clock.now(), wakes)
         } else {
-            let patience = known.until.map(|until| until.saturating_sub(now));
-            let most = self.wait.map_or(0, |wait| wait.1);
-            let has_place = known.has_place || places < most;
             match decision.reason() {
                 Some(Reason::Limit {
                     denied: Denied::Later { retry_after, .. },
                     ..
-                }) if patience.is_some_and(|patience| retry_after <= patience) && has_place => {
+                }) if patience.is_some_and(|patience| retry_after <= patience) => {
                     known.has_place = true;
                     Stage::Retries(self.wakes(retry_after))
                 }
-                reason => {
-                    refusal = Some(self.refusal(&decision, reason));
+                _ => {
+                    refusal = Some(self.refusal(&decision));
                     known.has_place = false;
                     Stage::Refused
                 }
@@ -97,11 +101,9 @@ impl Model {
         refusal
     }
 
-    fn refusal(&self, decision: &Made, reason: Option<Reason<'_>>) -> HeaderMap {
+    fn refusal(&self, decision: &Made) -> HeaderMap {
         let states = LimitStates::of(decision);
-        let refusal = reason.map_or(Refusal::new(Cause::Misconfigured), |reason| {
-            Refusal::of_reason(&reason)
-        });
+        let refusal = Refusal::of_decision(decision).expect("it is denied");
         let answer = self.answers.refuse(&refusal.limits(&states));
         answer.into_parts().0.headers
     }
@@ -446,7 +448,7 @@ const BAN: &str = "
     ban = { after = 4, for = '60ms', within = '100ms' }";
 
 #[test]
-fn a_request_that_waits_counts_once_towards_a_ban() {
+fn a_request_that_waits_does_not_count_towards_a_ban() {
     each_seed(|seed| {
         let wait = by_seed(seed, &[None, Some((200, 5))]);
         paused().block_on(storm(seed, &[BAN], wait));

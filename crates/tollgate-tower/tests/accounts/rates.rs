@@ -115,6 +115,8 @@ enum Expected {
 /// The same limits, kept by hand.
 struct Model<L> {
     case: Case,
+    /// Whether requests were delayed, as only a queue does.
+    has_delayed: bool,
     clock: RuntimeClock,
     limiters: Vec<L>,
     held: HashMap<usize, Held>,
@@ -144,6 +146,7 @@ impl<L: ReserveLimiter<Clock = RuntimeClock>> Model<L> {
         };
         let delay = granted.delay();
         let sleeps = delay > Duration::ZERO;
+        self.has_delayed |= sleeps;
         // The timer has a resolution of a millisecond.
         let wakes = (self.clock.elapsed() + delay)
             .as_nanos()
@@ -196,7 +199,7 @@ impl<L: ReserveLimiter<Clock = RuntimeClock>> Model<L> {
         let taken = held.granted.n();
         if actual < taken && self.case.wait.is_some() {
             limiter.cancel_at(held.granted, taken - actual, now);
-        } else if actual == 0 {
+        } else if actual == 0 && self.has_delayed {
             limiter.roll_back_at(held.granted, now);
         } else {
             limiter.settle_at(held.granted, actual, now);
@@ -236,6 +239,7 @@ async fn storm<S, L>(
     let mut flights = Flights::new(case.of(layer).layer(Scripted::default()));
     let mut model = Model {
         case,
+        has_delayed: false,
         clock,
         limiters: reference,
         held: HashMap::new(),

@@ -69,7 +69,7 @@ impl Script {
             2 => Answer::PanicInCall,
             _ => Answer::Status {
                 status: random.pick(&[200, 200, 200, 204, 302, 404, 500]),
-                cost: random.below(6),
+                cost: random.pick(&[0, 0, 1, 2, 5, 14]),
                 frames: random.below(3),
                 ending: random.pick(&endings),
             },
