@@ -86,7 +86,7 @@ impl Model {
                 Some(Reason::Limit {
                     denied: Denied::Later { retry_after, .. },
                     ..
-                }) if patience.is_some_and(|patience| retry_after <= patience) => {
+                }) if patience.is_some_and(|patience| retry_after <= patience) && has_place => {
                     known.has_place = true;
                     Stage::Retries(self.wakes(retry_after))
                 }
