@@ -103,6 +103,7 @@ impl Settings {
     }
 
     /// Returns whether there is a place among the requests that wait.
+    #[cfg(feature = "policy")]
     pub(crate) fn has_place(&self) -> bool {
         let wait = self.wait.as_ref();
         wait.is_some_and(|wait| wait.waiting.inside() < wait.waiting.limit())
