@@ -7,6 +7,7 @@ use tollgate::{ConfigError, Quota};
 use tower_layer::Layer;
 
 use super::budget::RetryBudget;
+use super::clock::SinceMade;
 use super::copy::CloneRequest;
 use super::memory::Memory;
 use super::message::RequestHead;
@@ -62,6 +63,7 @@ impl ClientLimitLayer {
     pub fn new() -> Self {
         Self {
             settings: Settings {
+                clock: SinceMade::now(),
                 quota: None,
                 budget: RetryBudget::default(),
                 max_attempts: 3,
@@ -92,7 +94,7 @@ impl<C> ClientLimitLayer<C> {
     ///
     /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub fn quota(mut self, quota: Quota) -> Result<Self, ConfigError> {
-        self.settings.quota = Some(Arc::new(OwnQuota::new(quota)?));
+        self.settings.quota = Some(Arc::new(OwnQuota::new(quota, self.settings.clock)?));
         Ok(self)
     }
 

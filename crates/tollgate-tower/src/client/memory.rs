@@ -182,8 +182,8 @@ impl Memory {
                 .refused(seconds(answer.sent), seconds(answer.now));
         }
         if let Some(hold) = answer.hold {
-            // With limits, their paces spread the requests.
-            let spread = if is_blind {
+            // The paces of limits that refused spread the requests.
+            let spread = if is_blind || !answer.is_refused {
                 spread(hold)
             } else {
                 Duration::ZERO
