@@ -11,8 +11,8 @@ pub(super) const MAX_NUMBER: u64 = 999_999_999_999_999;
 /// How many bytes need no allocation: the fields of about four limits.
 const INLINE: usize = 192;
 
-#[derive(Clone)]
 /// The value of one field, as it is written: on the stack, unless it is long.
+#[derive(Clone)]
 pub(super) struct Value {
     inline: [u8; INLINE],
     len: usize,

@@ -148,7 +148,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
 
     /// Says in fields which of the table's limits a request used: the parameter `pk`, which is a
     /// keyed hash of the request's key. A client that sends for several keys can then tell their
-    /// limits apart.
+    /// limits apart. Each process has other hashes, since it has limits of its own.
     ///
     /// ```
     /// use http::HeaderName;

@@ -1,8 +1,7 @@
 //! Groups that have heard nothing for longer than `max_hold`.
 
 use std::convert::Infallible;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -14,14 +13,14 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 fn server(
     status: u16,
     fields: &'static [(&'static str, &'static str)],
-    count: &Arc<AtomicUsize>,
+    count: &Arc<Mutex<usize>>,
 ) -> impl Service<Request<()>, Response = Response<()>, Error = Infallible, Future: Send>
 + Clone
 + Send
 + 'static {
     let count = Arc::clone(count);
     service_fn(move |_: Request<()>| {
-        count.fetch_add(1, Relaxed);
+        *count.lock().unwrap() += 1;
         async move {
             sleep(Duration::from_millis(50)).await;
             let mut answer = Response::builder().status(status);
@@ -51,7 +50,7 @@ async fn burst_after(
         tokio::spawn(client.clone().oneshot(get()));
     }
     sleep(Duration::from_millis(40)).await;
-    count.load(Relaxed) - 1
+    *count.lock().unwrap() - 1
 }
 
 #[tokio::test(start_paused = true)]
