@@ -128,8 +128,8 @@ impl<C> ClientLimitLayer<C> {
         self
     }
 
-    /// Retries requests of this method also if the server may have begun with them. By default these
-    /// are GET, HEAD, OPTIONS, TRACE, PUT and DELETE, and requests with an `Idempotency-Key`.
+    /// Retries requests of this method also if the server may have begun with them. By default
+    /// these are GET, HEAD, OPTIONS, TRACE, PUT and DELETE, and requests with an `Idempotency-Key`.
     pub fn retry_method(mut self, method: Method) -> Self {
         self.settings.retried.push(method);
         self

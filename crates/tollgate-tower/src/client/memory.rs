@@ -97,8 +97,8 @@ impl Memory {
         Arc::clone(&shard.group(key.group, now, most).turns)
     }
 
-    /// Lets a request go if its group may send now, and if it gets its permit. Otherwise returns what
-    /// it waits for, and wakes this waker when an answer may have changed that.
+    /// Lets a request go if its group may send now, and if it gets its permit. Otherwise returns
+    /// what it waits for, and wakes this waker when an answer may have changed that.
     pub(super) fn depart(
         &self,
         key: GroupKey,
@@ -114,8 +114,7 @@ impl Memory {
             // It was forgotten while the request waited.
             return permit();
         };
-        let longest = group.last_tried().saturating_add(max_hold);
-        let next = next_send(group, limits).min(longest);
+        let next = next_send(group, limits, max_hold);
         if next > now {
             group.first = Some(waker.clone());
             return Err(Stop::Pace(next));
@@ -188,9 +187,17 @@ impl Memory {
             } else {
                 Duration::ZERO
             };
-            group.hold(answer.now.saturating_add(hold).saturating_add(spread));
+            let until = answer.now.saturating_add(hold).saturating_add(spread);
+            group.hold(until, answer.now);
+        } else {
+            group.granted(answer.sent);
+            for link in &group.limits {
+                if let Some(limit) = limits.get_mut(&link.limit) {
+                    limit.pace.granted(answer.sent);
+                }
+            }
         }
-        let (first, next) = (group.first.take(), next_send(group, limits));
+        let (first, next) = (group.first.take(), next_send(group, limits, Duration::MAX));
         drop(guard);
         if let Some(first) = first {
             first.wake();
@@ -220,8 +227,8 @@ impl Memory {
         })
     }
 
-    /// Returns the number of a limit. A limit with a partition is shared by all groups of its origin
-    /// whose answers name the partition.
+    /// Returns the number of a limit. A limit with a partition is shared by all groups of its
+    /// origin whose answers name the partition.
     fn limit_id(&self, key: GroupKey, said: &ServerLimit) -> u64 {
         let mut hasher = self.hashes.build_hasher();
         (key.origin, &said.name, said.unit).hash(&mut hasher);
@@ -271,11 +278,11 @@ pub(super) fn line() -> Concurrency {
 }
 
 /// Returns when a group's next request may go.
-fn next_send(group: &Group, limits: &HashMap<u64, Limit>) -> Tick {
+fn next_send(group: &Group, limits: &HashMap<u64, Limit>, max_hold: Duration) -> Tick {
     let links = group.limits.iter();
     let paces = links.filter_map(|link| limits.get(&link.limit));
     let next = paces.map(|limit| limit.pace.next_send()).max();
-    next.unwrap_or(Tick::ZERO).max(group.next_send())
+    group.next_send(next.unwrap_or(Tick::ZERO), max_hold)
 }
 
 fn unlink(limits: &mut HashMap<u64, Limit>, id: u64) {
