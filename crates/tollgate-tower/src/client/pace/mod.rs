@@ -78,7 +78,8 @@ const LATE: f64 = 0.005;
 /// - Windows that begin with the first request move on. Of them 80 to 90 % are used, and 2 to 3 %
 ///   of the answers are 429.
 ///
-/// Shares become equal within seconds, and in fixed windows of a second within minutes.
+/// Shares become equal within seconds or a minute. In fixed windows they may differ for minutes: a
+/// client may have a tenth of an equal share.
 ///
 /// ```
 /// use std::time::Duration;
