@@ -10,7 +10,7 @@ use tollgate_policy::{Asked, Decision, Policy, Reason};
 
 use crate::{Cause, LimitState, Refusal};
 
-/// What the limits say that a policy asked about a request. It is a slice of [`LimitState`]s.
+/// The states of all limits that a policy asked about a request: a slice of [`LimitState`]s.
 ///
 /// ```
 /// use http::HeaderMap;
@@ -43,8 +43,8 @@ use crate::{Cause, LimitState, Refusal};
 pub struct LimitStates<'d>(SmallVec<[LimitState<'d>; 4]>);
 
 impl<'d> LimitStates<'d> {
-    /// What the limits of a decision say, in the order of the rules: those that can deny, and that
-    /// have a rate or a concurrency.
+    /// Reads the states of the limits of a decision, in the order of the rules. Shadow rules are
+    /// left out, and registered limits that have neither a rate nor a concurrency.
     pub fn of<R, C>(decision: &'d Decision<R, C>) -> Self
     where
         R: Deref<Target = Policy<C>>,
@@ -68,8 +68,8 @@ impl<'d> Deref for LimitStates<'d> {
 }
 
 impl<'a> LimitState<'a> {
-    /// What a limit of a policy says, under the name of its rule. `None` for a rule in the shadow,
-    /// and for a registered limit that has neither a rate nor a concurrency.
+    /// Reads the state of a limit of a policy, under the name of its rule. `None` for a shadow
+    /// rule, and for a registered limit that has neither a rate nor a concurrency.
     #[must_use]
     pub fn of_asked(asked: &Asked<'a>) -> Option<Self> {
         if asked.is_shadow() {

@@ -1,11 +1,11 @@
-//! What one limit says of a request.
+//! The state of one limit.
 
 use std::time::Duration;
 
 use tollgate::outcome::GrantInfo;
 use tollgate::{Denied, Quota};
 
-/// What one limit says of a request, for the fields of an answer.
+/// The state of one limit after its decision about a request, for the fields of an answer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -61,7 +61,7 @@ pub enum Unit {
 }
 
 impl<'a> LimitState<'a> {
-    /// The state of a rate that has all of its permits.
+    /// Creates the state of a rate that has all of its permits.
     pub const fn of_rate(name: &'a str, quota: Quota) -> Self {
         Self {
             name,
@@ -76,7 +76,7 @@ impl<'a> LimitState<'a> {
         }
     }
 
-    /// The state of a concurrency that no request is inside of.
+    /// Creates the state of a concurrency with no request inside.
     pub const fn of_concurrency(name: &'a str, limit: u64) -> Self {
         Self {
             name,
@@ -91,7 +91,7 @@ impl<'a> LimitState<'a> {
         }
     }
 
-    /// The limit granted the request.
+    /// Sets what the limit said when it granted the request.
     pub fn granted(self, info: GrantInfo) -> Self {
         Self {
             remaining: info.remaining(),
@@ -102,7 +102,7 @@ impl<'a> LimitState<'a> {
         }
     }
 
-    /// The limit denied the request.
+    /// Sets what the limit said when it denied the request, and how many permits are left.
     pub const fn denied(self, denied: &Denied, remaining: u64) -> Self {
         Self {
             remaining,
@@ -113,7 +113,8 @@ impl<'a> LimitState<'a> {
         }
     }
 
-    /// Another limit denied the request, and this one would grant it.
+    /// Sets the request's cost and how many permits are left, for a limit that took nothing, such
+    /// as if another one denied the request.
     pub const fn untouched(self, cost: u64, remaining: u64) -> Self {
         Self {
             remaining,
@@ -129,7 +130,8 @@ impl<'a> LimitState<'a> {
         Self { unit, ..self }
     }
 
-    /// Sets the partition: which of its clients' quotas the limit used.
+    /// Sets the key of the partition, the parameter `pk`: it tells apart the clients of a limit.
+    /// Clients see it, so it must not be a secret.
     pub const fn partition(self, key: &'a [u8]) -> Self {
         Self {
             partition: Some(key),

@@ -24,7 +24,7 @@ use crate::LimitState;
 pub enum Cause {
     /// A rate is used up: 429.
     Limit,
-    /// Too many requests are being served, or wait: 503.
+    /// Too many requests are being served, or wait, or a table has no room for another key: 503.
     Overload,
     /// The key is banned for a time: 429.
     Banned,
@@ -56,7 +56,7 @@ impl Cause {
     pub const fn of(denied: &Denied) -> Self {
         match denied {
             Denied::Banned { .. } => Self::Banned,
-            Denied::Busy { .. } => Self::Overload,
+            Denied::Busy { .. } | Denied::NoRoom { .. } => Self::Overload,
             Denied::NoSuchPlan { .. } => Self::NoPlan,
             Denied::Never { .. } => Self::TooLarge,
             Denied::Stuck { .. } | Denied::TimerMismatch { .. } => Self::Misconfigured,

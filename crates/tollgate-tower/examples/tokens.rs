@@ -23,7 +23,7 @@ also  = ["requests"]
 [rule.cost]
 estimate = "header:x-max-tokens"
 settle   = "response-header:x-tokens"
-default  = 1000             # if a request or an answer lacks the header
+default  = 1000             # if a request lacks the header
 max      = 9000
 
 [[rule]]

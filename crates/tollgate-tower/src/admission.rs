@@ -14,7 +14,7 @@ use crate::settings::Settings;
 
 /// What decides about requests: the limits of a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
-/// The constructors of the layer make all that there are. No other crate can implement it.
+/// The constructors of the layer create all implementations. No other crate can implement it.
 ///
 /// A function that returns a layer can name it for short:
 ///
@@ -29,9 +29,9 @@ use crate::settings::Settings;
 /// # limit().unwrap();
 /// ```
 pub trait Admission: Sealed + Clone + Send + Sync + 'static {
-    /// What a request holds that is served.
+    /// What a request holds while it is served.
     type Grant: Grant + Send + 'static;
-    /// What is awaited if it can't decide at once.
+    /// The future of a decision that can't be made at once.
     type Pending: Future + Send + 'static;
 
     /// Decides at once. If the request may wait for at most `patience`, this returns

@@ -18,7 +18,7 @@ pub struct Ended<'a> {
     pub(crate) end: End,
 }
 
-/// Where a request ended.
+/// How the answer to a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum End {
@@ -109,7 +109,7 @@ impl Ended<'_> {
         self.elapsed
     }
 
-    /// Returns where it ended.
+    /// Returns how the answer ended.
     #[must_use]
     pub const fn end(&self) -> End {
         self.end

@@ -20,7 +20,7 @@ use crate::body::ResponseBody;
 use crate::ticket::{Limits, Ticket, Unserved};
 
 pin_project! {
-    /// The future of an answer: of the service's own, or of a refusal.
+    /// The future of an answer, which is the service's own or a refusal.
     ///
     /// If it is dropped while the request waits, the request leaves the line, and its permits come
     /// back.

@@ -71,7 +71,8 @@ pub use rate::{Count, PerKey, Rate, Shared, Source};
 pub use service::RateLimit;
 pub use settings::Missing;
 pub use tollgate_http::{
-    AddressPrefix, Answers, Body, Cause, ClientAddress, Fields, PathForm, RequestFacts, Unit,
+    AddressError, AddressPrefix, Answers, Body, Cause, ClientAddress, Fields, PathForm, Refusal,
+    RequestFacts, Unit,
 };
 
 /// The examples of docs/HTTP.md.

@@ -6,8 +6,9 @@ use http::Extensions;
 
 /// The address of a connection's other end, as an extension of its requests.
 ///
-/// axum's `ConnectInfo<SocketAddr>` (feature `axum`) and tonic's `TcpConnectInfo` and
-/// `TlsConnectInfo` (feature `tonic`) are found as well. A server that has neither inserts this:
+/// axum's `ConnectInfo<SocketAddr>` (feature `axum`) and tonic's `TcpConnectInfo` (feature `tonic`,
+/// also with TLS) are found as well. A server that has neither inserts this. So does a server that
+/// knows better than these, such as from the PROXY protocol: this one takes precedence.
 ///
 /// ```
 /// use http::Request;
@@ -21,6 +22,9 @@ pub struct PeerAddr(pub SocketAddr);
 
 /// Finds the address of the other end among a request's extensions.
 pub(crate) fn address(extensions: &Extensions) -> Option<IpAddr> {
+    if let Some(peer) = extensions.get::<PeerAddr>() {
+        return Some(peer.0.ip());
+    }
     #[cfg(feature = "axum")]
     if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
         return Some(info.0.ip());
@@ -29,7 +33,7 @@ pub(crate) fn address(extensions: &Extensions) -> Option<IpAddr> {
     if let Some(address) = of_tonic(extensions) {
         return Some(address);
     }
-    extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
+    None
 }
 
 #[cfg(feature = "tonic")]

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Pending;
-use std::hash::Hash;
-use std::sync::{Arc, OnceLock};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderMap, Request};
@@ -25,16 +25,18 @@ use crate::settings::{Missing, Settings};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Count {
-    /// All.
+    /// All requests.
     #[default]
     All,
-    /// Those that failed: the permits of others are given back.
+    /// Requests that failed. The permits of others are given back.
     Failures,
-    /// Those that succeeded: the permits of others are given back.
+    /// Requests that succeeded. The permits of others are given back, also those of requests whose
+    /// client went away before the answer.
     Successes,
 }
 
-/// Where the limiter of a request is.
+/// Finds the limiter of a request: [`Shared`] or [`PerKey`]. The constructors of the layer create
+/// it.
 pub trait Source: Send + Sync + 'static {
     /// The clock.
     type Clock: Clock;
@@ -44,7 +46,7 @@ pub trait Source: Send + Sync + 'static {
     type Limiter<'a>: SettleLimiter<Clock = Self::Clock>
     where
         Self: 'a;
-    /// The same, kept alive.
+    /// The limiter of a request, which keeps its table alive.
     type Owned: SettleLimiter<Clock = Self::Clock> + Send + Sync + 'static;
 
     /// Returns the key of a request, or `None` if it has none.
@@ -59,11 +61,11 @@ pub trait Source: Send + Sync + 'static {
     #[doc(hidden)]
     fn owned(&self, key: Option<&Self::Key<'_>>) -> Self::Owned;
 
-    /// Returns the quota.
+    /// Returns the quota of a key.
     #[doc(hidden)]
-    fn quota(&self) -> Option<Quota>;
+    fn quota(&self, key: Option<&Self::Key<'_>>) -> Option<Quota>;
 
-    /// Returns a hash of a key, which tells its limit from those of other keys.
+    /// Returns a number that tells the limit of a key from those of other keys.
     #[doc(hidden)]
     fn partition(&self, key: Option<&Self::Key<'_>>) -> Option<u64>;
 }
@@ -98,7 +100,7 @@ where
         Arc::clone(&self.limiter)
     }
 
-    fn quota(&self) -> Option<Quota> {
+    fn quota(&self, _: Option<&()>) -> Option<Quota> {
         self.quota
     }
 
@@ -114,11 +116,16 @@ pub struct PerKey<A, C, S, K> {
     pub(crate) key: K,
 }
 
-/// The key of requests without a key. Keys of other types have other hashes.
+/// The key of requests without a key. No text begins with the bytes of the number, so no text has
+/// the same hash.
 #[derive(Hash)]
-pub(crate) struct NoKey(&'static str);
+pub(crate) struct NoKey(u64, &'static str);
 
-pub(crate) const NO_KEY: NoKey = NoKey("tollgate: a request without a key");
+pub(crate) const NO_KEY: NoKey = NoKey(u64::MAX, "tollgate: a request without a key");
+
+/// Hashes keys again for fields. The hash by which a table finds a key stays secret: with it,
+/// clients could choose keys that displace others.
+static PARTITIONS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 impl<A, C, S, K> Source for PerKey<A, C, S, K>
 where
@@ -152,12 +159,16 @@ where
         }
     }
 
-    fn quota(&self) -> Option<Quota> {
-        Some(self.table.quota())
+    fn quota(&self, key: Option<&K::Key<'_>>) -> Option<Quota> {
+        let has_overrides = self.table.max_overrides() > 0;
+        let own = key.filter(|_| has_overrides);
+        let own = own.and_then(|key| self.table.own_algorithm(key));
+        Some(own.map_or_else(|| self.table.quota(), |own| own.quota()))
     }
 
     fn partition(&self, key: Option<&K::Key<'_>>) -> Option<u64> {
-        key.map(|key| self.table.hasher().hash_key(key))
+        let hash = self.table.hasher().hash_key(key?);
+        Some(PARTITIONS.hash_one(hash))
     }
 }
 
@@ -214,7 +225,7 @@ impl<S: Source> Clone for Rate<S> {
 impl<S: Source> fmt::Debug for Rate<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rate")
-            .field("quota", &self.source.quota())
+            .field("quota", &self.source.quota(None))
             .field("count", &self.count)
             .field("waits", &self.in_line.is_some())
             .finish_non_exhaustive()
@@ -295,7 +306,7 @@ impl<S: Source> Rate<S> {
             limiter: may_return.then(|| self.source.owned(key)),
             cancel: self.in_line.map(|line| line.cancel),
             is_queue: self.settles().then(|| Arc::clone(&self.is_queue)),
-            quota: has_fields.then(|| self.source.quota()).flatten(),
+            quota: has_fields.then(|| self.source.quota(key)).flatten(),
             partition: has_fields.then(|| self.partition(key)).flatten(),
             unit: self.unit,
             granted,
@@ -316,7 +327,7 @@ impl<S: Source> Rate<S> {
         let name = &*settings.name;
         report::denied(name, Cause::of(denied));
         let partition = self.partition(key);
-        let state = self.source.quota().map(|quota| {
+        let state = self.source.quota(key).map(|quota| {
             let state = LimitState::of_rate(name, quota).unit(self.unit);
             in_partition(state.denied(denied, remaining), &partition)
         });

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-#[cfg(feature = "tonic")]
-use http::header;
 use http::{Extensions, Request, Response};
+#[cfg(feature = "tonic")]
+use http::{Method, header};
 use tollgate::Concurrency;
 use tollgate_http::{Answers, ClientAddress, PathForm, Refusal, RequestFacts};
 
@@ -26,7 +26,8 @@ pub enum Missing {
     Refuse,
     /// All such requests share one limit.
     Share,
-    /// It is not limited.
+    /// It is not limited. A client that can leave out its key, such as a header, is then never
+    /// limited.
     Exempt,
 }
 
@@ -36,7 +37,7 @@ pub(crate) type IsFailure = Arc<dyn Fn(&Ended<'_>) -> bool + Send + Sync>;
 /// Whether a request is not limited.
 pub(crate) type IsExempt = Arc<dyn Fn(&RequestFacts<'_>) -> bool + Send + Sync>;
 
-/// What a layer knows besides its limits.
+/// The settings of a layer that do not depend on the kind of its limits.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Settings {
@@ -127,10 +128,14 @@ impl Settings {
     }
 }
 
-/// Returns whether a request is a call of gRPC. Calls of gRPC-Web are not: their errors are in the
-/// body.
+/// Returns whether a request is a call of gRPC, which is always a `POST`. If another method could
+/// have this content type, caches would store its refusals: their status is 200. Calls of gRPC-Web
+/// are not meant: their errors are in the body.
 #[cfg(feature = "tonic")]
 fn is_grpc<B>(request: &Request<B>) -> bool {
+    if request.method() != Method::POST {
+        return false;
+    }
     let content_type = request.headers().get(header::CONTENT_TYPE);
     let Some(rest) = content_type.and_then(|it| it.as_bytes().strip_prefix(b"application/grpc"))
     else {

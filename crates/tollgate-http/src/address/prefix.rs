@@ -38,7 +38,7 @@ impl Default for AddressPrefix {
 }
 
 impl AddressPrefix {
-    /// Makes a prefix of so many bits for addresses of version 4 and of version 6.
+    /// Creates a prefix of this many bits for addresses of version 4 and of version 6.
     ///
     /// # Errors
     ///

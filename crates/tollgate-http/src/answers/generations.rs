@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName, RETRY_AFTER};
 
 use super::fields::Fields;
 use super::names::Names;
@@ -44,18 +44,18 @@ pub(super) fn write<'a>(
     if !has_list && fields.has_any(Fields::DICTIONARY | Fields::TRIPLE) {
         write_windows(limits, headers);
     }
-    let left = || left_in_dictionary(headers);
-    if !has_list && fields.contains(Fields::DICTIONARY) && !is_less(left(), &limit) {
+    let is_kept = || is_kept(headers, left_in_dictionary(headers), &limit);
+    if !has_list && fields.contains(Fields::DICTIONARY) && !is_kept() {
         write_dictionary(&limit, reset, headers);
     }
-    if fields.contains(Fields::TRIPLE) && !has_less(headers, &REMAINING, &limit) {
+    if fields.contains(Fields::TRIPLE) && !has_tighter(headers, &REMAINING, &limit) {
         write_number(headers, LIMIT, Some(limit.quota()));
         write_number(headers, REMAINING, Some(limit.remaining()));
         write_number(headers, RESET, reset);
     }
     let has_x = fields.has_any(Fields::X_SECONDS | Fields::X_EPOCH);
     let has_spring = fields.contains(Fields::SPRING);
-    if !has_x && !has_spring || has_less(headers, &X_REMAINING, &limit) {
+    if !has_x && !has_spring || has_tighter(headers, &X_REMAINING, &limit) {
         return;
     }
     write_number(headers, X_REMAINING, Some(limit.remaining()));
@@ -152,14 +152,16 @@ fn write_dictionary(limit: &LimitState<'_>, reset: Option<u64>, headers: &mut He
     value.insert(headers, RATE_LIMIT);
 }
 
-/// Returns whether another layer has written a limit with fewer permits left.
-fn has_less(headers: &HeaderMap, name: &HeaderName, limit: &LimitState<'_>) -> bool {
+/// Returns whether another layer has written a limit that these fields keep.
+fn has_tighter(headers: &HeaderMap, name: &HeaderName, limit: &LimitState<'_>) -> bool {
     let left = headers.get(name).and_then(|value| value.to_str().ok());
-    is_less(left.and_then(|left| left.parse().ok()), limit)
+    is_kept(headers, left.and_then(|left| left.parse().ok()), limit)
 }
 
-fn is_less(left: Option<u64>, limit: &LimitState<'_>) -> bool {
-    left.is_some_and(|left| left < limit.remaining())
+/// Returns whether another layer's limit is kept: it has fewer permits left, or has refused the
+/// request.
+fn is_kept(headers: &HeaderMap, left: Option<u64>, limit: &LimitState<'_>) -> bool {
+    left.is_some_and(|left| left < limit.remaining() || headers.contains_key(RETRY_AFTER))
 }
 
 /// Returns how many permits are left in the dictionary that another layer has written.

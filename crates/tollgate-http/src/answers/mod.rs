@@ -123,7 +123,7 @@ impl Answers {
     /// Writes the fields of an answer to a granted request.
     ///
     /// If an inner layer has written fields, lists get another line. Generations that have one
-    /// limit keep the one with the fewest permits left.
+    /// limit keep the one with the fewest permits left, or the one that refused the request.
     ///
     /// The clock of the system is read only for [`Fields::X_EPOCH`]: [`write_at`](Self::write_at)
     /// takes the time instead.

@@ -11,8 +11,8 @@ pub(super) const MAX_NUMBER: u64 = 999_999_999_999_999;
 /// How many bytes need no allocation: the fields of about four limits.
 const INLINE: usize = 192;
 
-#[derive(Clone)]
 /// The value of one field, as it is written: on the stack, unless it is long.
+#[derive(Clone)]
 pub(super) struct Value {
     inline: [u8; INLINE],
     len: usize,
@@ -88,7 +88,8 @@ impl Value {
     /// Sets a field to the value.
     pub(super) fn insert(&self, headers: &mut HeaderMap, name: HeaderName) {
         if let Some(value) = self.finish() {
-            headers.insert(name, value);
+            // If there is no room for another header, it is left out.
+            let _ = headers.try_insert(name, value);
         }
     }
 
@@ -96,7 +97,7 @@ impl Value {
     pub(super) fn append(&self, headers: &mut HeaderMap, name: HeaderName) {
         if !self.as_bytes().is_empty() {
             if let Some(value) = self.finish() {
-                headers.append(name, value);
+                let _ = headers.try_append(name, value);
             }
         }
     }

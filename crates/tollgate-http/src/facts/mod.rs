@@ -276,6 +276,9 @@ impl<'r> RequestFacts<'r> {
     }
 
     /// Returns the client's address, if it was set.
+    ///
+    /// A client with IPv6 has many addresses: make a key of its network, with
+    /// [`AddressPrefix`](crate::AddressPrefix).
     #[must_use]
     pub const fn client_address(&self) -> Option<IpAddr> {
         self.client_ip

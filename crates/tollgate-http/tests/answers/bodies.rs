@@ -45,7 +45,7 @@ fn each_cause_has_its_status_unless_it_is_set() {
 fn each_denial_has_its_cause() {
     for (denied, cause) in [
         (Denied::later(1, SECOND), Cause::Limit),
-        (Denied::no_room(1), Cause::Limit),
+        (Denied::no_room(1), Cause::Overload),
         (Denied::banned(1, Some(SECOND)), Cause::Banned),
         (Denied::banned(1, None), Cause::Banned),
         (Denied::busy(1), Cause::Overload),

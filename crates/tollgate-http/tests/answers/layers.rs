@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use tollgate::Quota;
-use tollgate_http::{Answers, Fields};
+use tollgate::{Denied, Quota};
+use tollgate_http::{Answers, Fields, LimitState, Refusal};
 
 use crate::states::granted;
 use crate::{lines, now};
@@ -64,6 +64,46 @@ fn a_single_limit_is_that_of_the_tighter_layer() {
         );
         assert!(dictionary.contains(&expected(&member)), "{dictionary:?}");
     }
+}
+
+#[test]
+fn the_limit_that_refused_is_kept_whatever_outer_layers_have_left() {
+    for fields in [Fields::X_SECONDS, Fields::TRIPLE, Fields::DICTIONARY] {
+        let answers = Answers::new().fields(fields);
+        let denied = Denied::later(5, Duration::from_secs(60));
+        // It has 3 permits left, and the request asked for 5.
+        let limits = [LimitState::of_rate("inner", Quota::per_minute(5)).denied(&denied, 3)];
+        let refusal = Refusal::of_denied(&denied).limits(&limits);
+        let mut refused = answers.refuse_at(&refusal, now());
+        let inner = lines(refused.headers());
+        let outer = granted("outer", Quota::per_minute(100), 0, Duration::from_secs(1));
+        answers.write_at([outer].into_iter(), now(), refused.headers_mut());
+        let is_policy = |line: &String| line.starts_with("ratelimit-policy");
+        let mut both = lines(refused.headers());
+        both.retain(|line| !is_policy(line));
+        let inner: Vec<_> = inner.into_iter().filter(|line| !is_policy(line)).collect();
+        assert_eq!(both, inner, "{fields:?}");
+    }
+}
+
+#[test]
+fn a_full_map_of_headers_stays_as_it_is() {
+    let mut headers = HeaderMap::new();
+    for number in 0.. {
+        let name = http::HeaderName::try_from(format!("x-{number}")).expect("a name");
+        if headers
+            .try_append(name, http::HeaderValue::from(0))
+            .is_err()
+        {
+            break;
+        }
+    }
+    let before = headers.len();
+    let all = Fields::LIST | Fields::TRIPLE | Fields::X_EPOCH | Fields::SPRING;
+    let limit = granted("a", Quota::per_minute(9), 8, Duration::from_secs(7));
+    let answers = Answers::new().fields(all);
+    answers.write_at([limit].into_iter(), now(), &mut headers);
+    assert_eq!(headers.len(), before);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
-use tollgate::clock::TokioClock;
 use tollgate::{ConfigError, Limiter, Quota, TokenBucket, const_unwrap};
+
+use super::clock::SinceMade;
 
 /// The permits of one retry. A request pays in as many as its percentage.
 const RETRY: u64 = 100;
@@ -36,7 +37,7 @@ const SAVED_SECONDS: u64 = 10;
 /// ```
 #[derive(Debug, Clone)]
 pub struct RetryBudget {
-    bucket: Arc<Limiter<TokenBucket, TokioClock>>,
+    bucket: Arc<Limiter<TokenBucket, SinceMade>>,
     percent: u64,
 }
 
@@ -67,12 +68,12 @@ impl RetryBudget {
 
     fn of(bucket: TokenBucket, percent: u32) -> Self {
         Self {
-            bucket: Arc::new(Limiter::with_clock(bucket, TokioClock)),
+            bucket: Arc::new(Limiter::with_clock(bucket, SinceMade::now())),
             percent: percent.into(),
         }
     }
 
-    /// Pays in for a request. The layer does so once for each request, however often it is sent.
+    /// Pays in for a request. The layer does so when a request is sent for the first time.
     pub fn deposit(&self) {
         if self.percent > 0 {
             self.bucket.refund(self.percent);

@@ -19,14 +19,16 @@ use tollgate::Denied;
 pub enum ClientError<E> {
     /// The error of the inner service, after the last attempt.
     Inner(E),
-    /// The request would have to wait too long before it may be sent, and has not been sent.
+    /// The request would have to wait too long before it may be sent. It has not been sent, or an
+    /// earlier attempt was refused or failed.
     WaitTooLong {
         /// How long it has waited and would have to wait, as far as is known.
         wait: Duration,
         /// The longest wait that is allowed.
         max_wait: Duration,
     },
-    /// Your own quota denies the request, and waiting does not help. The request has not been sent.
+    /// Your own quota denies the request, and waiting does not help. It has not been sent, or an
+    /// earlier attempt was refused or failed.
     Quota(Denied),
 }
 

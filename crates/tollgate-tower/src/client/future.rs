@@ -8,7 +8,7 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 use tollgate::Tick;
-use tollgate::clock::{Clock, TokioClock};
+use tollgate::clock::Clock;
 use tower_service::Service;
 
 use super::copy::CopyRequest;
@@ -100,7 +100,7 @@ where
         let (retry, wait, held) = match &result {
             Ok(answer) => {
                 let verdict = Verdict::of(answer, attempt);
-                let now = TokioClock.now();
+                let now = shared.settings.clock.now();
                 let answered = Answered {
                     sent,
                     now,
@@ -165,11 +165,16 @@ where
                             Ok(()) => Poll::Pending,
                         };
                     };
+                    if *this.attempts == 0 {
+                        // A request that is not sent pays for no retry.
+                        this.shared.settings.budget.deposit();
+                    }
                     *this.attempts = this.attempts.saturating_add(1);
                     if *this.attempts < this.shared.settings.max_attempts {
                         *this.request = this.copier.copy(&request);
                     }
-                    let (call, sent) = (this.service.call(request), TokioClock.now());
+                    let (call, sent) =
+                        (this.service.call(request), this.shared.settings.clock.now());
                     this.stage.set(Stage::Call { call, sent });
                 }
                 StageProjection::Call { call, sent } => {

@@ -68,6 +68,12 @@ impl Group {
         self.held.max(opening).max(blind)
     }
 
+    /// Returns when the server was last asked, or last answered. From then on it can stop requests
+    /// for a limited time: after that one request tries, and others wait for its answer.
+    pub(super) fn last_tried(&self) -> Tick {
+        self.last_answer.max(self.last_sent)
+    }
+
     pub(super) fn sent(&mut self, now: Tick, waited: bool) {
         self.opening = self.opening.map(|sent| sent.saturating_add(1));
         self.blind.sent(now.as_nanos() as f64 / 1e9, waited);

@@ -7,6 +7,7 @@ use tollgate::{ConfigError, Quota};
 use tower_layer::Layer;
 
 use super::budget::RetryBudget;
+use super::clock::SinceMade;
 use super::copy::CloneRequest;
 use super::memory::Memory;
 use super::message::RequestHead;
@@ -62,6 +63,7 @@ impl ClientLimitLayer {
     pub fn new() -> Self {
         Self {
             settings: Settings {
+                clock: SinceMade::now(),
                 quota: None,
                 budget: RetryBudget::default(),
                 max_attempts: 3,
@@ -92,7 +94,7 @@ impl<C> ClientLimitLayer<C> {
     ///
     /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub fn quota(mut self, quota: Quota) -> Result<Self, ConfigError> {
-        self.settings.quota = Some(Arc::new(OwnQuota::new(quota)?));
+        self.settings.quota = Some(Arc::new(OwnQuota::new(quota, self.settings.clock)?));
         Ok(self)
     }
 
@@ -100,15 +102,15 @@ impl<C> ClientLimitLayer<C> {
     /// The default is 30 seconds.
     ///
     /// A request that would have to wait longer fails with
-    /// [`WaitTooLong`](super::ClientError::WaitTooLong). If it has been sent and refused already,
-    /// the caller gets the refusal.
+    /// [`WaitTooLong`](super::ClientError::WaitTooLong). If it has been refused, and the server says
+    /// a longer wait, the caller gets the refusal.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.settings.max_wait = wait;
         self
     }
 
-    /// Sets for how long a server can stop requests at most: after this time without an answer, a
-    /// few requests try whether it has changed its mind. The default is 5 minutes.
+    /// Sets for how long a server can stop requests at most. After this time, one request tries
+    /// whether it has changed its mind, and others wait for its answer. The default is 5 minutes.
     pub fn max_hold(mut self, hold: Duration) -> Self {
         self.settings.max_hold = hold;
         self

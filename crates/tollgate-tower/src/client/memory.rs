@@ -114,7 +114,7 @@ impl Memory {
             // It was forgotten while the request waited.
             return permit();
         };
-        let longest = group.last_answer.saturating_add(max_hold);
+        let longest = group.last_tried().saturating_add(max_hold);
         let next = next_send(group, limits).min(longest);
         if next > now {
             group.first = Some(waker.clone());
@@ -182,8 +182,8 @@ impl Memory {
                 .refused(seconds(answer.sent), seconds(answer.now));
         }
         if let Some(hold) = answer.hold {
-            // With limits, their paces spread the requests.
-            let spread = if is_blind {
+            // The paces of limits that refused spread the requests.
+            let spread = if is_blind || !answer.is_refused {
                 spread(hold)
             } else {
                 Duration::ZERO

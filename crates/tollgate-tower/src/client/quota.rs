@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::clock::TokioClock;
 use tollgate::traits::ReserveLimiter;
 use tollgate::{Concurrency, ConfigError, Granted, Limiter, Quota, Tick, TokenBucket};
 
+use super::clock::SinceMade;
 use super::memory::line;
 use super::turn::{Enter, Guard, Stop};
 
@@ -19,7 +19,7 @@ pub(super) struct OwnQuota {
     turns: Arc<Concurrency>,
 }
 
-type Bucket = Limiter<TokenBucket, TokioClock>;
+type Bucket = Limiter<TokenBucket, SinceMade>;
 
 /// A timer may wake this late. If it does, the requests that wait catch up.
 const LATE: Duration = Duration::from_millis(5);
@@ -32,10 +32,10 @@ pub(super) struct Permit {
 }
 
 impl OwnQuota {
-    pub(super) fn new(quota: Quota) -> Result<Self, ConfigError> {
+    pub(super) fn new(quota: Quota, clock: SinceMade) -> Result<Self, ConfigError> {
         let bucket = TokenBucket::new(quota)?;
         Ok(Self {
-            limiter: Arc::new(Limiter::with_clock(bucket, TokioClock)),
+            limiter: Arc::new(Limiter::with_clock(bucket, clock)),
             turns: Arc::new(line()),
         })
     }

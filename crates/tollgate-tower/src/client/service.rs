@@ -54,7 +54,6 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        self.shared.settings.budget.deposit();
         // The service that is ready is the one that is called. Its clone is not ready.
         let clone = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, clone);

@@ -11,6 +11,7 @@ use http::{HeaderName, Method};
 use tollgate::Tick;
 
 use super::budget::RetryBudget;
+use super::clock::SinceMade;
 use super::memory::{GroupKey, Memory};
 use super::message::RequestHead;
 use super::quota::OwnQuota;
@@ -21,6 +22,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// What a layer is set to.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
+    pub(super) clock: SinceMade,
     pub(super) quota: Option<Arc<OwnQuota>>,
     pub(super) budget: RetryBudget,
     pub(super) max_attempts: u32,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
-use tollgate::clock::{Clock, TokioClock};
+use tollgate::clock::Clock;
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::{Concurrency, Denied, Tick};
 
@@ -148,8 +148,8 @@ impl Future for Turn {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
-            let now = TokioClock.now();
             let this = self.as_mut().project();
+            let now = this.shared.settings.clock.now();
             let began = *this.began.get_or_insert(now);
             let shared = &**this.shared;
             let quota = shared.settings.quota.as_deref();

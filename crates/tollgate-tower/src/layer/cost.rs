@@ -109,9 +109,10 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// says.
     ///
     /// Less than what was [taken](Ended::taken) comes back. More is charged, even if the limit goes
-    /// into debt; then requests are denied until the debt is paid. The closure is called once for
-    /// each request that was served, at the end of its answer's body, also if there was no answer
-    /// or it was dropped.
+    /// into debt; then requests are denied until the debt is paid. Clamp a number that comes from
+    /// outside: the debt of `u64::MAX` permits is never paid, and a limit that has it answers 500
+    /// until it is reset. The closure is called once for each request that was served, at the end
+    /// of its answer's body, also if there was no answer or it was dropped.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -147,7 +148,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
 
     /// Says in fields which of the table's limits a request used: the parameter `pk`, which is a
     /// keyed hash of the request's key. A client that sends for several keys can then tell their
-    /// limits apart.
+    /// limits apart. Each process has other hashes, since it has limits of its own.
     ///
     /// ```
     /// use http::HeaderName;
@@ -166,8 +167,9 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
         self
     }
 
-    /// Lets requests wait for their permits, at most this long, and at most this many at once.
-    /// Others are refused at once: those that would wait longer, and those that find no room.
+    /// Lets requests wait for their permits, at most this long, and at most this many at once, of
+    /// all keys together. Others are refused at once: those that would wait longer, and those that
+    /// find no room.
     ///
     /// The requests of one limiter are served in order of arrival. Each reserves its permits and
     /// sleeps once. A request whose client goes away gives back what it has reserved.

@@ -14,7 +14,10 @@ impl RateLimitLayer<Inside> {
     /// A limit on how many requests are served at once. Others are refused with 503, or wait in
     /// order of arrival: see [`wait`](Self::wait).
     ///
-    /// A request is inside until the end of its answer's body, or until the answer is dropped.
+    /// A request is inside until the end of its answer's body, or until the answer is dropped. A
+    /// client that does not read its answer keeps its place. If clients are not trusted, give
+    /// answers a time limit, or limit each client with
+    /// [`concurrency_by_key`](RateLimitLayer::concurrency_by_key).
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -76,7 +79,8 @@ impl RateLimitLayer<Inside> {
 }
 
 impl<K: RequestKey> RateLimitLayer<InsideByKey<K>> {
-    /// A limit on how many requests of each key are served at once. Others are refused with 503.
+    /// A limit on how many requests of each key are served at once. Others are refused with 503,
+    /// and so are the requests of a new key if the limiter has no room for it.
     ///
     /// ```
     /// use tollgate::keyed::KeyedConcurrency;

@@ -151,11 +151,12 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     }
 
     /// Lets requests wait until their policy allows them, at most this long, and at most this many
-    /// at once.
+    /// at once, of all clients together.
     ///
     /// A policy has no lines: a request that waits asks again at the time that the policy said, and
-    /// other requests may have been faster. Limits such as `leaky-queue` say how long a request
-    /// that they allow has to wait. It does so without this method too.
+    /// other requests may have been faster. So one client can take all places, and the requests of
+    /// others are then refused at once, as without this method. Limits such as `leaky-queue` say
+    /// how long a request that they allow has to wait. It does so without this method too.
     ///
     /// ```
     /// use std::time::Duration;

@@ -132,7 +132,11 @@ impl<A> RateLimitLayer<A> {
         self
     }
 
-    /// Exempts requests. Exemptions add up.
+    /// Exempts the requests for which `test` returns `true`. Exemptions add up.
+    ///
+    /// Test what clients can't choose, or what gains them nothing. Behind a proxy that is not
+    /// [trusted](Self::client_address), all clients have the proxy's address, which may be one of
+    /// this machine.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -145,10 +149,14 @@ impl<A> RateLimitLayer<A> {
     /// use tollgate::{Limiter, Quota};
     /// use tollgate_tower::RateLimitLayer;
     ///
+    /// /// A layer that checks certificates inserts this.
+    /// #[derive(Clone)]
+    /// struct Internal;
+    ///
     /// let limiter = Limiter::token_bucket(Quota::per_hour(1))?;
     /// let service = RateLimitLayer::shared(limiter)
     ///     .exempt_if(|facts| facts.path() == "/health")
-    ///     .exempt_if(|facts| facts.client_address().is_some_and(|address| address.is_loopback()))
+    ///     .exempt_if(|facts| facts.extension::<Internal>().is_some())
     ///     .layer(service_fn(hello));
     /// for _ in 0..9 {
     ///     let request = Request::get("/health").body(())?;
@@ -171,8 +179,9 @@ impl<A> RateLimitLayer<A> {
     /// Exempts preflight requests of CORS: `OPTIONS` with `Origin` and
     /// `Access-Control-Request-Method`.
     ///
-    /// A layer for CORS that is outside of this one answers them itself, and they do not reach this
-    /// one.
+    /// Any client can send such requests, so the service must answer them with little work,
+    /// whatever else they have. A layer for CORS that is outside of this one answers them itself,
+    /// and they do not reach this one.
     ///
     /// ```
     /// # use http::{Request, Response};

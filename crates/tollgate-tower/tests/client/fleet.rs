@@ -11,10 +11,10 @@ use tollgate_http::{LimitState, ServerLimit};
 use tollgate_tower::client::Pace;
 
 /// A generator of random numbers: SplitMix64.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn draw(&mut self) -> u64 {
+    pub(crate) fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    pub fn below(&mut self, end: Duration) -> Duration {
+    pub(crate) fn below(&mut self, end: Duration) -> Duration {
         let nanos = u64::try_from(end.as_nanos()).unwrap().max(1);
         Duration::from_nanos(self.draw() % nanos)
     }
@@ -30,37 +30,37 @@ impl Random {
 
 /// What happened between the end of the warm-up and the end.
 #[derive(Debug, Clone)]
-pub struct Outcome {
-    pub granted: u64,
-    pub refused: u64,
+pub(crate) struct Outcome {
+    pub(crate) granted: u64,
+    pub(crate) refused: u64,
     /// What each client was granted.
-    pub each: Vec<u64>,
+    pub(crate) each: Vec<u64>,
     /// The seconds that were measured.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 impl Outcome {
     /// The part of the answers that are 429.
-    pub fn refused_part(&self) -> f64 {
+    pub(crate) fn refused_part(&self) -> f64 {
         self.refused as f64 / (self.granted + self.refused).max(1) as f64
     }
 
     /// What was granted, as a part of this rate.
-    pub fn used_part(&self, per_second: f64) -> f64 {
+    pub(crate) fn used_part(&self, per_second: f64) -> f64 {
         self.granted as f64 / (per_second * self.seconds)
     }
 }
 
 /// A limit, its clients, and the network between them.
 #[derive(Debug, Clone)]
-pub struct Fleet {
-    pub limit: AnyAlgorithm,
+pub(crate) struct Fleet {
+    pub(crate) limit: AnyAlgorithm,
     /// When clients come, and when they leave.
-    pub clients: Vec<(Duration, Option<Duration>)>,
+    pub(crate) clients: Vec<(Duration, Option<Duration>)>,
     /// The longest time from a request to its answer. The shortest is a millisecond.
-    pub latency: Duration,
-    pub warm_up: Duration,
-    pub end: Duration,
+    pub(crate) latency: Duration,
+    pub(crate) warm_up: Duration,
+    pub(crate) end: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +85,7 @@ struct Client {
     pace: Pace,
     /// The number of its plan: what woke for an older one is void.
     plan: u64,
-    has_begun: bool,
+    is_answered: bool,
 }
 
 struct Simulation<'f> {
@@ -101,7 +101,7 @@ struct Simulation<'f> {
 
 impl Fleet {
     /// Eight clients that come within half a second.
-    pub fn of_eight(limit: &str, end: u64) -> Self {
+    pub(crate) fn of_eight(limit: &str, end: u64) -> Self {
         Self {
             limit: limit.parse().unwrap(),
             clients: vec![(Duration::ZERO, None); 8],
@@ -112,7 +112,7 @@ impl Fleet {
     }
 
     /// Runs until the end.
-    pub fn run(&self, seed: u64) -> Outcome {
+    pub(crate) fn run(&self, seed: u64) -> Outcome {
         let state = LimitState::of_rate("", self.limit.quota());
         let mut said = ServerLimit::default();
         said.quota = Some(state.quota());
@@ -161,7 +161,7 @@ impl Simulation<'_> {
                     self.clients[client] = Some(Client {
                         pace: Pace::new(self.random.draw()),
                         plan: 0,
-                        has_begun: false,
+                        is_answered: false,
                     });
                     self.wake(now, client);
                 }
@@ -193,11 +193,10 @@ impl Simulation<'_> {
             self.plan(next, client, Event::Wakes { plan });
             return;
         }
-        it.pace.sent(now, it.has_begun);
-        if !it.has_begun {
+        it.pace.sent(now, it.is_answered);
+        if !it.is_answered {
             // Before the first answer the layer sends little.
-            it.has_begun = true;
-            it.pace.hold(now.saturating_add(Duration::from_millis(200)));
+            it.pace.hold(now.saturating_add(Duration::from_millis(100)));
         }
         self.plan(
             now.saturating_add(way),
@@ -244,6 +243,7 @@ impl Simulation<'_> {
         let Some(it) = &mut self.clients[client] else {
             return;
         };
+        it.is_answered = true;
         it.pace.answered(&self.said, sent, now, answer.granted);
         if !answer.granted {
             // `Retry-After` is the wait in whole seconds.

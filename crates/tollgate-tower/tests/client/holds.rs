@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tollgate_tower::client::{ClientError, ClientLimitLayer};
 use tower::{Layer, ServiceExt};
 
-use crate::served::{Script, answer, get, settle};
+use crate::served::{Script, answer, get};
 
 const EMPTY: &[(&str, &str)] = &[
     ("ratelimit-policy", r#""a";q=10;w=100;pk=:AAAA:"#),
@@ -33,7 +33,6 @@ where
 
 #[tokio::test(start_paused = true)]
 async fn a_hold_is_for_one_origin_and_one_credential() {
-    settle().await;
     let script = Script::new(|before| match before {
         0 => answer(429, &[("retry-after", "20")]),
         _ => answer(200, &[]),
@@ -52,7 +51,6 @@ async fn a_hold_is_for_one_origin_and_one_credential() {
 
 #[tokio::test(start_paused = true)]
 async fn groups_can_be_told_apart_by_other_things() {
-    settle().await;
     let script = Script::new(|before| match before {
         0 => answer(429, &[("retry-after", "20")]),
         _ => answer(200, &[]),
@@ -68,7 +66,6 @@ async fn groups_can_be_told_apart_by_other_things() {
 
 #[tokio::test(start_paused = true)]
 async fn groups_whose_answers_name_one_partition_share_its_state() {
-    settle().await;
     let other: &[_] = &[
         ("ratelimit-policy", r#""a";q=10;w=100;pk=:BBBB:"#),
         ("ratelimit", r#""a";r=9;t=10;pk=:BBBB:"#),
@@ -99,7 +96,6 @@ async fn groups_whose_answers_name_one_partition_share_its_state() {
 
 #[tokio::test(start_paused = true)]
 async fn few_requests_go_before_the_first_answer() {
-    settle().await;
     let script = Script::always(200, &[]);
     let client = ClientLimitLayer::new().layer(script.service());
     let tasks: Vec<_> = (0..100)
@@ -117,7 +113,6 @@ async fn few_requests_go_before_the_first_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_a_group_go_in_the_order_of_arrival() {
-    settle().await;
     let script = Script::always(
         200,
         &[
@@ -142,7 +137,6 @@ async fn requests_of_a_group_go_in_the_order_of_arrival() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_waited_for_max_wait_fails() {
-    settle().await;
     let script = Script::always(
         200,
         &[
@@ -178,7 +172,6 @@ async fn a_request_that_waited_for_max_wait_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn memory_is_bounded() {
-    settle().await;
     let script = Script::new(|before| {
         let mut response = answer(200, &[]);
         let names = (0..64).map(|limit| format!("\"{before}-{limit}\";r=5;t=1"));
@@ -220,11 +213,10 @@ async fn memory_is_bounded() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_says_only_how_long_to_wait_is_not_asked_much_too_often() {
-    settle().await;
     use std::sync::{Arc, Mutex};
     let limiter = Arc::new(tollgate::Limiter::with_clock(
         tollgate::TokenBucket::new(tollgate::Quota::per_second(20)).unwrap(),
-        tollgate::clock::TokioClock,
+        crate::clock::RuntimeClock::new(),
     ));
     let counts = Arc::new(Mutex::new((0_u32, 0_u32)));
     let counted = Arc::clone(&counts);

@@ -1,8 +1,17 @@
 //! The client layer.
 
+mod absurd;
+mod alone;
+mod budget;
+#[path = "../support/clock.rs"]
+#[allow(dead_code)] // Other tests use the rest.
+mod clock;
 mod contract;
 mod fleet;
 mod holds;
+mod idle;
+#[cfg(feature = "reqwest")]
+mod over_reqwest;
 mod own_quota;
 mod retries;
 mod served;

@@ -8,13 +8,12 @@ use tollgate_tower::client::{ClientError, ClientLimitLayer};
 use tower::{Layer, ServiceExt};
 
 use crate::fleet::Random;
-use crate::served::{Script, get, settle};
+use crate::served::{Script, get};
 
 const API: &str = "https://api.example.com/";
 
 #[tokio::test(start_paused = true)]
 async fn requests_go_at_the_rate_of_the_quota() {
-    settle().await;
     let script = Script::always(200, &[]);
     let layer = ClientLimitLayer::new()
         .quota(Quota::per_second(5000).burst(1))
@@ -34,7 +33,6 @@ async fn requests_go_at_the_rate_of_the_quota() {
 
 #[tokio::test(start_paused = true)]
 async fn each_attempt_counts() {
-    settle().await;
     let script = Script::always(503, &[]);
     let layer = ClientLimitLayer::new()
         .quota(Quota::per_second(1).burst(3))
@@ -50,7 +48,6 @@ async fn each_attempt_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_that_give_up_lose_no_permit() {
-    settle().await;
     let script = Script::always(200, &[]);
     let layer = ClientLimitLayer::new()
         .quota(Quota::per_second(1000).burst(1))
@@ -63,7 +60,10 @@ async fn requests_that_give_up_lose_no_permit() {
         .map(|number| {
             // Several servers, so that several requests are the first of their group.
             let uri = format!("https://{}.example.com/", number % 5);
-            let gives_up = (random.draw() % 2 == 0).then(|| random.below(Duration::from_secs(10)));
+            let gives_up = random
+                .draw()
+                .is_multiple_of(2)
+                .then(|| random.below(Duration::from_secs(10)));
             let (client, uri) = (client.clone(), uri);
             tokio::spawn(async move {
                 let sent = client.oneshot(get(&uri));
@@ -91,7 +91,6 @@ async fn requests_that_give_up_lose_no_permit() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_is_hopeless_is_refused_at_once() {
-    settle().await;
     let script = Script::always(200, &[]);
     let layer = ClientLimitLayer::new()
         .quota(Quota::per_second(1).burst(1))
@@ -118,7 +117,6 @@ async fn a_wait_that_is_hopeless_is_refused_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_holds_its_requests_does_not_take_the_permits_of_others() {
-    settle().await;
     let held = Script::always(429, &[("retry-after", "20")]);
     let layer = ClientLimitLayer::new()
         .quota(Quota::per_second(10).burst(1))

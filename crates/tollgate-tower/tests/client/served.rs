@@ -1,47 +1,44 @@
 //! Servers in this process, in tokio's paused time.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use tokio::time::{Instant, sleep};
-use tollgate::clock::TokioClock;
 use tollgate::{AnyAlgorithm, Limiter};
 use tollgate_http::{Answers, Cause, Fields, LimitState, Refusal};
 use tower::{Service, service_fn};
 
+use crate::clock::RuntimeClock;
 use crate::fleet::Random;
 
 /// A server whose answers say what is left of its one limit.
 #[derive(Debug)]
-pub struct Served {
-    limiter: Limiter<AnyAlgorithm, TokioClock>,
+pub(crate) struct Served {
+    limiter: Limiter<AnyAlgorithm, RuntimeClock>,
     answers: Answers,
     latency: Duration,
     random: Mutex<u64>,
     /// What it granted and refused since it was last asked.
-    pub granted: AtomicU64,
-    pub refused: AtomicU64,
+    counts: Mutex<(u64, u64)>,
 }
 
 impl Served {
-    pub fn new(limit: &str, fields: Fields, latency: Duration) -> Arc<Self> {
+    pub(crate) fn new(limit: &str, fields: Fields, latency: Duration) -> Arc<Self> {
         let algorithm: AnyAlgorithm = limit.parse().unwrap();
         Arc::new(Self {
-            limiter: Limiter::with_clock(algorithm, TokioClock),
+            limiter: Limiter::with_clock(algorithm, RuntimeClock::new()),
             answers: Answers::new().fields(fields),
             latency,
             random: Mutex::new(1),
-            granted: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
+            counts: Mutex::default(),
         })
     }
 
     /// Returns the service, with a network before it.
-    pub fn service(
+    pub(crate) fn service(
         self: &Arc<Self>,
     ) -> impl Service<Request<()>, Response = Response<Bytes>, Error = Infallible, Future: Send>
     + Clone
@@ -64,14 +61,14 @@ impl Served {
         let state = LimitState::of_rate("all", self.limiter.quota());
         match decided {
             Ok(granted) => {
-                self.granted.fetch_add(1, Ordering::Relaxed);
+                self.counts.lock().unwrap().0 += 1;
                 let mut answer = Response::new(Bytes::new());
                 let states = [state.granted(granted.info())];
                 self.answers.write(states.into_iter(), answer.headers_mut());
                 answer
             }
             Err(denied) => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
+                self.counts.lock().unwrap().1 += 1;
                 let states = [state.denied(&denied, self.limiter.available())];
                 let refusal = Refusal::new(Cause::Limit).limits(&states);
                 let wait = denied.retry_after().unwrap();
@@ -89,25 +86,21 @@ impl Served {
     }
 
     /// Returns what was granted and refused, and begins to count anew.
-    pub fn counts(&self) -> (u64, u64) {
-        let (granted, refused) = (&self.granted, &self.refused);
-        (
-            granted.swap(0, Ordering::Relaxed),
-            refused.swap(0, Ordering::Relaxed),
-        )
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        std::mem::take(&mut *self.counts.lock().unwrap())
     }
 }
 
 /// A server that answers by a script, and notes when it was asked.
 #[derive(Clone)]
-pub struct Script {
+pub(crate) struct Script {
     answer: Arc<dyn Fn(usize) -> Response<()> + Send + Sync>,
-    pub asked: Arc<Mutex<Vec<Instant>>>,
+    pub(crate) asked: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Script {
     /// Answers by this function of how many requests came before.
-    pub fn new(answer: impl Fn(usize) -> Response<()> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(answer: impl Fn(usize) -> Response<()> + Send + Sync + 'static) -> Self {
         Self {
             answer: Arc::new(answer),
             asked: Arc::default(),
@@ -115,11 +108,11 @@ impl Script {
     }
 
     /// Answers each request with this status, and with these fields.
-    pub fn always(status: u16, fields: &'static [(&'static str, &'static str)]) -> Self {
+    pub(crate) fn always(status: u16, fields: &'static [(&'static str, &'static str)]) -> Self {
         Self::new(move |_| answer(status, fields))
     }
 
-    pub fn service<B: Send + 'static>(
+    pub(crate) fn service<B: Send + 'static>(
         &self,
     ) -> impl Service<Request<B>, Response = Response<()>, Error = Infallible, Future: Send>
     + Clone
@@ -137,12 +130,12 @@ impl Script {
         })
     }
 
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
 }
 
-pub fn answer(status: u16, fields: &[(&str, &str)]) -> Response<()> {
+pub(crate) fn answer(status: u16, fields: &[(&str, &str)]) -> Response<()> {
     let mut answer = Response::builder().status(status);
     for (name, value) in fields {
         answer = answer.header(*name, *value);
@@ -150,12 +143,6 @@ pub fn answer(status: u16, fields: &[(&str, &str)]) -> Response<()> {
     answer.body(()).unwrap()
 }
 
-pub fn get(uri: &str) -> Request<()> {
+pub(crate) fn get(uri: &str) -> Request<()> {
     Request::get(uri).body(()).unwrap()
-}
-
-/// Lets time pass, so that it is later than the first reading of the clock in the process, which may
-/// be in another test.
-pub async fn settle() {
-    sleep(Duration::from_secs(60)).await;
 }

@@ -1,4 +1,5 @@
 //! What the server layer does with requests, in process and on a manual clock.
 
 mod basics;
+mod misuse;
 mod support;

@@ -179,7 +179,7 @@ impl Pace {
     /// Returns about how long it takes from one request to the next.
     #[must_use]
     pub fn interval(&self) -> Duration {
-        Duration::from_secs_f64(self.spacing().clamp(0.0, 1e9))
+        Duration::try_from_secs_f64(self.spacing()).unwrap_or(Duration::MAX)
     }
 
     /// A request goes now. `waited` says whether it waited for [`next_send`](Self::next_send).
