@@ -61,9 +61,10 @@
 //! | 503 without it | if the server may get it twice | a backoff |
 //! | an error of the inner service | if the server may get it twice | a backoff |
 //!
-//! A server may get a request twice if its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE, if it
-//! has an `Idempotency-Key`, or if [`retry_method`](ClientLimitLayer::retry_method) says so. The
-//! backoff is at most 100 ms, doubles with each attempt, and is drawn at random from its upper half.
+//! A server may get a request twice if its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE, if
+//! it has an `Idempotency-Key`, or if [`retry_method`](ClientLimitLayer::retry_method) says so. The
+//! backoff is at most 100 ms, doubles with each attempt, and is drawn at random from its upper
+//! half.
 //!
 //! A request is sent at most [three times](ClientLimitLayer::max_attempts), and only while the
 //! [`RetryBudget`] lasts. If the wait would be longer than `max_wait`, if the budget is used up, or
@@ -73,8 +74,8 @@
 //!
 //! [`max_groups`](ClientLimitLayer::max_groups) groups are remembered, each with at most 64 limits.
 //! A limit that 32 answers in a row do not name is forgotten, and so is the group that was used
-//! least recently if there are too many. Credentials are not kept, only their hashes, which a random
-//! key makes.
+//! least recently if there are too many. Credentials are not kept, only their hashes, which a
+//! random key makes.
 //!
 //! The state is behind mutexes that are held for a few lookups, and never while a request waits.
 

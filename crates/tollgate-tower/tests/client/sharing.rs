@@ -36,8 +36,8 @@ fn limits(rate: u64) -> impl Iterator<Item = (String, u64)> {
     })
 }
 
-/// Windows of a second with ten permits: a client has about one request in each, which is too few to
-/// learn from.
+/// Windows of a second with ten permits: a client has about one request in each, which is too few
+/// to learn from.
 fn is_too_small(limit: &str) -> bool {
     limit.contains("-window 10/1s")
 }
