@@ -102,8 +102,8 @@ impl<C> ClientLimitLayer<C> {
     /// The default is 30 seconds.
     ///
     /// A request that would have to wait longer fails with
-    /// [`WaitTooLong`](super::ClientError::WaitTooLong). If it has been refused, and the server says
-    /// a longer wait, the caller gets the refusal.
+    /// [`WaitTooLong`](super::ClientError::WaitTooLong). If it has been refused, and the server
+    /// says a longer wait, the caller gets the refusal.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.settings.max_wait = wait;
         self
@@ -158,8 +158,8 @@ impl<C> ClientLimitLayer<C> {
         self
     }
 
-    /// Sets how many groups are remembered. The default is 1024. A new group then takes the place of
-    /// one that was used less recently, whose next requests go without a wait.
+    /// Sets how many groups are remembered. The default is 1024. A new group then takes the place
+    /// of one that was used less recently, whose next requests go without a wait.
     ///
     /// Servers are spread over 16 tables. A group takes the place of one in its own table. If that
     /// is empty, there is one group more.
