@@ -15,8 +15,8 @@ const COUNTED: f64 = 2.0;
 /// The lowest rate: one request in two seconds. `Retry-After` can be longer.
 const LEAST: f64 = 0.5;
 
-/// A rate that is found by trying: a refusal halves it, and it grows while there is none. Before the
-/// first refusal there is none.
+/// A rate that is found by trying: a refusal halves it, and it grows while there is none. Before
+/// the first refusal there is none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Blind {
     rate: Option<f64>,

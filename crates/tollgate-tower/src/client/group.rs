@@ -28,6 +28,8 @@ pub(super) struct Group {
     pub(super) blind: Blind,
     /// No request may go before this tick.
     held: Tick,
+    /// When an answer said so.
+    held_at: Tick,
     /// How many requests went since the last answer, while no answer has said anything.
     opening: Option<u32>,
     last_sent: Tick,
@@ -51,6 +53,7 @@ impl Group {
             limits: Vec::new(),
             blind: Blind::new(),
             held: Tick::ZERO,
+            held_at: Tick::ZERO,
             opening: Some(0),
             last_sent: Tick::ZERO,
             last_answer: now,
@@ -58,19 +61,24 @@ impl Group {
         }
     }
 
-    /// Returns when the next request may go, as far as no limit says otherwise.
-    pub(super) fn next_send(&self) -> Tick {
+    /// Returns when the next request may go, if the paces of its limits let it go at `paces`.
+    /// Without an answer, what a server has said holds for `max_hold` at most. After that one request
+    /// tries, and others wait for its answer.
+    pub(super) fn next_send(&self, paces: Tick, max_hold: Duration) -> Tick {
+        let longest = |since: Tick| since.saturating_add(max_hold);
+        // Each request that goes keeps the paces, or all would go at once after a long pause.
+        let paces = paces.min(longest(self.last_tried()));
+        let said = paces.max(self.held.min(longest(self.last_answer)));
         let opening = match self.opening {
             Some(sent) if sent >= OPENING => self.last_sent.saturating_add(OPENING_INTERVAL),
             _ => Tick::ZERO,
         };
         let blind = Tick::from_nanos((self.blind.next_send() * 1e9) as u64);
-        self.held.max(opening).max(blind)
+        said.max(opening).max(blind)
     }
 
-    /// Returns when the server was last asked, or last answered. From then on it can stop requests
-    /// for a limited time: after that one request tries, and others wait for its answer.
-    pub(super) fn last_tried(&self) -> Tick {
+    /// Returns when the server was last asked, or last answered.
+    fn last_tried(&self) -> Tick {
         self.last_answer.max(self.last_sent)
     }
 
@@ -85,9 +93,18 @@ impl Group {
         self.opening = None;
     }
 
-    /// Lets no request go before this tick. After it, only a few go until an answer has come.
-    pub(super) fn hold(&mut self, until: Tick) {
+    /// A request that went at `sent` was not refused. If it went after the group was held, the
+    /// server has changed its mind.
+    pub(super) fn granted(&mut self, sent: Tick) {
+        if sent > self.held_at {
+            self.held = Tick::ZERO;
+        }
+    }
+
+    /// Lets no request go before a tick. After it, only a few go until an answer has come.
+    pub(super) fn hold(&mut self, until: Tick, now: Tick) {
         self.held = self.held.max(until);
+        self.held_at = now;
         self.opening = Some(0);
     }
 

@@ -102,15 +102,15 @@ impl<C> ClientLimitLayer<C> {
     /// The default is 30 seconds.
     ///
     /// A request that would have to wait longer fails with
-    /// [`WaitTooLong`](super::ClientError::WaitTooLong). If it has been refused, and the server says
-    /// a longer wait, the caller gets the refusal.
+    /// [`WaitTooLong`](super::ClientError::WaitTooLong). If it has been refused, and the server
+    /// says a longer wait, the caller gets the refusal.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.settings.max_wait = wait;
         self
     }
 
-    /// Sets for how long a server can stop requests at most. After this time, one request tries
-    /// whether it has changed its mind, and others wait for its answer. The default is 5 minutes.
+    /// Sets for how long a server can stop requests at most: after this time without an answer, a
+    /// few requests try whether it has changed its mind. The default is 5 minutes.
     pub fn max_hold(mut self, hold: Duration) -> Self {
         self.settings.max_hold = hold;
         self
@@ -128,8 +128,8 @@ impl<C> ClientLimitLayer<C> {
         self
     }
 
-    /// Retries requests of this method also if the server may have begun with them. By default these
-    /// are GET, HEAD, OPTIONS, TRACE, PUT and DELETE, and requests with an `Idempotency-Key`.
+    /// Retries requests of this method also if the server may have begun with them. By default
+    /// these are GET, HEAD, OPTIONS, TRACE, PUT and DELETE, and requests with an `Idempotency-Key`.
     pub fn retry_method(mut self, method: Method) -> Self {
         self.settings.retried.push(method);
         self
@@ -158,10 +158,11 @@ impl<C> ClientLimitLayer<C> {
         self
     }
 
-    /// Sets how many groups are remembered. The default is 1024. If there are more, those that were
-    /// used least recently are forgotten, and their next requests go without a wait.
+    /// Sets how many groups are remembered. The default is 1024. A new group then takes the place
+    /// of one that was used less recently, whose next requests go without a wait.
     ///
-    /// The groups of a server share one of 16 tables, each for a sixteenth of this number.
+    /// Servers are spread over 16 tables. A group takes the place of one in its own table. If that
+    /// is empty, there is one group more.
     pub fn max_groups(mut self, groups: usize) -> Self {
         self.settings.max_groups = groups;
         self

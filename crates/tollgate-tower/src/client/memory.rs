@@ -25,6 +25,8 @@ const MOST_LIMITS: usize = 64;
 #[derive(Debug)]
 pub(super) struct Memory {
     shards: [Mutex<Shard>; SHARDS],
+    /// How many groups there are. Its lock is taken while a shard's is held, and never before.
+    groups: Mutex<usize>,
     hashes: RandomState,
 }
 
@@ -65,6 +67,7 @@ impl Memory {
     pub(super) fn new() -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
+            groups: Mutex::default(),
             hashes: RandomState::new(),
         }
     }
@@ -89,16 +92,24 @@ impl Memory {
         GroupKey { origin, group }
     }
 
-    /// Returns the line of a group. It is made if there is none. If there are more than `most`
-    /// groups, the one that was used least recently is forgotten.
+    /// Returns the line of a group. It is made if there is none. If there are `most` groups
+    /// already, it takes the place of the one in its shard that was used least recently, if there
+    /// is one.
     pub(super) fn turns(&self, key: GroupKey, now: Tick, most: usize) -> Arc<Concurrency> {
         let mut shard = self.shard(key);
-        let most = most.div_ceil(SHARDS).max(1);
-        Arc::clone(&shard.group(key.group, now, most).turns)
+        if !shard.groups.contains_key(&key.group) {
+            let mut groups = lock(&self.groups);
+            if *groups < most || !shard.forget_one() {
+                *groups = groups.saturating_add(1);
+            }
+        }
+        let group = shard.groups.entry(key.group);
+        let group = group.or_insert_with(|| Group::new(Arc::new(line()), now));
+        Arc::clone(&group.turns)
     }
 
-    /// Lets a request go if its group may send now, and if it gets its permit. Otherwise returns what
-    /// it waits for, and wakes this waker when an answer may have changed that.
+    /// Lets a request go if its group may send now, and if it gets its permit. Otherwise returns
+    /// what it waits for, and wakes this waker when an answer may have changed that.
     pub(super) fn depart(
         &self,
         key: GroupKey,
@@ -114,8 +125,7 @@ impl Memory {
             // It was forgotten while the request waited.
             return permit();
         };
-        let longest = group.last_tried().saturating_add(max_hold);
-        let next = next_send(group, limits).min(longest);
+        let next = next_send(group, limits, max_hold);
         if next > now {
             group.first = Some(waker.clone());
             return Err(Stop::Pace(next));
@@ -188,9 +198,17 @@ impl Memory {
             } else {
                 Duration::ZERO
             };
-            group.hold(answer.now.saturating_add(hold).saturating_add(spread));
+            let until = answer.now.saturating_add(hold).saturating_add(spread);
+            group.hold(until, answer.now);
+        } else {
+            group.granted(answer.sent);
+            for link in &group.limits {
+                if let Some(limit) = limits.get_mut(&link.limit) {
+                    limit.pace.granted(answer.sent);
+                }
+            }
         }
-        let (first, next) = (group.first.take(), next_send(group, limits));
+        let (first, next) = (group.first.take(), next_send(group, limits, Duration::MAX));
         drop(guard);
         if let Some(first) = first {
             first.wake();
@@ -220,8 +238,8 @@ impl Memory {
         })
     }
 
-    /// Returns the number of a limit. A limit with a partition is shared by all groups of its origin
-    /// whose answers name the partition.
+    /// Returns the number of a limit. A limit with a partition is shared by all groups of its
+    /// origin whose answers name the partition.
     fn limit_id(&self, key: GroupKey, said: &ServerLimit) -> u64 {
         let mut hasher = self.hashes.build_hasher();
         (key.origin, &said.name, said.unit).hash(&mut hasher);
@@ -244,24 +262,24 @@ impl Memory {
 }
 
 impl Shard {
-    fn group(&mut self, id: u64, now: Tick, most: usize) -> &mut Group {
-        if !self.groups.contains_key(&id) && self.groups.len() >= most {
-            let idle = self
-                .groups
-                .iter()
-                .filter(|(_, group)| group.turns.inside() == 0);
-            let oldest = idle
-                .min_by_key(|(_, group)| group.last_used)
-                .map(|(id, _)| *id);
-            let oldest = oldest.or_else(|| self.groups.keys().next().copied());
-            if let Some(group) = oldest.and_then(|oldest| self.groups.remove(&oldest)) {
-                for link in &group.limits {
-                    unlink(&mut self.limits, link.limit);
-                }
-            }
+    /// Forgets the group that was used least recently, of those without requests that wait if there
+    /// are such. Returns whether there was a group.
+    fn forget_one(&mut self) -> bool {
+        let idle = self
+            .groups
+            .iter()
+            .filter(|(_, group)| group.turns.inside() == 0);
+        let oldest = idle
+            .min_by_key(|(_, group)| group.last_used)
+            .map(|(id, _)| *id);
+        let oldest = oldest.or_else(|| self.groups.keys().next().copied());
+        let Some(group) = oldest.and_then(|oldest| self.groups.remove(&oldest)) else {
+            return false;
+        };
+        for link in &group.limits {
+            unlink(&mut self.limits, link.limit);
         }
-        let group = self.groups.entry(id);
-        group.or_insert_with(|| Group::new(Arc::new(line()), now))
+        true
     }
 }
 
@@ -271,11 +289,11 @@ pub(super) fn line() -> Concurrency {
 }
 
 /// Returns when a group's next request may go.
-fn next_send(group: &Group, limits: &HashMap<u64, Limit>) -> Tick {
+fn next_send(group: &Group, limits: &HashMap<u64, Limit>, max_hold: Duration) -> Tick {
     let links = group.limits.iter();
     let paces = links.filter_map(|link| limits.get(&link.limit));
     let next = paces.map(|limit| limit.pace.next_send()).max();
-    next.unwrap_or(Tick::ZERO).max(group.next_send())
+    group.next_send(next.unwrap_or(Tick::ZERO), max_hold)
 }
 
 fn unlink(limits: &mut HashMap<u64, Limit>, id: u64) {
@@ -306,6 +324,6 @@ fn random() -> u64 {
 }
 
 /// A panic while a lock is held leaves numbers that are at worst old.
-fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

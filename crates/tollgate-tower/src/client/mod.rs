@@ -42,7 +42,7 @@
 //!
 //! Answers that name a partition (`pk`) share the state of its limits with all groups of their
 //! origin that name it. Several clients that share a server's limit, in one process or many, need
-//! nothing to agree on it: see [`Pace`]. Limits on concurrent requests are not planned for.
+//! nothing to agree on it: see [`Pace`]. Limits on concurrent requests (`qu`) are ignored.
 //!
 //! A request waits at most [`max_wait`](ClientLimitLayer::max_wait), 30 seconds unless set
 //! otherwise. If it is known that it would have to wait longer, it fails at once with
@@ -61,9 +61,10 @@
 //! | 503 without it | if the server may get it twice | a backoff |
 //! | an error of the inner service | if the server may get it twice | a backoff |
 //!
-//! A server may get a request twice if its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE, if it
-//! has an `Idempotency-Key`, or if [`retry_method`](ClientLimitLayer::retry_method) says so. The
-//! backoff is at most 100 ms, doubles with each attempt, and is drawn at random from its upper half.
+//! A server may get a request twice if its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE, if
+//! it has an `Idempotency-Key`, or if [`retry_method`](ClientLimitLayer::retry_method) says so. The
+//! backoff is at most 100 ms, doubles with each attempt, and is drawn at random from its upper
+//! half.
 //!
 //! A request is sent at most [three times](ClientLimitLayer::max_attempts), and only while the
 //! [`RetryBudget`] lasts. If the wait would be longer than `max_wait`, if the budget is used up, or
@@ -73,10 +74,11 @@
 //!
 //! [`max_groups`](ClientLimitLayer::max_groups) groups are remembered, each with at most 64 limits.
 //! A limit that 32 answers in a row do not name is forgotten, and so is the group that was used
-//! least recently if there are too many. Credentials are not kept, only their hashes, which a random
-//! key makes.
+//! least recently if there are too many. Credentials are not kept, only their hashes, which a
+//! random key makes.
 //!
 //! The state is behind mutexes that are held for a few lookups, and never while a request waits.
+//! Requests wait on tokio's timer.
 
 mod blind;
 mod budget;

@@ -43,8 +43,8 @@ pub(super) enum Stop {
 
 pin_project! {
     /// Waits until a request may go: for its turn in its group, for the pace of the group's limits,
-    /// and for a permit of the client's own quota. A request that is dropped leaves the line and has
-    /// taken nothing.
+    /// and for a permit of the client's own quota. A request that is dropped leaves the line and
+    /// has taken nothing.
     pub(super) struct Turn {
         shared: Arc<Shared>,
         key: GroupKey,
@@ -83,8 +83,8 @@ impl Turn {
         }
     }
 
-    /// Sleeps until this tick, or until the request has waited for as long as it may. If the tick is
-    /// later than that, the request gives up at once.
+    /// Sleeps until this tick, or until the request has waited for as long as it may. If the tick
+    /// is later than that, the request gives up at once.
     fn poll_until(
         self: Pin<&mut Self>,
         until: Option<Tick>,

@@ -191,15 +191,56 @@ async fn a_wait_that_is_too_long_gives_the_answer_back_at_once() {
         if wait > max_wait && max_wait == Duration::from_secs(30)));
     assert!(begun.elapsed() < Duration::from_millis(20));
 
-    // Other servers are not held, and this one is asked again after max_hold.
-    client
-        .clone()
-        .oneshot(get("https://other.example.com/"))
-        .await
-        .unwrap();
-    sleep(Duration::from_secs(301)).await;
-    client.oneshot(get(API)).await.unwrap();
-    assert_eq!(script.count(), 3);
+    // Other servers are not held.
+    let other = get("https://other.example.com/");
+    client.oneshot(other).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_few_requests_try_again_after_max_hold() {
+    let refused: &[_] = &[
+        ("retry-after", "1000000"),
+        ("ratelimit-policy", r#""a";q=100;w=86400"#),
+        ("ratelimit", r#""a";r=0;t=86400"#),
+    ];
+    let granted: &[_] = &[
+        ("ratelimit-policy", r#""a";q=100;w=86400"#),
+        ("ratelimit", r#""a";r=99;t=864"#),
+    ];
+    for (fields, granted) in [(&refused[..1], &[] as &[_]), (refused, granted)] {
+        let fields = fields.to_vec();
+        let begun = Instant::now();
+        let script = Script::new(move |_| match begun.elapsed().as_secs() {
+            0..100 => answer(429, &fields),
+            _ => answer(200, granted),
+        });
+        let layer = ClientLimitLayer::new().max_hold(Duration::from_secs(60));
+        let client = layer.layer(script.service());
+        client.clone().oneshot(get(API)).await.unwrap();
+        sleep(Duration::from_secs(59)).await;
+        let tasks: Vec<_> = (0..50)
+            .map(|_| tokio::spawn(client.clone().oneshot(get(API))))
+            .collect();
+        sleep(Duration::from_millis(990)).await;
+        assert_eq!(script.count(), 1);
+        sleep(Duration::from_millis(20)).await;
+        assert!((2..=5).contains(&script.count())); // a few try again, and are refused
+        for task in tasks {
+            _ = task.await.unwrap();
+        }
+        sleep(Duration::from_secs(100)).await;
+        // The server has changed its mind, so it no longer holds anything.
+        let begun = Instant::now();
+        for _ in 0..3 {
+            let answer = client.clone().oneshot(get(API)).await.unwrap();
+            assert_eq!(answer.status(), 200);
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,8 +10,8 @@ use tower::{Layer, ServiceExt};
 
 use crate::served::{Served, get};
 
-/// Eight clients, each with tasks that always have a next request. Returns which part of the answers
-/// were 429, and how many requests were granted a second, after 10 seconds of warm-up.
+/// Eight clients, each with tasks that always have a next request. Returns which part of the
+/// answers were 429, and how many requests were granted a second, after 10 seconds of warm-up.
 async fn eight(limit: &str, fields: Fields, tasks: usize, seconds: u64) -> (f64, f64) {
     let server = Served::new(limit, fields, Duration::from_millis(50));
     for _ in 0..8 {

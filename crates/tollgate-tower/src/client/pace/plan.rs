@@ -1,0 +1,147 @@
+//! How a pace plans: its margin, how fast it corrects errors, and when the next request goes.
+
+use super::kind::Kind;
+use super::reading::Window;
+use super::{Answer, Pace};
+
+/// The shortest time in which a client corrects an error.
+const SHORTEST_CORRECTION: f64 = 0.1;
+
+/// A correction takes this many times the latency of an answer.
+const LATENCIES: f64 = 4.0;
+
+/// Of an error that a request saw, this part is corrected by the next one.
+const GAIN: f64 = 0.8;
+
+/// A request waits at most this many times as long as usual because too few permits are left.
+const SLOWEST: f64 = 4.0;
+
+/// No request waits longer than this for its turn, or than the window if that is longer.
+const LONGEST_INTERVAL: f64 = 600.0;
+
+/// A bucket keeps this part of its permits, of at most those of [`BUCKET_TIME`] seconds.
+const BUCKET_MARGIN: f64 = 0.6;
+const BUCKET_TIME: f64 = 5.0;
+
+/// A window keeps this part of its permits, of at most those of [`WINDOW_TIME`] seconds. They are
+/// not used, so it is less than 5 %.
+const WINDOW_MARGIN: f64 = 0.04;
+const WINDOW_TIME: f64 = 60.0;
+
+/// A window keeps this many permits for a client alone.
+const LEAST_WINDOW_MARGIN: f64 = 1.2;
+
+/// In fixed windows of at least this length, half of the permits can be used at once. Those of
+/// shorter ones are spread evenly.
+const LONG_WINDOW: f64 = 10.0;
+
+impl Pace {
+    /// Compares what all clients took between two answers with what they should have taken.
+    pub(super) fn learn(&mut self, window: &Window, before: Answer, now: Answer) {
+        let time = now.sent - before.sent;
+        let weight = 1.0 - (-time / window.seconds).exp();
+        self.mean += (now.remaining - self.mean) * weight;
+        let refill = self.refill(window);
+        let came_back = match self.judge.kind() {
+            // In a window none comes back. At its end all do, and what was taken is not known.
+            Kind::Fixed if now.remaining <= before.remaining => 0.0,
+            Kind::Fixed => refill * time - (before.remaining - now.remaining),
+            Kind::Bucket | Kind::Sliding => refill * time,
+        };
+        let taken = before.remaining - now.remaining + came_back;
+        let wanted = refill + self.spare / self.correction(true);
+        let correction = self.correction(false);
+        let rates = (wanted, refill);
+        self.share
+            .learns(window, (taken, time), rates, correction, self.waited);
+    }
+
+    /// Returns how many permits are left, compared with the plan.
+    pub(super) fn level(
+        &self,
+        window: &Window,
+        answer: &Answer,
+        began: bool,
+        granted: bool,
+    ) -> f64 {
+        let planned = match self.judge.kind() {
+            Kind::Fixed => {
+                let at = (answer.sent + answer.received) / 2.0;
+                let left = self.ends.left(at, window.seconds, began);
+                left.map_or(0.0, |left| self.refill(window) * left)
+            }
+            Kind::Bucket | Kind::Sliding => 0.0,
+        };
+        let refused = if granted { 0.0 } else { 1.0 };
+        answer.remaining - planned - refused
+    }
+
+    /// Returns the margin of a client that has the limit for itself.
+    pub(super) fn most_margin(&self, window: &Window) -> f64 {
+        let rate = window.rate();
+        let most = match self.judge.kind() {
+            Kind::Bucket => BUCKET_MARGIN * window.quota.min(rate * BUCKET_TIME),
+            Kind::Sliding | Kind::Fixed => {
+                let part = WINDOW_MARGIN * window.quota.min(rate * WINDOW_TIME);
+                part.max(LEAST_WINDOW_MARGIN)
+            }
+        };
+        // After a request at most all but one are left.
+        most.min(BUCKET_MARGIN * (window.quota - 1.0).max(0.0))
+    }
+
+    /// Returns how many permits should be used in a second if as many are left as planned.
+    fn refill(&self, window: &Window) -> f64 {
+        match self.judge.kind() {
+            Kind::Bucket => window.rate(),
+            Kind::Fixed if window.seconds >= LONG_WINDOW => window.rate() / 2.0,
+            Kind::Fixed => window.rate(),
+            // As many as were taken a window ago.
+            Kind::Sliding => {
+                let used = 1.0 - self.mean / window.quota;
+                window.rate() * used.max(0.05)
+            }
+        }
+    }
+
+    /// Returns the time constant of a correction. If there are so many spare permits that each
+    /// client can send one within its usual interval, then answers come often enough for a fast
+    /// one.
+    fn correction(&self, with_spare: bool) -> f64 {
+        let rate = self.limit.map_or(1.0, |window| window.rate());
+        let spare = if with_spare { self.spare.max(0.0) } else { 0.0 };
+        let own = 1.0 / (self.share.get() * rate) / GAIN - spare / rate;
+        own.max(LATENCIES * self.latency).max(SHORTEST_CORRECTION)
+    }
+
+    /// Returns the time from one request to the next if as many permits are left as planned.
+    pub(super) fn usual_spacing(&self) -> f64 {
+        let Some(window) = self.limit else {
+            return 0.0;
+        };
+        1.0 / (self.share.get() * self.refill(&window))
+    }
+
+    pub(super) fn spacing(&self) -> f64 {
+        let Some(window) = self.limit else {
+            return 0.0;
+        };
+        let refill = self.refill(&window);
+        let more = self.spare / self.correction(true) / refill;
+        let factor = if more > 0.0 {
+            1.0 / (1.0 + more)
+        } else {
+            (1.0 - more).min(SLOWEST)
+        };
+        (self.usual_spacing() * factor).min(self.longest_spacing())
+    }
+
+    pub(super) fn longest_spacing(&self) -> f64 {
+        self.limit
+            .map_or(0.0, |window| window.seconds.max(LONGEST_INTERVAL))
+    }
+
+    pub(super) fn next(&self) -> f64 {
+        (self.last + self.spacing()).max(self.held)
+    }
+}
