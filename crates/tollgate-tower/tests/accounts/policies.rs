@@ -34,7 +34,7 @@ struct Known {
 #[derive(Debug)]
 enum Stage {
     /// It is served, or sleeps until this millisecond.
-    Allowed(Made, Tick, Option<u128>),
+    Allowed(Box<Made>, Tick, Option<u128>),
     /// It is decided again at this millisecond.
     Retries(u128),
     Refused,
@@ -80,7 +80,7 @@ impl Model {
         known.stage = if decision.is_allowed() {
             let sleeps = decision.delay() > Duration::ZERO;
             let wakes = sleeps.then(|| self.wakes(decision.delay()));
-            Stage::Allowed(decision, self.clock.now(), wakes)
+            Stage::Allowed(Box::new(decision), self.clock.now(), wakes)
         } else {
             match decision.reason() {
                 Some(Reason::Limit {
@@ -299,7 +299,7 @@ fn poll(seed: u64, index: usize, flights: &mut Flights<ByPolicy<RuntimeClock>>, 
             // A body may have ended with its answer.
             let known = model.known.get(&id).map(|known| &known.stage);
             if let Some(Stage::Allowed(decision, ..)) = known {
-                let states = LimitStates::of(decision);
+                let states = LimitStates::of(&**decision);
                 let mut headers = HeaderMap::new();
                 model.answers.write(states.iter().copied(), &mut headers);
                 for name in ["ratelimit", "ratelimit-policy"] {

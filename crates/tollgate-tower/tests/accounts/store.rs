@@ -27,6 +27,7 @@ pub(crate) struct SlowStore(Arc<Mutex<State>>);
 struct State {
     random: Random,
     taken: BTreeMap<Key, u64>,
+    calls: u64,
 }
 
 #[derive(Debug)]
@@ -46,6 +47,7 @@ impl SlowStore {
         Self(Arc::new(Mutex::new(State {
             random: Random::new(seed),
             taken: BTreeMap::new(),
+            calls: 0,
         })))
     }
 
@@ -56,6 +58,11 @@ impl SlowStore {
     /// Returns how many permits of a rule are taken, over all keys.
     pub(crate) fn taken(&self) -> u64 {
         self.state().taken.values().sum()
+    }
+
+    /// Returns how often the store was asked.
+    pub(crate) fn calls(&self) -> u64 {
+        self.state().calls
     }
 
     /// Waits for some polls.
@@ -74,6 +81,7 @@ impl SlowStore {
 
     fn take_now(&self, asked: &[RemoteAsk<'_>]) -> Result<Vec<(Key, GrantInfo)>, RemoteDenied> {
         let mut state = self.state();
+        state.calls += 1;
         let mut taken = Vec::new();
         for (index, ask) in asked.iter().enumerate() {
             let limit: &Limit = ask.limit.downcast_ref().unwrap();

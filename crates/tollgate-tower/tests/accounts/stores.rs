@@ -14,7 +14,7 @@ use tollgate_tower::{ByPolicy, RateLimitLayer};
 use tower::Layer;
 
 use crate::clock::paused;
-use crate::flights::Flights;
+use crate::flights::{Flights, Polled};
 use crate::random::Random;
 use crate::scripted::{Event, Over, Script, Scripted};
 use crate::store::SlowStore;
@@ -186,5 +186,36 @@ fn what_a_fallback_grants_to_requests_that_are_dropped_comes_back() {
                 .sum();
             assert_eq!(admits(&live).await, 150 - kept, "seed {seed}");
         });
+    });
+}
+
+/// A request that finds the line full is refused at once, and does not ask again and again.
+#[test]
+fn a_store_is_asked_once_if_the_line_is_full() {
+    paused().block_on(async {
+        let store = SlowStore::new(1);
+        let text = "[[rule]]\nname = 'a'\nstore = 'slow'\nlimit = '1'";
+        let builder = Policy::builder().remote_store("slow", store.clone());
+        let live = LivePolicy::new(builder.build_toml(text).unwrap());
+        let layer = RateLimitLayer::policy(live)
+            .wait(Duration::from_secs(9), 1)
+            .unwrap();
+        let mut flights = Flights::new(layer.layer(Scripted::default()));
+        let mut random = Random::new(1);
+        let mut send = |id: usize| {
+            let script = Script::random(id, &mut random);
+            flights.call(id, request(1).extension(script).body(()).unwrap());
+            let polls = (0..50).map(|_| flights.index_of(id).map(|index| flights.poll(index)));
+            polls
+                .flatten()
+                .any(|polled| matches!(polled, Polled::Refused(_)))
+        };
+        assert_eq!((send(0), store.calls()), (false, 1));
+        // It waits.
+        assert_eq!((send(1), store.calls()), (false, 2));
+        for id in 2..20 {
+            assert!(send(id));
+            assert_eq!(store.calls(), 1 + u64::try_from(id).unwrap());
+        }
     });
 }

@@ -99,7 +99,6 @@ fn shown<B: Body<Data = Bytes, Error = usize>>(body: &B) -> (bool, u64, Option<u
 }
 
 /// What a poll returns, in comparable form.
-#[expect(clippy::type_complexity, reason = "each part is compared")]
 fn poll<B: Body<Data = Bytes, Error = usize>>(
     body: Pin<&mut B>,
 ) -> Poll<Option<Result<Result<Bytes, HeaderMap>, usize>>> {

@@ -99,7 +99,7 @@ impl Service<Request<()>> for Picky {
             return Poll::Ready(Ok(()));
         }
         self.asked += 1;
-        if self.asked % 3 != 0 {
+        if !self.asked.is_multiple_of(3) {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }

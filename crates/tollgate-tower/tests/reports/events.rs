@@ -1,0 +1,135 @@
+//! Events of the crate `tracing`.
+
+use std::fmt::{Debug, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::Request;
+use tollgate::clock::TokioClock;
+use tollgate::{Concurrency, Keyed, Quota, TokenBucket};
+use tollgate_policy::Policy;
+use tollgate_tower::{ByHeader, RateLimitLayer};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::requests::{from, send};
+
+/// Writes events as lines of text.
+#[derive(Debug, Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Lines {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "tollgate"
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(event.metadata().level().to_string());
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let _ = write!(self.0, " {}={value:?}", field.name());
+    }
+}
+
+/// Runs a future on paused time, and returns its events.
+fn events(run: impl Future<Output = ()>) -> Vec<String> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_time().start_paused(true).build().unwrap();
+    let lines = Lines::default();
+    tracing::subscriber::with_default(lines.clone(), || runtime.block_on(run));
+    let lines = lines.0.lock().unwrap();
+    for line in &*lines {
+        for part in ["secret", "10.0.0", "x-api-key"] {
+            assert!(!line.contains(part), "an event has a key: {line}");
+        }
+    }
+    lines.clone()
+}
+
+#[test]
+fn each_decision_is_an_event_of_its_rule() {
+    let events = events(async {
+        let bucket = TokenBucket::new(Quota::per_second(1)).unwrap();
+        let table = Keyed::with_clock(bucket, 9, TokioClock).unwrap();
+        let layer = RateLimitLayer::by_address(table).name("address");
+        let layer = layer.wait(Duration::from_secs(1), 1).unwrap();
+        for _ in 0..2 {
+            assert_eq!(send(&layer, from(1)).await, 200);
+        }
+        let places = Arc::new(Concurrency::new(1).unwrap());
+        let _guard = places.try_enter_owned(1).unwrap();
+        assert_eq!(
+            send(&RateLimitLayer::concurrency(places), from(2)).await,
+            503
+        );
+
+        let text = "apply = 'all'\n\
+                    [[rule]]\nname = 'trial'\nlimit = '1/h'\nshadow = true\n\
+                    [[rule]]\nname = 'key'\nkey = 'header:x-api-key'\nlimit = '2/h'";
+        let policy = Policy::builder()
+            .clock(TokioClock)
+            .build_toml(text)
+            .unwrap();
+        let layer = RateLimitLayer::policy(policy);
+        for status in [200, 200, 429] {
+            assert_eq!(send(&layer, from(3)).await, status);
+        }
+    });
+    let expected = [
+        r#"TRACE message=allowed rule="address""#,
+        r#"TRACE message=waits rule="address""#,
+        r#"TRACE message=allowed rule="address""#,
+        r#"DEBUG message=denied rule="default" cause=Overload"#,
+        r#"TRACE message=allowed rule="key""#,
+        r#"DEBUG message=would be denied rule="trial""#,
+        r#"TRACE message=allowed rule="key""#,
+        r#"DEBUG message=would be denied rule="trial""#,
+        r#"DEBUG message=denied rule="key" cause=Limit"#,
+    ];
+    assert_eq!(events, expected);
+}
+
+/// A server that does not say the addresses of its connections is warned of once.
+#[test]
+fn a_server_without_addresses_is_warned_of_once() {
+    let events = events(async {
+        let table = Keyed::token_bucket(Quota::per_second(1), 9).unwrap();
+        let layer = RateLimitLayer::by_address(table).name("address");
+        for _ in 0..3 {
+            assert_eq!(send(&layer, Request::new(())).await, 400);
+        }
+        // This one has an address, and no key.
+        let table = Keyed::token_bucket(Quota::per_second(1), 9).unwrap();
+        let layer = RateLimitLayer::by_key(table, ByHeader(http::header::COOKIE));
+        assert_eq!(send(&layer, from(1)).await, 400);
+    });
+    let warnings = events
+        .iter()
+        .filter(|line| line.starts_with("WARN"))
+        .count();
+    let denials = events
+        .iter()
+        .filter(|line| line.ends_with("cause=MissingKey"))
+        .count();
+    assert_eq!((warnings, denials, events.len()), (1, 4, 5));
+}
