@@ -62,8 +62,8 @@ impl Group {
     }
 
     /// Returns when the next request may go, if the paces of its limits let it go at `paces`.
-    /// Without an answer, what a server has said holds for `max_hold` at most. After that one request
-    /// tries, and others wait for its answer.
+    /// Without an answer, what a server has said holds for `max_hold` at most. After that one
+    /// request tries, and others wait for its answer.
     pub(super) fn next_send(&self, paces: Tick, max_hold: Duration) -> Tick {
         let longest = |since: Tick| since.saturating_add(max_hold);
         // Each request that goes keeps the paces, or all would go at once after a long pause.

@@ -109,8 +109,8 @@ impl<C> ClientLimitLayer<C> {
         self
     }
 
-    /// Sets for how long a server can stop requests at most: after this time without an answer, a
-    /// few requests try whether it has changed its mind. The default is 5 minutes.
+    /// Sets for how long a server can stop requests at most. After this time, one request tries
+    /// whether it has changed its mind, and others wait for its answer. The default is 5 minutes.
     pub fn max_hold(mut self, hold: Duration) -> Self {
         self.settings.max_hold = hold;
         self

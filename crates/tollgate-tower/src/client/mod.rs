@@ -47,7 +47,7 @@
 //! A request waits at most [`max_wait`](ClientLimitLayer::max_wait), 30 seconds unless set
 //! otherwise. If it is known that it would have to wait longer, it fails at once with
 //! [`ClientError::WaitTooLong`]. No server stops a group for longer than
-//! [`max_hold`](ClientLimitLayer::max_hold), 5 minutes: then a few requests try again.
+//! [`max_hold`](ClientLimitLayer::max_hold), 5 minutes: then one request tries again.
 //!
 //! A request that is dropped while it waits leaves the line. It has taken nothing, and a permit of
 //! your quota that was reserved for it comes back.

@@ -66,10 +66,10 @@ async fn a_group_that_was_idle_for_longer_than_max_hold_keeps_its_pace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn few_requests_try_after_max_hold() {
+async fn one_request_tries_after_max_hold() {
     let fields = &[("retry-after", "86400")];
     let went = burst_after(Duration::from_secs(299), 429, fields).await;
     assert_eq!(went, 0);
     let went = burst_after(Duration::from_secs(301), 429, fields).await;
-    assert!((1..=4).contains(&went), "{went} went");
+    assert_eq!(went, 1);
 }
