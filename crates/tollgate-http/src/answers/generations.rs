@@ -206,8 +206,8 @@ fn window(limit: &LimitState<'_>) -> Option<u64> {
 /// no seconds.
 ///
 /// A burst that comes back in a part of a second, such as one permit at 10 a second, is written as
-/// what comes back in whole seconds: 10 in one. A client can then compute the rate, and what is left
-/// says how many it can use at once.
+/// what comes back in whole seconds: 10 in one. A client can then compute the rate, and what is
+/// left says how many it can use at once.
 fn policy_of(limit: &LimitState<'_>) -> (u64, Option<u64>) {
     let (Some(rate), Some(seconds)) = (limit.rate(), window(limit)) else {
         return (limit.quota(), None);

@@ -212,7 +212,7 @@ fn check(said: &[Said], headers: &HeaderMap, tightest: &LimitState<'_>) {
     }
     for prefix in ["", "x-"] {
         let number = |name: &str| single(field(headers, &format!("{prefix}ratelimit-{name}")));
-        assert_eq!(number("limit"), integer(listed_quota(&tightest)));
+        assert_eq!(number("limit"), integer(listed_quota(tightest)));
         assert_eq!(number("remaining"), integer(tightest.remaining()));
         let reset = headers.get(format!("{prefix}ratelimit-reset"));
         let reset = reset.map(|_| number("reset"));
