@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue, Request};
+use http::{HeaderName, Request};
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
-use tollgate::{Keyed, Limiter, ManualClock, Overflow, Quota, TokenBucket};
+use tollgate::{Keyed, ManualClock, Overflow, Quota, TokenBucket};
 use tollgate_http::Fields;
 use tollgate_tower::{ByHeader, Missing, RateLimitLayer, RequestFacts};
 use tower::{Layer, ServiceExt};
 
-use crate::support::{Ok200, from, send};
+#[cfg(any(feature = "axum", feature = "tonic"))]
+use crate::support::from;
+use crate::support::{Ok200, send};
 
 fn table(quota: Quota, keys: usize) -> Keyed<TokenBucket, ManualClock> {
     Keyed::with_clock(TokenBucket::new(quota).unwrap(), keys, ManualClock::new()).unwrap()
@@ -28,13 +30,13 @@ fn with_key(key: &str) -> Request<()> {
 #[cfg(feature = "tonic")]
 #[tokio::test]
 async fn only_a_post_is_refused_as_a_call_of_grpc() {
-    let limiter = Limiter::token_bucket(Quota::per_hour(1)).unwrap();
+    let limiter = tollgate::Limiter::token_bucket(Quota::per_hour(1)).unwrap();
     let service = RateLimitLayer::shared(limiter).layer(Ok200);
     send(&service, from("192.0.2.1", "/")).await;
     for (method, status) in [("GET", 429), ("HEAD", 429), ("PUT", 429), ("POST", 200)] {
         let mut request = from("192.0.2.1", "/page");
         *request.method_mut() = method.parse().unwrap();
-        let grpc = HeaderValue::from_static("application/grpc");
+        let grpc = http::HeaderValue::from_static("application/grpc");
         request.headers_mut().insert("content-type", grpc);
         let answer = send(&service, request).await;
         assert_eq!(answer.status(), status, "{method}");
