@@ -49,7 +49,7 @@ pub(super) fn write<'a>(
         write_dictionary(&limit, reset, headers);
     }
     if fields.contains(Fields::TRIPLE) && !has_tighter(headers, &REMAINING, &limit) {
-        write_number(headers, LIMIT, Some(limit.quota()));
+        write_number(headers, LIMIT, Some(policy_of(&limit).0));
         write_number(headers, REMAINING, Some(limit.remaining()));
         write_number(headers, RESET, reset);
     }
@@ -65,7 +65,7 @@ pub(super) fn write<'a>(
         } else {
             limit.reset().map(|reset| epoch(now, reset))
         };
-        write_number(headers, X_LIMIT, Some(limit.quota()));
+        write_number(headers, X_LIMIT, Some(policy_of(&limit).0));
         write_number(headers, X_RESET, reset);
     }
     if has_spring {
@@ -83,14 +83,15 @@ fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers:
         let name = names.get(index);
         policy.separate();
         policy.text(name);
+        let (quota, window) = policy_of(&limit);
         policy.text(";q=");
-        policy.number(limit.quota());
+        policy.number(quota);
         match limit.counts() {
             Unit::Requests => {}
             Unit::ContentBytes => policy.text(";qu=\"content-bytes\""),
             Unit::ConcurrentRequests => policy.text(";qu=\"concurrent-requests\""),
         }
-        if let Some(seconds) = window(&limit) {
+        if let Some(seconds) = window {
             policy.text(";w=");
             policy.number(seconds);
         }
@@ -121,7 +122,10 @@ fn write_windows<'a>(
     limits: impl Iterator<Item = LimitState<'a>> + Clone,
     headers: &mut HeaderMap,
 ) {
-    let windows = limits.filter_map(|limit| Some((limit.quota().min(MAX_NUMBER), window(&limit)?)));
+    let windows = limits.filter_map(|limit| {
+        let (quota, window) = policy_of(&limit);
+        Some((quota.min(MAX_NUMBER), window?))
+    });
     let mut value = Value::default();
     for (index, (quota, seconds)) in windows.clone().enumerate() {
         let mut others = windows.clone().enumerate();
@@ -142,7 +146,7 @@ fn write_windows<'a>(
 fn write_dictionary(limit: &LimitState<'_>, reset: Option<u64>, headers: &mut HeaderMap) {
     let mut value = Value::default();
     value.text("limit=");
-    value.number(limit.quota());
+    value.number(policy_of(limit).0);
     value.text(", remaining=");
     value.number(limit.remaining());
     if let Some(reset) = reset {
@@ -196,6 +200,26 @@ fn tightest<'a>(limits: impl Iterator<Item = LimitState<'a>>) -> Option<LimitSta
 /// Returns the window in whole seconds, rounded up. `None` for a concurrency.
 fn window(limit: &LimitState<'_>) -> Option<u64> {
     Some(seconds_until(limit.window()?).max(1))
+}
+
+/// Returns a policy: a number of permits, and in how many seconds they come back. A concurrency has
+/// no seconds.
+///
+/// A burst that comes back in a part of a second, such as one permit at 10 a second, is written as
+/// what comes back in whole seconds: 10 in one. A client can then compute the rate, and what is
+/// left says how many it can use at once.
+fn policy_of(limit: &LimitState<'_>) -> (u64, Option<u64>) {
+    let (Some(rate), Some(seconds)) = (limit.rate(), window(limit)) else {
+        return (limit.quota(), None);
+    };
+    if limit.quota() == 0 || limit.window() == Some(Duration::from_secs(seconds)) {
+        return (limit.quota(), Some(seconds));
+    }
+    let nanos = u128::from(seconds) * 1_000_000_000;
+    let permits = nanos.checked_mul(rate.permits().into());
+    let permits = permits.and_then(|permits| permits.checked_div(rate.period().as_nanos()));
+    let permits = permits.and_then(|permits| u64::try_from(permits).ok());
+    (permits.unwrap_or(0).max(limit.quota()), Some(seconds))
 }
 
 /// Returns the permits per second, rounded down.

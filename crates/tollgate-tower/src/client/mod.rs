@@ -42,7 +42,7 @@
 //!
 //! Answers that name a partition (`pk`) share the state of its limits with all groups of their
 //! origin that name it. Several clients that share a server's limit, in one process or many, need
-//! nothing to agree on it: see [`Pace`]. Limits on concurrent requests are not planned for.
+//! nothing to agree on it: see [`Pace`]. Limits on concurrent requests (`qu`) are ignored.
 //!
 //! A request waits at most [`max_wait`](ClientLimitLayer::max_wait), 30 seconds unless set
 //! otherwise. If it is known that it would have to wait longer, it fails at once with
@@ -78,6 +78,7 @@
 //! random key makes.
 //!
 //! The state is behind mutexes that are held for a few lookups, and never while a request waits.
+//! Requests wait on tokio's timer.
 
 mod blind;
 mod budget;

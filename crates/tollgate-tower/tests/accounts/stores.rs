@@ -219,3 +219,36 @@ fn a_store_is_asked_once_if_the_line_is_full() {
         }
     });
 }
+
+/// Only a denial that a request waits for does not count towards a ban.
+#[test]
+fn a_denial_by_a_store_counts_towards_a_ban_if_the_line_is_full() {
+    paused().block_on(async {
+        let store = SlowStore::new(1);
+        let text = "[[rule]]\nname = 'a'\nkey = 'header:x-weight'\nstore = 'slow'\nlimit = '1'\n\
+                    ban = { after = 3, for = '1h', within = '1h' }";
+        let builder = Policy::builder().clock(ManualClock::new());
+        let builder = builder.remote_store("slow", store);
+        let live = LivePolicy::new(builder.build_toml(text).unwrap());
+        let layer = RateLimitLayer::policy(live)
+            .wait(Duration::from_secs(9), 1)
+            .unwrap();
+        let mut flights = Flights::new(layer.layer(Scripted::default()));
+        let mut random = Random::new(1);
+        let mut waits = Vec::new();
+        for id in 0..6 {
+            let script = Script::random(id, &mut random);
+            flights.call(id, request(1).extension(script).body(()).unwrap());
+            for _ in 0..50 {
+                let Some(index) = flights.index_of(id) else {
+                    break;
+                };
+                if let Polled::Refused(answer) = flights.poll(index) {
+                    waits.push(answer.headers()["retry-after"].clone());
+                }
+            }
+        }
+        // One is served, one waits, and three are refused and count.
+        assert_eq!(waits, ["1", "1", "3600", "3600"]);
+    });
+}

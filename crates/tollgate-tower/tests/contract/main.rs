@@ -4,5 +4,6 @@ mod bodies;
 #[path = "../support/clock.rs"]
 mod clock;
 mod errors;
+mod paths;
 mod picky;
 mod readiness;

@@ -318,7 +318,7 @@ impl Body for ScriptedBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.frames == 0 && matches!(self.ending, Some(Ending::Known) | None)
+        self.frames == 0 && matches!(self.ending, Some(Ending::Known))
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -64,12 +64,22 @@ const LATE: f64 = 0.005;
 /// [`ClientLimitLayer`](super::ClientLimitLayer) has one for each limit of a server. It reads no
 /// clock and draws its random numbers from a seed, so it is the same in each run.
 ///
-/// Several clients that use it on one key share the key's limit equally and are hardly ever
-/// refused, although they don't know of each other. At 100 requests a second and more, eight of
-/// them use at least 95 % of the limit, whether it is a bucket, a sliding or a fixed window, and
-/// get less than 1 % of 429. The same holds for windows of a minute at 10 a second, and for
-/// buckets. Windows of a second with 10 permits are too small for eight clients: each has about one
-/// request a window. They use about 85 %, and about 3 % of the answers are 429.
+/// Several clients that use it on one key share the key's limit and are hardly ever refused,
+/// although they don't know of each other. With 10, 100 or 1000 permits a second, eight clients
+/// that always have more to send use at least 95 % of the limit, and less than 1 % of the answers
+/// are 429. This holds for token buckets, GCRA, sliding and fixed windows, with bursts or windows
+/// of one second and of one minute. There are exceptions:
+///
+/// - If there are fewer than about five permits for each client in a window, a client learns too
+///   late from its answers. Eight clients use about 85 % of a window of 10 permits a second, and 2
+///   to 5 % of the answers are 429.
+/// - A limit whose burst lasts for less than a second is said to have a window of a second. Then
+///   the rate has to be found by trying.
+/// - Windows that begin with the first request move on. Of them 80 to 90 % are used, and 2 to 3 %
+///   of the answers are 429.
+///
+/// Shares become equal within seconds or a minute. In fixed windows they may differ for minutes: a
+/// client may have a tenth of an equal share.
 ///
 /// ```
 /// use std::time::Duration;
