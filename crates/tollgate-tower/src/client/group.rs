@@ -65,21 +65,17 @@ impl Group {
     /// Without an answer, what a server has said holds for `max_hold` at most. After that one
     /// request tries, and others wait for its answer.
     pub(super) fn next_send(&self, paces: Tick, max_hold: Duration) -> Tick {
-        let longest = |since: Tick| since.saturating_add(max_hold);
-        // Each request that goes keeps the paces, or all would go at once after a long pause.
-        let paces = paces.min(longest(self.last_tried()));
-        let said = paces.max(self.held.min(longest(self.last_answer)));
+        // A request that goes counts as well as an answer. Otherwise all would go at once after a
+        // pause that is longer than `max_hold`.
+        let last_tried = self.last_answer.max(self.last_sent);
+        let said = paces.max(self.held);
+        let said = said.min(last_tried.saturating_add(max_hold));
         let opening = match self.opening {
             Some(sent) if sent >= OPENING => self.last_sent.saturating_add(OPENING_INTERVAL),
             _ => Tick::ZERO,
         };
         let blind = Tick::from_nanos((self.blind.next_send() * 1e9) as u64);
         said.max(opening).max(blind)
-    }
-
-    /// Returns when the server was last asked, or last answered.
-    fn last_tried(&self) -> Tick {
-        self.last_answer.max(self.last_sent)
     }
 
     pub(super) fn sent(&mut self, now: Tick, waited: bool) {
