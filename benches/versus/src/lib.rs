@@ -1,6 +1,7 @@
-//! Code that the comparisons share: traits for limiters, other crates' limiters, and windows in the
-//! state of a long-running service.
+//! Code that the comparisons share: traits for limiters, other crates' limiters and layers, and
+//! windows in the state of a long-running service.
 
+pub mod http;
 pub mod keys;
 pub mod memory;
 pub mod peers;

@@ -119,7 +119,7 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
         let entered = match (self.key.key(&facts), settings.missing) {
             (Some(key), _) => self.limiter.try_enter_owned(&key, 1),
             (None, Missing::Share) => self.limiter.try_enter_owned(&NO_KEY, 1),
-            (None, Missing::Exempt) => return Admit::Granted(InsideGrant(None)),
+            (None, Missing::Exempt) => return Admit::Free,
             (None, Missing::Refuse) => return missing(request, settings),
         };
         match entered {

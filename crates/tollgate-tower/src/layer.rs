@@ -221,7 +221,7 @@ impl<A> RateLimitLayer<A> {
 
     /// Sets where the address of the connection's other end is found among a request's extensions.
     pub fn peer(mut self, peer: fn(&Extensions) -> Option<IpAddr>) -> Self {
-        self.settings.peer = peer;
+        self.settings.peer = Some(peer);
         self
     }
 

@@ -20,6 +20,7 @@ use http::Extensions;
 pub struct PeerAddr(pub SocketAddr);
 
 /// Finds the address of the other end among a request's extensions.
+#[inline(always)]
 pub(crate) fn address(extensions: &Extensions) -> Option<IpAddr> {
     #[cfg(feature = "axum")]
     if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {

@@ -109,6 +109,9 @@ impl<C: PolicyClock> ByPolicy<C> {
                 report_asked(decision.asked());
                 let delay = decision.delay();
                 let needs_end = decision.needs_finish();
+                if !needs_end && delay == Duration::ZERO && !settings.answers.has_fields() {
+                    return Admit::Free;
+                }
                 let reads_headers = decision.reads_answer();
                 let grant = PolicyGrant {
                     start: reads_headers.then(|| self.policy.load().clock().now()),

@@ -213,45 +213,57 @@ impl<S: Source> Rate<S> {
         });
     }
 
-    fn cost(&self, facts: &RequestFacts<'_>) -> u64 {
-        self.cost.as_ref().map_or(1, |cost| cost(facts))
+    #[inline]
+    fn cost<B>(&self, request: &Request<B>, settings: &Settings) -> u64 {
+        let cost = self.cost.as_ref();
+        cost.map_or(1, |cost| cost(&settings.facts(request)))
     }
 
     fn settles(&self) -> bool {
         self.settle.is_some() || self.count != Count::All
     }
 
-    fn grant(
+    fn grant<B>(
         &self,
         granted: Granted,
-        facts: &RequestFacts<'_>,
+        request: &Request<B>,
         settings: &Settings,
     ) -> RateGrant<S> {
         let delayed = granted.delay() > Duration::ZERO;
         let has_fields = settings.answers.has_fields();
+        let owned = || self.source.owned(&settings.facts(request));
         RateGrant {
             settle: self.settles().then(|| (self.count, self.settle.clone())),
-            limiter: (self.settles() || delayed).then(|| self.source.owned(facts)),
+            limiter: (self.settles() || delayed).then(owned),
             cancel: self.in_line.map(|line| line.cancel),
             quota: has_fields.then(|| self.source.quota()).flatten(),
             granted,
         }
     }
 
-    fn granted(
+    /// Returns whether there is nothing to do after this grant.
+    #[inline]
+    fn is_free(&self, granted: &Granted, settings: &Settings) -> bool {
+        granted.delay() == Duration::ZERO && !settings.answers.has_fields() && !self.settles()
+    }
+
+    /// Keeps what a grant needs later.
+    #[inline(never)]
+    fn granted<B>(
         &self,
         granted: Granted,
-        facts: &RequestFacts<'_>,
+        request: &Request<B>,
         settings: &Settings,
     ) -> Admit<Self> {
         let delay = granted.delay();
-        let grant = self.grant(granted, facts, settings);
+        let grant = self.grant(granted, request, settings);
         match delay {
             Duration::ZERO => Admit::Granted(grant),
             delay => Admit::Delayed(grant, delay),
         }
     }
 
+    #[inline(never)]
     fn refused<B>(
         &self,
         denied: &Denied,
@@ -283,17 +295,19 @@ impl<S: Source> Admission for Rate<S> {
         settings: &Settings,
         patience: Option<Duration>,
     ) -> Admit<Self> {
-        let facts = settings.facts(request);
-        let limiter = match (self.source.limiter(&facts), settings.missing) {
+        let limiter = self.source.limiter(&settings.facts_here(request));
+        let limiter = match (limiter, settings.missing) {
             (Some(limiter), _) => limiter,
             (None, Missing::Share) => self.source.shared(),
-            (None, Missing::Exempt) => return Admit::Granted(RateGrant::exempt()),
+            (None, Missing::Exempt) => return Admit::Free,
             (None, Missing::Refuse) => return missing(request, settings),
         };
-        let n = self.cost(&facts);
+        let n = self.cost(request, settings);
         let now = limiter.clock().now();
         match limiter.try_acquire_n_at(n, now) {
-            Ok(granted) => self.granted(granted, &facts, settings),
+            // Not moved, since that costs as much as everything else here.
+            Ok(granted) if self.is_free(&granted, settings) => Admit::Free,
+            Ok(granted) => self.granted(granted, request, settings),
             Err(denied) => {
                 let waits = self.in_line.is_some() && may_wait(&denied, patience);
                 match waits {
@@ -313,12 +327,11 @@ impl<S: Source> Admission for Rate<S> {
         let Some(line) = self.in_line else {
             return self.admit(request, settings, None);
         };
-        let facts = settings.facts(request);
-        let limiter = self.source.owned(&facts);
+        let limiter = self.source.owned(&settings.facts(request));
         let now = limiter.clock().now();
-        let n = self.cost(&facts);
+        let n = self.cost(request, settings);
         match (line.reserve)(&limiter, n, now.saturating_add(patience), now) {
-            Ok(granted) => self.granted(granted, &facts, settings),
+            Ok(granted) => self.granted(granted, request, settings),
             Err(denied) => self.refused(&denied, limiter.available_at(now), request, settings),
         }
     }
@@ -359,19 +372,6 @@ pub struct RateGrant<S: Source> {
     /// The limiter, if permits may come back.
     limiter: Option<S::Owned>,
     cancel: Option<Cancel<S::Owned>>,
-}
-
-impl<S: Source> RateGrant<S> {
-    /// The grant of a request that is not limited.
-    fn exempt() -> Self {
-        Self {
-            granted: Granted::new(0, Tick::default()),
-            quota: None,
-            settle: None,
-            limiter: None,
-            cancel: None,
-        }
-    }
 }
 
 impl<S: Source> fmt::Debug for RateGrant<S> {

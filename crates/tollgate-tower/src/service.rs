@@ -77,7 +77,6 @@ where
         self.service.poll_ready(cx)
     }
 
-    #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Limits {
             admission,
@@ -88,6 +87,7 @@ where
         }
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         match admission.admit(&request, settings, patience) {
+            Admit::Free => ResponseFuture::serving(self.service.call(request), Ticket::empty()),
             Admit::Granted(grant) => {
                 let ticket = Ticket::new(grant, &self.limits);
                 ResponseFuture::serving(self.service.call(request), ticket)

@@ -1,5 +1,6 @@
 //! The client's address, also behind proxies.
 
+mod canonical;
 mod entries;
 mod error;
 mod forwarded;
@@ -14,6 +15,7 @@ use http::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 use crate::proxy::ProxyHeader;
+pub(crate) use canonical::canonical;
 use entries::Entries;
 use networks::Networks;
 
@@ -130,14 +132,23 @@ impl ClientAddress {
     /// Whether the peer of a connection is a trusted proxy.
     #[must_use]
     pub fn trusts(&self, peer: IpAddr) -> bool {
-        self.trusts_hop(peer.to_canonical(), 0)
+        self.trusts_hop(canonical(peer), 0)
     }
 
     /// Returns the client's address. It does not allocate.
     #[must_use]
+    #[inline]
     pub fn of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let peer = peer.to_canonical();
+        let peer = canonical(peer);
         match &self.source {
+            Source::Peer => peer,
+            source => canonical(self.of_header(source, peer, headers)),
+        }
+    }
+
+    /// Returns the address that trusted proxies wrote.
+    fn of_header(&self, source: &Source, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        match source {
             Source::Peer => peer,
             Source::XForwardedFor => {
                 let lines = headers.get_all(&X_FORWARDED_FOR).iter();
@@ -164,7 +175,7 @@ impl ClientAddress {
     /// Returns the address that a header of the PROXY protocol says, if the peer is trusted.
     #[must_use]
     pub fn proxied(&self, peer: IpAddr, header: &ProxyHeader) -> IpAddr {
-        let peer = peer.to_canonical();
+        let peer = canonical(peer);
         match header.source() {
             Some(source) if self.trusts_hop(peer, 0) => source.ip().to_canonical(),
             _ => peer,
