@@ -370,6 +370,9 @@ readers! {
     /// # }
     /// ```
     fn delay(self) -> Duration {
+        if self.ready == 0 {
+            return Duration::ZERO;
+        }
         self.tick_of(self.ready).saturating_since(self.at)
     }
 

@@ -69,6 +69,8 @@ pub trait Sealed {}
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "not public")]
 pub enum Admit<A: Admission> {
+    /// The request is served, and there is nothing to do later.
+    Free,
     /// The request is served.
     Granted(A::Grant),
     /// It is served after this time.

@@ -38,6 +38,15 @@ pin_project! {
 }
 
 impl<B: Body, A: Admission> ResponseBody<B, A> {
+    /// A body whose end does not matter.
+    #[inline]
+    pub(crate) fn free(body: B) -> Self {
+        let ticket = Ticket::empty();
+        Self {
+            kind: Kind::Served { body, ticket },
+        }
+    }
+
     pub(crate) fn served(body: B, mut ticket: Ticket<A>) -> Self {
         if body.is_end_stream() {
             ticket.end(End::Complete);
@@ -47,6 +56,7 @@ impl<B: Body, A: Admission> ResponseBody<B, A> {
         }
     }
 
+    #[inline]
     pub(crate) fn refused(body: Bytes) -> Self {
         let body = Some(body).filter(|body| !body.is_empty());
         Self {

@@ -15,7 +15,6 @@ use tokio::time::{Instant, Sleep, sleep};
 use tower_service::Service;
 
 use crate::admission::{Admission, Admit, Place};
-use crate::answered::End;
 use crate::body::ResponseBody;
 use crate::ticket::{Limits, Ticket, Unserved};
 
@@ -47,19 +46,18 @@ pin_project! {
             future: S::Future,
             ticket: Ticket<A>,
         },
-        /// The request waits for its turn, with a grant or for another attempt.
+        /// The request waits for its turn, with a grant or for another attempt. Its parts are in
+        /// boxes, since they are large, and few requests wait.
         Asleep {
-            #[pin]
-            sleep: Sleep,
-            waiting: Option<Waiting<S, A, B>>,
+            sleep: Pin<Box<Sleep>>,
+            waiting: Option<Box<Waiting<S, A, B>>>,
         },
         /// The decision is awaited.
         Pending {
             #[pin]
             pending: A::Pending,
-            #[pin]
-            deadline: Option<Sleep>,
-            waiting: Option<Waiting<S, A, B>>,
+            deadline: Option<Pin<Box<Sleep>>>,
+            waiting: Option<Box<Waiting<S, A, B>>>,
         },
         Refused {
             response: Option<Box<Response<Bytes>>>,
@@ -118,12 +116,13 @@ where
     A: Admission,
 {
     /// Does what was decided, until the request is served or refused or sleeps.
-    fn go_on(mut self, mut decided: Admit<A>) -> State<S, A, B> {
+    fn go_on(mut self: Box<Self>, mut decided: Admit<A>) -> State<S, A, B> {
         let limits = Arc::clone(&self.limits);
         let (admission, settings) = (&limits.admission, &limits.settings);
         loop {
             decided = match decided {
-                Admit::Granted(grant) => return self.serve(grant),
+                Admit::Free => return self.serve(None),
+                Admit::Granted(grant) => return self.serve(Some(grant)),
                 Admit::Delayed(grant, delay) => {
                     self.grant = Some(Unserved::new(grant));
                     return self.sleep(delay);
@@ -136,7 +135,7 @@ where
                 Admit::Pending(pending, limit) => {
                     return State::Pending {
                         pending,
-                        deadline: limit.map(sleep),
+                        deadline: limit.map(|limit| Box::pin(sleep(limit))),
                         waiting: Some(self),
                     };
                 }
@@ -152,25 +151,32 @@ where
         }
     }
 
-    fn sleep(self, time: Duration) -> State<S, A, B> {
+    fn sleep(self: Box<Self>, time: Duration) -> State<S, A, B> {
         State::Asleep {
-            sleep: sleep(time),
+            sleep: Box::pin(sleep(time)),
             waiting: Some(self),
         }
     }
 
-    fn serve(mut self, grant: A::Grant) -> State<S, A, B> {
-        let ticket = Ticket::new(grant, &self.limits);
+    #[expect(clippy::boxed_local, reason = "it is large, and is not moved")]
+    fn serve(self: Box<Self>, grant: Option<A::Grant>) -> State<S, A, B> {
+        let Self {
+            request,
+            mut service,
+            limits,
+            ..
+        } = *self;
+        let ticket = grant.map_or(Ticket::empty(), |grant| Ticket::new(grant, &limits));
         State::Serving {
-            future: self.service.call(self.request),
+            future: service.call(request),
             ticket,
         }
     }
 
     /// Goes on after a sleep.
-    fn woken(mut self) -> State<S, A, B> {
+    fn woken(mut self: Box<Self>) -> State<S, A, B> {
         match self.grant.take().and_then(Unserved::serve) {
-            Some(grant) => self.serve(grant),
+            Some(grant) => self.serve(Some(grant)),
             None => {
                 let patience = self.patience().unwrap_or_default();
                 let limits = Arc::clone(&self.limits);
@@ -182,7 +188,10 @@ where
     }
 
     /// Goes on with what was awaited.
-    fn concluded(self, outcome: Option<<A::Pending as Future>::Output>) -> State<S, A, B> {
+    fn concluded(
+        self: Box<Self>,
+        outcome: Option<<A::Pending as Future>::Output>,
+    ) -> State<S, A, B> {
         let patience = self.patience();
         let limits = Arc::clone(&self.limits);
         let (admission, settings) = (&limits.admission, &limits.settings);
@@ -203,6 +212,7 @@ where
         Self { state }
     }
 
+    #[inline]
     pub(crate) fn refused(response: Box<Response<Bytes>>) -> Self {
         let response = Some(response);
         let state = State::Refused { response };
@@ -210,7 +220,7 @@ where
     }
 
     pub(crate) fn waiting(waiting: Waiting<S, A, B>, decided: Admit<A>) -> Self {
-        let state = waiting.go_on(decided);
+        let state = Box::new(waiting).go_on(decided);
         Self { state }
     }
 }
@@ -228,17 +238,8 @@ where
         loop {
             let next = match state.as_mut().project() {
                 StateProject::Serving { future, ticket } => {
-                    let response = match ready!(future.poll(cx)) {
-                        Ok(response) => response,
-                        Err(error) => {
-                            ticket.end(End::Failed);
-                            return Poll::Ready(Err(error));
-                        }
-                    };
-                    let (mut parts, body) = response.into_parts();
-                    ticket.answered(&mut parts);
-                    let body = ResponseBody::served(body, ticket.take());
-                    return Poll::Ready(Ok(Response::from_parts(parts, body)));
+                    let result = ready!(future.poll(cx));
+                    return Poll::Ready(ticket.take().answer(result));
                 }
                 StateProject::Refused { response } => {
                     // Polled again after its end, a future may do anything but panic.
@@ -248,7 +249,7 @@ where
                     return Poll::Ready(Ok(response.map(ResponseBody::refused)));
                 }
                 StateProject::Asleep { sleep, waiting } => {
-                    ready!(sleep.poll(cx));
+                    ready!(sleep.as_mut().poll(cx));
                     waiting.take().map(Waiting::woken)
                 }
                 StateProject::Pending {
@@ -256,11 +257,11 @@ where
                     deadline,
                     waiting,
                 } => {
-                    let outcome = match (pending.poll(cx), deadline.as_pin_mut()) {
+                    let outcome = match (pending.poll(cx), deadline) {
                         (Poll::Ready(outcome), _) => Some(outcome),
                         (Poll::Pending, None) => return Poll::Pending,
                         (Poll::Pending, Some(deadline)) => {
-                            ready!(deadline.poll(cx));
+                            ready!(deadline.as_mut().poll(cx));
                             None
                         }
                     };

@@ -145,7 +145,7 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
         let (entered, inside) = match (self.key.key(&facts), settings.missing) {
             (Some(key), _) => self.enter(&key),
             (None, Missing::Share) => self.enter(&NO_KEY),
-            (None, Missing::Exempt) => return Admit::Granted(InsideGrant(None)),
+            (None, Missing::Exempt) => return Admit::Free,
             (None, Missing::Refuse) => return missing(request, settings),
         };
         match entered {

@@ -21,6 +21,7 @@ use http::Extensions;
 pub struct PeerAddr(pub SocketAddr);
 
 /// Finds the address of the other end among a request's extensions.
+#[inline(always)]
 pub(crate) fn address(extensions: &Extensions) -> Option<IpAddr> {
     if let Some(peer) = extensions.get::<PeerAddr>() {
         return Some(peer.0.ip());

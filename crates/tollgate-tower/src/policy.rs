@@ -130,6 +130,9 @@ impl<C: PolicyClock> ByPolicy<C> {
                     report_delay(decision.asked());
                 }
                 let needs_end = decision.needs_finish();
+                if !needs_end && delay == Duration::ZERO && !settings.answers.has_fields() {
+                    return Admit::Free;
+                }
                 let reads_headers = decision.reads_answer();
                 let reads_time = reads_headers || (needs_end && settings.is_failure.is_some());
                 let grant = PolicyGrant {

@@ -257,6 +257,7 @@ impl<S: Source> Rate<S> {
         });
     }
 
+    #[inline]
     fn cost(&self, facts: &RequestFacts<'_>) -> u64 {
         self.cost.as_ref().map_or(1, |cost| cost(facts))
     }
@@ -267,19 +268,25 @@ impl<S: Source> Rate<S> {
 
     /// Finds the key of a request once, and decides about it. What comes back later goes to the
     /// limiter that granted it, even if the function of the key answers something else by then.
-    #[inline]
+    #[inline(always)]
     fn keyed<B>(
         &self,
         request: &Request<B>,
         settings: &Settings,
         decide: impl FnOnce(&RequestFacts<'_>, Option<&S::Key<'_>>) -> Admit<Self>,
     ) -> Admit<Self> {
-        let facts = settings.facts(request);
+        let facts = settings.facts_here(request);
         match (self.source.key(&facts), settings.missing) {
-            (None, Missing::Exempt) => Admit::Granted(RateGrant::exempt()),
+            (None, Missing::Exempt) => Admit::Free,
             (None, Missing::Refuse) => missing(request, settings),
             (key, _) => decide(&facts, key.as_ref()),
         }
+    }
+
+    /// Returns whether there is nothing to do after this grant.
+    #[inline]
+    fn is_free(&self, granted: &Granted, settings: &Settings) -> bool {
+        granted.delay() == Duration::ZERO && !settings.answers.has_fields() && !self.settles()
     }
 
     /// Returns the key of the partition that a request uses, if fields say it.
@@ -288,6 +295,8 @@ impl<S: Source> Rate<S> {
         partition.flatten().map(u64::to_be_bytes)
     }
 
+    /// Keeps what a grant needs later.
+    #[inline(never)]
     fn granted(
         &self,
         granted: Granted,
@@ -317,6 +326,7 @@ impl<S: Source> Rate<S> {
         }
     }
 
+    #[inline(never)]
     fn refused<B>(
         &self,
         (denied, remaining): (&Denied, u64),
@@ -356,6 +366,11 @@ impl<S: Source> Admission for Rate<S> {
             let n = self.cost(facts);
             let now = limiter.clock().now();
             match limiter.try_acquire_n_at(n, now) {
+                // It is not moved, since that costs as much as everything else here.
+                Ok(granted) if self.is_free(&granted, settings) => {
+                    report::allowed(&settings.name);
+                    Admit::Free
+                }
                 Ok(granted) => {
                     if granted.delay() > Duration::ZERO {
                         report::waited(&settings.name);
@@ -434,7 +449,7 @@ pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
 pub(crate) fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
     report::denied(name, Cause::MissingKey);
-    if (settings.peer)(request.extensions()).is_none() {
+    if settings.facts(request).client_address().is_none() {
         report::no_peer(name);
     }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
@@ -454,22 +469,6 @@ pub struct RateGrant<S: Source> {
     limiter: Option<S::Owned>,
     cancel: Option<Cancel<S::Owned>>,
     is_queue: Option<Arc<OnceLock<()>>>,
-}
-
-impl<S: Source> RateGrant<S> {
-    /// The grant of a request that is not limited.
-    fn exempt() -> Self {
-        Self {
-            granted: Granted::new(0, Tick::default()),
-            quota: None,
-            partition: None,
-            unit: Unit::Requests,
-            settle: None,
-            limiter: None,
-            cancel: None,
-            is_queue: None,
-        }
-    }
 }
 
 impl<S: Source> fmt::Debug for RateGrant<S> {

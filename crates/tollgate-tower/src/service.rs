@@ -80,7 +80,6 @@ where
         self.service.poll_ready(cx)
     }
 
-    #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Limits {
             admission,
@@ -100,6 +99,7 @@ where
             }
         }
         match decided {
+            Admit::Free => ResponseFuture::serving(self.service.call(request), Ticket::empty()),
             Admit::Granted(grant) => {
                 let ticket = Ticket::new(grant, &self.limits);
                 ResponseFuture::serving(self.service.call(request), ticket)

@@ -45,7 +45,8 @@ pub struct Settings {
     pub(crate) name: Cow<'static, str>,
     pub(crate) answers: Answers,
     pub(crate) address: ClientAddress,
-    pub(crate) peer: fn(&Extensions) -> Option<IpAddr>,
+    /// Where the peer's address is, if the program says so.
+    pub(crate) peer: Option<fn(&Extensions) -> Option<IpAddr>>,
     pub(crate) path: PathForm,
     pub(crate) missing: Missing,
     pub(crate) is_exempt: Option<IsExempt>,
@@ -66,7 +67,7 @@ impl Settings {
             name: Cow::Borrowed("default"),
             answers: Answers::new(),
             address: ClientAddress::default(),
-            peer: peer::address,
+            peer: None,
             path: PathForm::default(),
             missing: Missing::default(),
             is_exempt: None,
@@ -76,16 +77,26 @@ impl Settings {
     }
 
     /// Returns the facts of a request.
+    #[inline(never)]
     pub(crate) fn facts<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
+        self.facts_here(request)
+    }
+
+    /// The same in line, for the first question about each request.
+    #[inline(always)]
+    pub(crate) fn facts_here<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
         let facts = RequestFacts::new(request).path_form(self.path);
         // A nested router has taken a prefix from the path.
         #[cfg(feature = "axum")]
-        let facts = match request.extensions().get::<axum::extract::OriginalUri>() {
-            Some(uri) => facts.with_path(uri.0.path()),
-            None => facts,
+        let facts =
+            facts.path_from(|extensions| Some(&extensions.get::<axum::extract::OriginalUri>()?.0));
+        let client = |peer| self.address.of(peer, request.headers());
+        let client = match self.peer {
+            Some(find) => find(request.extensions()).map(client),
+            None => peer::address(request.extensions()).map(client),
         };
-        match (self.peer)(request.extensions()) {
-            Some(peer) => facts.client_ip(self.address.of(peer, request.headers())),
+        match client {
+            Some(client) => facts.client_ip(client),
             None => facts,
         }
     }

@@ -4,11 +4,12 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use http::response::Parts;
-use http::{Extensions, HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap, Response, StatusCode};
+use http_body::Body;
 
 use crate::admission::{Admission, Grant};
 use crate::answered::{End, Ended};
+use crate::body::ResponseBody;
 use crate::settings::Settings;
 
 /// The limits and settings of a layer, which all clones of its services share.
@@ -19,7 +20,9 @@ pub(crate) struct Limits<A> {
 
 /// What a request holds from its decision until the end of its answer's body. However it ends, the
 /// grant is told once: a ticket that is dropped ends as [`End::Dropped`].
-pub(crate) struct Ticket<A: Admission>(Option<Open<A>>);
+///
+/// It is in a box, since every future and body has room for one, and most are empty.
+pub(crate) struct Ticket<A: Admission>(Option<Box<Open<A>>>);
 
 struct Open<A: Admission> {
     grant: A::Grant,
@@ -39,7 +42,7 @@ impl<A: Admission> Ticket<A> {
         if !limits.settings.answers.has_fields() && !grant.needs_end() {
             return Self(None);
         }
-        Self(Some(Open {
+        Self(Some(Box::new(Open {
             grant,
             limits: Arc::clone(limits),
             status: None,
@@ -47,7 +50,7 @@ impl<A: Admission> Ticket<A> {
             extensions: Extensions::new(),
             bytes: 0,
             has_failed: false,
-        }))
+        })))
     }
 
     /// The ticket of a request that is not limited.
@@ -56,22 +59,55 @@ impl<A: Admission> Ticket<A> {
     }
 
     /// Moves the ticket out, and leaves an empty one.
+    #[inline]
     pub(crate) fn take(&mut self) -> Self {
         Self(self.0.take())
     }
 
-    /// The service has answered.
+    /// The service has answered, or failed.
     #[inline]
-    pub(crate) fn answered(&mut self, parts: &mut Parts) {
-        let Some(open) = &mut self.0 else { return };
-        open.status = Some(parts.status);
-        if open.grant.reads_headers(&open.limits.settings) {
-            open.headers = Some(Box::new(parts.headers.clone()));
-            open.extensions = parts.extensions.clone();
+    pub(crate) fn answer<B: Body, E>(
+        self,
+        result: Result<Response<B>, E>,
+    ) -> Result<Response<ResponseBody<B, A>>, E> {
+        match result {
+            Ok(response) if self.0.is_none() => {
+                let (head, body) = response.into_parts();
+                Ok(Response::from_parts(head, ResponseBody::free(body)))
+            }
+            result => self.answered(result),
         }
-        open.grant.write(&open.limits.settings, &mut parts.headers);
+    }
+
+    #[inline(never)]
+    fn answered<B: Body, E>(
+        mut self,
+        result: Result<Response<B>, E>,
+    ) -> Result<Response<ResponseBody<B, A>>, E> {
+        match result {
+            Ok(mut response) => {
+                self.write(&mut response);
+                Ok(response.map(|body| ResponseBody::served(body, self)))
+            }
+            Err(error) => {
+                self.end(End::Failed);
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the fields of the answer.
+    fn write<B>(&mut self, response: &mut Response<B>) {
+        let Some(open) = &mut self.0 else { return };
+        open.status = Some(response.status());
+        if open.grant.reads_headers(&open.limits.settings) {
+            open.headers = Some(Box::new(response.headers().clone()));
+            open.extensions = response.extensions().clone();
+        }
+        let headers = response.headers_mut();
+        open.grant.write(&open.limits.settings, headers);
         match open.grant.needs_end() {
-            true => self.grpc_status(&parts.headers),
+            true => self.grpc_status(response.headers()),
             false => self.0 = None,
         }
     }
@@ -94,25 +130,36 @@ impl<A: Admission> Ticket<A> {
     }
 
     /// The request has ended.
+    #[inline]
     pub(crate) fn end(&mut self, end: End) {
-        let Some(open) = self.0.take() else { return };
-        if !open.grant.needs_end() {
+        if let Some(open) = self.0.take() {
+            open.end(end);
+        }
+    }
+}
+
+impl<A: Admission> Open<A> {
+    #[expect(clippy::boxed_local, reason = "it is large, and is not moved")]
+    #[inline(never)]
+    fn end(self: Box<Self>, end: End) {
+        if !self.grant.needs_end() {
             return;
         }
         let ended = Ended {
-            status: open.status,
-            headers: open.headers.as_deref(),
-            extensions: Some(&open.extensions),
-            bytes: open.bytes,
-            has_failed: open.has_failed,
+            status: self.status,
+            headers: self.headers.as_deref(),
+            extensions: Some(&self.extensions),
+            bytes: self.bytes,
+            has_failed: self.has_failed,
             end,
             ..Ended::default()
         };
-        open.grant.end(ended, &open.limits.settings);
+        self.grant.end(ended, &self.limits.settings);
     }
 }
 
 impl<A: Admission> Drop for Ticket<A> {
+    #[inline]
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.end(End::Dropped);

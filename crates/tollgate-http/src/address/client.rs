@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
+use super::canonical;
 use super::entries::{self, Entries};
 use super::error::AddressError;
 use super::networks::{self, Networks};
@@ -216,7 +217,7 @@ impl ClientAddress {
     /// Returns whether the peer of a connection is a trusted proxy.
     #[must_use]
     pub fn trusts(&self, peer: IpAddr) -> bool {
-        self.trusts_hop(peer.to_canonical(), 0)
+        self.trusts_hop(canonical(peer), 0)
     }
 
     /// Returns the address of the client that sent these headers. It does not allocate.
@@ -226,9 +227,18 @@ impl ClientAddress {
     ///
     /// [`AddressPrefix`]: crate::AddressPrefix
     #[must_use]
+    #[inline]
     pub fn of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let peer = peer.to_canonical();
+        let peer = canonical(peer);
         match &self.source {
+            Source::Peer => peer,
+            source => canonical(self.of_header(source, peer, headers)),
+        }
+    }
+
+    /// Returns the address that trusted proxies wrote.
+    fn of_header(&self, source: &Source, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        match source {
             Source::Peer => peer,
             Source::XForwardedFor => {
                 let lines = headers.get_all(&X_FORWARDED_FOR).iter();
@@ -263,7 +273,7 @@ impl ClientAddress {
     /// [The module `proxy`](crate::proxy) has an example.
     #[must_use]
     pub fn proxied(&self, peer: IpAddr, header: &ProxyHeader) -> IpAddr {
-        let peer = peer.to_canonical();
+        let peer = canonical(peer);
         match header.source() {
             Some(source) if self.trusts_hop(peer, 0) => source.ip().to_canonical(),
             _ => peer,

@@ -1,5 +1,6 @@
 //! The client's address, also behind proxies.
 
+mod canonical;
 mod client;
 mod entries;
 mod error;
@@ -8,6 +9,7 @@ mod networks;
 mod node;
 mod prefix;
 
+pub(crate) use canonical::canonical;
 pub use client::ClientAddress;
 pub use error::AddressError;
 pub use prefix::AddressPrefix;

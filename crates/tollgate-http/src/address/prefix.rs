@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::canonical::canonical;
 use super::error::{AddressError, Kind};
 
 /// How many bits of an address count, so that all addresses of a client's network are one key.
@@ -70,8 +71,9 @@ impl AddressPrefix {
     /// An address of version 4 that is written as one of version 6, such as `::ffff:192.0.2.7`, is
     /// one of version 4.
     #[must_use]
+    #[inline]
     pub fn network(self, address: IpAddr) -> IpAddr {
-        match address.to_canonical() {
+        match canonical(address) {
             IpAddr::V4(address) => {
                 let host = u32::MAX.checked_shr(self.v4.into()).unwrap_or(0);
                 Ipv4Addr::from_bits(address.to_bits() & !host).into()

@@ -14,6 +14,8 @@ use std::str;
 use http::header::{HOST, HeaderMap};
 use http::{Extensions, Method, Request, Uri, request};
 
+use crate::address::canonical;
+
 #[cfg(feature = "policy")]
 pub use answer::AnswerFacts;
 pub use path::PathForm;
@@ -74,12 +76,21 @@ pub struct RequestFacts<'r> {
     headers: &'r HeaderMap,
     extensions: Option<&'r Extensions>,
     client_ip: Option<IpAddr>,
-    path: &'r str,
+    path: PathSource<'r>,
     form: PathForm,
+}
+
+/// Where the path is. It is looked for when it is asked for.
+#[derive(Debug, Clone, Copy)]
+enum PathSource<'r> {
+    Uri,
+    Own(&'r str),
+    Extensions(fn(&Extensions) -> Option<&Uri>),
 }
 
 impl<'r> RequestFacts<'r> {
     /// Facts of this request, without a client address.
+    #[inline]
     pub fn new<B>(request: &'r Request<B>) -> Self {
         let facts = Self::of(request.method(), request.uri(), request.headers());
         Self {
@@ -97,6 +108,7 @@ impl<'r> RequestFacts<'r> {
     }
 
     /// Facts of a request with this method, URI and headers, without a client address.
+    #[inline]
     pub fn of(method: &'r Method, uri: &'r Uri, headers: &'r HeaderMap) -> Self {
         Self {
             method,
@@ -104,22 +116,20 @@ impl<'r> RequestFacts<'r> {
             headers,
             extensions: None,
             client_ip: None,
-            path: match uri.path() {
-                // A `CONNECT` has a host and no path.
-                "" => "/",
-                path => path,
-            },
+            path: PathSource::Uri,
             form: PathForm::Decoded,
         }
     }
 
     /// Sets the client's address, such as [`ClientAddress::of`](crate::ClientAddress::of) finds it.
+    #[inline]
     pub const fn client_ip(mut self, address: IpAddr) -> Self {
-        self.client_ip = Some(address.to_canonical());
+        self.client_ip = Some(canonical(address));
         self
     }
 
     /// Sets the form of the path. The default is [`PathForm::Decoded`].
+    #[inline]
     pub const fn path_form(mut self, form: PathForm) -> Self {
         self.form = form;
         self
@@ -140,7 +150,31 @@ impl<'r> RequestFacts<'r> {
     /// # Ok::<(), http::Error>(())
     /// ```
     pub fn with_path(mut self, path: &'r str) -> Self {
-        self.path = path.split_once('?').map_or(path, |(path, _)| path);
+        let path = path.split_once('?').map_or(path, |(path, _)| path);
+        self.path = PathSource::Own(path);
+        self
+    }
+
+    /// Sets where the URI with the whole path may be among the request's extensions. Without one
+    /// there, the path is that of the request's URI.
+    ///
+    /// ```
+    /// use http::{Request, Uri};
+    /// use tollgate_http::RequestFacts;
+    ///
+    /// #[derive(Clone)]
+    /// struct Original(Uri);
+    ///
+    /// let mut request = Request::get("/users").body(())?;
+    /// request.extensions_mut().insert(Original(Uri::from_static("/api/users")));
+    /// let facts = RequestFacts::new(&request)
+    ///     .path_from(|extensions| Some(&extensions.get::<Original>()?.0));
+    /// assert_eq!(facts.path(), "/api/users");
+    /// # Ok::<(), http::Error>(())
+    /// ```
+    #[inline]
+    pub const fn path_from(mut self, find: fn(&Extensions) -> Option<&Uri>) -> Self {
+        self.path = PathSource::Extensions(find);
         self
     }
 
@@ -155,7 +189,16 @@ impl<'r> RequestFacts<'r> {
     /// The path of `OPTIONS *` is `*`, and that of a `CONNECT` without a path is `/`.
     #[must_use]
     pub fn path(&self) -> Cow<'r, str> {
-        self.form.of(self.path)
+        let uri = match self.path {
+            PathSource::Own(path) => return self.form.of(path),
+            PathSource::Extensions(find) => self.extensions.and_then(find).unwrap_or(self.uri),
+            PathSource::Uri => self.uri,
+        };
+        self.form.of(match uri.path() {
+            // A `CONNECT` has a host and no path.
+            "" => "/",
+            path => path,
+        })
     }
 
     /// Returns the host that the client asked for, with a port if the client sent one.
@@ -280,6 +323,7 @@ impl<'r> RequestFacts<'r> {
     /// A client with IPv6 has many addresses: make a key of its network, with
     /// [`AddressPrefix`](crate::AddressPrefix).
     #[must_use]
+    #[inline]
     pub const fn client_address(&self) -> Option<IpAddr> {
         self.client_ip
     }

@@ -69,7 +69,7 @@ impl<A> RateLimitLayer<A> {
     /// # }
     /// ```
     pub fn peer(mut self, peer: fn(&Extensions) -> Option<IpAddr>) -> Self {
-        self.settings.peer = peer;
+        self.settings.peer = Some(peer);
         self
     }
 
