@@ -23,7 +23,6 @@ macro_rules! programs {
 #[test]
 fn each_program_has_no_more_lines_than_with_governor() {
     let programs = programs!(
-        "axum": "axum/src/main.rs"
         "bandwidth": "bandwidth.rs"
         "crawler": "crawler.rs"
         "hot_path": "hot_path.rs"
