@@ -230,10 +230,10 @@ fn policy_of(limit: &LimitState<'_>) -> (u64, Option<u64>) {
         return (limit.quota(), Some(seconds));
     }
     let nanos = u128::from(seconds) * 1_000_000_000;
-    let permits = nanos.checked_mul(rate.permits().into());
-    let permits = permits.and_then(|permits| permits.checked_div(rate.period().as_nanos()));
-    let permits = permits.and_then(|permits| u64::try_from(permits).ok());
-    (permits.unwrap_or(0).max(limit.quota()), Some(seconds))
+    let permits = nanos.saturating_mul(rate.permits().into());
+    let permits = permits.checked_div(rate.period().as_nanos()).unwrap_or(0);
+    let permits = u64::try_from(permits).unwrap_or(u64::MAX);
+    (permits.max(limit.quota()), Some(seconds))
 }
 
 /// Returns the permits per second, rounded down.
