@@ -28,6 +28,7 @@ use tower_service::Service;
 
 use layers::{Limit, by_address, by_policy, governor};
 
+type IntoBoxes<B> = fn(axum::http::Response<B>) -> Response;
 type Outcome = Result<(), Box<dyn Error>>;
 
 #[tokio::main(flavor = "current_thread")]
@@ -52,7 +53,7 @@ async fn main() -> Outcome {
 }
 
 /// Puts the bodies of a layer's answers into boxes, as axum's server wants them.
-fn boxed<L, B>(layer: L) -> Stack<L, MapResponseLayer<fn(axum::http::Response<B>) -> Response>>
+fn boxed<L, B>(layer: L) -> Stack<L, MapResponseLayer<IntoBoxes<B>>>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
