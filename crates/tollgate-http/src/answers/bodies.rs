@@ -40,7 +40,7 @@ impl Body {
         response: &mut Response<Bytes>,
     ) {
         let (body, kind) = match self {
-            Self::Text => (text(refusal) + "\n", "text/plain; charset=utf-8"),
+            Self::Text => (text(refusal, "\n"), "text/plain; charset=utf-8"),
             Self::Problem => (problem(refusal, status), "application/problem+json"),
             Self::Empty => return,
         };
@@ -50,8 +50,8 @@ impl Body {
     }
 }
 
-/// Says in one line why a request is refused.
-pub(super) fn text(refusal: &Refusal<'_>) -> String {
+/// Says in one line why a request is refused. One allocation has room for all of it.
+pub(super) fn text(refusal: &Refusal<'_>, end: &str) -> String {
     let why = match refusal.cause() {
         Cause::Limit => "too many requests",
         Cause::Overload => "too many requests at once",
@@ -63,8 +63,11 @@ pub(super) fn text(refusal: &Refusal<'_>) -> String {
         Cause::Misconfigured => "the rate limit is misconfigured",
     };
     match retry_after(refusal) {
-        Some(seconds) => format!("{why}: retry in {seconds} s"),
-        None => why.to_owned(),
+        Some(seconds) => {
+            let mut digits = itoa::Buffer::new();
+            [why, ": retry in ", digits.format(seconds), " s", end].concat()
+        }
+        None => [why, end].concat(),
     }
 }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{HeaderMap, HeaderName, RETRY_AFTER};
 
 use super::fields::Fields;
-use super::names::Names;
+use super::names::{self, Names};
 use super::value::{MAX_NUMBER, Value, seconds_until};
 use crate::{LimitState, Unit};
 
@@ -77,43 +77,57 @@ pub(super) fn write<'a>(
 
 /// Drafts 08 to 11.
 fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers: &mut HeaderMap) {
-    let names = Names::of(limits.clone());
     let (mut policy, mut state) = (Value::default(), Value::default());
-    for (index, limit) in limits.enumerate() {
-        let name = names.get(index);
-        policy.separate();
-        policy.text(name);
-        let (quota, window) = policy_of(&limit);
-        policy.text(";q=");
-        policy.number(quota);
-        match limit.counts() {
-            Unit::Requests => {}
-            Unit::ContentBytes => policy.text(";qu=\"content-bytes\""),
-            Unit::ConcurrentRequests => policy.text(";qu=\"concurrent-requests\""),
+    let mut rest = limits.clone();
+    match (rest.next(), rest.next()) {
+        (Some(limit), None) => {
+            names::write(limit.name(), &mut policy);
+            names::write(limit.name(), &mut state);
+            write_member(&limit, &mut policy, &mut state);
         }
-        if let Some(seconds) = window {
-            policy.text(";w=");
-            policy.number(seconds);
-        }
-        state.separate();
-        state.text(name);
-        state.text(";r=");
-        state.number(limit.remaining());
-        if let Some(reset) = limit.reset() {
-            state.text(";t=");
-            state.number(seconds_until(reset));
-        }
-        if let Some(key) = limit.partition_key() {
-            let key = STANDARD.encode(key);
-            for value in [&mut policy, &mut state] {
-                value.text(";pk=:");
-                value.text(&key);
-                value.text(":");
+        _ => {
+            let names = Names::of(limits.clone());
+            for (index, limit) in limits.enumerate() {
+                for value in [&mut policy, &mut state] {
+                    value.separate();
+                    value.text(names.get(index));
+                }
+                write_member(&limit, &mut policy, &mut state);
             }
         }
     }
     policy.append(headers, POLICY);
     state.append(headers, RATE_LIMIT);
+}
+
+/// Writes the parameters of one limit.
+fn write_member(limit: &LimitState<'_>, policy: &mut Value, state: &mut Value) {
+    let (quota, window) = policy_of(limit);
+    policy.text(";q=");
+    policy.number(quota);
+    match limit.counts() {
+        Unit::Requests => {}
+        Unit::ContentBytes => policy.text(";qu=\"content-bytes\""),
+        Unit::ConcurrentRequests => policy.text(";qu=\"concurrent-requests\""),
+    }
+    if let Some(seconds) = window {
+        policy.text(";w=");
+        policy.number(seconds);
+    }
+    state.text(";r=");
+    state.number(limit.remaining());
+    if let Some(reset) = limit.reset() {
+        state.text(";t=");
+        state.number(seconds_until(reset));
+    }
+    if let Some(key) = limit.partition_key() {
+        let key = STANDARD.encode(key);
+        for value in [policy, state] {
+            value.text(";pk=:");
+            value.text(&key);
+            value.text(":");
+        }
+    }
 }
 
 /// The policies of drafts 04 to 07. They have no names, and no two may have the same quota: of
@@ -216,10 +230,10 @@ fn policy_of(limit: &LimitState<'_>) -> (u64, Option<u64>) {
         return (limit.quota(), Some(seconds));
     }
     let nanos = u128::from(seconds) * 1_000_000_000;
-    let permits = nanos.checked_mul(rate.permits().into());
-    let permits = permits.and_then(|permits| permits.checked_div(rate.period().as_nanos()));
-    let permits = permits.and_then(|permits| u64::try_from(permits).ok());
-    (permits.unwrap_or(0).max(limit.quota()), Some(seconds))
+    let permits = nanos.saturating_mul(rate.permits().into());
+    let permits = permits.checked_div(rate.period().as_nanos()).unwrap_or(0);
+    let permits = u64::try_from(permits).unwrap_or(u64::MAX);
+    (permits.max(limit.quota()), Some(seconds))
 }
 
 /// Returns the permits per second, rounded down.

@@ -61,7 +61,7 @@ struct Delay {
 /// Writes the trailers of a refused call, which are all that its answer has.
 pub(super) fn write(refusal: &Refusal<'_>, headers: &mut HeaderMap) {
     let code = code(refusal.cause());
-    let message = text(refusal);
+    let message = text(refusal, "");
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert(STATUS, HeaderValue::from(code.unsigned_abs()));
     let mut value = Value::default();

@@ -51,12 +51,7 @@ impl Names {
     fn push(&mut self, name: &str) {
         let mut escaped = Value::default();
         escaped.text("\"");
-        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte);
-        if name.len() <= MAX_NAME && name.as_bytes().iter().all(is_plain) {
-            escaped.text(name);
-        } else {
-            escape(name, &mut escaped);
-        }
+        escape(name, &mut escaped);
         // The second limit of this name has the number 2.
         let mut number = 1_u64;
         loop {
@@ -76,8 +71,19 @@ impl Names {
     }
 }
 
+/// Writes the name of a limit that is the only one.
+pub(super) fn write(name: &str, value: &mut Value) {
+    value.text("\"");
+    escape(name, value);
+    value.text("\"");
+}
+
 /// Writes a name as it is in quotes.
 fn escape(name: &str, value: &mut Value) {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte);
+    if name.len() <= MAX_NAME && name.as_bytes().iter().all(is_plain) {
+        return value.text(name);
+    }
     for char in name.chars().take(MAX_NAME) {
         let mut byte = [0; 1];
         match char {
