@@ -8,6 +8,10 @@ use super::names::Names;
 use super::retry_after;
 use crate::{Cause, Refusal};
 
+// The compiler checks them once, and not again for each refusal.
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+
 /// The body of a refusal.
 ///
 /// ```
@@ -40,12 +44,11 @@ impl Body {
         response: &mut Response<Bytes>,
     ) {
         let (body, kind) = match self {
-            Self::Text => (text(refusal, "\n"), "text/plain; charset=utf-8"),
-            Self::Problem => (problem(refusal, status), "application/problem+json"),
+            Self::Text => (text(refusal, "\n"), TEXT),
+            Self::Problem => (problem(refusal, status), PROBLEM),
             Self::Empty => return,
         };
         *response.body_mut() = body.into();
-        let kind = HeaderValue::from_static(kind);
         response.headers_mut().insert(CONTENT_TYPE, kind);
     }
 }

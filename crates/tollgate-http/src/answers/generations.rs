@@ -8,7 +8,7 @@ use http::header::{HeaderMap, HeaderName, RETRY_AFTER};
 
 use super::fields::Fields;
 use super::names::{self, Names};
-use super::value::{MAX_NUMBER, Value, seconds_until};
+use super::value::{MAX_NUMBER, Value, insert_number, seconds_until};
 use crate::{LimitState, Unit};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -192,7 +192,7 @@ fn left_in_dictionary(headers: &HeaderMap) -> Option<u64> {
 /// Sets a field to a number. Without a number, removes what another layer wrote.
 fn write_number(headers: &mut HeaderMap, name: HeaderName, number: Option<u64>) {
     match number {
-        Some(number) => Value::of_number(number).insert(headers, name),
+        Some(number) => insert_number(headers, name, number),
         None => {
             headers.remove(name);
         }

@@ -20,7 +20,7 @@ pub use self::bodies::Body;
 pub use self::fields::Fields;
 pub(crate) use self::names::MAX_NAME;
 
-use self::value::{Value, seconds_until};
+use self::value::{insert_number, seconds_until};
 use crate::{Cause, LimitState, Refusal};
 
 /// How answers are written: fields, statuses and bodies.
@@ -118,6 +118,14 @@ impl Answers {
     #[must_use]
     pub const fn has_fields(&self) -> bool {
         !self.fields.is_off()
+    }
+
+    /// Returns whether refusals say more of their limits than the wait and the rule: in fields, or
+    /// by a function that [edits](Self::edit) them. Otherwise [`Refusal::limits`] has no effect on
+    /// the refusal of one limit.
+    #[must_use]
+    pub const fn says_limits(&self) -> bool {
+        self.has_fields() || self.edit.is_some()
     }
 
     /// Writes the fields of an answer to a granted request.
@@ -227,7 +235,7 @@ impl Answers {
         headers: &mut HeaderMap,
     ) {
         if let Some(seconds) = retry_after(refusal) {
-            Value::of_number(seconds).insert(headers, RETRY_AFTER);
+            insert_number(headers, RETRY_AFTER, seconds);
         }
         self.write_at(refusal.asked().iter().copied(), now, headers);
     }

@@ -80,7 +80,7 @@ pub(super) fn write(name: &str, value: &mut Value) {
 
 /// Writes a name as it is in quotes.
 fn escape(name: &str, value: &mut Value) {
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte);
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'!' | b'#'..=b'[' | b']'..=b'~');
     if name.len() <= MAX_NAME && name.as_bytes().iter().all(is_plain) {
         return value.text(name);
     }

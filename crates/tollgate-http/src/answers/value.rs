@@ -31,12 +31,6 @@ impl Default for Value {
 }
 
 impl Value {
-    pub(super) fn of_number(number: u64) -> Self {
-        let mut value = Self::default();
-        value.number(number);
-        value
-    }
-
     #[inline]
     pub(super) fn text(&mut self, text: impl AsRef<[u8]>) {
         let text = text.as_ref();
@@ -61,7 +55,10 @@ impl Value {
 
     /// Writes a number, at most the largest one of a structured field.
     pub(super) fn number(&mut self, number: u64) {
-        self.text(itoa::Buffer::new().format(number.min(MAX_NUMBER)));
+        match u8::try_from(number) {
+            Ok(digit @ 0..=9) => self.text([b'0' + digit]),
+            _ => self.text(itoa::Buffer::new().format(number.min(MAX_NUMBER))),
+        }
     }
 
     /// Writes what separates the members of a list, unless this is the first one.
@@ -100,6 +97,15 @@ impl Value {
                 let _ = headers.try_append(name, value);
             }
         }
+    }
+}
+
+/// Sets a field to a number, at most the largest one of a structured field.
+pub(super) fn insert_number(headers: &mut HeaderMap, name: HeaderName, number: u64) {
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(number.min(MAX_NUMBER));
+    if let Ok(value) = HeaderValue::from_str(digits) {
+        let _ = headers.try_insert(name, value);
     }
 }
 
