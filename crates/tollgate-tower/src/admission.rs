@@ -34,6 +34,39 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
     /// The future of a decision that can't be made at once.
     type Pending: Future + Send + 'static;
 
+    /// What was decided with the key alone, unless the request is served at once.
+    #[doc(hidden)]
+    type Outcome;
+
+    /// Returns whether requests need only their key: see [`first`](Self::first).
+    #[doc(hidden)]
+    fn is_plain(&self, settings: &Settings) -> bool {
+        let _ = settings;
+        false
+    }
+
+    /// Decides with the key alone, if requests need no more. Almost all requests end here, so it is
+    /// in line, and it passes the request to no function. The compiler then need not copy it.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<Self::Outcome> {
+        let _ = (request, settings);
+        First::Undecided
+    }
+
+    /// Goes on with what was decided with the key alone.
+    #[doc(hidden)]
+    fn go_on<B>(
+        &self,
+        outcome: Self::Outcome,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+    ) -> Admit<Self> {
+        let _ = outcome;
+        self.admit(request, settings, patience)
+    }
+
     /// Decides at once. If the request may wait for at most `patience`, this returns
     /// [`Admit::MustWait`] or [`Admit::Retry`] where it would refuse the request.
     #[doc(hidden)]
@@ -65,6 +98,18 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
 /// Keeps other crates from implementing [`Admission`].
 pub trait Sealed {}
 
+/// What was decided with the key alone.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum First<O> {
+    /// The request is served, and there is nothing to do later.
+    Free,
+    /// Something else was decided.
+    Decided(O),
+    /// Nothing was decided.
+    Undecided,
+}
+
 /// What was decided.
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "not public")]
@@ -83,7 +128,7 @@ pub enum Admit<A: Admission> {
     /// This is awaited first, for at most this time.
     Pending(A::Pending, Option<Duration>),
     /// It is refused.
-    Refused(Box<Response<Bytes>>),
+    Refused(Response<Bytes>),
 }
 
 /// A place among the requests that wait.

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -38,13 +39,13 @@ pin_project! {
 }
 
 impl<B: Body, A: Admission> ResponseBody<B, A> {
-    /// A body whose end does not matter.
+    /// An answer whose end does not matter.
     #[inline]
-    pub(crate) fn free(body: B) -> Self {
+    pub(crate) fn free(answer: Response<B>) -> Response<Self> {
+        let (head, body) = answer.into_parts();
         let ticket = Ticket::empty();
-        Self {
-            kind: Kind::Served { body, ticket },
-        }
+        let kind = Kind::Served { body, ticket };
+        Response::from_parts(head, Self { kind })
     }
 
     pub(crate) fn served(body: B, mut ticket: Ticket<A>) -> Self {

@@ -60,7 +60,7 @@ pin_project! {
             waiting: Option<Box<Waiting<S, A, B>>>,
         },
         Refused {
-            response: Option<Box<Response<Bytes>>>,
+            response: Option<Response<Bytes>>,
         },
     }
 }
@@ -213,7 +213,7 @@ where
     }
 
     #[inline]
-    pub(crate) fn refused(response: Box<Response<Bytes>>) -> Self {
+    pub(crate) fn refused(response: Response<Bytes>) -> Self {
         let response = Some(response);
         let state = State::Refused { response };
         Self { state }
@@ -238,6 +238,10 @@ where
         loop {
             let next = match state.as_mut().project() {
                 StateProject::Serving { future, ticket } => {
+                    // Then the answer is moved only once.
+                    if ticket.is_empty() {
+                        return future.poll(cx).map_ok(ResponseBody::free);
+                    }
                     let result = ready!(future.poll(cx));
                     return Poll::Ready(ticket.take().answer(result));
                 }

@@ -55,7 +55,7 @@ fn refused<A: Admission, B>(
     let left = limit.saturating_sub(inside);
     let states = [LimitState::of_concurrency(name, limit).denied(denied, left)];
     let refusal = Refusal::of_denied(denied).rule(name).limits(&states);
-    Admit::Refused(Box::new(settings.refuse(request, &refusal)))
+    Admit::Refused(settings.refuse(request, &refusal))
 }
 
 impl Inside {
@@ -86,6 +86,7 @@ impl Sealed for Inside {}
 impl Admission for Inside {
     type Grant = InsideGrant<ConcurrencyGuard<Arc<Concurrency>>>;
     type Pending = EnterFuture<Arc<Concurrency>>;
+    type Outcome = Infallible;
 
     fn admit<B>(
         &self,
@@ -133,6 +134,7 @@ impl<K> Sealed for InsideByKey<K> {}
 impl<K: RequestKey> Admission for InsideByKey<K> {
     type Grant = InsideGrant<OwnedKeyedGuard>;
     type Pending = Pending<Infallible>;
+    type Outcome = Infallible;
 
     fn admit<B>(
         &self,

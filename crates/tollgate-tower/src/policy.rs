@@ -1,5 +1,6 @@
 //! Limits from a policy.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -172,7 +173,7 @@ impl<C: PolicyClock> ByPolicy<C> {
             let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
             report::denied(decision.denied_by().unwrap_or(&settings.name), refusal.cause());
-            Admit::Refused(Box::new(settings.refuse(request, &refusal)))
+            Admit::Refused(settings.refuse(request, &refusal))
         })
     }
 }
@@ -264,6 +265,7 @@ impl<C: Clock> Sealed for ByPolicy<C> {}
 impl<C: PolicyClock> Admission for ByPolicy<C> {
     type Grant = PolicyGrant<C>;
     type Pending = Deciding<C>;
+    type Outcome = Infallible;
 
     fn admit<B>(
         &self,

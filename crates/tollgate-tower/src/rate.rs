@@ -15,7 +15,7 @@ use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
 use tollgate::{Denied, Granted, Keyed, Quota, RateLimiter, Tick};
 use tollgate_http::{Cause, LimitState, Refusal, RequestFacts, Unit};
 
-use crate::admission::{Admission, Admit, Grant, Sealed};
+use crate::admission::{Admission, Admit, First, Grant, Sealed};
 use crate::answered::Ended;
 use crate::key::RequestKey;
 use crate::report;
@@ -295,6 +295,28 @@ impl<S: Source> Rate<S> {
         partition.flatten().map(u64::to_be_bytes)
     }
 
+    /// Asks the limiter of a key. `None` means that it grants, and there is nothing to do later.
+    #[inline(always)]
+    fn ask(&self, n: u64, key: Option<&S::Key<'_>>, settings: &Settings) -> Option<RateOutcome<S>> {
+        let limiter = self.source.limiter(key);
+        let now = limiter.clock().now();
+        match limiter.try_acquire_n_at(n, now) {
+            // It is not moved, since that costs as much as everything else here.
+            Ok(granted) if self.is_free(&granted, settings) => {
+                report::allowed(&settings.name);
+                None
+            }
+            Ok(granted) => Some(self.granted(granted, key, settings)),
+            Err(denied) => {
+                let is_said = settings.answers.says_limits();
+                Some(RateOutcome::Denied {
+                    denied,
+                    said: is_said.then(|| self.said(&limiter, key, now)).flatten(),
+                })
+            }
+        }
+    }
+
     /// Keeps what a grant needs later.
     #[inline(never)]
     fn granted(
@@ -302,7 +324,7 @@ impl<S: Source> Rate<S> {
         granted: Granted,
         key: Option<&S::Key<'_>>,
         settings: &Settings,
-    ) -> Admit<Self> {
+    ) -> RateOutcome<S> {
         report::allowed(&settings.name);
         let delay = granted.delay();
         let has_fields = settings.answers.has_fields();
@@ -320,31 +342,48 @@ impl<S: Source> Rate<S> {
             unit: self.unit,
             granted,
         };
-        match delay {
-            Duration::ZERO => Admit::Granted(grant),
-            delay => Admit::Delayed(grant, delay),
-        }
+        RateOutcome::Granted(grant, delay)
     }
 
+    /// Returns what the answer to a denied request says of the limit.
     #[inline(never)]
-    fn refused<B>(
+    fn said(&self, limiter: &S::Limiter<'_>, key: Option<&S::Key<'_>>, now: Tick) -> Option<Said> {
+        Some(Said {
+            quota: self.source.quota(key)?,
+            remaining: limiter.available_at(now),
+            partition: self.partition(key),
+        })
+    }
+
+    /// Turns an outcome into what the layer does.
+    fn decided<B>(
         &self,
-        (denied, remaining): (&Denied, u64),
-        key: Option<&S::Key<'_>>,
+        outcome: RateOutcome<S>,
         request: &Request<B>,
         settings: &Settings,
+        patience: Option<Duration>,
     ) -> Admit<Self> {
-        let name = &*settings.name;
-        report::denied(name, Cause::of(denied));
-        let partition = self.partition(key);
-        let state = self.source.quota(key).map(|quota| {
-            let state = LimitState::of_rate(name, quota).unit(self.unit);
-            in_partition(state.denied(denied, remaining), &partition)
-        });
-        let refusal = Refusal::of_denied(denied)
-            .rule(name)
-            .limits(state.as_slice());
-        Admit::Refused(Box::new(settings.refuse(request, &refusal)))
+        let waits = |denied| self.in_line.is_some() && may_wait(denied, patience);
+        match outcome {
+            RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
+            RateOutcome::Granted(grant, delay) => {
+                report::waited(&settings.name);
+                Admit::Delayed(grant, delay)
+            }
+            RateOutcome::Denied { denied, .. } if waits(&denied) => Admit::MustWait,
+            RateOutcome::Denied { denied, said } => {
+                let name = &*settings.name;
+                report::denied(name, Cause::of(&denied));
+                let state = said.as_ref().map(|said| {
+                    let state = LimitState::of_rate(name, said.quota).unit(self.unit);
+                    in_partition(state.denied(&denied, said.remaining), &said.partition)
+                });
+                let refusal = Refusal::of_denied(&denied)
+                    .rule(name)
+                    .limits(state.as_slice());
+                Admit::Refused(settings.refuse(request, &refusal))
+            }
+        }
     }
 }
 
@@ -354,7 +393,34 @@ impl<S: Source> Admission for Rate<S> {
     type Grant = RateGrant<S>;
     type Pending = Pending<Infallible>;
 
-    #[inline]
+    type Outcome = RateOutcome<S>;
+
+    fn is_plain(&self, settings: &Settings) -> bool {
+        self.cost.is_none() && !self.settles() && !settings.answers.has_fields()
+    }
+
+    #[inline(always)]
+    fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<RateOutcome<S>> {
+        let facts = settings.plain_facts(request);
+        let Some(key) = self.source.key(&facts) else {
+            return First::Undecided;
+        };
+        match self.ask(1, Some(&key), settings) {
+            None => First::Free,
+            Some(outcome) => First::Decided(outcome),
+        }
+    }
+
+    fn go_on<B>(
+        &self,
+        outcome: RateOutcome<S>,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+    ) -> Admit<Self> {
+        self.decided(outcome, request, settings, patience)
+    }
+
     fn admit<B>(
         &self,
         request: &Request<B>,
@@ -362,31 +428,9 @@ impl<S: Source> Admission for Rate<S> {
         patience: Option<Duration>,
     ) -> Admit<Self> {
         self.keyed(request, settings, |facts, key| {
-            let limiter = self.source.limiter(key);
-            let n = self.cost(facts);
-            let now = limiter.clock().now();
-            match limiter.try_acquire_n_at(n, now) {
-                // It is not moved, since that costs as much as everything else here.
-                Ok(granted) if self.is_free(&granted, settings) => {
-                    report::allowed(&settings.name);
-                    Admit::Free
-                }
-                Ok(granted) => {
-                    if granted.delay() > Duration::ZERO {
-                        report::waited(&settings.name);
-                    }
-                    self.granted(granted, key, settings)
-                }
-                Err(denied) => {
-                    let waits = self.in_line.is_some() && may_wait(&denied, patience);
-                    match waits {
-                        true => Admit::MustWait,
-                        false => {
-                            let denied = (&denied, limiter.available_at(now));
-                            self.refused(denied, key, request, settings)
-                        }
-                    }
-                }
+            match self.ask(self.cost(facts), key, settings) {
+                None => Admit::Free,
+                Some(outcome) => self.decided(outcome, request, settings, patience),
             }
         })
     }
@@ -405,7 +449,11 @@ impl<S: Source> Admission for Rate<S> {
             let now = limiter.clock().now();
             let latest = now.saturating_add(patience);
             match (line.reserve)(&limiter, self.cost(facts), latest, now) {
-                Ok(granted) => self.granted(granted, key, settings),
+                Ok(granted) => match self.granted(granted, key, settings) {
+                    RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
+                    RateOutcome::Granted(grant, delay) => Admit::Delayed(grant, delay),
+                    RateOutcome::Denied { .. } => Admit::MustWait,
+                },
                 Err(_) => Admit::MustWait,
             }
         });
@@ -453,7 +501,26 @@ pub(crate) fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings
         report::no_peer(name);
     }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
-    Admit::Refused(Box::new(settings.refuse(request, &refusal)))
+    Admit::Refused(settings.refuse(request, &refusal))
+}
+
+/// What the limiter of a request decided, with all that depends on its key.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum RateOutcome<S: Source> {
+    /// It is granted after this time.
+    Granted(RateGrant<S>, Duration),
+    /// It is denied.
+    Denied { denied: Denied, said: Option<Said> },
+}
+
+/// What the answer to a denied request says of its limit.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Said {
+    quota: Quota,
+    remaining: u64,
+    partition: Option<[u8; 8]>,
 }
 
 /// What a request holds that a rate granted.

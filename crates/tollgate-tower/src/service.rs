@@ -8,7 +8,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use crate::admission::{Admission, Admit};
+use crate::admission::{Admission, Admit, First};
 use crate::body::ResponseBody;
 use crate::future::{ResponseFuture, Waiting};
 use crate::report;
@@ -80,17 +80,46 @@ where
         self.service.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        let limits = &*self.limits;
+        let first = match limits.is_plain {
+            true => limits.admission.first(&request, &limits.settings),
+            false => First::Undecided,
+        };
+        match first {
+            First::Free => ResponseFuture::serving(self.service.call(request), Ticket::empty()),
+            first => self.decide(request, first),
+        }
+    }
+}
+
+impl<S, A: Admission> RateLimit<S, A> {
+    /// Decides about a request, or goes on with what was decided first.
+    #[inline(never)]
+    fn decide<B>(
+        &mut self,
+        request: Request<B>,
+        first: First<A::Outcome>,
+    ) -> ResponseFuture<S, A, B>
+    where
+        S: Service<Request<B>> + Clone,
+    {
         let Limits {
             admission,
             settings,
+            ..
         } = &*self.limits;
         if settings.exempts(&request) {
             return ResponseFuture::serving(self.service.call(request), Ticket::empty());
         }
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         let mut place = None;
-        let mut decided = admission.admit(&request, settings, patience);
+        let mut decided = match first {
+            First::Free => Admit::Free,
+            First::Decided(outcome) => admission.go_on(outcome, &request, settings, patience),
+            First::Undecided => admission.admit(&request, settings, patience),
+        };
         if let Admit::MustWait = decided {
             place = settings.place();
             match &place {

@@ -85,20 +85,40 @@ impl Settings {
     /// The same in line, for the first question about each request.
     #[inline(always)]
     pub(crate) fn facts_here<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
-        let facts = RequestFacts::new(request).path_form(self.path);
-        // A nested router has taken a prefix from the path.
-        #[cfg(feature = "axum")]
-        let facts =
-            facts.path_from(|extensions| Some(&extensions.get::<axum::extract::OriginalUri>()?.0));
         let client = |peer| self.address.of(peer, request.headers());
         let client = match self.peer {
             Some(find) => find(request.extensions()).map(client),
             None => peer::address(request.extensions()).map(client),
         };
+        self.facts_from(client, request)
+    }
+
+    /// The same, if the client's address is the peer's: see [`is_plain`](Self::is_plain).
+    #[inline(always)]
+    pub(crate) fn plain_facts<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
+        self.facts_from(peer::address(request.extensions()), request)
+    }
+
+    #[inline(always)]
+    fn facts_from<'r, B>(
+        &self,
+        client: Option<IpAddr>,
+        request: &'r Request<B>,
+    ) -> RequestFacts<'r> {
+        let facts = RequestFacts::new(request).path_form(self.path);
+        // A nested router has taken a prefix from the path.
+        #[cfg(feature = "axum")]
+        let facts =
+            facts.path_from(|extensions| Some(&extensions.get::<axum::extract::OriginalUri>()?.0));
         match client {
             Some(client) => facts.client_ip(client),
             None => facts,
         }
+    }
+
+    /// Returns whether no request is exempt, and the client's address is the peer's.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_exempt.is_none() && self.peer.is_none() && self.address == ClientAddress::peer()
     }
 
     /// Returns whether a request is not limited.

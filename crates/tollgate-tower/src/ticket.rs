@@ -16,6 +16,8 @@ use crate::settings::Settings;
 pub(crate) struct Limits<A> {
     pub(crate) admission: A,
     pub(crate) settings: Settings,
+    /// Whether requests need only their key.
+    pub(crate) is_plain: bool,
 }
 
 /// What a request holds from its decision until the end of its answer's body. However it ends, the
@@ -58,6 +60,11 @@ impl<A: Admission> Ticket<A> {
         Self(None)
     }
 
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Moves the ticket out, and leaves an empty one.
     #[inline]
     pub(crate) fn take(&mut self) -> Self {
@@ -65,22 +72,8 @@ impl<A: Admission> Ticket<A> {
     }
 
     /// The service has answered, or failed.
-    #[inline]
-    pub(crate) fn answer<B: Body, E>(
-        self,
-        result: Result<Response<B>, E>,
-    ) -> Result<Response<ResponseBody<B, A>>, E> {
-        match result {
-            Ok(response) if self.0.is_none() => {
-                let (head, body) = response.into_parts();
-                Ok(Response::from_parts(head, ResponseBody::free(body)))
-            }
-            result => self.answered(result),
-        }
-    }
-
     #[inline(never)]
-    fn answered<B: Body, E>(
+    pub(crate) fn answer<B: Body, E>(
         mut self,
         result: Result<Response<B>, E>,
     ) -> Result<Response<ResponseBody<B, A>>, E> {
