@@ -26,10 +26,11 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// No address exceeds it.
+    /// No address exceeds it, even if a thread is stopped for a second between its reading of the
+    /// clock and its decision.
     pub(crate) const WIDE: Self = Self {
         period: Duration::from_nanos(10),
-        burst: 1000,
+        burst: 100_000_000,
     };
     /// Each address may make two requests. A table protects a key from its second grant on.
     pub(crate) const TWO: Self = Self {
