@@ -123,6 +123,14 @@ impl Answers {
     /// Returns whether refusals say more of their limits than the wait and the rule: in fields, or
     /// by a function that [edits](Self::edit) them. Otherwise [`Refusal::limits`] has no effect on
     /// the refusal of one limit.
+    ///
+    /// ```
+    /// use tollgate_http::{Answers, Body, Fields};
+    ///
+    /// assert!(!Answers::new().body(Body::Problem).says_limits());
+    /// assert!(Answers::new().fields(Fields::LIST).says_limits());
+    /// assert!(Answers::new().edit(|_, _| ()).says_limits());
+    /// ```
     #[must_use]
     pub const fn says_limits(&self) -> bool {
         self.has_fields() || self.edit.is_some()
