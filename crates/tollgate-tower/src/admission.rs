@@ -40,8 +40,7 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
 
     /// Returns whether requests need only their key: see [`first`](Self::first).
     #[doc(hidden)]
-    fn is_plain(&self, settings: &Settings) -> bool {
-        let _ = settings;
+    fn is_plain(&self) -> bool {
         false
     }
 
@@ -128,7 +127,7 @@ pub enum Admit<A: Admission> {
     /// This is awaited first, for at most this time.
     Pending(A::Pending, Option<Duration>),
     /// It is refused.
-    Refused(Response<Bytes>),
+    Refused(Box<Response<Bytes>>),
 }
 
 /// A place among the requests that wait.

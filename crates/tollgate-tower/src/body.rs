@@ -25,8 +25,24 @@ pin_project! {
 }
 
 pin_project! {
+    /// Most bodies are free. What others need is in a box, so that a free one is as small as the
+    /// service's own.
     #[project = KindProject]
     enum Kind<B, A: Admission> {
+        /// The service's own, whose end does not matter.
+        Free {
+            #[pin]
+            body: B,
+        },
+        Limited {
+            limited: Pin<Box<Limited<B, A>>>,
+        },
+    }
+}
+
+pin_project! {
+    #[project = LimitedProject]
+    enum Limited<B, A: Admission> {
         Served {
             #[pin]
             body: B,
@@ -42,26 +58,29 @@ impl<B: Body, A: Admission> ResponseBody<B, A> {
     /// An answer whose end does not matter.
     #[inline]
     pub(crate) fn free(answer: Response<B>) -> Response<Self> {
-        let (head, body) = answer.into_parts();
-        let ticket = Ticket::empty();
-        let kind = Kind::Served { body, ticket };
-        Response::from_parts(head, Self { kind })
+        answer.map(|body| Self {
+            kind: Kind::Free { body },
+        })
     }
 
     pub(crate) fn served(body: B, mut ticket: Ticket<A>) -> Self {
         if body.is_end_stream() {
             ticket.end(End::Complete);
         }
-        Self {
-            kind: Kind::Served { body, ticket },
-        }
+        let kind = match ticket.is_empty() {
+            true => Kind::Free { body },
+            false => Kind::Limited {
+                limited: Box::pin(Limited::Served { body, ticket }),
+            },
+        };
+        Self { kind }
     }
 
-    #[inline]
     pub(crate) fn refused(body: Bytes) -> Self {
         let body = Some(body).filter(|body| !body.is_empty());
+        let limited = Box::pin(Limited::Refused { body });
         Self {
-            kind: Kind::Refused { body },
+            kind: Kind::Limited { limited },
         }
     }
 }
@@ -75,12 +94,49 @@ where
     type Data = B::Data;
     type Error = B::Error;
 
+    #[inline]
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         match self.project().kind.project() {
-            KindProject::Served { mut body, ticket } => {
+            KindProject::Free { body } => body.poll_frame(cx),
+            KindProject::Limited { limited } => limited.as_mut().poll_frame(cx),
+        }
+    }
+
+    #[inline]
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Free { body } => body.is_end_stream(),
+            Kind::Limited { limited } => limited.is_end_stream(),
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Free { body } => body.size_hint(),
+            Kind::Limited { limited } => limited.size_hint(),
+        }
+    }
+}
+
+impl<B, A> Body for Limited<B, A>
+where
+    B: Body,
+    B::Data: From<Bytes>,
+    A: Admission,
+{
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        match self.project() {
+            LimitedProject::Served { mut body, ticket } => {
                 let frame = ready!(body.as_mut().poll_frame(cx));
                 match &frame {
                     Some(Ok(frame)) => {
@@ -100,7 +156,7 @@ where
                 }
                 Poll::Ready(frame)
             }
-            KindProject::Refused { body } => {
+            LimitedProject::Refused { body } => {
                 let data = body.take().map(|body| Frame::data(body.into()));
                 Poll::Ready(data.map(Ok))
             }
@@ -108,16 +164,16 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.kind {
-            Kind::Served { body, .. } => body.is_end_stream(),
-            Kind::Refused { body } => body.is_none(),
+        match self {
+            Self::Served { body, .. } => body.is_end_stream(),
+            Self::Refused { body } => body.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.kind {
-            Kind::Served { body, .. } => body.size_hint(),
-            Kind::Refused { body } => {
+        match self {
+            Self::Served { body, .. } => body.size_hint(),
+            Self::Refused { body } => {
                 let bytes = body.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(bytes).unwrap_or(u64::MAX))
             }
@@ -128,8 +184,11 @@ where
 impl<B, A: Admission> fmt::Debug for ResponseBody<B, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.kind {
-            Kind::Served { .. } => "Served",
-            Kind::Refused { .. } => "Refused",
+            Kind::Free { .. } => "Served",
+            Kind::Limited { limited } => match &**limited {
+                Limited::Served { .. } => "Served",
+                Limited::Refused { .. } => "Refused",
+            },
         };
         f.debug_tuple("ResponseBody").field(&kind).finish()
     }

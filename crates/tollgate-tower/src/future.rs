@@ -34,8 +34,31 @@ pin_project! {
 }
 
 pin_project! {
+    /// Most requests are free. What others need is in a box, so that a free one is as small, and
+    /// moves as fast, as the service's own future.
     #[project = StateProject]
     enum State<S, A, B>
+    where
+        S: Service<Request<B>>,
+        A: Admission,
+    {
+        /// The service answers, and there is nothing else to do.
+        Free {
+            #[pin]
+            future: S::Future,
+        },
+        Limited {
+            limited: Pin<Box<Limited<S, A, B>>>,
+        },
+        Refused {
+            response: Option<Box<Response<Bytes>>>,
+        },
+    }
+}
+
+pin_project! {
+    #[project = LimitedProject]
+    enum Limited<S, A, B>
     where
         S: Service<Request<B>>,
         A: Admission,
@@ -46,8 +69,7 @@ pin_project! {
             future: S::Future,
             ticket: Ticket<A>,
         },
-        /// The request waits for its turn, with a grant or for another attempt. Its parts are in
-        /// boxes, since they are large, and few requests wait.
+        /// The request waits for its turn, with a grant or for another attempt.
         Asleep {
             sleep: Pin<Box<Sleep>>,
             waiting: Option<Box<Waiting<S, A, B>>>,
@@ -60,7 +82,7 @@ pin_project! {
             waiting: Option<Box<Waiting<S, A, B>>>,
         },
         Refused {
-            response: Option<Response<Bytes>>,
+            response: Option<Box<Response<Bytes>>>,
         },
     }
 }
@@ -116,7 +138,7 @@ where
     A: Admission,
 {
     /// Does what was decided, until the request is served or refused or sleeps.
-    fn go_on(mut self: Box<Self>, mut decided: Admit<A>) -> State<S, A, B> {
+    fn go_on(mut self: Box<Self>, mut decided: Admit<A>) -> Limited<S, A, B> {
         let limits = Arc::clone(&self.limits);
         let (admission, settings) = (&limits.admission, &limits.settings);
         loop {
@@ -128,12 +150,11 @@ where
                     return self.sleep(delay);
                 }
                 Admit::Refused(response) => {
-                    return State::Refused {
-                        response: Some(response),
-                    };
+                    let response = Some(response);
+                    return Limited::Refused { response };
                 }
                 Admit::Pending(pending, limit) => {
-                    return State::Pending {
+                    return Limited::Pending {
                         pending,
                         deadline: limit.map(|limit| Box::pin(sleep(limit))),
                         waiting: Some(self),
@@ -151,15 +172,15 @@ where
         }
     }
 
-    fn sleep(self: Box<Self>, time: Duration) -> State<S, A, B> {
-        State::Asleep {
+    fn sleep(self: Box<Self>, time: Duration) -> Limited<S, A, B> {
+        Limited::Asleep {
             sleep: Box::pin(sleep(time)),
             waiting: Some(self),
         }
     }
 
     #[expect(clippy::boxed_local, reason = "it is large, and is not moved")]
-    fn serve(self: Box<Self>, grant: Option<A::Grant>) -> State<S, A, B> {
+    fn serve(self: Box<Self>, grant: Option<A::Grant>) -> Limited<S, A, B> {
         let Self {
             request,
             mut service,
@@ -167,14 +188,14 @@ where
             ..
         } = *self;
         let ticket = grant.map_or(Ticket::empty(), |grant| Ticket::new(grant, &limits));
-        State::Serving {
+        Limited::Serving {
             future: service.call(request),
             ticket,
         }
     }
 
     /// Goes on after a sleep.
-    fn woken(mut self: Box<Self>) -> State<S, A, B> {
+    fn woken(mut self: Box<Self>) -> Limited<S, A, B> {
         match self.grant.take().and_then(Unserved::serve) {
             Some(grant) => self.serve(Some(grant)),
             None => {
@@ -191,7 +212,7 @@ where
     fn concluded(
         self: Box<Self>,
         outcome: Option<<A::Pending as Future>::Output>,
-    ) -> State<S, A, B> {
+    ) -> Limited<S, A, B> {
         let patience = self.patience();
         let limits = Arc::clone(&self.limits);
         let (admission, settings) = (&limits.admission, &limits.settings);
@@ -207,20 +228,31 @@ where
     A: Admission,
 {
     #[inline]
-    pub(crate) fn serving(future: S::Future, ticket: Ticket<A>) -> Self {
-        let state = State::Serving { future, ticket };
+    pub(crate) const fn free(future: S::Future) -> Self {
+        let state = State::Free { future };
         Self { state }
     }
 
-    #[inline]
-    pub(crate) fn refused(response: Response<Bytes>) -> Self {
+    pub(crate) fn serving(future: S::Future, ticket: Ticket<A>) -> Self {
+        match ticket.is_empty() {
+            true => Self::free(future),
+            false => Self::limited(Limited::Serving { future, ticket }),
+        }
+    }
+
+    pub(crate) const fn refused(response: Box<Response<Bytes>>) -> Self {
         let response = Some(response);
         let state = State::Refused { response };
         Self { state }
     }
 
     pub(crate) fn waiting(waiting: Waiting<S, A, B>, decided: Admit<A>) -> Self {
-        let state = Box::new(waiting).go_on(decided);
+        Self::limited(Box::new(waiting).go_on(decided))
+    }
+
+    fn limited(limited: Limited<S, A, B>) -> Self {
+        let limited = Box::pin(limited);
+        let state = State::Limited { limited };
         Self { state }
     }
 }
@@ -233,30 +265,49 @@ where
 {
     type Output = Result<Response<ResponseBody<R, A>>, S::Error>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.project().state;
+        match self.project().state.project() {
+            StateProject::Free { future } => future.poll(cx).map_ok(ResponseBody::free),
+            StateProject::Limited { limited } => limited.as_mut().poll(cx),
+            StateProject::Refused { response } => refusal(response.take()),
+        }
+    }
+}
+
+/// Returns a refusal. Polled again after its end, a future may do anything but panic.
+fn refusal<B: Body, A: Admission, E>(
+    response: Option<Box<Response<Bytes>>>,
+) -> Poll<Result<Response<ResponseBody<B, A>>, E>> {
+    match response {
+        Some(response) => Poll::Ready(Ok(response.map(ResponseBody::refused))),
+        None => Poll::Pending,
+    }
+}
+
+impl<S, A, B, R> Limited<S, A, B>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    A: Admission,
+    R: Body,
+{
+    #[inline(never)]
+    fn poll(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response<ResponseBody<R, A>>, S::Error>> {
         loop {
-            let next = match state.as_mut().project() {
-                StateProject::Serving { future, ticket } => {
-                    // Then the answer is moved only once.
-                    if ticket.is_empty() {
-                        return future.poll(cx).map_ok(ResponseBody::free);
-                    }
+            let next = match self.as_mut().project() {
+                LimitedProject::Serving { future, ticket } => {
                     let result = ready!(future.poll(cx));
-                    return Poll::Ready(ticket.take().answer(result));
+                    return Poll::Ready(ticket.answer(result));
                 }
-                StateProject::Refused { response } => {
-                    // Polled again after its end, a future may do anything but panic.
-                    let Some(response) = response.take() else {
-                        return Poll::Pending;
-                    };
-                    return Poll::Ready(Ok(response.map(ResponseBody::refused)));
-                }
-                StateProject::Asleep { sleep, waiting } => {
+                LimitedProject::Refused { response } => return refusal(response.take()),
+                LimitedProject::Asleep { sleep, waiting } => {
                     ready!(sleep.as_mut().poll(cx));
                     waiting.take().map(Waiting::woken)
                 }
-                StateProject::Pending {
+                LimitedProject::Pending {
                     pending,
                     deadline,
                     waiting,
@@ -273,7 +324,7 @@ where
                 }
             };
             match next {
-                Some(next) => state.set(next),
+                Some(next) => self.set(next),
                 None => return Poll::Pending,
             }
         }
@@ -287,9 +338,13 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Serving { .. } => "Serving",
-            State::Asleep { .. } => "Asleep",
-            State::Pending { .. } => "Pending",
+            State::Free { .. } => "Serving",
+            State::Limited { limited } => match &**limited {
+                Limited::Serving { .. } => "Serving",
+                Limited::Asleep { .. } => "Asleep",
+                Limited::Pending { .. } => "Pending",
+                Limited::Refused { .. } => "Refused",
+            },
             State::Refused { .. } => "Refused",
         };
         f.debug_tuple("ResponseFuture").field(&state).finish()

@@ -342,7 +342,7 @@ impl<S: Source> Rate<S> {
             unit: self.unit,
             granted,
         };
-        RateOutcome::Granted(grant, delay)
+        RateOutcome::Granted(Box::new(grant), delay)
     }
 
     /// Returns what the answer to a denied request says of the limit.
@@ -390,13 +390,12 @@ impl<S: Source> Rate<S> {
 impl<S: Source> Sealed for Rate<S> {}
 
 impl<S: Source> Admission for Rate<S> {
-    type Grant = RateGrant<S>;
+    type Grant = Box<RateGrant<S>>;
     type Pending = Pending<Infallible>;
-
     type Outcome = RateOutcome<S>;
 
-    fn is_plain(&self, settings: &Settings) -> bool {
-        self.cost.is_none() && !self.settles() && !settings.answers.has_fields()
+    fn is_plain(&self) -> bool {
+        self.cost.is_none() && !self.settles()
     }
 
     #[inline(always)]
@@ -509,7 +508,7 @@ pub(crate) fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings
 #[derive(Debug)]
 pub enum RateOutcome<S: Source> {
     /// It is granted after this time.
-    Granted(RateGrant<S>, Duration),
+    Granted(Box<RateGrant<S>>, Duration),
     /// It is denied.
     Denied { denied: Denied, said: Option<Said> },
 }
@@ -523,7 +522,8 @@ pub struct Said {
     partition: Option<[u8; 8]>,
 }
 
-/// What a request holds that a rate granted.
+/// What a request holds that a rate granted. It is in a box, since it is large and is moved several
+/// times.
 #[doc(hidden)]
 pub struct RateGrant<S: Source> {
     granted: Granted,
@@ -544,7 +544,7 @@ impl<S: Source> fmt::Debug for RateGrant<S> {
     }
 }
 
-impl<S: Source> Grant for RateGrant<S> {
+impl<S: Source> Grant for Box<RateGrant<S>> {
     fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
         if let Some(quota) = self.quota {
             let state = LimitState::of_rate(&settings.name, quota).unit(self.unit);

@@ -88,7 +88,7 @@ where
             false => First::Undecided,
         };
         match first {
-            First::Free => ResponseFuture::serving(self.service.call(request), Ticket::empty()),
+            First::Free => ResponseFuture::free(self.service.call(request)),
             first => self.decide(request, first),
         }
     }
@@ -111,7 +111,7 @@ impl<S, A: Admission> RateLimit<S, A> {
             ..
         } = &*self.limits;
         if settings.exempts(&request) {
-            return ResponseFuture::serving(self.service.call(request), Ticket::empty());
+            return ResponseFuture::free(self.service.call(request));
         }
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         let mut place = None;
@@ -128,7 +128,7 @@ impl<S, A: Admission> RateLimit<S, A> {
             }
         }
         match decided {
-            Admit::Free => ResponseFuture::serving(self.service.call(request), Ticket::empty()),
+            Admit::Free => ResponseFuture::free(self.service.call(request)),
             Admit::Granted(grant) => {
                 let ticket = Ticket::new(grant, &self.limits);
                 ResponseFuture::serving(self.service.call(request), ticket)

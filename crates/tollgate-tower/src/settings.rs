@@ -140,14 +140,19 @@ impl Settings {
         wait.is_some_and(|wait| wait.waiting.inside() < wait.waiting.limit())
     }
 
-    /// Writes the answer to a request that is refused, in its protocol.
-    pub(crate) fn refuse<B>(&self, request: &Request<B>, refusal: &Refusal<'_>) -> Response<Bytes> {
+    /// Writes the answer to a request that is refused, in its protocol. It is in a box, since it is
+    /// large and is moved several times.
+    pub(crate) fn refuse<B>(
+        &self,
+        request: &Request<B>,
+        refusal: &Refusal<'_>,
+    ) -> Box<Response<Bytes>> {
         #[cfg(feature = "tonic")]
         if is_grpc(request) {
-            return self.answers.refuse_grpc(refusal);
+            return Box::new(self.answers.refuse_grpc(refusal));
         }
         let _ = request;
-        self.answers.refuse(refusal)
+        Box::new(self.answers.refuse(refusal))
     }
 
     /// Returns whether a request failed.

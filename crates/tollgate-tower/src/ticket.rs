@@ -23,8 +23,8 @@ pub(crate) struct Limits<A> {
 /// What a request holds from its decision until the end of its answer's body. However it ends, the
 /// grant is told once: a ticket that is dropped ends as [`End::Dropped`].
 ///
-/// It is in a box, since every future and body has room for one, and most are empty.
-pub(crate) struct Ticket<A: Admission>(Option<Box<Open<A>>>);
+/// It is empty if nothing has to be told.
+pub(crate) struct Ticket<A: Admission>(Option<Open<A>>);
 
 struct Open<A: Admission> {
     grant: A::Grant,
@@ -44,7 +44,7 @@ impl<A: Admission> Ticket<A> {
         if !limits.settings.answers.has_fields() && !grant.needs_end() {
             return Self(None);
         }
-        Self(Some(Box::new(Open {
+        Self(Some(Open {
             grant,
             limits: Arc::clone(limits),
             status: None,
@@ -52,7 +52,7 @@ impl<A: Admission> Ticket<A> {
             extensions: Extensions::new(),
             bytes: 0,
             has_failed: false,
-        })))
+        }))
     }
 
     /// The ticket of a request that is not limited.
@@ -65,22 +65,16 @@ impl<A: Admission> Ticket<A> {
         self.0.is_none()
     }
 
-    /// Moves the ticket out, and leaves an empty one.
-    #[inline]
-    pub(crate) fn take(&mut self) -> Self {
-        Self(self.0.take())
-    }
-
     /// The service has answered, or failed.
-    #[inline(never)]
     pub(crate) fn answer<B: Body, E>(
-        mut self,
+        &mut self,
         result: Result<Response<B>, E>,
     ) -> Result<Response<ResponseBody<B, A>>, E> {
         match result {
             Ok(mut response) => {
                 self.write(&mut response);
-                Ok(response.map(|body| ResponseBody::served(body, self)))
+                let ticket = Self(self.0.take());
+                Ok(response.map(|body| ResponseBody::served(body, ticket)))
             }
             Err(error) => {
                 self.end(End::Failed);
@@ -132,9 +126,8 @@ impl<A: Admission> Ticket<A> {
 }
 
 impl<A: Admission> Open<A> {
-    #[expect(clippy::boxed_local, reason = "it is large, and is not moved")]
     #[inline(never)]
-    fn end(self: Box<Self>, end: End) {
+    fn end(self, end: End) {
         if !self.grant.needs_end() {
             return;
         }
@@ -154,13 +147,14 @@ impl<A: Admission> Open<A> {
 impl<A: Admission> Drop for Ticket<A> {
     #[inline]
     fn drop(&mut self) {
+        let Some(open) = self.0.take() else { return };
         if !std::thread::panicking() {
-            self.end(End::Dropped);
+            open.end(End::Dropped);
             return;
         }
         // The service panicked. If a function of the program does so too, such as one that settles,
         // the process would be aborted. The grant stays as it is then.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.end(End::Dropped)));
+        let _ = catch_unwind(AssertUnwindSafe(|| open.end(End::Dropped)));
     }
 }
 

@@ -82,7 +82,7 @@ fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers:
     match (rest.next(), rest.next()) {
         (Some(limit), None) => {
             names::write(limit.name(), &mut policy);
-            names::write(limit.name(), &mut state);
+            state.text(policy.as_bytes());
             write_member(&limit, &mut policy, &mut state);
         }
         _ => {

@@ -88,7 +88,7 @@ impl<S, A: Admission> Layer<S> for RateLimitLayer<A> {
             settings,
         } = self.clone();
         let limits = Limits {
-            is_plain: settings.is_plain() && admission.is_plain(&settings),
+            is_plain: settings.is_plain() && admission.is_plain(),
             admission,
             settings,
         };

@@ -1,7 +1,7 @@
 //! Bodies pass through unchanged: frames, errors, sizes and ends.
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::{Future, Ready, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -202,4 +202,37 @@ fn the_body_of_a_refusal() {
         assert_eq!(shown(&*body), (true, 0, Some(0)));
         assert_eq!(poll(body.as_mut()), Poll::Ready(None));
     }
+}
+
+/// Futures and bodies are moved often. What a layer adds for the few requests that wait, settle or
+/// are refused is in boxes.
+#[test]
+fn a_layer_adds_at_most_a_word_to_futures_and_bodies() {
+    fn added<S>(service: S) -> (usize, usize)
+    where
+        S: Service<Request<()>, Response = Response<axum::body::Body>, Error = Infallible> + Clone,
+    {
+        let limiter = Limiter::token_bucket(Quota::per_day(10)).unwrap();
+        let mut own = service.clone();
+        let mut limited = RateLimitLayer::shared(limiter).layer(service);
+        let mut cx = Context::from_waker(Waker::noop());
+        let own = own.call(Request::new(()));
+        let mut future = Box::pin(limited.call(Request::new(())));
+        let size = size_of_val(&*future);
+        let Poll::Ready(Ok(answer)) = future.as_mut().poll(&mut cx) else {
+            panic!("the service answers at once");
+        };
+        let body = size_of_val(answer.body());
+        (
+            size - size_of_val(&own),
+            body - size_of::<axum::body::Body>(),
+        )
+    }
+
+    let empty = |_: Request<()>| Ok::<_, Infallible>(Response::new(axum::body::Body::empty()));
+    let at_once = tower::service_fn(move |request| ready(empty(request)));
+    assert_eq!(added(at_once), (0, 0));
+    // The pointer of its future has room for one other state only.
+    let boxed = tower::util::BoxCloneService::new(at_once);
+    assert_eq!(added(boxed), (8, 0));
 }
