@@ -285,17 +285,16 @@ fn refusal<B: Body, A: Admission, E>(
     }
 }
 
-impl<S, A, B, R> Limited<S, A, B>
+impl<S, A, B, R> Future for Limited<S, A, B>
 where
     S: Service<Request<B>, Response = Response<R>>,
     A: Admission,
     R: Body,
 {
+    type Output = Result<Response<ResponseBody<R, A>>, S::Error>;
+
     #[inline(never)]
-    fn poll(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Response<ResponseBody<R, A>>, S::Error>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
             let next = match self.as_mut().project() {
                 LimitedProject::Serving { future, ticket } => {
