@@ -100,22 +100,30 @@ where
         let (retry, wait, held) = match &result {
             Ok(answer) => {
                 let verdict = Verdict::of(answer, attempt);
-                let now = shared.settings.clock.now();
-                let answered = Answered {
-                    sent,
-                    now,
-                    said: &verdict.said,
-                    is_refused: verdict.is_refused,
-                    hold: verdict.hold,
+                let origin = answer.origin();
+                let (wait, held) = match origin {
+                    // It was redirected. What another server says does not count for this one.
+                    Some(origin) if !shared.memory.is_of(*this.key, origin) => {
+                        shared.memory.failed(*this.key);
+                        (verdict.hold, Duration::ZERO)
+                    }
+                    _ => {
+                        let now = shared.settings.clock.now();
+                        let answered = Answered {
+                            sent,
+                            now,
+                            said: &verdict.said,
+                            is_refused: verdict.is_refused,
+                            hold: verdict.hold,
+                        };
+                        let next = shared.memory.answered(*this.key, &answered);
+                        // The group is held.
+                        let held = |hold: Duration| hold.max(next.saturating_since(now));
+                        let wait = verdict.hold.map(|_| Duration::ZERO);
+                        (wait, verdict.hold.map_or(Duration::ZERO, held))
+                    }
                 };
-                let next = shared.memory.answered(*this.key, &answered);
-                let held = verdict
-                    .hold
-                    .map_or(Duration::ZERO, |hold| hold.max(next.saturating_since(now)));
-                let wait = match verdict.hold {
-                    Some(_) => Duration::ZERO, // The group is held.
-                    None => backoff(attempt),
-                };
+                let wait = wait.unwrap_or_else(|| backoff(attempt));
                 (verdict.retry, wait, held)
             }
             Err(_) => {

@@ -20,6 +20,20 @@ pub trait ClientResponse: sealed::Sealed {
 
     /// Returns the fields.
     fn headers(&self) -> &HeaderMap;
+
+    /// Returns the server that answered, if the answer says it. After a redirect it may be another
+    /// one than the request names.
+    fn origin(&self) -> Option<Origin<'_>> {
+        None
+    }
+}
+
+/// A scheme, a host and a port. Each may be missing.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    pub(super) scheme: Option<&'a str>,
+    pub(super) host: Option<&'a str>,
+    pub(super) port: Option<u16>,
 }
 
 mod sealed {
@@ -74,6 +88,15 @@ impl<'r> RequestHead<'r> {
     #[must_use]
     pub const fn port(&self) -> Option<u16> {
         self.port
+    }
+
+    /// Returns the server that the request is for.
+    pub(super) const fn origin(&self) -> Origin<'r> {
+        Origin {
+            scheme: self.scheme,
+            host: self.host,
+            port: self.port,
+        }
     }
 
     /// Returns the path, without the query.
@@ -157,7 +180,7 @@ impl<B> ClientResponse for Response<B> {
 #[cfg(feature = "reqwest")]
 mod for_reqwest {
     use super::{
-        ClientRequest, ClientResponse, HeaderMap, RequestHead, StatusCode, port_of, sealed,
+        ClientRequest, ClientResponse, HeaderMap, Origin, RequestHead, StatusCode, port_of, sealed,
     };
 
     impl sealed::Sealed for reqwest::Request {}
@@ -186,6 +209,16 @@ mod for_reqwest {
 
         fn headers(&self) -> &HeaderMap {
             self.headers()
+        }
+
+        fn origin(&self) -> Option<Origin<'_>> {
+            let url = self.url();
+            let scheme = Some(url.scheme());
+            Some(Origin {
+                scheme,
+                host: url.host_str(),
+                port: url.port().or_else(|| port_of(scheme)),
+            })
         }
     }
 }

@@ -40,6 +40,8 @@
 //! | 429 without fields that say what is left | the group's rate is halved, and grows by 5 % a second until it has not been refused for a minute |
 //! | no answer yet | four requests at once, and then 10 a second, until the first answer says what the limits are |
 //!
+//! reqwest follows redirects by itself. What a server of another origin answers then does not count.
+//!
 //! Answers that name a partition (`pk`) share the state of its limits with all groups of their
 //! origin that name it. Several clients that share a server's limit, in one process or many, need
 //! nothing to agree on it: see [`Pace`]. Limits on concurrent requests (`qu`) are ignored.
@@ -57,8 +59,7 @@
 //! | the attempt | is sent again | after |
 //! |---|---|---|
 //! | 429 | always: the server has not begun with it | `Retry-After`; without it until a limit that is used up resets, or a backoff |
-//! | 503 with `Retry-After` | always: the server asks for it | `Retry-After` |
-//! | 503 without it | if the server may get it twice | a backoff |
+//! | 503 | if the server may get it twice | `Retry-After`, or a backoff |
 //! | an error of the inner service | if the server may get it twice | a backoff |
 //!
 //! A server may get a request twice if its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE, if

@@ -22,7 +22,7 @@ pub(super) struct Verdict {
     pub(super) is_refused: bool,
     /// The group sends nothing for this time.
     pub(super) hold: Option<Duration>,
-    /// Whether the request may be sent again: always if the server did not begin with it.
+    /// Whether the request may be sent again.
     pub(super) retry: Retry,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Retry {
     No,
     /// If the server may get the request twice.
     IfRepeatable,
-    /// The server did not begin with the request, or asks for it again.
+    /// The server did not begin with the request.
     Yes,
 }
 
@@ -52,9 +52,10 @@ impl Verdict {
             (_, true) => said.retry_after,
             _ => None,
         };
-        let retry = match (is_refused, is_unavailable, hold) {
-            (true, ..) | (_, true, Some(_)) => Retry::Yes,
-            (_, true, None) => Retry::IfRepeatable,
+        let retry = match (is_refused, is_unavailable) {
+            (true, _) => Retry::Yes,
+            // It may have begun with the request.
+            (_, true) => Retry::IfRepeatable,
             _ => Retry::No,
         };
         Self {

@@ -17,6 +17,23 @@ use tower::{Layer, ServiceExt};
 
 /// Refuses every second request, and counts them.
 async fn server() -> (String, Arc<Mutex<Vec<Method>>>) {
+    answers(|number| match number % 2 {
+        0 => Response::new(Full::new(Bytes::from_static(b"hello"))),
+        _ => refusal("0"),
+    })
+    .await
+}
+
+fn refusal(retry_after: &str) -> Response<Full<Bytes>> {
+    let answer = Response::builder().status(StatusCode::TOO_MANY_REQUESTS);
+    let answer = answer.header("retry-after", retry_after);
+    answer.body(Full::default()).unwrap()
+}
+
+/// Answers the requests by their numbers, from 1, and notes their methods.
+async fn answers(
+    answer: impl Fn(usize) -> Response<Full<Bytes>> + Clone + Send + 'static,
+) -> (String, Arc<Mutex<Vec<Method>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -24,20 +41,13 @@ async fn server() -> (String, Arc<Mutex<Vec<Method>>>) {
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let noted = Arc::clone(&noted);
+            let (answer, noted) = (answer.clone(), Arc::clone(&noted));
             tokio::spawn(async move {
                 let service = service_fn(move |request: http::Request<_>| {
                     let _: &hyper::body::Incoming = request.body();
                     let mut noted = noted.lock().unwrap();
                     noted.push(request.method().clone());
-                    let answer = match noted.len() % 2 {
-                        0 => Response::new(Full::new(Bytes::from_static(b"hello"))),
-                        _ => Response::builder()
-                            .status(StatusCode::TOO_MANY_REQUESTS)
-                            .header("retry-after", "0")
-                            .body(Full::default())
-                            .unwrap(),
-                    };
+                    let answer = answer(noted.len());
                     async { Ok::<_, Infallible>(answer) }
                 });
                 let io = TokioIo::new(stream);
@@ -74,4 +84,32 @@ async fn errors_of_reqwest_pass_through() {
         Err(ClientError::Inner(error)) => assert!(error.is_connect()),
         other => panic!("{other:?}"),
     }
+}
+
+/// reqwest follows redirects by itself. Another server's limits do not hold for the first one.
+#[tokio::test]
+async fn what_another_server_says_after_a_redirect_does_not_count() {
+    let (other, refused) = answers(|_| refusal("3600")).await;
+    let (url, asked) = answers(move |number| match number {
+        1 => Response::builder()
+            .status(StatusCode::TEMPORARY_REDIRECT)
+            .header("location", &other)
+            .body(Full::default())
+            .unwrap(),
+        _ => Response::new(Full::new(Bytes::from_static(b"hello"))),
+    })
+    .await;
+    let client = ClientLimitLayer::new().layer(reqwest::Client::new());
+    let get = || Request::new(Method::GET, url.parse().unwrap());
+    let answer = client.clone().oneshot(get()).await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), refused.lock().unwrap().len()),
+        (429, 1)
+    );
+    // If the first server were held for an hour, this would fail at once.
+    let answer = client.clone().oneshot(get()).await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), asked.lock().unwrap().len()),
+        (200, 2)
+    );
 }
