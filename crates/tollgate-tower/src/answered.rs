@@ -91,7 +91,8 @@ impl Ended<'_> {
         self.extensions?.get()
     }
 
-    /// Returns how many permits were taken for the request.
+    /// Returns how many permits were taken for the request: 0 under a policy, whose limits may have
+    /// taken different numbers.
     #[must_use]
     pub const fn taken(&self) -> u64 {
         self.taken
