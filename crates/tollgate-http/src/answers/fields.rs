@@ -7,7 +7,7 @@ use std::ops::{BitOr, BitOrAssign};
 ///
 /// | generation | fields | limits |
 /// |---|---|---|
-/// | [`LIST`](Self::LIST) | `RateLimit-Policy: "burst";q=100;w=60`, `RateLimit: "burst";r=50;t=30` | all |
+/// | [`LIST`](Self::LIST) | `RateLimit-Policy: "burst";q=100;w=60`, `RateLimit: "burst";r=50;t=30` | the 16 tightest |
 /// | [`DICTIONARY`](Self::DICTIONARY) | `RateLimit-Policy: 100;w=60`, `RateLimit: limit=100, remaining=50, reset=30` | the tightest |
 /// | [`TRIPLE`](Self::TRIPLE) | `RateLimit-Limit: 100`, `RateLimit-Policy: 100;w=60`, `RateLimit-Remaining: 50`, `RateLimit-Reset: 30` | the tightest |
 /// | [`X_SECONDS`](Self::X_SECONDS) | `X-RateLimit-Limit: 100`, `X-RateLimit-Remaining: 50`, `X-RateLimit-Reset: 30` | the tightest |

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{HeaderMap, HeaderName, RETRY_AFTER};
+use smallvec::SmallVec;
 
 use super::fields::Fields;
 use super::names::{self, Names};
@@ -22,6 +23,9 @@ const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const X_RATE: HeaderName = HeaderName::from_static("x-ratelimit-replenish-rate");
 const X_BURST: HeaderName = HeaderName::from_static("x-ratelimit-burst-capacity");
 const X_REQUESTED: HeaderName = HeaderName::from_static("x-ratelimit-requested-tokens");
+
+/// A list has at most so many limits. Proxies refuse answers whose headers have more than 4 or 8 KB.
+const LISTED: usize = 16;
 
 /// Writes the fields of these generations.
 pub(super) fn write<'a>(
@@ -87,7 +91,14 @@ fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers:
         }
         _ => {
             let names = Names::of(limits.clone());
+            let listed = listed(limits.clone());
             for (index, limit) in limits.enumerate() {
+                if listed
+                    .as_ref()
+                    .is_some_and(|listed| !listed.contains(&index))
+                {
+                    continue;
+                }
                 for value in [&mut policy, &mut state] {
                     value.separate();
                     value.text(names.get(index));
@@ -98,6 +109,17 @@ fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers:
     }
     policy.append(headers, POLICY);
     state.append(headers, RATE_LIMIT);
+}
+
+/// Returns which limits are written, by their positions, if there are too many: the tightest.
+fn listed<'a>(limits: impl Iterator<Item = LimitState<'a>>) -> Option<SmallVec<[usize; LISTED]>> {
+    let mut order: SmallVec<[_; LISTED]> =
+        limits.enumerate().map(|(i, it)| (slack(&it), i)).collect();
+    if order.len() <= LISTED {
+        return None;
+    }
+    order.sort_unstable();
+    Some(order.iter().take(LISTED).map(|&(_, index)| index).collect())
 }
 
 /// Writes the parameters of one limit.
@@ -201,14 +223,21 @@ fn write_number(headers: &mut HeaderMap, name: HeaderName, number: Option<u64>) 
 
 /// Returns the limit that a field with one limit names.
 fn tightest<'a>(limits: impl Iterator<Item = LimitState<'a>>) -> Option<LimitState<'a>> {
-    // One that denies, then one whose reset is known.
-    limits.min_by_key(|limit| {
-        let reset = limit.reset();
-        let wait = reset.unwrap_or_default();
-        let wait = if limit.denies() { wait } else { Duration::ZERO };
-        let order = (!limit.denies(), reset.is_none(), Duration::MAX - wait);
-        (order, limit.remaining())
-    })
+    limits.min_by_key(slack)
+}
+
+/// Orders limits, the tightest first: those that deny, by their waits, then the others, by what is
+/// left.
+fn slack(limit: &LimitState<'_>) -> (bool, bool, Duration, u64) {
+    let reset = limit.reset();
+    let wait = reset.unwrap_or_default();
+    let wait = if limit.denies() { wait } else { Duration::ZERO };
+    (
+        !limit.denies(),
+        reset.is_none(),
+        Duration::MAX - wait,
+        limit.remaining(),
+    )
 }
 
 /// Returns the window in whole seconds, rounded up. `None` for a concurrency.

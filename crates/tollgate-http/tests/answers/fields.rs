@@ -220,6 +220,37 @@ fn names_are_printable_and_each_is_different() {
     }
 }
 
+/// A policy may have hundreds of limits, and proxies refuse answers with long headers.
+#[test]
+fn a_list_has_the_16_tightest_limits() {
+    let quota = Quota::per_second(1000);
+    let names: Vec<_> = (0..300).map(|number| format!("limit {number}")).collect();
+    let limits = |count: u64| -> Vec<_> {
+        let named = names.iter().zip(0..count);
+        named
+            .map(|(name, number)| match number {
+                // Fewer are left of the later ones.
+                7 => denied(name, quota, 900, SECOND),
+                _ => granted(name, quota, 999 - number, SECOND),
+            })
+            .collect()
+    };
+    let listed = |count: u64| {
+        let headers = written(Fields::LIST, &limits(count));
+        ["ratelimit", "ratelimit-policy"].map(|field| {
+            let members = headers[field].to_str().unwrap().split(", ");
+            let names = members.map(|member| member.split('"').nth(1).unwrap().to_owned());
+            names.collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(listed(16), [&names[..16], &names[..16]]);
+    // The one that denies, and of the others those with the fewest permits left, in their order.
+    let tightest = [&names[7..8], &names[285..300]].concat();
+    assert_eq!(listed(300), [&tightest[..], &tightest[..]]);
+    let len = |field: &str| written(Fields::LIST, &limits(300))[field].len();
+    assert!(len("ratelimit") + len("ratelimit-policy") < 1000);
+}
+
 #[test]
 fn numbers_are_at_most_those_of_structured_fields() {
     let most = 999_999_999_999_999_u64;
