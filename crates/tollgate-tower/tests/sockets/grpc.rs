@@ -1,12 +1,13 @@
 //! tonic: denials, names of services, streams, and what counts as a failure.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 use tollgate::{Concurrency, Keyed, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_tower::{Count, RateLimitLayer};
 use tonic::client::Grpc;
@@ -51,8 +52,8 @@ macro_rules! serve {
     }};
 }
 
-async fn connect(server: &Server) -> Grpc<Channel> {
-    let endpoint = Endpoint::from_shared(format!("http://{}", server.address)).unwrap();
+async fn connect(address: SocketAddr) -> Grpc<Channel> {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     Grpc::new(endpoint.connect().await.unwrap())
 }
 
@@ -75,7 +76,7 @@ async fn a_denied_call_says_when_to_come_back() {
     let server = serve!(RateLimitLayer::by_address(Arc::clone(&table)), echo().0);
     let mut denied = 0;
     for connection in 0..20 {
-        let mut client = connect(&server).await;
+        let mut client = connect(server.address).await;
         let answer = call(&mut client, SAY, "hello").await;
         match answer {
             Ok(answer) => assert_eq!(
@@ -99,9 +100,43 @@ async fn a_denied_call_says_when_to_come_back() {
         (18, 1, 0)
     );
     clock.advance(Duration::from_millis(1500));
-    let mut client = connect(&server).await;
+    let mut client = connect(server.address).await;
     assert!(call(&mut client, SAY, "hello").await.is_ok());
     drop(client);
+    server.stop().await;
+}
+
+/// A cap of 5/s lets 5 of 1500 connections through, and 5 more after a second.
+#[tokio::test]
+async fn a_limit_is_shared_by_all_connections() {
+    let clock = ManualClock::new();
+    let limiter = Limiter::with_clock(bucket(Quota::per_second(5)), clock.clone());
+    let server = serve!(RateLimitLayer::shared(limiter), echo().0);
+    let address = server.address;
+    let admitted = async |connections: usize| {
+        let mut admitted = 0;
+        for first in (0..connections).step_by(100) {
+            let mut tasks = JoinSet::new();
+            for _ in first..connections.min(first + 100) {
+                tasks.spawn(async move {
+                    let mut client = connect(address).await;
+                    call(&mut client, SAY, "hello").await
+                });
+            }
+            while let Some(answer) = tasks.join_next().await {
+                match answer.unwrap() {
+                    Ok(_) => admitted += 1,
+                    Err(status) => assert_eq!(status.code(), Code::ResourceExhausted),
+                }
+            }
+        }
+        admitted
+    };
+    assert_eq!(admitted(1500).await, 5);
+    for (millis, more) in [(200, 1), (199, 0), (1, 1), (1000, 5)] {
+        clock.advance(Duration::from_millis(millis));
+        assert_eq!(admitted(20).await, more, "{millis} ms");
+    }
     server.stop().await;
 }
 
@@ -121,7 +156,7 @@ async fn one_service_of_a_server() {
     let limiter = Limiter::with_clock(bucket(Quota::per_second(1)), ManualClock::new());
     let service = RateLimitLayer::shared(limiter).layer(echo().0);
     let server = serve!(tower::layer::util::Identity::new(), service);
-    let mut client = connect(&server).await;
+    let mut client = connect(server.address).await;
     assert!(call(&mut client, SAY, "a").await.is_ok());
     assert_eq!(
         call(&mut client, SAY, "b").await.unwrap_err().code(),
@@ -142,7 +177,7 @@ async fn streams_pass_through() {
     let places = Arc::new(Concurrency::new(1).unwrap());
     let (echo, mut streams) = echo();
     let server = serve!(RateLimitLayer::concurrency(Arc::clone(&places)), echo);
-    let mut client = connect(&server).await;
+    let mut client = connect(server.address).await;
     for ending in [Ok(()), Err(Status::data_loss("the end is missing"))] {
         client.ready().await.unwrap();
         let request = tonic::Request::new(Bytes::from_static(b"a stream"));
@@ -187,7 +222,7 @@ async fn calls_that_fail_count_as_failures() {
     let (echo, mut streams) = echo();
     let layer = RateLimitLayer::shared(Arc::clone(&limiter)).count(Count::Failures);
     let server = serve!(layer, echo);
-    let mut client = connect(&server).await;
+    let mut client = connect(server.address).await;
     for _ in 0..9 {
         assert!(call(&mut client, SAY, "right").await.is_ok());
     }
