@@ -32,6 +32,9 @@ pub struct AddressPrefix {
     v6: u8,
 }
 
+/// The first 96 bits of `64:ff9b::/96`.
+const TRANSLATED: u128 = 0x0064_ff9b_0000_0000_0000_0000;
+
 impl Default for AddressPrefix {
     fn default() -> Self {
         Self { v4: 32, v6: 64 }
@@ -69,19 +72,27 @@ impl AddressPrefix {
     /// Returns the first address of the network that an address is in.
     ///
     /// An address of version 4 that is written as one of version 6, such as `::ffff:192.0.2.7`, is
-    /// one of version 4.
+    /// one of version 4. So is one that a translator made, such as `64:ff9b::192.0.2.7` (RFC 6052):
+    /// otherwise all clients behind it were one key.
     #[must_use]
     #[inline]
     pub fn network(self, address: IpAddr) -> IpAddr {
         match canonical(address) {
-            IpAddr::V4(address) => {
-                let host = u32::MAX.checked_shr(self.v4.into()).unwrap_or(0);
-                Ipv4Addr::from_bits(address.to_bits() & !host).into()
-            }
+            IpAddr::V4(address) => self.network_v4(address.to_bits()),
             IpAddr::V6(address) => {
+                let bits = address.to_bits();
+                if bits >> 32 == TRANSLATED {
+                    return self.network_v4(bits as u32);
+                }
                 let host = u128::MAX.checked_shr(self.v6.into()).unwrap_or(0);
-                Ipv6Addr::from_bits(address.to_bits() & !host).into()
+                Ipv6Addr::from_bits(bits & !host).into()
             }
         }
+    }
+
+    #[inline]
+    fn network_v4(self, bits: u32) -> IpAddr {
+        let host = u32::MAX.checked_shr(self.v4.into()).unwrap_or(0);
+        Ipv4Addr::from_bits(bits & !host).into()
     }
 }

@@ -49,6 +49,25 @@ fn a_mapped_address_has_the_bits_of_version_4() {
     assert_eq!(prefix.network(ip("2001:db8::7")), ip("::"));
 }
 
+/// All IPv4 clients of a server that has IPv6 only come from one /64.
+#[test]
+fn clients_behind_a_translator_have_keys_of_their_own() {
+    let prefix = AddressPrefix::default();
+    assert_eq!(prefix.network(ip("64:ff9b::192.0.2.7")), ip("192.0.2.7"));
+    assert_ne!(
+        prefix.network(ip("64:ff9b::192.0.2.7")),
+        prefix.network(ip("64:ff9b::192.0.2.8"))
+    );
+    // Other networks of that block, whose lengths are not known.
+    for other in [
+        "64:ff9b:1::192.0.2.7",
+        "64:ff9b::1:192.0.2.7",
+        "64:ff9a::192.0.2.7",
+    ] {
+        assert!(prefix.network(ip(other)).is_ipv6(), "{other}");
+    }
+}
+
 #[test]
 fn too_many_bits_are_an_error_that_says_what_is_allowed() {
     let error = |v4, v6| AddressPrefix::new(v4, v6).unwrap_err().to_string();
