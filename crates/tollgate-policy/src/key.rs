@@ -3,7 +3,7 @@
 //! Each part of a key has a tag, its bytes, and, if there are several parts, its length. The length
 //! comes last, so a key is read from its end, and different keys have different bytes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use smallvec::SmallVec;
 
@@ -91,7 +91,7 @@ impl KeySpec {
             (Some(value), FactKind::ClientIp) => value.as_address(),
             _ => None,
         };
-        match (address, value) {
+        match (address.map(untranslated), value) {
             (Some(IpAddr::V4(address)), _) => {
                 let kept = mask(32, self.v4) as u32;
                 bytes.push(V4);
@@ -108,6 +108,18 @@ impl KeySpec {
                 push_text(fact.kind(), &value, bytes);
             }
         }
+    }
+}
+
+/// Returns the address of version 4 that a translator has put into `64:ff9b::/96` (RFC 6052). If
+/// these addresses were cut to 64 bits, all clients behind it were one key.
+pub(crate) const fn untranslated(address: IpAddr) -> IpAddr {
+    const TRANSLATED: u128 = 0x0064_ff9b_0000_0000_0000_0000;
+    match address {
+        IpAddr::V6(six) if six.to_bits() >> 32 == TRANSLATED => {
+            IpAddr::V4(Ipv4Addr::from_bits(six.to_bits() as u32))
+        }
+        address => address,
     }
 }
 

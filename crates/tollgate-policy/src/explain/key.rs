@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use super::KeyPart;
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Applies, Networks, Rule};
+use crate::key::untranslated;
 use crate::rule_fact::can_be_key;
 use crate::when::{clean_path, lower_host};
 
@@ -63,6 +64,7 @@ fn shown(fact: &FactName, value: &Value<'_>, networks: &Networks) -> String {
 }
 
 fn network(address: IpAddr, networks: &Networks) -> String {
+    let address = untranslated(address);
     let bits = match address {
         IpAddr::V4(_) => networks.v4.value,
         IpAddr::V6(_) => networks.v6.value,

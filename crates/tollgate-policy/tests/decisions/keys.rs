@@ -67,6 +67,7 @@ fn an_address_and_its_text_are_one_key_only_where_an_address_is_expected() {
             .is_allowed()
     };
     assert!(ask(address.into()));
+    assert!(!ask("64:ff9b::10.0.0.7".into()) && ask("64:ff9b::10.0.0.8".into()));
     assert!(!ask(mapped.into()) && !ask("10.0.0.7".into()) && !ask(" ::ffff:10.0.0.7 ".into()));
     // With a text that is no address, the key is missing.
     for text in ["10.0.0.7:80x", "", "ann"] {
