@@ -15,13 +15,9 @@
 
 mod algorithms;
 mod composed;
-mod http;
 mod keyed;
 mod many;
 mod map;
-#[path = "../../benches/http/service/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "shared with the bench")]
-mod service;
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -286,8 +282,7 @@ static ROWS: [Row; 19] = [
 fn all() -> impl Iterator<Item = &'static Row> {
     let rows = ROWS.iter().chain(algorithms::EACH).chain(algorithms::READ);
     let rows = rows.chain(many::MANY).chain(keyed::KEYED);
-    let rows = rows.chain(map::MAP).chain(composed::COMPOSED);
-    rows.chain(http::HTTP)
+    rows.chain(map::MAP).chain(composed::COMPOSED)
 }
 
 /// Marks the end of a row for callgrind.
