@@ -24,8 +24,10 @@ const X_RATE: HeaderName = HeaderName::from_static("x-ratelimit-replenish-rate")
 const X_BURST: HeaderName = HeaderName::from_static("x-ratelimit-burst-capacity");
 const X_REQUESTED: HeaderName = HeaderName::from_static("x-ratelimit-requested-tokens");
 
-/// A list has at most so many limits. Proxies refuse answers whose headers have more than 4 or 8 KB.
+/// A list has at most so many limits, with so many bytes of names. Proxies refuse answers whose
+/// headers have more than 4 or 8 KB.
 const LISTED: usize = 16;
+const NAMED: usize = 512;
 
 /// Writes the fields of these generations.
 pub(super) fn write<'a>(
@@ -113,13 +115,25 @@ fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers:
 
 /// Returns which limits are written, by their positions, if there are too many: the tightest.
 fn listed<'a>(limits: impl Iterator<Item = LimitState<'a>>) -> Option<SmallVec<[usize; LISTED]>> {
-    let mut order: SmallVec<[_; LISTED]> =
-        limits.enumerate().map(|(i, it)| (slack(&it), i)).collect();
-    if order.len() <= LISTED {
+    // Here a concurrency, whose reset is not known, is as tight as its number says.
+    let tight = |limit: &LimitState<'_>| {
+        let (grants, _, wait, left) = slack(limit);
+        (grants, wait, left)
+    };
+    let mut order: SmallVec<[_; LISTED]> = limits
+        .enumerate()
+        .map(|(index, limit)| (tight(&limit), index, limit.name().len()))
+        .collect();
+    if order.len() <= LISTED && order.iter().map(|it| it.2).sum::<usize>() <= NAMED {
         return None;
     }
     order.sort_unstable();
-    Some(order.iter().take(LISTED).map(|&(_, index)| index).collect())
+    let mut bytes = 0_usize;
+    let fits = |&(_, index, len): &(_, usize, usize)| {
+        bytes = bytes.saturating_add(len);
+        (bytes <= NAMED).then_some(index)
+    };
+    Some(order.iter().take(LISTED).map_while(fits).collect())
 }
 
 /// Writes the parameters of one limit.

@@ -247,6 +247,18 @@ fn a_list_has_the_16_tightest_limits() {
     // The one that denies, and of the others those with the fewest permits left, in their order.
     let tightest = [&names[7..8], &names[285..300]].concat();
     assert_eq!(listed(300), [&tightest[..], &tightest[..]]);
+    // Long names, and a concurrency that is full.
+    let long: Vec<_> = (0..16).map(|number| format!("{number:0200}")).collect();
+    let full = LimitState::of_concurrency("full", 8).untouched(1, 0);
+    let mut states: Vec<_> = long
+        .iter()
+        .map(|name| granted(name, quota, 5, SECOND))
+        .collect();
+    states.push(full);
+    let headers = written(Fields::LIST, &states);
+    let list = headers["ratelimit"].to_str().unwrap();
+    assert_eq!(list.split(", ").count(), 3);
+    assert!(list.ends_with("\"full\";r=0"), "{list}");
     let len = |field: &str| written(Fields::LIST, &limits(300))[field].len();
     assert!(len("ratelimit") + len("ratelimit-policy") < 1000);
 }

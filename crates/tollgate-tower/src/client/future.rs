@@ -33,6 +33,8 @@ pin_project! {
         key: GroupKey,
         // The server may get the request twice.
         may_repeat: bool,
+        // A hash of its URL, if answers say theirs.
+        url: Option<u64>,
         // How often it has been sent.
         attempts: u32,
         // What is sent next.
@@ -62,6 +64,7 @@ impl<S: Service<Request>, Request: ClientRequest, C> ClientFuture<S, Request, C>
     pub(super) fn new(shared: Arc<Shared>, service: S, copier: C, request: Request) -> Self {
         let head = request.head();
         let (key, may_repeat) = (shared.key(&head), shared.may_repeat(&head));
+        let url = request.url().map(|url| shared.memory.url(url));
         let turn = Turn::new(Arc::clone(&shared), key);
         Self {
             shared,
@@ -69,6 +72,7 @@ impl<S: Service<Request>, Request: ClientRequest, C> ClientFuture<S, Request, C>
             copier,
             key,
             may_repeat,
+            url,
             attempts: 0,
             request: Some(request),
             stage: Stage::Turn { turn },
@@ -100,31 +104,30 @@ where
         let (retry, wait, held) = match &result {
             Ok(answer) => {
                 let verdict = Verdict::of(answer, attempt);
-                let origin = answer.origin();
-                let (wait, held) = match origin {
-                    // It was redirected. What another server says does not count for this one.
-                    Some(origin) if !shared.memory.is_of(*this.key, origin) => {
-                        shared.memory.failed(*this.key);
-                        (verdict.hold, Duration::ZERO)
-                    }
-                    _ => {
-                        let now = shared.settings.clock.now();
-                        let answered = Answered {
-                            sent,
-                            now,
-                            said: &verdict.said,
-                            is_refused: verdict.is_refused,
-                            hold: verdict.hold,
-                        };
-                        let next = shared.memory.answered(*this.key, &answered);
-                        // The group is held.
-                        let held = |hold: Duration| hold.max(next.saturating_since(now));
-                        let wait = verdict.hold.map(|_| Duration::ZERO);
-                        (wait, verdict.hold.map_or(Duration::ZERO, held))
-                    }
+                let now = shared.settings.clock.now();
+                let answered = Answered {
+                    sent,
+                    now,
+                    said: &verdict.said,
+                    is_refused: verdict.is_refused,
+                    hold: verdict.hold,
                 };
-                let wait = wait.unwrap_or_else(|| backoff(attempt));
-                (verdict.retry, wait, held)
+                let next = shared.memory.answered(*this.key, &answered);
+                let held = verdict
+                    .hold
+                    .map_or(Duration::ZERO, |hold| hold.max(next.saturating_since(now)));
+                let wait = match verdict.hold {
+                    Some(_) => Duration::ZERO, // The group is held.
+                    None => backoff(attempt),
+                };
+                let retry = match (verdict.retry, *this.url, answer.url()) {
+                    // After a redirect, the first server may have done what was asked.
+                    (Retry::Yes, Some(asked), Some(url)) if shared.memory.url(url) != asked => {
+                        Retry::IfRepeatable
+                    }
+                    (retry, ..) => retry,
+                };
+                (retry, wait, held)
             }
             Err(_) => {
                 shared.memory.failed(*this.key);

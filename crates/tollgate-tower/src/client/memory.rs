@@ -11,7 +11,7 @@ use tollgate::{Concurrency, Tick};
 use tollgate_http::{ServerLimit, ServerLimits};
 
 use super::group::{Group, Link};
-use super::message::{Origin, RequestHead};
+use super::message::RequestHead;
 use super::pace::Pace;
 use super::turn::Stop;
 
@@ -78,28 +78,24 @@ impl Memory {
         head: &RequestHead<'_>,
         credential: impl FnOnce(&mut dyn Hasher),
     ) -> GroupKey {
-        let mut hasher = self.of_origin(head.origin());
+        let mut hasher = self.hashes.build_hasher();
+        for name in [head.scheme(), head.host()] {
+            for byte in name.unwrap_or_default().bytes() {
+                hasher.write_u8(byte.to_ascii_lowercase());
+            }
+            hasher.write_u8(0xff);
+        }
+        head.port().hash(&mut hasher);
         let origin = hasher.finish();
         credential(&mut hasher);
         let group = hasher.finish();
         GroupKey { origin, group }
     }
 
-    /// Returns whether a group is one of this origin.
-    pub(super) fn is_of(&self, key: GroupKey, origin: Origin<'_>) -> bool {
-        self.of_origin(origin).finish() == key.origin
-    }
-
-    fn of_origin(&self, origin: Origin<'_>) -> impl Hasher + use<> {
-        let mut hasher = self.hashes.build_hasher();
-        for name in [origin.scheme, origin.host] {
-            for byte in name.unwrap_or_default().bytes() {
-                hasher.write_u8(byte.to_ascii_lowercase());
-            }
-            hasher.write_u8(0xff);
-        }
-        origin.port.hash(&mut hasher);
-        hasher
+    /// Returns a hash of a URL without its fragment, which is not sent.
+    pub(super) fn url(&self, url: &str) -> u64 {
+        let sent = url.split('#').next();
+        self.hashes.hash_one(sent)
     }
 
     /// Returns the line of a group. It is made if there is none. If there are `most` groups

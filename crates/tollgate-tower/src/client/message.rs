@@ -10,6 +10,12 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 pub trait ClientRequest: sealed::Sealed {
     /// Returns the head of the request.
     fn head(&self) -> RequestHead<'_>;
+
+    /// Returns the URL that is asked, if answers say theirs.
+    #[doc(hidden)]
+    fn url(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// An answer that the layer can read: `http::Response`, and `reqwest::Response` with the feature
@@ -21,19 +27,11 @@ pub trait ClientResponse: sealed::Sealed {
     /// Returns the fields.
     fn headers(&self) -> &HeaderMap;
 
-    /// Returns the server that answered, if the answer says it. After a redirect it may be another
-    /// one than the request names.
-    fn origin(&self) -> Option<Origin<'_>> {
+    /// Returns the URL that answered, if the answer says it.
+    #[doc(hidden)]
+    fn url(&self) -> Option<&str> {
         None
     }
-}
-
-/// A scheme, a host and a port. Each may be missing.
-#[derive(Debug, Clone, Copy)]
-pub struct Origin<'a> {
-    pub(super) scheme: Option<&'a str>,
-    pub(super) host: Option<&'a str>,
-    pub(super) port: Option<u16>,
 }
 
 mod sealed {
@@ -88,15 +86,6 @@ impl<'r> RequestHead<'r> {
     #[must_use]
     pub const fn port(&self) -> Option<u16> {
         self.port
-    }
-
-    /// Returns the server that the request is for.
-    pub(super) const fn origin(&self) -> Origin<'r> {
-        Origin {
-            scheme: self.scheme,
-            host: self.host,
-            port: self.port,
-        }
     }
 
     /// Returns the path, without the query.
@@ -180,7 +169,7 @@ impl<B> ClientResponse for Response<B> {
 #[cfg(feature = "reqwest")]
 mod for_reqwest {
     use super::{
-        ClientRequest, ClientResponse, HeaderMap, Origin, RequestHead, StatusCode, port_of, sealed,
+        ClientRequest, ClientResponse, HeaderMap, RequestHead, StatusCode, port_of, sealed,
     };
 
     impl sealed::Sealed for reqwest::Request {}
@@ -198,6 +187,10 @@ mod for_reqwest {
                 headers: self.headers(),
             }
         }
+
+        fn url(&self) -> Option<&str> {
+            Some(self.url().as_str())
+        }
     }
 
     impl sealed::Sealed for reqwest::Response {}
@@ -211,14 +204,10 @@ mod for_reqwest {
             self.headers()
         }
 
-        fn origin(&self) -> Option<Origin<'_>> {
+        fn url(&self) -> Option<&str> {
+            // An answer that was made from parts has another host.
             let url = self.url();
-            let scheme = Some(url.scheme());
-            Some(Origin {
-                scheme,
-                host: url.host_str(),
-                port: url.port().or_else(|| port_of(scheme)),
-            })
+            (url.host_str() != Some("no.url.provided.local")).then(|| url.as_str())
         }
     }
 }

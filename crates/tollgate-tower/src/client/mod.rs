@@ -40,7 +40,8 @@
 //! | 429 without fields that say what is left | the group's rate is halved, and grows by 5 % a second until it has not been refused for a minute |
 //! | no answer yet | four requests at once, and then 10 a second, until the first answer says what the limits are |
 //!
-//! reqwest follows redirects by itself. What a server of another origin answers then does not count.
+//! reqwest follows redirects by itself. What the last server answers then counts for the one that
+//! was asked. `redirect::Policy::none()` of reqwest leaves redirects to the caller.
 //!
 //! Answers that name a partition (`pk`) share the state of its limits with all groups of their
 //! origin that name it. Several clients that share a server's limit, in one process or many, need
@@ -58,7 +59,7 @@
 //!
 //! | the attempt | is sent again | after |
 //! |---|---|---|
-//! | 429 | always: the server has not begun with it | `Retry-After`; without it until a limit that is used up resets, or a backoff |
+//! | 429 | always: the server has not begun with it. After a redirect: if the server may get it twice | `Retry-After`; without it until a limit that is used up resets, or a backoff |
 //! | 503 | if the server may get it twice | `Retry-After`, or a backoff |
 //! | an error of the inner service | if the server may get it twice | a backoff |
 //!

@@ -13,7 +13,7 @@ use hyper_util::server::conn::auto::Builder;
 use reqwest::{Method, Request};
 use tokio::net::TcpListener;
 use tollgate_tower::client::{ClientError, ClientLimitLayer};
-use tower::{Layer, ServiceExt};
+use tower::{Layer, ServiceBuilder, ServiceExt};
 
 /// Refuses every second request, and counts them.
 async fn server() -> (String, Arc<Mutex<Vec<Method>>>) {
@@ -86,30 +86,46 @@ async fn errors_of_reqwest_pass_through() {
     }
 }
 
-/// reqwest follows redirects by itself. Another server's limits do not hold for the first one.
+/// reqwest follows redirects by itself. The first server has done what was asked.
 #[tokio::test]
-async fn what_another_server_says_after_a_redirect_does_not_count() {
-    let (other, refused) = answers(|_| refusal("3600")).await;
-    let (url, asked) = answers(move |number| match number {
+async fn a_post_that_was_redirected_is_not_sent_again() {
+    let (url, asked) = answers(|number| match number {
         1 => Response::builder()
-            .status(StatusCode::TEMPORARY_REDIRECT)
-            .header("location", &other)
+            .status(StatusCode::SEE_OTHER)
+            .header("location", "/created")
             .body(Full::default())
             .unwrap(),
-        _ => Response::new(Full::new(Bytes::from_static(b"hello"))),
+        _ => refusal("0"),
     })
     .await;
     let client = ClientLimitLayer::new().layer(reqwest::Client::new());
-    let get = || Request::new(Method::GET, url.parse().unwrap());
-    let answer = client.clone().oneshot(get()).await.unwrap();
-    assert_eq!(
-        (answer.status().as_u16(), refused.lock().unwrap().len()),
-        (429, 1)
-    );
-    // If the first server were held for an hour, this would fail at once.
-    let answer = client.clone().oneshot(get()).await.unwrap();
+    let mut post = Request::new(Method::POST, format!("{url}#part").parse().unwrap());
+    *post.body_mut() = Some("a body".into());
+    let answer = client.clone().oneshot(post).await.unwrap();
+    assert_eq!(answer.status(), 429);
+    assert_eq!(*asked.lock().unwrap(), [Method::POST, Method::GET]);
+    // One that was not redirected is sent again.
+    let mut post = Request::new(Method::POST, format!("{url}#part").parse().unwrap());
+    *post.body_mut() = Some("a body".into());
+    let answer = client.clone().oneshot(post).await.unwrap();
     assert_eq!(
         (answer.status().as_u16(), asked.lock().unwrap().len()),
-        (200, 2)
+        (429, 5)
     );
+}
+
+/// An answer that was made from parts has lost its URL.
+#[tokio::test]
+async fn answers_without_a_url_are_not_taken_for_redirected_ones() {
+    let (url, asked) = server().await;
+    let made = ServiceBuilder::new()
+        .map_response(|answer: reqwest::Response| {
+            reqwest::Response::from(http::Response::from(answer))
+        })
+        .service(reqwest::Client::new());
+    let client = ClientLimitLayer::new().layer(made);
+    let mut post = Request::new(Method::POST, url.parse().unwrap());
+    *post.body_mut() = Some("a body".into());
+    assert_eq!(client.oneshot(post).await.unwrap().status(), 200);
+    assert_eq!(*asked.lock().unwrap(), [Method::POST, Method::POST]);
 }
