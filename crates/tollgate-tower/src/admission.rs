@@ -11,6 +11,7 @@ use tollgate::concurrency::ConcurrencyGuard;
 
 use crate::answered::Ended;
 use crate::settings::Settings;
+use crate::ticket::Unserved;
 
 /// What decides about requests: the limits of a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
@@ -118,7 +119,7 @@ pub enum Admit<A: Admission> {
     /// The request is served.
     Granted(A::Grant),
     /// It is served after this time.
-    Delayed(A::Grant, Duration),
+    Delayed(Unserved<A::Grant>, Duration),
     /// It may be granted if it waits. It needs a place among those that wait first.
     MustWait,
     /// It is to be decided again after this time. It comes with its place among those that wait,

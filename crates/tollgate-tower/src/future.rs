@@ -146,7 +146,7 @@ where
                 Admit::Free => return self.serve(None),
                 Admit::Granted(grant) => return self.serve(Some(grant)),
                 Admit::Delayed(grant, delay) => {
-                    self.grant = Some(Unserved::new(grant));
+                    self.grant = Some(grant);
                     return self.sleep(delay);
                 }
                 Admit::Refused(response) => {

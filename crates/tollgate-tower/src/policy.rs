@@ -21,6 +21,7 @@ use crate::admission::{Admission, Admit, Grant, Sealed};
 use crate::answered::Ended;
 use crate::report;
 use crate::settings::Settings;
+use crate::ticket::Unserved;
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that follows a policy.
 pub struct ByPolicy<C: Clock = SystemClock> {
@@ -146,7 +147,7 @@ impl<C: PolicyClock> ByPolicy<C> {
                 };
                 return match delay {
                     Duration::ZERO => Admit::Granted(grant),
-                    delay => Admit::Delayed(grant, delay),
+                    delay => Admit::Delayed(Unserved::new(grant), delay),
                 };
             }
             match decision.reason() {

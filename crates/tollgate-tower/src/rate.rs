@@ -20,6 +20,7 @@ use crate::answered::Ended;
 use crate::key::RequestKey;
 use crate::report;
 use crate::settings::{Missing, Settings};
+use crate::ticket::Unserved;
 
 /// Which requests a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -368,7 +369,7 @@ impl<S: Source> Rate<S> {
             RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
             RateOutcome::Granted(grant, delay) => {
                 report::waited(&settings.name);
-                Admit::Delayed(grant, delay)
+                Admit::Delayed(Unserved::new(grant), delay)
             }
             RateOutcome::Denied { denied, .. } if waits(&denied) => Admit::MustWait,
             RateOutcome::Denied { denied, said } => {
@@ -383,6 +384,14 @@ impl<S: Source> Rate<S> {
                     .limits(state.as_slice());
                 Admit::Refused(settings.refuse(request, &refusal))
             }
+            RateOutcome::NoKey => match settings.missing {
+                Missing::Exempt => Admit::Free,
+                Missing::Refuse => missing(request, settings),
+                Missing::Share => match self.ask(1, None, settings) {
+                    None => Admit::Free,
+                    Some(outcome) => self.decided(outcome, request, settings, patience),
+                },
+            },
         }
     }
 }
@@ -402,7 +411,7 @@ impl<S: Source> Admission for Rate<S> {
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<RateOutcome<S>> {
         let facts = settings.plain_facts(request);
         let Some(key) = self.source.key(&facts) else {
-            return First::Undecided;
+            return First::Decided(RateOutcome::NoKey);
         };
         match self.ask(1, Some(&key), settings) {
             None => First::Free,
@@ -450,8 +459,10 @@ impl<S: Source> Admission for Rate<S> {
             match (line.reserve)(&limiter, self.cost(facts), latest, now) {
                 Ok(granted) => match self.granted(granted, key, settings) {
                     RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
-                    RateOutcome::Granted(grant, delay) => Admit::Delayed(grant, delay),
-                    RateOutcome::Denied { .. } => Admit::MustWait,
+                    RateOutcome::Granted(grant, delay) => {
+                        Admit::Delayed(Unserved::new(grant), delay)
+                    }
+                    RateOutcome::Denied { .. } | RateOutcome::NoKey => Admit::MustWait,
                 },
                 Err(_) => Admit::MustWait,
             }
@@ -511,6 +522,8 @@ pub enum RateOutcome<S: Source> {
     Granted(Box<RateGrant<S>>, Duration),
     /// It is denied.
     Denied { denied: Denied, said: Option<Said> },
+    /// The request has no key, so that no limiter was asked.
+    NoKey,
 }
 
 /// What the answer to a denied request says of its limit.

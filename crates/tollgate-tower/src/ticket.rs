@@ -165,7 +165,9 @@ impl<A: Admission> fmt::Debug for Ticket<A> {
 }
 
 /// A grant of a request that waits. If it is dropped, its permits come back as far as possible.
-pub(crate) struct Unserved<G: Grant>(Option<G>);
+#[doc(hidden)]
+#[expect(missing_debug_implementations, reason = "not public")]
+pub struct Unserved<G: Grant>(Option<G>);
 
 impl<G: Grant> Unserved<G> {
     pub(crate) const fn new(grant: G) -> Self {

@@ -1,13 +1,16 @@
 //! Functions of the program that panic: nothing is lost, and the process goes on.
 
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
-use http::Request;
-use tollgate::{Concurrency, Keyed, Limiter, ManualClock, Quota, TokenBucket};
+use http::{Request, Response};
+use tollgate::{Concurrency, Keyed, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_http::RequestFacts;
 use tollgate_policy::{LivePolicy, Policy};
-use tollgate_tower::{Admission, Count, Ended, RateLimitLayer};
+use tollgate_tower::{Admission, Count, Ended, Missing, RateLimitLayer};
 use tower::{Layer, Service, ServiceExt};
 
 use crate::clock::paused;
@@ -202,4 +205,61 @@ fn a_call_after_a_wait() {
             assert_eq!((limiter.inside(), limiter.waiting()), (0, 0));
         }
     });
+}
+
+#[test]
+fn a_key_that_is_missing_is_looked_for_once() {
+    for exempts in [false, true] {
+        let calls = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&calls);
+        let key = move |_: &RequestFacts<'_>| -> Option<u64> {
+            *counted.lock().unwrap() += 1;
+            None
+        };
+        let table = Keyed::with_clock(bucket(), 9, ManualClock::new()).unwrap();
+        let layer = RateLimitLayer::by_key(table, key).missing(Missing::Share);
+        let layer = match exempts {
+            // A layer that needs more than the key takes another path.
+            true => layer.exempt_if(|_| false),
+            false => layer,
+        };
+        assert!(send(&layer, request(FINE)));
+        assert_eq!(*calls.lock().unwrap(), 1);
+    }
+}
+
+/// Its clones can't be made.
+#[derive(Debug)]
+struct Single;
+
+impl Clone for Single {
+    fn clone(&self) -> Self {
+        panics()
+    }
+}
+
+impl Service<Request<()>> for Single {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<String>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        ready(Ok(Response::new(String::new())))
+    }
+}
+
+#[test]
+fn the_clone_for_a_request_that_waits() {
+    let queue = LeakyBucket::queue(Quota::per_hour(3600).burst(5)).unwrap();
+    let limiter = Arc::new(Limiter::with_clock(queue, ManualClock::new()));
+    let mut service = RateLimitLayer::shared(Arc::clone(&limiter)).layer(Single);
+    drop(service.call(Request::new(())));
+    let before = limiter.available();
+    let waits = || drop(service.call(Request::new(())));
+    assert!(catch_unwind(AssertUnwindSafe(waits)).is_err());
+    assert_eq!(limiter.available(), before);
 }
