@@ -15,9 +15,9 @@ use tollgate_http::{Cause, LimitState, Refusal};
 use crate::admission::{Admission, Admit, Grant, Sealed};
 use crate::answered::Ended;
 use crate::key::RequestKey;
-use crate::rate::{NO_KEY, missing};
+use crate::rate::{NO_KEY, without_key};
 use crate::report;
-use crate::settings::{Missing, Settings};
+use crate::settings::Settings;
 
 /// The limit of a [`RateLimitLayer`](crate::RateLimitLayer) that limits how many requests are
 /// served at once.
@@ -144,19 +144,17 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
     ) -> Admit<Self> {
         let facts = settings.facts(request);
         let limit = self.limiter.limit();
-        let (entered, inside) = match (self.key.key(&facts), settings.missing) {
-            (Some(key), _) => self.enter(&key),
-            (None, Missing::Share) => self.enter(&NO_KEY),
-            (None, Missing::Exempt) => return Admit::Free,
-            (None, Missing::Refuse) => return missing(request, settings),
-        };
-        match entered {
+        let decided = |(entered, inside)| match entered {
             Ok(guard) => {
                 report::allowed(&settings.name);
                 let left = limit.saturating_sub(inside);
                 Admit::Granted(InsideGrant(Some((guard, limit, left))))
             }
             Err(denied) => refused(&denied, (limit, inside), request, settings),
+        };
+        match self.key.key(&facts) {
+            Some(key) => decided(self.enter(&key)),
+            None => without_key(request, settings, || decided(self.enter(&NO_KEY))),
         }
     }
 

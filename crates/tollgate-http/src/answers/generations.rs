@@ -24,9 +24,10 @@ const X_RATE: HeaderName = HeaderName::from_static("x-ratelimit-replenish-rate")
 const X_BURST: HeaderName = HeaderName::from_static("x-ratelimit-burst-capacity");
 const X_REQUESTED: HeaderName = HeaderName::from_static("x-ratelimit-requested-tokens");
 
-/// A list has at most so many limits, with so many bytes of names. Proxies refuse answers whose
-/// headers have more than 4 or 8 KB.
+/// The most limits of a list. Proxies refuse answers whose headers have more than 4 or 8 KB.
 const LISTED: usize = 16;
+
+/// The most bytes that the names of a list have together.
 const NAMED: usize = 512;
 
 /// Writes the fields of these generations.

@@ -59,7 +59,8 @@
 //!
 //! | the attempt | is sent again | after |
 //! |---|---|---|
-//! | 429 | always: the server has not begun with it. After a redirect: if the server may get it twice | `Retry-After`; without it until a limit that is used up resets, or a backoff |
+//! | 429 after a redirect | if the server may get it twice | the same as after another 429 |
+//! | another 429 | always: the server has not begun with it | `Retry-After`; without it until a limit that is used up resets, or a backoff |
 //! | 503 | if the server may get it twice | `Retry-After`, or a backoff |
 //! | an error of the inner service | if the server may get it twice | a backoff |
 //!

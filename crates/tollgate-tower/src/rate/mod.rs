@@ -1,23 +1,26 @@
 //! Rates: one limiter for all requests, or one for each key.
 
+mod grant;
+mod source;
+
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Pending;
-use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::{HeaderMap, Request};
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, GiveBack, Settings as Words};
+use http::Request;
 use tollgate::clock::Clock;
-use tollgate::keyed::{Key, KeyHasher, OwnedKey};
-use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
-use tollgate::{Denied, Granted, Keyed, Quota, RateLimiter, Tick};
+use tollgate::traits::ReserveLimiter;
+use tollgate::{Denied, Granted, Quota, RateLimiter, Tick};
 use tollgate_http::{Cause, LimitState, Refusal, RequestFacts, Unit};
 
-use crate::admission::{Admission, Admit, First, Grant, Sealed};
+pub(crate) use self::source::NO_KEY;
+pub use self::source::{PerKey, Shared, Source};
+
+use self::grant::RateGrant;
+use crate::admission::{Admission, Admit, First, Sealed};
 use crate::answered::Ended;
-use crate::key::RequestKey;
 use crate::report;
 use crate::settings::{Missing, Settings};
 use crate::ticket::Unserved;
@@ -34,143 +37,6 @@ pub enum Count {
     /// Requests that succeeded. The permits of others are given back, also those of requests whose
     /// client went away before the answer.
     Successes,
-}
-
-/// Finds the limiter of a request: [`Shared`] or [`PerKey`]. The constructors of the layer create
-/// it.
-pub trait Source: Send + Sync + 'static {
-    /// The clock.
-    type Clock: Clock;
-    /// The key of a request.
-    type Key<'r>;
-    /// The limiter of a request.
-    type Limiter<'a>: SettleLimiter<Clock = Self::Clock>
-    where
-        Self: 'a;
-    /// The limiter of a request, which keeps its table alive.
-    type Owned: SettleLimiter<Clock = Self::Clock> + Send + Sync + 'static;
-
-    /// Returns the key of a request, or `None` if it has none.
-    #[doc(hidden)]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<Self::Key<'r>>;
-
-    /// Returns the limiter of a key, or that of requests without one.
-    #[doc(hidden)]
-    fn limiter(&self, key: Option<&Self::Key<'_>>) -> Self::Limiter<'_>;
-
-    /// Returns the same limiter, and keeps it alive.
-    #[doc(hidden)]
-    fn owned(&self, key: Option<&Self::Key<'_>>) -> Self::Owned;
-
-    /// Returns the quota of a key.
-    #[doc(hidden)]
-    fn quota(&self, key: Option<&Self::Key<'_>>) -> Option<Quota>;
-
-    /// Returns a number that tells the limit of a key from those of other keys.
-    #[doc(hidden)]
-    fn partition(&self, key: Option<&Self::Key<'_>>) -> Option<u64>;
-}
-
-/// One limiter for all requests.
-#[derive(Debug)]
-pub struct Shared<L> {
-    pub(crate) limiter: Arc<L>,
-    pub(crate) quota: Option<Quota>,
-}
-
-impl<L> Source for Shared<L>
-where
-    L: SettleLimiter<Clock: Clock> + Send + Sync + 'static,
-{
-    type Clock = L::Clock;
-    type Key<'r> = ();
-    type Limiter<'a> = &'a L;
-    type Owned = Arc<L>;
-
-    #[inline]
-    fn key<'r>(&self, _: &RequestFacts<'r>) -> Option<()> {
-        Some(())
-    }
-
-    #[inline]
-    fn limiter(&self, _: Option<&()>) -> &L {
-        &self.limiter
-    }
-
-    fn owned(&self, _: Option<&()>) -> Arc<L> {
-        Arc::clone(&self.limiter)
-    }
-
-    fn quota(&self, _: Option<&()>) -> Option<Quota> {
-        self.quota
-    }
-
-    fn partition(&self, _: Option<&Self::Key<'_>>) -> Option<u64> {
-        None
-    }
-}
-
-/// A limiter for each key.
-#[derive(Debug)]
-pub struct PerKey<A, C, S, K> {
-    pub(crate) table: Arc<Keyed<A, C, S>>,
-    pub(crate) key: K,
-}
-
-/// The key of requests without a key. No text begins with the bytes of the number, so no text has
-/// the same hash.
-#[derive(Hash)]
-pub(crate) struct NoKey(u64, &'static str);
-
-pub(crate) const NO_KEY: NoKey = NoKey(u64::MAX, "tollgate: a request without a key");
-
-/// Hashes keys again for fields. The hash by which a table finds a key stays secret: with it,
-/// clients could choose keys that displace others.
-static PARTITIONS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-
-impl<A, C, S, K> Source for PerKey<A, C, S, K>
-where
-    A: Algorithm + GiveBack + Debt + ChangeQuota + Words + Clone + Send + Sync + 'static,
-    C: Clock + Send + Sync + 'static,
-    S: KeyHasher + Send + Sync + 'static,
-    K: RequestKey,
-{
-    type Clock = C;
-    type Key<'r> = K::Key<'r>;
-    type Limiter<'a> = Key<'a, A, C>;
-    type Owned = OwnedKey<A, C, S>;
-
-    #[inline]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<K::Key<'r>> {
-        self.key.key(facts)
-    }
-
-    #[inline]
-    fn limiter(&self, key: Option<&K::Key<'_>>) -> Key<'_, A, C> {
-        match key {
-            Some(key) => self.table.key(key),
-            None => self.table.key(&NO_KEY),
-        }
-    }
-
-    fn owned(&self, key: Option<&K::Key<'_>>) -> OwnedKey<A, C, S> {
-        match key {
-            Some(key) => self.table.key_owned(key),
-            None => self.table.key_owned(&NO_KEY),
-        }
-    }
-
-    fn quota(&self, key: Option<&K::Key<'_>>) -> Option<Quota> {
-        let has_overrides = self.table.max_overrides() > 0;
-        let own = key.filter(|_| has_overrides);
-        let own = own.and_then(|key| self.table.own_algorithm(key));
-        Some(own.map_or_else(|| self.table.quota(), |own| own.quota()))
-    }
-
-    fn partition(&self, key: Option<&K::Key<'_>>) -> Option<u64> {
-        let hash = self.table.hasher().hash_key(key?);
-        Some(PARTITIONS.hash_one(hash))
-    }
 }
 
 pub(crate) type CostOf = Arc<dyn Fn(&RequestFacts<'_>) -> u64 + Send + Sync>;
@@ -277,10 +143,9 @@ impl<S: Source> Rate<S> {
         decide: impl FnOnce(&RequestFacts<'_>, Option<&S::Key<'_>>) -> Admit<Self>,
     ) -> Admit<Self> {
         let facts = settings.facts_here(request);
-        match (self.source.key(&facts), settings.missing) {
-            (None, Missing::Exempt) => Admit::Free,
-            (None, Missing::Refuse) => missing(request, settings),
-            (key, _) => decide(&facts, key.as_ref()),
+        match self.source.key(&facts) {
+            None => without_key(request, settings, || decide(&facts, None)),
+            key => decide(&facts, key.as_ref()),
         }
     }
 
@@ -384,14 +249,12 @@ impl<S: Source> Rate<S> {
                     .limits(state.as_slice());
                 Admit::Refused(settings.refuse(request, &refusal))
             }
-            RateOutcome::NoKey => match settings.missing {
-                Missing::Exempt => Admit::Free,
-                Missing::Refuse => missing(request, settings),
-                Missing::Share => match self.ask(1, None, settings) {
+            RateOutcome::NoKey => {
+                without_key(request, settings, || match self.ask(1, None, settings) {
                     None => Admit::Free,
                     Some(outcome) => self.decided(outcome, request, settings, patience),
-                },
-            },
+                })
+            }
         }
     }
 }
@@ -503,8 +366,22 @@ pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
     }
 }
 
+/// Does what the layer is set to do with a request that lacks the key of its limit. `share` decides
+/// by the limit of all such requests.
+pub(crate) fn without_key<A: Admission, B>(
+    request: &Request<B>,
+    settings: &Settings,
+    share: impl FnOnce() -> Admit<A>,
+) -> Admit<A> {
+    match settings.missing {
+        Missing::Exempt => Admit::Free,
+        Missing::Refuse => missing(request, settings),
+        Missing::Share => share(),
+    }
+}
+
 /// Refuses a request that lacks the key of its limit.
-pub(crate) fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
+fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
     report::denied(name, Cause::MissingKey);
     if settings.facts(request).client_address().is_none() {
@@ -533,96 +410,4 @@ pub struct Said {
     quota: Quota,
     remaining: u64,
     partition: Option<[u8; 8]>,
-}
-
-/// What a request holds that a rate granted. It is in a box, since it is large and is moved several
-/// times.
-#[doc(hidden)]
-pub struct RateGrant<S: Source> {
-    granted: Granted,
-    /// The quota, if it is written into fields.
-    quota: Option<Quota>,
-    partition: Option<[u8; 8]>,
-    unit: Unit,
-    settle: Option<(Count, Option<Settle>)>,
-    /// The limiter, if permits may come back.
-    limiter: Option<S::Owned>,
-    cancel: Option<Cancel<S::Owned>>,
-    is_queue: Option<Arc<OnceLock<()>>>,
-}
-
-impl<S: Source> fmt::Debug for RateGrant<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RateGrant").field(&self.granted).finish()
-    }
-}
-
-impl<S: Source> Grant for Box<RateGrant<S>> {
-    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
-        if let Some(quota) = self.quota {
-            let state = LimitState::of_rate(&settings.name, quota).unit(self.unit);
-            let state = in_partition(state.granted(self.granted.info()), &self.partition);
-            settings.answers.write(std::iter::once(state), headers);
-        }
-    }
-
-    #[inline]
-    fn needs_end(&self) -> bool {
-        self.settle.is_some()
-    }
-
-    fn reads_headers(&self, settings: &Settings) -> bool {
-        let Some((count, settle)) = &self.settle else {
-            return false;
-        };
-        settle.is_some() || (*count != Count::All && settings.is_failure.is_some())
-    }
-
-    fn end(self, ended: Ended<'_>, settings: &Settings) {
-        let (Some((count, settle)), Some(limiter)) = (self.settle, self.limiter) else {
-            return;
-        };
-        let now = limiter.clock().now();
-        let elapsed = now.saturating_since(self.granted.at());
-        let taken = self.granted.n();
-        let ended = Ended {
-            elapsed,
-            taken,
-            ..ended
-        };
-        let actual = match (count, settings.failed(&ended)) {
-            (Count::Failures, false) | (Count::Successes, true) => 0,
-            _ => settle.map_or(taken, |settle| settle(&ended)),
-        };
-        let is_queue = self.is_queue.is_some_and(|it| it.get().is_some());
-        match (actual < taken, self.cancel) {
-            // Callers may wait behind this grant.
-            (true, Some(cancel)) => {
-                cancel(&limiter, self.granted, taken - actual, now);
-            }
-            // The same, in a queue. Elsewhere no caller waits, and a limiter in debt gets all back.
-            (true, None) if actual == 0 && is_queue => {
-                limiter.roll_back_at(self.granted, now);
-            }
-            _ if actual == taken => {}
-            _ => {
-                limiter.settle_at(self.granted, actual, now);
-            }
-        }
-    }
-
-    fn cancel(self) {
-        let Some(limiter) = self.limiter else { return };
-        let now = limiter.clock().now();
-        match self.cancel {
-            Some(cancel) => {
-                let n = self.granted.n();
-                cancel(&limiter, self.granted, n, now);
-            }
-            // Nothing comes back while another request waits behind this one.
-            None => {
-                limiter.roll_back_at(self.granted, now);
-            }
-        }
-    }
 }
