@@ -1,3 +1,5 @@
+use core::num::NonZeroU64;
+
 use super::Level;
 use super::delegate::{its_pace, requota_by_pace, reserves_on, runs_on};
 use super::pace::Pace;
@@ -66,6 +68,13 @@ impl TokenBucket {
         &self.pace
     }
 
+    /// Returns the units per permit if a permit may be less than one unit early, or `None` if the
+    /// rate is exact.
+    #[cfg(feature = "audit")]
+    pub(crate) const fn inexact_unit(&self) -> Option<NonZeroU64> {
+        self.pace.inexact_unit()
+    }
+
     /// Returns the same bucket at another pace.
     pub(super) const fn at_pace(&self, pace: Pace) -> Self {
         Self { pace, ..*self }
@@ -74,5 +83,5 @@ impl TokenBucket {
 
 runs_on!(TokenBucket, its_pace);
 requota_by_pace!(TokenBucket);
-settings!(TokenBucket, 8, "token-bucket"; pace; quota = NO_QUOTA);
+settings!(TokenBucket, 7, "token-bucket"; pace; quota = NO_QUOTA);
 reserves_on!(TokenBucket, its_pace);
