@@ -269,6 +269,7 @@ impl<A: Algorithm> Core<A> {
                 let next = SlotState::live(held.tag(), at.second, of.plan(), of.version(), next);
                 let is_protected = held.is_protected() || O::TAKES;
                 let next = next.with_state(state).protected_if(is_protected);
+                let next = next.newcomer_if(held.is_newcomer());
                 self.table.decide(at, held, next).ok()?;
                 Some(Ok(answer))
             }
@@ -385,7 +386,7 @@ impl<A: Algorithm> Core<A> {
         let next = SlotState::live(tag, at.second, of.plan(), of.version(), word);
         let next = match O::BANS {
             true => next.with_state(SlotKind::Banned),
-            false => next,
+            false => next.newcomer_if(claimed.has_evicted()),
         };
         self.table.establish(at, claimed, next).ok()?;
         self.events.count(Event::Inserted);

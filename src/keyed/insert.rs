@@ -166,7 +166,10 @@ impl<A: Algorithm> Core<A> {
         let nonce = inject_fault!(NumbersAlike => 0, else self.events.nonce());
         let (at, held, tag) = (place.at, place.held, probe_seq.tag());
         let claim = match place.leaves {
-            Some(_) => self.table.evict(at, held, tag, nonce),
+            Some(event) => {
+                let is_idle = matches!(event, Event::Expired);
+                self.table.evict(at, (held, is_idle), tag, nonce)
+            }
             None => self.table.claim(at, held, tag, nonce),
         };
         let claim = claim.ok()?;

@@ -4,14 +4,20 @@
 //!
 //! 1. unprotected keys, then *protected* ones ([`slot`](super::slot)), then banned ones;
 //! 2. among these, keys without debt before keys in debt;
-//! 3. among keys without debt, the one that has spent the fewest eighths of its burst, and of
-//!    several the newest; among keys in debt, the one with the least debt.
-//!
-//! So a flood of new keys that each spend everything evicts its own keys.
+//! 3. among keys without debt, the one that has spent the least of its burst, and of several the
+//!    newest; among keys in debt, the one with the least debt.
 //!
 //! All that a word of every algorithm says is when its key becomes idle. So the time until then
-//! measures what a key has spent. Of two keys that have spent the same, the newer one has more of
-//! that time left.
+//! measures what a key has spent. A key that takes one permit at once is later idle by a *step*. A
+//! key that has regained less than a step counts as if it had regained nothing since, so that of
+//! two keys that spent the same, the newer one leaves first: it has more of that time left.
+//!
+//! The word can't tell a key that spent all from a newer one that spent a little less. So a slot
+//! says whether its key is a *newcomer*: it took the slot of a key in use, and has had one grant.
+//! It counts as if it had spent an eighth of its burst less. So the keys of a flood evict each
+//! other, until the keys that were there before have regained that eighth.
+
+use core::cmp::Ordering;
 
 use super::plans::Plans;
 use super::probe::Probe;
@@ -20,31 +26,43 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 
 /// A key's turn to leave: the lowest one leaves first. The highest bits are the class: banned,
-/// protected, in debt, and the eighths spent. The other bits order keys of one class.
+/// protected, in debt. The next bits are the share of its burst that the key has spent. The lowest
+/// ones order keys that have spent the same.
 type Turn = u128;
 
 const CLASS_SHIFT: u32 = 112;
-/// The bits of the class below [`SlotState::class`].
-const CLASS_BITS: u32 = 5;
-const OWES: u64 = 1 << 4;
+const OWES: u64 = 1;
+const SHARE_SHIFT: u32 = 72;
+/// The whole burst, as a share.
+const WHOLE: u64 = 1 << 32;
 /// Larger than any time in nanoseconds, which has 64 bits.
 const LONGEST: u128 = 1 << 64;
 
-/// How long it takes until a key is idle after all its permits were taken, in nanoseconds.
+/// How long keys of a plan take until they are idle, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
+    /// The time after all permits were taken.
     all: u64,
-    eighth: u64,
+    /// The time after one permit was taken, at most an eighth of `all`.
+    step: u64,
+    /// How much sooner a newcomer counts as idle.
+    newcomer: u64,
     /// A key that becomes idle later than `all`, but by no more than this, counts as without debt.
     /// Its permits may have been taken by a clock that is slightly ahead.
     ahead: u64,
 }
 
 impl Scale {
-    fn of(all: u64) -> Self {
+    /// Returns the scale of an algorithm whose word is idle `all` nanoseconds after all of `permits`
+    /// were taken, and `one` nanoseconds after one of them was.
+    fn of(all: u64, one: u64, permits: u64) -> Self {
+        let eighth = (all / 8).max(1);
+        // If one permit takes as long as all, time does not show what was spent.
+        let is_window = one >= all && permits > 1;
         Self {
-            all,
-            eighth: (all / 8).max(1),
+            all: all.max(1),
+            step: one.clamp(1, eighth),
+            newcomer: if is_window { 0 } else { eighth },
             ahead: all >> 10,
         }
     }
@@ -52,34 +70,52 @@ impl Scale {
     /// Returns the turn of a key that becomes idle after this number of nanoseconds.
     #[inline(always)]
     fn turn(self, held: SlotState, until_idle: u64) -> Turn {
-        let spent = self.spent(until_idle);
-        let last = match spent & OWES {
-            // The newest key first.
-            0 => u128::from(self.all) + LONGEST - u128::from(until_idle),
+        let (owes, share, last) = match self.owes(until_idle) {
             // The key with the least debt first.
-            _ => u128::from(until_idle),
+            true => (OWES, 0, u128::from(until_idle)),
+            false => {
+                let spent = 2 * WHOLE - self.share(self.regained(held.is_newcomer(), until_idle));
+                // The newest key first.
+                let last = u128::from(self.all) + LONGEST - u128::from(until_idle);
+                (0, spent, last)
+            }
         };
-        let class = held.class() << CLASS_BITS | spent;
-        (u128::from(class) << CLASS_SHIFT) | last
+        let class = held.class() << 1 | owes;
+        u128::from(class) << CLASS_SHIFT | u128::from(share) << SHARE_SHIFT | last
     }
 
-    /// Returns how many eighths of its burst a key has spent that becomes idle after `until_idle`,
-    /// or [`OWES`] if it is in debt.
+    /// Returns whether a key is in debt.
     #[inline(always)]
-    fn spent(self, until_idle: u64) -> u64 {
-        match until_idle.saturating_sub(self.all) > self.ahead {
-            true => OWES,
-            false => 7 - self.eighths(self.all.saturating_sub(until_idle)),
+    const fn owes(self, until_idle: u64) -> bool {
+        until_idle.saturating_sub(self.all) > self.ahead
+    }
+
+    /// Returns the part of `all` that is over for a key, in whole steps.
+    #[inline(always)]
+    const fn regained(self, is_newcomer: bool, until_idle: u64) -> u64 {
+        // The times are rounded: a key that has just got its permits must not be at the end of a step.
+        let regained = (self.all.saturating_sub(until_idle)).saturating_add(self.step / 64);
+        regained - regained % self.step + is_newcomer as u64 * self.newcomer
+    }
+
+    /// Returns a time as a share of `all`, rounded down.
+    #[inline(always)]
+    const fn share(self, part: u64) -> u64 {
+        // Keep 31 bits, so that a division of 64 bits suffices for up to twice `all`.
+        let excess = (u32::BITS + 1).saturating_sub(self.all.leading_zeros());
+        ((part >> excess) << 32) / (self.all >> excess)
+    }
+
+    /// Returns the longest time until a key is idle that has regained as many steps as this one.
+    #[inline(always)]
+    const fn most_of_step(self, until_idle: u64) -> u64 {
+        match self.regained(false, until_idle) {
+            0 => self.all.saturating_add(self.ahead),
+            regained => self
+                .all
+                .saturating_add(self.step / 64)
+                .saturating_sub(regained),
         }
-    }
-
-    /// Returns the refilled part `again` in whole eighths of `all`, at most 7.
-    #[inline(always)]
-    const fn eighths(self, again: u64) -> u64 {
-        // A division would take as long as everything else here.
-        let half = (again >= 4 * self.eighth) as u64 * 4;
-        let quarter = half + (again >= (half + 2) * self.eighth) as u64 * 2;
-        quarter + (again >= (quarter + 1) * self.eighth) as u64
     }
 }
 
@@ -130,7 +166,9 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
         }
         match self.first {
             Some((_, first)) if turn == self.turn => {
-                let is_same = first.word == held.word && first.plan() == held.plan();
+                let is_same = first.word == held.word
+                    && first.plan() == held.plan()
+                    && first.is_newcomer() == held.is_newcomer();
                 if is_same && self.scale.is_some() {
                     return;
                 }
@@ -163,37 +201,57 @@ pub(super) struct By<'p, A> {
 impl<A: Algorithm> By<'_, A> {
     /// Returns the number of the slot whose key leaves first, found by comparing words. All keys
     /// must have one plan, in which a larger word becomes idle later, and none may be idle. Returns
-    /// `None` if the keys of the lowest class have not all spent the same number of eighths. Then
-    /// each key must be considered.
-    ///
-    /// In a flood all keys have spent about the same. Comparing the key that becomes idle first
-    /// with the one that becomes idle last shows that.
+    /// `None` if that does not suffice. Then each key must be considered.
     #[inline(always)]
     pub(super) fn first_in_order(
         self,
         probe: &Probe,
         idle_at: impl Fn(u64) -> Tick,
     ) -> Option<usize> {
-        let mut lowest = u64::MAX;
-        probe.each(|_, held| lowest = lowest.min(held.rank()));
-        if lowest != 0 && lowest != SlotState::IS_PROTECTED {
-            return None;
-        }
-        let (mut soonest, mut newest, mut first) = (u64::MAX, 0, None);
-        probe.each(|slot, held| {
-            if held.rank() == lowest {
-                soonest = soonest.min(held.word);
-                if held.word > newest {
-                    (newest, first) = (held.word, Some(slot));
-                }
-            }
-        });
         let scale = self.scale(SlotState::NEVER_USED);
         let now = self.now.as_nanos();
-        let spent = |word| scale.spent(idle_at(word).as_nanos().saturating_sub(now));
-        let by_newest = spent(newest);
-        let is_even = by_newest & OWES == 0 && by_newest == spent(soonest);
-        first.filter(|_| is_even)
+        let until_idle = |word| idle_at(word).as_nanos().saturating_sub(now);
+        let (mut newcomer, mut plain) = (u64::MAX, u64::MAX);
+        probe.each(|_, held| {
+            newcomer = newcomer.min(if held.is_newcomer() {
+                held.word
+            } else {
+                u64::MAX
+            });
+            plain = plain.min(if held.is_plain() { held.word } else { u64::MAX });
+        });
+        match (newcomer, plain) {
+            (u64::MAX, u64::MAX) => {
+                let is_protected = |held: SlotState| held.is_only_protected();
+                let mut protected = u64::MAX;
+                probe.each(|_, held| {
+                    protected = protected.min(if is_protected(held) {
+                        held.word
+                    } else {
+                        u64::MAX
+                    });
+                });
+                first_of(probe, scale, protected, until_idle, is_protected)
+            }
+            (u64::MAX, _) => first_of(probe, scale, plain, until_idle, SlotState::is_plain),
+            (_, u64::MAX) => first_of(probe, scale, newcomer, until_idle, SlotState::is_newcomer),
+            _ => {
+                let (newcomer_for, plain_for) = (until_idle(newcomer), until_idle(plain));
+                if scale.owes(newcomer_for) || scale.owes(plain_for) {
+                    return None;
+                }
+                let by_newcomer = scale.regained(true, newcomer_for);
+                match by_newcomer.cmp(&scale.regained(false, plain_for)) {
+                    Ordering::Greater => {
+                        first_of(probe, scale, newcomer, until_idle, SlotState::is_newcomer)
+                    }
+                    Ordering::Less => {
+                        first_of(probe, scale, plain, until_idle, SlotState::is_plain)
+                    }
+                    Ordering::Equal => None,
+                }
+            }
+        }
     }
 
     /// Returns the scale of a key's plan.
@@ -201,21 +259,65 @@ impl<A: Algorithm> By<'_, A> {
     #[inline(never)]
     fn scale(self, held: SlotState) -> Scale {
         let now = self.now;
-        let all = |algorithm: &A, _| {
-            let (word, _) = algorithm.take_up_to(0, now, u64::MAX);
-            algorithm.idle_at(word, now).as_nanos()
+        let scale = |algorithm: &A, _| {
+            let until_idle = |n| {
+                let (word, granted) = algorithm.take_up_to(0, now, n);
+                let idle_at = algorithm.idle_at(word, now);
+                (idle_at.saturating_since(now).as_nanos() as u64, granted.n())
+            };
+            let ((all, permits), (one, _)) = (until_idle(u64::MAX), until_idle(1));
+            Scale::of(all, one, permits)
         };
-        let all = self.plans.ask(held, self.version, all).unwrap_or(0);
-        Scale::of(all.saturating_sub(now.as_nanos()))
+        let scale = self.plans.ask(held, self.version, scale);
+        scale.unwrap_or_else(|| Scale::of(0, 0, 0))
     }
 
-    /// Returns how many permits a key can take.
+    /// Returns how many permits a key can take. A newcomer counts as if it had an eighth of its
+    /// burst more.
     #[cold]
     #[inline(never)]
     fn left(self, held: SlotState) -> u64 {
-        let available = |algorithm: &A, word| algorithm.available(word, self.now);
-        let left = self.plans.ask(held, self.version, available);
-        left.unwrap_or(0)
+        let left = |algorithm: &A, word| {
+            let left = algorithm.available(word, self.now);
+            let more = algorithm.available(0, self.now).div_ceil(8);
+            left.saturating_add(if held.is_newcomer() { more } else { 0 })
+        };
+        self.plans.ask(held, self.version, left).unwrap_or(0)
+    }
+}
+
+/// Returns the number of the newest of the slots that are `among` these and have regained as many
+/// steps as `soonest`, the smallest word of these slots. Returns `None` if that one is in debt.
+#[inline(always)]
+fn first_of(
+    probe: &Probe,
+    scale: Scale,
+    soonest: u64,
+    until_idle: impl Fn(u64) -> u64,
+    among: impl Fn(SlotState) -> bool,
+) -> Option<usize> {
+    let soonest_for = until_idle(soonest);
+    if scale.owes(soonest_for) {
+        return None;
+    }
+    let most = scale.most_of_step(soonest_for);
+    let newest_below = |below: u64| {
+        let (mut newest, mut first) = (0, None);
+        probe.each(|slot, held| {
+            if among(held)
+                && held.word > newest
+                && (below == u64::MAX || until_idle(held.word) <= below)
+            {
+                (newest, first) = (held.word, Some(slot));
+            }
+        });
+        (newest, first)
+    };
+    // In a flood all keys have spent about the same.
+    let (newest, first) = newest_below(u64::MAX);
+    match until_idle(newest) <= most {
+        true => first,
+        false => newest_below(most).1,
     }
 }
 

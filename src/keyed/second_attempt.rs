@@ -25,7 +25,8 @@ impl<A: Algorithm> Core<A> {
         if let Some(at) = labels.first_that_may_be_of(tag) {
             let place = self.table.found(self.table.fast_pair()?, at)?;
             let expected = SlotState::live(tag, at.second, request.plan, version, 0);
-            let is_expected = place.held.label() == expected.label() && !O::BANS;
+            let label = place.held.without_newcomer().label();
+            let is_expected = label == expected.label() && !O::BANS;
             return match is_expected {
                 true => self.attempt_at(request, version, place, op),
                 false => self.own_attempt(request, at, place, op),
@@ -53,7 +54,7 @@ impl<A: Algorithm> Core<A> {
         let number = overrides.number_in(held, probe_seq.hash())?;
         let expected = SlotState::live(probe_seq.tag(), at.second, OWN, number, 0);
         let expected = expected.protected_if(held.is_protected());
-        if held.label() != expected.label() || O::BANS {
+        if held.without_newcomer().label() != expected.label() || O::BANS {
             return None;
         }
         let view = Current::new(held.word, request.now);

@@ -16,6 +16,8 @@
 //!   override.
 //! - **Protected** keys have got at least two grants. Keys with only one, such as those of a flood,
 //!   are evicted first.
+//! - A **newcomer** took the slot of a key in use, and has got one grant. If keys have spent about
+//!   the same, newcomers are evicted first ([`leaving`](super::leaving)).
 //! - **Second** says whether the slot is in the key's second pair of buckets
 //!   ([`probe_seq`](super::probe_seq)).
 
@@ -27,10 +29,16 @@ pub(super) const PLANS: u64 = 8;
 pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 32 };
 
 const STATE: u64 = 0b11;
+const LIVE: u64 = SlotKind::Live as u64;
 const SECOND: u64 = 0b100;
 const PLAN_SHIFT: u32 = 3;
+/// A live key is protected. With the state of a free slot: the slot has a newcomer.
 const PROTECTED: u64 = 1 << 6;
+/// Turns the label of a live key into that of a newcomer, and back.
+const NEWCOMER: u64 = LIVE | PROTECTED;
 const VERSION_SHIFT: u32 = 7;
+/// Marks a claim that evicted a key in use. (A claim has no version.)
+const EVICTED: u64 = 1 << VERSION_SHIFT;
 pub(super) const TAG_SHIFT: u32 = 12;
 const TAG: u64 = !0 << TAG_SHIFT;
 const _: () = assert!(PLANS == 8 && (VERSIONS == 32 || IS_MODEL && VERSIONS < 32));
@@ -102,12 +110,18 @@ impl SlotState {
         label | SECOND
     }
 
-    /// Returns a claim for a key.
-    pub(super) const fn pending(tag: u64, second: bool, nonce: u64) -> Self {
+    /// Returns a claim for a key. `evicts` says whether it takes the slot of a key in use.
+    pub(super) const fn pending(tag: u64, second: bool, evicts: bool, nonce: u64) -> Self {
+        let evicted = evicts as u64 * EVICTED;
         Self {
-            label: tag | (second as u64) << 2 | SlotKind::Pending as u64,
+            label: tag | evicted | (second as u64) << 2 | SlotKind::Pending as u64,
             word: nonce,
         }
+    }
+
+    /// Returns whether a claim took the slot of a key in use.
+    pub(super) const fn has_evicted(self) -> bool {
+        self.is_pending() && self.label & EVICTED != 0
     }
 
     #[inline(always)]
@@ -115,44 +129,74 @@ impl SlotState {
         Self { word, ..self }
     }
 
+    /// Returns the content of a live slot in another state.
     #[inline(always)]
     pub(super) const fn with_state(self, state: SlotKind) -> Self {
         Self {
-            label: self.label & !STATE | state as u64,
+            label: self.without_newcomer().label & !STATE | state as u64,
             ..self
         }
     }
 
-    /// Returns the same content, and protects the key if `is_protected` is true.
+    /// Returns the same content of a live slot, and protects the key if `is_protected` is true.
     #[inline(always)]
     pub(super) const fn protected_if(self, is_protected: bool) -> Self {
         Self {
-            label: self.label | (is_protected as u64 * PROTECTED),
+            label: self.label | (is_protected as u64 * (LIVE | PROTECTED)),
             ..self
         }
     }
 
     /// Returns whether the key is protected.
     pub(super) const fn is_protected(self) -> bool {
-        self.label & PROTECTED != 0
+        self.label & (LIVE | PROTECTED) == LIVE | PROTECTED
+    }
+
+    /// Returns the content of a live slot, whose key becomes a newcomer if `is_newcomer` is true.
+    /// Protected and banned keys stay what they are.
+    pub(super) const fn newcomer_if(self, is_newcomer: bool) -> Self {
+        match is_newcomer && self.label & (PROTECTED | STATE) == LIVE {
+            true => Self {
+                label: self.label ^ NEWCOMER,
+                ..self
+            },
+            false => self,
+        }
+    }
+
+    /// Returns whether the key is a newcomer.
+    #[inline(always)]
+    pub(super) const fn is_newcomer(self) -> bool {
+        self.label & (PROTECTED | STATE) == PROTECTED
+    }
+
+    /// Returns the same content as if the key were no newcomer.
+    #[inline(always)]
+    pub(super) const fn without_newcomer(self) -> Self {
+        Self {
+            label: self.label ^ self.is_newcomer() as u64 * NEWCOMER,
+            ..self
+        }
     }
 
     /// Returns the class of a live slot's key. Keys of a lower class leave first.
     #[inline(always)]
     pub(super) const fn class(self) -> u64 {
-        let is_banned = self.label & SlotKind::Banned as u64 == SlotKind::Banned as u64;
+        let is_banned = self.label & STATE == SlotKind::Banned as u64;
         (is_banned as u64) << 1 | self.is_protected() as u64
     }
 
-    /// Returns 0 for a live slot whose key is neither banned nor protected, [`Self::IS_PROTECTED`]
-    /// if the key is only protected, and another number otherwise.
+    /// Returns whether the key of a live slot has one grant, is not banned and is no newcomer.
     #[inline(always)]
-    pub(super) const fn rank(self) -> u64 {
-        self.label & (PROTECTED | STATE) ^ SlotKind::Live as u64
+    pub(super) const fn is_plain(self) -> bool {
+        self.label & (PROTECTED | STATE) == LIVE
     }
 
-    /// The [`rank`](Self::rank) of a key that is protected and not banned.
-    pub(super) const IS_PROTECTED: u64 = PROTECTED;
+    /// Returns whether the key of a live slot is protected and not banned.
+    #[inline(always)]
+    pub(super) const fn is_only_protected(self) -> bool {
+        self.label & (PROTECTED | STATE) == LIVE | PROTECTED
+    }
 
     pub(super) const fn with_version(self, version: u64) -> Self {
         let version = (version % VERSIONS) << VERSION_SHIFT;
@@ -184,7 +228,7 @@ impl SlotState {
     }
 
     pub(super) const fn state(self) -> SlotKind {
-        match self.label & STATE {
+        match self.without_newcomer().label & STATE {
             0 => SlotKind::Free,
             1 => SlotKind::Pending,
             2 => SlotKind::Live,
@@ -193,16 +237,25 @@ impl SlotState {
     }
 
     /// Returns whether the slot has a key.
+    #[inline(always)]
     pub(super) const fn is_live(self) -> bool {
-        self.label & SlotKind::Live as u64 != 0
+        self.label & (LIVE | PROTECTED) != 0
+    }
+
+    /// Returns a label in which the state of a live slot is that of a live or banned one, also for
+    /// a newcomer.
+    #[inline(always)]
+    pub(super) const fn label_with_live(self) -> u64 {
+        self.label | self.label >> (PROTECTED.ilog2() - LIVE.ilog2()) & LIVE
     }
 
     pub(super) const fn is_pending(self) -> bool {
         self.label & STATE == SlotKind::Pending as u64
     }
 
+    #[inline(always)]
     pub(super) const fn is_free(self) -> bool {
-        self.label & STATE == SlotKind::Free as u64
+        self.label & (PROTECTED | STATE) == SlotKind::Free as u64
     }
 
     /// Returns whether the slot belongs to a key with this tag, or is claimed for it. `second` says

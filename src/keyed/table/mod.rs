@@ -275,6 +275,6 @@ impl FoundSlot<'_> {
         // Model: keyed::a_key_is_protected_by_its_second_grant_and_no_other (`ProtectsBlindly`)
         let seen = self.fast_pair.load(self.slot, Ordering::Acquire);
         let held = SlotState::of_bits(seen);
-        Self { held, ..self }.decide_in_place(held.protected_if(true))
+        Self { held, ..self }.decide_in_place(held.protected_if(held.is_live()))
     }
 }

@@ -30,7 +30,7 @@ impl Table {
         tag: u64,
         nonce: u64,
     ) -> Result<SlotState, Changed> {
-        let claim = SlotState::pending(tag, at.second, nonce);
+        let claim = SlotState::pending(tag, at.second, free.has_evicted(), nonce);
         // ORDERING: as `exchange`. The claim comes before the fence of `confirm_unique`. So if two
         // threads claim slots for one key, at least one sees the other's claim.
         // Model: keyed::two_insert_the_same_key (`LooksOnce`),
@@ -44,11 +44,11 @@ impl Table {
     pub(in crate::keyed) fn evict(
         &self,
         at: SlotIndex,
-        live: SlotState,
+        (live, is_idle): (SlotState, bool),
         tag: u64,
         nonce: u64,
     ) -> Result<SlotState, Changed> {
-        let claim = SlotState::pending(tag, at.second, nonce);
+        let claim = SlotState::pending(tag, at.second, !is_idle, nonce);
         // ORDERING: as `exchange`. It publishes the horizon: a thread that sees that the key has
         // left also sees the horizon.
         // Model: keyed_turnover::a_late_caller_gets_no_second_burst (`RaisesAfterwards`),

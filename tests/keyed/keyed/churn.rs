@@ -3,8 +3,8 @@
 //! only when the slots are full and only on the key that it must choose, and each of its actions is
 //! counted.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tollgate::algorithm::Algorithm;
@@ -29,6 +29,8 @@ struct Churn {
     /// Whether a present key is protected. `None` if it was idle, since another key may have used
     /// its slot.
     protected: HashMap<u64, Option<bool>>,
+    /// The present keys that evicted a key in use.
+    newcomers: HashSet<u64>,
     /// The number of evicted keys that were protected, and the number that may have been.
     lost_protected: u64,
     may_have_lost_protected: u64,
@@ -83,6 +85,7 @@ impl Churn {
         assert_eq!(said, right, "{asked} of {key} by {of}, {overflow:?}");
         if needs_room && overflow == Overflow::Evict {
             self.find_the_evicted(&busy);
+            self.newcomers.insert(key);
         }
     }
 
@@ -107,24 +110,45 @@ impl Churn {
         if matches!(verb, Verb::Available) || self.word(key) == before {
             return;
         }
+        if !was_busy {
+            self.newcomers.remove(&key);
+        }
         let protected = self.protected.entry(key);
         let protected = protected.and_modify(|protected| *protected = was_busy.then_some(true));
         protected.or_insert(Some(false));
     }
 
-    /// Returns a key's place in the eviction order. A lower one is evicted first.
-    fn turn(&self, key: u64, is_protected: bool) -> Turn {
+    /// Returns a key's place in the eviction order.
+    fn turn(&self, key: u64, is_protected: bool, is_newcomer: bool) -> Turn {
         let (of, now) = (self.model.algorithm_of(key), self.now);
         let until_idle = |word| of.idle_at(word, now).saturating_since(now).as_nanos();
-        let all = until_idle(of.take_up_to(0, now, u64::MAX).0);
-        let idle = until_idle(self.word(key).expect("it is busy"));
+        let after = |n| until_idle(of.take_up_to(0, now, n).0);
+        let (all, one, burst) = (after(u64::MAX), after(1), of.available(0, now));
+        let word = self.word(key).expect("it is busy");
+        let (idle, mut left) = (until_idle(word), of.available(word, now));
+        if idle > all + (all >> 10) {
+            return Turn {
+                class: (is_protected, idle),
+                regained: 0,
+                newest: 0,
+                left,
+            };
+        }
         let eighth = (all / 8).max(1);
-        match idle > all + (all >> 10) {
-            true => (is_protected, idle, Reverse(0), 0),
-            false => {
-                let again = all.saturating_sub(idle) / eighth;
-                (is_protected, 0, Reverse(again), all + (1 << 64) - idle)
-            }
+        let step = one.clamp(1, eighth);
+        let again = all.saturating_sub(idle);
+        let mut regained = (again + step / 64) / step * step;
+        match (is_newcomer && !is_protected, one >= all && burst > 1) {
+            (false, _) => {}
+            // Time does not tell what keys of windows have spent.
+            (true, true) => left += burst.div_ceil(8),
+            (true, false) => regained += eighth,
+        }
+        Turn {
+            class: (is_protected, 0),
+            regained: (regained << 32) / all,
+            newest: all + (1 << 64) - idle,
+            left,
         }
     }
 
@@ -138,13 +162,17 @@ impl Churn {
             panic!("{evicted:?} by {of}");
         };
         let protected = |key| self.protected.get(&key).expect("it came");
-        let earliest = self.turn(evicted, protected(evicted).unwrap_or(false));
-        let own = |key| self.model.algorithm_of(key);
-        let left = |key| own(key).available(self.word(key).expect("it is busy"), now);
+        let is_newcomer = |key: u64| self.newcomers.contains(&key);
+        // A key may be a newcomer if it was idle, and another key may have used its slot.
+        let may_be_newcomer = |key: u64| is_newcomer(key) || protected(key).is_none();
+        let is_protected = protected(evicted).unwrap_or(false);
+        let earliest = self.turn(evicted, is_protected, may_be_newcomer(evicted));
         for key in busy.iter().copied() {
-            let latest = self.turn(key, protected(key).unwrap_or(true));
-            assert!(earliest <= latest, "{evicted} {earliest:?} {latest:?} {of}");
-            assert!(earliest < latest || left(evicted) >= left(key), "{of}");
+            let latest = self.turn(key, protected(key).unwrap_or(true), is_newcomer(key));
+            assert!(
+                earliest.may_precede(&latest),
+                "{earliest:?} {latest:?} {of}"
+            );
         }
         let may_be = protected(evicted).unwrap_or(true);
         self.lost_protected += u64::from(*protected(evicted) == Some(true));
@@ -152,11 +180,34 @@ impl Churn {
         self.lost[0] += 1;
         self.model.keys.remove(&evicted);
         self.protected.remove(&evicted);
+        self.newcomers.remove(&evicted);
     }
 }
 
-/// Whether the key is protected, its debt, and the permits available again, in eighths and exactly.
-type Turn = (bool, u128, Reverse<u128>, u128);
+/// A key's place in the eviction order.
+#[derive(Debug)]
+struct Turn {
+    /// Whether the key is protected, and its debt.
+    class: (bool, u128),
+    /// The share of the burst that is available again, in whole permits, in 2^-32 parts.
+    regained: u128,
+    newest: u128,
+    left: u64,
+}
+
+impl Turn {
+    /// Returns whether a key with this turn may be evicted before one with the other turn. The
+    /// table rounds shares.
+    fn may_precede(&self, other: &Self) -> bool {
+        let differ = self.regained.abs_diff(other.regained);
+        match self.class.cmp(&other.class) {
+            Ordering::Equal if differ > 8 => self.regained > other.regained,
+            Ordering::Equal if differ > 0 => true,
+            Ordering::Equal => (self.newest, other.left) <= (other.newest, self.left),
+            order => order == Ordering::Less,
+        }
+    }
+}
 
 /// Runs until each slot has been reused many times.
 fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
@@ -173,6 +224,7 @@ fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Over
         now: tick(NOW),
         lost: [0; 2],
         protected: HashMap::new(),
+        newcomers: HashSet::new(),
         lost_protected: 0,
         may_have_lost_protected: 0,
     };

@@ -15,6 +15,7 @@ mod late;
 mod order_of_leaving;
 mod overrides;
 mod reservations;
+mod single_grant_floods;
 mod snapshot;
 mod spent_keys_stay;
 mod table;

@@ -1,6 +1,7 @@
 //! The eviction order for each kind of algorithm: unprotected keys, then protected ones, then
-//! banned ones. Within each group, keys that have spent less leave first, in coarse steps. Within a
-//! step the newest key leaves first. Keys in debt leave after those without debt.
+//! banned ones. Within each group, keys that have spent fewer permits leave first, in whole permits.
+//! Of keys that have spent the same the newest leaves first. Keys in debt leave after those without
+//! debt.
 
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, Debt};
@@ -91,21 +92,21 @@ fn charge<A: Debt>(key: OfKey<'_, A>, (parts, ban): &Parts) {
     }
 }
 
-/// All of a hundred permits are available again after a minute, and an eighth after 7.5 seconds.
+/// All of a hundred permits are available again after a minute, and one after 0.6 seconds.
 const IN_A_BUCKET: [Used<Parts>; 16] = [
     used("1", 0, (&[1], 0)),
     used("20", 0, (&[20], 0)),
     used("50", 0, (&[50], 0)),
     used("50, earlier", 30 * MILLISECOND, (&[50], 0)),
-    used("all, 8 s ago", 8 * SECOND, (&[100], 0)),
+    used("99", 0, (&[99], 0)),
+    used("99, earlier", 300 * MILLISECOND, (&[99], 0)),
     used("all", 0, (&[100], 0)),
-    used("all, 1 s ago", SECOND, (&[100], 0)),
-    used("all, 4 s ago", 4 * SECOND, (&[100], 0)),
+    used("all, earlier", 300 * MILLISECOND, (&[100], 0)),
     used("owes 1", 0, (&[101], 0)),
     used("owes 2", 0, (&[102], 0)),
     used("2 in two", 0, (&[1, 1], 0)),
-    used("all in two", 0, (&[50, 50], 0)),
     used("all in three, 1 s ago", SECOND, (&[50, 49, 1], 0)),
+    used("all in two", 0, (&[50, 50], 0)),
     used("owes 1 in two", 0, (&[100, 1], 0)),
     used("banned", 0, (&[1], 2)),
     used("banned, protected", 0, (&[1, 1], 1)),
@@ -205,11 +206,11 @@ fn keys_of_several_plans_are_evicted_by_the_share_of_their_burst_spent() {
         of(2, used("10 of 20", 0, (&[10], 0))),
         of(1, used("700 of 1000", 0, (&[700], 0))),
         of(0, used("85 of 100", 0, (&[85], 0))),
-        of(2, used("all of 20", 0, (&[20], 0))),
         of(
             2,
             used("all of 20, 100 ms ago", 100 * MILLISECOND, (&[20], 0)),
         ),
+        of(2, used("all of 20", 0, (&[20], 0))),
         of(2, used("owes 1 of 20", 0, (&[21], 0))),
         of(0, used("owes 1 of 100", 0, (&[101], 0))),
         of(1, used("owes 1 of 1000", 0, (&[1001], 0))),
@@ -253,16 +254,16 @@ fn an_algorithm_that_only_tells_idle_words_has_the_same_eviction_order() {
         used("50", 0, &[50]),
         used("50, earlier", 30 * MILLISECOND, &[50]),
         used("85", 0, &[85]),
+        used("all, 4 s ago", 4 * SECOND, &[100]),
+        used("all, 1 s ago", SECOND, &[100]),
         used("all", 0, &[100]),
         used("all, 1 ms ago", MILLISECOND, &[100]),
-        used("all, 1 s ago", SECOND, &[100]),
-        used("all, 4 s ago", 4 * SECOND, &[100]),
         used("2 in two", 0, &[1, 1]),
         used("20 in two", 0, &[1, 19]),
         used("85 in two", 0, &[1, 84]),
+        used("all in two, 4 s ago", 4 * SECOND, &[50, 50]),
         used("all in two", 0, &[50, 50]),
         used("all in two, 1 ms ago", MILLISECOND, &[50, 50]),
-        used("all in two, 4 s ago", 4 * SECOND, &[50, 50]),
     ];
     for seed in 0..often(4) {
         let limiter = crowded(Hooked(bucket("100/min")));
@@ -371,49 +372,31 @@ fn protected_keys_are_evicted_last_at_any_tick_of_the_new_key() {
     }
 }
 
-/// Two plans whose buckets fill in an hour and in a minute.
+/// Two plans whose buckets fill in an hour and in a minute, a permit in 36 and in 0.6 seconds.
 #[test]
 fn the_newest_of_equally_spent_keys_of_two_plans_are_evicted_first() {
-    let of = |plan, used: Used<Parts>| Used { plan, ..used };
+    let of = |plan, name, ago, by: Parts| Used {
+        plan,
+        ..used(name, ago, by)
+    };
+    let ms = MILLISECOND;
     let all = [
-        of(0, used("100/h, now", 0, (&[100], 0))),
-        of(
-            1,
-            used("100/min, 100 ms ago", 100 * MILLISECOND, (&[100], 0)),
-        ),
-        of(0, used("100/h, 1 s ago", SECOND, (&[100], 0))),
-        of(1, used("100/min, 2 s ago", 2 * SECOND, (&[100], 0))),
-        of(0, used("100/h, 3 s ago", 3 * SECOND, (&[100], 0))),
-        of(1, used("100/min, 4 s ago", 4 * SECOND, (&[100], 0))),
-        of(0, used("100/h, 60 s ago", 60 * SECOND, (&[100], 0))),
-        of(0, used("100/h, 120 s ago", 120 * SECOND, (&[100], 0))),
-        of(0, used("100/h in two, now", 0, (&[50, 50], 0))),
-        of(
-            1,
-            used(
-                "100/min in two, 100 ms ago",
-                100 * MILLISECOND,
-                (&[50, 50], 0),
-            ),
-        ),
-        of(0, used("100/h in two, 1 s ago", SECOND, (&[50, 50], 0))),
-        of(
-            1,
-            used("100/min in two, 2 s ago", 2 * SECOND, (&[50, 50], 0)),
-        ),
-        of(0, used("100/h in two, 3 s ago", 3 * SECOND, (&[50, 50], 0))),
-        of(
-            1,
-            used("100/min in two, 4 s ago", 4 * SECOND, (&[50, 50], 0)),
-        ),
-        of(
-            0,
-            used("100/h in two, 60 s ago", 60 * SECOND, (&[50, 50], 0)),
-        ),
-        of(
-            0,
-            used("100/h in two, 120 s ago", 120 * SECOND, (&[50, 50], 0)),
-        ),
+        of(0, "100/h, 140 s ago", 140_000 * ms, (&[100_u64] as _, 0)),
+        of(1, "100/min, 1.3 s ago", 1_300 * ms, (&[100], 0)),
+        of(0, "100/h, 60 s ago", 60_000 * ms, (&[100], 0)),
+        of(0, "100/h, now", 0, (&[100], 0)),
+        of(1, "100/min, 100 ms ago", 100 * ms, (&[100], 0)),
+        of(0, "100/h, 200 ms ago", 200 * ms, (&[100], 0)),
+        of(1, "100/min, 500 ms ago", 500 * ms, (&[100], 0)),
+        of(0, "100/h, 3 s ago", 3_000 * ms, (&[100], 0)),
+        of(0, "100/h in two, 140 s ago", 140_000 * ms, (&[50, 50], 0)),
+        of(1, "100/min in two, 1.3 s ago", 1_300 * ms, (&[50, 50], 0)),
+        of(0, "100/h in two, 60 s ago", 60_000 * ms, (&[50, 50], 0)),
+        of(0, "100/h in two, now", 0, (&[50, 50], 0)),
+        of(1, "100/min in two, 100 ms ago", 100 * ms, (&[50, 50], 0)),
+        of(0, "100/h in two, 200 ms ago", 200 * ms, (&[50, 50], 0)),
+        of(1, "100/min in two, 500 ms ago", 500 * ms, (&[50, 50], 0)),
+        of(0, "100/h in two, 3 s ago", 3_000 * ms, (&[50, 50], 0)),
     ];
     for seed in 0..often(4) {
         let plans = [bucket("100/h"), bucket("100/min")];
