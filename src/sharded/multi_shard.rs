@@ -178,10 +178,10 @@ impl<A: Split> ShardedView<'_, A> {
         wanted: impl Fn(u64) -> u64,
         denied: impl Fn(Option<&Survey<N>>) -> E,
     ) -> Result<Granted, E> {
-        let (mut then, mut left) = (self, ATTEMPTS);
+        let (mut then, mut left, mut most) = (self, ATTEMPTS, u64::MAX);
         while left > 0 {
             let look = then.look(own.take());
-            let n = wanted(look.total / self.permit());
+            let n = wanted(most.min(look.total / self.permit()));
             if n == 0 {
                 return Err(denied(Some(&look)));
             }
@@ -190,8 +190,9 @@ impl<A: Split> ShardedView<'_, A> {
                 Attempt::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
                 Attempt::Lost => {}
                 // Each of these ticks is later than the one before. None is later than the tick of
-                // the shard that is furthest ahead.
-                Attempt::From(tick) => then.now = tick,
+                // the shard that is furthest ahead. Shards may have more permits then, but the
+                // request takes no more than there were at its own tick.
+                Attempt::From(tick) => (then.now, most) = (tick, n),
                 Attempt::TooFew => left -= 1,
             }
         }

@@ -226,12 +226,12 @@ impl Parts {
         from.ok_or_else(|| denied(self))
     }
 
-    /// Takes the wanted number of the available permits, at the latest tick at which any shard
-    /// counts.
+    /// Takes the wanted number of the permits that are available now, at the latest tick at which
+    /// any shard counts.
     fn take(&mut self, first: usize, now: Tick, wanted: impl Fn(u64) -> u64) -> Option<From> {
         let mut then = now;
         loop {
-            match wanted(self.available(then)) {
+            match wanted(self.available(now)) {
                 0 => return None,
                 n => {
                     self.look_at_fullest(first, then);
