@@ -283,11 +283,12 @@ impl Parts {
         let (have, of) = (self.have(now), self.words.len() as u64);
         let wanted = n * self.permit;
         let full = self.part.available(0, Tick::ZERO);
-        let mut uneven = self.permit / n;
-        if full < 4 * self.permit {
-            uneven = uneven.saturating_sub(4 * (self.permit / of));
-        }
-        uneven += full / 64;
+        // If periods begin with a permit, a request that finds all shards full begins all periods.
+        let begins = self.part.begins_with_a_permit() && have.iter().all(|have| *have == full);
+        let uneven = match begins || full < 4 * self.permit || n >= of {
+            true => 0,
+            false => self.permit / n + full / 64,
+        };
         let mean = (have.iter().sum::<u64>() - wanted) / of;
         let stays = |part: usize| have[part] >= wanted && have[part] - wanted + uneven >= mean;
         for part in [first, self.fullest(first, now)] {
@@ -308,8 +309,7 @@ impl Parts {
                 false => too_high = middle,
             }
         }
-        let empties = !self.part.is_steady() && wanted / of <= full / 4;
-        let is_scarce = empties || have.iter().sum::<u64>() / of <= full / 8;
+        let is_scarce = have.iter().sum::<u64>() / of <= full / 8;
         let leave = if is_scarce {
             0
         } else {
