@@ -389,8 +389,8 @@ impl Parts {
                 let (_, none) = self.part.take_up_to(self.words[*part], now, 0);
                 let latest = now.max(none.at());
                 let (_, all) = self.part.undo(granted.mark(), latest, granted);
-                let others = self.refund_fractions(all.saturating_sub(back), now);
-                (back + others).div_ceil(self.permit)
+                let others = self.refund_fractions(all.saturating_sub(back).into(), now);
+                (u128::from(back) + others).div_ceil(self.permit.into()) as u64
             }
             From::Several(said) => {
                 let (word, alone) = self.whole.step(0, said.at, said.n).expect("it is fresh");
@@ -409,21 +409,22 @@ impl Parts {
     }
 
     pub(super) fn refund(&mut self, n: u64, now: Tick) -> u64 {
-        let back = self.refund_fractions(n.saturating_mul(self.permit), now);
-        back.div_ceil(self.permit)
+        let permit = u128::from(self.permit);
+        let back = self.refund_fractions(u128::from(n) * permit, now);
+        back.div_ceil(permit) as u64
     }
 
     /// Returns fractions to all shards that are not full, evenly and in rounds. The remainder goes
     /// to the last.
-    fn refund_fractions(&mut self, all: u64, now: Tick) -> u64 {
+    fn refund_fractions(&mut self, all: u128, now: Tick) -> u128 {
         let mut open: Vec<usize> = (0..self.words.len()).collect();
         let mut left = all;
         while left > 0 && !open.is_empty() {
-            let mut turns = open.len() as u64;
+            let mut turns = open.len() as u128;
             open.retain(|part| {
-                let share = left.div_ceil(turns);
+                let share = left.div_ceil(turns).try_into().unwrap_or(u64::MAX);
                 let back = self.change(*part, |part, word| part.refund(word, now, share));
-                (left, turns) = (left - back, turns - 1);
+                (left, turns) = (left - u128::from(back), turns - 1);
                 back == share
             });
         }
