@@ -27,14 +27,13 @@ pub trait Split: Forecast + GiveBack + Clone {
         (shards > 0 && burst.checked_mul(shards).is_some()).then(|| (self.clone(), shards))
     }
 
-    /// Returns whether permits come steadily. The alternative is that all words are refilled at the
-    /// same tick. In that case small requests empty one word after another, not all words evenly.
-    /// Then no other thread takes from the words that a request has emptied, and a request that
-    /// fails can roll back.
+    /// Returns whether a word's period begins with the first permit that is taken while the word is
+    /// full. If so, a request that finds all words full takes from each of them, so that their
+    /// periods begin and end at the same ticks.
     ///
-    /// The default is `true`.
-    fn is_steady(&self) -> bool {
-        true
+    /// The default is `false`.
+    fn begins_with_a_permit(&self) -> bool {
+        false
     }
 
     /// Returns whether an unchanged word never has fewer permits at a later tick than at an earlier
@@ -135,6 +134,10 @@ impl Split for FixedWindow {
         self.limit()
     }
 
+    fn begins_with_a_permit(&self) -> bool {
+        self.quantum().is_some()
+    }
+
     fn never_falls(&self) -> bool {
         true
     }
@@ -162,8 +165,8 @@ impl Split for Intervals {
         self.quota().burst_size()
     }
 
-    fn is_steady(&self) -> bool {
-        self.quantum().is_none()
+    fn begins_with_a_permit(&self) -> bool {
+        self.quantum().is_some()
     }
 
     fn never_falls(&self) -> bool {
@@ -201,8 +204,8 @@ impl Split for AnyAlgorithm {
         each!(self, algorithm => algorithm.most_shards())
     }
 
-    fn is_steady(&self) -> bool {
-        each!(self, algorithm => algorithm.is_steady())
+    fn begins_with_a_permit(&self) -> bool {
+        each!(self, algorithm => algorithm.begins_with_a_permit())
     }
 
     fn never_falls(&self) -> bool {

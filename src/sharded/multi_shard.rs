@@ -42,7 +42,7 @@ const ATTEMPTS: u32 = 4;
 /// back everything.
 const SCARCE: u64 = 8;
 
-/// The number of permits below which shards that are kept level differ by less than a permit.
+/// A shard of fewer permits is small: requests take the same share from all shards.
 const SMALL: u64 = 4;
 
 /// The outcome of an attempt to take permits.
@@ -178,10 +178,10 @@ impl<A: Split> ShardedView<'_, A> {
         wanted: impl Fn(u64) -> u64,
         denied: impl Fn(Option<&Survey<N>>) -> E,
     ) -> Result<Granted, E> {
-        let (mut then, mut left) = (self, ATTEMPTS);
+        let (mut then, mut left, mut most) = (self, ATTEMPTS, u64::MAX);
         while left > 0 {
             let look = then.look(own.take());
-            let n = wanted(look.total / self.permit());
+            let n = wanted(most.min(look.total / self.permit()));
             if n == 0 {
                 return Err(denied(Some(&look)));
             }
@@ -190,8 +190,9 @@ impl<A: Split> ShardedView<'_, A> {
                 Attempt::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
                 Attempt::Lost => {}
                 // Each of these ticks is later than the one before. None is later than the tick of
-                // the shard that is furthest ahead.
-                Attempt::From(tick) => then.now = tick,
+                // the shard that is furthest ahead. Shards may have more permits then, but the
+                // request takes no more than there were at its own tick.
+                Attempt::From(tick) => (then.now, most) = (tick, n),
                 Attempt::TooFew => left -= 1,
             }
         }
@@ -245,7 +246,10 @@ impl<A: Split> ShardedView<'_, A> {
     fn take_of<const N: usize>(&self, n: u64, look: &Survey<N>) -> Attempt {
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
         let wanted = n.saturating_mul(permit);
-        let uneven = self.may_be_uneven(n);
+        let uneven = match self.begins_periods(look) {
+            true => 0,
+            false => self.may_be_uneven(n),
+        };
         let mean = look.total.saturating_sub(wanted) / shards.max(1);
         let is_level = |have: u64| match have.checked_sub(wanted) {
             Some(left) => left.saturating_add(uneven) >= mean,
@@ -274,14 +278,24 @@ impl<A: Split> ShardedView<'_, A> {
     /// Returns how much less than the others a shard may have after a request took from it, in
     /// fractions of a permit. A smaller result makes requests take from more shards. A larger one
     /// makes it more likely that one shard is full while another is not.
+    ///
+    /// It is 0 if a request takes from nearly all shards anyway, or if a permit is a large part of
+    /// a shard. Then all shards give the same share, their words stay equal, and they grant at the
+    /// same tick as one word would.
     fn may_be_uneven(&self, n: u64) -> u64 {
-        let (permit, shards) = (self.permit(), self.shards.len() as u64);
-        let share = permit / n.max(1);
-        let share = match self.full() < permit.saturating_mul(SMALL) {
-            true => share.saturating_sub((permit / shards.max(1)).saturating_mul(4)),
-            false => share,
-        };
-        share.saturating_add(self.full() / 64)
+        let is_small = self.full() < self.permit().saturating_mul(SMALL);
+        if is_small || n >= self.shards.len() as u64 {
+            return 0;
+        }
+        (self.permit() / n.max(1)).saturating_add(self.full() / 64)
+    }
+
+    /// Returns whether a request begins the periods of all shards, because all are full. It takes
+    /// the same share from each, so that all periods begin and end at the same ticks.
+    fn begins_periods<const N: usize>(&self, look: &Survey<N>) -> bool {
+        let all = self.full().saturating_mul(self.shards.len() as u64);
+        let first = self.shards.first();
+        look.total == all && first.is_some_and(|shard| shard.algorithm().begins_with_a_permit())
     }
 
     /// Returns the number of fractions in a full shard.
@@ -319,9 +333,7 @@ impl<A: Split> ShardedView<'_, A> {
         }
         let shards = (self.shards.len() as u64).max(1);
         let is_scarce = look.total / shards <= self.full() / SCARCE;
-        let is_steady = self.shards.first()?.algorithm().is_steady();
-        let is_small = wanted / shards <= self.full() / 4;
-        if is_scarce || !is_steady && is_small {
+        if is_scarce {
             return Some(Plan { have, leave: 0 });
         }
         let of_those_above = |level: u64| {

@@ -250,8 +250,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
                 // the latest tick that this shard has seen.
                 let now = self.now.max(shard.at(self.now).take_up_to(0).at());
                 let (_, all) = shard.algorithm().undo(fractions.mark(), now, &fractions);
-                let others = self.give_back_to_all(all.saturating_sub(back));
-                back.saturating_add(others).div_ceil(self.permit())
+                let others = self.give_back_to_all(all.saturating_sub(back).into());
+                self.in_permits(u128::from(back) + others)
             }
             None => {
                 // Several shards granted it. Give back as many permits as a single word would take
@@ -274,14 +274,20 @@ impl<'a, A: Split> ShardedView<'a, A> {
     }
 
     fn give_back(&self, n: u64) -> u64 {
-        let fractions = n.saturating_mul(self.permit());
-        let back = self.give_back_to_all(fractions);
-        back.div_ceil(self.permit()).min(n)
+        // The debts of all shards together can be more fractions than 64 bits hold.
+        let fractions = u128::from(n) * u128::from(self.permit());
+        self.in_permits(self.give_back_to_all(fractions)).min(n)
+    }
+
+    /// Returns how many permits these fractions are, rounded up.
+    fn in_permits(&self, fractions: u128) -> u64 {
+        let permits = fractions.div_ceil(self.permit().max(1).into());
+        u64::try_from(permits).unwrap_or(u64::MAX)
     }
 
     /// Gives fractions back to all shards in equal shares, and returns how many were returned. If a
     /// shard becomes full, the rest of its share goes to the other shards.
-    fn give_back_to_all(&self, fractions: u64) -> u64 {
+    fn give_back_to_all(&self, fractions: u128) -> u128 {
         let (mut left, mut full) = (fractions, Full::default());
         loop {
             let mut open = self.shards.len() as u64 - full.count();
@@ -293,10 +299,10 @@ impl<'a, A: Split> ShardedView<'a, A> {
                 if before.has(number) {
                     continue;
                 }
-                let share = left.div_ceil(open);
+                let share = u64::try_from(left.div_ceil(open.into())).unwrap_or(u64::MAX);
                 let refund = |algorithm: &A, word| algorithm.refund(word, self.now, share);
                 let n = shard.give_back(refund).min(share);
-                (left, open) = (left - n, open - 1);
+                (left, open) = (left - u128::from(n), open - 1);
                 if n < share {
                     full.add(number);
                 }
@@ -337,10 +343,9 @@ impl<A: Split + Debt> ShardedView<'_, A> {
         }
         // The new debt changes the tick of the next permit.
         self.hint.raise();
-        let permit = u128::from(permit.max(1));
-        let charged = u64::try_from(charged / permit).unwrap_or(owed).min(owed);
-        let debt = u64::try_from(debt.div_ceil(permit)).unwrap_or(u64::MAX);
-        Charged::new(taken.n() + charged, at).with_debt(debt, clear)
+        let charged = charged / u128::from(permit.max(1));
+        let charged = u64::try_from(charged).unwrap_or(owed).min(owed);
+        Charged::new(taken.n() + charged, at).with_debt(self.in_permits(debt), clear)
     }
 }
 

@@ -24,6 +24,7 @@ mod known_failures;
 pub(crate) mod quotas;
 mod refilled;
 mod settled;
+mod stuck;
 pub(crate) mod text;
 mod words;
 

@@ -1,9 +1,9 @@
 //! Compares how many requests a sharded limiter and a single word serve. Requests come at random
-//! times, are served or denied, and are not retried.
+//! times or evenly spaced, are served or denied, and are not retried.
 
 use std::time::Duration;
 
-use tollgate::algorithm::ChangeQuota;
+use tollgate::algorithm::{ChangeQuota, Split};
 use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, Denied, Limiter, ManualClock, Sharded, Tick};
 
@@ -18,12 +18,22 @@ enum From {
     One,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Arrivals {
+    /// The time between two requests is exponential.
+    Random,
+    /// All requests are equally far apart. At some loads, each comes at the very nanosecond at
+    /// which one word has its next permit.
+    Even,
+}
+
 /// Requests for `n` permits each, at a fraction of the rate.
 #[derive(Debug, Clone, Copy)]
 struct Load {
     n: u64,
     of_rate: f64,
     from: From,
+    arrivals: Arrivals,
     requests: u32,
 }
 
@@ -37,10 +47,14 @@ fn served(limiter: &Tested, load: Load) -> (u32, u32) {
     let mut random = Random(0x0070_11a7_e701);
     let (mut now, mut parts, mut one) = (Tick::ZERO, 0, 0);
     for request in 0..load.requests {
-        // The time between two random requests is exponential.
-        let part = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        let wait = Duration::from_nanos((-(1.0 - part).ln() * between) as u64);
-        now = now.saturating_add(wait);
+        now = match load.arrivals {
+            Arrivals::Random => {
+                let part = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+                let wait = Duration::from_nanos((-(1.0 - part).ln() * between) as u64);
+                now.saturating_add(wait)
+            }
+            Arrivals::Even => Tick::from_nanos((between * f64::from(request)) as u64),
+        };
         let shard = match load.from {
             From::EachInTurn => request as usize,
             From::One => 1,
@@ -57,25 +71,37 @@ type Tested = Sharded<AnyAlgorithm, ManualClock>;
 const ALL_LOADS: [f64; 7] = [0.5, 0.8, 0.9, 0.99, 1.05, 1.2, 1.5];
 const SOME_LOADS: [f64; 3] = [0.8, 0.99, 1.5];
 
-fn loads() -> &'static [f64] {
-    if cfg!(debug_assertions) {
-        &SOME_LOADS
-    } else {
-        &ALL_LOADS
+/// Evenly spaced requests come just in time at these loads.
+const EVEN_LOADS: [f64; 10] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 1.0, 1.05, 1.25, 1.5];
+const SOME_EVEN_LOADS: [f64; 2] = [0.8, 1.0];
+
+fn loads(arrivals: Arrivals) -> &'static [f64] {
+    match (arrivals, cfg!(debug_assertions)) {
+        (Arrivals::Random, true) => &SOME_LOADS,
+        (Arrivals::Random, false) => &ALL_LOADS,
+        (Arrivals::Even, true) => &SOME_EVEN_LOADS,
+        (Arrivals::Even, false) => &EVEN_LOADS,
     }
 }
 
-/// Returns the smallest share that shards serve of what one word serves, over all loads, and the
+/// Returns the smallest share that shards serve of what one word serves, over these loads, and the
 /// load.
-fn least(n: u64, requests: u32, limiter: impl Fn() -> Tested) -> (f64, String) {
+fn least(
+    arrivals: Arrivals,
+    loads: &[f64],
+    n: u64,
+    requests: u32,
+    limiter: impl Fn() -> Tested,
+) -> (f64, String) {
     let mut least = (f64::MAX, String::new());
-    for of_rate in loads() {
+    for of_rate in loads {
         for from in [From::EachInTurn, From::One] {
             let limiter = limiter();
             let load = Load {
                 n,
                 of_rate: *of_rate,
                 from,
+                arrivals,
                 requests,
             };
             let (parts, one) = served(&limiter, load);
@@ -116,22 +142,51 @@ fn shards_serve_nearly_as_much_as_one_word() {
     deadline("service", move || {
         for (turn, cores) in [1, 2, 8, 16, 64].into_iter().enumerate() {
             let twice = 2 * cores as u64;
-            for burst in [twice, 3 * cores as u64 + 1, 100, 1000] {
+            for burst in [twice, 3 * cores as u64 + 1, 8 * cores as u64 + 1, 100, 1000] {
                 let algorithms = of_burst(burst).into_iter().skip(turn % step).step_by(step);
                 for algorithm in algorithms {
                     let clock = ManualClock::new;
                     let limiter =
                         || Sharded::for_cores(algorithm, cores, clock()).expect("it splits");
                     assert!(limiter().shards() >= cores.min(2) || burst < twice);
-                    // Small shards whose periods begin at different times are not kept level.
-                    let is_uneven = algorithm.to_string().contains("greedy") && burst < 8;
-                    let goal_of_one = if is_uneven { 0.97 } else { 0.99 };
-                    for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
-                        let (part, label) = least(n, requests, limiter);
-                        assert!(part >= goal, "{part}: {label}");
+                    for arrivals in [Arrivals::Random, Arrivals::Even] {
+                        // A request for one permit begins the period of a large shard alone.
+                        let goal_of_one = match arrivals {
+                            Arrivals::Even if algorithm.begins_with_a_permit() => 0.96,
+                            _ => 0.99,
+                        };
+                        for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
+                            let loads = loads(arrivals);
+                            let (part, label) = least(arrivals, loads, n, requests, limiter);
+                            assert!(part >= goal, "{part}: {label}");
+                        }
                     }
                 }
             }
+        }
+    });
+}
+
+/// Requests that come just in time for one word must not be too early for shards, which could
+/// differ by a fraction of a permit, or by when their periods began.
+#[test]
+fn evenly_spaced_requests_are_served_nearly_as_by_one_word() {
+    deadline("evenly spaced requests", || {
+        for (text, shards, n, goal) in [
+            ("sliding-window 5/s", 2, 1, 0.99),
+            ("sliding-window 5/s", 2, 2, 0.99),
+            ("sliding-window 10/s", 2, 2, 0.99),
+            ("intervals 5/s greedy", 2, 1, 0.99),
+            ("intervals 10/s greedy", 2, 2, 0.99),
+            ("fixed-window 12/s first-hit", 3, 1, 0.99),
+            ("fixed-window 25/s first-hit", 2, 1, 0.96),
+            ("fixed-window 256/s first-hit", 64, 128, 0.95),
+            ("intervals 256/s greedy", 64, 128, 0.95),
+            ("intervals 43/s burst 128", 32, 64, 0.95),
+        ] {
+            let limiter = || both(text, shards).0;
+            let (part, label) = least(Arrivals::Even, &EVEN_LOADS, n, 1000, limiter);
+            assert!(part >= goal, "{part}: {label}");
         }
     });
 }
@@ -151,7 +206,8 @@ fn more_shards_than_the_default_serve_less() {
                     };
                     let limiter =
                         || Sharded::with_shards(*algorithm, shards, clock()).expect("again");
-                    let part = |n| least(n, requests, limiter).0;
+                    let random = Arrivals::Random;
+                    let part = |n| least(random, loads(random), n, requests, limiter).0;
                     let (one, half) = (part(1), part(burst / 2));
                     println!(
                         "| `{algorithm}` | {shards} | {:.1} % | {:.1} % |",

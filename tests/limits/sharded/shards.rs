@@ -226,12 +226,12 @@ impl Parts {
         from.ok_or_else(|| denied(self))
     }
 
-    /// Takes the wanted number of the available permits, at the latest tick at which any shard
-    /// counts.
+    /// Takes the wanted number of the permits that are available now, at the latest tick at which
+    /// any shard counts.
     fn take(&mut self, first: usize, now: Tick, wanted: impl Fn(u64) -> u64) -> Option<From> {
         let mut then = now;
         loop {
-            match wanted(self.available(then)) {
+            match wanted(self.available(now)) {
                 0 => return None,
                 n => {
                     self.look_at_fullest(first, then);
@@ -283,11 +283,12 @@ impl Parts {
         let (have, of) = (self.have(now), self.words.len() as u64);
         let wanted = n * self.permit;
         let full = self.part.available(0, Tick::ZERO);
-        let mut uneven = self.permit / n;
-        if full < 4 * self.permit {
-            uneven = uneven.saturating_sub(4 * (self.permit / of));
-        }
-        uneven += full / 64;
+        // If periods begin with a permit, a request that finds all shards full begins all periods.
+        let begins = self.part.begins_with_a_permit() && have.iter().all(|have| *have == full);
+        let uneven = match begins || full < 4 * self.permit || n >= of {
+            true => 0,
+            false => self.permit / n + full / 64,
+        };
         let mean = (have.iter().sum::<u64>() - wanted) / of;
         let stays = |part: usize| have[part] >= wanted && have[part] - wanted + uneven >= mean;
         for part in [first, self.fullest(first, now)] {
@@ -308,8 +309,7 @@ impl Parts {
                 false => too_high = middle,
             }
         }
-        let empties = !self.part.is_steady() && wanted / of <= full / 4;
-        let is_scarce = empties || have.iter().sum::<u64>() / of <= full / 8;
+        let is_scarce = have.iter().sum::<u64>() / of <= full / 8;
         let leave = if is_scarce {
             0
         } else {
@@ -389,8 +389,8 @@ impl Parts {
                 let (_, none) = self.part.take_up_to(self.words[*part], now, 0);
                 let latest = now.max(none.at());
                 let (_, all) = self.part.undo(granted.mark(), latest, granted);
-                let others = self.refund_fractions(all.saturating_sub(back), now);
-                (back + others).div_ceil(self.permit)
+                let others = self.refund_fractions(all.saturating_sub(back).into(), now);
+                (u128::from(back) + others).div_ceil(self.permit.into()) as u64
             }
             From::Several(said) => {
                 let (word, alone) = self.whole.step(0, said.at, said.n).expect("it is fresh");
@@ -409,21 +409,22 @@ impl Parts {
     }
 
     pub(super) fn refund(&mut self, n: u64, now: Tick) -> u64 {
-        let back = self.refund_fractions(n.saturating_mul(self.permit), now);
-        back.div_ceil(self.permit)
+        let permit = u128::from(self.permit);
+        let back = self.refund_fractions(u128::from(n) * permit, now);
+        back.div_ceil(permit) as u64
     }
 
     /// Returns fractions to all shards that are not full, evenly and in rounds. The remainder goes
     /// to the last.
-    fn refund_fractions(&mut self, all: u64, now: Tick) -> u64 {
+    fn refund_fractions(&mut self, all: u128, now: Tick) -> u128 {
         let mut open: Vec<usize> = (0..self.words.len()).collect();
         let mut left = all;
         while left > 0 && !open.is_empty() {
-            let mut turns = open.len() as u64;
+            let mut turns = open.len() as u128;
             open.retain(|part| {
-                let share = left.div_ceil(turns);
+                let share = left.div_ceil(turns).try_into().unwrap_or(u64::MAX);
                 let back = self.change(*part, |part, word| part.refund(word, now, share));
-                (left, turns) = (left - back, turns - 1);
+                (left, turns) = (left - u128::from(back), turns - 1);
                 back == share
             });
         }

@@ -255,32 +255,29 @@ fn the_shards_of_intervals_add_up() {
     assert!(splits > 40, "{splits}");
 }
 
-/// All other algorithms are kept level even by small requests.
+/// The shards of these algorithms begin their periods together.
 #[test]
-fn only_greedy_intervals_are_not_steady() {
-    let steady = [
+fn only_first_hit_and_greedy_periods_begin_with_a_permit() {
+    let on_the_clock = [
         "token-bucket 10/s burst 40",
         "gcra 1/10ms tolerance 25ms",
         "leaky-meter 7/min burst 5",
         "fixed-window 5/min",
-        "fixed-window 5/min first-hit",
         "sliding-window 10/s",
         "intervals 3/h burst 7",
     ];
-    for text in steady {
-        assert!(read(text).is_steady(), "{text}");
+    for text in on_the_clock {
+        assert!(!read(text).begins_with_a_permit(), "{text}");
     }
-    assert!(!read("intervals 3/h burst 7 greedy").is_steady());
-    let greedy = Intervals::new(Quota::per_minute(3)).and_then(|intervals| intervals.greedy());
-    assert!(!greedy.expect("it fits").is_steady());
-    assert!(
-        Intervals::new(Quota::per_minute(3))
-            .expect("it fits")
-            .is_steady()
-    );
-    assert!(
-        TokenBucket::new(Quota::per_minute(3))
-            .expect("it fits")
-            .is_steady()
-    );
+    for text in [
+        "fixed-window 5/min first-hit",
+        "intervals 3/h burst 7 greedy",
+    ] {
+        assert!(read(text).begins_with_a_permit(), "{text}");
+    }
+    let aligned = Intervals::new(Quota::per_minute(3)).expect("it fits");
+    assert!(!aligned.begins_with_a_permit());
+    assert!(aligned.greedy().expect("it fits").begins_with_a_permit());
+    let bucket = TokenBucket::new(Quota::per_minute(3)).expect("it fits");
+    assert!(!bucket.begins_with_a_permit());
 }

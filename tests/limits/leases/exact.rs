@@ -1,0 +1,159 @@
+//! Compares leases with a bucket in exact fractions: at intervals that are no whole number of
+//! nanoseconds, a lease is answered as its limiter would answer one request for what is missing,
+//! and that is right to the nanosecond.
+
+use std::time::Duration;
+
+use tollgate::{Denied, Leases, ManualClock, Quota, Tick, TokenBucket};
+
+use crate::deadline::deadline;
+use crate::support::random::Random;
+
+const SECOND: u64 = 1_000_000_000;
+const YEAR: u64 = 365 * 86_400 * SECOND;
+
+/// A bucket that counts in parts of a nanosecond, `n` of which accrue in one. A permit is `period`
+/// of them.
+#[derive(Debug)]
+struct Exact {
+    n: u128,
+    period: u128,
+    burst: u128,
+    /// When the bucket is full again.
+    full_at: u128,
+}
+
+impl Exact {
+    fn of(n: u64, period: u64, burst: u64) -> Self {
+        let [n, period, burst] = [n, period, burst].map(u128::from);
+        Self {
+            n,
+            period,
+            burst,
+            full_at: 0,
+        }
+    }
+
+    fn take(&mut self, permits: u64, now: Tick) {
+        if permits > 0 {
+            let base = self.full_at.max(u128::from(now.as_nanos()) * self.n);
+            self.full_at = base + u128::from(permits) * self.period;
+        }
+    }
+
+    /// Returns the first tick at which these permits are available.
+    fn due(&self, permits: u64) -> u64 {
+        let rest = (self.burst - u128::from(permits)) * self.period;
+        self.full_at.saturating_sub(rest).div_ceil(self.n) as u64
+    }
+
+    /// Returns how many nanoseconds the limiter may be off. It is exact if a nanosecond has at most
+    /// 11 units.
+    fn tolerance(&self) -> u64 {
+        let (mut a, mut b) = (self.n, self.period);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        u64::from(self.n / a > 11)
+    }
+}
+
+/// A quota of up to 10 permits a nanosecond, as permits, nanoseconds and burst.
+fn any_quota(random: &mut Random) -> (u64, u64, u64) {
+    let periods = [SECOND, 60 * SECOND, 1_000_000_007, 7, 86_400 * SECOND];
+    let period = periods[random.below(5) as usize];
+    let n = 1 + random.upto(10 * period - 1).min(10_000_000_000);
+    (n, period, 2 + random.below(60))
+}
+
+/// Makes requests at random ticks and at those at which permits are due. Returns how many were
+/// granted to the last available permit, and how many were denied.
+fn run(seed: u64, requests: u64) -> (u64, u64) {
+    let mut random = Random(seed);
+    let (n, period, burst) = any_quota(&mut random);
+    let (total, start) = (1 + random.below(burst - 1), random.upto(40 * YEAR));
+    let quota = Quota::per(n, Duration::from_nanos(period)).burst(burst);
+    let bucket = TokenBucket::new(quota).expect("a bucket");
+    let clock = ManualClock::at(Tick::from_nanos(start));
+    let limiter = Leases::with_clock(bucket, total, clock.clone()).expect("leases");
+    let mut lease = limiter.lease(random.below(total + 1));
+    let most = burst - total;
+    let mut exact = Exact::of(n, period, most);
+    let (mut last, mut denials, mut now) = (0, 0, start);
+    for _ in 0..requests {
+        now = match random.below(4) {
+            0 => now,
+            1 => now + random.upto(2 * burst * period / n),
+            2 => now.max(exact.due(1 + random.below(most)) + random.below(2)),
+            _ => now.max(exact.due(most)),
+        };
+        let tick = Tick::from_nanos(now);
+        clock.set(tick);
+        let (held, there) = (lease.held(), limiter.limiter().available());
+        let n = match random.below(4) {
+            0 => 1,
+            1 => held + 1 + random.below(most),
+            2 => (held + there).max(1),
+            _ => held + there + 1,
+        };
+        let why = format!("seed {seed:#x}: {n} at {now}, {held} and {there}, {exact:?}");
+        let missing = n.saturating_sub(held);
+        let wait = limiter.limiter().time_until(missing);
+        let answer = lease.try_acquire_n(n);
+        assert_eq!(answer.is_ok(), n <= held + there, "{why}");
+        if missing > 0 && missing <= most {
+            let due = exact.due(missing).max(now);
+            let got = match answer {
+                Ok(()) => now,
+                Err(Denied::Later { retry_after, .. }) => {
+                    denials += 1;
+                    assert_eq!(Some(retry_after), wait, "{why}");
+                    now + retry_after.as_nanos() as u64
+                }
+                Err(other) => panic!("{other}: {why}"),
+            };
+            assert!(
+                got.abs_diff(due) <= exact.tolerance(),
+                "{got}, {due}: {why}"
+            );
+        }
+        let used = if answer.is_ok() { n } else { 0 };
+        last += u64::from(answer.is_ok() && n == held + there && missing > 0);
+        exact.take(lease.held() + used - held, tick);
+    }
+    (last, denials)
+}
+
+#[test]
+fn a_lease_is_answered_as_one_request_would_be() {
+    let cases = if cfg!(debug_assertions) {
+        4_000
+    } else {
+        100_000
+    };
+    deadline("exact leases", move || {
+        let mut random = Random(0x0070_11a7_e703);
+        let (mut last, mut denials) = (0, 0);
+        for _ in 0..cases {
+            let (more_last, more_denials) = run(random.next(), 12);
+            (last, denials) = (last + more_last, denials + more_denials);
+        }
+        assert!(last > cases && denials > cases, "{last}, {denials}");
+    });
+}
+
+/// A lease asks a full limiter for everything: it draws its size first, and then the rest.
+#[test]
+fn a_lease_gets_all_of_a_full_limiter() {
+    for (text, total, size) in [
+        ("token-bucket 97/s burst 64", 10, 7),
+        ("gcra 9999999999/s burst 100", 60, 40),
+        ("leaky-meter 1000003/min burst 20", 5, 5),
+    ] {
+        let clock = ManualClock::at(Tick::from_nanos(3_333_333_333));
+        let algorithm = crate::support::algorithms::read(text);
+        let limiter = Leases::with_clock(algorithm, total, clock).expect("leases");
+        let (mut lease, all) = (limiter.lease(size), limiter.limiter().available());
+        assert_eq!(lease.try_acquire_n(all), Ok(()), "{text}");
+    }
+}

@@ -1,0 +1,63 @@
+//! A request at a tick before that of some shard's word takes no more than was available at its own
+//! tick, although it may count at the shard's later one.
+
+use tollgate::algorithm::{Algorithm, Split};
+use tollgate::{ManualClock, Sharded, Tick};
+
+use crate::deadline::deadline;
+use crate::support::algorithms::{algorithms, read};
+use crate::support::random::Random;
+
+/// One shard is in the next window. At a tick of this one, the other shard still lacks its permits.
+#[test]
+fn taking_what_there_is_takes_no_more_than_was_available() {
+    let window = read("fixed-window 10/s");
+    let limiter = Sharded::with_shards(window, 2, ManualClock::new()).expect("shards");
+    let at = |ms: u64, shard| {
+        let tick = Tick::from_nanos(ms * 1_000_000);
+        limiter.at(tick).from_shard(shard)
+    };
+    assert_eq!(at(0, 0).take_up_to(8).n(), 8);
+    assert_eq!(at(1000, 0).take_up_to(1).n(), 1);
+    let there = at(500, 1).available();
+    assert!(there < 9, "{there}: the other shard has its permits back");
+    assert_eq!(at(500, 1).take_up_to(10).n(), there);
+}
+
+#[test]
+fn any_algorithm_takes_no_more_than_was_available_at_any_tick() {
+    let histories = if cfg!(debug_assertions) { 20 } else { 400 };
+    deadline("older ticks", move || {
+        let (mut random, mut back, mut full) = (Random(0x5eed_0031), 0_u64, 0_u64);
+        for algorithm in algorithms() {
+            for _ in 0..histories {
+                let most = algorithm.most_shards().clamp(1, 16);
+                let shards = 1 + random.below(most) as usize;
+                let limiter = Sharded::with_shards(algorithm, shards, ManualClock::new());
+                let Ok(limiter) = limiter else { continue };
+                let limit = algorithm.available(0, Tick::ZERO);
+                let reset = algorithm.step(0, Tick::ZERO, 1).expect("a permit").1;
+                let reach = (reset.reset_after().as_nanos() as u64).max(8) * 2;
+                let (mut now, mut latest) = (0_u64, 0);
+                for _ in 0..60 {
+                    let step = random.upto(reach);
+                    now = match random.below(3) {
+                        0 => now.saturating_sub(step),
+                        _ => now.saturating_add(step),
+                    };
+                    back += u64::from(now < latest);
+                    latest = latest.max(now);
+                    let shard = random.below(shards as u64) as usize;
+                    let view = limiter.at(Tick::from_nanos(now)).from_shard(shard);
+                    let few = 1 + random.below(3);
+                    let n = [few, limit][random.below(2) as usize];
+                    let there = view.available();
+                    let got = view.take_up_to(n).n();
+                    assert_eq!(got, there.min(n), "{n} of {there}: {limiter:?} at {now}");
+                    full += u64::from(got > 0);
+                }
+            }
+        }
+        assert!(back > 1000 && full > 1000, "{back} and {full}");
+    });
+}
