@@ -6,4 +6,5 @@ mod clock;
 mod errors;
 mod paths;
 mod picky;
+mod pieces;
 mod readiness;
