@@ -8,3 +8,4 @@ mod paths;
 mod picky;
 mod pieces;
 mod readiness;
+mod secrets;
