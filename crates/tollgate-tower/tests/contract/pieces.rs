@@ -13,7 +13,7 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
-use tollgate::{Concurrency, Limiter, Quota};
+use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_tower::{End, RateLimitLayer};
 use tower::{Layer, Service, service_fn};
 
@@ -121,10 +121,12 @@ fn what_was_not_handed_on_was_not_sent() {
     for pieces in [0, 1, 2, 1000] {
         let sent = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&sent);
-        let limiter = Limiter::token_bucket(Quota::per_hour(1 << 30)).expect("a limiter");
-        let limiter = Arc::new(limiter);
+        let bucket = TokenBucket::new(Quota::per_second(1).burst(1 << 30)).expect("a bucket");
+        let limiter = Arc::new(Limiter::with_clock(bucket, ManualClock::new()));
         let layer = RateLimitLayer::shared(Arc::clone(&limiter)).settle(move |ended| {
-            seen.lock().expect("one thread").push((ended.bytes(), ended.end()));
+            seen.lock()
+                .expect("one thread")
+                .push((ended.bytes(), ended.end()));
             ended.bytes()
         });
         let answer = answer(layer.layer(serves(Full::new(Bytes::from(vec![7; LARGE])))));
@@ -273,7 +275,6 @@ fn size<D: Buf>(step: Option<&Step<D>>) -> u64 {
 /// no exact one has what is kept in both bounds.
 #[test]
 fn trailers_and_errors_keep_their_places() {
-
     let trailers = HeaderMap::from_iter([("x-sum".parse().unwrap(), "45".parse().unwrap())]);
     let large = || Ok(Frame::data(Data::of(PIECE + 7)));
     for fails in [false, true] {
