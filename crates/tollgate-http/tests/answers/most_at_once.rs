@@ -120,7 +120,13 @@ fn check<A: tollgate::algorithm::Algorithm>(
     let granted = granted.expect("all permits are there");
     let state = LimitState::of_rate("a", quota).granted(granted.info());
     for (generation, limit, left) in said(&state) {
-        prop_assert_eq!(limit.checked_sub(left), Some(n), "{}: {}", generation, quota);
+        prop_assert_eq!(
+            limit.checked_sub(left),
+            Some(n),
+            "{}: {}",
+            generation,
+            quota
+        );
     }
     let exact = state.window().expect("a rate");
     let seconds = exact.as_nanos().div_ceil(1_000_000_000).max(1);

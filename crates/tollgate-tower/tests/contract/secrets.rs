@@ -19,13 +19,15 @@ use tower::{Layer, Service, service_fn};
 const SECRET: &str = "hunter2";
 
 fn request() -> Request<()> {
-    Request::get(format!("http://ann:{SECRET}@example.com/page?token={SECRET}"))
-        .header("authorization", format!("Bearer {SECRET}"))
-        .header("cookie", format!("session={SECRET}"))
-        .header("x-api-key", SECRET)
-        .extension(SECRET)
-        .body(())
-        .expect("a request")
+    Request::get(format!(
+        "http://ann:{SECRET}@example.com/page?token={SECRET}"
+    ))
+    .header("authorization", format!("Bearer {SECRET}"))
+    .header("cookie", format!("session={SECRET}"))
+    .header("x-api-key", SECRET)
+    .extension(SECRET)
+    .body(())
+    .expect("a request")
 }
 
 type Answer = Response<Full<bytes::Bytes>>;
@@ -101,10 +103,15 @@ async fn layers_hide_what_is_sent() {
     drop(answer_of_key);
     let ends = ends.lock().unwrap();
     assert_eq!(ends.len(), 1);
-    assert!(ends[0].contains("200") && ends[0].contains("Dropped"), "{ends:?}");
+    assert!(
+        ends[0].contains("200") && ends[0].contains("Dropped"),
+        "{ends:?}"
+    );
     hides(&*ends);
 
-    hides(&RateLimitLayer::shared(Limiter::token_bucket(quota).unwrap()));
+    hides(&RateLimitLayer::shared(
+        Limiter::token_bucket(quota).unwrap(),
+    ));
     hides(&RateLimitLayer::concurrency(Concurrency::new(1).unwrap()));
     hides(&RateLimitLayer::concurrency_by_key(
         KeyedConcurrency::new(1, 9).unwrap(),
@@ -115,7 +122,7 @@ async fn layers_hide_what_is_sent() {
 #[test]
 fn decisions_hide_what_is_sent() {
     let text = "[[rule]]\nname = 'key'\nkey = ['header:x-api-key', 'query:token']\nlimit = '1/h'\n\
-                [[deny]]\nname = 'listed'\nwhen = { 'cookie.session' = 'other' }";
+                [[deny]]\nname = 'listed'\nwhen = { cookie.session = 'other' }";
     let policy = Policy::from_toml(text).unwrap();
     for _ in 0..2 {
         let request = request();
