@@ -6,11 +6,12 @@ use std::time::Duration;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use tollgate::clock::Clock;
+use tollgate::compose::{All, Shadow};
 use tollgate::stats::LimiterStats;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate::{
-    Counted, Denied, Granted, Limiter, ManualClock, Quota, RateLimiter, Sharded, SlidingLog,
-    SlottedWindow,
+    Concurrency, Counted, Denied, Granted, Keyed, KeyedMap, Leases, Limiter, ManualClock, Quota,
+    RateLimiter, Sharded, SlidingLog, SlottedWindow, TokenBucket,
 };
 
 use crate::deadline::deadline;
@@ -22,10 +23,10 @@ fn of(outcome: Result<&Granted, &Denied>) -> LimiterStats {
     let mut counts = LimiterStats::default();
     match outcome {
         Ok(granted) => {
-            counts.granted = u64::from(granted.n() > 0);
+            counts.granted = 1;
             counts.permits = granted.n();
         }
-        Err(denied) => counts.denied = u64::from(denied.requested() > 0),
+        Err(_) => counts.denied = 1,
     }
     counts
 }
@@ -79,6 +80,91 @@ fn each_verb_counts_what_it_answers() {
     );
     assert!(format!("{limiter:?}").starts_with("Counted"));
     assert_eq!(limiter.into_limiter().clock().now(), clock.now());
+}
+
+/// Returns the requests that were granted, their permits, and the requests that were denied.
+fn requests(stats: LimiterStats) -> (u64, u64, u64) {
+    (stats.granted, stats.permits, stats.denied)
+}
+
+/// A request for no permits is a request, whatever is asked: it is granted, or denied in debt.
+#[test]
+fn a_request_for_no_permits_is_a_request() {
+    let bucket = || TokenBucket::new(Quota::per_hour(5)).expect("a bucket");
+    let clock = ManualClock::new();
+    for limiter in limiters() {
+        let limiter = Counted::new(limiter);
+        assert_eq!(limiter.try_acquire_n(0).map(|it| it.n()), Ok(0));
+        assert_eq!(limiter.take_up_to(0).n(), 0);
+        assert!(limiter.try_acquire_n(3).is_ok());
+        assert_eq!(requests(limiter.stats()), (3, 3, 0));
+        // A request that takes up to as many as there are is granted, also if there are none.
+        assert_eq!(limiter.take_up_to(LIMIT).n(), LIMIT - 3);
+        assert_eq!(limiter.take_up_to(1).n(), 0);
+        assert_eq!(requests(limiter.stats()), (5, LIMIT, 0));
+    }
+    let limiter = Counted::new(Limiter::with_clock(bucket(), clock.clone()));
+    limiter.charge(6);
+    assert!(limiter.try_acquire_n(0).is_err());
+    assert_eq!(requests(limiter.stats()), (0, 0, 1));
+    limiter.limiter().reset();
+    assert!(limiter.reserve(0).is_ok());
+    assert_eq!(requests(limiter.stats()), (1, 0, 1));
+
+    let places = Counted::new(Concurrency::new(1).expect("a place"));
+    drop(places.try_enter_n(0).expect("it weighs nothing"));
+    drop(places.enter_n(0).wait().expect("it weighs nothing"));
+    assert_eq!(requests(places.stats()), (2, 0, 0));
+
+    let leases = Leases::with_clock(bucket(), 4, clock.clone());
+    let leases = Counted::new(leases.expect("permits to lend"));
+    let mut lease = leases.lease(2);
+    assert!(lease.try_acquire_n(0).is_ok());
+    assert!(leases.try_acquire_n(0).is_ok());
+    assert_eq!(requests(leases.stats()), (2, 0, 0));
+}
+
+#[test]
+fn a_request_for_no_permits_of_a_key_is_a_request() {
+    let bucket = || TokenBucket::new(Quota::per_hour(5)).expect("a bucket");
+    let table = Keyed::with_clock(bucket(), 9, ManualClock::new()).expect("a table");
+    let table = Counted::new(table);
+    assert!(table.try_acquire_n("ann", 0).is_ok());
+    assert!(table.key("bob").try_acquire_n(0).is_ok());
+    assert!(table.plan(0).key("cid").try_acquire_n(0).is_ok());
+    let decisions = |decisions: Option<LimiterStats>| requests(decisions.expect("it counts"));
+    assert_eq!(decisions(table.stats().decisions), (3, 0, 0));
+
+    let map = KeyedMap::<String, _, _>::with_clock(bucket(), 9, ManualClock::new());
+    let map = Counted::new(map.expect("a map"));
+    assert!(map.try_acquire_n("ann", 0).is_ok());
+    assert!(map.key("bob").try_acquire_n(0).is_ok());
+    assert_eq!(decisions(map.stats().decisions), (2, 0, 0));
+}
+
+/// A composition counts each request once, and so does each member, whatever it is asked for.
+#[test]
+fn a_request_for_no_permits_of_a_composition_is_a_request() {
+    let clock = ManualClock::new();
+    let limiter = || Counted::new(Limiter::with_clock(read("token-bucket 5/h"), clock.clone()));
+    let (one, two) = (limiter(), limiter());
+    let trial = Shadow::new(Limiter::with_clock(read("token-bucket 5/h"), clock.clone()));
+    let all = Counted::new(All::new((&one, &two, &trial)).expect("members"));
+    assert!(all.try_acquire_each([0, 2, 0]).is_ok());
+    assert!(all.try_acquire_n(0).is_ok());
+    assert_eq!(requests(all.stats()), (2, 2, 0));
+    assert_eq!(requests(one.stats()), (2, 0, 0));
+    assert_eq!(requests(two.stats()), (2, 2, 0));
+    assert_eq!(requests(trial.stats()), (2, 0, 0));
+    // A member in debt denies it. Another in debt is on trial.
+    trial.inner().charge(6);
+    assert!(all.try_acquire_n(0).is_ok());
+    assert_eq!(requests(trial.stats()), (2, 0, 1));
+    one.limiter().charge(6);
+    assert!(all.try_acquire_n(0).is_err());
+    assert_eq!(requests(all.stats()), (3, 2, 1));
+    assert_eq!(requests(one.stats()), (3, 0, 1));
+    assert_eq!(requests(two.stats()), (3, 2, 0));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! How a request ended.
 
+use std::fmt;
 use std::time::Duration;
 
 use http::{Extensions, HeaderMap, StatusCode};
 
 /// How a request ended: what a limit reads to settle its cost.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Ended<'a> {
     pub(crate) status: Option<StatusCode>,
     pub(crate) headers: Option<&'a HeaderMap>,
@@ -98,7 +99,8 @@ impl Ended<'_> {
         self.taken
     }
 
-    /// Returns how many bytes of the body were sent.
+    /// Returns how many bytes of the body were sent: those that the server has taken. Some may still
+    /// be in its buffers, and in those of the kernel.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
@@ -124,5 +126,18 @@ impl Ended<'_> {
             None => true,
             Some(status) => status.as_u16() >= 400 || self.has_failed || self.end == End::Failed,
         }
+    }
+}
+
+impl fmt::Debug for Ended<'_> {
+    /// Does not show headers and extensions, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ended")
+            .field("status", &self.status)
+            .field("taken", &self.taken)
+            .field("bytes", &self.bytes)
+            .field("elapsed", &self.elapsed)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
     }
 }

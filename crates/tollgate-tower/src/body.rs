@@ -13,12 +13,22 @@ use crate::admission::Admission;
 use crate::answered::End;
 use crate::ticket::Ticket;
 
+/// The most bytes of a frame that are handed on at once, if the end of the body matters.
+///
+/// A body that is a `String`, a `Vec` or `Bytes` is a single frame. A server that has taken it holds
+/// all of it, however slowly the client reads, and asks the body for nothing more. In pieces, the
+/// body is asked again each time the server has room.
+const PIECE: usize = 64 * 1024;
+
 pin_project! {
     /// The body of an answer: the service's own, or that of a refusal.
     ///
-    /// The service's own passes through unchanged. Its end, or its being dropped, ends the request
-    /// for its limits.
-    pub struct ResponseBody<B, A: Admission> {
+    /// The service's own passes through. Its end, or its being dropped, ends the request for its
+    /// limits. If these have to know the end, as a concurrency does and a limit that settles, frames
+    /// of more than 64 KiB are handed on in pieces, so that the end comes when the client has read
+    /// nearly everything. The pieces of `Bytes` are not copied. Those of other types are, by
+    /// [`Buf::copy_to_bytes`].
+    pub struct ResponseBody<B: Body, A: Admission> {
         #[pin]
         kind: Kind<B, A>,
     }
@@ -28,7 +38,7 @@ pin_project! {
     /// Most bodies are free. What others need is in a box, so that a free one is as small as the
     /// service's own.
     #[project = KindProject]
-    enum Kind<B, A: Admission> {
+    enum Kind<B: Body, A: Admission> {
         /// The service's own, whose end does not matter.
         Free {
             #[pin]
@@ -42,10 +52,12 @@ pin_project! {
 
 pin_project! {
     #[project = LimitedProject]
-    enum Limited<B, A: Admission> {
+    enum Limited<B: Body, A: Admission> {
         Served {
             #[pin]
             body: B,
+            // What is left of the last frame.
+            rest: Option<B::Data>,
             ticket: Ticket<A>,
         },
         Refused {
@@ -70,7 +82,11 @@ impl<B: Body, A: Admission> ResponseBody<B, A> {
         let kind = match ticket.is_empty() {
             true => Kind::Free { body },
             false => Kind::Limited {
-                limited: Box::pin(Limited::Served { body, ticket }),
+                limited: Box::pin(Limited::Served {
+                    body,
+                    rest: None,
+                    ticket,
+                }),
             },
         };
         Self { kind }
@@ -136,8 +152,21 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         match self.project() {
-            LimitedProject::Served { mut body, ticket } => {
-                let frame = ready!(body.as_mut().poll_frame(cx));
+            LimitedProject::Served {
+                mut body,
+                rest,
+                ticket,
+            } => {
+                let frame = match rest.take() {
+                    Some(data) => Some(Ok(piece_of(data, rest))),
+                    None => match ready!(body.as_mut().poll_frame(cx)) {
+                        Some(Ok(frame)) => Some(Ok(match frame.into_data() {
+                            Ok(data) => piece_of(data, rest),
+                            Err(frame) => frame,
+                        })),
+                        end => end,
+                    },
+                };
                 match &frame {
                     Some(Ok(frame)) => {
                         if let Some(data) = frame.data_ref() {
@@ -147,7 +176,7 @@ where
                             ticket.grpc_status(trailers);
                         }
                         // It may not be polled again.
-                        if frame.is_trailers() || body.is_end_stream() {
+                        if frame.is_trailers() || (rest.is_none() && body.is_end_stream()) {
                             ticket.end(End::Complete);
                         }
                     }
@@ -165,14 +194,17 @@ where
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Served { body, .. } => body.is_end_stream(),
+            Self::Served { body, rest, .. } => rest.is_none() && body.is_end_stream(),
             Self::Refused { body } => body.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Served { body, .. } => body.size_hint(),
+            Self::Served { body, rest, .. } => match rest {
+                Some(rest) => with(rest.remaining(), &body.size_hint()),
+                None => body.size_hint(),
+            },
             Self::Refused { body } => {
                 let bytes = body.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(bytes).unwrap_or(u64::MAX))
@@ -181,7 +213,29 @@ where
     }
 }
 
-impl<B, A: Admission> fmt::Debug for ResponseBody<B, A> {
+/// Returns as much of the data as a piece may have, and keeps the rest.
+fn piece_of<D: Buf + From<Bytes>>(mut data: D, rest: &mut Option<D>) -> Frame<D> {
+    if data.remaining() <= PIECE {
+        return Frame::data(data);
+    }
+    let piece = data.copy_to_bytes(PIECE).into();
+    *rest = Some(data);
+    Frame::data(piece)
+}
+
+/// Adds bytes that come before the rest of a body to the hint of its size.
+fn with(bytes: usize, hint: &SizeHint) -> SizeHint {
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    let mut sum = SizeHint::new();
+    let upper = hint.upper().map(|upper| upper.saturating_add(bytes));
+    if let Some(upper) = upper {
+        sum.set_upper(upper);
+    }
+    sum.set_lower(hint.lower().saturating_add(bytes));
+    sum
+}
+
+impl<B: Body, A: Admission> fmt::Debug for ResponseBody<B, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.kind {
             Kind::Free { .. } => "Served",

@@ -255,3 +255,18 @@ fn each_error_names_the_field_its_value_and_what_is_allowed() {
         assert_eq!(text.split(' ').next(), Some(error.field()));
     }
 }
+
+/// `Display` is for people, and `Debug` for programmers: it names the variant and its fields.
+#[test]
+fn debug_shows_the_variant() {
+    let error = ConfigError::ZeroBurst;
+    assert_eq!(format!("{error:?}"), "ZeroBurst");
+    let error = ConfigError::BurstTooLarge { burst: 9, max: 5 };
+    assert_eq!(format!("{error:?}"), "BurstTooLarge { burst: 9, max: 5 }");
+    let result: Result<(), ConfigError> = Err(error);
+    assert_eq!(format!("{result:?}"), format!("Err({error:?})"));
+    assert_eq!(
+        error.to_string(),
+        "burst is 9, but must be from 1 to 5 at this rate"
+    );
+}

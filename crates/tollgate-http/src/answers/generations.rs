@@ -260,24 +260,14 @@ fn window(limit: &LimitState<'_>) -> Option<u64> {
     Some(seconds_until(limit.window()?).max(1))
 }
 
-/// Returns a policy: a number of permits, and in how many seconds they come back. A concurrency has
-/// no seconds.
+/// Returns a policy: the most permits that can be had at once, and in how many seconds they come
+/// back, rounded up. A concurrency has no seconds.
 ///
-/// A burst that comes back in a part of a second, such as one permit at 10 a second, is written as
-/// what comes back in whole seconds: 10 in one. A client can then compute the rate, and what is
-/// left says how many it can use at once.
+/// So what is left says how many were used, and how many can be used at once. A burst that comes
+/// back in a part of a second, such as one permit at 10 a second, seems to come back more slowly
+/// than it does.
 fn policy_of(limit: &LimitState<'_>) -> (u64, Option<u64>) {
-    let (Some(rate), Some(seconds)) = (limit.rate(), window(limit)) else {
-        return (limit.quota(), None);
-    };
-    if limit.quota() == 0 || limit.window() == Some(Duration::from_secs(seconds)) {
-        return (limit.quota(), Some(seconds));
-    }
-    let nanos = u128::from(seconds) * 1_000_000_000;
-    let permits = nanos.saturating_mul(rate.permits().into());
-    let permits = permits.checked_div(rate.period().as_nanos()).unwrap_or(0);
-    let permits = u64::try_from(permits).unwrap_or(u64::MAX);
-    (permits.max(limit.quota()), Some(seconds))
+    (limit.quota(), window(limit))
 }
 
 /// Returns the permits per second, rounded down.

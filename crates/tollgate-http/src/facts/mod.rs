@@ -8,6 +8,7 @@ mod policy;
 mod text;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::net::IpAddr;
 use std::str;
 
@@ -68,7 +69,7 @@ pub use path::PathForm;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 #[must_use]
 pub struct RequestFacts<'r> {
     method: &'r Method,
@@ -81,7 +82,7 @@ pub struct RequestFacts<'r> {
 }
 
 /// Where the path is. It is looked for when it is asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 enum PathSource<'r> {
     Uri,
     Own(&'r str),
@@ -326,5 +327,17 @@ impl<'r> RequestFacts<'r> {
     #[inline]
     pub const fn client_address(&self) -> Option<IpAddr> {
         self.client_ip
+    }
+}
+
+impl fmt::Debug for RequestFacts<'_> {
+    /// Does not show headers, the query and extensions, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestFacts")
+            .field("method", self.method)
+            .field("host", &self.host())
+            .field("path", &self.path())
+            .field("client_ip", &self.client_ip)
+            .finish_non_exhaustive()
     }
 }

@@ -5,6 +5,7 @@ mod fields;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod layers;
+mod most_at_once;
 mod parsed;
 #[cfg(feature = "policy")]
 mod policies;

@@ -9,7 +9,7 @@ use sfv::{BareItem, Dictionary, Item, List, ListEntry, Parser};
 use tollgate::{Denied, Quota};
 use tollgate_http::{Answers, Cause, Fields, LimitState, Refusal, Unit};
 
-use crate::states::{grant, listed_quota};
+use crate::states::grant;
 use crate::{NOW, now};
 
 const MOST: u64 = 999_999_999_999_999;
@@ -50,7 +50,7 @@ impl Said {
 
     /// The parameters of its policy, as they must be read.
     fn policy(&self) -> Vec<(String, BareItem)> {
-        let mut expected = vec![("q".to_owned(), integer(listed_quota(&self.state())))];
+        let mut expected = vec![("q".to_owned(), integer(self.state().quota()))];
         let unit = match self.unit {
             Unit::ContentBytes => Some("content-bytes"),
             Unit::ConcurrentRequests => Some("concurrent-requests"),
@@ -212,7 +212,7 @@ fn check(said: &[Said], headers: &HeaderMap, tightest: &LimitState<'_>) {
     }
     for prefix in ["", "x-"] {
         let number = |name: &str| single(field(headers, &format!("{prefix}ratelimit-{name}")));
-        assert_eq!(number("limit"), integer(listed_quota(tightest)));
+        assert_eq!(number("limit"), integer(tightest.quota()));
         assert_eq!(number("remaining"), integer(tightest.remaining()));
         let reset = headers.get(format!("{prefix}ratelimit-reset"));
         let reset = reset.map(|_| number("reset"));
@@ -286,7 +286,7 @@ proptest! {
             Some(ListEntry::Item(item)) => Some(item.bare_item.clone()),
             _ => None,
         };
-        prop_assert_eq!(number("limit"), Some(integer(listed_quota(&tightest))));
+        prop_assert_eq!(number("limit"), Some(integer(tightest.quota())));
         prop_assert_eq!(number("remaining"), Some(integer(tightest.remaining())));
         let reset = tightest.reset().map(|reset| integer(seconds(reset)));
         prop_assert_eq!(number("reset"), reset);
@@ -298,7 +298,7 @@ proptest! {
         let mut expected = std::collections::BTreeMap::new();
         for limit in &limits {
             if let Some(window) = limit.window() {
-                let longest = expected.entry(listed_quota(limit).min(MOST)).or_insert(0);
+                let longest = expected.entry(limit.quota().min(MOST)).or_insert(0);
                 *longest = seconds(window).clamp(1, MOST).max(*longest);
             }
         }

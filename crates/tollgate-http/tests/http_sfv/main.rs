@@ -22,7 +22,7 @@ use tollgate::{Denied, Quota};
 use tollgate_http::{Answers, Fields, LimitState, Unit};
 
 use crate::random::Random;
-use crate::states::{grant, listed_quota};
+use crate::states::grant;
 
 const FIELDS: usize = 10_000;
 
@@ -88,7 +88,7 @@ fn seconds(time: Duration) -> u64 {
 /// The members of the two lists, as they must be read.
 fn expected(names: &[String], limits: &[LimitState<'_>]) -> (Value, Value) {
     let members = limits.iter().zip(names).map(|(limit, name)| {
-        let mut policy = json!({ "q": number(listed_quota(limit)) });
+        let mut policy = json!({ "q": number(limit.quota()) });
         let mut state = json!({ "r": number(limit.remaining()) });
         let unit = match limit.counts() {
             Unit::ContentBytes => Some("content-bytes"),

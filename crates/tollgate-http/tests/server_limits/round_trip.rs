@@ -9,7 +9,7 @@ use tollgate::{Denied, Quota};
 use tollgate_http::{Answers, Cause, Fields, LimitState, Refusal, ServerLimit, ServerLimits, Unit};
 
 use crate::now;
-use crate::states::{grant, listed_quota};
+use crate::states::grant;
 
 /// A limit with its name, burst, time for a permit, permits left, reset and key.
 type Said = (String, u64, Option<u64>, u64, u64, Option<Vec<u8>>, bool);
@@ -53,7 +53,7 @@ fn seconds(time: Duration) -> Duration {
 /// What a client must read of a limit, if the fields have no names.
 fn expected(state: &LimitState<'_>) -> ServerLimit {
     let mut limit = ServerLimit::default();
-    limit.quota = Some(listed_quota(state));
+    limit.quota = Some(state.quota());
     limit.remaining = Some(state.remaining());
     limit.reset = state.reset().map(seconds);
     limit

@@ -27,29 +27,3 @@ pub(crate) fn granted(name: &str, quota: Quota, left: u64, reset: Duration) -> L
 pub(crate) fn denied(name: &str, quota: Quota, left: u64, wait: Duration) -> LimitState<'_> {
     LimitState::of_rate(name, quota).denied(&Denied::later(1, wait), left)
 }
-
-/// The `q` that a list must say: the quota, or what comes back in the seconds of `w` if the quota
-/// comes back within a part of them.
-pub(crate) fn listed_quota(limit: &LimitState<'_>) -> u64 {
-    let (Some(rate), Some(window)) = (limit.rate(), limit.window()) else {
-        return limit.quota();
-    };
-    let seconds = tollgate::outcome::ceil_secs(window).max(1);
-    if limit.quota() == 0 || window.subsec_nanos() == 0 {
-        return limit.quota();
-    }
-    // The most permits whose window is not longer than these seconds.
-    let (mut fits, mut is_more) = (limit.quota(), u64::MAX);
-    let comes_back = |permits: u64| {
-        let time = LimitState::of_rate("", rate.burst(permits)).window();
-        time <= Some(Duration::from_secs(seconds))
-    };
-    while is_more - fits > 1 {
-        let middle = fits + (is_more - fits) / 2;
-        match comes_back(middle) {
-            true => fits = middle,
-            false => is_more = middle,
-        }
-    }
-    fits
-}

@@ -13,7 +13,7 @@ use super::hash::{Hashed, KeyHash};
 ///
 /// The parts of a key are encoded so that different keys have different bytes. The hash is the same
 /// for all rules of a policy.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct KeyRef<'k> {
     pub(crate) bytes: &'k [u8],
     pub(crate) hash: u64,
@@ -30,6 +30,15 @@ impl<'k> KeyRef<'k> {
     #[must_use]
     pub const fn hash(&self) -> u64 {
         self.hash
+    }
+}
+
+impl fmt::Debug for KeyRef<'_> {
+    /// Does not show the bytes: they have what a client sent, such as its API key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyRef")
+            .field("hash", &self.hash)
+            .finish_non_exhaustive()
     }
 }
 

@@ -6,4 +6,6 @@ mod clock;
 mod errors;
 mod paths;
 mod picky;
+mod pieces;
 mod readiness;
+mod secrets;

@@ -12,7 +12,7 @@ use tollgate::{Concurrency, Keyed, LeakyBucket, Limiter, ManualClock, Quota, Tok
 use tollgate_policy::Policy;
 use tollgate_tower::{ByHeader, RateLimitLayer};
 
-use crate::requests::{from, send, without_key};
+use crate::requests::{from, send};
 
 /// Runs a future on paused time, and returns the counters by rule and decision.
 fn counted(run: impl Future<Output = ()>) -> BTreeMap<(String, String), u64> {
@@ -37,6 +37,13 @@ fn counted(run: impl Future<Output = ()>) -> BTreeMap<(String, String), u64> {
         counters.insert((rule.to_owned(), decision.to_owned()), count);
     }
     counters
+}
+
+/// A request without an API key.
+fn without_key() -> Request<()> {
+    let mut request = from(1);
+    request.headers_mut().clear();
+    request
 }
 
 fn expected<const N: usize>(counts: [(&str, &str, u64); N]) -> BTreeMap<(String, String), u64> {

@@ -39,13 +39,6 @@ pub(crate) fn from(number: u32) -> Request<()> {
         .unwrap()
 }
 
-/// A request without an API key.
-pub(crate) fn without_key() -> Request<()> {
-    let mut request = from(1);
-    request.headers_mut().clear();
-    request
-}
-
 /// Sends a request, and returns the status.
 pub(crate) async fn send<A: Admission>(layer: &RateLimitLayer<A>, request: Request<()>) -> u16 {
     let answer = layer.layer(Nothing).oneshot(request).await.unwrap();

@@ -8,4 +8,5 @@ mod echo;
 mod grpc;
 mod limits;
 mod server;
+mod slow;
 mod streams;
