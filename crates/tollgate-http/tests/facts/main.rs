@@ -5,6 +5,7 @@ mod hostile;
 mod path;
 mod policy;
 mod random;
+mod repeated;
 mod request;
 
 use http::Request;
