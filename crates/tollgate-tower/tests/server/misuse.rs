@@ -61,7 +61,10 @@ async fn an_address_that_the_program_inserts_takes_precedence_over_the_connectio
 
 #[tokio::test]
 async fn no_text_is_the_key_of_requests_without_a_key() {
-    let by_name = |facts: &RequestFacts<'_>| facts.header("x-api-key").map(|it| it.into_owned());
+    let by_name = |facts: &RequestFacts<'_>| {
+        let key = facts.header("x-api-key")?;
+        Ok(key.map(|it| it.into_owned()))
+    };
     let service = RateLimitLayer::by_key(table(Quota::per_hour(1), 100), by_name)
         .missing(Missing::Share)
         .layer(Ok200);
