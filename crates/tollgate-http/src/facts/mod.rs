@@ -7,6 +7,8 @@ mod lists;
 mod path;
 #[cfg(feature = "policy")]
 mod policy;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::borrow::Cow;

@@ -2,6 +2,7 @@
 
 mod answer;
 mod hostile;
+mod many;
 mod path;
 mod policy;
 mod random;

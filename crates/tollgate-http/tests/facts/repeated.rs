@@ -11,7 +11,7 @@ type Line<'l> = (&'l str, &'l str);
 
 /// What is answered to a request with these lines: 200 if it is allowed.
 #[track_caller]
-fn status(policy: &Policy, lines: &[Line<'_>]) -> u16 {
+pub(crate) fn status(policy: &Policy, lines: &[Line<'_>]) -> u16 {
     let query = lines.iter().find(|(name, _)| name.is_empty());
     let uri = query.map_or("/".to_owned(), |(_, query)| format!("/?{query}"));
     let headers = lines.iter().filter(|(name, _)| !name.is_empty());
