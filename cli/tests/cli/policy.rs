@@ -134,3 +134,137 @@ fn a_policy_is_checked_without_its_tables() {
         "limits.toml: 100 rules, no problems\n"
     );
 }
+
+/// What `explain` says first about a request to a policy.
+fn summary(name: &str, policy: &str, request: &str) -> String {
+    let folder = folder(name);
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    fs::write(folder.join("limits.toml"), policy).expect("it can be written");
+    let printed = run(
+        &format!("$ tollgate explain limits.toml {request}"),
+        &folder,
+    );
+    printed.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_request_is_read_as_the_layer_reads_it() {
+    let policy = "[[deny]]\nname = 'stolen'\nwhen = { header.x-key = 'k13' }\n\
+                  [[rule]]\nname = 'login'\nwhen = { path = '/login' }\nlimit = '5/min'\n\
+                  [[rule]]\nname = 'session'\nwhen = { cookie.session = 's1' }\nlimit = '5/min'\n\
+                  [[rule]]\nname = 'list'\nwhen = { header.accept = 'a, b' }\nlimit = '5/min'\n\
+                  [[rule]]\nname = 'host'\nwhen = { host = 'a.example' }\nlimit = '5/min'\n\
+                  [[rule]]\nname = 'keyed'\nkey = 'header:x-key'\nlimit = '5/min'\n";
+    for (request, expected) in [
+        ("GET /%6cogin", "asks login"),
+        ("GET '/login/?a=/'", "asks login"),
+        ("GET '/log%2fin' -H 'x-key: k1'", "asks keyed"),
+        ("GET / -H 'cookie: a=b; session=\"s%31\"'", "asks session"),
+        (
+            "GET / -H 'cookie: a=b' -H 'cookie: session=s1'",
+            "asks session",
+        ),
+        ("GET / -H 'accept: a' -H 'accept: b'", "asks list"),
+        (
+            "GET http://user:pw@a.example:81/ -H 'host: b.example'",
+            "asks host",
+        ),
+        ("GET / -H 'x-key: k1' -H 'x-key: k1'", "asks keyed"),
+        (
+            "GET / -H 'x-key: k1' -H 'x-key: k13'",
+            "denied by stolen, an entry of the list `deny`",
+        ),
+        (
+            "GET / -H 'x-key: k1' -H 'x-key: k2'",
+            "denied by keyed: header:x-key is k1 and k2, so it is ambiguous",
+        ),
+        (
+            "GET / --fact header:x-key=k3 -H 'x-key: k1' -H 'x-key: k2'",
+            "asks keyed",
+        ),
+    ] {
+        assert_eq!(
+            summary("policy-request", policy, request),
+            expected,
+            "{request}"
+        );
+    }
+}
+
+#[test]
+fn a_fact_that_the_file_does_not_know_is_an_error() {
+    let policy = "[[rule]]\nname = 'a'\nwhen = { tier = 'gold' }\nkey = 'user'\nlimit = '5/min'\n\
+                  cost = { default = 1, settle = 'response-header:x-used' }\n";
+    let request = "GET / --fact uesr=ann --fact tier=gold --fact header:x-key=1";
+    assert_eq!(
+        summary("policy-facts", policy, request),
+        "error: limits.toml does not read the facts \"uesr\" and \"header:x-key\", which --fact \
+         gives; it reads: response-header:x-used, tier, user"
+    );
+    let request = "GET / --fact user=ann --fact tier=gold --fact response-header:x-used=1";
+    assert_eq!(summary("policy-facts", policy, request), "asks a");
+    let listed = format!("facts = ['user', 'tier', 'plan']\n{policy}");
+    let request = "GET / --fact user=ann --fact tier=gold --fact plan=pro";
+    assert_eq!(summary("policy-facts", &listed, request), "asks a");
+}
+
+#[test]
+fn errors_of_json_have_lines() {
+    let folder = folder("policy-json");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let policy = "{ \"rule\": [\n  {\n    \"name\": \"a\\u00e9\",\n    \"limit\": \"ten\",\n    \
+                  \"capcity\": 5\n  }\n] }\n";
+    fs::write(folder.join("limits.json"), policy).expect("it can be written");
+    let printed = run("$ tollgate check limits.json", &folder);
+    let starts: Vec<_> = printed
+        .lines()
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        starts,
+        [
+            "limits.json:4:14",
+            "limits.json:5:5",
+            "limits.json",
+            "(exit code 1)"
+        ]
+    );
+}
+
+/// A program that rewrites a file empties it first: `LivePolicy::from_file` refuses an empty file.
+#[test]
+fn an_empty_file_is_refused() {
+    let folder = folder("policy-empty");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    for name in ["limits.toml", "limits.json"] {
+        fs::write(folder.join(name), " \n").expect("it can be written");
+        for command in [format!("check {name}"), format!("explain {name} GET /")] {
+            assert_eq!(
+                run(&format!("$ tollgate {command}"), &folder),
+                format!("error: {name} can't be read: the file is empty\n(exit code 2)\n")
+            );
+        }
+    }
+}
+
+/// A file without an end is not read to its end.
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_too_large_is_refused() {
+    let folder = folder("policy-too-large");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let large = fs::File::create(folder.join("large.json")).expect("it can be written");
+    large.set_len(1 << 40).expect("it can be written");
+    for (path, size) in [
+        ("/dev/zero", "more than 16777216"),
+        ("large.json", "1099511627776"),
+    ] {
+        assert_eq!(
+            run(&format!("$ tollgate check {path}"), &folder),
+            format!(
+                "error: {path} can't be read: the file has {size} bytes, but may have at most 16 \
+                 MiB\n(exit code 2)\n"
+            )
+        );
+    }
+}

@@ -127,6 +127,7 @@ impl<'a> Refusal<'a> {
             Reason::Limit { rule, denied } => Self::of_denied(&denied).rule(rule),
             Reason::Listed { entry } => Self::new(Cause::Listed).rule(entry),
             Reason::MissingKey { rule } => Self::new(Cause::MissingKey).rule(rule),
+            Reason::Ambiguous { rule } => Self::new(Cause::Ambiguous).rule(rule),
             Reason::NoPlan { rule } => Self::new(Cause::NoPlan).rule(rule),
             Reason::Asynchronous { rule } => Self::new(Cause::Misconfigured).rule(rule),
             _ => Self::new(Cause::Misconfigured),

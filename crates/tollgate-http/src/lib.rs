@@ -25,7 +25,7 @@ pub use answers::{Answers, Body, Fields};
 pub use decided::LimitStates;
 #[cfg(feature = "policy")]
 pub use facts::AnswerFacts;
-pub use facts::{PathForm, RequestFacts};
+pub use facts::{Ambiguous, PathForm, RequestFacts};
 pub use limit_state::{LimitState, Unit};
 pub use refusal::{Cause, Refusal};
 pub use server_limits::{ServerLimit, ServerLimits};

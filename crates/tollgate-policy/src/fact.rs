@@ -7,11 +7,15 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 use std::num::IntErrorKind;
 
-/// What a policy can read of a request. It has one method, which returns a fact by its name.
+use crate::values::Values;
+
+/// What a policy can read of a request. It has one method that is required, which returns a fact by
+/// its name. A request that can have several values of a fact also implements
+/// [`values`](Self::values).
 ///
 /// Maps, slices of pairs and arrays of pairs are facts; names of headers are in lower case in maps,
-/// and in any case in pairs. In a pair of facts, the first that knows a name answers, so a program
-/// can add facts of its own to those of a request.
+/// and in any case in pairs. Pairs of one name are several values of a fact. In a pair of facts, the
+/// first that knows a name answers, so a program can add facts of its own to those of a request.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -40,8 +44,41 @@ use std::num::IntErrorKind;
 /// assert_eq!(facts.fact(&FactName::new("header:x-api-key")), None);
 /// ```
 pub trait Facts {
-    /// Returns the value of a fact, or `None` if the request does not have it.
+    /// Returns the value of a fact, or `None` if the request does not have it, or has several that
+    /// differ.
     fn fact(&self, name: &FactName) -> Option<Value<'_>>;
+
+    /// Returns all values of a fact. A policy reads facts by this method alone.
+    ///
+    /// ```
+    /// use tollgate_policy::{FactKind, FactName, Facts, Value, Values};
+    ///
+    /// /// The lines of a request's headers, with names in lower case.
+    /// struct Lines(Vec<(String, String)>);
+    ///
+    /// impl Facts for Lines {
+    ///     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    ///         self.values(name).single()
+    ///     }
+    ///
+    ///     fn values(&self, name: &FactName) -> Values<'_> {
+    ///         let FactKind::Header(name) = name.kind() else {
+    ///             return Values::NONE;
+    ///         };
+    ///         let lines = self.0.iter().filter(|(known, _)| known == name);
+    ///         Values::of(lines.map(|(_, line)| line.into()))
+    ///     }
+    /// }
+    ///
+    /// let lines = [("x-api-key", "k1"), ("x-api-key", "k2")];
+    /// let lines = lines.map(|(name, line)| (name.to_owned(), line.to_owned()));
+    /// let facts = Lines(lines.into());
+    /// assert!(facts.values(&FactName::new("header:x-api-key")).is_ambiguous());
+    /// ```
+    #[inline]
+    fn values(&self, name: &FactName) -> Values<'_> {
+        self.fact(name).into()
+    }
 }
 
 /// The value of a fact.
@@ -282,6 +319,11 @@ impl<F: Facts + ?Sized> Facts for &F {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
         (**self).fact(name)
     }
+
+    #[inline]
+    fn values(&self, name: &FactName) -> Values<'_> {
+        (**self).values(name)
+    }
 }
 
 /// No facts.
@@ -295,7 +337,16 @@ impl Facts for () {
 impl<A: Facts, B: Facts> Facts for (A, B) {
     #[inline]
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        self.0.fact(name).or_else(|| self.1.fact(name))
+        self.values(name).single()
+    }
+
+    #[inline]
+    fn values(&self, name: &FactName) -> Values<'_> {
+        let values = self.0.values(name);
+        match values.is_none() {
+            true => self.1.values(name),
+            false => values,
+        }
     }
 }
 
@@ -313,8 +364,12 @@ impl<V: AsRef<str>> Facts for BTreeMap<String, V> {
 
 impl<K: AsRef<str>, V: AsRef<str>> Facts for [(K, V)] {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        let found = self.iter().find(|(known, _)| name.is(known.as_ref()));
-        found.map(|(_, value)| value.as_ref().into())
+        self.values(name).single()
+    }
+
+    fn values(&self, name: &FactName) -> Values<'_> {
+        let found = self.iter().filter(|(known, _)| name.is(known.as_ref()));
+        Values::of(found.map(|(_, value)| value.as_ref().into()))
     }
 }
 
@@ -322,10 +377,18 @@ impl<K: AsRef<str>, V: AsRef<str>, const N: usize> Facts for [(K, V); N] {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
         self.as_slice().fact(name)
     }
+
+    fn values(&self, name: &FactName) -> Values<'_> {
+        self.as_slice().values(name)
+    }
 }
 
 impl<K: AsRef<str>, V: AsRef<str>> Facts for Vec<(K, V)> {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
         self.as_slice().fact(name)
+    }
+
+    fn values(&self, name: &FactName) -> Values<'_> {
+        self.as_slice().values(name)
     }
 }

@@ -65,6 +65,19 @@ pub enum Missing {
     Shared,
 }
 
+/// Which value is the key of a request that has a fact of a rule's key several times, with values
+/// that differ: a header in several lines, or a parameter or a cookie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Repeated {
+    /// None: it is denied, whatever [`Missing`] says.
+    #[default]
+    Deny,
+    /// The first.
+    First,
+    /// The last.
+    Last,
+}
+
 /// Which outcomes of requests a rule counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Count {
@@ -187,6 +200,8 @@ pub struct Rule {
     pub key: Vec<At<String>>,
     /// What happens if a fact of the key is absent.
     pub missing: Missing,
+    /// Which value counts if a fact of the key has several that differ.
+    pub repeated: Repeated,
     /// The part of an address that counts as a key.
     pub network: Networks,
     /// The limits. All must grant a request.

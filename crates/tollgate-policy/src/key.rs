@@ -8,8 +8,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use smallvec::SmallVec;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
-use crate::file::{Networks, Rule};
+use crate::file::{Networks, Repeated, Rule};
 use crate::rule_fact::{RuleFact, can_be_key};
+use crate::values::{Kind, Values};
 use crate::when::{clean_path, lower_host, with_text};
 
 /// The bytes of the keys of a request. Short ones need no allocation.
@@ -24,8 +25,18 @@ const V6: u8 = 6;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeySpec {
     parts: Vec<RuleFact>,
+    repeated: Repeated,
     v4: u8,
     v6: u8,
+}
+
+/// Why a request has no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoKey {
+    /// A fact is missing. The key has a mark in its place.
+    Missing,
+    /// A fact has several values.
+    Ambiguous,
 }
 
 impl KeySpec {
@@ -37,6 +48,7 @@ impl KeySpec {
                 .iter()
                 .map(|name| RuleFact::of(rule, name))
                 .collect(),
+            repeated: rule.repeated,
             v4: v4.value,
             v6: v6.value,
         }
@@ -47,29 +59,24 @@ impl KeySpec {
         self.parts.is_empty()
     }
 
-    /// Appends the key of a request. If a fact is missing, returns the first such one; the key has
-    /// a mark in its place.
-    pub(crate) fn push<'s>(
-        &'s self,
-        facts: &impl Facts,
-        bytes: &mut Bytes,
-    ) -> Result<(), &'s FactName> {
-        let mut missing = None;
+    /// Appends the key of a request.
+    pub(crate) fn push(&self, facts: &impl Facts, bytes: &mut Bytes) -> Result<(), NoKey> {
+        let mut is_missing = false;
         for part in &self.parts {
             let start = bytes.len();
+            let value = of_values(part.values(facts), self.repeated)?;
             // A text that is no address would be a key that the client can choose.
-            let value = part
-                .value(facts)
-                .filter(|value| can_be_key(&part.name, value));
-            if value.is_none() && missing.is_none() {
-                missing = Some(&part.name);
-            }
+            let value = value.filter(|value| can_be_key(&part.name, value));
+            is_missing |= value.is_none();
             self.push_value(&part.name, value, bytes);
             if self.parts.len() > 1 {
                 push_length(bytes.len().saturating_sub(start), bytes);
             }
         }
-        missing.map_or(Ok(()), Err)
+        match is_missing {
+            true => Err(NoKey::Missing),
+            false => Ok(()),
+        }
     }
 
     /// Returns the key that has these values.
@@ -109,6 +116,26 @@ impl KeySpec {
             }
         }
     }
+}
+
+/// Returns the value that is a part of a key.
+#[inline]
+pub(crate) fn of_values(
+    values: Values<'_>,
+    repeated: Repeated,
+) -> Result<Option<Value<'_>>, NoKey> {
+    let several = match values.0 {
+        Kind::None => return Ok(None),
+        Kind::One(value) => return Ok(Some(value)),
+        Kind::Several(several) => several,
+    };
+    let mut known = several.known.into_iter();
+    let value = match repeated {
+        Repeated::Deny => None,
+        Repeated::First => known.next(),
+        Repeated::Last => known.next_back().filter(|_| !several.more),
+    };
+    value.map_or(Err(NoKey::Ambiguous), |value| Ok(Some(value)))
 }
 
 /// Returns the address of version 4 that a translator has put into `64:ff9b::/96` (RFC 6052). If

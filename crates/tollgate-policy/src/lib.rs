@@ -59,6 +59,7 @@ mod rule_fact;
 mod shown;
 mod state;
 mod text;
+mod values;
 mod warn;
 #[cfg(feature = "watch")]
 mod watch;
@@ -80,6 +81,7 @@ pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};
 pub use registry::LimitSpec;
 pub use state::StateError;
+pub use values::Values;
 pub use warn::warnings;
 #[cfg(feature = "watch")]
 pub use watch::Watch;

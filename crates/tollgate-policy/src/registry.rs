@@ -1,5 +1,6 @@
 //! What a program registers by name: resolvers, algorithms and stores.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::Fallback;
 use crate::limit::{Hashed, OwnLimit, RemoteStore};
+use crate::values::Values;
 
 /// Computes a fact from others: a key, or the name of a plan.
 pub(crate) type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;
@@ -86,7 +88,10 @@ impl<C> Registry<C> {
     pub(crate) fn resolve<'r, F: Facts>(&'r self, facts: &'r F) -> Resolved<'r, F> {
         Resolved {
             resolvers: &self.resolvers,
-            facts,
+            facts: Watched {
+                facts,
+                is_ambiguous: Cell::new(false),
+            },
         }
     }
 }
@@ -94,17 +99,48 @@ impl<C> Registry<C> {
 /// The facts of a request, and those that registered resolvers compute.
 pub(crate) struct Resolved<'r, F> {
     resolvers: &'r BTreeMap<String, Arc<Resolver>>,
+    facts: Watched<'r, F>,
+}
+
+/// The facts that resolvers read.
+struct Watched<'r, F> {
     facts: &'r F,
+    /// Whether a resolver asked for the only value of a fact that has several. What it computes is
+    /// ambiguous too.
+    is_ambiguous: Cell<bool>,
+}
+
+impl<F: Facts> Facts for Watched<'_, F> {
+    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        let values = self.facts.values(name);
+        if values.is_ambiguous() {
+            self.is_ambiguous.set(true);
+        }
+        values.single()
+    }
+
+    fn values(&self, name: &FactName) -> Values<'_> {
+        self.facts.values(name)
+    }
 }
 
 impl<F: Facts> Facts for Resolved<'_, F> {
-    #[inline]
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        self.values(name).single()
+    }
+
+    #[inline]
+    fn values(&self, name: &FactName) -> Values<'_> {
         if let (FactKind::Other(name), false) = (name.kind(), self.resolvers.is_empty()) {
             if let Some(resolver) = self.resolvers.get(name) {
-                return resolver(self.facts);
+                self.facts.is_ambiguous.set(false);
+                let value = Values::from(resolver(&self.facts));
+                return match self.facts.is_ambiguous.get() {
+                    true => Values::NONE.and_more(),
+                    false => value,
+                };
             }
         }
-        self.facts.fact(name)
+        self.facts.facts.values(name)
     }
 }

@@ -125,9 +125,9 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Returns the plan of a request.
+    /// Returns the plan of a request. One with several values has none, besides the default.
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
-        let named = self.by.value(facts).and_then(|value| {
+        let named = self.by.values(facts).single().and_then(|value| {
             let is = |name: &str| self.names.iter().position(|known| **known == *name);
             with_text(&value, is)
         });
@@ -146,13 +146,15 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
+    /// Returns what a request takes: of several values, the largest. `None` if not all are known.
     #[inline]
-    pub(crate) fn of(&self, facts: &impl Facts) -> u64 {
+    pub(crate) fn of(&self, facts: &impl Facts) -> Option<u64> {
         let Some(fact) = &self.estimate else {
-            return self.default;
+            return Some(self.default);
         };
-        let estimate = fact.value(facts).and_then(|value| value.as_number());
-        estimate.map_or(self.default, |cost| cost.min(self.max).max(self.min))
+        let (estimate, is_known) = fact.values(facts).largest();
+        let cost = estimate.map_or(self.default, |cost| cost.min(self.max).max(self.min));
+        is_known.then_some(cost)
     }
 }
 

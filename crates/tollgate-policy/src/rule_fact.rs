@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Applies, Rule};
+use crate::values::{Kind, Values};
 use crate::when::When;
 
 /// A fact that a rule reads.
@@ -26,20 +27,31 @@ impl RuleFact {
         Self { name, captured_by }
     }
 
-    /// Returns the value for a request.
+    /// Returns the values for a request.
     #[inline]
-    pub(crate) fn value<'f>(&self, facts: &'f impl Facts) -> Option<Value<'f>> {
+    pub(crate) fn values<'f>(&self, facts: &'f impl Facts) -> Values<'f> {
         let (Some((when, path)), FactKind::PathPart(name)) = (&self.captured_by, self.name.kind())
         else {
-            return facts.fact(&self.name);
+            return facts.values(&self.name);
         };
-        match facts.fact(path)? {
-            Value::Text(Cow::Borrowed(path)) => when.capture(path, name).map(Value::from),
-            path => {
-                let part = when.capture(&path.as_text(), name)?.to_owned();
-                Some(part.into())
-            }
+        part(when, name, facts.values(path))
+    }
+}
+
+/// Returns what `{name}` stands for in these paths.
+pub(crate) fn part<'f>(when: &When, name: &str, paths: Values<'f>) -> Values<'f> {
+    match paths.0 {
+        Kind::None => Values::NONE,
+        Kind::One(Value::Text(Cow::Borrowed(path))) => {
+            when.capture(path, name).map(Value::from).into()
         }
+        Kind::One(path) => {
+            let path = path.as_text();
+            let part = when.capture(&path, name);
+            part.map(|part| Value::from(part.to_owned())).into()
+        }
+        // Only a program of its own kind has several paths.
+        Kind::Several(_) => Values::NONE.and_more(),
     }
 }
 

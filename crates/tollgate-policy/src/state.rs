@@ -259,9 +259,10 @@ impl Saved {
 
     /// Returns whether there is the state of a rule.
     pub(crate) fn has(&self, rule: &Rule) -> bool {
-        self.sections
-            .iter()
-            .any(|section| section.rule == rule.name.value)
+        self.sections.iter().any(|section| {
+            looked_at(section);
+            section.rule == rule.name.value
+        })
     }
 
     /// Restores the bans of a rule, if its keys mean the same as before.
@@ -288,6 +289,7 @@ impl Saved {
         table: &mut Table<C>,
     ) {
         let is_this = |section: &&Section| {
+            looked_at(section);
             section.rule == rule.name.value && section.limit == limit && section.keys == keys(rule)
         };
         let section = self.sections.iter().find(is_this);
@@ -311,6 +313,7 @@ impl Saved {
         limit: &mut RuleLimit<C>,
     ) -> Result<(), &'static str> {
         let is_this = |section: &&Section| {
+            looked_at(section);
             section.rule == rule.name.value && u32::try_from(index) == Ok(section.limit)
         };
         let Some(section) = self.sections.iter().find(is_this) else {
@@ -352,5 +355,54 @@ impl Saved {
             _ => return Err("its algorithm changed"),
         };
         restored.map_err(|_| "its state is damaged")
+    }
+}
+
+#[cfg(not(test))]
+fn looked_at(_: &Section) {}
+
+#[cfg(test)]
+use tests::looked_at;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fmt::Write;
+
+    use super::Section;
+    use crate::{Policy, RuleState};
+
+    thread_local! {
+        /// How many sections were looked at.
+        static LOOKED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn looked_at(_: &Section) {
+        LOOKED.with(|looked| looked.set(looked.get() + 1));
+    }
+
+    #[test]
+    fn the_state_of_each_rule_is_found_without_a_look_at_the_others() {
+        const RULES: usize = 200;
+        let mut text = String::new();
+        for rule in 0..RULES {
+            let _ = writeln!(
+                text,
+                "[[rule]]\nname = 'r{rule}'\nwhen = {{ path = '/{rule}' }}\nkey = 'user'\n\
+                 limit = ['5/h', '9/d']\nban = {{ after = 3, for = '1h' }}\ncapacity = 8"
+            );
+        }
+        let policy = Policy::from_toml(&text).unwrap();
+        let last = [("path", "/199"), ("user", "ann")];
+        assert_eq!(policy.decide(&last).remaining(), Some(4));
+        let mut state = Vec::new();
+        policy.snapshot(&mut state).unwrap();
+        let builder = Policy::builder().restore(&mut state.as_slice()).unwrap();
+        LOOKED.set(0);
+        let policy = builder.build_toml(&text).unwrap();
+        // Each rule has four sections, and looks for each of them once.
+        assert!(LOOKED.get() <= RULES * 16, "{} sections", LOOKED.get());
+        assert!(policy.restored().all(|(_, state)| state == RuleState::Kept));
+        assert_eq!(policy.decide(&last).remaining(), Some(3));
     }
 }

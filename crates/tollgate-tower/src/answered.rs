@@ -46,11 +46,12 @@ impl Ended<'_> {
         self.headers
     }
 
-    /// Returns a header of the answer as a whole number.
+    /// Returns a header of the answer as a whole number: of several lines, the largest.
     #[must_use]
     pub fn header_number(&self, name: &str) -> Option<u64> {
-        let value = self.headers?.get(name)?.to_str().ok()?;
-        value.trim().parse().ok()
+        let lines = self.headers?.get_all(name).iter();
+        let numbers = lines.filter_map(|line| line.to_str().ok()?.trim().parse().ok());
+        numbers.max()
     }
 
     /// Returns an extension of the answer. With it a service says what a request cost, and clients

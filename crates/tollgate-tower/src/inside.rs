@@ -10,12 +10,12 @@ use http::{HeaderMap, Request};
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
 use tollgate::{Concurrency, Denied};
-use tollgate_http::{Cause, LimitState, Refusal};
+use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
 
 use crate::admission::{Admission, Admit, Grant, Sealed};
 use crate::answered::Ended;
 use crate::key::RequestKey;
-use crate::rate::{NO_KEY, without_key};
+use crate::rate::{NO_KEY, ambiguous, without_key};
 use crate::report;
 use crate::settings::Settings;
 
@@ -153,8 +153,9 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
             Err(denied) => refused(&denied, (limit, inside), request, settings),
         };
         match self.key.key(&facts) {
-            Some(key) => decided(self.enter(&key)),
-            None => without_key(request, settings, || decided(self.enter(&NO_KEY))),
+            Ok(Some(key)) => decided(self.enter(&key)),
+            Err(Ambiguous) => ambiguous(request, settings),
+            Ok(None) => without_key(request, settings, || decided(self.enter(&NO_KEY))),
         }
     }
 

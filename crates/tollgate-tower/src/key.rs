@@ -1,43 +1,85 @@
 //! The key of a request: which of a table's limits it uses.
 
+use std::borrow::Cow;
 use std::hash::Hash;
 use std::net::IpAddr;
 
 use http::HeaderName;
-use tollgate_http::{AddressPrefix, RequestFacts};
+use tollgate_http::{AddressPrefix, Ambiguous, RequestFacts};
 
 /// The key of a request: which of a table's limits it uses.
 ///
-/// A closure that takes [`RequestFacts`] and returns an `Option` is one. [`ByAddress`] and
-/// [`ByHeader`] are others. `None` means that the request has no key: see
-/// [`Missing`](crate::Missing).
+/// A closure that takes [`RequestFacts`] is one, if it returns an `Option`, or a `Result` of an
+/// `Option` and [`Ambiguous`]. [`ByAddress`] and [`ByHeader`] are others. `None` means that the
+/// request has no key: see [`Missing`](crate::Missing). A request whose key is ambiguous is refused
+/// with [`Cause::Ambiguous`](tollgate_http::Cause::Ambiguous), whatever is set for missing ones.
 ///
 /// ```
-/// use tollgate_http::RequestFacts;
+/// use tollgate_http::{Ambiguous, RequestFacts};
 /// use tollgate_tower::RequestKey;
 ///
-/// let by_tenant = |facts: &RequestFacts<'_>| facts.query("tenant").map(|it| it.into_owned());
+/// let by_tenant = |facts: &RequestFacts<'_>| {
+///     let tenant = facts.query("tenant")?;
+///     Ok(tenant.map(|it| it.into_owned()))
+/// };
 /// let request = http::Request::get("/a?tenant=acme").body(()).unwrap();
-/// assert_eq!(by_tenant.key(&RequestFacts::new(&request)).as_deref(), Some("acme"));
+/// assert_eq!(by_tenant.key(&RequestFacts::new(&request)), Ok(Some("acme".to_owned())));
+/// let request = http::Request::get("/a?tenant=acme&tenant=x").body(()).unwrap();
+/// assert_eq!(by_tenant.key(&RequestFacts::new(&request)), Err(Ambiguous));
 /// ```
 pub trait RequestKey: Send + Sync + 'static {
     /// The type of the key.
     type Key<'r>: Hash;
 
     /// Returns the key of a request, or `None` if it has none.
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<Self::Key<'r>>;
+    ///
+    /// # Errors
+    ///
+    /// [`Ambiguous`] if it has several.
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<Self::Key<'r>>, Ambiguous>;
+}
+
+/// What a closure can return as a [`RequestKey`].
+pub trait IntoKey {
+    /// The key.
+    type Key: Hash;
+
+    /// Returns the key.
+    ///
+    /// # Errors
+    ///
+    /// [`Ambiguous`] if there are several.
+    fn into_key(self) -> Result<Option<Self::Key>, Ambiguous>;
+}
+
+impl<K: Hash> IntoKey for Option<K> {
+    type Key = K;
+
+    #[inline]
+    fn into_key(self) -> Result<Self, Ambiguous> {
+        Ok(self)
+    }
+}
+
+impl<K: Hash> IntoKey for Result<Option<K>, Ambiguous> {
+    type Key = K;
+
+    #[inline]
+    fn into_key(self) -> Self {
+        self
+    }
 }
 
 impl<F, K> RequestKey for F
 where
-    F: Fn(&RequestFacts<'_>) -> Option<K> + Send + Sync + 'static,
-    K: Hash,
+    F: Fn(&RequestFacts<'_>) -> K + Send + Sync + 'static,
+    K: IntoKey,
 {
-    type Key<'r> = K;
+    type Key<'r> = K::Key;
 
     #[inline]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<K> {
-        self(facts)
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<K::Key>, Ambiguous> {
+        self(facts).into_key()
     }
 }
 
@@ -73,33 +115,38 @@ impl RequestKey for ByAddress {
     type Key<'r> = IpAddr;
 
     #[inline]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<IpAddr> {
-        Some(self.prefix.network(facts.client_address()?))
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<IpAddr>, Ambiguous> {
+        let address = facts.client_address();
+        Ok(address.map(|address| self.prefix.network(address)))
     }
 }
 
 /// Keys by the value of a header, such as an API key.
 ///
 /// A client chooses its headers, so a limit by a header alone is only as good as the check of its
-/// value. A request that has several lines of the header is keyed by the first.
+/// value. It is read as [`RequestFacts::header`] reads it: a request with several lines that differ
+/// is refused, because a client could add a line to have another limit.
 ///
 /// ```
 /// use http::{HeaderName, Request};
-/// use tollgate_http::RequestFacts;
+/// use tollgate_http::{Ambiguous, RequestFacts};
 /// use tollgate_tower::{ByHeader, RequestKey};
 ///
 /// let by_key = ByHeader(HeaderName::from_static("x-api-key"));
 /// let request = Request::get("/").header("x-api-key", "k1").body(()).unwrap();
-/// assert_eq!(by_key.key(&RequestFacts::new(&request)), Some(&b"k1"[..]));
+/// assert_eq!(by_key.key(&RequestFacts::new(&request)), Ok(Some("k1".into())));
+/// let request = Request::get("/").header("x-api-key", "k1").header("x-api-key", "k2");
+/// let request = request.body(()).unwrap();
+/// assert_eq!(by_key.key(&RequestFacts::new(&request)), Err(Ambiguous));
 /// ```
 #[derive(Debug, Clone)]
 pub struct ByHeader(pub HeaderName);
 
 impl RequestKey for ByHeader {
-    type Key<'r> = &'r [u8];
+    type Key<'r> = Cow<'r, str>;
 
     #[inline]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<&'r [u8]> {
-        Some(facts.headers().get(&self.0)?.as_bytes())
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<Cow<'r, str>>, Ambiguous> {
+        facts.header(self.0.as_str())
     }
 }

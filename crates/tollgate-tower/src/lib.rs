@@ -62,7 +62,7 @@ pub use answered::{End, Ended};
 pub use body::ResponseBody;
 pub use future::ResponseFuture;
 pub use inside::{Inside, InsideByKey};
-pub use key::{ByAddress, ByHeader, RequestKey};
+pub use key::{ByAddress, ByHeader, IntoKey, RequestKey};
 pub use layer::RateLimitLayer;
 pub use peer::PeerAddr;
 #[cfg(feature = "policy")]

@@ -14,7 +14,7 @@ use tollgate::{Denied, Tick};
 use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
 use tollgate_policy::{
     Asked, Current, Decision, FactName, Facts, LivePolicy, Outcome, Policy, PolicyClock, Reason,
-    Value,
+    Value, Values,
 };
 
 use crate::admission::{Admission, Admit, Grant, Sealed};
@@ -56,8 +56,13 @@ struct AllFacts<'r> {
 impl Facts for AllFacts<'_> {
     #[inline]
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        self.values(name).single()
+    }
+
+    #[inline]
+    fn values(&self, name: &FactName) -> Values<'_> {
         let own = self.own.and_then(|own| own(&self.request, name));
-        own.or_else(|| self.request.fact(name))
+        own.map_or_else(|| self.request.values(name), Values::from)
     }
 }
 
@@ -407,10 +412,18 @@ impl<'a> AnswerOf<'a> {
 
 impl Facts for AnswerOf<'_> {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+        self.values(name).single()
+    }
+
+    fn values(&self, name: &FactName) -> Values<'_> {
         let mut own = self.own.iter();
-        match own.find(|(known, _)| **known == *name.as_str()) {
-            Some((_, fact)) => fact(self.ended).map(Value::from),
-            None => self.facts.as_ref()?.fact(name),
+        match (
+            own.find(|(known, _)| **known == *name.as_str()),
+            &self.facts,
+        ) {
+            (Some((_, fact)), _) => fact(self.ended).map(Value::from).into(),
+            (None, Some(facts)) => facts.values(name),
+            (None, None) => Values::NONE,
         }
     }
 }

@@ -44,7 +44,10 @@ async fn a_key_of_the_programs_own_has_a_limit() -> Result {
     let theirs = behind(GovernorLayer::new(config.ok_or("zero")?));
     assert_eq!(statuses(&theirs, requests()).await, [200, 429, 200, 500]);
 
-    let key = |request: &RequestFacts<'_>| request.header("x-api-key").map(|key| key.into_owned());
+    let key = |request: &RequestFacts<'_>| {
+        let key = request.header("x-api-key")?;
+        Ok(key.map(|key| key.into_owned()))
+    };
     let table = still(Quota::per_hour(1))?;
     let ours = behind(RateLimitLayer::by_key(table, key));
     assert_eq!(statuses(&ours, requests()).await, [200, 429, 200, 400]);
@@ -54,6 +57,39 @@ async fn a_key_of_the_programs_own_has_a_limit() -> Result {
         by_header,
     ));
     assert_eq!(statuses(&ours, requests()).await, [200, 429, 200, 400]);
+    Ok(())
+}
+
+/// A service reads one of several lines. tower_governor keys by the first, so a client whose service
+/// reads the last has a limit for each random first line.
+#[tokio::test]
+async fn a_key_whose_lines_differ_is_refused() -> Result {
+    let twice = |first: &str| {
+        let mut request = with("192.0.2.1", "x-api-key", first);
+        let second = "k1".parse().expect("a value");
+        request.headers_mut().append("x-api-key", second);
+        request
+    };
+    let requests = || ["k1", "a", "b"].map(twice);
+    let mut builder = GovernorConfigBuilder::default();
+    let config = builder
+        .per_second(3600)
+        .burst_size(1)
+        .key_extractor(ApiKey)
+        .finish();
+    let theirs = behind(GovernorLayer::new(config.ok_or("zero")?));
+    assert_eq!(statuses(&theirs, requests()).await, [200, 200, 200]);
+
+    let key = |request: &RequestFacts<'_>| {
+        let key = request.header("x-api-key")?;
+        Ok(key.map(|key| key.into_owned()))
+    };
+    let ours = behind(RateLimitLayer::by_key(still(Quota::per_hour(1))?, key));
+    assert_eq!(statuses(&ours, requests()).await, [200, 400, 400]);
+    let by_header = ByHeader(HeaderName::from_static("x-api-key"));
+    let table = still(Quota::per_hour(1))?;
+    let ours = behind(RateLimitLayer::by_key(table, by_header).missing(Missing::Share));
+    assert_eq!(statuses(&ours, requests()).await, [200, 400, 400]);
     Ok(())
 }
 

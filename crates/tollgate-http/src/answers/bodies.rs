@@ -61,6 +61,7 @@ pub(super) fn text(refusal: &Refusal<'_>, end: &str) -> String {
         Cause::Banned => "blocked after too many requests",
         Cause::Listed => "not allowed",
         Cause::MissingKey => "the request lacks the key of its rate limit",
+        Cause::Ambiguous => "the request repeats a value that its rate limit depends on",
         Cause::NoPlan => "no plan of the rate limit covers the request",
         Cause::TooLarge => "the request asks for more than its rate limit can grant",
         Cause::Misconfigured => "the rate limit is misconfigured",

@@ -89,7 +89,7 @@ const fn code(cause: Cause) -> i32 {
         // PERMISSION_DENIED
         Cause::Listed | Cause::NoPlan => 7,
         // INVALID_ARGUMENT
-        Cause::MissingKey => 3,
+        Cause::MissingKey | Cause::Ambiguous => 3,
         // INTERNAL
         Cause::Misconfigured => 13,
     }

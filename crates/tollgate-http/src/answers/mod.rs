@@ -257,7 +257,7 @@ impl Answers {
             Cause::Limit | Cause::Banned | Cause::TooLarge => StatusCode::TOO_MANY_REQUESTS,
             Cause::Overload => StatusCode::SERVICE_UNAVAILABLE,
             Cause::Listed | Cause::NoPlan => StatusCode::FORBIDDEN,
-            Cause::MissingKey => StatusCode::BAD_REQUEST,
+            Cause::MissingKey | Cause::Ambiguous => StatusCode::BAD_REQUEST,
             Cause::Misconfigured => StatusCode::INTERNAL_SERVER_ERROR,
         })
     }

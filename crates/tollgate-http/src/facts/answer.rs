@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
-use tollgate_policy::{FactKind, FactName, Facts, Value};
+use tollgate_policy::{FactKind, FactName, Facts, Value, Values};
 
 use super::text;
 
@@ -12,7 +12,7 @@ use super::text;
 ///
 /// | fact | value |
 /// |---|---|
-/// | `response-header:NAME` | a header; several lines are joined with `, ` |
+/// | `response-header:NAME` | a header; a cost is the largest of several lines |
 /// | `response-status` | the status, such as 200 |
 /// | `response-bytes` | the size that was set with [`bytes`](Self::bytes) |
 /// | `response-time-ms` | the time that was set with [`time`](Self::time), rounded up |
@@ -66,20 +66,21 @@ impl<'a> AnswerFacts<'a> {
 
 impl Facts for AnswerFacts<'_> {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        match name.kind() {
-            FactKind::ResponseHeader(name) => text::header(self.headers, name).map(Value::from),
-            FactKind::Other("response-status") => Some(u64::from(self.status.as_u16()).into()),
-            FactKind::Other("response-bytes") => self.bytes.map(Value::from),
-            FactKind::Other("response-time-ms") => {
-                let nanos = self.time?.as_nanos();
-                Some(
-                    u64::try_from(nanos.div_ceil(1_000_000))
-                        .unwrap_or(u64::MAX)
-                        .into(),
-                )
-            }
+        self.values(name).single()
+    }
+
+    fn values(&self, name: &FactName) -> Values<'_> {
+        let number = match name.kind() {
+            FactKind::ResponseHeader(name) => return text::header(self.headers, name).into(),
+            FactKind::Other("response-status") => Some(self.status.as_u16().into()),
+            FactKind::Other("response-bytes") => self.bytes,
+            FactKind::Other("response-time-ms") => self.time.map(|time| {
+                let millis = time.as_nanos().div_ceil(1_000_000);
+                u64::try_from(millis).unwrap_or(u64::MAX)
+            }),
             _ => None,
-        }
+        };
+        number.map(Value::from).into()
     }
 }
 

@@ -2,9 +2,13 @@
 
 #[cfg(feature = "policy")]
 mod answer;
+mod found;
+mod lists;
 mod path;
 #[cfg(feature = "policy")]
 mod policy;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::borrow::Cow;
@@ -12,19 +16,25 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str;
 
-use http::header::{HOST, HeaderMap};
+use http::header::{HOST, HeaderMap, HeaderValue};
 use http::{Extensions, Method, Request, Uri, request};
 
 use crate::address::canonical;
 
 #[cfg(feature = "policy")]
 pub use answer::AnswerFacts;
+pub use found::Ambiguous;
 pub use path::PathForm;
+
+use found::Found;
 
 /// The facts of a request, for policies and for hand-written keys.
 ///
 /// With the feature `policy` it implements `tollgate_policy::Facts`, so a policy can decide about
 /// it. It never allocates for a text that is used as the client sent it.
+///
+/// A client can send a header, a parameter or a cookie several times. It is not known then which one
+/// the service reads, so values that differ are [`Ambiguous`].
 ///
 /// The client sends all facts but its address. So a key that is made of them alone, such as an API
 /// key, must be verified before it is used. Otherwise a client that sends another one with each
@@ -47,7 +57,7 @@ pub use path::PathForm;
 /// /// Known API keys have a limit each. Without one, the network of the client has a limit.
 /// fn key<'r>(facts: &RequestFacts<'r>, client: IpAddr, known: &[&str]) -> Key<'r> {
 ///     match facts.header("x-api-key") {
-///         Some(key) if known.contains(&&*key) => Key::ApiKey(key),
+///         Ok(Some(key)) if known.contains(&&*key) => Key::ApiKey(key),
 ///         _ => Key::Network(AddressPrefix::default().network(client)),
 ///     }
 /// }
@@ -204,25 +214,40 @@ impl<'r> RequestFacts<'r> {
 
     /// Returns the host that the client asked for, with a port if the client sent one.
     ///
-    /// That is the host in the URI (HTTP/2, or a request to a proxy), or else the first `Host`
-    /// header. A header that is not UTF-8 is an empty host.
+    /// That is the host in the URI (HTTP/2, or a request to a proxy), or else the `Host` header. A
+    /// header that is not UTF-8 is an empty host.
     ///
     /// ```
     /// use http::Request;
     /// use tollgate_http::RequestFacts;
     ///
     /// let request = Request::get("/").header("host", "example.com:8080").body(())?;
-    /// assert_eq!(RequestFacts::new(&request).host(), Some("example.com:8080"));
-    /// # Ok::<(), http::Error>(())
+    /// assert_eq!(RequestFacts::new(&request).host()?.as_deref(), Some("example.com:8080"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
-    pub fn host(&self) -> Option<&'r str> {
-        if let Some(authority) = self.uri.authority() {
-            let text = authority.as_str();
-            return Some(text.rsplit_once('@').map_or(text, |(_, host)| host));
+    ///
+    /// # Errors
+    ///
+    /// [`Ambiguous`] if there is no host in the URI, and several headers differ.
+    pub fn host(&self) -> Result<Option<Cow<'r, str>>, Ambiguous> {
+        self.hosts().single()
+    }
+
+    fn hosts(&self) -> Found<'r> {
+        let mut found = Found::default();
+        match self.uri.authority() {
+            Some(authority) => {
+                let text = authority.as_str();
+                let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
+                found.push(host.into());
+            }
+            None => {
+                let lines = self.headers.get_all(HOST).iter();
+                let text = |line: &'r HeaderValue| str::from_utf8(line.as_bytes());
+                found.extend(lines.map(|line| text(line).unwrap_or_default().into()));
+            }
         }
-        let host = self.headers.get(HOST)?;
-        Some(str::from_utf8(host.as_bytes()).unwrap_or_default())
+        found
     }
 
     /// Returns all headers.
@@ -252,70 +277,107 @@ impl<'r> RequestFacts<'r> {
 
     /// Returns a header. Names are compared without case.
     ///
-    /// Several lines are one text: they are joined with `, `, and cookies with `; `. A header that
-    /// is empty is there. Bytes that are not UTF-8 become U+FFFD. If HTTP/2 has no `host`, it is
-    /// that of [`host`](Self::host).
+    /// Lines that are equal are one. Several lines of a list, such as `accept`, `via` and
+    /// `x-forwarded-for`, are one text: they are joined with `, `, and those of `cookie` with `; `. A
+    /// header that is empty is there. Bytes that are not UTF-8 become U+FFFD. If HTTP/2 has no
+    /// `host`, it is that of [`host`](Self::host).
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tollgate_http::{Ambiguous, RequestFacts};
+    ///
+    /// let request = Request::get("/").header("accept", "a/b").header("accept", "c/d");
+    /// let request = request.header("x-api-key", "k1").header("x-api-key", "k2").body(())?;
+    /// let facts = RequestFacts::new(&request);
+    /// assert_eq!(facts.header("Accept")?.as_deref(), Some("a/b, c/d"));
+    /// assert_eq!(facts.header("x-api-key"), Err(Ambiguous));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Ambiguous`] if the header is no list, and has several lines that differ.
+    pub fn header(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
+        self.header_values(name).single()
+    }
+
+    fn header_values(&self, name: &str) -> Found<'r> {
+        // HTTP/2 has the host in the URI.
+        let is_host = name.eq_ignore_ascii_case(HOST.as_str());
+        match is_host && !self.headers.contains_key(HOST) {
+            true => self.hosts(),
+            false => text::header(self.headers, name),
+        }
+    }
+
+    /// Returns a header as a whole number: of several lines, the largest. So a client that sends a
+    /// cost twice pays for the larger one.
     ///
     /// ```
     /// use http::Request;
     /// use tollgate_http::RequestFacts;
     ///
-    /// let request = Request::get("/").header("accept", "a/b").header("accept", "c/d").body(())?;
-    /// assert_eq!(RequestFacts::new(&request).header("Accept").as_deref(), Some("a/b, c/d"));
+    /// let request = Request::get("/").header("x-items", "1").header("x-items", "40").body(())?;
+    /// assert_eq!(RequestFacts::new(&request).header_number("x-items"), Some(40));
     /// # Ok::<(), http::Error>(())
     /// ```
     #[must_use]
-    pub fn header(&self, name: &str) -> Option<Cow<'r, str>> {
-        let found = text::header(self.headers, name);
-        // HTTP/2 has the host in the URI.
-        let host = || {
-            let is_host = name.eq_ignore_ascii_case(HOST.as_str());
-            self.host().filter(|_| is_host).map(Cow::Borrowed)
-        };
-        found.or_else(host)
+    pub fn header_number(&self, name: &str) -> Option<u64> {
+        text::number(self.headers, name)
     }
 
-    /// Returns the first parameter of the query with this name.
+    /// Returns the parameter of the query with this name.
     ///
     /// Names and values are decoded, with `+` as a space. A parameter without `=` is empty. Bytes
     /// that are not UTF-8 become U+FFFD.
     ///
-    /// If your program uses the last one of several parameters, a client can put another before it.
-    /// Then supply the fact yourself.
-    ///
     /// ```
     /// use http::Request;
-    /// use tollgate_http::RequestFacts;
+    /// use tollgate_http::{Ambiguous, RequestFacts};
     ///
-    /// let request = Request::get("/?q=two+words&q=other&%66lag").body(())?;
+    /// let request = Request::get("/?q=two+words&%66lag&a=1&a=%31&b=1&b=2").body(())?;
     /// let facts = RequestFacts::new(&request);
-    /// assert_eq!(facts.query("q").as_deref(), Some("two words"));
-    /// assert_eq!(facts.query("flag").as_deref(), Some(""));
-    /// # Ok::<(), http::Error>(())
+    /// assert_eq!(facts.query("q")?.as_deref(), Some("two words"));
+    /// assert_eq!(facts.query("flag")?.as_deref(), Some(""));
+    /// assert_eq!(facts.query("a")?.as_deref(), Some("1"));
+    /// assert_eq!(facts.query("b"), Err(Ambiguous));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
-    pub fn query(&self, name: &str) -> Option<Cow<'r, str>> {
-        text::query(self.uri.query()?, name)
+    ///
+    /// # Errors
+    ///
+    /// [`Ambiguous`] if there are several that differ.
+    pub fn query(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
+        self.query_values(name).single()
     }
 
-    /// Returns the first cookie with this name, of all lines.
+    fn query_values(&self, name: &str) -> Found<'r> {
+        let query = self.uri.query();
+        query.map_or_else(Found::default, |query| text::query(query, name))
+    }
+
+    /// Returns the cookie with this name, of all lines.
     ///
     /// Names and values are decoded, and quotes around a value are left out. So a client can't
     /// write one cookie in several ways. Bytes that are not UTF-8 become U+FFFD.
-    ///
-    /// If your program uses the last one of several cookies, a client can put another before it.
-    /// Then supply the fact yourself.
     ///
     /// ```
     /// use http::Request;
     /// use tollgate_http::RequestFacts;
     ///
     /// let request = Request::get("/").header("cookie", "theme=dark; session=\"s%31\"").body(())?;
-    /// assert_eq!(RequestFacts::new(&request).cookie("session").as_deref(), Some("s1"));
-    /// # Ok::<(), http::Error>(())
+    /// assert_eq!(RequestFacts::new(&request).cookie("session")?.as_deref(), Some("s1"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
-    pub fn cookie(&self, name: &str) -> Option<Cow<'r, str>> {
+    ///
+    /// # Errors
+    ///
+    /// [`Ambiguous`] if there are several that differ.
+    pub fn cookie(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
+        self.cookie_values(name).single()
+    }
+
+    fn cookie_values(&self, name: &str) -> Found<'r> {
         text::cookie(self.headers, name)
     }
 

@@ -9,12 +9,13 @@ use tollgate_http::{Answers, Body, Cause, LimitState, Refusal};
 
 use crate::states::{denied, granted};
 
-const CAUSES: [(Cause, u16); 8] = [
+const CAUSES: [(Cause, u16); 9] = [
     (Cause::Limit, 429),
     (Cause::Overload, 503),
     (Cause::Banned, 429),
     (Cause::Listed, 403),
     (Cause::MissingKey, 400),
+    (Cause::Ambiguous, 400),
     (Cause::NoPlan, 403),
     (Cause::TooLarge, 429),
     (Cause::Misconfigured, 500),
@@ -138,6 +139,7 @@ fn other_problems_have_the_title_of_their_status() {
         (Cause::Listed, "Forbidden"),
         (Cause::NoPlan, "Forbidden"),
         (Cause::MissingKey, "Bad Request"),
+        (Cause::Ambiguous, "Bad Request"),
         (Cause::Misconfigured, "Internal Server Error"),
     ] {
         let problem = problem(&Refusal::new(cause).rule("login"));

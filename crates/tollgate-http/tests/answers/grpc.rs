@@ -28,6 +28,7 @@ fn each_cause_has_its_code() {
         (Cause::Listed, Code::PermissionDenied),
         (Cause::NoPlan, Code::PermissionDenied),
         (Cause::MissingKey, Code::InvalidArgument),
+        (Cause::Ambiguous, Code::InvalidArgument),
         (Cause::Misconfigured, Code::Internal),
     ] {
         let status = status(&Refusal::new(cause));

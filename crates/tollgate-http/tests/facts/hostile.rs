@@ -54,8 +54,8 @@ fn absurd_queries_have_parameters() {
         let uri: Uri = format!("/?{query}&last=1").parse().unwrap();
         let (method, headers) = (Method::GET, HeaderMap::new());
         let facts = RequestFacts::of(&method, &uri, &headers);
-        assert_eq!(facts.query("last").as_deref(), Some("1"), "{piece}");
-        assert_eq!(facts.query("none"), None, "{piece}");
+        assert_eq!(facts.query("last"), Ok(Some("1".into())), "{piece}");
+        assert_eq!(facts.query("none"), Ok(None), "{piece}");
     }
 }
 
@@ -72,19 +72,16 @@ fn absurd_headers_are_there() {
     headers.append("cookie", HeaderValue::from_static("last=1"));
     let (method, uri) = (Method::GET, Uri::from_static("/"));
     let facts = RequestFacts::of(&method, &uri, &headers);
+    assert_eq!(facts.header("x-many"), Ok(Some("a".into())));
     assert_eq!(
-        facts.header("x-many").map(|it| it.len()),
-        Some(10_000 * 3 - 2)
+        facts.header("x-long").map(|it| it.unwrap().chars().count()),
+        Ok(1_000_000)
     );
-    assert_eq!(
-        facts.header("x-long").map(|it| it.chars().count()),
-        Some(1_000_000)
-    );
-    assert_eq!(facts.cookie("last").as_deref(), Some("1"));
-    assert_eq!(facts.cookie("none"), None);
+    assert_eq!(facts.cookie("last"), Ok(Some("1".into())));
+    assert_eq!(facts.cookie("none"), Ok(None));
     assert!(
         facts
             .header("cookie")
-            .is_some_and(|it| it.ends_with("; last=1"))
+            .is_ok_and(|it| it.unwrap().ends_with("; last=1"))
     );
 }

@@ -2,9 +2,11 @@
 
 mod answer;
 mod hostile;
+mod many;
 mod path;
 mod policy;
 mod random;
+mod repeated;
 mod request;
 
 use http::Request;

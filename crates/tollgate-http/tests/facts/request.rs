@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::{Method, Request};
-use tollgate_http::RequestFacts;
+use tollgate_http::{Ambiguous, RequestFacts};
 
 use crate::request;
 
@@ -17,9 +17,9 @@ fn all_constructors_give_the_same_facts() {
         RequestFacts::of(request.method(), request.uri(), request.headers()),
     ] {
         assert_eq!((facts.method(), &*facts.path()), (&Method::GET, "/a"));
-        assert_eq!(facts.host(), Some("example.com"));
-        assert_eq!(facts.query("b").as_deref(), Some("c"));
-        assert_eq!(facts.cookie("d").as_deref(), Some("e"));
+        assert_eq!(facts.host(), Ok(Some("example.com".into())));
+        assert_eq!(facts.query("b"), Ok(Some("c".into())));
+        assert_eq!(facts.cookie("d"), Ok(Some("e".into())));
         assert_eq!(facts.client_address(), None);
     }
 }
@@ -49,7 +49,7 @@ fn the_host_is_that_of_the_uri_or_of_the_header() {
         ("/", &[("host", b"")], Some("")),
         (
             "/",
-            &[("host", b"a.com"), ("host", b"b.com")],
+            &[("host", b"a.com"), ("host", b"a.com")],
             Some("a.com"),
         ),
         ("/", &[("host", b"caf\xc3\xa9.com")], Some("café.com")),
@@ -63,20 +63,27 @@ fn the_host_is_that_of_the_uri_or_of_the_header() {
         let request = request(uri, headers);
         assert_eq!(
             RequestFacts::new(&request).host(),
-            host,
+            Ok(host.map(Cow::from)),
             "{uri} {headers:?}"
         );
     }
+    let several = request("/", &[("host", b"a.com"), ("host", b"b.com")]);
+    assert_eq!(RequestFacts::new(&several).host(), Err(Ambiguous));
+    assert_eq!(RequestFacts::new(&several).header("host"), Err(Ambiguous));
 }
 
 #[test]
 fn a_header_is_all_its_lines() {
     let headers: &[(&str, &[u8])] = &[
         ("x-one", b"1"),
-        ("x-many", b"a"),
+        ("via", b"a"),
         ("x-empty", b""),
-        ("x-many", b""),
-        ("x-many", b"b, c"),
+        ("via", b""),
+        ("via", b"b, c"),
+        ("x-many", b"a"),
+        ("x-same", b"a"),
+        ("x-many", b"b"),
+        ("x-same", b"a"),
         ("x-latin", b"caf\xe9"),
         ("x-utf", "café".as_bytes()),
         ("cookie", b"a=b"),
@@ -84,10 +91,12 @@ fn a_header_is_all_its_lines() {
     ];
     let request = request("http://example.com/", headers);
     let facts = RequestFacts::new(&request);
-    let header = |name| facts.header(name);
+    assert_eq!(facts.header("x-many"), Err(Ambiguous));
+    let header = |name| facts.header(name).unwrap();
+    assert!(matches!(header("x-same"), Some(Cow::Borrowed("a"))));
     assert!(matches!(header("x-one"), Some(Cow::Borrowed("1"))));
     assert!(matches!(header("X-One"), Some(Cow::Borrowed("1"))));
-    assert_eq!(header("x-many").as_deref(), Some("a, , b, c"));
+    assert_eq!(header("Via").as_deref(), Some("a, , b, c"));
     // An empty header is there, and so is one that is not UTF-8.
     assert_eq!(header("x-empty").as_deref(), Some(""));
     assert_eq!(header("x-latin").as_deref(), Some("caf\u{fffd}"));
@@ -104,15 +113,14 @@ fn a_header_is_all_its_lines() {
 fn the_header_of_the_host_is_as_it_was_sent() {
     let request = request("http://a.com/", &[("host", b"b.com")]);
     assert_eq!(
-        RequestFacts::new(&request).header("host").as_deref(),
-        Some("b.com")
+        RequestFacts::new(&request).header("host"),
+        Ok(Some("b.com".into()))
     );
 }
 
 #[test]
 fn a_parameter_of_the_query_is_decoded() {
-    let uri =
-        "/?a=1&a=2&b=x+y%2Bz%20&c&&=d&e=f=g&%68=i&j+k=l&m%2Bn=o&p=%ff%zz%&caf%C3%A9=q&r%3Ds=t";
+    let uri = "/?a=1&a=%31&u=1&u=2&b=x+y%2Bz%20&c&&=d&e=f=g&%68=i&j+k=l&m%2Bn=o&p=%ff%zz%&caf%C3%A9=q&r%3Ds=t";
     let request = request(uri, &[]);
     let facts = RequestFacts::new(&request);
     for (name, value) in [
@@ -133,12 +141,13 @@ fn a_parameter_of_the_query_is_decoded() {
         ("r", None),
         ("A", None),
     ] {
-        assert_eq!(facts.query(name).as_deref(), value, "{name}");
+        assert_eq!(facts.query(name), Ok(value.map(Cow::from)), "{name}");
     }
-    assert!(matches!(facts.query("a"), Some(Cow::Borrowed("1"))));
+    assert!(matches!(facts.query("a"), Ok(Some(Cow::Borrowed("1")))));
+    assert_eq!(facts.query("u"), Err(Ambiguous));
     let request = Request::get("/a").body(()).unwrap();
-    assert_eq!(RequestFacts::new(&request).query("a"), None);
-    assert_eq!(RequestFacts::new(&request).query(""), None);
+    assert_eq!(RequestFacts::new(&request).query("a"), Ok(None));
+    assert_eq!(RequestFacts::new(&request).query(""), Ok(None));
 }
 
 #[test]
@@ -148,7 +157,8 @@ fn a_cookie_is_found_in_all_lines() {
             "cookie",
             b"a=1; b=2 ;c= 3;d;=e; f=\"g h\"; i=\"; j=%6b%zz; %6c=m",
         ),
-        ("cookie", b"a=4; n=5=6"),
+        ("cookie", b"a=1; n=5=6; u=1"),
+        ("cookie", b"u=2"),
         (
             "cookie",
             b"o=\xff\xc3\xa9; p=%22q%22; r=\"%20\"; s=\"\"; t=",
@@ -174,7 +184,8 @@ fn a_cookie_is_found_in_all_lines() {
         ("t", Some("")),
         ("A", None),
     ] {
-        assert_eq!(facts.cookie(name).as_deref(), value, "{name}");
+        assert_eq!(facts.cookie(name), Ok(value.map(Cow::from)), "{name}");
     }
-    assert!(matches!(facts.cookie("a"), Some(Cow::Borrowed("1"))));
+    assert!(matches!(facts.cookie("a"), Ok(Some(Cow::Borrowed("1")))));
+    assert_eq!(facts.cookie("u"), Err(Ambiguous));
 }

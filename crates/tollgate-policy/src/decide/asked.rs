@@ -63,8 +63,8 @@ impl<'d> Asked<'d> {
         })
     }
 
-    /// A rule in the shadow that would deny the request because a fact of its key is missing, or
-    /// because it has no plan.
+    /// A rule in the shadow that would deny the request because a fact of its key is missing or
+    /// ambiguous, or because it has no plan.
     pub(crate) fn without_key(rule: &'d str) -> Self {
         Self {
             rule,

@@ -58,7 +58,7 @@ pub(crate) struct Asks<R, C> {
     pub(crate) list: SmallVec<[Ask; 3]>,
     /// The limits of stores that decide asynchronously.
     pub(crate) remote: Vec<Ask>,
-    /// Rules in the shadow that would deny the request because a fact of their key is missing.
+    /// Rules in the shadow that would deny the request because it has no key of theirs, or no plan.
     pub(crate) would_deny: SmallVec<[usize; 1]>,
     /// How long the caller would wait. A denial that ends sooner does not count towards a ban.
     pub(crate) patience: Option<Duration>,

@@ -11,9 +11,10 @@ use super::asks::{Ask, Asks, What};
 use super::state::Why;
 use crate::fact::Facts;
 use crate::file::{Apply, Missing};
-use crate::key::Bytes;
+use crate::key::{Bytes, NoKey};
 use crate::limit::RuleLimit;
 use crate::policy::Policy;
+use crate::when::Reading;
 
 /// What a request asks, while its rules are collected.
 struct Collected<'a> {
@@ -24,6 +25,22 @@ struct Collected<'a> {
     /// The rules that apply.
     rules: SmallVec<[usize; 4]>,
     refused: Option<Why>,
+}
+
+impl Collected<'_> {
+    /// Denies the request because of a rule. A rule in the shadow only would deny it.
+    fn refuse(&mut self, rule: usize, trial: bool, why: fn(usize) -> Why) -> Applied {
+        match trial {
+            true => {
+                self.rules.push(rule);
+                self.would_deny.push(rule);
+            }
+            false => {
+                self.refused.get_or_insert(why(rule));
+            }
+        }
+        Applied::Yes
+    }
 }
 
 /// What came of a rule that matches a request.
@@ -66,11 +83,11 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         if self.deny.names.is_empty() && self.allow.names.is_empty() {
             return None;
         }
-        let first = |index| ControlFlow::Break(index);
-        if let ControlFlow::Break(entry) = self.deny.matcher.each(facts, first) {
+        let first = |index, _| ControlFlow::Break(index);
+        if let ControlFlow::Break(entry) = self.deny.matcher.find(facts, Reading::ANY, first) {
             return Some(Why::Entry(entry));
         }
-        match self.allow.matcher.each(facts, first) {
+        match self.allow.matcher.find(facts, Reading::EACH, first) {
             ControlFlow::Break(entry) => Some(Why::Allowed(entry)),
             ControlFlow::Continue(()) => None,
         }
@@ -82,9 +99,15 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             collected.refused = Some(why);
             return;
         }
-        let _ = self.matcher.each(facts, |index| {
-            let applied = self.apply(index, facts, collected);
-            let is_over = match (applied, self.rules.get(index)) {
+        let _ = self.matcher.find(facts, Reading::ANY, |index, is_certain| {
+            let rule = self.rules.get(index);
+            let applied = match (is_certain, rule) {
+                (false, Some(rule)) if !collected.rules.contains(&index) => {
+                    collected.refuse(index, rule.shadow, Why::Ambiguous)
+                }
+                _ => self.apply(index, facts, collected),
+            };
+            let is_over = match (applied, rule) {
                 (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow,
                 _ => false,
             };
@@ -131,25 +154,17 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         };
         let trial = rule.shadow;
         let start = collected.keys.len();
-        if rule.key.push(facts, collected.keys).is_err() {
-            match (rule.missing, trial) {
-                (Missing::Shared, _) => {}
-                (Missing::Skip, _) => {
-                    collected.keys.truncate(start);
-                    return Applied::Skipped;
-                }
-                (Missing::Deny, true) => {
-                    collected.rules.push(index);
-                    collected.would_deny.push(index);
-                    return Applied::Yes;
-                }
-                (Missing::Deny, false) => {
-                    collected.refused.get_or_insert(Why::Missing(index));
-                    return Applied::Yes;
-                }
+        match (rule.key.push(facts, collected.keys), rule.missing) {
+            (Ok(()), _) | (Err(NoKey::Missing), Missing::Shared) => {}
+            (Err(NoKey::Missing), Missing::Skip) => {
+                collected.keys.truncate(start);
+                return Applied::Skipped;
             }
+            (Err(NoKey::Missing), Missing::Deny) => {
+                return collected.refuse(index, trial, Why::Missing);
+            }
+            (Err(NoKey::Ambiguous), _) => return collected.refuse(index, trial, Why::Ambiguous),
         }
-        collected.rules.push(index);
         let key = (start, collected.keys.len());
         let bytes = collected.keys.get(start..).unwrap_or_default();
         let hash = self.hasher.0.hash_key(bytes);
@@ -158,16 +173,12 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             Some(Some(plan)) => plan,
             // An override replaces every plan, so it also helps where there is none.
             Some(None) if rule.has_override(hash) => 0,
-            Some(None) if trial => {
-                collected.would_deny.push(index);
-                return Applied::Yes;
-            }
-            Some(None) => {
-                collected.refused.get_or_insert(Why::NoPlan(index));
-                return Applied::Yes;
-            }
+            Some(None) => return collected.refuse(index, trial, Why::NoPlan),
         };
-        let cost = rule.cost.of(facts);
+        let Some(cost) = rule.cost.of(facts) else {
+            return collected.refuse(index, trial, Why::Ambiguous);
+        };
+        collected.rules.push(index);
         let mut ask = |what, cost, is_remote| {
             let ask = Ask {
                 rule: index,

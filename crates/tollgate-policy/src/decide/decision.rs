@@ -50,6 +50,12 @@ pub enum Reason<'d> {
         /// The name of the rule.
         rule: &'d str,
     },
+    /// A fact that this rule reads has several values that differ, or more than are read. It is a
+    /// part of the key, or the rule's conditions or cost depend on values that are not read.
+    Ambiguous {
+        /// The name of the rule.
+        rule: &'d str,
+    },
     /// The request has none of this rule's plans.
     NoPlan {
         /// The name of the rule.
@@ -147,6 +153,9 @@ where
             State::Refused(policy, Why::Missing(rule)) => Reason::MissingKey {
                 rule: policy.rule_name(*rule),
             },
+            State::Refused(policy, Why::Ambiguous(rule)) => Reason::Ambiguous {
+                rule: policy.rule_name(*rule),
+            },
             State::Refused(policy, Why::NoPlan(rule)) => Reason::NoPlan {
                 rule: policy.rule_name(*rule),
             },
@@ -170,6 +179,7 @@ where
         match self.reason()? {
             Reason::Limit { rule, .. }
             | Reason::MissingKey { rule }
+            | Reason::Ambiguous { rule }
             | Reason::NoPlan { rule }
             | Reason::Asynchronous { rule }
             | Reason::Listed { entry: rule } => Some(rule),
@@ -206,7 +216,13 @@ where
             }
             (
                 None,
-                State::Refused(_, Why::Missing(rule) | Why::NoPlan(rule) | Why::Remote(rule)),
+                State::Refused(
+                    _,
+                    Why::Missing(rule)
+                    | Why::Ambiguous(rule)
+                    | Why::NoPlan(rule)
+                    | Why::Remote(rule),
+                ),
             ) => *rule,
             (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
             (None, State::Free(..) | State::One(..) | State::Granted(_) | State::Invalid(_)) => {

@@ -174,7 +174,7 @@ impl<C> Policy<C> {
         }
         let settle = rule.cost.settle.as_ref();
         let answer = self.registry.resolve(answer);
-        let actual = settle.and_then(|name| answer.fact(name)?.as_number());
+        let actual = settle.and_then(|name| answer.values(name).largest().0);
         actual.unwrap_or(ask.cost)
     }
 }

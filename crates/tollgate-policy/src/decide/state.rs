@@ -19,6 +19,8 @@ pub(crate) enum Why {
     Allowed(usize),
     /// A rule whose key is missing.
     Missing(usize),
+    /// A rule that reads a fact of several values.
+    Ambiguous(usize),
     /// A rule that has no plan for the request.
     NoPlan(usize),
     /// A rule whose store decides asynchronously.

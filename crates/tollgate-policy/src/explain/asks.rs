@@ -2,11 +2,13 @@
 
 use tollgate::AnyAlgorithm;
 
-use super::display::Shown;
+use super::display::{Shown, ShownValues};
 use super::{Asks, Cost, Plan, key};
-use crate::fact::{FactName, Facts};
-use crate::file::{Missing, Override, Plans, Rule};
+use crate::fact::{FactName, Facts, Value};
+use crate::file::{Applies, Missing, Override, Plans, Rule};
 use crate::key::{Bytes, KeySpec};
+use crate::values::Values;
+use crate::when::Reading;
 
 /// The limits of a request.
 #[derive(Default)]
@@ -17,21 +19,41 @@ struct Limits {
     denies: Option<String>,
 }
 
-/// Returns what a rule asks, or why it does not apply.
-pub(super) fn of(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<Asks, String> {
+/// Why a rule denies a request whose conditions may hold by values that are not read.
+const UNREAD: &str = "its conditions depend on more values than are read, so they are ambiguous";
+
+/// Returns what a rule asks, or why it does not apply. `is_own` says whether it applies by its own
+/// conditions.
+pub(super) fn of(rule: &Rule, is_own: bool, facts: &(impl Facts + ?Sized)) -> Result<Asks, String> {
     let key = key::key(rule, facts);
+    let ambiguous = key.iter().find(|part| part.ambiguous.is_some());
     let missing = key.iter().find(|part| part.value.is_none());
+    let unsure = || match &rule.when.value {
+        Applies::When(when) => !when.holds_by(facts, Reading::ANY_KNOWN),
+        _ => false,
+    };
+    let denies = |why: String| Limits {
+        denies: Some(why),
+        ..Limits::default()
+    };
     let limits = match (missing, rule.missing) {
+        _ if is_own && unsure() => denies(UNREAD.into()),
+        _ if ambiguous.is_some() => {
+            denies(ambiguous.map_or(String::new(), |part| format!("{part}, so it is ambiguous")))
+        }
         (Some(part), Missing::Skip) => {
             return Err(format!("{} is missing, and missing = \"skip\"", part.name));
         }
-        (Some(part), Missing::Deny) => Limits {
-            denies: Some(format!("{} is missing, and missing = \"deny\"", part.name)),
-            ..Limits::default()
-        },
+        (Some(part), Missing::Deny) => {
+            denies(format!("{} is missing, and missing = \"deny\"", part.name))
+        }
         _ => limits(rule, facts),
     };
-    let cost = cost(rule, &limits.texts, facts);
+    let (limits, cost) = match cost(rule, &limits.texts, facts) {
+        Ok(cost) => (limits, cost),
+        Err(cost) if limits.denies.is_some() => (limits, cost),
+        Err(cost) => (denies(cost.why.clone().unwrap_or_default()), cost),
+    };
     Ok(Asks {
         key,
         limits: limits.texts,
@@ -89,15 +111,16 @@ fn overridden(rule: &Rule, own: &Override) -> Vec<String> {
 
 fn plan(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> Limits {
     let by = plans.by.as_str();
-    let named = key::value(rule, &FactName::new(by), facts);
+    let named = key::values(rule, &FactName::new(by), facts);
     let find = |wanted: &str| {
         plans
             .limits
             .iter()
             .find(|(name, _)| name.as_str() == wanted)
     };
-    let (found, why) = match named.as_ref().map(|value| value.as_text()) {
-        None => (None, format!("{by} is absent")),
+    let said = ShownValues(&named).to_string();
+    let (found, why) = match named.single().as_ref().map(Value::as_text) {
+        None => (None, format!("{by} is {said}")),
         Some(value) => match find(&value) {
             Some(found) => (Some(found), format!("{by} is {}", Shown(&value))),
             None => (
@@ -127,41 +150,47 @@ fn plan(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> Limits {
     }
 }
 
-fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Cost {
+/// Returns what a request costs. If that is ambiguous, the error says why.
+fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Result<Cost, Cost> {
     let settle = rule.cost.settle.as_ref();
     let of = |permits, why| Cost {
         permits,
         why,
         settle: settle.map(|fact| fact.as_str().to_owned()),
     };
-    let counts_requests = |limit: &String| limit.split_whitespace().next() == Some("concurrency");
-    if !limits.is_empty() && limits.iter().all(counts_requests) {
-        return of(1, None);
-    }
     let default = rule.cost.default.value;
-    let Some(fact) = &rule.cost.estimate else {
-        return of(default, None);
+    let values = match &rule.cost.estimate {
+        Some(fact) => key::values(rule, fact, facts),
+        None => Values::NONE,
     };
-    let Some(value) = key::value(rule, fact, facts) else {
-        return of(
-            default,
-            Some(format!("{} is absent, so the default", fact.value)),
-        );
-    };
-    let text = value.as_text();
-    let said = format!("{} is {}", fact.value, Shown(&text));
-    match (value.as_number(), &rule.cost.max) {
-        (None, _) => of(
-            default,
-            Some(format!("{said}, not a number, so the default")),
-        ),
-        (Some(cost), Some(max)) if cost > max.value => {
-            of(max.value, Some(format!("{said}, more than the maximum")))
+    let (largest, is_known) = values.largest();
+    let said = |fact: &FactName| format!("{fact} is {}", ShownValues(&values));
+    let counts_requests = |limit: &String| limit.split_whitespace().next() == Some("concurrency");
+    let asks_requests = !limits.is_empty() && limits.iter().all(counts_requests);
+    Ok(match (&rule.cost.estimate, largest, &rule.cost.max) {
+        (Some(fact), ..) if !is_known => {
+            return Err(of(
+                default,
+                Some(format!("{}, so the cost is ambiguous", said(fact))),
+            ));
         }
-        (Some(cost), _) if cost < rule.cost.min.value => {
-            let why = format!("{said}, less than the minimum");
+        _ if asks_requests => of(1, None),
+        (None, ..) => of(default, None),
+        (Some(fact), None, _) if values.is_none() => {
+            of(default, Some(format!("{}, so the default", said(fact))))
+        }
+        (Some(fact), None, _) => {
+            let why = format!("{}, not a number, so the default", said(fact));
+            of(default, Some(why))
+        }
+        (Some(fact), Some(cost), Some(max)) if cost > max.value => {
+            let why = format!("{}, more than the maximum", said(fact));
+            of(max.value, Some(why))
+        }
+        (Some(fact), Some(cost), _) if cost < rule.cost.min.value => {
+            let why = format!("{}, less than the minimum", said(fact));
             of(rule.cost.min.value, Some(why))
         }
-        (Some(cost), _) => of(cost, Some(said)),
-    }
+        (Some(fact), Some(cost), _) => of(cost, Some(said(fact))),
+    })
 }

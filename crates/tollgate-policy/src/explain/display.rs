@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::{Applied, Asks, Cost, Explained, Explanation, KeyPart, List, Listed};
-use crate::when::write_value;
+use crate::values::Values;
+use crate::when::{write_value, write_values};
 
 /// A value of a request, which can be anything: it is cut, and has no control characters.
 pub(super) struct Shown<'v>(pub(super) &'v str);
@@ -11,6 +12,15 @@ pub(super) struct Shown<'v>(pub(super) &'v str);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_value(f, self.0)
+    }
+}
+
+/// The values of a fact.
+pub(super) struct ShownValues<'v>(pub(super) &'v Values<'v>);
+
+impl fmt::Display for ShownValues<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_values(f, self.0)
     }
 }
 
@@ -112,9 +122,10 @@ fn limits(asks: &Asks) -> String {
 
 impl fmt::Display for KeyPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.value {
-            Some(value) => write!(f, "{} = {}", self.name, Shown(value)),
-            None => write!(f, "{} is missing", self.name),
+        match (&self.value, &self.ambiguous) {
+            (Some(value), _) => write!(f, "{} = {}", self.name, Shown(value)),
+            (None, Some(values)) => write!(f, "{} is {values}", self.name),
+            (None, None) => write!(f, "{} is missing", self.name),
         }
     }
 }

@@ -5,40 +5,45 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::KeyPart;
+use super::display::ShownValues;
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Applies, Networks, Rule};
-use crate::key::untranslated;
-use crate::rule_fact::can_be_key;
+use crate::key::{of_values, untranslated};
+use crate::rule_fact::{can_be_key, part};
+use crate::values::Values;
 use crate::when::{clean_path, lower_host};
 
 /// Returns the parts of a rule's key for a request.
 pub(super) fn key(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Vec<KeyPart> {
     let part = |name: &str| {
         let fact = FactName::new(name);
-        let value = value(rule, &fact, facts).filter(|value| can_be_key(&fact, value));
+        let values = values(rule, &fact, facts);
+        let ambiguous = ShownValues(&values).to_string();
+        let value = of_values(values, rule.repeated);
+        let is_ambiguous = value.is_err();
+        let value = value.ok().flatten().filter(|it| can_be_key(&fact, it));
         KeyPart {
             name: name.into(),
             value: value.map(|value| shown(&fact, &value, &rule.network)),
+            ambiguous: is_ambiguous.then_some(ambiguous),
         }
     };
     rule.key.iter().map(|name| part(name)).collect()
 }
 
-/// Returns a fact that a rule reads.
-pub(super) fn value<'f>(
+/// Returns the values of a fact that a rule reads.
+pub(super) fn values<'f>(
     rule: &Rule,
     fact: &FactName,
     facts: &'f (impl Facts + ?Sized),
-) -> Option<Value<'f>> {
-    let FactKind::PathPart(name) = fact.kind() else {
-        return facts.fact(fact);
-    };
-    let Applies::When(when) = &rule.when.value else {
-        return None;
-    };
-    let path = facts.fact(&FactName::new("path"))?;
-    let path = path.as_text();
-    Some(when.capture(&path, name)?.to_owned().into())
+) -> Values<'f> {
+    match (fact.kind(), &rule.when.value) {
+        (FactKind::PathPart(name), Applies::When(when)) => {
+            part(when, name, facts.values(&FactName::new("path")))
+        }
+        (FactKind::PathPart(_), _) => Values::NONE,
+        _ => facts.values(fact),
+    }
 }
 
 /// Returns a value as the key has it. The same address, host or path in other spellings is the

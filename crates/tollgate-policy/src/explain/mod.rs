@@ -36,6 +36,7 @@ use serde::Serialize;
 
 use crate::fact::Facts;
 use crate::file::{Entry, PolicyFile};
+use crate::when::When;
 
 /// What a policy does with a request, apart from how much of each limit is left.
 ///
@@ -128,8 +129,12 @@ pub struct Asks {
 pub struct KeyPart {
     /// The name of the fact or resolver.
     pub name: String,
-    /// Its value, as the key has it: a network if the rule cuts addresses. `None` if it is missing.
+    /// Its value, as the key has it: a network if the rule cuts addresses. `None` if it is missing
+    /// or ambiguous.
     pub value: Option<String>,
+    /// Its values, if the request has several and the rule does not say which one counts, or if
+    /// there are more than are read.
+    pub ambiguous: Option<String>,
 }
 
 /// A plan, and why it was chosen.
@@ -161,7 +166,11 @@ pub struct Cost {
 #[must_use]
 pub fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Explanation {
     let listed = |list, entries: &[Entry]| {
-        let entry = entries.iter().find(|entry| entry.when.holds(facts))?;
+        let holds = |when: &When| match list {
+            List::Deny => when.holds(facts),
+            List::Allow => when.holds_for_each(facts),
+        };
+        let entry = entries.iter().find(|entry| holds(&entry.when))?;
         Some(Listed {
             list,
             name: entry.name.value.clone(),

@@ -17,9 +17,10 @@ enum State {
 }
 
 impl State {
-    /// Returns what becomes of a rule that should apply for this reason.
-    fn of(rule: &Rule, why: String, facts: &(impl Facts + ?Sized)) -> Self {
-        match asks::of(rule, facts) {
+    /// Returns what becomes of a rule that should apply for this reason, by its own conditions or
+    /// with another rule.
+    fn of(rule: &Rule, is_own: bool, why: String, facts: &(impl Facts + ?Sized)) -> Self {
+        match asks::of(rule, is_own, facts) {
             Ok(asks) => Self::Asks(why, Box::new(asks)),
             Err(why) => Self::Skipped(why),
         }
@@ -117,7 +118,7 @@ impl<F: Facts + ?Sized> Search<'_, F> {
 
     /// Asks a rule whose conditions hold, and those that go with it. Returns whether it applies.
     fn ask(&mut self, index: usize, rule: &Rule, why: String) -> bool {
-        let state = State::of(rule, why, self.facts);
+        let state = State::of(rule, true, why, self.facts);
         let applies = matches!(state, State::Asks(..));
         self.set(index, state);
         if applies && !rule.shadow {
@@ -137,7 +138,7 @@ impl<F: Facts + ?Sized> Search<'_, F> {
                 let other = index.and_then(|index| Some((index, self.rules.get(index)?)));
                 if let (true, Some((index, other))) = (is_new, other) {
                     let why = format!("rule {:?} names it in `also`", rule.name.as_str());
-                    let state = State::of(other, why, self.facts);
+                    let state = State::of(other, false, why, self.facts);
                     // A skipped rule and a shadow rule bring no others.
                     if matches!(state, State::Asks(..)) && !other.shadow {
                         open.push(other);

@@ -9,19 +9,24 @@ use super::parts;
 use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
-use crate::file::{Applies, At, Count, Missing, Rule};
+use crate::file::{Applies, At, Count, Missing, Repeated, Rule};
 use crate::problem::Problems;
 use crate::when::When;
 
-const FIELDS: [&str; 18] = [
-    "name", "when", "key", "missing", "network", "limit", "plan", "override", "cost", "count",
-    "ban", "also", "shadow", "status", "capacity", "overflow", "store", "fallback",
+const FIELDS: [&str; 19] = [
+    "name", "when", "key", "missing", "repeated", "network", "limit", "plan", "override", "cost",
+    "count", "ban", "also", "shadow", "status", "capacity", "overflow", "store", "fallback",
 ];
 
 pub(super) const MISSING: [(&str, Missing); 3] = [
     ("deny", Missing::Deny),
     ("skip", Missing::Skip),
     ("shared", Missing::Shared),
+];
+pub(super) const REPEATED: [(&str, Repeated); 3] = [
+    ("deny", Repeated::Deny),
+    ("first", Repeated::First),
+    ("last", Repeated::Last),
 ];
 pub(super) const COUNT: [(&str, Count); 3] = [
     ("all", Count::All),
@@ -62,6 +67,7 @@ pub(super) fn rule(
         when,
         key: key(&table, allowed, problems),
         missing: choice(&table, "missing", &MISSING, problems),
+        repeated: choice(&table, "repeated", &REPEATED, problems),
         network: parts::networks(&table, problems),
         limits: texts(
             &table,

@@ -8,7 +8,7 @@ use tollgate::Quota;
 use super::fields::{Fields, many, one_or_more};
 use super::parts::FIXED_COST;
 use super::parts::NETWORKS;
-use super::rule::{CAPACITY, COUNT, MEMORY, MISSING, OVERFLOW};
+use super::rule::{CAPACITY, COUNT, MEMORY, MISSING, OVERFLOW, REPEATED};
 use super::top::APPLY;
 use super::tree::Tree;
 use super::write_when;
@@ -74,6 +74,7 @@ fn rule(rule: &Rule) -> Tree {
     let texts = |list: &Vec<At<String>>| one_or_more(list, text);
     fields.push_if(!rule.key.is_empty(), "key", || texts(&rule.key));
     fields.push_choice("missing", &MISSING, rule.missing);
+    fields.push_choice("repeated", &REPEATED, rule.repeated);
     let is_default = rule.network == NETWORKS;
     fields.push_if(!is_default, "network", || networks(&rule.network));
     fields.push_if(!rule.limits.is_empty(), "limit", || texts(&rule.limits));

@@ -152,6 +152,7 @@ fn is_field(condition: &Condition) -> bool {
         "limit" => text.parse::<AnyAlgorithm>().is_ok(),
         "key" => !matches!(FactName::new(text).kind(), FactKind::Other(_)),
         "missing" => ["deny", "skip", "shared"].contains(&text),
+        "repeated" => ["deny", "first", "last"].contains(&text),
         "count" => ["failures", "successes"].contains(&text),
         "overflow" => ["evict", "deny", "admit"].contains(&text),
         "store" => ["memory", "redis"].contains(&text),

@@ -137,6 +137,7 @@ fn is_same_key(rule: &Rule, named: &Rule) -> bool {
     !captures
         && rule.key == named.key
         && rule.missing == named.missing
+        && rule.repeated == named.repeated
         && rule.network == named.network
         && rule.cost == named.cost
 }

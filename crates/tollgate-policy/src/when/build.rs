@@ -15,6 +15,8 @@ pub(super) struct Builder {
     index: Index,
     /// The lists of each node.
     lists: Vec<Lists>,
+    /// The rules of each probe.
+    found: Vec<Vec<u32>>,
     /// The networks of each probe.
     networks: HashMap<usize, Vec<(IpNet, u32)>>,
     /// The probes by their facts and kinds.
@@ -36,6 +38,9 @@ impl Builder {
             .probes
             .get(probe)
             .map_or(NONE, |probe| probe.root);
+        if let Some(found) = self.found.get_mut(probe) {
+            push_new(found, rule);
+        }
         let mut below = false;
         let node = match key {
             KeyKind::Present => root,
@@ -59,16 +64,16 @@ impl Builder {
         } else {
             &mut lists.here
         };
-        // One rule can be put under the same key by several values.
-        if list.last() != Some(&rule) {
-            list.push(rule);
-        }
+        push_new(list, rule);
     }
 
     pub(super) fn build(mut self) -> Index {
         for (node, lists) in self.index.nodes.iter_mut().zip(self.lists) {
             node.here = append(&mut self.index.lists, &lists.here);
             node.below = append(&mut self.index.lists, &lists.below);
+        }
+        for (probe, found) in self.index.probes.iter_mut().zip(&self.found) {
+            probe.all = append(&mut self.index.lists, found);
         }
         for (index, probe) in self.index.probes.iter_mut().enumerate() {
             match &mut probe.kind {
@@ -101,7 +106,13 @@ impl Builder {
         }
         let root = self.node();
         let probe = self.index.probes.len();
-        self.index.probes.push(Probe { fact, root, kind });
+        self.index.probes.push(Probe {
+            fact,
+            root,
+            all: Span::default(),
+            kind,
+        });
+        self.found.push(Vec::new());
         self.probes.insert((fact, name), probe);
         probe
     }
@@ -189,6 +200,13 @@ impl Builder {
                 lengths.push(length);
             }
         }
+    }
+}
+
+/// Adds a rule, unless it is the last one: several values can put it under the same key.
+fn push_new(list: &mut Vec<u32>, rule: u32) {
+    if list.last() != Some(&rule) {
+        list.push(rule);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::fact::{FactName, Facts};
 
-use super::input::Input;
+use super::input::Inputs;
 use super::pattern::Pattern;
+use super::reading::Reading;
 
 /// Conditions of a request.
 ///
@@ -53,12 +54,40 @@ pub enum Test {
 }
 
 impl When {
-    /// Whether a request fulfills the conditions.
+    /// Whether a request fulfills the conditions. If it has several values of a fact, one of them has
+    /// to fulfill a condition, but each of them what is within `not`. So rules and the list `deny`
+    /// read conditions.
+    ///
+    /// ```
+    /// use tollgate_policy::FactName;
+    /// use tollgate_policy::when::{Condition, Pattern, Test, When};
+    ///
+    /// let user = FactName::new("user");
+    /// let test = Test::OneOf(vec![Pattern::parse(&user, "ann").unwrap()]);
+    /// let when = When { all: vec![Condition { fact: user, test }], ..When::default() };
+    /// let both = [("user", "ann"), ("user", "bob")];
+    /// assert!(when.holds(&both));
+    /// assert!(!when.holds_for_each(&both));
+    /// ```
     #[must_use]
     pub fn holds(&self, facts: &(impl Facts + ?Sized)) -> bool {
-        self.all.iter().all(|condition| condition.holds(facts))
-            && (self.any.is_empty() || self.any.iter().any(|when| when.holds(facts)))
-            && !self.not.as_ref().is_some_and(|when| when.holds(facts))
+        self.holds_by(facts, Reading::ANY)
+    }
+
+    /// Whether a request fulfills the conditions, whichever of several values of a fact counts: each
+    /// of them has to fulfill a condition, and none what is within `not`. So the list `allow` reads
+    /// conditions.
+    #[must_use]
+    pub fn holds_for_each(&self, facts: &(impl Facts + ?Sized)) -> bool {
+        self.holds_by(facts, Reading::EACH)
+    }
+
+    pub(crate) fn holds_by(&self, facts: &(impl Facts + ?Sized), reading: Reading) -> bool {
+        let mut any = self.any.iter();
+        let mut not = self.not.iter();
+        self.all.iter().all(|it| it.holds_by(facts, reading))
+            && (self.any.is_empty() || any.any(|when| when.holds_by(facts, reading)))
+            && !not.any(|when| when.holds_by(facts, reading.negated()))
     }
 
     /// Returns what `{name}` stands for in the first path pattern that matches and has that name.
@@ -91,26 +120,19 @@ impl When {
 }
 
 impl Condition {
-    /// Whether a request fulfills the condition.
+    /// Whether a request fulfills the condition. Of several values, one has to.
     #[must_use]
     pub fn holds(&self, facts: &(impl Facts + ?Sized)) -> bool {
-        self.test
-            .accepts(&self.fact, Input::read(facts, &self.fact).as_ref())
+        self.holds_by(facts, Reading::ANY)
+    }
+
+    fn holds_by(&self, facts: &(impl Facts + ?Sized), reading: Reading) -> bool {
+        let inputs = Inputs::read(facts, &self.fact);
+        self.test.accepts(&self.fact, &inputs, reading)
     }
 }
 
 impl Test {
-    pub(super) fn accepts(&self, fact: &FactName, input: Option<&Input<'_>>) -> bool {
-        match (self, input) {
-            (Self::Present, input) => input.is_some(),
-            (Self::Absent, input) => input.is_none(),
-            (Self::OneOf(_), None) => false,
-            (Self::OneOf(patterns), Some(input)) => {
-                patterns.iter().any(|pattern| pattern.accepts(fact, input))
-            }
-        }
-    }
-
     /// The patterns that the value is compared with.
     pub(super) fn patterns(&self) -> &[Pattern] {
         match self {

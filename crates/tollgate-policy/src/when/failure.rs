@@ -2,9 +2,11 @@
 
 use std::fmt::{self, Write};
 
-use crate::fact::{Facts, Value};
+use crate::fact::Facts;
+use crate::values::{Kind, Values};
 
 use super::condition::{Condition, Test, When};
+use super::reading::Reading;
 
 /// The longest value that is shown, in characters.
 const SHOWN: usize = 80;
@@ -29,8 +31,8 @@ pub enum Failure<'a> {
     Condition {
         /// The condition.
         condition: &'a Condition,
-        /// The value that the request has.
-        found: Option<Value<'a>>,
+        /// The values that the request has.
+        found: Values<'a>,
     },
     /// None of these alternatives holds.
     Any(&'a [When]),
@@ -43,14 +45,15 @@ impl When {
     #[must_use]
     pub fn first_failure<'a>(&'a self, facts: &'a (impl Facts + ?Sized)) -> Option<Failure<'a>> {
         if let Some(condition) = self.all.iter().find(|condition| !condition.holds(facts)) {
-            let found = facts.fact(&condition.fact);
+            let found = facts.values(&condition.fact);
             return Some(Failure::Condition { condition, found });
         }
         if !self.any.is_empty() && !self.any.iter().any(|when| when.holds(facts)) {
             return Some(Failure::Any(&self.any));
         }
         let not = self.not.as_deref();
-        not.filter(|when| when.holds(facts)).map(Failure::Not)
+        not.filter(|when| when.holds_by(facts, Reading::EACH))
+            .map(Failure::Not)
     }
 }
 
@@ -65,10 +68,7 @@ impl fmt::Display for Failure<'_> {
             Self::Not(when) => return write!(f, "`not`: {when} holds"),
         };
         write!(f, "{} is ", condition.fact)?;
-        match found {
-            Some(value) => write_value(f, &value.as_text())?,
-            None => f.write_str("absent")?,
-        }
+        write_values(f, found)?;
         match &condition.test {
             Test::Present => Ok(()),
             Test::Absent => f.write_str(", not absent"),
@@ -80,6 +80,27 @@ impl fmt::Display for Failure<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+/// The most values that are shown.
+const SHOWN_VALUES: usize = 4;
+
+/// Writes the values of a request.
+pub(crate) fn write_values(f: &mut fmt::Formatter<'_>, values: &Values<'_>) -> fmt::Result {
+    let more = match &values.0 {
+        Kind::None => return f.write_str("absent"),
+        Kind::One(_) => false,
+        Kind::Several(several) => several.more || several.known.len() > SHOWN_VALUES,
+    };
+    for (index, value) in values.iter().take(SHOWN_VALUES).enumerate() {
+        f.write_str(if index == 0 { "" } else { " and " })?;
+        write_value(f, &value.as_text())?;
+    }
+    match (more, values.known().is_empty()) {
+        (true, true) => f.write_str("one of more values than are read"),
+        (true, false) => f.write_str(" and others"),
+        (false, _) => Ok(()),
     }
 }
 

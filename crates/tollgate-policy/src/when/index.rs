@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use super::input::Input;
+use super::input::{Input, Inputs};
 use super::networks::Networks;
 use super::path::{next_segment, segments};
 
@@ -57,6 +57,8 @@ pub(super) struct Probe {
     /// The number of the fact.
     pub(super) fact: usize,
     pub(super) root: u32,
+    /// All rules that it can find.
+    pub(super) all: Span,
     pub(super) kind: ProbeKind,
 }
 
@@ -74,46 +76,59 @@ pub(super) enum ProbeKind {
 }
 
 impl Index {
-    /// Adds the lists of a request to `sources`. `input` returns a fact by its number.
+    /// Adds the lists of a request to `sources`. `inputs` returns a fact by its number.
     pub(super) fn collect<'m, 'i, 'v: 'i>(
         &'m self,
-        input: impl Fn(usize) -> Option<&'i Input<'v>>,
+        inputs: impl Fn(usize) -> Option<&'i Inputs<'v>>,
         sources: &mut Sources<'m>,
     ) {
         for probe in &self.probes {
-            let Some(input) = input(probe.fact) else {
-                continue;
-            };
-            let root = probe.root;
-            match &probe.kind {
-                ProbeKind::Present => self.push_here(root, sources),
-                ProbeKind::Exact => self.push_text(root, input.text(), sources),
-                ProbeKind::Prefix(lengths) => {
-                    let text = input.text();
-                    let prefixes = lengths.iter().map_while(|length| part(text, 0, *length));
-                    prefixes.for_each(|prefix| self.push_text(root, prefix, sources));
-                }
-                ProbeKind::Suffix(lengths) => {
-                    let text = input.text();
-                    let starts = lengths
-                        .iter()
-                        .map_while(|length| text.len().checked_sub(*length));
-                    let suffixes = starts.map_while(|start| part(text, start, text.len()));
-                    suffixes.for_each(|suffix| self.push_text(root, suffix, sources));
-                }
-                ProbeKind::Network(v4, v6) => {
-                    let push = |node| self.push_here(node, sources);
-                    match input.address() {
-                        Some(IpAddr::V4(address)) => v4.each(address.into(), push),
-                        Some(IpAddr::V6(address)) => v6.each(address.into(), push),
-                        None => {}
+            match inputs(probe.fact) {
+                None | Some(Inputs::None) => {}
+                Some(Inputs::One(input)) => self.push_probe(probe, input, sources),
+                // A value that is not known can be any.
+                Some(Inputs::Several { more: true, .. }) => self.push(probe.all, sources),
+                Some(Inputs::Several { known, more: false }) => {
+                    for input in known {
+                        self.push_probe(probe, input, sources);
                     }
                 }
-                ProbeKind::Path => self.push_path(root, input.text(), sources),
-                ProbeKind::PathEnd => {
-                    if let Some(last) = segments(input.text()).next_back() {
-                        self.push_text(root, last, sources);
-                    }
+            }
+        }
+    }
+
+    /// Adds the lists of one value.
+    #[inline]
+    fn push_probe<'m>(&'m self, probe: &'m Probe, input: &Input<'_>, sources: &mut Sources<'m>) {
+        let root = probe.root;
+        match &probe.kind {
+            ProbeKind::Present => self.push_here(root, sources),
+            ProbeKind::Exact => self.push_text(root, input.text(), sources),
+            ProbeKind::Prefix(lengths) => {
+                let text = input.text();
+                let prefixes = lengths.iter().map_while(|length| part(text, 0, *length));
+                prefixes.for_each(|prefix| self.push_text(root, prefix, sources));
+            }
+            ProbeKind::Suffix(lengths) => {
+                let text = input.text();
+                let starts = lengths
+                    .iter()
+                    .map_while(|length| text.len().checked_sub(*length));
+                let suffixes = starts.map_while(|start| part(text, start, text.len()));
+                suffixes.for_each(|suffix| self.push_text(root, suffix, sources));
+            }
+            ProbeKind::Network(v4, v6) => {
+                let push = |node| self.push_here(node, sources);
+                match input.address() {
+                    Some(IpAddr::V4(address)) => v4.each(address.into(), push),
+                    Some(IpAddr::V6(address)) => v6.each(address.into(), push),
+                    None => {}
+                }
+            }
+            ProbeKind::Path => self.push_path(root, input.text(), sources),
+            ProbeKind::PathEnd => {
+                if let Some(last) = segments(input.text()).next_back() {
+                    self.push_text(root, last, sources);
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use smallvec::SmallVec;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
+use crate::values::Kind;
 
 use super::path::segments;
 
@@ -17,6 +18,34 @@ pub(super) enum Input<'v> {
     Made(Buffer),
     /// The address of a client, which is compared with networks only.
     Address(IpAddr),
+}
+
+/// The values of a fact.
+pub(super) enum Inputs<'v> {
+    None,
+    One(Input<'v>),
+    Several {
+        known: Vec<Input<'v>>,
+        /// Whether there can be others.
+        more: bool,
+    },
+}
+
+impl<'v> Inputs<'v> {
+    /// Reads a fact.
+    #[inline]
+    pub(super) fn read(facts: &'v (impl Facts + ?Sized), name: &FactName) -> Self {
+        let several = match facts.values(name).0 {
+            Kind::None => return Self::None,
+            Kind::One(value) => return Self::One(Input::new(name, value)),
+            Kind::Several(several) => several,
+        };
+        let known = several.known.into_iter();
+        Self::Several {
+            known: known.map(|value| Input::new(name, value)).collect(),
+            more: several.more,
+        }
+    }
 }
 
 /// A text that does not allocate if it has at most 64 bytes, as numbers and addresses have.
@@ -51,12 +80,6 @@ impl Buffer {
 }
 
 impl<'v> Input<'v> {
-    /// Reads a fact.
-    #[inline]
-    pub(super) fn read(facts: &'v (impl Facts + ?Sized), name: &FactName) -> Option<Self> {
-        Some(Self::new(name, facts.fact(name)?))
-    }
-
     #[inline]
     pub(super) fn new(name: &FactName, value: Value<'v>) -> Self {
         let text = match value {

@@ -1,6 +1,6 @@
 //! Finds the rules of a request without going through all of them.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -13,8 +13,9 @@ use crate::fact::{FactName, Facts};
 use super::build::{Builder, number};
 use super::condition::{Test, When};
 use super::index::{Index, Sources};
-use super::input::Input;
+use super::input::Inputs;
 use super::key::{Key, each_key, place};
+use super::reading::Reading;
 
 /// Conditions of many rules, indexed: it finds those that a request fulfills without testing all.
 ///
@@ -53,6 +54,8 @@ pub struct Matcher {
 #[derive(Default)]
 struct Conditions {
     all: Box<[(u32, Test)]>,
+    /// The condition by which the index finds the rule. It holds for a fact with one value.
+    implied: Option<Box<(u32, Test)>>,
     any: Box<[Conditions]>,
     not: Option<Box<Conditions>>,
 }
@@ -61,7 +64,9 @@ struct Conditions {
 struct Request<'m, 'v, F: ?Sized> {
     names: &'m [FactName],
     facts: &'v F,
-    inputs: SmallVec<[OnceCell<Option<Input<'v>>>; 12]>,
+    inputs: SmallVec<[OnceCell<Inputs<'v>>; 12]>,
+    /// Whether there can be values that are not known.
+    more: Cell<bool>,
 }
 
 impl Matcher {
@@ -103,23 +108,37 @@ impl Matcher {
         }
     }
 
-    /// Calls back the indexes of the conditions that hold, in ascending order, until told to stop.
+    /// Calls back the indexes of the conditions that [hold](When::holds), in ascending order, until
+    /// told to stop.
     pub fn each<B>(
         &self,
         facts: &(impl Facts + ?Sized),
         mut found: impl FnMut(usize) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.find(facts, Reading::ANY, |index, _| found(index))
+    }
+
+    /// Calls back the indexes of the conditions that hold, and whether they also hold by the values
+    /// that are known.
+    pub(crate) fn find<B>(
+        &self,
+        facts: &(impl Facts + ?Sized),
+        reading: Reading,
+        mut found: impl FnMut(usize, bool) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let request = Request::new(&self.facts, facts);
         let mut sources = Sources::new();
         if !self.others.is_empty() {
             sources.push(&self.others);
         }
-        self.index.collect(|fact| request.input(fact), &mut sources);
+        self.index
+            .collect(|fact| request.inputs(fact), &mut sources);
         while let Some(rule) = next(&mut sources) {
             let rule = rule as usize;
             let conditions = self.rules.get(rule);
-            if conditions.is_some_and(|conditions| conditions.hold(&request)) {
-                found(rule)?;
+            if let Some(conditions) = conditions.filter(|it| it.hold(&request, reading)) {
+                let more = request.more.get();
+                found(rule, !more || conditions.hold(&request, Reading::ANY_KNOWN))?;
             }
         }
         ControlFlow::Continue(())
@@ -160,12 +179,19 @@ fn next(sources: &mut Sources<'_>) -> Option<u32> {
 }
 
 impl Conditions {
-    fn hold<F: Facts + ?Sized>(&self, request: &Request<'_, '_, F>) -> bool {
+    fn hold<F: Facts + ?Sized>(&self, request: &Request<'_, '_, F>, reading: Reading) -> bool {
         self.all
             .iter()
-            .all(|(fact, test)| request.passes(*fact, test))
-            && (self.any.is_empty() || self.any.iter().any(|any| any.hold(request)))
-            && !self.not.as_ref().is_some_and(|not| not.hold(request))
+            .all(|(fact, test)| request.passes(*fact, test, reading))
+            && self.implied.as_ref().is_none_or(|implied| {
+                let (fact, test) = &**implied;
+                !request.is_ambiguous(*fact) || request.passes(*fact, test, reading)
+            })
+            && (self.any.is_empty() || self.any.iter().any(|any| any.hold(request, reading)))
+            && !self
+                .not
+                .as_ref()
+                .is_some_and(|not| not.hold(request, reading.negated()))
     }
 }
 
@@ -176,18 +202,32 @@ impl<'m, 'v, F: Facts + ?Sized> Request<'m, 'v, F> {
             names,
             facts,
             inputs,
+            more: Cell::new(false),
         }
     }
 
-    fn input(&self, fact: usize) -> Option<&Input<'v>> {
+    fn inputs(&self, fact: usize) -> Option<&Inputs<'v>> {
         let name = self.names.get(fact)?;
-        let input = self.inputs.get(fact)?;
-        input.get_or_init(|| Input::read(self.facts, name)).as_ref()
+        let inputs = self.inputs.get(fact)?;
+        Some(inputs.get_or_init(|| {
+            let inputs = Inputs::read(self.facts, name);
+            if let Inputs::Several { more: true, .. } = inputs {
+                self.more.set(true);
+            }
+            inputs
+        }))
     }
 
-    fn passes(&self, fact: u32, test: &Test) -> bool {
+    /// Returns whether a fact has several values.
+    fn is_ambiguous(&self, fact: u32) -> bool {
+        matches!(self.inputs(fact as usize), Some(Inputs::Several { .. }))
+    }
+
+    fn passes(&self, fact: u32, test: &Test, reading: Reading) -> bool {
         let name = self.names.get(fact as usize);
-        name.is_some_and(|name| test.accepts(name, self.input(fact as usize)))
+        let inputs = self.inputs(fact as usize);
+        let accepts = |(name, inputs)| test.accepts(name, inputs, reading);
+        name.zip(inputs).is_some_and(accepts)
     }
 }
 
@@ -209,11 +249,14 @@ impl Numbers {
         number
     }
 
-    /// The conditions, without the one of this index.
+    /// The conditions, with the one of this index apart.
     fn conditions(&mut self, when: &When, implied: Option<usize>) -> Conditions {
         let all = when.all.iter().enumerate();
         let all = all.filter(|(index, _)| Some(*index) != implied);
+        let implied = implied.and_then(|index| when.all.get(index));
+        let implied = implied.map(|it| Box::new((self.number(&it.fact), it.test.clone())));
         Conditions {
+            implied,
             all: all
                 .map(|(_, condition)| (self.number(&condition.fact), condition.test.clone()))
                 .collect(),

@@ -14,13 +14,15 @@ mod matcher;
 mod networks;
 mod path;
 mod pattern;
+mod reading;
 
 pub use condition::{Condition, Test, When};
 pub use error::{PatternError, PatternErrorKind};
 pub use failure::Failure;
-pub(crate) use failure::write_value;
+pub(crate) use failure::{write_value, write_values};
 pub use glob::Glob;
 pub(crate) use input::{clean_path, lower_host, with_text};
 pub use matcher::Matcher;
 pub use path::PathPattern;
 pub use pattern::Pattern;
+pub(crate) use reading::Reading;

@@ -86,6 +86,8 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
         let _ = writeln!(text, "key = {key}");
         let missing = one(random, &["deny", "skip", "shared"]);
         let _ = writeln!(text, "missing = \"{missing}\"");
+        let repeated = one(random, &["deny", "first", "last"]);
+        let _ = writeln!(text, "repeated = \"{repeated}\"");
         if random.one_in(4) {
             *text += "network = { v4 = 24 }\n";
         }
@@ -186,6 +188,11 @@ pub(crate) fn request(random: &mut Random) -> Pairs {
     let mut add = |random: &mut Random, name: &str, values: &[&str]| {
         if !random.one_in(4) {
             facts.push((name.into(), one(random, values).into()));
+            // A plan, a resolver and a path need one value: the model has a limit for each plan.
+            let is_single = ["method", "path", "user", "tier"].contains(&name);
+            if !is_single && random.one_in(8) {
+                facts.push((name.into(), one(random, values).into()));
+            }
         }
     };
     add(random, "method", &["GET", "PUT", "POST"]);

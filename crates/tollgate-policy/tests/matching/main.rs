@@ -2,6 +2,7 @@
 
 mod patterns;
 mod random;
+mod repeated;
 
 use std::ops::ControlFlow;
 

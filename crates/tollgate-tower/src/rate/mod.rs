@@ -13,7 +13,7 @@ use http::Request;
 use tollgate::clock::Clock;
 use tollgate::traits::ReserveLimiter;
 use tollgate::{Denied, Granted, Quota, RateLimiter, Tick};
-use tollgate_http::{Cause, LimitState, Refusal, RequestFacts, Unit};
+use tollgate_http::{Ambiguous, Cause, LimitState, Refusal, RequestFacts, Unit};
 
 pub(crate) use self::source::NO_KEY;
 pub use self::source::{PerKey, Shared, Source};
@@ -144,8 +144,9 @@ impl<S: Source> Rate<S> {
     ) -> Admit<Self> {
         let facts = settings.facts_here(request);
         match self.source.key(&facts) {
-            None => without_key(request, settings, || decide(&facts, None)),
-            key => decide(&facts, key.as_ref()),
+            Ok(None) => without_key(request, settings, || decide(&facts, None)),
+            Ok(key) => decide(&facts, key.as_ref()),
+            Err(Ambiguous) => ambiguous(request, settings),
         }
     }
 
@@ -249,6 +250,7 @@ impl<S: Source> Rate<S> {
                     .limits(state.as_slice());
                 Admit::Refused(settings.refuse(request, &refusal))
             }
+            RateOutcome::Ambiguous => ambiguous(request, settings),
             RateOutcome::NoKey => {
                 without_key(request, settings, || match self.ask(1, None, settings) {
                     None => Admit::Free,
@@ -273,8 +275,10 @@ impl<S: Source> Admission for Rate<S> {
     #[inline(always)]
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<RateOutcome<S>> {
         let facts = settings.plain_facts(request);
-        let Some(key) = self.source.key(&facts) else {
-            return First::Decided(RateOutcome::NoKey);
+        let key = match self.source.key(&facts) {
+            Ok(Some(key)) => key,
+            Ok(None) => return First::Decided(RateOutcome::NoKey),
+            Err(Ambiguous) => return First::Decided(RateOutcome::Ambiguous),
         };
         match self.ask(1, Some(&key), settings) {
             None => First::Free,
@@ -325,7 +329,9 @@ impl<S: Source> Admission for Rate<S> {
                     RateOutcome::Granted(grant, delay) => {
                         Admit::Delayed(Unserved::new(grant), delay)
                     }
-                    RateOutcome::Denied { .. } | RateOutcome::NoKey => Admit::MustWait,
+                    RateOutcome::Denied { .. } | RateOutcome::NoKey | RateOutcome::Ambiguous => {
+                        Admit::MustWait
+                    }
                 },
                 Err(_) => Admit::MustWait,
             }
@@ -380,6 +386,15 @@ pub(crate) fn without_key<A: Admission, B>(
     }
 }
 
+/// Refuses a request that has several keys of its limit. It can't share the limit of those without
+/// one, or be exempt: a client that adds a line would have another limit, or none.
+pub(crate) fn ambiguous<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
+    let name = &*settings.name;
+    report::denied(name, Cause::Ambiguous);
+    let refusal = Refusal::new(Cause::Ambiguous).rule(name);
+    Admit::Refused(settings.refuse(request, &refusal))
+}
+
 /// Refuses a request that lacks the key of its limit.
 fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
@@ -401,6 +416,8 @@ pub enum RateOutcome<S: Source> {
     Denied { denied: Denied, said: Option<Said> },
     /// The request has no key, so that no limiter was asked.
     NoKey,
+    /// The request has several keys, so that no limiter was asked.
+    Ambiguous,
 }
 
 /// What the answer to a denied request says of its limit.

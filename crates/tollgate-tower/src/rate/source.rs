@@ -8,7 +8,7 @@ use tollgate::clock::Clock;
 use tollgate::keyed::{Key, KeyHasher, OwnedKey};
 use tollgate::traits::SettleLimiter;
 use tollgate::{Keyed, Quota};
-use tollgate_http::RequestFacts;
+use tollgate_http::{Ambiguous, RequestFacts};
 
 use crate::key::RequestKey;
 
@@ -28,7 +28,7 @@ pub trait Source: Send + Sync + 'static {
 
     /// Returns the key of a request, or `None` if it has none.
     #[doc(hidden)]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<Self::Key<'r>>;
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<Self::Key<'r>>, Ambiguous>;
 
     /// Returns the limiter of a key, or that of requests without one.
     #[doc(hidden)]
@@ -64,8 +64,8 @@ where
     type Owned = Arc<L>;
 
     #[inline]
-    fn key<'r>(&self, _: &RequestFacts<'r>) -> Option<()> {
-        Some(())
+    fn key<'r>(&self, _: &RequestFacts<'r>) -> Result<Option<()>, Ambiguous> {
+        Ok(Some(()))
     }
 
     #[inline]
@@ -117,7 +117,7 @@ where
     type Owned = OwnedKey<A, C, S>;
 
     #[inline]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Option<K::Key<'r>> {
+    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<K::Key<'r>>, Ambiguous> {
         self.key.key(facts)
     }
 

@@ -213,7 +213,10 @@ fn places_with_a_line() {
 
 #[test]
 fn places_of_each_key() {
-    let key = |facts: &RequestFacts<'_>| facts.header("x-key").map(|key| key.into_owned());
+    let key = |facts: &RequestFacts<'_>| {
+        let key = facts.header("x-key")?;
+        Ok(key.map(|key| key.into_owned()))
+    };
     each_seed(|seed| {
         let mut random = Random::new(seed);
         let limiter = Arc::new(KeyedConcurrency::new(2, 100).unwrap());

@@ -16,7 +16,7 @@ use crate::page::{Page, bucket, from, send};
 async fn litellm_no_more_tokens_than_the_limit() {
     let limiter = Limiter::with_clock(bucket(Quota::per_hour(100)), ManualClock::new());
     let limiter = Arc::new(limiter);
-    let tokens = |facts: &RequestFacts<'_>| facts.header("x-estimate")?.parse().ok();
+    let tokens = |facts: &RequestFacts<'_>| facts.header_number("x-estimate");
     let layer = RateLimitLayer::shared(Arc::clone(&limiter))
         .cost(move |facts| tokens(facts).unwrap_or(10))
         .settle(|ended| ended.header_number("x-tokens").unwrap_or(ended.taken()));

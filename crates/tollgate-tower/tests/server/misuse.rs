@@ -61,7 +61,10 @@ async fn an_address_that_the_program_inserts_takes_precedence_over_the_connectio
 
 #[tokio::test]
 async fn no_text_is_the_key_of_requests_without_a_key() {
-    let by_name = |facts: &RequestFacts<'_>| facts.header("x-api-key").map(|it| it.into_owned());
+    let by_name = |facts: &RequestFacts<'_>| {
+        let key = facts.header("x-api-key")?;
+        Ok(key.map(|it| it.into_owned()))
+    };
     let service = RateLimitLayer::by_key(table(Quota::per_hour(1), 100), by_name)
         .missing(Missing::Share)
         .layer(Ok200);
@@ -145,4 +148,31 @@ async fn a_table_without_room_is_an_overload() {
     }
     let last = held.last().map(http::Response::status);
     assert_eq!(last, Some(http::StatusCode::SERVICE_UNAVAILABLE));
+}
+
+/// A client that sends its key twice must not choose a limit by the second line.
+#[tokio::test]
+async fn a_key_whose_lines_differ_is_refused_whatever_is_missing() {
+    let twice = || {
+        let request = Request::get("/").header("x-api-key", "k1");
+        request.header("x-api-key", "other").body(()).unwrap()
+    };
+    let equal = || {
+        let request = Request::get("/").header("x-api-key", "k1");
+        request.header("x-api-key", "k1").body(()).unwrap()
+    };
+    for missing in [Missing::Refuse, Missing::Share, Missing::Exempt] {
+        let rate = RateLimitLayer::by_key(table(Quota::per_hour(2), 100), by_api_key());
+        let rate = rate.missing(missing).layer(Ok200);
+        assert_eq!(send(&rate, with_key("k1")).await.status(), 200);
+        assert_eq!(send(&rate, equal()).await.status(), 200);
+        assert_eq!(send(&rate, with_key("k1")).await.status(), 429);
+        assert_eq!(send(&rate, twice()).await.status(), 400, "{missing:?}");
+
+        let inside = KeyedConcurrency::new(1, 100).unwrap();
+        let inside = RateLimitLayer::concurrency_by_key(inside, by_api_key());
+        let inside = inside.missing(missing).layer(Ok200);
+        assert_eq!(send(&inside, equal()).await.status(), 200);
+        assert_eq!(send(&inside, twice()).await.status(), 400, "{missing:?}");
+    }
 }

@@ -8,11 +8,23 @@ use toml::{Table, Value};
 
 use super::strings;
 
-pub(super) type Facts = BTreeMap<String, String>;
+/// The values of each fact. Equal ones are one.
+pub(super) type Facts = BTreeMap<String, Vec<String>>;
 
-/// Returns what the path captures, or `None` if a condition does not hold.
-pub(super) fn holds(when: Option<&Value>, facts: &Facts) -> Option<Facts> {
-    let mut captures = Facts::new();
+pub(super) type Captures = BTreeMap<String, String>;
+
+/// Returns the only value of a fact.
+pub(super) fn single<'f>(facts: &'f Facts, name: &str) -> Option<&'f String> {
+    match facts.get(name)?.as_slice() {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// Returns what the path captures, or `None` if a condition does not hold. `each` says whether it
+/// has to hold for each value.
+pub(super) fn holds(when: Option<&Value>, facts: &Facts, each: bool) -> Option<Captures> {
+    let mut captures = Captures::new();
     let Some(when) = when else {
         return Some(captures);
     };
@@ -20,33 +32,43 @@ pub(super) fn holds(when: Option<&Value>, facts: &Facts) -> Option<Facts> {
     for (name, test) in when.as_table()? {
         match (name.as_str(), test) {
             ("any", Value::Array(list)) => {
-                list.iter().find(|one| holds(Some(one), facts).is_some())?;
+                list.iter()
+                    .find(|one| holds(Some(one), facts, each).is_some())?;
             }
-            ("not", _) if holds(Some(test), facts).is_some() => return None,
+            ("not", _) if holds(Some(test), facts, !each).is_some() => return None,
             ("not", _) => {}
             ("header" | "query" | "cookie", Value::Table(tests)) => {
                 for (part, test) in tests {
                     let fact = format!("{name}:{part}");
-                    passes(&fact, test, facts, &mut captures).then_some(())?;
+                    passes(&fact, test, facts, each, &mut captures).then_some(())?;
                 }
             }
-            _ => passes(name, test, facts, &mut captures).then_some(())?,
+            _ => passes(name, test, facts, each, &mut captures).then_some(())?,
         }
     }
     Some(captures)
 }
 
-fn passes(name: &str, test: &Value, facts: &Facts, captures: &mut Facts) -> bool {
-    let fact = facts.get(name);
+fn passes(name: &str, test: &Value, facts: &Facts, each: bool, captures: &mut Captures) -> bool {
+    let values = facts.get(name).map_or(&[][..], Vec::as_slice);
     if let Value::Boolean(is_there) = test {
-        return fact.is_some() == *is_there;
+        return values.is_empty() != *is_there;
     }
-    let Some(fact) = fact else { return false };
+    let mut passes = values
+        .iter()
+        .map(|fact| value_passes(name, test, fact, captures));
+    match each {
+        true => !values.is_empty() && passes.all(|it| it),
+        false => passes.any(|it| it),
+    }
+}
+
+fn value_passes(name: &str, test: &Value, fact: &str, captures: &mut Captures) -> bool {
     if let Value::Table(forms) = test {
         return forms.iter().all(|(form, values)| {
             let mut values = strings(Some(values)).into_iter();
             values.any(|value| match form.as_str() {
-                "equal" => *fact == value,
+                "equal" => fact == value,
                 "prefix" => fact.starts_with(&value),
                 "suffix" => fact.ends_with(&value),
                 "glob" => glob(&value, fact),
@@ -86,7 +108,7 @@ fn segments(path: &str) -> Vec<&str> {
         .collect()
 }
 
-fn path(pattern: &[&str], actual: &[&str], captures: &mut Facts) -> bool {
+fn path(pattern: &[&str], actual: &[&str], captures: &mut Captures) -> bool {
     match (pattern, actual) {
         ([], _) => actual.is_empty(),
         (["**", rest @ ..], _) => (0..=actual.len()).any(|n| path(rest, &actual[n..], captures)),

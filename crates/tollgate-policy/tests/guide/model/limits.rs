@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, SlidingLog};
 use toml::{Table, Value};
 
-use super::conditions::Facts;
+use super::conditions::{Facts, single};
 use super::{strings, text};
 use crate::lines::Pairs;
 
@@ -126,7 +126,7 @@ pub(super) fn texts(rule: &Table, key: &[String], facts: &Facts) -> Option<Vec<S
     let Some(plans) = rule.get("plan").and_then(Value::as_table) else {
         return Some(strings(rule.get("limit")));
     };
-    let plan = facts.get(&text(plans, "by")).map(String::as_str);
+    let plan = single(facts, &text(plans, "by")).map(String::as_str);
     let plan = plan.filter(|plan| !["by", "default"].contains(plan));
     let known = plan.and_then(|plan| plans.get(plan));
     let default = || plans.get(plans.get("default")?.as_str()?);
@@ -149,7 +149,10 @@ pub(super) fn fallback(rule: &Table) -> Option<String> {
 
 /// Returns the cost of a request.
 pub(super) fn cost(rule: &Table, facts: &Facts) -> u64 {
-    let fact = |name: &Value| facts.get(name.as_str()?)?.parse().ok();
+    let fact = |name: &Value| {
+        let values = facts.get(name.as_str()?)?.iter();
+        values.filter_map(|value| value.parse().ok()).max()
+    };
     let number = |value: &Value| value.as_integer().map(|n| n as u64);
     match rule.get("cost") {
         None => 1,
@@ -170,8 +173,8 @@ pub(super) fn cost(rule: &Table, facts: &Facts) -> u64 {
 /// Returns the actual cost, if the answer says it.
 pub(super) fn settled(rule: &Table, answer: &Pairs) -> Option<u64> {
     let settle = rule.get("cost")?.get("settle")?.as_str()?;
-    let (_, actual) = answer.iter().find(|(name, _)| name == settle)?;
-    actual.parse().ok()
+    let lines = answer.iter().filter(|(name, _)| name == settle);
+    lines.filter_map(|(_, actual)| actual.parse().ok()).max()
 }
 
 /// Returns a time such as `10min`.

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 
 use crate::decided::{Decided, Decider};
 use crate::lines::{End, Pairs};
-use conditions::{Facts, holds};
+use conditions::{Captures, Facts, holds, single};
 use limits::Limit;
 
 /// The name of a limit: its rule, its key, and its text.
@@ -71,11 +71,11 @@ impl Model {
     }
 
     /// Returns the names of all entries and rules that match, with what their paths capture.
-    pub(crate) fn matching(&self, facts: &Pairs) -> Vec<(String, Facts)> {
-        let facts: Facts = facts.iter().cloned().collect();
+    pub(crate) fn matching(&self, facts: &Pairs) -> Vec<(String, Captures)> {
+        let facts = values(facts);
         let lists = ["deny", "allow", "rule"].map(|name| self.list(name));
         let matching = lists.iter().flatten().filter_map(|entry| {
-            let captures = holds(entry.get("when"), &facts)?;
+            let captures = holds(entry.get("when"), &facts, false)?;
             Some((text(entry, "name"), captures))
         });
         matching.collect()
@@ -83,9 +83,10 @@ impl Model {
 
     fn listed(&self, name: &str, facts: &Facts) -> Option<Table> {
         let list = self.list(name);
+        let is_exemption = name == "allow";
         let mut found = list
             .iter()
-            .filter(|it| holds(it.get("when"), facts).is_some());
+            .filter(|it| holds(it.get("when"), facts, is_exemption).is_some());
         found.next().cloned()
     }
 
@@ -94,11 +95,11 @@ impl Model {
         let (mut applied, mut shadows) = (Vec::new(), Vec::new());
         let all = self.policy.get("apply").and_then(Value::as_str) == Some("all");
         for rule in self.list("rule") {
-            let Some(captures) = holds(rule.get("when"), facts) else {
+            let Some(captures) = holds(rule.get("when"), facts, false) else {
                 continue;
             };
             let mut facts = facts.clone();
-            facts.extend(captures);
+            facts.extend(captures.into_iter().map(|(name, it)| (name, vec![it])));
             if all || applied.is_empty() {
                 self.apply(rule, &facts, &mut applied, &mut shadows);
             }
@@ -114,9 +115,21 @@ impl Model {
         applied: &mut Vec<Applied>,
         shadows: &mut Vec<Applied>,
     ) {
-        let mut key = Some(Vec::new());
-        for part in strings(rule.get("key")) {
-            let value = match facts.get(&part) {
+        let repeated = rule.get("repeated").and_then(Value::as_str);
+        let part_of = |name: &String| {
+            let values = facts.get(name)?;
+            match repeated {
+                Some("first") => values.first(),
+                Some("last") => values.last(),
+                _ => single(facts, name),
+            }
+        };
+        let parts = strings(rule.get("key"));
+        let is_ambiguous = |name| facts.contains_key(name) && part_of(name).is_none();
+        let is_ambiguous = parts.iter().any(is_ambiguous);
+        let mut key = (!is_ambiguous).then(Vec::new);
+        for part in parts.iter().filter(|_| !is_ambiguous) {
+            let value = match part_of(part) {
                 Some(value) => conditions::network(value, &rule),
                 None => match rule.get("missing").and_then(Value::as_str) {
                     Some("skip") => return,
@@ -240,11 +253,11 @@ impl Decider for Model {
     type Held = Taken;
 
     fn decide(&mut self, facts: &Pairs) -> (Decided, Taken) {
-        let mut facts: Facts = facts.iter().cloned().collect();
+        let mut facts = values(facts);
         // A resolver that the tests register.
-        let first = facts.get("user").and_then(|user| user.get(..1));
+        let first = single(&facts, "user").and_then(|user| user.get(..1));
         if let Some(first) = first.map(str::to_owned) {
-            facts.insert("first-letter-of-user".into(), first);
+            facts.insert("first-letter-of-user".into(), vec![first]);
         }
         if let Some(entry) = self.listed("deny", &facts) {
             let denied = Decided::denied(text(&entry, "name"), None);
@@ -329,6 +342,20 @@ impl Decider for Model {
     fn store_down(&mut self) {
         self.is_store_down = true;
     }
+}
+
+/// Returns the values of each fact, those that differ.
+fn values(pairs: &Pairs) -> Facts {
+    let mut facts = Facts::new();
+    for (name, value) in pairs {
+        facts.entry(name.clone()).or_default().push(value.clone());
+    }
+    for values in facts.values_mut() {
+        if values.iter().all(|value| *value == values[0]) {
+            values.truncate(1);
+        }
+    }
+    facts
 }
 
 /// Returns a field that is a text.

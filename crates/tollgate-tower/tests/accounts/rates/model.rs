@@ -41,7 +41,7 @@ pub(crate) fn millis(ms: u64) -> Duration {
 }
 
 pub(crate) fn number(facts: &RequestFacts<'_>, name: &str) -> Option<u64> {
-    facts.header(name)?.parse().ok()
+    facts.header_number(name)
 }
 
 impl Case {
