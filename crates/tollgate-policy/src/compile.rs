@@ -19,6 +19,7 @@ use crate::registry::Registry;
 use crate::rule::{AFTER_BAN, Ban, CompiledRule, Cost, Plans, strikes_text};
 use crate::rule_fact::RuleFact;
 use crate::state::Saved;
+use crate::together::check_always;
 use crate::when::{Condition, Matcher, Test, When};
 
 /// What a policy is made from, besides its file.
@@ -55,6 +56,7 @@ pub(crate) fn compile<C: PolicyClock>(
         saved,
     } = given;
     problems.append(file.check_facts(|name| registry.resolvers.contains_key(name)));
+    check_always(file, |store| registry.remotes.contains_key(store), problems);
     let also = Also::of(file);
     let maker = Maker {
         registry: &registry,

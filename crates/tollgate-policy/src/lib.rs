@@ -59,6 +59,7 @@ mod rule_fact;
 mod shown;
 mod state;
 mod text;
+mod together;
 mod warn;
 #[cfg(feature = "watch")]
 mod watch;

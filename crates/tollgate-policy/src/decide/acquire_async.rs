@@ -101,8 +101,10 @@ where
     }
 
     fn undo(&mut self) {
-        if let Some(State::Granted(granted)) = &mut self.0 {
-            granted.undo_each();
+        match &mut self.0 {
+            Some(State::Granted(granted)) => _ = granted.undo_each(),
+            Some(State::Many(many)) => _ = many.undo(),
+            _ => {}
         }
     }
 

@@ -61,8 +61,7 @@ pub enum Reason<'d> {
         /// The name of the rule.
         rule: &'d str,
     },
-    /// The limits that apply can't be combined: there are more than 64, or registered ones have
-    /// other clocks.
+    /// The limits that apply can't be combined: registered ones have other clocks.
     Invalid(ConfigError),
 }
 
@@ -140,7 +139,7 @@ where
             });
         }
         Some(match &self.state {
-            State::Free(..) | State::One(..) | State::Granted(_) => return None,
+            State::Free(..) | State::One(..) | State::Granted(_) | State::Many(_) => return None,
             State::Refused(policy, Why::Remote(rule)) => Reason::Asynchronous {
                 rule: policy.rule_name(*rule),
             },
@@ -209,9 +208,14 @@ where
                 State::Refused(_, Why::Missing(rule) | Why::NoPlan(rule) | Why::Remote(rule)),
             ) => *rule,
             (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
-            (None, State::Free(..) | State::One(..) | State::Granted(_) | State::Invalid(_)) => {
-                return None;
-            }
+            (
+                None,
+                State::Free(..)
+                | State::One(..)
+                | State::Granted(_)
+                | State::Many(_)
+                | State::Invalid(_),
+            ) => return None,
         };
         policy.rule_status(rule)
     }
@@ -333,6 +337,7 @@ where
         match &self.state {
             State::One(_, held) => (index == 0).then(|| held.granted.info()),
             State::Granted(granted) => granted.member(index),
+            State::Many(many) => many.info(index),
             _ => None,
         }
     }
@@ -422,6 +427,10 @@ where
                 // There is a cost for each limit.
                 granted.settle(costs).unwrap_or_default()
             }
+            State::Many(mut many) => {
+                let costs = costs(many.asks());
+                many.settle(&costs)
+            }
             _ => Settled::default(),
         }
     }
@@ -435,6 +444,7 @@ where
                 asks.visit(0, GiveBack { held, now }).unwrap_or(0)
             }
             State::Granted(granted) => granted.undo(),
+            State::Many(mut many) => many.undo(),
             _ => 0,
         }
     }

@@ -7,6 +7,7 @@ mod asks;
 mod collect;
 mod decision;
 mod finish_async;
+mod many;
 mod remotes;
 mod state;
 mod visits;

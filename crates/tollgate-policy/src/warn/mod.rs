@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::file::{Applies, At, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted, short_number};
+use crate::together::check_possible;
 use crate::when::Matcher;
 
 use report::{is_in_memory, warn};
@@ -23,7 +24,8 @@ const OVERRIDE_BYTES: u128 = 1400;
 
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
 /// another one always does first, costs that no limit grants, names that are probably misspelled,
-/// and tables that take more memory than the policy allows.
+/// tables that take more memory than the policy allows, and conditions under which more limits apply
+/// to one request than decide together at once.
 ///
 /// A warning is certain; not everything that deserves one is found.
 ///
@@ -69,6 +71,7 @@ pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> b
         }
     }
     tighter::check_all(file, &mut problems);
+    check_possible(file, &mut problems);
     problems
 }
 
