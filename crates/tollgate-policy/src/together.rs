@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use tollgate::compose::MAX_MEMBERS;
 
-use crate::file::{Applies, Apply, Missing, PolicyFile, Rule};
+use crate::file::{Applies, Apply, BanOf, Missing, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted};
 use crate::when::When;
 
@@ -123,7 +123,13 @@ impl<'f> Together<'f> {
                 (Some(_), false) => 1,
                 (None, false) => rule.limits.len(),
             };
-            limits + usize::from(rule.ban.is_some() && !rule.shadow)
+            let ban = rule.ban.as_ref().filter(|_| !rule.shadow);
+            // Failures have a limit besides.
+            limits
+                + ban.map_or(0, |ban| match ban.of {
+                    BanOf::Denials => 1,
+                    BanOf::Failures => 2,
+                })
         };
         Self {
             positions: rules

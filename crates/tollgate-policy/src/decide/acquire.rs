@@ -9,7 +9,7 @@ use tollgate::clock::Clock;
 use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Members, Visitor};
 use tollgate::{Denied, Tick};
 
-use super::asks::{Ask, Asks, What, waits};
+use super::asks::{Ask, Asks, waits};
 use super::decision::Decision;
 use super::many::{Many, Refused};
 use super::state::{State, Why};
@@ -17,6 +17,7 @@ use super::visits::{HasClock, Look, Take};
 use crate::fact::Facts;
 use crate::limit::{Gate, KeyHash, RuleLimit};
 use crate::policy::Policy;
+use crate::rule::What;
 
 /// Decides about a request, whose caller would wait this long.
 pub(crate) fn decide<R, C>(
@@ -190,11 +191,8 @@ where
         let look = Look { n: ask.cost, now };
         let ban = rule.ban.as_ref().filter(|_| !ask.trial);
         let banned = ban.and_then(|ban| look.visit(&Gate(ban.bans.key(&KeyHash(ask.hash))), None));
-        match (banned, ask.what) {
-            (None, What::Limit(limit)) => {
-                let limit = rule.limits.get(limit)?;
-                limit.visit(self.key(&ask), ask.plan, false, look)?
-            }
+        match (banned, rule.limit(ask.what)) {
+            (None, Some(limit)) => limit.visit(self.key(&ask), ask.plan, false, look)?,
             _ => banned,
         }
     }
@@ -228,7 +226,7 @@ where
         let mut last = None;
         for (index, ask) in self.list.iter().enumerate() {
             let rule = self.policy.rules.get(ask.rule);
-            let Some(rule) = rule.filter(|rule| rule.ban.is_some()) else {
+            let Some(rule) = rule.filter(|rule| rule.bans_denials()) else {
                 continue;
             };
             if ask.trial || last == Some(ask.rule) {

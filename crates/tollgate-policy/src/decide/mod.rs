@@ -16,4 +16,4 @@ pub(crate) use acquire::decide;
 pub(crate) use acquire_async::decide_async;
 pub use asked::Asked;
 pub(crate) use asks::Asks;
-pub use decision::{Decision, Outcome, Reason};
+pub use decision::{Decision, Reason};

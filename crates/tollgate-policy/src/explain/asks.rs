@@ -5,6 +5,7 @@ use tollgate::AnyAlgorithm;
 use super::display::Shown;
 use super::{Asks, Cost, Plan, key};
 use crate::fact::{FactName, Facts};
+use crate::failure;
 use crate::file::{Missing, Override, Plans, Rule};
 use crate::key::{Bytes, KeySpec};
 
@@ -32,6 +33,11 @@ pub(super) fn of(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<Asks, Str
         _ => limits(rule, facts),
     };
     let cost = cost(rule, &limits.texts, facts);
+    let mut limits = limits;
+    let attempts = failure::attempts(rule.ban.as_ref().filter(|_| !rule.shadow));
+    if let (Some(Ok(window)), None) = (attempts, &limits.denies) {
+        limits.texts.insert(0, window.to_string());
+    }
     Ok(Asks {
         key,
         limits: limits.texts,

@@ -8,7 +8,7 @@ mod tighter;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::file::{Applies, At, PolicyFile, Rule};
+use crate::file::{Applies, At, BanOf, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted, short_number};
 use crate::together::check_possible;
 use crate::when::Matcher;
@@ -117,7 +117,13 @@ fn table_bytes(rule: &Rule) -> u128 {
         None => rule.limits.len() as u128,
     };
     // A ban counts denials in a table, and keeps the banned keys in another.
-    let tables = tables + if rule.ban.is_some() { 2 } else { 0 };
+    let of_ban = match rule.ban.as_ref().map(|ban| ban.of) {
+        None => 0,
+        Some(BanOf::Denials) => 2,
+        // And the requests that may fail.
+        Some(BanOf::Failures) => 3,
+    };
+    let tables = tables + of_ban;
     let overrides = rule.overrides.len() as u128 * OVERRIDE_BYTES;
     tables * u128::from(rule.capacity.value) * KEY_BYTES + overrides
 }

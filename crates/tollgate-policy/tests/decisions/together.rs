@@ -127,7 +127,7 @@ fn all_rules_that_match_are_allowed_or_none_takes() {
 fn an_outcome_that_does_not_count_is_free_whatever_it_used_and_bans_nobody() {
     let policy = policy(
         "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '20/h'\ncount = 'failures'\n\
-         cost = { default = 10, settle = 'used' }\nban = { after = 1, for = '5h' }",
+         cost = { default = 10, max = 30, settle = 'used' }\nban = { after = 1, for = '5h' }",
     );
     let ann = [("user", "ann")];
     for _ in 0..9 {
