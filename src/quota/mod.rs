@@ -158,6 +158,32 @@ impl Quota {
         }
     }
 
+    /// Returns the most that one request should cost where its cost is settled later, by a number
+    /// that comes from outside: all permits at once, or as many as come in an hour, if those are
+    /// more. A number that is far too large then stops a key for an hour, or for as long as its
+    /// limit takes to fill, and not for good.
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    ///
+    /// assert_eq!(Quota::per_second(100).largest_settlement(), 360_000);
+    /// assert_eq!(Quota::per_day(24).burst(50).largest_settlement(), 50);
+    /// ```
+    pub const fn largest_settlement(&self) -> u64 {
+        const HOUR: u128 = Duration::from_secs(3600).as_nanos();
+        let period = self.period.as_nanos();
+        let in_an_hour = match period {
+            0 => u64::MAX as u128,
+            _ => self.n as u128 * HOUR / period,
+        };
+        let burst = self.burst_size();
+        match in_an_hour > burst as u128 {
+            true if in_an_hour > u64::MAX as u128 => u64::MAX,
+            true => in_an_hour as u64,
+            false => burst,
+        }
+    }
+
     /// Returns how many permits are available at first.
     pub const fn initial_permits(&self) -> u64 {
         match self.initial {

@@ -22,7 +22,7 @@ use crate::LimitState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
-    /// A rate is used up: 429.
+    /// A rate is used up: 429. Without `Retry-After` if the wait is not known, or has no end.
     Limit,
     /// Too many requests are being served, or wait, or a table has no room for another key: 503.
     Overload,
@@ -61,7 +61,7 @@ impl Cause {
             Denied::Busy { .. } | Denied::NoRoom { .. } => Self::Overload,
             Denied::NoSuchPlan { .. } => Self::NoPlan,
             Denied::Never { .. } => Self::TooLarge,
-            Denied::Stuck { .. } | Denied::TimerMismatch { .. } => Self::Misconfigured,
+            Denied::TimerMismatch { .. } => Self::Misconfigured,
             _ => Self::Limit,
         }
     }

@@ -8,7 +8,8 @@ use tollgate::algorithm::ChangeQuota;
 use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota, TokenBucket};
 
 use crate::fact::FactName;
-use crate::file::{Applies, PolicyFile, Rule};
+use crate::failure::{self, Named};
+use crate::file::{Applies, Missing, PolicyFile, Rule};
 use crate::keep::{Change, Reuse, RuleState};
 use crate::key::KeySpec;
 use crate::limit::{Hashed, RuleLimit, Spec, Table, config_message};
@@ -16,9 +17,11 @@ use crate::make::{Made, Maker};
 use crate::policy::{List, Policy, PolicyClock};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
-use crate::rule::{AFTER_BAN, Ban, CompiledRule, Cost, Plans, strikes_text};
+use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, Cost, Plans, strikes_text};
 use crate::rule_fact::RuleFact;
 use crate::state::Saved;
+use crate::text::BAN_OF_ALL;
+use crate::together::check_always;
 use crate::when::{Condition, Matcher, Test, When};
 
 /// What a policy is made from, besides its file.
@@ -55,6 +58,7 @@ pub(crate) fn compile<C: PolicyClock>(
         saved,
     } = given;
     problems.append(file.check_facts(|name| registry.resolvers.contains_key(name)));
+    check_always(file, |store| registry.remotes.contains_key(store), problems);
     let also = Also::of(file);
     let maker = Maker {
         registry: &registry,
@@ -198,10 +202,11 @@ fn compile_rule<C: PolicyClock>(
                 .map(|fact| RuleFact::of(rule, fact.as_str())),
             default: rule.cost.default.value,
             min: rule.cost.min.value,
-            max: rule.cost.max.as_ref().map_or(u64::MAX, |max| max.value),
+            max: rule.cost.max.as_ref().map(|max| max.value),
             settle: rule.cost.settle.as_ref().map(|fact| fact.value.clone()),
         },
         count: rule.count,
+        failures: Named::of(rule),
         also,
         shadow: rule.shadow,
         overrides,
@@ -209,7 +214,7 @@ fn compile_rule<C: PolicyClock>(
     }
 }
 
-/// Makes what counts the denials of keys, and bans them.
+/// Makes what counts the denials or failures of keys, and bans them.
 fn ban<C: PolicyClock>(
     rule: &Rule,
     made: &[Made<C>],
@@ -226,34 +231,45 @@ fn ban<C: PolicyClock>(
             problems.push(problem.at(ban.position));
         }
     };
+    if rule.missing == Missing::Shared {
+        refuse("", BAN_OF_ALL, problems);
+        return None;
+    }
+    let attempts = failure::attempts(rule.ban.as_ref());
     let specs = made.iter().filter_map(|made| made.specs.first());
     let mut rates = specs.filter_map(|spec| match spec {
         Spec::Rate(algorithm) => Some(algorithm.quota().period()),
         _ => None,
     });
-    if made.is_empty() {
+    if made.is_empty() && attempts.is_none() {
         // Their errors are reported.
         return None;
     }
-    if !made.iter().any(|made| made.limit.can_ban()) {
+    if attempts.is_none() && !made.iter().any(|made| made.limit.can_ban()) {
         refuse("", "needs a limit other than `concurrency`", problems);
         return None;
     }
-    let within: Option<Duration> = ban.within.as_ref().map(|within| within.value);
+    let within: Option<Duration> = match attempts {
+        Some(_) => Some(failure::within(ban)),
+        None => ban.within.as_ref().map(|within| within.value),
+    };
     let Some(within) = within.or_else(|| rates.next()) else {
         let message = "is missing, but must be given: the period of the limit is not known";
         refuse(".within", message, problems);
         return None;
     };
     let old = reuse.same_keys(rule).and_then(|old| old.ban.as_ref());
-    let old_strikes = old.filter(|old| (old.after, old.within) == (ban.after.value, within));
+    let old_strikes = old.filter(|old| {
+        let counts_the_same = old.attempts.is_some() == attempts.is_some();
+        counts_the_same && (old.after, old.within) == (ban.after.value, within)
+    });
     let strikes = match old_strikes {
         Some(old) => Ok(Arc::clone(&old.strikes)),
         None => FixedWindow::new(Quota::per(ban.after.value, within))
             .and_then(FixedWindow::opened_by_first_hit)
             .and_then(|window| table(window.into(), rule, maker))
             .map(|mut strikes| {
-                let text = strikes_text(ban.after.value, within);
+                let text = strikes_text(attempts.is_some(), ban.after.value, within);
                 reuse.restore_strikes(rule, text, &mut strikes);
                 Arc::new(strikes)
             }),
@@ -267,15 +283,27 @@ fn ban<C: PolicyClock>(
                 Arc::new(bans)
             }),
     };
-    match (strikes, bans) {
-        (Ok(strikes), Ok(bans)) => Some(Ban {
+    let attempts = match (old_strikes.and_then(|old| old.attempts.as_ref()), attempts) {
+        (Some(old), _) => Ok(Some(Arc::clone(old))),
+        (None, None) => Ok(None),
+        (None, Some(window)) => window.and_then(|window| {
+            Ok(Some(Arc::new(Attempts {
+                limit: RuleLimit::Table(table(window, rule, maker)?),
+                quota: window.quota(),
+                text: window.to_string().into(),
+            })))
+        }),
+    };
+    match (strikes, bans, attempts) {
+        (Ok(strikes), Ok(bans), Ok(attempts)) => Some(Ban {
             duration: ban.duration.value,
             after: ban.after.value,
             within,
+            attempts,
             strikes,
             bans,
         }),
-        (Err(error), _) | (_, Err(error)) => {
+        (Err(error), _, _) | (_, Err(error), _) | (_, _, Err(error)) => {
             refuse(
                 "",
                 &format!("can't be counted: {}", config_message(error)),

@@ -143,21 +143,47 @@ pub struct Cost {
     /// The least that the fact can say: a smaller value counts as this one. Usually 1, so that a
     /// client that estimates 0 does not pass for free.
     pub min: At<u64>,
-    /// The most that the fact can say: a larger value counts as this one.
+    /// The most that a fact can say, of the request or of the answer: a larger value counts as this
+    /// one. Without it, a fact of the answer can say all permits of a limit, or what an hour brings,
+    /// if that is more.
     pub max: Option<At<u64>>,
     /// The fact of the answer that says the actual cost.
     pub settle: Option<At<FactName>>,
 }
 
-/// Bans a key that is denied again and again.
+/// What counts towards a ban.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum BanOf {
+    /// Requests that the rule denies.
+    #[default]
+    Denials,
+    /// Requests that fail.
+    Failures,
+}
+
+/// Bans a key that is denied, or fails, again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ban {
-    /// The number of denials that bans the key.
+    /// The number of denials or failures that bans the key.
     pub after: At<u64>,
+    /// What counts.
+    pub of: BanOf,
     /// How long the ban lasts.
     pub duration: At<Duration>,
-    /// The period in which denials count. Without it, the period of the rule's first limit.
+    /// The period in which they count. Without it, the period of the rule's first limit for denials,
+    /// and 15 minutes for failures.
     pub within: Option<At<Duration>>,
+}
+
+/// An answer that is a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// A status, from 100 to 599.
+    Status(u16),
+    /// All statuses of a class: 5 is 500 to 599.
+    Class(u8),
+    /// A status of gRPC, from 1 to 16.
+    Grpc(u8),
 }
 
 /// What decides while a store does not answer.
@@ -214,7 +240,9 @@ pub struct Rule {
     pub cost: Cost,
     /// Which outcomes count.
     pub count: Count,
-    /// Bans keys that are denied again and again.
+    /// The answers that are failures. If there are none, the program says what fails.
+    pub failures: Vec<At<Failure>>,
+    /// Bans keys that are denied, or fail, again and again.
     pub ban: Option<At<Ban>>,
     /// Other rules that must grant the request too.
     pub also: Vec<At<String>>,

@@ -42,12 +42,14 @@ mod decide;
 mod disk;
 pub mod explain;
 mod fact;
+mod failure;
 pub mod file;
 mod keep;
 mod key;
 mod limit;
 mod live;
 mod make;
+mod outcome;
 mod policy;
 mod problem;
 #[cfg(feature = "redis")]
@@ -59,6 +61,7 @@ mod rule_fact;
 mod shown;
 mod state;
 mod text;
+mod together;
 mod values;
 mod warn;
 #[cfg(feature = "watch")]
@@ -66,7 +69,7 @@ mod watch;
 pub mod when;
 
 pub use builder::Builder;
-pub use decide::{Asked, Decision, Outcome, Reason};
+pub use decide::{Asked, Decision, Reason};
 pub use disk::FileError;
 pub use explain::explain;
 pub use fact::{FactKind, FactName, Facts, Value};
@@ -77,6 +80,7 @@ pub use limit::{
     RemoteSpec, RemoteStore,
 };
 pub use live::{Current, LivePolicy, Reloaded};
+pub use outcome::Outcome;
 pub use policy::{Policy, PolicyClock};
 pub use problem::{Position, Problem, Problems, Severity};
 pub use registry::LimitSpec;

@@ -9,12 +9,27 @@ use tollgate::clock::Clock;
 use tollgate::{AnyAlgorithm, Quota};
 
 use crate::fact::{FactName, Facts};
+use crate::failure::Named;
 use crate::file::{Count, Missing, Rule};
 use crate::keep::Overrides;
 use crate::key::KeySpec;
 use crate::limit::{KeyHash, Remote, RuleLimit, Spec, Table};
+use crate::outcome::Outcome;
 use crate::rule_fact::RuleFact;
 use crate::when::with_text;
+
+/// What a request asks of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A limit, by its position in the rule.
+    Limit(usize),
+    /// Whether the key is banned. It comes before the limits of the rule.
+    Ban,
+    /// The limit of the requests that may fail before they ban their key.
+    Attempt,
+    /// Nothing. It lends the policy's clock.
+    Clock,
+}
 
 /// A rule, ready to decide.
 pub(crate) struct CompiledRule<C> {
@@ -30,6 +45,8 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) plans: Option<Plans>,
     pub(crate) cost: Cost,
     pub(crate) count: Count,
+    /// The answers that are failures, if the rule names them.
+    pub(crate) failures: Option<Named>,
     pub(crate) ban: Option<Ban<C>>,
     /// The rules that it names in `also`.
     pub(crate) also: Vec<usize>,
@@ -41,6 +58,30 @@ pub(crate) struct CompiledRule<C> {
 }
 
 impl<C> CompiledRule<C> {
+    /// Returns a limit that a request asks.
+    #[inline]
+    pub(crate) fn limit(&self, what: What) -> Option<&RuleLimit<C>> {
+        match what {
+            What::Limit(limit) => self.limits.get(limit).map(|limit| &**limit),
+            What::Attempt => Some(&self.ban.as_ref()?.attempts.as_ref()?.limit),
+            What::Ban | What::Clock => None,
+        }
+    }
+
+    /// Returns whether denials count towards a ban.
+    pub(crate) fn bans_denials(&self) -> bool {
+        self.ban.as_ref().is_some_and(|ban| ban.attempts.is_none())
+    }
+
+    /// Returns the outcome of a request for this rule: what the program says, unless the rule names
+    /// the answers that are failures.
+    pub(crate) fn outcome(&self, said: Option<Outcome>, answer: &impl Facts) -> Option<Outcome> {
+        match (&self.failures, said) {
+            (None, _) | (_, None | Some(Outcome::Unanswered)) => said,
+            (Some(named), _) => named.outcome(answer).or(said),
+        }
+    }
+
     /// Returns whether a key has a limit of its own.
     pub(crate) fn has_override(&self, hash: u64) -> bool {
         self.override_of(hash).is_some()
@@ -65,6 +106,15 @@ impl<C> CompiledRule<C> {
         }
     }
 
+    /// Returns the most that a fact of the answer can say. A cost that was granted counts anyway.
+    pub(crate) fn most_settled(&self, limit: usize, plan: usize, hash: u64) -> u64 {
+        let of_limit = || match self.allowed(limit, plan, hash) {
+            Some(Allowed::Rate(quota)) => quota.largest_settlement(),
+            Some(Allowed::Concurrency(_)) | None => UNKNOWN_SETTLEMENT,
+        };
+        self.cost.max.unwrap_or_else(of_limit)
+    }
+
     /// Returns a limit of a store that decides asynchronously.
     pub(crate) fn remote(&self, limit: usize) -> Option<&Remote> {
         match &**self.limits.get(limit)? {
@@ -84,13 +134,17 @@ impl<C: Clock> CompiledRule<C> {
             }
         }
         if let Some(ban) = &self.ban {
+            if let Some(RuleLimit::Table(table)) = ban.attempts.as_deref().map(|it| &it.limit) {
+                known |= table.remove(key);
+            }
             known |= ban.strikes.remove(key);
             known |= ban.bans.remove(key);
         }
         known
     }
 
-    /// Counts a denial of a key, and bans it if there were too many. Returns for how long.
+    /// Counts a denial or a failure of a key, and bans it if there were too many. Returns for how
+    /// long.
     pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {
         let ban = self.ban.as_ref()?;
         let key = KeyHash(hash);
@@ -107,6 +161,10 @@ impl<C: Clock> CompiledRule<C> {
         }
     }
 }
+
+/// The most that a fact of the answer can say for a limit that is not known to be a rate, if the
+/// rule does not say it.
+const UNKNOWN_SETTLEMENT: u64 = u32::MAX as u64;
 
 /// What a limit allows.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +199,8 @@ pub(crate) struct Cost {
     pub(crate) estimate: Option<RuleFact>,
     pub(crate) default: u64,
     pub(crate) min: u64,
-    pub(crate) max: u64,
+    /// The most that a fact can say, of the request or of the answer.
+    pub(crate) max: Option<u64>,
     pub(crate) settle: Option<FactName>,
 }
 
@@ -153,7 +212,8 @@ impl Cost {
             return Some(self.default);
         };
         let (estimate, is_known) = fact.values(facts).largest();
-        let cost = estimate.map_or(self.default, |cost| cost.min(self.max).max(self.min));
+        let most = self.max.unwrap_or(u64::MAX);
+        let cost = estimate.map_or(self.default, |cost| cost.min(most).max(self.min));
         is_known.then_some(cost)
     }
 }
@@ -161,12 +221,15 @@ impl Cost {
 /// How long after a ban the key gets its first permit in the table of bans.
 pub(crate) const AFTER_BAN: Duration = Duration::from_nanos(1);
 
-/// Bans a key that is denied again and again.
+/// Bans a key that is denied, or fails, again and again.
 pub(crate) struct Ban<C> {
     pub(crate) duration: Duration,
     pub(crate) after: u64,
     pub(crate) within: Duration,
-    /// Counts the denials of each key.
+    /// If failures count, how many requests of a key may fail, those under way included. So a
+    /// client can't try more at once.
+    pub(crate) attempts: Option<Arc<Attempts<C>>>,
+    /// Counts the denials or the failures of each key.
     pub(crate) strikes: Arc<Table<C>>,
     /// Where keys are banned. A ban in the table of a limit would last until that limit has a
     /// permit again: with a window of a day, until the next day.
@@ -174,15 +237,26 @@ pub(crate) struct Ban<C> {
 }
 
 impl<C> Ban<C> {
-    /// Returns how many denials ban a key, as saved states write it.
+    /// Returns how many denials or failures ban a key, as saved states write it.
     pub(crate) fn strikes_text(&self) -> String {
-        strikes_text(self.after, self.within)
+        strikes_text(self.attempts.is_some(), self.after, self.within)
     }
 }
 
-/// Returns how many denials in which period ban a key, as saved states write it.
-pub(crate) fn strikes_text(after: u64, within: Duration) -> String {
-    Quota::per(after, within).to_string()
+/// The limit of the requests that may fail.
+pub(crate) struct Attempts<C> {
+    pub(crate) limit: RuleLimit<C>,
+    pub(crate) quota: Quota,
+    pub(crate) text: Box<str>,
+}
+
+/// Returns how many denials or failures in which period ban a key, as saved states write it.
+pub(crate) fn strikes_text(of_failures: bool, after: u64, within: Duration) -> String {
+    let quota = Quota::per(after, within);
+    match of_failures {
+        true => format!("failures {quota}"),
+        false => quota.to_string(),
+    }
 }
 
 impl<C> fmt::Debug for CompiledRule<C> {

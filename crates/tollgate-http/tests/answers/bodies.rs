@@ -52,7 +52,7 @@ fn each_denial_has_its_cause() {
         (Denied::busy(1), Cause::Overload),
         (Denied::never(2, 1), Cause::TooLarge),
         (Denied::no_such_plan(1), Cause::NoPlan),
-        (Denied::stuck(1), Cause::Misconfigured),
+        (Denied::stuck(1), Cause::Limit),
         (Denied::timer_mismatch(1), Cause::Misconfigured),
     ] {
         let refusal = Refusal::of_denied(&denied);

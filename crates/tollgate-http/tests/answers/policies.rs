@@ -59,15 +59,17 @@ fn each_reason_has_its_cause_and_rule() {
 
 #[test]
 fn a_policy_that_cannot_decide_is_misconfigured() {
-    let rules: String = (0..65)
-        .map(|rule| {
-            format!(
-                "[[rule]]\nname = 'r{rule}'\nlimit = '9/h'\nalso = ['r{}']\n",
-                rule + 1
-            )
-        })
-        .collect();
-    let policy = policy(&(rules + "[[rule]]\nname = 'r65'\nlimit = '9/h'"));
+    // The limits of this store are on a clock of their own.
+    let builder = Policy::builder().clock(ManualClock::new());
+    let policy = builder.store("other", |spec| {
+        let bucket = TokenBucket::new(Quota::per_hour(9)).map_err(|error| error.to_string())?;
+        let table = Keyed::with_clock(bucket, 9, ManualClock::new());
+        let table = table.map_err(|error| error.to_string())?;
+        Ok(Box::new(table.with_hasher(spec.hasher.clone())))
+    });
+    let text = "apply = 'all'\n[[rule]]\nname = 'a'\nlimit = '9/h'\n\
+                [[rule]]\nname = 'b'\nlimit = '9/h'\nstore = 'other'";
+    let policy = policy.build_toml(text).expect("a policy");
     let decision = policy.decide(&NONE);
     let refusal = refusal(&decision);
     assert_eq!(

@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, Members, Visitor};
+use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Members, Visitor};
 use tollgate::{Denied, Tick};
 
-use super::asks::{Ask, Asks, What, waits};
+use super::asks::{Ask, Asks, waits};
 use super::decision::Decision;
+use super::many::{Many, Refused};
 use super::state::{State, Why};
 use super::visits::{HasClock, Look, Take};
 use crate::fact::Facts;
 use crate::limit::{Gate, KeyHash, RuleLimit};
 use crate::policy::Policy;
+use crate::rule::What;
 
 /// Decides about a request, whose caller would wait this long.
 pub(crate) fn decide<R, C>(
@@ -119,29 +121,27 @@ where
             cost: 0,
         });
     }
+    if asks.list.len() > MAX_MEMBERS {
+        return match Many::acquire(asks) {
+            Ok(many) => State::Many(Box::new(many)),
+            Err((Refused::Invalid(error), _)) => State::Invalid(error),
+            Err((Refused::Denied(member, denied), asks)) => {
+                let now = asks.now();
+                asks.denied(member, denied, now)
+            }
+        };
+    }
     let costs = asks.costs();
     let all = match All::new(asks) {
         Ok(all) => all,
-        // There are more limits than a composition can have, or registered ones on other clocks.
+        // Registered limits have other clocks.
         Err(error) => return State::Invalid(error),
     };
     match all.into_acquired_each(costs) {
         Ok(granted) => State::Granted(granted),
         Err((AllDenied::Member { member, denied, .. }, all)) => {
             let now = all.now();
-            let asks = all.into_inner();
-            let strike = match waits(asks.patience, &denied) {
-                true => None,
-                false => asks.strike(now),
-            };
-            match strike {
-                // The ban is the longer wait.
-                Some((member, ban)) if denied.retry_after().is_some_and(|wait| wait < ban) => {
-                    let denied = Denied::banned(denied.requested(), Some(ban));
-                    State::Denied(asks, member, denied)
-                }
-                _ => State::Denied(asks, member, denied),
-            }
+            all.into_inner().denied(member, denied, now)
         }
         // There is a cost for each limit, and no line.
         Err((_, all)) => State::Denied(all.into_inner(), 0, Denied::busy(1)),
@@ -153,6 +153,22 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
+    /// Counts a denial towards bans, and returns what becomes of the request.
+    fn denied(self, member: usize, denied: Denied, now: Tick) -> State<R, C> {
+        let strike = match waits(self.patience, &denied) {
+            true => None,
+            false => self.strike(now),
+        };
+        match strike {
+            // The ban is the longer wait.
+            Some((member, ban)) if denied.retry_after().is_some_and(|wait| wait < ban) => {
+                let denied = Denied::banned(denied.requested(), Some(ban));
+                State::Denied(self, member, denied)
+            }
+            _ => State::Denied(self, member, denied),
+        }
+    }
+
     fn has_clock(&self) -> bool {
         let mut asks = self.list.iter().enumerate();
         asks.any(|(index, ask)| {
@@ -175,11 +191,8 @@ where
         let look = Look { n: ask.cost, now };
         let ban = rule.ban.as_ref().filter(|_| !ask.trial);
         let banned = ban.and_then(|ban| look.visit(&Gate(ban.bans.key(&KeyHash(ask.hash))), None));
-        match (banned, ask.what) {
-            (None, What::Limit(limit)) => {
-                let limit = rule.limits.get(limit)?;
-                limit.visit(self.key(&ask), ask.plan, false, look)?
-            }
+        match (banned, rule.limit(ask.what)) {
+            (None, Some(limit)) => limit.visit(self.key(&ask), ask.plan, false, look)?,
             _ => banned,
         }
     }
@@ -213,7 +226,7 @@ where
         let mut last = None;
         for (index, ask) in self.list.iter().enumerate() {
             let rule = self.policy.rules.get(ask.rule);
-            let Some(rule) = rule.filter(|rule| rule.ban.is_some()) else {
+            let Some(rule) = rule.filter(|rule| rule.bans_denials()) else {
                 continue;
             };
             if ask.trial || last == Some(ask.rule) {

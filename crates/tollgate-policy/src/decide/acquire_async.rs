@@ -8,11 +8,12 @@ use tollgate::Denied;
 use tollgate::clock::Clock;
 
 use super::acquire::{acquire, acquire_all, counts, refused};
-use super::asks::{Asks, What, waits};
+use super::asks::{Asks, waits};
 use super::decision::Decision;
 use super::remotes::{RemoteMember, Remotes};
 use super::state::{State, Why};
 use crate::policy::Policy;
+use crate::rule::What;
 
 /// Decides about a request whose rules are collected.
 pub(crate) async fn decide_async<R, C>(mut asks: Asks<R, C>, why: Option<Why>) -> Decision<R, C>
@@ -40,6 +41,7 @@ where
             counts(denied.denied) && !denied.by_fallback && !waits(patience, &denied.denied);
         let ban = remotes.denied.filter(|_| strike).and_then(|(ask, _)| {
             let rule = held.policy()?.rules.get(ask.rule)?;
+            let rule = Some(rule).filter(|rule| rule.bans_denials())?;
             Some((ask, rule.strike(ask.hash)?))
         });
         if let Some((ask, ban)) = ban {
@@ -101,8 +103,10 @@ where
     }
 
     fn undo(&mut self) {
-        if let Some(State::Granted(granted)) = &mut self.0 {
-            granted.undo_each();
+        match &mut self.0 {
+            Some(State::Granted(granted)) => _ = granted.undo_each(),
+            Some(State::Many(many)) => _ = many.undo(),
+            _ => {}
         }
     }
 

@@ -3,8 +3,8 @@
 use tollgate::outcome::GrantInfo;
 use tollgate::{Denied, Quota};
 
-use super::asks::{Ask, What};
-use crate::rule::{Allowed, CompiledRule};
+use super::asks::Ask;
+use crate::rule::{Allowed, CompiledRule, What};
 
 /// One limit that a request asked, and its answer: see [`Decision::asked`](crate::Decision::asked).
 ///
@@ -42,20 +42,27 @@ enum Answer {
 
 impl<'d> Asked<'d> {
     pub(crate) fn new<C>(rule: &'d CompiledRule<C>, ask: &Ask) -> Option<Self> {
-        let What::Limit(limit) = ask.what else {
-            return None;
+        let (limit, allowed) = match ask.what {
+            What::Limit(limit) => (
+                rule.texts.get(limit)?.get(ask.plan)?,
+                rule.allowed(limit, ask.plan, ask.hash),
+            ),
+            What::Attempt => {
+                let attempts = rule.ban.as_ref()?.attempts.as_ref()?;
+                (&attempts.text, Some(Allowed::Rate(attempts.quota)))
+            }
+            What::Ban | What::Clock => return None,
         };
-        let texts = rule.texts.get(limit)?;
-        let plans = rule.plans.as_ref();
+        let plans = rule.plans.as_ref().filter(|_| ask.what != What::Attempt);
         Some(Self {
             rule: &rule.name,
-            limit: texts.get(ask.plan)?,
+            limit,
             plan: plans
                 .and_then(|plans| plans.names.get(ask.plan))
                 .map(|name| &**name),
             cost: ask.cost,
             shadow: ask.trial,
-            allowed: rule.allowed(limit, ask.plan, ask.hash),
+            allowed,
             answer: Answer::Denied {
                 denied: None,
                 remaining: 0,

@@ -13,17 +13,7 @@ use tollgate::compose::{Members, SettleMembers, Slot, Visitor};
 use crate::key::Bytes;
 use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, RuleLimit};
 use crate::policy::Policy;
-
-/// What a request asks of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
-    /// A limit, by its position in the rule.
-    Limit(usize),
-    /// Whether the key is banned. It comes before the limits of the rule.
-    Ban,
-    /// Nothing. It lends the policy's clock.
-    Clock,
-}
+use crate::rule::What;
 
 /// One limit that a request asks.
 #[derive(Debug, Clone, Copy)]
@@ -99,11 +89,7 @@ where
     /// Returns the limit, or `None` if it is something else that is asked.
     #[inline]
     pub(crate) fn limit(&self, ask: &Ask) -> Option<&RuleLimit<C>> {
-        let What::Limit(limit) = ask.what else {
-            return None;
-        };
-        let rule = self.policy.rules.get(ask.rule)?;
-        rule.limits.get(limit).map(|limit| &**limit)
+        self.policy.rules.get(ask.rule)?.limit(ask.what)
     }
 }
 
@@ -127,14 +113,14 @@ where
             return Some(visitor.visit(&OnlyClock(&self.policy.clock), None));
         }
         let rule = self.policy.rules.get(ask.rule)?;
-        let What::Limit(limit) = ask.what else {
+        if ask.what == What::Ban {
             let key = rule.ban.as_ref()?.bans.key(&KeyHash(ask.hash));
             return Some(visitor.visit(&Gate(key), None));
-        };
+        }
         if !ask.takes {
             return Some(visitor.visit(&EXEMPT, None));
         }
-        let limit = rule.limits.get(limit)?;
+        let limit = rule.limit(ask.what)?;
         limit.visit(self.key(ask), ask.plan, ask.trial, visitor)
     }
 

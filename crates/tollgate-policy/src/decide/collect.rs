@@ -7,13 +7,14 @@ use smallvec::SmallVec;
 use tollgate::clock::Clock;
 use tollgate::keyed::KeyHasher;
 
-use super::asks::{Ask, Asks, What};
+use super::asks::{Ask, Asks};
 use super::state::Why;
 use crate::fact::Facts;
 use crate::file::{Apply, Missing};
 use crate::key::{Bytes, NoKey};
 use crate::limit::RuleLimit;
 use crate::policy::Policy;
+use crate::rule::What;
 use crate::when::Reading;
 
 /// What a request asks, while its rules are collected.
@@ -179,7 +180,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             return collected.refuse(index, trial, Why::Ambiguous);
         };
         collected.rules.push(index);
-        let mut ask = |what, cost, is_remote| {
+        let mut ask = |what, plan, cost, is_remote| {
             let ask = Ask {
                 rule: index,
                 what,
@@ -195,8 +196,11 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                 false => collected.list.push(ask),
             }
         };
-        if rule.ban.is_some() && !trial {
-            ask(What::Ban, 0, false);
+        if let Some(ban) = rule.ban.as_ref().filter(|_| !trial) {
+            ask(What::Ban, 0, 0, false);
+            if ban.attempts.is_some() {
+                ask(What::Attempt, 0, 1, false);
+            }
         }
         for (limit, state) in rule.limits.iter().enumerate() {
             let cost = match state.counts_requests() {
@@ -204,7 +208,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                 false => cost,
             };
             let is_remote = matches!(**state, RuleLimit::Remote(_));
-            ask(What::Limit(limit), cost, is_remote);
+            ask(What::Limit(limit), plan, cost, is_remote);
         }
         Applied::Yes
     }

@@ -11,23 +11,15 @@ use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{ConfigError, Denied, Tick};
 
 use super::asked::Asked;
-use super::asks::{Ask, Asks, What};
+use super::asks::{Ask, Asks};
 use super::remotes::{RemoteAnswer, Remotes};
 use super::state::{State, Why};
 use super::visits::{Available, Correct, GiveBack};
 use crate::fact::Facts;
 use crate::file::Count;
+use crate::outcome::Outcome;
 use crate::policy::Policy;
-use crate::rule::CompiledRule;
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// It succeeded. Rules that count failures give its permits back.
-    Success,
-    /// It failed. Rules that count successes give its permits back.
-    Failure,
-}
+use crate::rule::{CompiledRule, What};
 
 /// Why a request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +59,7 @@ pub enum Reason<'d> {
         /// The name of the rule.
         rule: &'d str,
     },
-    /// The limits that apply can't be combined: there are more than 64, or registered ones have
-    /// other clocks.
+    /// The limits that apply can't be combined: registered ones have other clocks.
     Invalid(ConfigError),
 }
 
@@ -146,7 +137,7 @@ where
             });
         }
         Some(match &self.state {
-            State::Free(..) | State::One(..) | State::Granted(_) => return None,
+            State::Free(..) | State::One(..) | State::Granted(_) | State::Many(_) => return None,
             State::Refused(policy, Why::Remote(rule)) => Reason::Asynchronous {
                 rule: policy.rule_name(*rule),
             },
@@ -225,9 +216,14 @@ where
                 ),
             ) => *rule,
             (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
-            (None, State::Free(..) | State::One(..) | State::Granted(_) | State::Invalid(_)) => {
-                return None;
-            }
+            (
+                None,
+                State::Free(..)
+                | State::One(..)
+                | State::Granted(_)
+                | State::Many(_)
+                | State::Invalid(_),
+            ) => return None,
         };
         policy.rule_status(rule)
     }
@@ -349,6 +345,7 @@ where
         match &self.state {
             State::One(_, held) => (index == 0).then(|| held.granted.info()),
             State::Granted(granted) => granted.member(index),
+            State::Many(many) => many.info(index),
             _ => None,
         }
     }
@@ -373,6 +370,7 @@ where
             let rate = match ask.what {
                 What::Limit(limit) => rule.limits.get(limit).is_none_or(|limit| limit.is_rate()),
                 What::Ban | What::Clock => true,
+                What::Attempt => false,
             };
             !rate || rule.count != Count::All || rule.cost.settle.is_some()
         };
@@ -380,7 +378,7 @@ where
     }
 
     /// Returns whether [`finish`](Self::finish) reads facts of the answer, because a rule settles
-    /// its cost by one.
+    /// its cost by one, or names the answers that are failures.
     ///
     /// ```
     /// use tollgate_policy::Policy;
@@ -392,7 +390,8 @@ where
     /// ```
     #[must_use]
     pub fn reads_answer(&self) -> bool {
-        self.is_allowed() && self.any_ask(|rule, _| rule.cost.settle.is_some())
+        let reads = |rule: &CompiledRule<C>| rule.cost.settle.is_some() || rule.failures.is_some();
+        self.is_allowed() && self.any_ask(|rule, _| reads(rule))
     }
 
     fn any_ask(&self, test: impl Fn(&CompiledRule<C>, &Ask) -> bool) -> bool {
@@ -419,6 +418,30 @@ where
     }
 
     pub(crate) fn end(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
+        self.strike_failures(outcome, answer);
+        self.settle_here(outcome, answer)
+    }
+
+    /// Counts a failure for each rule that bans for them. Returns what it bans: the rule, the hash
+    /// of the key, and for how long.
+    pub(crate) fn strike_failures(
+        &self,
+        outcome: Option<Outcome>,
+        answer: &impl Facts,
+    ) -> SmallVec<[(usize, u64, Duration); 1]> {
+        let asks = self.asks().filter(|_| self.is_allowed());
+        let attempts = asks.into_iter().flat_map(|asks| {
+            let attempts = asks.list.iter().filter(|ask| ask.what == What::Attempt);
+            attempts.filter_map(|ask| Some((asks.policy.rules.get(ask.rule)?, ask)))
+        });
+        let banned = attempts.filter_map(|(rule, ask)| match rule.outcome(outcome, answer) {
+            Some(Outcome::Failure) => Some((ask.rule, ask.hash, rule.strike(ask.hash)?)),
+            _ => None,
+        });
+        banned.collect()
+    }
+
+    pub(crate) fn settle_here(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
         let costs = |asks: &Asks<R, C>| -> SmallVec<[u64; 8]> {
             let asked = asks.list.iter();
             asked
@@ -438,6 +461,10 @@ where
                 // There is a cost for each limit.
                 granted.settle(costs).unwrap_or_default()
             }
+            State::Many(mut many) => {
+                let costs = costs(many.asks());
+                many.settle(&costs)
+            }
             _ => Settled::default(),
         }
     }
@@ -451,6 +478,7 @@ where
                 asks.visit(0, GiveBack { held, now }).unwrap_or(0)
             }
             State::Granted(granted) => granted.undo(),
+            State::Many(mut many) => many.undo(),
             _ => 0,
         }
     }

@@ -7,11 +7,13 @@ use tollgate::clock::Clock;
 use tollgate::outcome::Settled;
 
 use super::asks::Ask;
-use super::decision::{Decision, Outcome};
+use super::decision::Decision;
 use crate::fact::Facts;
 use crate::file::Count;
 use crate::limit::RemoteError;
+use crate::outcome::Outcome;
 use crate::policy::Policy;
+use crate::rule::What;
 
 impl<R, C> Decision<R, C>
 where
@@ -99,6 +101,7 @@ where
         outcome: Option<Outcome>,
         answer: &impl Facts,
     ) -> impl Future<Output = Result<Settled, RemoteError>> {
+        let banned = self.strike_failures(outcome, answer);
         let remotes = match self.is_allowed() {
             true => self.remotes.take(),
             false => None,
@@ -110,13 +113,21 @@ where
             (remotes, costs)
         });
         let here = match self.is_allowed() {
-            true => self.end(outcome, answer),
+            true => self.settle_here(outcome, answer),
             false => Settled::default(),
         };
         async move {
             let Some((remotes, costs)) = elsewhere else {
                 return Ok(here);
             };
+            for (rule, hash, long) in banned {
+                let mut members = remotes.members.iter();
+                let is_of = |ask: &Ask| (ask.rule, ask.hash) == (rule, hash);
+                if let Some(member) = members.find(|member| is_of(&member.ask)) {
+                    let store = &member.remote.store;
+                    store.ban_for(remotes.ask(member), long).await;
+                }
+            }
             Ok(here.plus(remotes.settle(costs).await?))
         }
     }
@@ -167,14 +178,28 @@ impl<C> Policy<C> {
         let Some(rule) = self.rules.get(ask.rule) else {
             return ask.cost;
         };
-        match (rule.count, outcome) {
-            (Count::Failures, Some(Outcome::Success))
-            | (Count::Successes, Some(Outcome::Failure)) => return 0,
+        let count = match ask.what {
+            What::Attempt => Count::Failures,
+            _ => rule.count,
+        };
+        let outcome = outcome.filter(|_| count != Count::All);
+        match (count, rule.outcome(outcome, answer)) {
+            (Count::Failures, Some(Outcome::Success | Outcome::Neither))
+            | (Count::Successes, Some(Outcome::Failure | Outcome::Neither | Outcome::Unanswered)) =>
+            {
+                return 0;
+            }
             _ => {}
         }
         let settle = rule.cost.settle.as_ref();
         let answer = self.registry.resolve(answer);
-        let actual = settle.and_then(|name| answer.values(name).largest().0);
-        actual.unwrap_or(ask.cost)
+        let Some(actual) = settle.and_then(|name| answer.values(name).largest().0) else {
+            return ask.cost;
+        };
+        let What::Limit(limit) = ask.what else {
+            return ask.cost;
+        };
+        let most = rule.most_settled(limit, ask.plan, ask.hash);
+        actual.min(most.max(ask.cost))
     }
 }

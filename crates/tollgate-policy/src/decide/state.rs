@@ -8,6 +8,7 @@ use tollgate::compose::{All, AllGranted, Held, Within};
 use tollgate::{ConfigError, Denied};
 
 use super::asks::Asks;
+use super::many::Many;
 use crate::policy::Policy;
 
 /// What decided without a limit.
@@ -42,7 +43,7 @@ where
     Free(R, Option<Why>),
     /// Denied without asking a limit.
     Refused(R, Why),
-    /// The limits can't be composed.
+    /// The limits have different clocks.
     Invalid(ConfigError),
     /// A limit denies it.
     Denied(Asks<R, C>, usize, Denied),
@@ -50,6 +51,8 @@ where
     One(Asks<R, C>, Held),
     /// All limits grant it.
     Granted(AllGranted<Within<Composed<R, C>>, Asks<R, C>, C>),
+    /// More limits than a composition has members grant it.
+    Many(Box<Many<R, C>>),
 }
 
 impl<R, C> State<R, C>
@@ -58,7 +61,10 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     pub(crate) const fn is_allowed(&self) -> bool {
-        matches!(self, Self::Free(..) | Self::One(..) | Self::Granted(_))
+        matches!(
+            self,
+            Self::Free(..) | Self::One(..) | Self::Granted(_) | Self::Many(_)
+        )
     }
 
     pub(crate) fn asks(&self) -> Option<&Asks<R, C>> {
@@ -66,6 +72,7 @@ where
             Self::Free(..) | Self::Refused(..) | Self::Invalid(_) => None,
             Self::Denied(asks, ..) | Self::One(asks, _) => Some(asks),
             Self::Granted(granted) => Some(granted.composition().inner()),
+            Self::Many(many) => Some(many.asks()),
         }
     }
 

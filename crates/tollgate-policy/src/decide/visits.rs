@@ -1,7 +1,9 @@
 //! What is done with one limit of a request.
 
+use tollgate::clock::Clock;
 use tollgate::compose::{Held, Member, Visitor};
 use tollgate::outcome::Settled;
+use tollgate::store::Place;
 use tollgate::{Denied, Tick};
 
 /// Takes permits.
@@ -82,5 +84,74 @@ impl<C> Visitor<C> for GiveBack {
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
         member.give_back(self.held, self.now)
+    }
+}
+
+/// Gives a grant back that lost a race.
+pub(crate) struct RollBack {
+    pub(crate) held: Held,
+    pub(crate) now: Tick,
+}
+
+impl<C> Visitor<C> for RollBack {
+    type Output = u64;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
+        member.roll_back(self.held, self.now)
+    }
+}
+
+/// Leaves a concurrency.
+pub(crate) struct Leave<'h>(pub(crate) &'h Held);
+
+impl<C> Visitor<C> for Leave<'_> {
+    type Output = bool;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
+        member.leave(self.0)
+    }
+}
+
+/// Lets a limit that counts its answers count a grant.
+pub(crate) struct CountGranted<'h>(pub(crate) &'h Held);
+
+impl<C> Visitor<C> for CountGranted<'_> {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.count_granted(self.0);
+    }
+}
+
+/// Lets a limit that counts its answers count a denial.
+pub(crate) struct CountDenied(pub(crate) u64);
+
+impl<C> Visitor<C> for CountDenied {
+    type Output = ();
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
+        member.count_denied(self.0);
+    }
+}
+
+/// Returns where the state of a limit is.
+pub(crate) struct PlaceOf;
+
+impl<C> Visitor<C> for PlaceOf {
+    type Output = Place;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Place {
+        member.place()
+    }
+}
+
+/// Returns which clock a limit has.
+pub(crate) struct ClockId;
+
+impl<C: Clock> Visitor<C> for ClockId {
+    type Output = Option<usize>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+        member.clock().map(Clock::identity)
     }
 }

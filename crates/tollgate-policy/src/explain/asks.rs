@@ -5,6 +5,7 @@ use tollgate::AnyAlgorithm;
 use super::display::{Shown, ShownValues};
 use super::{Asks, Cost, Plan, key};
 use crate::fact::{FactName, Facts, Value};
+use crate::failure;
 use crate::file::{Applies, Missing, Override, Plans, Rule};
 use crate::key::{Bytes, KeySpec};
 use crate::values::Values;
@@ -49,11 +50,15 @@ pub(super) fn of(rule: &Rule, is_own: bool, facts: &(impl Facts + ?Sized)) -> Re
         }
         _ => limits(rule, facts),
     };
-    let (limits, cost) = match cost(rule, &limits.texts, facts) {
+    let (mut limits, cost) = match cost(rule, &limits.texts, facts) {
         Ok(cost) => (limits, cost),
         Err(cost) if limits.denies.is_some() => (limits, cost),
         Err(cost) => (denies(cost.why.clone().unwrap_or_default()), cost),
     };
+    let attempts = failure::attempts(rule.ban.as_ref().filter(|_| !rule.shadow));
+    if let (Some(Ok(window)), None) = (attempts, &limits.denies) {
+        limits.texts.insert(0, window.to_string());
+    }
     Ok(Asks {
         key,
         limits: limits.texts,

@@ -9,13 +9,14 @@ use super::parts;
 use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
-use crate::file::{Applies, At, Count, Missing, Repeated, Rule};
+use crate::file::{Applies, At, BanOf, Count, Missing, Repeated, Rule};
 use crate::problem::Problems;
 use crate::when::When;
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 20] = [
     "name", "when", "key", "missing", "repeated", "network", "limit", "plan", "override", "cost",
-    "count", "ban", "also", "shadow", "status", "capacity", "overflow", "store", "fallback",
+    "count", "failures", "ban", "also", "shadow", "status", "capacity", "overflow", "store",
+    "fallback",
 ];
 
 pub(super) const MISSING: [(&str, Missing); 3] = [
@@ -43,6 +44,9 @@ pub(super) const OVERFLOW: [(&str, Overflow); 3] = [
 pub(super) const CAPACITY: u64 = 100_000;
 /// The store of rules that do not name one.
 pub(crate) const MEMORY: &str = "memory";
+/// Why requests without a key are not banned.
+pub(crate) const BAN_OF_ALL: &str = "can't be combined with `missing = \"shared\"`: any client \
+    could ban all others without a key; write `missing = \"deny\"` or \"skip\", or no `ban`";
 /// The most parts of a key.
 const MAX_PARTS: usize = 8;
 
@@ -79,6 +83,7 @@ pub(super) fn rule(
         overrides: parts::overrides(&table, problems),
         cost: parts::FIXED_COST,
         count: choice(&table, "count", &COUNT, problems),
+        failures: parts::failures(&table, problems),
         ban: None,
         also: texts(
             &table,
@@ -185,10 +190,22 @@ fn key(table: &Table<'_>, allowed: Allowed<'_>, problems: &mut Problems) -> Vec<
 /// so it is not reported as missing.
 fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
     let has = |name| table.get(name).is_some();
+    let bans_failures = (rule.ban.as_ref()).is_some_and(|ban| ban.of == BanOf::Failures);
     match (has("limit"), has("plan")) {
         (true, true) => table.refuse("plan", "can't be combined with `limit`", problems),
+        // Its own limit is that of the failures.
+        (false, false) if bans_failures => {}
         (false, false) => table.refuse("limit", "is missing; write `limit` or `plan`", problems),
         _ => {}
+    }
+    if has("ban") && rule.missing == Missing::Shared {
+        table.refuse("ban", BAN_OF_ALL, problems);
+    }
+    let has_outcomes = rule.count != Count::All || bans_failures;
+    if !rule.failures.is_empty() && !has_outcomes && rule.ban.is_some() == has("ban") {
+        let message = "needs `count = \"failures\"` or \"successes\", or a `ban` with \
+                       `of = \"failures\"`";
+        table.refuse("failures", message, problems);
     }
     if has("ban") && !has("key") {
         table.refuse("ban", "needs a `key`: a ban is for one key", problems);
@@ -197,7 +214,8 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
         let word = limit.split_whitespace().next();
         word == Some("concurrency")
     };
-    if has("ban") && !rule.limits.is_empty() && rule.limits.iter().all(counts_only_running) {
+    let all_running = !rule.limits.is_empty() && rule.limits.iter().all(counts_only_running);
+    if has("ban") && !bans_failures && all_running {
         let message = "needs a limit that has a period: `concurrency` has none";
         table.refuse("ban", message, problems);
     }

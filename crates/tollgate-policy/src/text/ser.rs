@@ -7,7 +7,7 @@ use tollgate::Quota;
 
 use super::fields::{Fields, many, one_or_more};
 use super::parts::FIXED_COST;
-use super::parts::NETWORKS;
+use super::parts::{BAN_OF, NETWORKS, write_failure};
 use super::rule::{CAPACITY, COUNT, MEMORY, MISSING, OVERFLOW, REPEATED};
 use super::top::APPLY;
 use super::tree::Tree;
@@ -84,6 +84,9 @@ fn rule(rule: &Rule) -> Tree {
     });
     fields.push_if(rule.cost != FIXED_COST, "cost", || cost(&rule.cost));
     fields.push_choice("count", &COUNT, rule.count);
+    fields.push_if(!rule.failures.is_empty(), "failures", || {
+        one_or_more(&rule.failures, |failure| write_failure(failure.value))
+    });
     fields.push_some("ban", rule.ban.as_ref(), |value| ban(value));
     fields.push_if(!rule.also.is_empty(), "also", || texts(&rule.also));
     fields.push_if(rule.shadow, "shadow", || Tree::Bool(true));
@@ -135,6 +138,7 @@ fn ban(ban: &Ban) -> Tree {
     let mut fields = Fields::default()
         .with("after", number(&ban.after))
         .with("for", duration(&ban.duration));
+    fields.push_choice("of", &BAN_OF, ban.of);
     fields.push_some("within", ban.within.as_ref(), duration);
     fields.table()
 }

@@ -8,8 +8,9 @@ mod tighter;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::file::{Applies, At, PolicyFile, Rule};
+use crate::file::{Applies, At, BanOf, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted, short_number};
+use crate::together::check_possible;
 use crate::when::Matcher;
 
 use report::{is_in_memory, warn};
@@ -23,7 +24,8 @@ const OVERRIDE_BYTES: u128 = 1400;
 
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
 /// another one always does first, costs that no limit grants, names that are probably misspelled,
-/// and tables that take more memory than the policy allows.
+/// tables that take more memory than the policy allows, and conditions under which more limits apply
+/// to one request than decide together at once.
 ///
 /// A warning is certain; not everything that deserves one is found.
 ///
@@ -69,6 +71,7 @@ pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> b
         }
     }
     tighter::check_all(file, &mut problems);
+    check_possible(file, &mut problems);
     problems
 }
 
@@ -114,7 +117,13 @@ fn table_bytes(rule: &Rule) -> u128 {
         None => rule.limits.len() as u128,
     };
     // A ban counts denials in a table, and keeps the banned keys in another.
-    let tables = tables + if rule.ban.is_some() { 2 } else { 0 };
+    let of_ban = match rule.ban.as_ref().map(|ban| ban.of) {
+        None => 0,
+        Some(BanOf::Denials) => 2,
+        // And the requests that may fail.
+        Some(BanOf::Failures) => 3,
+    };
+    let tables = tables + of_ban;
     let overrides = rule.overrides.len() as u128 * OVERRIDE_BYTES;
     tables * u128::from(rule.capacity.value) * KEY_BYTES + overrides
 }

@@ -44,6 +44,18 @@ impl When {
         is_excluded || has_none
     }
 
+    /// Whether no request fulfills both. `true` is certain; `false` can also mean that it is not
+    /// known.
+    pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
+        let no_alternative = |when: &Self, other: &Self| {
+            !when.any.is_empty() && when.any.iter().all(|it| it.is_disjoint(other))
+        };
+        self.excludes(other)
+            || other.excludes(self)
+            || no_alternative(self, other)
+            || no_alternative(other, self)
+    }
+
     /// Whether each of these has an alternative that covers it.
     fn covers_each(&self, others: &[When]) -> bool {
         let covered = |other: &When| self.any.iter().any(|when| when.covers(other));

@@ -99,12 +99,38 @@ impl Segment {
         }
     }
 
+    /// Whether no segment matches both. It may say no although it is so.
+    fn is_disjoint(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Literal(text), Self::Literal(other)) => text != other,
+            (Self::Literal(text), Self::Glob(glob)) | (Self::Glob(glob), Self::Literal(text)) => {
+                !glob.matches(text)
+            }
+            _ => false,
+        }
+    }
+
     fn is_rest(&self) -> bool {
         matches!(self, Self::Rest)
     }
 }
 
 impl PathPattern {
+    /// Whether no path matches both. It may say no although it is so.
+    pub(super) fn is_disjoint(&self, other: &Self) -> bool {
+        let has_rest = |path: &Self| path.segments.iter().any(Segment::is_rest);
+        let is_open = has_rest(self) || has_rest(other);
+        if !is_open && self.segments.len() != other.segments.len() {
+            return true;
+        }
+        // After `**` it is not known which segments are compared.
+        let mut pairs = self.segments.iter().zip(&other.segments);
+        let mut pairs = pairs
+            .by_ref()
+            .take_while(|(a, b)| !a.is_rest() && !b.is_rest());
+        pairs.any(|(segment, other)| segment.is_disjoint(other))
+    }
+
     /// Reads a pattern. `\*`, `\\`, `\{` and `\}` stand for the characters themselves.
     ///
     /// # Errors

@@ -202,6 +202,7 @@ impl Pattern {
     pub(super) fn is_disjoint(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Equal(text), Self::Equal(other)) => text != other,
+            (Self::Path(path), Self::Path(other)) => path.is_disjoint(other),
             (Self::Network(network), Self::Network(other)) => {
                 !network.contains(other) && !other.contains(network)
             }

@@ -104,6 +104,53 @@ fn an_actual_cost_of_all_numbers_is_a_debt_that_ends() {
     );
 }
 
+/// Settles a cost of this rule, and returns how long the next request waits.
+fn owed(rule: &str, actual: u64) -> Option<Duration> {
+    let policy = policy(&format!("[[rule]]\nname = 'a'\nkey = 'user'\n{rule}"));
+    let ann = [("user", "ann")];
+    let _ = policy.decide(&ann).settle(&used(&actual.to_string()));
+    policy.decide(&ann).retry_after()
+}
+
+#[test]
+fn the_largest_cost_bounds_what_is_settled_too() {
+    let rule = "limit = '60/h'\ncost = { default = 10, max = 100, settle = 'used' }";
+    let minutes = |minutes: u64| Some(Duration::from_secs(60 * minutes));
+    // 90 are above the limit of 60, with the ten of the next request.
+    assert_eq!(owed(rule, 90), minutes(40));
+    assert_eq!(owed(rule, 100), minutes(50));
+    for actual in [101, 1000, u64::MAX] {
+        assert_eq!(owed(rule, actual), minutes(50));
+    }
+}
+
+#[test]
+fn without_a_largest_cost_it_is_the_limit_or_what_an_hour_brings() {
+    let hour = Duration::from_secs(3600);
+    for (limit, wait) in [
+        // An hour of this limit, besides the burst that was there, and for one more permit.
+        (
+            "100/s",
+            hour - Duration::from_secs(1) + Duration::from_millis(10),
+        ),
+        ("60/min burst 1", hour),
+        // All of this limit.
+        ("24/d", hour),
+        ("10/d burst 100", Duration::from_secs(8640)),
+    ] {
+        let rule = format!("limit = '{limit}'\ncost = {{ settle = 'used' }}");
+        assert_eq!(owed(&rule, u64::MAX), Some(wait), "{limit}");
+    }
+    // Each limit of a rule has its own, and each plan.
+    for limit in [
+        "limit = ['100/s', '24/d']",
+        "plan = { by = 'user', ann = '24/d', bob = '9/s' }",
+    ] {
+        let rule = format!("{limit}\ncost = {{ settle = 'used' }}");
+        assert_eq!(owed(&rule, u64::MAX), Some(hour), "{limit}");
+    }
+}
+
 #[test]
 fn permits_come_back_once() {
     for limit in ["'100/h'", "['100/h', '90/h']", "['concurrency 9', '100/h']"] {

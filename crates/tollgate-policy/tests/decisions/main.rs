@@ -1,6 +1,7 @@
 //! What a policy decides, where the examples of the page do not show it.
 
 mod costs;
+mod failures;
 mod keys;
 mod plans;
 mod together;

@@ -6,7 +6,7 @@ use tollgate_policy::file::PolicyFile;
 use tollgate_policy::{Decision, Policy, Problems, Reason, explain};
 
 use crate::random::Random;
-use crate::random_policies::{policy, request};
+use crate::random_policies::{ATTEMPTS, policy, request};
 
 /// A limit that a request asks: its rule, whether that is in the shadow, the text, the plan, and
 /// the cost.
@@ -43,7 +43,10 @@ fn explained(rules: &[Explained]) -> Vec<Ask> {
             None if asked.is_override => asks.push(ask("override", None, asked.cost.permits)),
             None => {
                 for limit in &asked.limits {
-                    asks.push(ask(limit, plan.clone(), asked.cost.permits));
+                    asks.push(match limit == ATTEMPTS {
+                        true => ask(limit, None, 1),
+                        false => ask(limit, plan.clone(), asked.cost.permits),
+                    });
                 }
             }
         }

@@ -19,6 +19,10 @@ const LIMITS: [&str; 10] = [
     "concurrency 3",
 ];
 const PATHS: [&str; 6] = ["/a", "/a/**", "/a/{x}", "/b/*/c", "/**/c", "/b*/{x}"];
+const BAN_OF_FAILURES: &str =
+    "ban = { after = 3, of = \"failures\", for = \"4s\", within = \"2000001us\" }\n";
+/// The limit of the requests that may fail before [`BAN_OF_FAILURES`].
+pub(crate) const ATTEMPTS: &str = "fixed-window 3/2000001us first-hit";
 const KEYS: [&str; 5] = [
     "\"user\"",
     "\"client-ip\"",
@@ -60,6 +64,7 @@ pub(crate) fn policy(random: &mut Random) -> String {
 }
 
 fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
+    let start = text.len();
     let _ = writeln!(text, "[[rule]]\nname = \"r{number}\"");
     match random.below(5) {
         0 => {}
@@ -138,9 +143,16 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
                 )
             }
         }
-        if !key.is_empty() && random.one_in(4) {
+        let of_rule = &text[start..];
+        let has = |part: &str| of_rule.contains(part);
+        // Requests without a key are not banned, and what is explained of an override is short.
+        let of_failures = !has("override") && random.one_in(2);
+        if !key.is_empty() && !has("shared") && random.one_in(3) {
             // No sum of the times that pass is as long as the period in which denials count.
-            *text += "ban = { after = 3, for = \"4s\", within = \"2000001us\" }\n";
+            *text += match of_failures {
+                true => BAN_OF_FAILURES,
+                false => "ban = { after = 3, for = \"4s\", within = \"2000001us\" }\n",
+            };
         }
     }
     if !after.is_empty() && random.one_in(2) {

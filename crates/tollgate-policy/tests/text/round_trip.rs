@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use tollgate::Overflow;
-use tollgate_policy::file::{Applies, Apply, Count, Fallback, Missing, PolicyFile, Rule};
+use tollgate_policy::file::{
+    Applies, Apply, BanOf, Count, Failure, Fallback, Missing, PolicyFile, Rule,
+};
 use tollgate_policy::when::Test;
 use tollgate_policy::{FactName, Position};
 
@@ -32,13 +34,17 @@ fn every_field_is_read() {
     let login = rule(&file, "login");
     assert_eq!(login.name.position, Some(Position::new(20, 12)));
     assert_eq!(login.key, ["client-ip".to_owned().into()]);
-    assert_eq!(login.missing, Missing::Shared);
+    assert_eq!(login.missing, Missing::Deny);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
     assert_eq!(login.limits.len(), 2);
     assert_eq!(login.overrides[1].key.value, ["192.0.3.8"]);
     assert_eq!(login.cost.default.value, 3);
     assert_eq!(login.count, Count::Failures);
+    let failures: Vec<_> = login.failures.iter().map(|failure| failure.value).collect();
+    let named = [Failure::Status(401), Failure::Class(5), Failure::Grpc(16)];
+    assert_eq!(failures, named);
     let ban = login.ban.as_ref().expect("a ban");
+    assert_eq!(ban.of, BanOf::Failures);
     assert_eq!((*ban.after, *ban.duration), (3, Duration::from_secs(600)));
     assert_eq!(ban.within, Some(Duration::from_secs(3600).into()));
     assert_eq!(login.also.len(), 2);
@@ -88,6 +94,7 @@ fn every_form_of_cost_plan_and_fallback_is_read() {
     assert_eq!(fallback(tokens), Some(local));
 
     let plans = rule(&file, "plans");
+    assert_eq!(plans.missing, Missing::Shared);
     assert_eq!(
         fallback(plans),
         Some(Fallback::Open {

@@ -1,5 +1,6 @@
 //! What the server layer does with requests, in process and on a manual clock.
 
 mod basics;
+mod failures;
 mod misuse;
 mod support;

@@ -25,23 +25,41 @@ fn with_key(key: &str) -> Request<()> {
     Request::get("/").header("x-api-key", key).body(()).unwrap()
 }
 
-/// A cache stores the answer to a `GET` whose status is 200. So a client could empty a page for
-/// all.
+/// A client chooses the content type, so a build with gRPC in it must not answer 200 for it.
 #[cfg(feature = "tonic")]
 #[tokio::test]
-async fn only_a_post_is_refused_as_a_call_of_grpc() {
+async fn a_content_type_of_grpc_changes_nothing_unless_the_layer_says_so() {
     let limiter = tollgate::Limiter::token_bucket(Quota::per_hour(1)).unwrap();
     let service = RateLimitLayer::shared(limiter).layer(Ok200);
     send(&service, from("192.0.2.1", "/")).await;
-    for (method, status) in [("GET", 429), ("HEAD", 429), ("PUT", 429), ("POST", 200)] {
+    for method in ["GET", "HEAD", "PUT", "POST"] {
         let mut request = from("192.0.2.1", "/page");
         *request.method_mut() = method.parse().unwrap();
         let grpc = http::HeaderValue::from_static("application/grpc");
         request.headers_mut().insert("content-type", grpc);
         let answer = send(&service, request).await;
-        assert_eq!(answer.status(), status, "{method}");
-        assert_eq!(answer.headers().contains_key("grpc-status"), status == 200);
+        assert_eq!(answer.status(), 429, "{method}");
+        assert!(!answer.headers().contains_key("grpc-status"));
     }
+}
+
+/// A header of the answer may say any number.
+#[tokio::test]
+async fn a_settled_cost_is_a_debt_that_ends() {
+    let clock = ManualClock::new();
+    let bucket = TokenBucket::new(Quota::per_second(1)).unwrap();
+    let limiter = tollgate::Limiter::with_clock(bucket, clock.clone());
+    let service = RateLimitLayer::shared(limiter)
+        .settle(|_| u64::MAX)
+        .layer(Ok200);
+    let get = || Request::get("/").body(()).unwrap();
+    assert_eq!(send(&service, get()).await.status(), 200);
+    let refused = send(&service, get()).await;
+    assert_eq!(refused.status(), 429);
+    // The permit that was there, and an hour less one.
+    assert_eq!(refused.headers()["retry-after"], "3600");
+    clock.advance(std::time::Duration::from_secs(3600));
+    assert_eq!(send(&service, get()).await.status(), 200);
 }
 
 /// An accept loop that reads the PROXY protocol knows the client's address. The connection's is the

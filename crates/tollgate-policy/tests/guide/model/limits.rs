@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::conditions::{Facts, single};
 use super::{strings, text};
-use crate::lines::Pairs;
+use crate::lines::{End, Pairs};
 
 /// The limit of a key.
 pub(super) enum Limit {
@@ -98,6 +98,21 @@ impl Limit {
         }
     }
 
+    /// Returns the most that an answer can say of the cost, if the rule does not.
+    pub(super) fn most_settled(&self) -> u64 {
+        match self {
+            Self::Rate(limiter) => {
+                let quota = limiter.quota();
+                let nanos = quota.period().as_nanos();
+                let hour = u128::from(quota.permits()) * 3_600_000_000_000 / nanos;
+                quota
+                    .burst_size()
+                    .max(hour.try_into().expect("a small rate"))
+            }
+            _ => u64::from(u32::MAX),
+        }
+    }
+
     /// Ends a request that took `n` permits, and needed `actual` in the end.
     pub(super) fn end(&mut self, n: u64, granted: Option<Granted>, actual: u64) {
         match (self, granted) {
@@ -168,6 +183,41 @@ pub(super) fn cost(rule: &Table, facts: &Facts) -> u64 {
             number(cost).or_else(estimate).unwrap_or(1)
         }
     }
+}
+
+/// Returns the limit of the requests that may fail, if failures ban a key.
+pub(super) fn attempts(rule: &Table) -> Option<String> {
+    let ban = rule.get("ban")?;
+    let of = ban.get("of").and_then(Value::as_str);
+    let after = ban.get("after").and_then(Value::as_integer)?;
+    let within = ban.get("within").and_then(Value::as_str).unwrap_or("15min");
+    (of == Some("failures")).then(|| format!("fixed-window {after}/{within} first-hit"))
+}
+
+/// Returns whether a request succeeded. `None` if it neither succeeded nor failed.
+pub(super) fn outcome(rule: &Table, end: &End) -> Option<bool> {
+    let status = end
+        .answer
+        .iter()
+        .find(|(name, _)| name == "response-status");
+    let named = rule.get("failures").and_then(Value::as_array);
+    let (Some((_, status)), Some(named)) = (status, named) else {
+        return Some(!end.fails);
+    };
+    let is_named = |name: &Value| match name {
+        Value::Integer(number) => number.to_string() == *status,
+        name => name.as_str().is_some_and(|name| name[..1] == status[..1]),
+    };
+    match named.iter().any(is_named) {
+        true => Some(false),
+        false => (status.as_str() < "400").then_some(true),
+    }
+}
+
+/// Returns the most that a fact can say of the cost, if the rule does.
+pub(super) fn max(rule: &Table) -> Option<u64> {
+    let max = rule.get("cost")?.as_table()?.get("max")?;
+    max.as_integer().map(|n| n as u64)
 }
 
 /// Returns the actual cost, if the answer says it.

@@ -43,6 +43,8 @@ struct Applied {
 
 /// What a request takes of a limit.
 pub(crate) struct Part {
+    /// Whether the limit is that of the requests that may fail before they ban their key.
+    is_attempt: bool,
     limit: LimitName,
     rule: Table,
     n: u64,
@@ -188,9 +190,24 @@ impl Model {
             let n = if limit.counts_requests() { 1 } else { cost };
             waits.extend(limit.wait(n));
             taken.push(Part {
+                is_attempt: false,
                 limit: name,
                 rule: rule.clone(),
                 n,
+                granted: None,
+            });
+        }
+        if let Some(text) = limits::attempts(rule) {
+            let name = (format!("attempts of {name}"), key, text);
+            let clock = &self.clock;
+            let limit = self.limits.entry(name.clone());
+            let limit = limit.or_insert_with_key(|name| Limit::new(&name.2, clock));
+            waits.extend(limit.wait(1));
+            taken.push(Part {
+                is_attempt: true,
+                limit: name,
+                rule: rule.clone(),
+                n: 1,
                 granted: None,
             });
         }
@@ -217,14 +234,22 @@ impl Model {
 
     /// Counts a denial. Returns how long the key is banned, if it was one too many.
     fn count_denial(&mut self, asked: &Applied) -> Option<Duration> {
-        let (ban, key) = (asked.rule.get("ban")?, asked.key.as_ref()?);
+        match limits::attempts(&asked.rule) {
+            Some(_) => None,
+            None => self.count(&asked.rule, asked.key.as_ref()?),
+        }
+    }
+
+    /// Counts a denial or a failure. Returns how long the key is banned, if it was one too many.
+    fn count(&mut self, rule: &Table, key: &[String]) -> Option<Duration> {
+        let ban = rule.get("ban")?;
         let now = self.clock_now();
-        let bans = self.bans.entry((text(&asked.rule, "name"), key.clone()));
+        let bans = self.bans.entry((text(rule, "name"), key.to_vec()));
         let bans = bans.or_default();
         if bans.until.is_some_and(|until| until > now) {
             return None;
         }
-        let within = limits::time(ban, "within").unwrap_or_else(|| limits::period(&asked.rule));
+        let within = limits::time(ban, "within").unwrap_or_else(|| limits::period(rule));
         // The first denial begins a period.
         let first = bans.denials.first().copied();
         if first.is_some_and(|first| now.saturating_since(first) >= within) {
@@ -319,13 +344,22 @@ impl Decider for Model {
 
     fn end(&mut self, held: Taken, end: &End) {
         for part in held {
+            let outcome = limits::outcome(&part.rule, end);
+            if part.is_attempt && outcome == Some(false) {
+                let _ = self.count(&part.rule, &part.limit.1);
+            }
             let limit = self.limits.get_mut(&part.limit).expect("taken before");
-            let gives_back = match part.rule.get("count").and_then(Value::as_str) {
-                Some("failures") => !end.fails,
-                Some("successes") => end.fails,
+            let count = part.rule.get("count").and_then(Value::as_str);
+            let gives_back = match count {
+                _ if part.is_attempt => outcome != Some(false),
+                Some("failures") => outcome != Some(false),
+                Some("successes") => outcome != Some(true),
                 _ => false,
             };
+            let most = limits::max(&part.rule).unwrap_or(limit.most_settled());
             let settled = limits::settled(&part.rule, &end.answer);
+            let settled = settled.filter(|_| !part.is_attempt);
+            let settled = settled.map(|actual| actual.min(most.max(part.n)));
             let actual = if gives_back {
                 0
             } else {

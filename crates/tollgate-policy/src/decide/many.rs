@@ -1,0 +1,274 @@
+//! A request that more limits apply to than a composition has members. Such requests are rare, so
+//! they are decided out of line, and this allocates.
+//!
+//! The protocol is that of a composition ([`All`](tollgate::compose::All)): look at all limits, and
+//! deny if one would; then take from one after the other in the order of their places, which is the
+//! same for all requests; if one denies meanwhile, roll back what was taken and start over.
+
+use std::fmt;
+use std::mem;
+use std::ops::Deref;
+
+use tollgate::clock::Clock;
+use tollgate::compose::{Held, Members};
+use tollgate::outcome::{GrantInfo, Settled};
+use tollgate::{ConfigError, Denied, Tick};
+
+use super::asks::Asks;
+use super::visits::{
+    ClockId, Correct, CountDenied, CountGranted, GiveBack, Leave, Look, PlaceOf, RollBack, Take,
+};
+use crate::policy::Policy;
+
+/// How many times a request tries to take from all limits. Each failure is a lost race.
+const ROUNDS: u32 = 3;
+
+/// The permits of a request that many limits allow. Dropped, it keeps its permits and leaves its
+/// concurrency slots.
+pub(crate) struct Many<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    asks: Asks<R, C>,
+    /// What each limit granted, until it is settled, given back or left.
+    held: Vec<Option<Held>>,
+}
+
+/// Why a request is not allowed.
+pub(crate) enum Refused {
+    /// Registered limits have other clocks.
+    Invalid(ConfigError),
+    /// This limit denies it.
+    Denied(usize, Denied),
+}
+
+impl<R, C> Many<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    /// Takes from all limits, or from none.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn acquire(asks: Asks<R, C>) -> Result<Self, (Refused, Asks<R, C>)> {
+        match take_all(&asks) {
+            Ok(held) => Ok(Self { asks, held }),
+            Err(refused) => Err((refused, asks)),
+        }
+    }
+
+    pub(crate) const fn asks(&self) -> &Asks<R, C> {
+        &self.asks
+    }
+
+    /// Returns what a limit granted.
+    pub(crate) fn info(&self, index: usize) -> Option<GrantInfo> {
+        let held = self.held.get(index)?.as_ref()?;
+        Some(held.granted.info())
+    }
+
+    /// Corrects the estimates: there is a cost for each limit. Leaves each concurrency.
+    pub(crate) fn settle(&mut self, costs: &[u64]) -> Settled {
+        let now = self.asks.now();
+        let mut sum = Settled::default();
+        for (index, (slot, actual)) in self.held.iter_mut().zip(costs).enumerate() {
+            let Some(held) = slot.take() else { continue };
+            let actual = *actual;
+            let settled = self.asks.visit(index, Correct { held, actual, now });
+            sum = sum.plus(settled.unwrap_or_default());
+        }
+        sum
+    }
+
+    /// Gives all permits back, as far as each limit can take them back. Returns how many came back.
+    pub(crate) fn undo(&mut self) -> u64 {
+        let now = self.asks.now();
+        let mut back = 0_u64;
+        for (index, slot) in self.held.iter_mut().enumerate().rev() {
+            let Some(held) = slot.take() else { continue };
+            let n = self.asks.visit(index, GiveBack { held, now });
+            back = back.saturating_add(n.unwrap_or(0));
+        }
+        back
+    }
+}
+
+/// Takes from all limits of a request, or from none.
+fn take_all<R, C>(asks: &Asks<R, C>) -> Result<Vec<Option<Held>>, Refused>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    check_clocks(asks).map_err(Refused::Invalid)?;
+    let mut order: Vec<usize> = (0..asks.list.len()).collect();
+    order.sort_by_key(|index| asks.visit(*index, PlaceOf));
+    let mut now = asks.now();
+    let mut rounds = ROUNDS;
+    loop {
+        let denied = match longest_denial(asks, now) {
+            Some(denied) => Err((denied, 0)),
+            None => {
+                rounds = rounds.saturating_sub(1);
+                take_in_order(asks, &order, now).map_err(|denied| (denied, rounds))
+            }
+        };
+        match denied {
+            Ok(held) => {
+                for (index, held) in held.iter().enumerate() {
+                    if let Some(held) = held {
+                        asks.visit(index, CountGranted(held));
+                    }
+                }
+                return Ok(held);
+            }
+            Err(((index, denied), 0)) => {
+                asks.visit(index, CountDenied(denied.requested()));
+                return Err(Refused::Denied(index, denied));
+            }
+            // It lost a race, and all of it was rolled back.
+            Err(_) => now = asks.now().max(now),
+        }
+    }
+}
+
+/// Checks that all limits have the policy's clock.
+fn check_clocks<R, C>(asks: &Asks<R, C>) -> Result<(), ConfigError>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    let mut first = None;
+    for member in 0..asks.list.len() {
+        let Some(Some(clock)) = asks.visit(member, ClockId) else {
+            continue;
+        };
+        let (other, known) = *first.get_or_insert((member, clock));
+        if known != clock {
+            return Err(ConfigError::ClocksDiffer { member, other });
+        }
+    }
+    Ok(())
+}
+
+/// Looks at all limits. Returns the denial that lasts longest: a permanent one, then one of unknown
+/// length, then the longest wait.
+fn longest_denial<R, C>(asks: &Asks<R, C>, now: Tick) -> Option<(usize, Denied)>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    let denials = asks.list.iter().enumerate().filter_map(|(index, ask)| {
+        let look = Look { n: ask.cost, now };
+        Some((index, asks.visit(index, look).flatten()?))
+    });
+    let rank = |denied: &Denied| match (denied.is_permanent(), denied.retry_after()) {
+        (true, _) => (2, None),
+        (false, None) => (1, None),
+        (false, wait) => (0, wait),
+    };
+    // Of equal ones the first.
+    denials.reduce(|longest, other| match rank(&other.1) > rank(&longest.1) {
+        true => other,
+        false => longest,
+    })
+}
+
+/// What was taken until now. Dropped, it is rolled back, the last grants first: when a limit denies
+/// or panics.
+struct Taking<'t, R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    asks: &'t Asks<R, C>,
+    order: &'t [usize],
+    held: Vec<Option<Held>>,
+    now: Tick,
+}
+
+/// Takes from one limit after the other. If one denies, nothing stays taken.
+fn take_in_order<R, C>(
+    asks: &Asks<R, C>,
+    order: &[usize],
+    now: Tick,
+) -> Result<Vec<Option<Held>>, (usize, Denied)>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    let held = asks.list.iter().map(|_| None).collect();
+    let mut taking = Taking {
+        asks,
+        order,
+        held,
+        now,
+    };
+    for &index in order {
+        let n = asks.list.get(index).map_or(0, |ask| ask.cost);
+        match asks.visit(index, Take { n, now }) {
+            Some(Ok(held)) => {
+                if let Some(slot) = taking.held.get_mut(index) {
+                    *slot = Some(held);
+                }
+            }
+            Some(Err(denied)) => return Err((index, denied)),
+            None => {}
+        }
+    }
+    Ok(mem::take(&mut taking.held))
+}
+
+impl<R, C> Drop for Taking<'_, R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    fn drop(&mut self) {
+        for &index in self.order.iter().rev() {
+            let held = self.held.get_mut(index).and_then(Option::take);
+            if let Some(held) = held {
+                let now = self.now;
+                self.asks.visit(index, RollBack { held, now });
+            }
+        }
+    }
+}
+
+impl<R, C> Drop for Many<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    fn drop(&mut self) {
+        let asks = &self.asks;
+        let held = mem::take(&mut self.held).into_iter().enumerate();
+        drop(Leaving { asks, held });
+    }
+}
+
+/// Leaves the concurrency slots that are left. If a waker panics, dropping the rest goes on.
+struct Leaving<'l, R, C, I>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+    I: Iterator<Item = (usize, Option<Held>)>,
+{
+    asks: &'l Asks<R, C>,
+    held: I,
+}
+
+impl<R, C, I> Drop for Leaving<'_, R, C, I>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+    I: Iterator<Item = (usize, Option<Held>)>,
+{
+    fn drop(&mut self) {
+        for (index, held) in &mut self.held {
+            if let Some(held) = held {
+                self.asks.visit(index, Leave(&held));
+            }
+        }
+    }
+}
