@@ -13,6 +13,7 @@ use super::text;
 /// |---|---|
 /// | `response-header:NAME` | a header; several lines are joined with `, ` |
 /// | `response-status` | the status, such as 200 |
+/// | `response-grpc-status` | the status that was set with [`grpc_status`](Self::grpc_status) |
 /// | `response-bytes` | the size that was set with [`bytes`](Self::bytes) |
 /// | `response-time-ms` | the time that was set with [`time`](Self::time), rounded up |
 ///
@@ -35,6 +36,7 @@ use super::text;
 pub struct AnswerFacts<'a> {
     status: StatusCode,
     headers: &'a HeaderMap,
+    grpc_status: Option<u16>,
     bytes: Option<u64>,
     time: Option<Duration>,
 }
@@ -45,9 +47,16 @@ impl<'a> AnswerFacts<'a> {
         Self {
             status,
             headers,
+            grpc_status: None,
             bytes: None,
             time: None,
         }
+    }
+
+    /// Sets the status of gRPC, such as 16 for `UNAUTHENTICATED`.
+    pub const fn grpc_status(mut self, status: u16) -> Self {
+        self.grpc_status = Some(status);
+        self
     }
 
     /// Sets the size of the body.
@@ -68,6 +77,9 @@ impl Facts for AnswerFacts<'_> {
         match name.kind() {
             FactKind::ResponseHeader(name) => text::header(self.headers, name).map(Value::from),
             FactKind::Other("response-status") => Some(u64::from(self.status.as_u16()).into()),
+            FactKind::Other("response-grpc-status") => {
+                self.grpc_status.map(|status| u64::from(status).into())
+            }
             FactKind::Other("response-bytes") => self.bytes.map(Value::from),
             FactKind::Other("response-time-ms") => {
                 let nanos = self.time?.as_nanos();
