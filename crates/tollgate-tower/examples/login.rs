@@ -1,5 +1,5 @@
-//! A login form. Wrong passwords count, right ones do not, and an address that goes on after its
-//! limit is banned.
+//! A login form. Wrong passwords count, right ones do not, and an address that fails again and again
+//! is banned.
 //!
 //! ```text
 //! cargo run -p tollgate-tower --features axum,policy --example login
@@ -19,12 +19,10 @@ type Failed = Box<dyn Error + Send + Sync>;
 
 const LIMITS: &str = r#"
 [[rule]]
-name  = "login"
-when  = { method = "POST", path = "/login" }
-key   = "client-ip"
-limit = "5/min"
-count = "failures"                      # a status of 400 or above
-ban   = { after = 3, for = "10min" }    # denied 3 times within a minute
+name = "login"
+when = { method = "POST", path = "/login" }
+key  = "client-ip"
+ban  = { after = 5, of = "failures", within = "1min", for = "10min" } # failures: 401, 403, 422
 "#;
 
 async fn login(form: String) -> (StatusCode, &'static str) {
@@ -55,13 +53,10 @@ async fn main() -> Result<(), Failed> {
         Ok::<_, reqwest::Error>(status)
     };
     for _ in 0..6 {
-        assert_eq!(log_in("correct").await?, 200); // its permit comes back
+        assert_eq!(log_in("correct").await?, 200); // it does not count
     }
     for _ in 0..5 {
-        assert_eq!(log_in("guess").await?, 401);
-    }
-    for _ in 0..3 {
-        assert_eq!(log_in("guess").await?, 429); // the third time bans the address
+        assert_eq!(log_in("guess").await?, 401); // the fifth time bans the address
     }
     assert_eq!(log_in("correct").await?, 429);
     clock.advance(Duration::from_secs(599));

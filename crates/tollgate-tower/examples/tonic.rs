@@ -22,7 +22,7 @@ use tower::Layer;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let limits = Keyed::token_bucket(Quota::per_hour(60).burst(3), 100_000)?;
-    let limit = RateLimitLayer::by_address(limits);
+    let limit = RateLimitLayer::by_address(limits).grpc();
     // The service of the crate tonic-health stands for one of your own.
     let (_, service) = tonic_health::server::health_reporter();
     // This limits one service. `Server::builder().layer(limit)` limits all of a server.

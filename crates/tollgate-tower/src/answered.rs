@@ -14,8 +14,8 @@ pub struct Ended<'a> {
     pub(crate) taken: u64,
     pub(crate) bytes: u64,
     pub(crate) elapsed: Duration,
-    /// Whether gRPC says that the call failed.
-    pub(crate) has_failed: bool,
+    /// The status of gRPC, if the answer has one.
+    pub(crate) grpc: Option<u16>,
     pub(crate) end: End,
 }
 
@@ -119,13 +119,46 @@ impl Ended<'_> {
         self.end
     }
 
-    /// Returns whether the request failed: there was no answer, its status is 400 or above, or its
-    /// body failed. With the feature `tonic`, a call of gRPC also failed if its status is not `OK`.
+    /// Returns the status of gRPC with the feature `tonic`, if the answer has one: 0 is `OK`.
     #[must_use]
-    pub fn is_failure(&self) -> bool {
-        match self.status {
-            None => true,
-            Some(status) => status.as_u16() >= 400 || self.has_failed || self.end == End::Failed,
+    pub const fn grpc_status(&self) -> Option<u16> {
+        self.grpc
+    }
+
+    /// Returns whether the request failed by what the client did: the status is 401, 403 or 422. With
+    /// the feature `tonic`, a call of gRPC also failed if it ends with `UNAUTHENTICATED`,
+    /// `PERMISSION_DENIED` or `INVALID_ARGUMENT`.
+    ///
+    /// Errors of the service, such as 500, are no failures: otherwise they could ban its clients.
+    /// Nor is 404, which each client gets for a page that is not there.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        let Some(status) = self.status else {
+            return false;
+        };
+        matches!(status.as_u16(), 401 | 403 | 422) || matches!(self.grpc, Some(3 | 7 | 16))
+    }
+
+    /// Returns whether the request succeeded: its status is below 400, its body did not fail, and
+    /// gRPC does not say otherwise. A request may neither fail nor succeed.
+    #[must_use]
+    pub const fn is_success(&self) -> bool {
+        let Some(status) = self.status else {
+            return false;
+        };
+        let has_failed = matches!(self.end, End::Failed) || !matches!(self.grpc, None | Some(0));
+        status.as_u16() < 400 && !has_failed
+    }
+
+    /// Returns what counts. `fails` says whether the program takes it for a failure.
+    pub(crate) fn outcome(&self, fails: bool) -> Outcome {
+        match (self.status, self.end) {
+            _ if fails => Outcome::Failure,
+            // It was abandoned. Its permits stay taken, or a client could send requests without end
+            // and close each. But it bans no client: the service may have been slow.
+            (None, End::Dropped) => Outcome::Unanswered,
+            _ if self.is_success() => Outcome::Success,
+            _ => Outcome::Neither,
         }
     }
 }
@@ -141,4 +174,13 @@ impl fmt::Debug for Ended<'_> {
             .field("end", &self.end)
             .finish_non_exhaustive()
     }
+}
+
+/// What a request counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Success,
+    Failure,
+    Neither,
+    Unanswered,
 }

@@ -18,7 +18,7 @@ use tollgate_policy::{
 };
 
 use crate::admission::{Admission, Admit, Grant, Sealed};
-use crate::answered::Ended;
+use crate::answered::{self, Ended};
 use crate::report;
 use crate::settings::Settings;
 use crate::ticket::Unserved;
@@ -354,9 +354,11 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
             self.policy.load().clock().now().saturating_since(start)
         });
         let ended = Ended { elapsed, ..ended };
-        let outcome = match settings.failed(&ended) {
-            true => Outcome::Failure,
-            false => Outcome::Success,
+        let outcome = match settings.outcome(&ended) {
+            answered::Outcome::Success => Outcome::Success,
+            answered::Outcome::Failure => Outcome::Failure,
+            answered::Outcome::Neither => Outcome::Neither,
+            answered::Outcome::Unanswered => Outcome::Unanswered,
         };
         match *self.decided {
             Decided::Here(decision) => {
@@ -366,7 +368,11 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
                 let headers = ended.headers.cloned();
                 let extensions = ended.extensions.cloned();
                 let Ended {
-                    status, bytes, end, ..
+                    status,
+                    bytes,
+                    grpc,
+                    end,
+                    ..
                 } = ended;
                 spawn(async move {
                     let ended = Ended {
@@ -375,6 +381,7 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
                         extensions: extensions.as_ref(),
                         bytes,
                         elapsed,
+                        grpc,
                         end,
                         ..Ended::default()
                     };
@@ -403,7 +410,10 @@ impl<'a> AnswerOf<'a> {
         let facts = ended.status.zip(ended.headers);
         let facts = facts.map(|(status, headers)| AnswerFacts::new(status, headers));
         Self {
-            facts: facts.map(|facts| facts.bytes(ended.bytes).time(ended.elapsed)),
+            facts: facts.map(|facts| {
+                let facts = facts.bytes(ended.bytes).time(ended.elapsed);
+                ended.grpc.map_or(facts, |status| facts.grpc_status(status))
+            }),
             ended,
             own,
         }

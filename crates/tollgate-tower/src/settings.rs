@@ -14,7 +14,7 @@ use tollgate::Concurrency;
 use tollgate_http::{Answers, ClientAddress, PathForm, Refusal, RequestFacts};
 
 use crate::admission::Place;
-use crate::answered::Ended;
+use crate::answered::{Ended, Outcome};
 use crate::peer;
 
 /// What happens to a request that lacks the key of its limit.
@@ -52,6 +52,9 @@ pub struct Settings {
     pub(crate) is_exempt: Option<IsExempt>,
     pub(crate) wait: Option<Wait>,
     pub(crate) is_failure: Option<IsFailure>,
+    /// Whether calls of gRPC are refused in its own way.
+    #[cfg(feature = "tonic")]
+    pub(crate) grpc: bool,
 }
 
 /// How long requests may wait, and how many.
@@ -73,6 +76,8 @@ impl Settings {
             is_exempt: None,
             wait: None,
             is_failure: None,
+            #[cfg(feature = "tonic")]
+            grpc: false,
         }
     }
 
@@ -148,19 +153,19 @@ impl Settings {
         refusal: &Refusal<'_>,
     ) -> Box<Response<Bytes>> {
         #[cfg(feature = "tonic")]
-        if is_grpc(request) {
+        if self.grpc && is_grpc(request) {
             return Box::new(self.answers.refuse_grpc(refusal));
         }
         let _ = request;
         Box::new(self.answers.refuse(refusal))
     }
 
-    /// Returns whether a request failed.
-    pub(crate) fn failed(&self, ended: &Ended<'_>) -> bool {
-        match &self.is_failure {
+    /// Returns what a request counts as.
+    pub(crate) fn outcome(&self, ended: &Ended<'_>) -> Outcome {
+        ended.outcome(match &self.is_failure {
             Some(test) => test(ended),
             None => ended.is_failure(),
-        }
+        })
     }
 }
 

@@ -20,6 +20,9 @@ pub(crate) struct Limits<A> {
     pub(crate) is_plain: bool,
 }
 
+/// The status of gRPC for a status that can't be read.
+const UNKNOWN: u16 = 2;
+
 /// What a request holds from its decision until the end of its answer's body. However it ends, the
 /// grant is told once: a ticket that is dropped ends as [`End::Dropped`].
 ///
@@ -33,8 +36,8 @@ struct Open<A: Admission> {
     headers: Option<Box<HeaderMap>>,
     extensions: Extensions,
     bytes: u64,
-    /// Whether gRPC says that the call failed.
-    has_failed: bool,
+    /// The status of gRPC, if the answer has one.
+    grpc: Option<u16>,
 }
 
 impl<A: Admission> Ticket<A> {
@@ -51,7 +54,7 @@ impl<A: Admission> Ticket<A> {
             headers: None,
             extensions: Extensions::new(),
             bytes: 0,
-            has_failed: false,
+            grpc: None,
         }))
     }
 
@@ -103,8 +106,10 @@ impl<A: Admission> Ticket<A> {
     /// body.
     pub(crate) fn grpc_status(&mut self, headers: &HeaderMap) {
         if let Some(open) = self.0.as_mut().filter(|_| cfg!(feature = "tonic")) {
-            let status = headers.get("grpc-status");
-            open.has_failed |= status.is_some_and(|status| status != "0");
+            if let Some(status) = headers.get("grpc-status") {
+                let number = status.to_str().ok().and_then(|status| status.parse().ok());
+                open.grpc = Some(number.unwrap_or(UNKNOWN));
+            }
         }
     }
 
@@ -136,7 +141,7 @@ impl<A: Admission> Open<A> {
             headers: self.headers.as_deref(),
             extensions: Some(&self.extensions),
             bytes: self.bytes,
-            has_failed: self.has_failed,
+            grpc: self.grpc,
             end,
             ..Ended::default()
         };

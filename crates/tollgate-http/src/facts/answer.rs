@@ -14,6 +14,7 @@ use super::text;
 /// |---|---|
 /// | `response-header:NAME` | a header; a cost is the largest of several lines |
 /// | `response-status` | the status, such as 200 |
+/// | `response-grpc-status` | the status that was set with [`grpc_status`](Self::grpc_status) |
 /// | `response-bytes` | the size that was set with [`bytes`](Self::bytes) |
 /// | `response-time-ms` | the time that was set with [`time`](Self::time), rounded up |
 ///
@@ -36,6 +37,7 @@ use super::text;
 pub struct AnswerFacts<'a> {
     status: StatusCode,
     headers: &'a HeaderMap,
+    grpc_status: Option<u16>,
     bytes: Option<u64>,
     time: Option<Duration>,
 }
@@ -46,9 +48,16 @@ impl<'a> AnswerFacts<'a> {
         Self {
             status,
             headers,
+            grpc_status: None,
             bytes: None,
             time: None,
         }
+    }
+
+    /// Sets the status of gRPC, such as 16 for `UNAUTHENTICATED`.
+    pub const fn grpc_status(mut self, status: u16) -> Self {
+        self.grpc_status = Some(status);
+        self
     }
 
     /// Sets the size of the body.
@@ -73,6 +82,7 @@ impl Facts for AnswerFacts<'_> {
         let number = match name.kind() {
             FactKind::ResponseHeader(name) => return text::header(self.headers, name).into(),
             FactKind::Other("response-status") => Some(self.status.as_u16().into()),
+            FactKind::Other("response-grpc-status") => self.grpc_status.map(u64::from),
             FactKind::Other("response-bytes") => self.bytes,
             FactKind::Other("response-time-ms") => self.time.map(|time| {
                 let millis = time.as_nanos().div_ceil(1_000_000);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tollgate::ManualClock;
+use tollgate::{Denied, Keyed, ManualClock, Quota, TokenBucket};
 use tollgate_http::{Answers, Body, Cause, Fields, LimitState, LimitStates, Refusal};
-use tollgate_policy::{Decision, Policy};
+use tollgate_policy::{Decision, LivePolicy, Policy, Reason};
 
 use crate::{lines, written};
 
@@ -77,6 +77,58 @@ fn a_policy_that_cannot_decide_is_misconfigured() {
         (Cause::Misconfigured, None)
     );
     assert_eq!(Answers::new().refuse(&refusal).status(), 500);
+}
+
+/// A rule may allow so large a cost that its limit never recovers. It is the key that is refused
+/// then, and not the policy that is wrong, also after a reload and in the next process.
+#[test]
+fn a_key_that_never_gets_a_permit_again_is_refused_with_429_and_without_a_wait() {
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '1/d burst 2'\n\
+                cost = { max = 9223372036854775807, settle = 'used' }";
+    let ann = [("user", "ann")];
+    let is_refused = |policy: &Policy<ManualClock>, user: &str| {
+        let decision = policy.decide(&[("user", user)]);
+        let Some(reason) = decision.reason() else {
+            return false;
+        };
+        assert!(
+            matches!(
+                reason,
+                Reason::Limit {
+                    denied: Denied::Stuck { .. },
+                    ..
+                }
+            ),
+            "{reason:?}"
+        );
+        let answer = Answers::new()
+            .body(Body::Problem)
+            .refuse(&Refusal::of_reason(&reason));
+        assert_eq!(answer.status(), 429);
+        assert!(!answer.headers().contains_key("retry-after"));
+        #[cfg(feature = "grpc")]
+        {
+            let answer = Answers::new().refuse_grpc(&Refusal::of_reason(&reason));
+            assert_eq!(answer.headers()["grpc-status"], "8");
+        }
+        true
+    };
+    let live = LivePolicy::new(policy(rule));
+    let _ = live
+        .decide(&ann)
+        .settle(&[("used", "18446744073709551615")]);
+    assert!(is_refused(&live.load(), "ann") && !is_refused(&live.load(), "bob"));
+    let other = rule.replace("max", "default = 2, max");
+    let _ = live.reload_toml(&other).expect("a policy");
+    assert!(is_refused(&live.load(), "ann"));
+    let mut state = Vec::new();
+    live.load().snapshot(&mut state).expect("memory");
+    let next = Policy::builder().clock(ManualClock::new());
+    let next = next
+        .restore_after(&mut &state[..], Duration::ZERO)
+        .expect("a state");
+    let next = next.build_toml(&other).expect("a policy");
+    assert!(is_refused(&next, "ann") && !is_refused(&next, "carol"));
 }
 
 #[test]

@@ -127,4 +127,36 @@ impl<A> RateLimitLayer<A> {
         self.settings.answers = self.settings.answers.body(body);
         self
     }
+
+    /// Refuses calls of gRPC in its own way: a `POST` whose content type is `application/grpc` is
+    /// answered with the HTTP status 200 and with `grpc-status`. Set it if the service speaks gRPC.
+    ///
+    /// Without it, a refusal has a status of HTTP, whatever content type a client sends. So on routes
+    /// that are not gRPC, no client gets a 200 for a refused request.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Limiter::token_bucket(Quota::per_hour(1))?;
+    /// let service = RateLimitLayer::shared(limiter).grpc().layer(service_fn(hello));
+    /// service.clone().oneshot(Request::new(())).await?;
+    /// let call = Request::post("/echo.Echo/Say").header("content-type", "application/grpc");
+    /// let refused = service.oneshot(call.body(())?).await?;
+    /// assert_eq!((refused.status().as_u16(), &refused.headers()["grpc-status"]), (200, &"8".parse()?));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tonic")]
+    pub fn grpc(mut self) -> Self {
+        self.settings.grpc = true;
+        self
+    }
 }

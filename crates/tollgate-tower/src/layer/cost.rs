@@ -69,8 +69,8 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Sets which requests count: all, those that failed, or those that succeeded. The permits of
     /// others come back at the end of the answer's body.
     ///
-    /// What failed is a status of 400 or above, unless [`failure_if`](Self::failure_if) says
-    /// otherwise. All requests that are served at once hold a permit until their ends are known.
+    /// What failed is a status of 401, 403 or 422, unless [`failure_if`](Self::failure_if) says
+    /// otherwise; an error of the service is neither a failure nor a success. All requests that are served at once hold a permit until their ends are known.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -109,10 +109,11 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// says.
     ///
     /// Less than what was [taken](Ended::taken) comes back. More is charged, even if the limit goes
-    /// into debt; then requests are denied until the debt is paid. Clamp a number that comes from
-    /// outside: the debt of `u64::MAX` permits is never paid, and a limit that has it answers 500
-    /// until it is reset. The closure is called once for each request that was served, at the end
-    /// of its answer's body, also if there was no answer or it was dropped.
+    /// into debt; then requests are denied until the debt is paid. The most that is charged is
+    /// [`max_cost`](Self::max_cost), and without it the quota's
+    /// [`largest_settlement`](tollgate::Quota::largest_settlement): all permits at once or those of an
+    /// hour. The closure is called once for each request that was served, at the end of its answer's
+    /// body, also if there was no answer or it was dropped.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -143,6 +144,33 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// `.settle(|ended| ended.elapsed().as_millis().try_into().unwrap_or(u64::MAX))`.
     pub fn settle(mut self, actual: impl Fn(&Ended<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.admission.settle = Some(Arc::new(actual));
+        self
+    }
+
+    /// Sets the most that a request costs, at first and in the end. A larger number counts as this
+    /// one, whether [`cost`](Self::cost) or [`settle`](Self::settle) says it.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_hour(100))?);
+    /// let limit = RateLimitLayer::shared(Arc::clone(&limiter)).settle(|_| u64::MAX).max_cost(40);
+    /// limit.layer(service_fn(hello)).oneshot(Request::new(())).await?;
+    /// assert_eq!(limiter.available(), 60);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn max_cost(mut self, most: u64) -> Self {
+        self.admission.max_cost = Some(most);
         self
     }
 

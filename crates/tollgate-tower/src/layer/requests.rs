@@ -215,8 +215,11 @@ impl<A> RateLimitLayer<A> {
     }
 
     /// Sets which requests failed, for limits that count failures or successes. Unless this says
-    /// otherwise, these are requests without an answer, with a status of 400 or above, and with a
-    /// body that failed.
+    /// otherwise, they are those of [`Ended::is_failure`]: with a status of 401, 403 or 422. Of the
+    /// others, those of [`Ended::is_success`] succeed, and the rest counts for no limit.
+    ///
+    /// If the client goes away before its answer, [`Count::Failures`](crate::Count::Failures) keeps
+    /// the permit whatever this says, or a client could send requests without end and close each.
     ///
     /// ```
     /// use http::StatusCode;
@@ -224,10 +227,10 @@ impl<A> RateLimitLayer<A> {
     /// use tollgate_tower::{Count, RateLimitLayer};
     ///
     /// let limits = Keyed::token_bucket(Quota::per_hour(5), 100_000)?;
-    /// // Wrong passwords count, and errors of the server do not.
+    /// // A form that is sent back to its page with 303 counts, and no other answer.
     /// let limit = RateLimitLayer::by_address(limits)
     ///     .count(Count::Failures)
-    ///     .failure_if(|ended| ended.status() == Some(StatusCode::UNAUTHORIZED));
+    ///     .failure_if(|ended| ended.status() == Some(StatusCode::SEE_OTHER));
     /// # let _ = limit;
     /// # Ok::<(), tollgate::ConfigError>(())
     /// ```

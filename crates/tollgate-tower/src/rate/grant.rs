@@ -11,7 +11,7 @@ use tollgate_http::{LimitState, Unit};
 
 use super::{Cancel, Count, Settle, Source, in_partition};
 use crate::admission::Grant;
-use crate::answered::Ended;
+use crate::answered::{Ended, Outcome};
 use crate::settings::Settings;
 
 /// What a request holds that a rate granted. It is in a box, since it is large and is moved several
@@ -24,6 +24,8 @@ pub struct RateGrant<S: Source> {
     pub(super) partition: Option<[u8; 8]>,
     pub(super) unit: Unit,
     pub(super) settle: Option<(Count, Option<Settle>)>,
+    /// The most that is settled.
+    pub(super) most: u64,
     /// The limiter, if permits may come back.
     pub(super) limiter: Option<S::Owned>,
     pub(super) cancel: Option<Cancel<S::Owned>>,
@@ -69,9 +71,14 @@ impl<S: Source> Grant for Box<RateGrant<S>> {
             taken,
             ..ended
         };
-        let actual = match (count, settings.failed(&ended)) {
-            (Count::Failures, false) | (Count::Successes, true) => 0,
-            _ => settle.map_or(taken, |settle| settle(&ended)),
+        let outcome = match count {
+            Count::All => Outcome::Success,
+            Count::Failures | Count::Successes => settings.outcome(&ended),
+        };
+        let actual = match (count, outcome) {
+            (Count::Failures, Outcome::Success | Outcome::Neither)
+            | (Count::Successes, Outcome::Failure | Outcome::Neither | Outcome::Unanswered) => 0,
+            _ => settle.map_or(taken, |settle| settle(&ended).min(self.most.max(taken))),
         };
         let is_queue = self.is_queue.is_some_and(|it| it.get().is_some());
         match (actual < taken, self.cancel) {

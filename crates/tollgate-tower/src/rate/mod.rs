@@ -32,12 +32,16 @@ pub enum Count {
     /// All requests.
     #[default]
     All,
-    /// Requests that failed. The permits of others are given back.
+    /// Requests that failed: see [`Ended::is_failure`]. The permits of others are given back, apart
+    /// from those of requests whose client went away before the answer.
     Failures,
-    /// Requests that succeeded. The permits of others are given back, also those of requests whose
-    /// client went away before the answer.
+    /// Requests that succeeded: see [`Ended::is_success`]. The permits of others are given back, also
+    /// those of requests whose client went away before the answer.
     Successes,
 }
+
+/// The most that is settled where no quota is known, if the program does not say it.
+const UNKNOWN_SETTLEMENT: u64 = u32::MAX as u64;
 
 pub(crate) type CostOf = Arc<dyn Fn(&RequestFacts<'_>) -> u64 + Send + Sync>;
 pub(crate) type Settle = Arc<dyn Fn(&Ended<'_>) -> u64 + Send + Sync>;
@@ -64,6 +68,8 @@ pub struct Rate<S: Source> {
     pub(crate) cost: Option<CostOf>,
     pub(crate) count: Count,
     pub(crate) settle: Option<Settle>,
+    /// The most that a request costs, if the program says it.
+    pub(crate) max_cost: Option<u64>,
     /// Whether fields say which partition of the limit a request used.
     pub(crate) partitions: bool,
     /// What fields say that the limit counts.
@@ -81,6 +87,7 @@ impl<S: Source> Clone for Rate<S> {
             cost: self.cost.clone(),
             count: self.count,
             settle: self.settle.clone(),
+            max_cost: self.max_cost,
             partitions: self.partitions,
             unit: self.unit,
             in_line: self.in_line,
@@ -106,6 +113,7 @@ impl<S: Source> Rate<S> {
             cost: None,
             count: Count::All,
             settle: None,
+            max_cost: None,
             partitions: false,
             unit: Unit::Requests,
             in_line: None,
@@ -126,7 +134,20 @@ impl<S: Source> Rate<S> {
 
     #[inline]
     fn cost(&self, facts: &RequestFacts<'_>) -> u64 {
-        self.cost.as_ref().map_or(1, |cost| cost(facts))
+        let most = self.max_cost.unwrap_or(u64::MAX);
+        self.cost.as_ref().map_or(1, |cost| cost(facts).min(most))
+    }
+
+    /// Returns the most that is settled: by default what an hour of the limit brings, so that no
+    /// number stops a key for good.
+    fn most_settled(&self, key: Option<&S::Key<'_>>) -> u64 {
+        let of_limit = || {
+            self.source
+                .quota(key)
+                .map(|quota| quota.largest_settlement())
+        };
+        let most = self.max_cost.or_else(of_limit);
+        most.unwrap_or(UNKNOWN_SETTLEMENT)
     }
 
     fn settles(&self) -> bool {
@@ -199,7 +220,9 @@ impl<S: Source> Rate<S> {
         if delay > Duration::ZERO {
             let _ = self.is_queue.set(());
         }
+        let most = self.settle.as_ref().map(|_| self.most_settled(key));
         let grant = RateGrant {
+            most: most.unwrap_or(u64::MAX),
             settle: self.settles().then(|| (self.count, self.settle.clone())),
             limiter: may_return.then(|| self.source.owned(key)),
             cancel: self.in_line.map(|line| line.cancel),

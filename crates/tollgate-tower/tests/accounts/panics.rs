@@ -86,7 +86,13 @@ fn a_key_is_found_once() {
     let layer = RateLimitLayer::by_key(Arc::clone(&table), key).count(Count::Failures);
     assert!(send(&layer, request(FINE)));
     assert_eq!((calls.inside(), table.key(&1_u64).available()), (1, 9));
-    assert!(send(&layer, request(Answer::Error)));
+    let wrong = Answer::Status {
+        status: 401,
+        cost: 0,
+        frames: 0,
+        ending: Ending::Complete,
+    };
+    assert!(send(&layer, request(wrong)));
     assert_eq!((calls.inside(), table.key(&2_u64).available()), (2, 8));
 }
 

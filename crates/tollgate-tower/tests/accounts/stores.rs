@@ -92,8 +92,9 @@ fn settled(weight: u64, over: &Over) -> u64 {
     }
 }
 
+/// Whether a limit of failures keeps the permit of a request.
 fn failed(over: &Over) -> u64 {
-    u64::from(over.is_failure())
+    u64::from(over.is_failure() || over.is_unanswered())
 }
 
 const TOGETHER: &str = "

@@ -43,6 +43,25 @@ async fn a_content_type_of_grpc_changes_nothing_unless_the_layer_says_so() {
     }
 }
 
+/// A cache stores the answer to a `GET` whose status is 200. So a client could empty a page for
+/// all.
+#[cfg(feature = "tonic")]
+#[tokio::test]
+async fn only_a_post_is_refused_as_a_call_of_grpc() {
+    let limiter = tollgate::Limiter::token_bucket(Quota::per_hour(1)).unwrap();
+    let service = RateLimitLayer::shared(limiter).grpc().layer(Ok200);
+    send(&service, from("192.0.2.1", "/")).await;
+    for (method, status) in [("GET", 429), ("HEAD", 429), ("PUT", 429), ("POST", 200)] {
+        let mut request = from("192.0.2.1", "/page");
+        *request.method_mut() = method.parse().unwrap();
+        let grpc = http::HeaderValue::from_static("application/grpc");
+        request.headers_mut().insert("content-type", grpc);
+        let answer = send(&service, request).await;
+        assert_eq!(answer.status(), status, "{method}");
+        assert_eq!(answer.headers().contains_key("grpc-status"), status == 200);
+    }
+}
+
 /// A header of the answer may say any number.
 #[tokio::test]
 async fn a_settled_cost_is_a_debt_that_ends() {

@@ -101,7 +101,8 @@ impl UnaryService<Bytes> for Echo {
     fn call(&mut self, request: Request<Bytes>) -> Self::Future {
         let message = request.into_inner();
         ready(match &*message {
-            b"fail" => Err(Status::not_found("no such message")),
+            b"fail" => Err(Status::unauthenticated("no such user")),
+            b"absent" => Err(Status::not_found("no such message")),
             _ => Ok(Response::new(message)),
         })
     }

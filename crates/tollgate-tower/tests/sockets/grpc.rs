@@ -73,7 +73,10 @@ async fn a_denied_call_says_when_to_come_back() {
     let quota = Quota::per_minute(40).burst(2);
     let table = Keyed::with_clock(bucket(quota), 100, clock.clone()).unwrap();
     let table = Arc::new(table);
-    let server = serve!(RateLimitLayer::by_address(Arc::clone(&table)), echo().0);
+    let server = serve!(
+        RateLimitLayer::by_address(Arc::clone(&table)).grpc(),
+        echo().0
+    );
     let mut denied = 0;
     for connection in 0..20 {
         let mut client = connect(server.address).await;
@@ -111,7 +114,7 @@ async fn a_denied_call_says_when_to_come_back() {
 async fn a_limit_is_shared_by_all_connections() {
     let clock = ManualClock::new();
     let limiter = Limiter::with_clock(bucket(Quota::per_second(5)), clock.clone());
-    let server = serve!(RateLimitLayer::shared(limiter), echo().0);
+    let server = serve!(RateLimitLayer::shared(limiter).grpc(), echo().0);
     let address = server.address;
     let admitted = async |connections: usize| {
         let mut admitted = 0;
@@ -154,7 +157,7 @@ fn a_service_keeps_its_name() {
 #[tokio::test]
 async fn one_service_of_a_server() {
     let limiter = Limiter::with_clock(bucket(Quota::per_second(1)), ManualClock::new());
-    let service = RateLimitLayer::shared(limiter).layer(echo().0);
+    let service = RateLimitLayer::shared(limiter).grpc().layer(echo().0);
     let server = serve!(tower::layer::util::Identity::new(), service);
     let mut client = connect(server.address).await;
     assert!(call(&mut client, SAY, "a").await.is_ok());
@@ -176,7 +179,10 @@ async fn one_service_of_a_server() {
 async fn streams_pass_through() {
     let places = Arc::new(Concurrency::new(1).unwrap());
     let (echo, mut streams) = echo();
-    let server = serve!(RateLimitLayer::concurrency(Arc::clone(&places)), echo);
+    let server = serve!(
+        RateLimitLayer::concurrency(Arc::clone(&places)).grpc(),
+        echo
+    );
     let mut client = connect(server.address).await;
     for ending in [Ok(()), Err(Status::data_loss("the end is missing"))] {
         client.ready().await.unwrap();
@@ -220,17 +226,22 @@ async fn calls_that_fail_count_as_failures() {
     let limiter = Limiter::with_clock(bucket(Quota::per_hour(2)), ManualClock::new());
     let limiter = Arc::new(limiter);
     let (echo, mut streams) = echo();
-    let layer = RateLimitLayer::shared(Arc::clone(&limiter)).count(Count::Failures);
+    let layer = RateLimitLayer::shared(Arc::clone(&limiter))
+        .grpc()
+        .count(Count::Failures);
     let server = serve!(layer, echo);
     let mut client = connect(server.address).await;
     for _ in 0..9 {
         assert!(call(&mut client, SAY, "right").await.is_ok());
     }
+    // What is not there is no failure.
+    let absent = call(&mut client, SAY, "absent").await.unwrap_err();
+    assert_eq!(absent.code(), Code::NotFound);
     assert_eq!(limiter.available(), 2);
     // This status is in the headers.
     assert_eq!(
         call(&mut client, SAY, "fail").await.unwrap_err().code(),
-        Code::NotFound
+        Code::Unauthenticated
     );
     assert_eq!(limiter.available(), 1);
     // This one is in the trailers.
@@ -243,10 +254,16 @@ async fn calls_that_fail_count_as_failures() {
         .into_inner();
     let sender = streams.recv().await.unwrap();
     sender.send(Ok(Bytes::from_static(b"a"))).await.unwrap();
-    sender.send(Err(Status::aborted("no more"))).await.unwrap();
+    sender
+        .send(Err(Status::permission_denied("no more")))
+        .await
+        .unwrap();
     drop(sender);
     assert!(messages.message().await.is_ok());
-    assert_eq!(messages.message().await.unwrap_err().code(), Code::Aborted);
+    assert_eq!(
+        messages.message().await.unwrap_err().code(),
+        Code::PermissionDenied
+    );
     assert_eq!(limiter.available(), 0);
     let denied = call(&mut client, SAY, "right").await.unwrap_err();
     assert_eq!(denied.code(), Code::ResourceExhausted);

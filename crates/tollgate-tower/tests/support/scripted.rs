@@ -68,7 +68,7 @@ impl Script {
             1 => Answer::Panic,
             2 => Answer::PanicInCall,
             _ => Answer::Status {
-                status: random.pick(&[200, 200, 200, 204, 302, 404, 500]),
+                status: random.pick(&[200, 200, 401, 204, 302, 404, 500]),
                 cost: random.pick(&[0, 0, 1, 2, 5, 14]),
                 frames: random.below(3),
                 ending: random.pick(&endings),
@@ -100,9 +100,19 @@ pub(crate) struct Over {
 }
 
 impl Over {
-    /// Whether the request failed, as the layer defines it.
+    /// Whether the request failed by what its client did, as the layer defines it.
     pub(crate) fn is_failure(&self) -> bool {
-        self.status.is_none_or(|status| status.as_u16() >= 400) || self.end == End::Failed
+        self.status == Some(StatusCode::UNAUTHORIZED)
+    }
+
+    /// Whether the request succeeded, as the layer defines it.
+    pub(crate) fn is_success(&self) -> bool {
+        self.status.is_some_and(|status| status.as_u16() < 400) && self.end != End::Failed
+    }
+
+    /// Whether the client went away before its answer, so that a limit of failures keeps its permits.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.status.is_none() && self.end == End::Dropped
     }
 }
 

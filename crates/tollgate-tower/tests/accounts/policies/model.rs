@@ -143,9 +143,11 @@ impl Model {
         let Stage::Allowed(decision, at, None) = known.stage else {
             panic!("{} was not served", over.id);
         };
-        let outcome = match over.is_failure() {
-            true => Outcome::Failure,
-            false => Outcome::Success,
+        let outcome = match (over.is_failure(), over.is_success()) {
+            (true, _) => Outcome::Failure,
+            (false, true) => Outcome::Success,
+            _ if over.is_unanswered() => Outcome::Unanswered,
+            _ => Outcome::Neither,
         };
         let Some(status) = over.status else {
             decision.finish(outcome, &());

@@ -68,9 +68,13 @@ impl Case {
 
     /// What a request cost that is over.
     fn actual(self, over: &Over, granted: &Granted, elapsed: Duration) -> u64 {
-        match (self.count, over.is_failure()) {
-            (Count::Failures, false) | (Count::Successes, true) => return 0,
-            _ => {}
+        let counts = match self.count {
+            Count::Failures => over.is_failure() || over.is_unanswered(),
+            Count::Successes => over.is_success(),
+            _ => true,
+        };
+        if !counts {
+            return 0;
         }
         match self.settle {
             Settle::Nothing => granted.n(),
