@@ -19,7 +19,8 @@ use crate::quota::{ConfigError, Quota};
 ///   long a request that fits must wait, so that requests leave at the quota's rate. Networks call
 ///   this shaping.
 ///
-/// **Bound.** Both forms grant at most `burst + rate * (b - a)` permits in every interval `[a, b]`.
+/// **Bound.** Both forms grant at most `burst + rate * (b - a)` permits in every interval `[a, b]`,
+/// to the unit of the [`TokenBucket`](crate::TokenBucket).
 ///
 /// At most `max(free + 1, k) + rate * (b - a + 1 ns)` permits leave a queue in every interval,
 /// provided that all callers wait for their delay, that no request is for more than `k`, and that
@@ -28,9 +29,9 @@ use crate::quota::{ConfigError, Quota};
 /// a nanosecond too close together, unless the time between permits is a whole number of
 /// nanoseconds.
 ///
-/// **Exactness.** It is as exact as the [`TokenBucket`](crate::TokenBucket). No permit leaves
-/// early. If the rate is exact, each permit leaves at the first nanosecond that the rate allows.
-/// Otherwise it leaves at most one nanosecond later.
+/// **Exactness.** It is as exact as the [`TokenBucket`](crate::TokenBucket). If the rate is exact,
+/// each permit leaves at the first nanosecond that the rate allows. Otherwise it leaves less than
+/// one unit earlier, and at most one nanosecond later.
 ///
 /// ```
 /// use std::time::Duration;
