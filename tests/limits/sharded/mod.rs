@@ -1,6 +1,7 @@
 //! Compares each algorithm that can be split, in few and many shards, with its model.
 
 mod bad_input;
+mod interrupted;
 mod run;
 mod service;
 mod shards;
