@@ -46,7 +46,9 @@ use crate::quota::ConfigError;
 ///   callers, and [`reserve`](Self::reserve) lists the other cases.
 /// - **Denials:** a denied request takes nothing. The exception is a lost race in which a window
 ///   ended, a quota changed, or other callers reserved or [charged](crate::Limiter::charge) more
-///   than a member had. Then that member's permits stay taken.
+///   than a member had. Then that member's permits stay taken. A member that is
+///   [`Sharded`](crate::Sharded) keeps permits that it can't return to a shard that another thread
+///   has changed: in each of at most four attempts of a try, fewer than were requested of it.
 /// - **Other callers:** until a lost race is rolled back, other callers may be denied because of
 ///   permits that the request does not keep.
 /// - **Progress:** if compositions compete for the last permits, one of them is granted, because

@@ -262,14 +262,14 @@ impl<A: Algorithm> Core<A> {
         };
         match next {
             Ok((next, answer)) => {
-                let state = match O::BANS || view.is_banned && !O::GRANTS {
-                    true => SlotKind::Banned,
-                    false => SlotKind::Live,
-                };
+                let is_banned = O::BANS || view.is_banned && !O::GRANTS;
                 let next = SlotState::live(held.tag(), at.second, of.plan(), of.version(), next);
                 let is_protected = held.is_protected() || O::TAKES;
-                let next = next.with_state(state).protected_if(is_protected);
-                let next = next.newcomer_if(held.is_newcomer());
+                let next = next.protected_if(is_protected);
+                let next = match is_banned {
+                    true => next.banned_if(true),
+                    false => next.newcomer_if(held.is_newcomer()),
+                };
                 self.table.decide(at, held, next).ok()?;
                 Some(Ok(answer))
             }
@@ -385,7 +385,7 @@ impl<A: Algorithm> Core<A> {
         let tag = request.probe_seq.tag();
         let next = SlotState::live(tag, at.second, of.plan(), of.version(), word);
         let next = match O::BANS {
-            true => next.with_state(SlotKind::Banned),
+            true => next.banned_if(true),
             false => next.newcomer_if(claimed.has_evicted()),
         };
         self.table.establish(at, claimed, next).ok()?;

@@ -117,7 +117,7 @@ impl<A: Algorithm> Core<A> {
                 if !op.is_unchanged(held.word, next) {
                     let blindly = inject_fault!(ProtectsBlindly);
                     let next = held.with_word(next);
-                    let protected = next.protected_if(O::TAKES && !blindly);
+                    let protected = next.granted_if(O::TAKES && !blindly);
                     place.decide_in_place(protected).ok()?;
                     if blindly {
                         let _ = place.protect_present();

@@ -96,7 +96,7 @@ impl<A: Algorithm> Core<A> {
             return Some(None);
         }
         let by = self.judged_by(version, now);
-        let first = by.first_in_order(probe, |word| plan.idle_at(word, now))?;
+        let first = by.first_in_order(probe, least, |word| plan.idle_at(word, now))?;
         Some(probe.nth(first).map(evicted))
     }
 

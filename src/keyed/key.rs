@@ -139,9 +139,9 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
         self.at(now).ban(now.saturating_add(long))
     }
 
-    /// Returns when the ban of this key ends, or `None` if it is not banned. It ends with the first
-    /// permit, which comes later than the tick that was passed to [`ban`](super::Keyed::ban).
-    /// Finding that tick takes about a microsecond.
+    /// Returns the tick of the key's first permit, or `None` if it is not banned. It is later than
+    /// the tick that was passed to [`ban`](super::Keyed::ban): in a bucket by the time of one
+    /// permit, in a window at its next edge. Finding it takes about a microsecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -185,7 +185,7 @@ impl<A: Algorithm, C> View<Key<'_, A, C>> {
         }
     }
 
-    /// Returns when the ban ends, as of this tick: see [`Key::banned_until`].
+    /// Returns the tick of the first permit, as of this tick: see [`Key::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         let Ok(until) = self.store.apply(self.now, BannedUntil);

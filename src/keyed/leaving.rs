@@ -17,11 +17,9 @@
 //! It counts as if it had spent an eighth of its burst less. So the keys of a flood evict each
 //! other, until the keys that were there before have regained that eighth.
 
-use core::cmp::Ordering;
-
 use super::plans::Plans;
 use super::probe::Probe;
-use super::slot::SlotState;
+use super::slot::{Group, SlotState};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 
@@ -43,7 +41,7 @@ const LONGEST: u128 = 1 << 64;
 struct Scale {
     /// The time after all permits were taken.
     all: u64,
-    /// The time after one permit was taken, at most an eighth of `all`.
+    /// The time in which one permit is regained, at most an eighth of `all`.
     step: u64,
     /// How much sooner a newcomer counts as idle.
     newcomer: u64,
@@ -53,16 +51,30 @@ struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale of an algorithm whose word is idle `all` nanoseconds after all of `permits`
-    /// were taken, and `one` nanoseconds after one of them was.
-    fn of(all: u64, one: u64, permits: u64) -> Self {
-        let eighth = (all / 8).max(1);
-        // If one permit takes as long as all, time does not show what was spent.
-        let is_window = one >= all && permits > 1;
+    /// Returns the scale of a plan whose keys are idle `all` nanoseconds after they took `permits`.
+    #[inline(always)]
+    const fn of(all: u64, permits: u64) -> Self {
+        let of_window = Self::of_window(all);
+        let (eighth, one) = (of_window.step, all / if permits == 0 { 1 } else { permits });
         Self {
-            all: all.max(1),
-            step: one.clamp(1, eighth),
-            newcomer: if is_window { 0 } else { eighth },
+            step: match one {
+                0 => 1,
+                one if one > eighth => eighth,
+                one => one,
+            },
+            newcomer: eighth,
+            ..of_window
+        }
+    }
+
+    /// Returns the scale of a plan whose keys are idle at one tick, whatever they took.
+    #[inline(always)]
+    const fn of_window(all: u64) -> Self {
+        let all = if all == 0 { 1 } else { all };
+        Self {
+            all,
+            step: if all < 8 { 1 } else { all / 8 },
+            newcomer: 0,
             ahead: all >> 10,
         }
     }
@@ -93,9 +105,14 @@ impl Scale {
     /// Returns the part of `all` that is over for a key, in whole steps.
     #[inline(always)]
     const fn regained(self, is_newcomer: bool, until_idle: u64) -> u64 {
-        // The times are rounded: a key that has just got its permits must not be at the end of a step.
-        let regained = (self.all.saturating_sub(until_idle)).saturating_add(self.step / 64);
-        regained - regained % self.step + is_newcomer as u64 * self.newcomer
+        // Times are rounded. A key that has just been granted permits must not be at the end of a
+        // step.
+        let regained = self
+            .all
+            .saturating_sub(until_idle)
+            .saturating_add(self.step / 64);
+        let newcomer = is_newcomer as u64 * self.newcomer;
+        (regained - regained % self.step).saturating_add(newcomer)
     }
 
     /// Returns a time as a share of `all`, rounded down.
@@ -199,59 +216,71 @@ pub(super) struct By<'p, A> {
 }
 
 impl<A: Algorithm> By<'_, A> {
-    /// Returns the number of the slot whose key leaves first, found by comparing words. All keys
-    /// must have one plan, in which a larger word becomes idle later, and none may be idle. Returns
-    /// `None` if that does not suffice. Then each key must be considered.
+    /// Returns the number of the slot whose key leaves first, found by comparing words. No key may
+    /// be banned or idle, and all must have one plan, in which a larger word becomes idle later.
+    /// `least` is the smallest word. Returns `None` if comparing words does not suffice. Then each
+    /// key must be considered.
     #[inline(always)]
     pub(super) fn first_in_order(
         self,
         probe: &Probe,
+        least: u64,
         idle_at: impl Fn(u64) -> Tick,
     ) -> Option<usize> {
-        let scale = self.scale(SlotState::NEVER_USED);
-        let now = self.now.as_nanos();
+        let (scale, now) = (self.scale(SlotState::NEVER_USED), self.now.as_nanos());
         let until_idle = |word| idle_at(word).as_nanos().saturating_sub(now);
-        let (mut newcomer, mut plain) = (u64::MAX, u64::MAX);
-        probe.each(|_, held| {
-            newcomer = newcomer.min(if held.is_newcomer() {
-                held.word
-            } else {
-                u64::MAX
+        let soonest = |group: Group| {
+            let mut soonest = u64::MAX;
+            probe.each(|_, held| {
+                let is_of = held.group() == group;
+                soonest = soonest.min(if is_of { held.word } else { u64::MAX });
             });
-            plain = plain.min(if held.is_plain() { held.word } else { u64::MAX });
-        });
-        match (newcomer, plain) {
-            (u64::MAX, u64::MAX) => {
-                let is_protected = |held: SlotState| held.is_only_protected();
-                let mut protected = u64::MAX;
-                probe.each(|_, held| {
-                    protected = protected.min(if is_protected(held) {
-                        held.word
-                    } else {
-                        u64::MAX
-                    });
-                });
-                first_of(probe, scale, protected, until_idle, is_protected)
-            }
-            (u64::MAX, _) => first_of(probe, scale, plain, until_idle, SlotState::is_plain),
-            (_, u64::MAX) => first_of(probe, scale, newcomer, until_idle, SlotState::is_newcomer),
-            _ => {
-                let (newcomer_for, plain_for) = (until_idle(newcomer), until_idle(plain));
-                if scale.owes(newcomer_for) || scale.owes(plain_for) {
-                    return None;
+            // No word is all ones.
+            (soonest < u64::MAX).then(|| until_idle(soonest))
+        };
+        let least = until_idle(least);
+        let precedes = |newcomer: u64, other: u64| {
+            // By more than a step.
+            let clearly =
+                newcomer.saturating_add(scale.step) <= other.saturating_add(scale.newcomer);
+            let precedes =
+                clearly || scale.regained(true, newcomer) >= scale.regained(false, other);
+            precedes && !scale.owes(newcomer)
+        };
+        let (group, first) = match soonest(Group::NEWCOMER) {
+            // In a flood, newcomers precede all others.
+            Some(newcomer) if precedes(newcomer, least) => (Group::NEWCOMER, newcomer),
+            newcomer => match (newcomer, soonest(Group::PLAIN)) {
+                (Some(newcomer), Some(plain)) if precedes(newcomer, plain) => {
+                    (Group::NEWCOMER, newcomer)
                 }
-                let by_newcomer = scale.regained(true, newcomer_for);
-                match by_newcomer.cmp(&scale.regained(false, plain_for)) {
-                    Ordering::Greater => {
-                        first_of(probe, scale, newcomer, until_idle, SlotState::is_newcomer)
-                    }
-                    Ordering::Less => {
-                        first_of(probe, scale, plain, until_idle, SlotState::is_plain)
-                    }
-                    Ordering::Equal => None,
-                }
-            }
+                (Some(newcomer), None) => (Group::NEWCOMER, newcomer),
+                (_, Some(plain)) => (Group::PLAIN, plain),
+                (None, None) => (Group::PROTECTED, least),
+            },
+        };
+        if scale.owes(first) {
+            return None;
         }
+        let (mut newest, mut found) = (0, None);
+        probe.each(|slot, held| {
+            if held.group() == group && held.word >= newest {
+                (newest, found) = (held.word, Some(slot));
+            }
+        });
+        let most = scale.most_of_step(first);
+        if until_idle(newest) <= most {
+            // In a flood all keys have spent about the same.
+            return found;
+        }
+        (newest, found) = (0, None);
+        probe.each(|slot, held| {
+            let is_later = held.group() == group && held.word >= newest;
+            if is_later && until_idle(held.word) <= most {
+                (newest, found) = (held.word, Some(slot));
+            }
+        });
+        found
     }
 
     /// Returns the scale of a key's plan.
@@ -260,16 +289,22 @@ impl<A: Algorithm> By<'_, A> {
     fn scale(self, held: SlotState) -> Scale {
         let now = self.now;
         let scale = |algorithm: &A, _| {
-            let until_idle = |n| {
-                let (word, granted) = algorithm.take_up_to(0, now, n);
-                let idle_at = algorithm.idle_at(word, now);
-                (idle_at.saturating_since(now).as_nanos() as u64, granted.n())
-            };
-            let ((all, permits), (one, _)) = (until_idle(u64::MAX), until_idle(1));
-            Scale::of(all, one, permits)
+            let (word, granted) = algorithm.take_up_to(0, now, u64::MAX);
+            let all = algorithm.idle_at(word, now).as_nanos();
+            let all = all.saturating_sub(now.as_nanos());
+            if algorithm.larger_is_idle_later() {
+                return Scale::of(all, granted.n());
+            }
+            let (word, _) = algorithm.take_up_to(0, now, 1);
+            let one = algorithm.idle_at(word, now).as_nanos();
+            // If one permit takes as long as all, time does not show what was spent.
+            match one.saturating_sub(now.as_nanos()) >= all && granted.n() > 1 {
+                true => Scale::of_window(all),
+                false => Scale::of(all, granted.n()),
+            }
         };
         let scale = self.plans.ask(held, self.version, scale);
-        scale.unwrap_or_else(|| Scale::of(0, 0, 0))
+        scale.unwrap_or_else(|| Scale::of_window(0))
     }
 
     /// Returns how many permits a key can take. A newcomer counts as if it had an eighth of its
@@ -283,41 +318,6 @@ impl<A: Algorithm> By<'_, A> {
             left.saturating_add(if held.is_newcomer() { more } else { 0 })
         };
         self.plans.ask(held, self.version, left).unwrap_or(0)
-    }
-}
-
-/// Returns the number of the newest of the slots that are `among` these and have regained as many
-/// steps as `soonest`, the smallest word of these slots. Returns `None` if that one is in debt.
-#[inline(always)]
-fn first_of(
-    probe: &Probe,
-    scale: Scale,
-    soonest: u64,
-    until_idle: impl Fn(u64) -> u64,
-    among: impl Fn(SlotState) -> bool,
-) -> Option<usize> {
-    let soonest_for = until_idle(soonest);
-    if scale.owes(soonest_for) {
-        return None;
-    }
-    let most = scale.most_of_step(soonest_for);
-    let newest_below = |below: u64| {
-        let (mut newest, mut first) = (0, None);
-        probe.each(|slot, held| {
-            if among(held)
-                && held.word > newest
-                && (below == u64::MAX || until_idle(held.word) <= below)
-            {
-                (newest, first) = (held.word, Some(slot));
-            }
-        });
-        (newest, first)
-    };
-    // In a flood all keys have spent about the same.
-    let (newest, first) = newest_below(u64::MAX);
-    match until_idle(newest) <= most {
-        true => first,
-        false => newest_below(most).1,
     }
 }
 

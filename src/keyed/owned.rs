@@ -171,7 +171,7 @@ impl<A: Algorithm, C: Clock, S> OwnedKey<A, C, S> {
         self.key().ban_for(long)
     }
 
-    /// Returns when the ban ends: see [`Key::banned_until`].
+    /// Returns the tick of the first permit: see [`Key::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         self.key().banned_until()

@@ -355,7 +355,7 @@ impl<A: Algorithm> Plans<A> {
             let next = changes.read(plan, at + 1)?;
             if let Some(keep) = next.keep {
                 if keep == Keep::Fresh && held.state() == SlotKind::Banned {
-                    held = held.with_state(SlotKind::Live);
+                    held = held.banned_if(false);
                 }
                 let carry = |old: &A| {
                     let is_banned = held.state() == SlotKind::Banned;

@@ -1,7 +1,7 @@
 //! A probe: the contents of all slots where a key may be.
 
 use super::probe_seq::ProbeSeq;
-use super::slot::{SlotKind, SlotState};
+use super::slot::SlotState;
 use super::table::{SlotIndex, Table};
 use crate::sync::{FastPair, SLOTS, inject_fault};
 
@@ -261,12 +261,12 @@ impl Probe {
         }
     }
 
-    /// Returns whether each slot has a key: none is free or claimed.
+    /// Returns whether each slot has a key that is not banned: none is free or claimed.
     #[inline(always)]
     pub(super) fn is_full_of_keys(&self) -> bool {
-        let mut all = !0;
-        self.each(|_, held| all &= held.label_with_live());
-        all & SlotKind::Live as u64 != 0
+        let mut all = SlotState::of_label(!0);
+        self.each(|_, held| all = SlotState::of_label(all.label() & held.label()));
+        all.is_live_and_not_banned()
     }
 
     /// Returns the slot with the lowest number that satisfies `holds`.

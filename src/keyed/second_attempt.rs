@@ -25,8 +25,7 @@ impl<A: Algorithm> Core<A> {
         if let Some(at) = labels.first_that_may_be_of(tag) {
             let place = self.table.found(self.table.fast_pair()?, at)?;
             let expected = SlotState::live(tag, at.second, request.plan, version, 0);
-            let label = place.held.without_newcomer().label();
-            let is_expected = label == expected.label() && !O::BANS;
+            let is_expected = place.held.is_unprotected(expected) && !O::BANS;
             return match is_expected {
                 true => self.attempt_at(request, version, place, op),
                 false => self.own_attempt(request, at, place, op),
@@ -53,8 +52,7 @@ impl<A: Algorithm> Core<A> {
         let overrides = self.plans.overrides_of(held)?;
         let number = overrides.number_in(held, probe_seq.hash())?;
         let expected = SlotState::live(probe_seq.tag(), at.second, OWN, number, 0);
-        let expected = expected.protected_if(held.is_protected());
-        if held.without_newcomer().label() != expected.label() || O::BANS {
+        if !held.is_unbanned(expected) || O::BANS {
             return None;
         }
         let view = Current::new(held.word, request.now);
@@ -62,7 +60,7 @@ impl<A: Algorithm> Core<A> {
         let said = |algorithm: &A| op.run(algorithm, view);
         let said = match overrides.with(probe_seq.hash(), number, said)? {
             Ok((next, answer)) if !op.is_unchanged(held.word, next) => {
-                let next = held.with_word(next).protected_if(O::TAKES);
+                let next = held.with_word(next).granted_if(O::TAKES);
                 return place.decide_in_place(next).ok().map(|()| Ok(answer));
             }
             Ok((_, answer)) => Ok(answer),

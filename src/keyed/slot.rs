@@ -3,7 +3,7 @@
 //! ```text
 //!  127            64 63        12 11      7     6       5    3   2      1    0
 //! ┌─────────────────┬────────────┬─────────┬───────────┬──────┬────────┬──────┐
-//! │ word, or nonce  │ tag        │ version │ protected │ plan │ second │ state│
+//! │ word, or nonce  │ tag        │ version │ code      │ plan │ second │ code │
 //! └─────────────────┴────────────┴─────────┴───────────┴──────┴────────┴──────┘
 //! ```
 //!
@@ -18,6 +18,15 @@
 //!   are evicted first.
 //! - A **newcomer** took the slot of a key in use, and has got one grant. If keys have spent about
 //!   the same, newcomers are evicted first ([`leaving`](super::leaving)).
+//! - The **code** has three bits. Bit 1 is set if a key that is not banned has the slot, bit 6 if
+//!   the key is protected or banned:
+//!
+//! | bit 6 | bits 1 and 0 | the slot is |
+//! |---|---|---|
+//! | 0 | 00, 01 | free, pending |
+//! | 0 | 10, 11 | live, live with a newcomer |
+//! | 1 | 10 | live, protected |
+//! | 1 | 00, 01 | banned, banned and protected |
 //! - **Second** says whether the slot is in the key's second pair of buckets
 //!   ([`probe_seq`](super::probe_seq)).
 
@@ -29,13 +38,12 @@ pub(super) const PLANS: u64 = 8;
 pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 32 };
 
 const STATE: u64 = 0b11;
-const LIVE: u64 = SlotKind::Live as u64;
+const LIVE: u64 = 0b10;
 const SECOND: u64 = 0b100;
 const PLAN_SHIFT: u32 = 3;
-/// A live key is protected. With the state of a free slot: the slot has a newcomer.
 const PROTECTED: u64 = 1 << 6;
-/// Turns the label of a live key into that of a newcomer, and back.
-const NEWCOMER: u64 = LIVE | PROTECTED;
+/// The bits that say what a slot is.
+const CODE: u64 = PROTECTED | STATE;
 const VERSION_SHIFT: u32 = 7;
 /// Marks a claim that evicted a key in use. (A claim has no version.)
 const EVICTED: u64 = 1 << VERSION_SHIFT;
@@ -43,18 +51,39 @@ pub(super) const TAG_SHIFT: u32 = 12;
 const TAG: u64 = !0 << TAG_SHIFT;
 const _: () = assert!(PLANS == 8 && (VERSIONS == 32 || IS_MODEL && VERSIONS < 32));
 
-/// The state of a slot, in its first two bits.
+// The codes of a slot. A free slot has the code 0.
+const PENDING: u64 = 1;
+/// A key that was granted permits once at most, and is no newcomer.
+const PLAIN: u64 = LIVE;
+const NEWCOMER: u64 = LIVE | 1;
+/// A protected key.
+const TWICE: u64 = LIVE | PROTECTED;
+/// A banned key, which is not protected.
+const BANNED: u64 = PROTECTED;
+const BANNED_TWICE: u64 = PROTECTED | 1;
+
+/// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotKind {
     /// The slot belongs to no key.
-    Free = 0,
+    Free,
     /// The slot is claimed for a key that is not in the table yet. In place of the word it holds
     /// the claim's own number.
-    Pending = 1,
+    Pending,
     /// The slot belongs to a key.
-    Live = 2,
+    Live,
     /// The slot belongs to a banned key. No permits can be given back before the key's next grant.
-    Banned = 3,
+    Banned,
+}
+
+/// What a live key is, apart from its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group(u64);
+
+impl Group {
+    pub(super) const NEWCOMER: Self = Self(NEWCOMER);
+    pub(super) const PLAIN: Self = Self(PLAIN);
+    pub(super) const PROTECTED: Self = Self(TWICE);
 }
 
 /// A slot's content at one moment.
@@ -100,7 +129,7 @@ impl SlotState {
             | (version % VERSIONS) << VERSION_SHIFT
             | (plan as u64 % PLANS) << PLAN_SHIFT
             | (second as u64) << 2
-            | SlotKind::Live as u64;
+            | PLAIN;
         Self { label, word }
     }
 
@@ -114,7 +143,7 @@ impl SlotState {
     pub(super) const fn pending(tag: u64, second: bool, evicts: bool, nonce: u64) -> Self {
         let evicted = evicts as u64 * EVICTED;
         Self {
-            label: tag | evicted | (second as u64) << 2 | SlotKind::Pending as u64,
+            label: tag | evicted | (second as u64) << 2 | PENDING,
             word: nonce,
         }
     }
@@ -129,37 +158,55 @@ impl SlotState {
         Self { word, ..self }
     }
 
-    /// Returns the content of a live slot in another state.
     #[inline(always)]
-    pub(super) const fn with_state(self, state: SlotKind) -> Self {
+    const fn code(self) -> u64 {
+        self.label & CODE
+    }
+
+    #[inline(always)]
+    const fn with_code(self, code: u64) -> Self {
         Self {
-            label: self.without_newcomer().label & !STATE | state as u64,
+            label: self.label & !CODE | code,
             ..self
         }
+    }
+
+    /// Returns the same content of a live slot, whose key is banned if `is_banned` is true. A key
+    /// that is banned is no newcomer any more.
+    pub(super) const fn banned_if(self, is_banned: bool) -> Self {
+        self.with_code(match (is_banned, self.is_protected()) {
+            (false, false) => PLAIN,
+            (false, true) => TWICE,
+            (true, false) => BANNED,
+            (true, true) => BANNED_TWICE,
+        })
     }
 
     /// Returns the same content of a live slot, and protects the key if `is_protected` is true.
     #[inline(always)]
     pub(super) const fn protected_if(self, is_protected: bool) -> Self {
-        Self {
-            label: self.label | (is_protected as u64 * (LIVE | PROTECTED)),
-            ..self
+        match (is_protected, self.is_banned()) {
+            (false, _) => self,
+            (true, false) => self.with_code(TWICE),
+            (true, true) => self.with_code(BANNED_TWICE),
         }
     }
 
     /// Returns whether the key is protected.
     pub(super) const fn is_protected(self) -> bool {
-        self.label & (LIVE | PROTECTED) == LIVE | PROTECTED
+        matches!(self.code(), TWICE | BANNED_TWICE)
     }
 
-    /// Returns the content of a live slot, whose key becomes a newcomer if `is_newcomer` is true.
-    /// Protected and banned keys stay what they are.
+    #[inline(always)]
+    const fn is_banned(self) -> bool {
+        self.label & (LIVE | PROTECTED) == PROTECTED
+    }
+
+    /// Returns the same content of a live slot, whose key becomes a newcomer if `is_newcomer` is
+    /// true. Protected and banned keys stay what they are.
     pub(super) const fn newcomer_if(self, is_newcomer: bool) -> Self {
-        match is_newcomer && self.label & (PROTECTED | STATE) == LIVE {
-            true => Self {
-                label: self.label ^ NEWCOMER,
-                ..self
-            },
+        match is_newcomer && self.code() == PLAIN {
+            true => self.with_code(NEWCOMER),
             false => self,
         }
     }
@@ -167,35 +214,43 @@ impl SlotState {
     /// Returns whether the key is a newcomer.
     #[inline(always)]
     pub(super) const fn is_newcomer(self) -> bool {
-        self.label & (PROTECTED | STATE) == PROTECTED
+        self.code() == NEWCOMER
     }
 
-    /// Returns the same content as if the key were no newcomer.
+    /// Returns the same content of a live slot whose key is not banned. If `takes` is true, the key
+    /// gets a grant, which protects it.
     #[inline(always)]
-    pub(super) const fn without_newcomer(self) -> Self {
+    pub(super) const fn granted_if(self, takes: bool) -> Self {
         Self {
-            label: self.label ^ self.is_newcomer() as u64 * NEWCOMER,
+            label: self.label & !(takes as u64) | takes as u64 * PROTECTED,
             ..self
         }
+    }
+
+    /// Returns whether this slot has the label of `plain`, or that of the same key as a newcomer.
+    #[inline(always)]
+    pub(super) const fn is_unprotected(self, plain: Self) -> bool {
+        self.label ^ plain.label <= NEWCOMER ^ PLAIN
+    }
+
+    /// Returns whether this slot has the label of `plain`, or that of the same key as a newcomer or
+    /// protected.
+    #[inline(always)]
+    pub(super) const fn is_unbanned(self, plain: Self) -> bool {
+        (self.label ^ plain.label) & !(PROTECTED | 1) == 0
     }
 
     /// Returns the class of a live slot's key. Keys of a lower class leave first.
     #[inline(always)]
     pub(super) const fn class(self) -> u64 {
-        let is_banned = self.label & STATE == SlotKind::Banned as u64;
-        (is_banned as u64) << 1 | self.is_protected() as u64
+        (self.is_banned() as u64) << 1 | self.is_protected() as u64
     }
 
-    /// Returns whether the key of a live slot has one grant, is not banned and is no newcomer.
+    /// Returns the group of a live slot's key: the keys of one group are all alike except for their
+    /// words.
     #[inline(always)]
-    pub(super) const fn is_plain(self) -> bool {
-        self.label & (PROTECTED | STATE) == LIVE
-    }
-
-    /// Returns whether the key of a live slot is protected and not banned.
-    #[inline(always)]
-    pub(super) const fn is_only_protected(self) -> bool {
-        self.label & (PROTECTED | STATE) == LIVE | PROTECTED
+    pub(super) const fn group(self) -> Group {
+        Group(self.code())
     }
 
     pub(super) const fn with_version(self, version: u64) -> Self {
@@ -228,11 +283,11 @@ impl SlotState {
     }
 
     pub(super) const fn state(self) -> SlotKind {
-        match self.without_newcomer().label & STATE {
+        match self.code() {
             0 => SlotKind::Free,
-            1 => SlotKind::Pending,
-            2 => SlotKind::Live,
-            _ => SlotKind::Banned,
+            PENDING => SlotKind::Pending,
+            _ if self.is_banned() => SlotKind::Banned,
+            _ => SlotKind::Live,
         }
     }
 
@@ -242,20 +297,20 @@ impl SlotState {
         self.label & (LIVE | PROTECTED) != 0
     }
 
-    /// Returns a label in which the state of a live slot is that of a live or banned one, also for
-    /// a newcomer.
+    /// Returns whether the slot has a key that is not banned, or all these labels have: `self` may
+    /// have the bits that several labels share.
     #[inline(always)]
-    pub(super) const fn label_with_live(self) -> u64 {
-        self.label | self.label >> (PROTECTED.ilog2() - LIVE.ilog2()) & LIVE
+    pub(super) const fn is_live_and_not_banned(self) -> bool {
+        self.label & LIVE != 0
     }
 
     pub(super) const fn is_pending(self) -> bool {
-        self.label & STATE == SlotKind::Pending as u64
+        self.code() == PENDING
     }
 
     #[inline(always)]
     pub(super) const fn is_free(self) -> bool {
-        self.label & (PROTECTED | STATE) == SlotKind::Free as u64
+        self.code() == 0
     }
 
     /// Returns whether the slot belongs to a key with this tag, or is claimed for it. `second` says

@@ -194,28 +194,31 @@ fn exempt_grants_and_closed_denies_everything() {
 
 #[test]
 fn limits_nested_too_deep_are_refused() {
-    let nested = |depth: u32| {
-        let clock = ManualClock::new();
-        let innermost: BoxDebt<'static, ManualClock> = Box::new(bucket(1, &clock));
-        let outermost = (0..depth).fold(innermost, |inner, _| {
-            Box::new(OrElse::new(bucket(1, &clock), inner))
-        });
-        All::new(outermost)
-    };
-    let all = nested(32).expect("a composition");
-    let grants: Vec<_> = (0..33)
-        .map(|_| all.try_acquire().expect("granted"))
-        .collect();
-    assert!(all.try_acquire().is_err());
-    assert!(grants.into_iter().all(|granted| granted.undo() == 1));
-    assert!((0..33).all(|_| all.try_acquire().is_ok()));
+    type Inner = BoxDebt<'static, ManualClock>;
+    let in_second = |one: Inner, inner: Inner| -> Inner { Box::new(OrElse::new(one, inner)) };
+    let in_first = |one: Inner, inner: Inner| -> Inner { Box::new(OrElse::new(inner, one)) };
+    let of_both: [&dyn Fn(Inner, Inner) -> Inner; 2] = [&in_second, &in_first];
+    for or_else in of_both {
+        let nested = |depth: u32| {
+            let clock = ManualClock::new();
+            let one = || -> Inner { Box::new(bucket(1, &clock)) };
+            All::new((0..depth).fold(one(), |inner, _| or_else(one(), inner)))
+        };
+        let all = nested(32).expect("a composition");
+        let grants: Vec<_> = (0..33)
+            .map(|_| all.try_acquire().expect("granted"))
+            .collect();
+        assert!(all.try_acquire().is_err());
+        assert!(grants.into_iter().all(|granted| granted.undo() == 1));
+        assert!((0..33).all(|_| all.try_acquire().is_ok()));
 
-    let error = nested(33).expect_err("too deep");
-    assert_eq!(error.field(), "member");
-    assert_eq!(
-        error.to_string(),
-        "member 0 is nested 33 deep, but must be at most 32"
-    );
+        let error = nested(33).expect_err("too deep");
+        assert_eq!(error.field(), "member");
+        assert_eq!(
+            error.to_string(),
+            "member 0 is nested 33 deep, but must be at most 32"
+        );
+    }
 }
 
 /// A token bucket, a window and a concurrency.

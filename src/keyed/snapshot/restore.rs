@@ -13,7 +13,7 @@ use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::core::Core;
 use crate::keyed::plans::{InForce, Plans};
-use crate::keyed::slot::{SlotKind, SlotState};
+use crate::keyed::slot::SlotState;
 use crate::keyed::stats::Event;
 use crate::keyed::table::Table;
 use crate::snapshot::elapsed::Elapsed;
@@ -148,7 +148,7 @@ fn content(tag: u64, second: bool, record: &Record, to: InForce, word: u64) -> S
     let content = SlotState::live(tag, second, to.plan(), to.version(), word);
     let content = content.protected_if(record.is_protected);
     match record.is_banned {
-        true => content.with_state(SlotKind::Banned),
+        true => content.banned_if(true),
         false => content,
     }
 }

@@ -73,6 +73,43 @@ fn a_banned_key_gets_nothing_before_its_longest_ban_ends_and_then_as_after_a_bur
     }
 }
 
+/// Until the first grant after a ban, callers with older ticks find the ban. Then they count at the
+/// tick of that grant: they get no more than callers whose clocks are right.
+#[test]
+fn callers_with_older_ticks_get_nothing_before_the_first_grant_after_a_ban_and_then_no_more() {
+    for algorithm in every() {
+        let period = period(&algorithm);
+        for long in [period / 3, period, 7 * period / 2] {
+            let limiter = table(algorithm);
+            let until = NOW + long;
+            let key = limiter.key("key");
+            let _ = key.take_up_to(1);
+            limiter.ban("key", tick(until)).expect("there is room");
+            let over = key.banned_until().expect("it is banned");
+            assert!(
+                over > tick(until),
+                "the first permit comes later, {algorithm}"
+            );
+            let last = tick(over.as_nanos() - 1);
+            assert!(matches!(
+                key.at(last).try_acquire(),
+                Err(Denied::Banned { .. })
+            ));
+            // A query of a caller that is ahead does not end the ban.
+            assert!(key.at(over).available() > 0, "{algorithm}");
+            is_banned(key, until, &algorithm);
+            let one = key.at(over).try_acquire().expect("it is over");
+            assert_eq!(one.at(), over, "{algorithm}");
+            let left = key.at(over).available();
+            let older = [until - 1, NOW].map(|now| key.at(tick(now)).take_up_to(u64::MAX).n());
+            assert!(
+                older.iter().sum::<u64>() <= left,
+                "{older:?} of {left}, {algorithm}"
+            );
+        }
+    }
+}
+
 /// A spent key is denied with `Later`, before a ban and after it.
 #[test]
 fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {

@@ -135,12 +135,16 @@ impl Churn {
             };
         }
         let eighth = (all / 8).max(1);
-        let step = one.clamp(1, eighth);
+        // Time does not tell what keys of windows have spent.
+        let is_window = one >= all && burst > 1;
+        let step = match is_window {
+            true => eighth,
+            false => (all / u128::from(burst)).clamp(1, eighth),
+        };
         let again = all.saturating_sub(idle);
         let mut regained = (again + step / 64) / step * step;
-        match (is_newcomer && !is_protected, one >= all && burst > 1) {
+        match (is_newcomer && !is_protected, is_window) {
             (false, _) => {}
-            // Time does not tell what keys of windows have spent.
             (true, true) => left += burst.div_ceil(8),
             (true, false) => regained += eighth,
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tollgate::clock::Clock;
 use tollgate::compose::{All, Named};
 use tollgate::{Denied, Gcra, Limiter, ManualClock, Quota, RateLimiter, Tick, TokenBucket};
 
@@ -96,6 +97,25 @@ fn a_cancelled_reservation_leaves_every_member_as_it_was() {
         assert_eq!(back, 8 - refilled, "after {seconds} s");
         assert_eq!(slow.available(), slow_alone.available());
         assert_eq!(fast.available(), fast_alone.available());
+    }
+}
+
+/// Otherwise a caller with an older tick could use a burst, and one with the present tick another.
+#[test]
+fn a_reservation_that_is_cancelled_late_leaves_the_tick_of_its_end() {
+    // The permits were due after 4 seconds, and are all refilled after 8.
+    for seconds in [5, 6, 7] {
+        let clock = ManualClock::new();
+        let (slow, fast) = one_empty(&clock);
+        let all = All::new((&slow, &fast)).expect("two limits");
+        let start = Tick::ZERO;
+        let reserved = all
+            .reserve_within_at(4, Duration::MAX, start)
+            .expect("due in 4 s");
+        clock.advance(Duration::from_secs(seconds));
+        let _ = reserved.cancel();
+        let had = [start, clock.now(), start].map(|tick| fast.at(tick).take_up_to(10).n());
+        assert_eq!(had.iter().sum::<u64>(), 10, "{had:?} after {seconds} s");
     }
 }
 

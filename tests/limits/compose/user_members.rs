@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
+use std::time::Duration;
 
-use tollgate::compose::{All, Held, Member};
+use tollgate::compose::{All, Held, Member, OrElse};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::{Concurrency, Denied, Granted, ManualClock, Tick};
@@ -75,6 +76,24 @@ stateless!(Last, false, |_| Ok(()), |_, _| panic!(
     "a member's own panic"
 ));
 
+/// Denies for a second, as a limit does that is used up.
+struct Spent;
+
+/// Denies for a second, as a banned key does.
+struct Banned;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+stateless!(Spent, true, |n| Err(Denied::later(n, SECOND)), |n, _| Err(
+    Denied::later(n, SECOND)
+));
+stateless!(
+    Banned,
+    true,
+    |n| Err(Denied::banned(n, Some(SECOND))),
+    |n, _| Err(Denied::banned(n, Some(SECOND)))
+);
+
 type Boxed = Box<dyn Member<ManualClock> + Send + Sync>;
 
 #[test]
@@ -84,6 +103,28 @@ fn members_of_size_zero_are_different_limits() {
     let all = All::new((&rate, open, closed)).expect("three limits");
     let denied = all.try_acquire().expect_err("one is closed");
     assert_eq!(denied.member(), Some(2));
+}
+
+#[test]
+fn of_two_denials_that_end_at_the_same_time_the_first_one_is_the_answer() {
+    let rate = bucket(5, &ManualClock::new());
+    let answer = |first: Boxed, second: Boxed| {
+        let all = All::new((&rate, OrElse::new(first, second))).expect("two limits");
+        let denied = all.try_acquire().map(drop).expect_err("both deny");
+        assert_eq!(
+            all.check_n(1).expect_err("both deny").denied(),
+            denied.denied()
+        );
+        denied.denied()
+    };
+    assert_eq!(
+        answer(Box::new(Spent), Box::new(Banned)),
+        Some(Denied::later(1, SECOND))
+    );
+    assert_eq!(
+        answer(Box::new(Banned), Box::new(Spent)),
+        Some(Denied::banned(1, Some(SECOND)))
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Compares each algorithm that can be split, in few and many shards, with its model.
 
 mod bad_input;
+mod interrupted;
 mod older_ticks;
 mod run;
 mod service;
