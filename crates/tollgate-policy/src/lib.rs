@@ -48,6 +48,7 @@ mod key;
 mod limit;
 mod live;
 mod make;
+mod names;
 mod policy;
 mod problem;
 #[cfg(feature = "redis")]
