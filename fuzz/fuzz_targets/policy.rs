@@ -6,10 +6,13 @@ use libfuzzer_sys::fuzz_target;
 use tollgate_policy::file::PolicyFile;
 
 fuzz_target!(|text: &str| {
+    let _ = PolicyFile::from_json(text);
     match PolicyFile::from_toml(text) {
         Ok(file) => {
             let json = serde_json::to_string(&file).expect("a policy can be written");
             let same = serde_json::from_str::<PolicyFile>(&json);
+            assert_eq!(same.expect("what is written can be read"), file, "{json}");
+            let same = PolicyFile::from_json(&json);
             assert_eq!(same.expect("what is written can be read"), file, "{json}");
         }
         Err(problems) => {

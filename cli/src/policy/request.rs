@@ -1,10 +1,12 @@
-//! The facts of a request that the command line describes.
+//! The request that the command line describes.
 
 use std::net::IpAddr;
 
 use clap::Args;
 use http::{HeaderName, HeaderValue, Method, Uri};
-use tollgate_policy::{FactName, Facts, Value};
+use tollgate_http::RequestFacts;
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::{FactName, Facts, Value, Values};
 
 /// A request.
 #[derive(Debug, Args)]
@@ -17,29 +19,65 @@ pub(super) struct Request {
     #[arg(value_name = "URL", value_parser = url)]
     url: Uri,
 
-    /// A header; can be given several times. Cookies are read from 'cookie: a=b; c=d'
+    /// A header; can be given several times, also with one name
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
-    headers: Vec<(HeaderName, String)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 
     /// The client's address
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     from: Option<IpAddr>,
 
-    /// Any fact, also one that the program computes; can be given several times. It takes the place
-    /// of a fact of the request with this name. NAME alone is a fact that the program computes, and
-    /// that this request does not have
+    /// Any fact that the file reads, also one that the program computes; can be given several times.
+    /// It takes the place of a fact of the request with this name. NAME alone is a fact that the
+    /// program computes, and that this request does not have
     #[arg(long = "fact", value_name = "NAME[=VALUE]", value_parser = fact)]
     facts: Vec<(FactName, Option<String>)>,
 }
 
-/// The facts of a request. If a name is there several times, the first counts.
+/// A request as a server has it, and the facts that are given one by one.
 #[derive(Debug)]
-pub(super) struct Known(Vec<(FactName, Option<String>)>);
+pub(super) struct Described<'a> {
+    head: http::Request<()>,
+    from: Option<IpAddr>,
+    facts: &'a [(FactName, Option<String>)],
+}
 
-impl Facts for Known {
+/// The facts of a request. Those that are given one by one take the place of others.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    request: RequestFacts<'a>,
+    own: &'a [(FactName, Option<String>)],
+}
+
+impl Facts for Known<'_> {
     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        let found = self.0.iter().find(|(known, _)| known == name);
-        found?.1.as_ref().map(Value::from)
+        self.values(name).single()
+    }
+
+    fn values(&self, name: &FactName) -> Values<'_> {
+        let mut own = self.own.iter().filter(|(known, _)| known == name);
+        match own.clone().next() {
+            Some(_) => Values::of(
+                own.by_ref()
+                    .filter_map(|(_, value)| value.as_ref())
+                    .map(Value::from),
+            ),
+            None => self.request.values(name),
+        }
+    }
+}
+
+impl Described<'_> {
+    /// Returns the facts, as the layer of tollgate-tower reads them.
+    pub(super) fn facts(&self) -> Known<'_> {
+        let request = RequestFacts::new(&self.head);
+        Known {
+            request: match self.from {
+                Some(address) => request.client_ip(address),
+                None => request,
+            },
+            own: self.facts,
+        }
     }
 }
 
@@ -49,46 +87,40 @@ impl Request {
         self.facts.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Returns the facts of the request.
-    pub(super) fn facts(&self) -> Known {
-        let mut known = Known(self.facts.clone());
-        let mut add = |name: &str, value: &str| {
-            known.0.push((FactName::new(name), Some(value.to_owned())));
+    /// Says which of these facts a policy does not read, if there are such.
+    pub(super) fn unknown(&self, name: &str, file: &PolicyFile) -> Option<String> {
+        let known = file.fact_names();
+        let unknown = self.facts.iter().filter(|(name, _)| !known.contains(name));
+        let unknown: Vec<_> = unknown.map(|(name, _)| format!("{name:?}")).collect();
+        let facts = match unknown.as_slice() {
+            [] => return None,
+            [_] => "fact",
+            _ => "facts",
         };
-        add("method", self.method.as_str());
-        add("path", self.url.path());
-        for (name, value) in form_urlencoded::parse(self.url.query().unwrap_or_default().as_bytes())
-        {
-            add(&format!("query:{name}"), &value);
-        }
-        for (name, value) in &self.headers {
-            match name.as_str() {
-                "host" => add("host", value),
-                "cookie" => cookies(value, &mut add),
-                _ => {}
-            }
-            add(&format!("header:{name}"), value);
-        }
-        if let Some(authority) = self.url.authority() {
-            // Without the name and password that a URL can have.
-            let port = authority.port().map(|port| format!(":{port}"));
-            let host = format!("{}{}", authority.host(), port.unwrap_or_default());
-            add("host", &host);
-            add("header:host", &host);
-        }
-        if let Some(address) = self.from {
-            add("client-ip", &address.to_string());
-        }
-        known
+        let known: Vec<_> = known.iter().map(FactName::as_str).collect();
+        let known = match known.as_slice() {
+            [] => "it reads none".to_owned(),
+            names => format!("it reads: {}", names.join(", ")),
+        };
+        let unknown = unknown.join(" and ");
+        Some(format!(
+            "{name} does not read the {facts} {unknown}, which --fact gives; {known}"
+        ))
     }
-}
 
-fn cookies(header: &str, add: &mut impl FnMut(&str, &str)) {
-    for (name, value) in header
-        .split(';')
-        .filter_map(|cookie| cookie.split_once('='))
-    {
-        add(&format!("cookie:{}", name.trim()), value.trim());
+    /// Returns the request.
+    pub(super) fn described(&self) -> Described<'_> {
+        let mut head = http::Request::new(());
+        *head.method_mut() = self.method.clone();
+        *head.uri_mut() = self.url.clone();
+        for (name, value) in &self.headers {
+            head.headers_mut().append(name, value.clone());
+        }
+        Described {
+            head,
+            from: self.from,
+            facts: &self.facts,
+        }
     }
 }
 
@@ -108,16 +140,16 @@ fn url(text: &str) -> Result<Uri, String> {
     }
 }
 
-fn header(text: &str) -> Result<(HeaderName, String), String> {
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let message = "must be NAME: VALUE, as in 'x-api-key: k1'";
     let (name, value) = text.split_once(':').ok_or(message)?;
     let name = name
         .trim()
         .parse()
         .map_err(|error| format!("{message} ({error})"))?;
-    let value = value.trim();
-    HeaderValue::from_str(value).map_err(|error| format!("{message} ({error})"))?;
-    Ok((name, value.into()))
+    let value = HeaderValue::from_str(value.trim());
+    let value = value.map_err(|error| format!("{message} ({error})"))?;
+    Ok((name, value))
 }
 
 fn address(text: &str) -> Result<IpAddr, String> {

@@ -1,11 +1,10 @@
 //! A policy's file.
 
-use std::fs;
 use std::path::Path;
 
 use tollgate::clock::SystemClock;
-use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{Builder, Position, Problem, Problems};
+use tollgate_policy::file::{PolicyFile, read_text};
+use tollgate_policy::{Builder, Problems};
 
 /// The text of a policy, in TOML, or in JSON if the name of the file ends in `.json`.
 pub(super) struct Source {
@@ -23,11 +22,7 @@ impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
         let unreadable = |why: String| format!("{name} can't be read: {why}");
-        let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            unreadable(format!("it is not text: byte {at} is not UTF-8"))
-        })?;
+        let text = read_text(path).map_err(|error| unreadable(error.to_string()))?;
         let has_end = |ends: &[&str]| {
             let end = path.extension().and_then(|end| end.to_str());
             end.is_some_and(|end| ends.iter().any(|it| it.eq_ignore_ascii_case(end)))
@@ -47,7 +42,7 @@ impl Source {
     /// Returns what the file says, or what is wrong with it.
     pub(super) fn read(&self) -> Result<PolicyFile, Problems> {
         let read = match self.is_json {
-            true => from_json(&self.text),
+            true => PolicyFile::from_json(&self.text),
             false => PolicyFile::from_toml(&self.text),
         };
         read.map_err(|problems| problems.with_file(&self.name))
@@ -68,27 +63,9 @@ impl Source {
     /// Returns all errors and warnings.
     pub(super) fn check(&self, builder: Builder<SystemClock>) -> Problems {
         let problems = match self.is_json {
-            true => {
-                from_json(&self.text).map_or_else(|problems| problems, |file| builder.check(&file))
-            }
+            true => builder.check_json(&self.text),
             false => builder.check_toml(&self.text),
         };
         problems.with_file(&self.name)
     }
-}
-
-fn from_json(text: &str) -> Result<PolicyFile, Problems> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let read = PolicyFile::from_serde(&mut reader);
-    let read = read.and_then(|file| reader.end().map(|()| file));
-    read.unwrap_or_else(|error| {
-        let position = Position::new(error.line(), error.column());
-        let text = error.to_string();
-        // serde_json ends its messages with the position.
-        let why = text.split(" at line ").next().unwrap_or_default();
-        let message = format!("the text is not JSON: {why}");
-        let mut problems = Problems::new();
-        problems.push(Problem::error("", "", message).at(position));
-        Err(problems)
-    })
 }

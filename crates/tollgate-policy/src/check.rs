@@ -7,7 +7,7 @@ use crate::compile::{Given, compile};
 use crate::file::{Fallback, PolicyFile};
 use crate::policy::{PolicyClock, hasher};
 use crate::problem::Problems;
-use crate::text::read_toml;
+use crate::text::{read_json, read_toml};
 use crate::warn::warnings_with;
 
 /// The most keys that a table has room for while a policy is checked, besides those with overrides.
@@ -33,6 +33,14 @@ impl<C: PolicyClock> Builder<C> {
     #[must_use]
     pub fn check_toml(self, text: &str) -> Problems {
         let (file, problems) = read_toml(text);
+        self.check_read(file, problems)
+    }
+
+    /// Returns all errors and [`warnings`](crate::warnings) of a policy in JSON, as
+    /// [`check_toml`](Self::check_toml) does.
+    #[must_use]
+    pub fn check_json(self, text: &str) -> Problems {
+        let (file, problems) = read_json(text);
         self.check_read(file, problems)
     }
 

@@ -65,17 +65,41 @@ impl fmt::Display for FileError {
 
 impl Error for FileError {}
 
-/// Returns the text of a file. It reads no more than a policy may have.
-pub(crate) fn read(path: &Path) -> io::Result<String> {
+/// Reads the text of a policy from a file, as [`LivePolicy::from_file`](crate::LivePolicy::from_file)
+/// does. It reads no more than a policy may have, also from a file without an end.
+///
+/// ```
+/// use tollgate_policy::file::read_text;
+///
+/// let error = read_text("/no/limits.toml".as_ref()).unwrap_err();
+/// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+/// ```
+///
+/// # Errors
+///
+/// Why the file is unusable: see [`FileError::Read`](crate::FileError::Read).
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
     let mut bytes = Vec::new();
     let most = MAX_BYTES as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    if bytes.len() > MAX_BYTES {
-        let message = "the file is larger than 16 MiB";
+    let large = file.metadata()?.len();
+    if large < most {
+        file.by_ref().take(most).read_to_end(&mut bytes)?;
+    }
+    if large >= most || bytes.len() > MAX_BYTES {
+        // A file of a device has no length.
+        let size = match large {
+            size if size < most => format!("more than {MAX_BYTES}"),
+            size => size.to_string(),
+        };
+        let message = format!("the file has {size} bytes, but may have at most 16 MiB");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let message = format!("it is not text: byte {at} is not UTF-8");
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })?;
     match text.trim().is_empty() {
         true => Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tollgate::Overflow;
 
+pub use crate::disk::read_text;
 use crate::fact::FactName;
 use crate::problem::Position;
 use crate::when::When;

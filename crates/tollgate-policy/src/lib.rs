@@ -49,6 +49,7 @@ mod key;
 mod limit;
 mod live;
 mod make;
+mod names;
 mod outcome;
 mod policy;
 mod problem;

@@ -17,7 +17,7 @@ use crate::decide::Asks;
 use crate::decide::Decision;
 use crate::decide::decide;
 use crate::decide::decide_async;
-use crate::disk::{FileError, read};
+use crate::disk::{FileError, read_text};
 use crate::fact::Facts;
 use crate::file::PolicyFile;
 use crate::keep::RuleState;
@@ -254,7 +254,7 @@ impl<C: PolicyClock> LivePolicy<C> {
     /// [`FileError`] if the file can't be read, or is not a policy.
     pub fn from_file(path: impl AsRef<Path>, builder: Builder<C>) -> Result<Self, FileError> {
         let path = path.as_ref();
-        let text = read(path).map_err(|error| FileError::read(path, error))?;
+        let text = read_text(path).map_err(|error| FileError::read(path, error))?;
         let policy = builder.build_toml(&text);
         let policy = policy.map_err(|problems| FileError::policy(path, problems))?;
         Ok(Self {
@@ -271,7 +271,7 @@ impl<C: PolicyClock> LivePolicy<C> {
     /// changed.
     pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<Reloaded, FileError> {
         let mut last = self.lock_last_read();
-        let now = read(path.as_ref());
+        let now = read_text(path.as_ref());
         self.reload_read(path.as_ref(), now, &mut last)
     }
 
@@ -297,7 +297,7 @@ impl<C: PolicyClock> LivePolicy<C> {
     /// ```
     pub fn reload_if_changed(&self, path: impl AsRef<Path>) -> Option<Result<Reloaded, FileError>> {
         let mut last = self.lock_last_read();
-        let now = read(path.as_ref());
+        let now = read_text(path.as_ref());
         let is_same = match (&*last, &now) {
             (Some(Ok(last)), Ok(now)) => last == now,
             (Some(Err(last)), Err(now)) => *last == now.kind(),

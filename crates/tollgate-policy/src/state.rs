@@ -11,6 +11,7 @@
 //! and `snapshot` are a length of 4 bytes (8 for a snapshot) and their bytes. All numbers are in
 //! little endian. The snapshots are the core's, with checksums of their own.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -67,7 +68,8 @@ impl From<io::Error> for StateError {
 #[derive(Debug, Clone)]
 pub(crate) struct Saved {
     pub(crate) seed: [u64; 2],
-    sections: Vec<Section>,
+    /// The sections of each rule.
+    sections: HashMap<String, Vec<Section>>,
     /// How old it is, if the time of day does not say so.
     elapsed: Option<Duration>,
 }
@@ -75,7 +77,6 @@ pub(crate) struct Saved {
 /// The state of one limit.
 #[derive(Debug, Clone)]
 struct Section {
-    rule: String,
     limit: u32,
     keys: String,
     texts: Vec<String>,
@@ -207,7 +208,8 @@ impl<'b> Parts<'b> {
         String::from_utf8(bytes.to_vec()).map_err(|_| StateError::Damaged)
     }
 
-    fn section(&mut self) -> Result<Section, StateError> {
+    /// Returns a section, with the name of its rule.
+    fn section(&mut self) -> Result<(String, Section), StateError> {
         let rule = self.text()?;
         let limit = u32::from_le_bytes(self.number()?);
         let keys = self.text()?;
@@ -215,13 +217,13 @@ impl<'b> Parts<'b> {
         let texts = (0..count).map(|_| self.text()).collect::<Result<_, _>>()?;
         let length = u64::from_le_bytes(self.number()?);
         let snapshot = self.take(usize::try_from(length).unwrap_or(usize::MAX))?;
-        Ok(Section {
-            rule,
+        let section = Section {
             limit,
             keys,
             texts,
             snapshot: snapshot.to_vec(),
-        })
+        };
+        Ok((rule, section))
     }
 }
 
@@ -246,9 +248,10 @@ impl Saved {
         let mut parts = Parts(content);
         parts.take(MAGIC.len())?;
         let seed = [parts.number()?, parts.number()?].map(u64::from_le_bytes);
-        let mut sections = Vec::new();
+        let mut sections = HashMap::<_, Vec<_>>::new();
         while !parts.0.is_empty() {
-            sections.push(parts.section()?);
+            let (rule, section) = parts.section()?;
+            sections.entry(rule).or_default().push(section);
         }
         Ok(Self {
             seed,
@@ -259,9 +262,15 @@ impl Saved {
 
     /// Returns whether there is the state of a rule.
     pub(crate) fn has(&self, rule: &Rule) -> bool {
-        self.sections.iter().any(|section| {
+        self.sections.contains_key(rule.name.as_str())
+    }
+
+    /// Returns the section of a limit, of strikes or of bans.
+    fn section(&self, rule: &Rule, limit: u32) -> Option<&Section> {
+        let sections = self.sections.get(rule.name.as_str())?;
+        sections.iter().find(|section| {
             looked_at(section);
-            section.rule == rule.name.value
+            section.limit == limit
         })
     }
 
@@ -288,12 +297,9 @@ impl Saved {
         texts: &[String],
         table: &mut Table<C>,
     ) {
-        let is_this = |section: &&Section| {
-            looked_at(section);
-            section.rule == rule.name.value && section.limit == limit && section.keys == keys(rule)
-        };
-        let section = self.sections.iter().find(is_this);
-        if let Some(section) = section.filter(|section| section.texts == texts) {
+        let section = self.section(rule, limit);
+        let is_same = |section: &&Section| section.keys == keys(rule) && section.texts == texts;
+        if let Some(section) = section.filter(is_same) {
             let mut snapshot = section.snapshot.as_slice();
             // If it is damaged, the table is empty; the rule's limits report that.
             let _ = match self.elapsed {
@@ -312,11 +318,8 @@ impl Saved {
         clock: &C,
         limit: &mut RuleLimit<C>,
     ) -> Result<(), &'static str> {
-        let is_this = |section: &&Section| {
-            looked_at(section);
-            section.rule == rule.name.value && u32::try_from(index) == Ok(section.limit)
-        };
-        let Some(section) = self.sections.iter().find(is_this) else {
+        let index = u32::try_from(index).ok();
+        let Some(section) = index.and_then(|index| self.section(rule, index)) else {
             return match is_saved(limit) {
                 true => Err("there is no state of this limit"),
                 false => Ok(()),

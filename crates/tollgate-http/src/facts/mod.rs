@@ -4,6 +4,7 @@
 mod answer;
 mod found;
 mod lists;
+mod parts;
 mod path;
 #[cfg(feature = "policy")]
 mod policy;
@@ -27,14 +28,18 @@ pub use found::Ambiguous;
 pub use path::PathForm;
 
 use found::Found;
+use parts::Many;
 
 /// The facts of a request, for policies and for hand-written keys.
 ///
 /// With the feature `policy` it implements `tollgate_policy::Facts`, so a policy can decide about
-/// it. It never allocates for a text that is used as the client sent it.
+/// it. It does not allocate for a text that is used as the client sent it, unless there are many
+/// parameters or cookies, or several values.
 ///
 /// A client can send a header, a parameter or a cookie several times. It is not known then which one
-/// the service reads, so values that differ are [`Ambiguous`].
+/// the service reads, so values that differ are [`Ambiguous`]. At most 256 parameters, 256 cookies
+/// and 256 lines of a header are read. With more, each parameter, each cookie or this header is
+/// ambiguous. A long query, and long cookies, are read once for all names.
 ///
 /// The client sends all facts but its address. So a key that is made of them alone, such as an API
 /// key, must be verified before it is used. Otherwise a client that sends another one with each
@@ -79,7 +84,7 @@ use found::Found;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 #[must_use]
 pub struct RequestFacts<'r> {
     method: &'r Method,
@@ -89,6 +94,8 @@ pub struct RequestFacts<'r> {
     client_ip: Option<IpAddr>,
     path: PathSource<'r>,
     form: PathForm,
+    parameters: Many<'r>,
+    cookies: Many<'r>,
 }
 
 /// Where the path is. It is looked for when it is asked for.
@@ -129,6 +136,8 @@ impl<'r> RequestFacts<'r> {
             client_ip: None,
             path: PathSource::Uri,
             form: PathForm::Decoded,
+            parameters: Many::new(),
+            cookies: Many::new(),
         }
     }
 
@@ -296,7 +305,7 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if the header is no list, and has several lines that differ.
+    /// [`Ambiguous`] if the header is no list, and has several lines that differ, or more than 256.
     pub fn header(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.header_values(name).single()
     }
@@ -346,14 +355,16 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if there are several that differ.
+    /// [`Ambiguous`] if there are several that differ, or if the query has more than 256 parameters.
     pub fn query(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.query_values(name).single()
     }
 
     fn query_values(&self, name: &str) -> Found<'r> {
         let query = self.uri.query();
-        query.map_or_else(Found::default, |query| text::query(query, name))
+        query.map_or_else(Found::default, |query| {
+            parts::parameter(query, &self.parameters, name)
+        })
     }
 
     /// Returns the cookie with this name, of all lines.
@@ -372,13 +383,13 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if there are several that differ.
+    /// [`Ambiguous`] if there are several that differ, or if the request has more than 256 cookies.
     pub fn cookie(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.cookie_values(name).single()
     }
 
     fn cookie_values(&self, name: &str) -> Found<'r> {
-        text::cookie(self.headers, name)
+        parts::cookie(self.headers, &self.cookies, name)
     }
 
     /// Returns the client's address, if it was set.

@@ -8,6 +8,7 @@ use percent_encoding::percent_decode;
 
 use super::found::Found;
 use super::lists::is_list;
+use super::parts::MAX_PARTS;
 
 /// The values of a header: one of a list, and otherwise one for each line. Bytes that are not UTF-8
 /// become U+FFFD.
@@ -20,7 +21,11 @@ pub(super) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Found<'h> {
     match lines.next() {
         None => found.push(first),
         Some(second) if is_list(name) => found.push(joined(first, second, lines, name)),
-        Some(second) => found.extend([first, second].into_iter().chain(lines)),
+        Some(second) => {
+            found.extend([first, second]);
+            found.extend(lines.by_ref().take(MAX_PARTS - 2));
+            found.more = lines.next().is_some();
+        }
     }
     found
 }
@@ -56,47 +61,37 @@ fn text(line: &HeaderValue) -> Cow<'_, str> {
     String::from_utf8_lossy(line.as_bytes())
 }
 
-/// The values of a parameter of a query.
-pub(super) fn query<'q>(query: &'q str, name: &str) -> Found<'q> {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let mut found = Found::default();
-    found.extend(
-        pairs
-            .inspect(looked_at)
-            .filter(|(key, _)| is_form(key, name))
-            .map(|(_, value)| form(value)),
-    );
-    found
+/// The bytes of a parameter's name, decoded.
+pub(super) fn form_name(sent: &[u8]) -> impl Iterator<Item = u8> {
+    let pieces = sent.split(|byte| *byte == b'+').enumerate();
+    pieces.flat_map(|(index, piece)| {
+        let space = (index > 0).then_some(b' ');
+        space.into_iter().chain(percent_decode(piece))
+    })
 }
 
-/// Whether a text in the form of a query is this name.
-fn is_form(text: &str, name: &str) -> bool {
-    let mut rest = name.as_bytes();
-    let mut pieces = text.split('+');
-    let first = pieces.next().unwrap_or_default();
-    strip_decoded(&mut rest, first)
-        && pieces.all(|piece| {
-            let space = rest.strip_prefix(b" ");
-            rest = space.unwrap_or_default();
-            space.is_some() && strip_decoded(&mut rest, piece)
-        })
-        && rest.is_empty()
-}
-
-/// Takes a decoded text off the start of another. Returns whether it begins with it.
-fn strip_decoded(rest: &mut &[u8], text: &str) -> bool {
-    percent_decode(text.as_bytes()).all(|byte| rest.split_off_first() == Some(&byte))
-}
-
-/// Decodes a text in the form of a query.
-fn form(text: &str) -> Cow<'_, str> {
-    if !text.contains('+') {
-        return lossy(percent_decode(text.as_bytes()).into());
+/// Decodes a value in the form of a query.
+pub(super) fn form(sent: &[u8]) -> Cow<'_, str> {
+    if !sent.contains(&b'+') {
+        return lossy(percent_decode(sent).into());
     }
-    let spaced = text.replace('+', " ");
-    let decoded = percent_decode(spaced.as_bytes()).decode_utf8_lossy();
+    let space = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
+    let spaced: Vec<u8> = sent.iter().map(space).collect();
+    let decoded = percent_decode(&spaced).decode_utf8_lossy();
     Cow::Owned(decoded.into_owned())
+}
+
+/// The bytes of a cookie's name, decoded.
+pub(super) fn cookie_name(sent: &[u8]) -> impl Iterator<Item = u8> {
+    percent_decode(sent.trim_ascii())
+}
+
+/// Decodes the value of a cookie.
+pub(super) fn cookie_value(sent: &[u8]) -> Cow<'_, str> {
+    let value = sent.trim_ascii();
+    let quoted = value.strip_prefix(b"\"");
+    let inside = quoted.and_then(|value| value.strip_suffix(b"\""));
+    lossy(percent_decode(inside.unwrap_or(value)).into())
 }
 
 fn lossy(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
@@ -105,30 +100,3 @@ fn lossy(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
         Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
 }
-
-/// The values of a cookie, of all lines.
-pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Found<'h> {
-    let lines = headers.get_all(COOKIE).iter();
-    let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-    let mut found = Found::default();
-    found.extend(pairs.filter_map(|pair| {
-        looked_at(&(pair, pair));
-        let equals = pair.iter().position(|byte| *byte == b'=')?;
-        let (key, value) = pair.split_at_checked(equals)?;
-        if !percent_decode(key.trim_ascii()).eq(name.bytes()) {
-            return None;
-        }
-        let value = value.strip_prefix(b"=")?.trim_ascii();
-        let quoted = value.strip_prefix(b"\"");
-        let inside = quoted.and_then(|value| value.strip_suffix(b"\""));
-        Some(lossy(percent_decode(inside.unwrap_or(value)).into()))
-    }));
-    found
-}
-
-#[cfg(not(test))]
-#[inline]
-fn looked_at<T>(_: &T) {}
-
-#[cfg(test)]
-use super::tests::looked_at;

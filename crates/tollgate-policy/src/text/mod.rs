@@ -8,6 +8,7 @@ mod de;
 mod fact;
 mod field;
 mod fields;
+mod json;
 mod lines;
 mod listed;
 pub(crate) mod nearest;
@@ -42,7 +43,40 @@ pub(crate) fn read_toml(text: &str) -> (PolicyFile, Problems) {
     (file, problems)
 }
 
+/// Reads a policy from JSON. What is wrong is reported, and left out of the policy.
+pub(crate) fn read_json(text: &str) -> (PolicyFile, Problems) {
+    let mut problems = Problems::new();
+    let file = match json::parse(text, &mut problems) {
+        Some(entries) => top::file(&entries, &mut problems),
+        None => PolicyFile::default(),
+    };
+    (file, problems)
+}
+
 impl PolicyFile {
+    /// Reads a policy from JSON, with the line and the column of each error.
+    ///
+    /// ```
+    /// use tollgate_policy::file::PolicyFile;
+    ///
+    /// let text = "{ \"rule\": [\n  { \"name\": \"api\", \"limits\": \"5/s\" }\n] }";
+    /// assert_eq!(
+    ///     PolicyFile::from_json(text).unwrap_err().to_string().lines().next(),
+    ///     Some("2:3: error: rule \"api\": limit is missing; write `limit` or `plan`")
+    /// );
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// All errors of the file. If the text is not JSON, the first error of its syntax.
+    pub fn from_json(text: &str) -> Result<Self, Problems> {
+        let (file, problems) = read_json(text);
+        match problems.has_errors() {
+            true => Err(problems),
+            false => Ok(file),
+        }
+    }
+
     /// Reads a policy from TOML.
     ///
     /// ```

@@ -2,6 +2,7 @@
 
 mod any_text;
 mod golden;
+mod json;
 mod large;
 mod listed;
 mod problems;
