@@ -209,6 +209,13 @@ fn report_delay<'a>(asked: impl Iterator<Item = Asked<'a>>) {
     }
 }
 
+/// Returns the most permits that one limit took.
+fn most_taken<'a>(asked: impl Iterator<Item = Asked<'a>>) -> u64 {
+    let granted = asked.filter(|asked| !asked.is_shadow());
+    let taken = granted.filter_map(|asked| asked.grant()).map(|it| it.n());
+    taken.max().unwrap_or(0)
+}
+
 type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
 
 /// A decision that stores are making. If it is dropped, they finish it, and it is undone.
@@ -348,7 +355,12 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
         let elapsed = self.start.map_or(Duration::ZERO, |start| {
             self.policy.load().clock().now().saturating_since(start)
         });
-        let ended = Ended { elapsed, ..ended };
+        let taken = each!(&*self.decided, decision => most_taken(decision.asked()));
+        let ended = Ended {
+            elapsed,
+            taken,
+            ..ended
+        };
         let outcome = match settings.failed(&ended) {
             true => Outcome::Failure,
             false => Outcome::Success,
@@ -361,17 +373,22 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
                 let headers = ended.headers.cloned();
                 let extensions = ended.extensions.cloned();
                 let Ended {
-                    status, bytes, end, ..
+                    status,
+                    bytes,
+                    end,
+                    has_failed,
+                    ..
                 } = ended;
                 spawn(async move {
                     let ended = Ended {
                         status,
                         headers: headers.as_ref(),
                         extensions: extensions.as_ref(),
+                        taken,
                         bytes,
                         elapsed,
+                        has_failed,
                         end,
-                        ..Ended::default()
                     };
                     let answer = AnswerOf::new(&ended, &self.of_answers);
                     // A store that does not answer keeps the grant as it is.

@@ -26,9 +26,18 @@ async fn a_limiter_of_any_type() {
             assert_eq!(answer.expect("an answer").status(), 200);
         )*};
     }
-    each!(sharded, window, counted, Arc::clone(&shared), Arc::clone(&window_of_all));
+    each!(
+        sharded,
+        window,
+        counted,
+        Arc::clone(&shared),
+        Arc::clone(&window_of_all)
+    );
     assert_eq!((shared.available(), window_of_all.available()), (99, 99));
     let layer = RateLimitLayer::shared_with_quota(shared, None);
-    let answer = layer.layer(service_fn(page)).oneshot(Request::new(())).await;
+    let answer = layer
+        .layer(service_fn(page))
+        .oneshot(Request::new(()))
+        .await;
     assert_eq!(answer.expect("an answer").status(), 200);
 }

@@ -57,7 +57,12 @@ async fn rates() {
     let table = Keyed::with_clock(bucket(), 9, ManualClock::new()).expect("a table");
     let layer = RateLimitLayer::by_key(table, key).missing(Missing::Exempt);
     let mut service = ServiceBuilder::new().layer(layer.at_once()).service(Page);
-    for (path, status) in [("/?key=a", 200), ("/?key=a", 429), ("/?key=b", 200), ("/", 200)] {
+    for (path, status) in [
+        ("/?key=a", 200),
+        ("/?key=a", 429),
+        ("/?key=b", 200),
+        ("/", 200),
+    ] {
         assert_eq!(send(&mut service, path).await.status(), status, "{path}");
     }
 }

@@ -21,7 +21,10 @@ async fn taken(text: &str) -> Vec<u64> {
         all.lock().expect("one thread").push(ended.taken());
         Some(ended.taken())
     });
-    let answer = layer.layer(service_fn(page)).oneshot(Request::new(())).await;
+    let answer = layer
+        .layer(service_fn(page))
+        .oneshot(Request::new(()))
+        .await;
     drop(answer.expect("an answer"));
     let mut seen = seen.lock().expect("one thread");
     std::mem::take(&mut *seen)
