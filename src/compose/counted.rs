@@ -125,7 +125,7 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
 
     #[inline]
     fn count_denied(&self, n: u64) {
-        self.counters().denied_request(n);
+        self.counters().denied();
         self.limiter.limit().count_denied(n);
     }
 
@@ -216,8 +216,8 @@ impl<M: Members<C>, C, S: Borrow<Counters>> Counted<All<M, C>, S> {
                 Ok(self.part(granted))
             }
             Err(denied) => {
-                if let Some(denied) = denied.denied() {
-                    self.counters().denied(&denied);
+                if denied.denied().is_some() {
+                    self.counters().denied();
                 }
                 Err(denied)
             }

@@ -152,7 +152,7 @@ impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
     fn count_granted(&self, held: &Held) {
         match held.again().branch() {
             (false, held) => self.counters.granted(held.granted.n()),
-            (true, held) => self.counters.denied_request(held.granted.n()),
+            (true, _) => self.counters.denied(),
         }
         Member::<C>::count_granted(&self.limit, held);
     }

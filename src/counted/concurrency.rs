@@ -175,7 +175,7 @@ type Entered<G> = Result<ConcurrencyGuard<G>, Denied>;
 fn counted<G: Deref<Target = Concurrency>>(counters: &Counters, entered: Entered<G>) -> Entered<G> {
     match &entered {
         Ok(guard) => counters.granted(guard.n()),
-        Err(denied) => counters.denied(denied),
+        Err(_) => counters.denied(),
     }
     entered
 }

@@ -6,8 +6,9 @@ use crate::striped::StripedCounters;
 
 /// The counts of a [`Counted`](super::Counted) limiter.
 ///
-/// Requests for 0 permits are not counted. Each number is correct by itself, but while
-/// other threads decide, the numbers may be from different moments.
+/// Each call is a request, also one for 0 permits, and one that takes up to as many permits as there
+/// are and gets none. So `granted + denied` is the number of requests. Each number is correct by
+/// itself, but while other threads decide, the numbers may be from different moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LimiterStats {
@@ -27,11 +28,14 @@ pub struct LimiterStats {
 ///
 /// Each counter is split into one part for each core, in cache lines of its own.
 #[derive(Clone)]
-pub struct Counters(StripedCounters<5>);
+pub struct Counters(StripedCounters<6>);
 
 #[derive(Clone, Copy)]
 enum Counter {
+    /// Grants of at least one permit.
     Granted,
+    /// Grants of none. They are not in `Granted`, so that no number is ever subtracted.
+    Empty,
     /// Permits beyond the first of each grant, so that nearly every decision adds to one counter
     /// only.
     Beyond,
@@ -49,7 +53,7 @@ impl Counters {
         let sum = |counter| self.0.sum(counter as usize);
         let granted = sum(Counter::Granted);
         LimiterStats {
-            granted,
+            granted: granted.wrapping_add(sum(Counter::Empty)),
             permits: granted.wrapping_add(sum(Counter::Beyond)),
             denied: sum(Counter::Denied),
             returned: sum(Counter::Returned),
@@ -59,25 +63,19 @@ impl Counters {
 
     #[inline(always)]
     pub(crate) fn granted(&self, n: u64) {
-        if n > 0 {
-            self.0.add(Counter::Granted as usize, 1);
-        }
+        let grant = match n {
+            0 => Counter::Empty,
+            _ => Counter::Granted,
+        };
+        self.0.add(grant as usize, 1);
         if n > 1 {
             self.0.add(Counter::Beyond as usize, n - 1);
         }
     }
 
     #[inline(always)]
-    pub(crate) fn denied(&self, denied: &Denied) {
-        self.denied_request(denied.requested());
-    }
-
-    /// Counts a denied request for `n` permits.
-    #[inline(always)]
-    pub(crate) fn denied_request(&self, n: u64) {
-        if n > 0 {
-            self.0.add(Counter::Denied as usize, 1);
-        }
+    pub(crate) fn denied(&self) {
+        self.0.add(Counter::Denied as usize, 1);
     }
 
     #[inline(always)]
@@ -95,7 +93,7 @@ impl Counters {
     pub(crate) fn outcome(&self, outcome: &Result<Granted, Denied>) {
         match outcome {
             Ok(granted) => self.granted(granted.n()),
-            Err(denied) => self.denied(denied),
+            Err(_) => self.denied(),
         }
     }
 }

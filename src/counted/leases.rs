@@ -64,7 +64,7 @@ impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
         let outcome = self.limiter.try_acquire_n(n);
         match &outcome {
             Ok(()) => self.counters().granted(n),
-            Err(denied) => self.counters().denied(denied),
+            Err(_) => self.counters().denied(),
         }
         outcome
     }

@@ -16,8 +16,8 @@ use super::{MAX_BURST, MAX_INTERVAL_NS, MAX_PER_NS};
 /// assert_eq!(error.to_string(), "initial is 30, but must be at most the burst, which is 10");
 /// ```
 ///
-/// `Debug` prints the same as `Display`, for a `main` that returns this error.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+/// `Debug` shows the variant and its fields, also where `main` returns this error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The number of permits is 0.
@@ -497,12 +497,6 @@ impl fmt::Display for ConfigError {
                 }
             }
         }
-    }
-}
-
-impl fmt::Debug for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

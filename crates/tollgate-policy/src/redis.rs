@@ -124,15 +124,15 @@ struct Plans<C>(Vec<Plan<C>>);
 
 struct Plan<C> {
     limiter: Arc<RedisLimiter<C>>,
-    /// Whether it counts requests, not costs.
-    is_concurrency: bool,
+    /// How many requests may be inside at once, if it counts these and not costs.
+    concurrency: Option<u64>,
 }
 
 impl<C> Clone for Plan<C> {
     fn clone(&self) -> Self {
         Self {
             limiter: Arc::clone(&self.limiter),
-            is_concurrency: self.is_concurrency,
+            concurrency: self.concurrency,
         }
     }
 }
@@ -187,6 +187,7 @@ impl<C: Client + 'static> RedisStore<C> {
         let written = limit.to_string();
         let algorithm = written.split(' ').next().unwrap_or_default();
         let plan = spec.plans.get(position).copied();
+        let concurrency = (algorithm == CONCURRENCY).then(|| limit.permits());
         let name = name(spec.rule, spec.index, algorithm, plan);
         let server = Arc::clone(&self.server);
         let limiter = RedisLimiter::new(server, &self.keys, &name, limit);
@@ -195,7 +196,7 @@ impl<C: Client + 'static> RedisStore<C> {
         let limiter = limiter.map_err(|error| RemoteRefusal::Fallback(of_fallback(error)))?;
         Ok(Plan {
             limiter: Arc::new(limiter),
-            is_concurrency: algorithm == CONCURRENCY,
+            concurrency,
         })
     }
 }
@@ -217,6 +218,10 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         }
     }
 
+    fn concurrency(&self, limit: &RemoteLimit, plan: usize) -> Option<u64> {
+        plan_of::<C>(limit, plan)?.concurrency
+    }
+
     fn take<'a>(
         &'a self,
         asked: &'a [RemoteAsk<'a>],
@@ -230,7 +235,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
                     denied: Denied::no_such_plan(ask.cost),
                     by_fallback: false,
                 })?;
-                costs.push(if plan.is_concurrency { 1 } else { ask.cost });
+                costs.push(plan.concurrency.map_or(ask.cost, |_| 1));
                 limits.push((plan.clone(), user(ask.key)));
             }
             let taken = match all(&limits) {
@@ -272,10 +277,7 @@ impl<C: Client + 'static> RemoteGrants for Grants<C> {
             // The slots of a concurrency come back.
             let actual = limits
                 .zip(actual)
-                .map(|((plan, _), actual)| match plan.is_concurrency {
-                    true => 0,
-                    false => actual,
-                });
+                .map(|((plan, _), actual)| plan.concurrency.map_or(actual, |_| 0));
             let actual: Vec<_> = actual.collect();
             let mut sum = Settled::default();
             if let Some(all) = all(&self.limits) {
@@ -306,8 +308,11 @@ fn all<C: Client>(limits: &[(Plan<C>, Vec<u8>)]) -> Option<RedisAll<'_, C>> {
 }
 
 fn plan<'a, C: Client + 'static>(ask: &RemoteAsk<'a>) -> Option<&'a Plan<C>> {
-    let plans = ask.limit.downcast_ref::<Plans<C>>()?;
-    plans.0.get(ask.plan)
+    plan_of(ask.limit, ask.plan)
+}
+
+fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Plan<C>> {
+    limit.downcast_ref::<Plans<C>>()?.0.get(plan)
 }
 
 /// Returns the name of a limit on the server. Different limits have different names: only the last

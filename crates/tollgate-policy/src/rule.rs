@@ -98,6 +98,9 @@ impl<C> CompiledRule<C> {
     pub(crate) fn allowed(&self, limit: usize, plan: usize, hash: u64) -> Option<Allowed> {
         match (&**self.limits.get(limit)?, self.override_of(hash)) {
             (RuleLimit::Table(_), Some(own)) => Some(Allowed::Rate(own.quota())),
+            (RuleLimit::Remote(remote), _) if remote.concurrency(plan).is_some() => {
+                remote.concurrency(plan).map(Allowed::Concurrency)
+            }
             _ => match self.specs.get(limit)?.get(plan)? {
                 Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
                 Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),

@@ -5,6 +5,7 @@
 #[path = "../../tollgate-redis/tests/support/server.rs"]
 mod server;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -221,6 +222,57 @@ fn costs_settle_and_a_concurrency_comes_back_on_the_server() {
             assert_eq!(decision.undo_async().await.ok(), Some(21));
         });
     });
+}
+
+/// What fields of answers are made of is the same for a concurrency on a server and in memory, also
+/// of plans, and whatever a request costs.
+#[test]
+fn a_concurrency_on_a_server_says_what_one_in_memory_says() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'at once'
+        key = 'user'
+        plan = { by = 'tier', free = 'concurrency 2', pro = 'concurrency 3' }
+        cost = { default = 7 }
+    ";
+    fn said(decision: &tollgate_policy::Decision<impl Deref<Target = Policy>>) -> Vec<Said> {
+        let said = |asked: tollgate_policy::Asked<'_>| Said {
+            numbers: (asked.concurrency(), asked.quota(), asked.cost()),
+            remaining: asked.remaining(),
+            granted: asked.grant().map(|grant| grant.n()),
+            denied: asked.denial(),
+        };
+        decision.asked().map(said).collect()
+    }
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let on_server = TEXT.replace("concurrency 2", "concurrency 2 lease 60s");
+            let on_server = on_server.replace("concurrency 3", "concurrency 3 lease 60s");
+            let (server, _) = policy(&private, &format!("{on_server}store = 'redis'"));
+            let memory = Policy::from_toml(TEXT).expect("a policy");
+            for (tier, limit) in [("free", 2), ("pro", 3)] {
+                let request = [("user", "ann"), ("tier", tier)];
+                let mut held = Vec::new();
+                for number in 1..5 {
+                    let one = server.decide_async(&request).await;
+                    let other = memory.decide_async(&request).await;
+                    assert_eq!(said(&one), said(&other), "{tier}, {number}");
+                    assert_eq!(said(&one)[0].numbers, (Some(limit), None, 1));
+                    assert_eq!(one.is_allowed(), number <= limit);
+                    held.push((one, other));
+                }
+            }
+        });
+    });
+}
+
+#[derive(Debug, PartialEq)]
+struct Said {
+    numbers: (Option<u64>, Option<Quota>, u64),
+    remaining: u64,
+    granted: Option<u64>,
+    denied: Option<Denied>,
 }
 
 #[test]

@@ -93,8 +93,8 @@ impl Ended<'_> {
         self.extensions?.get()
     }
 
-    /// Returns how many permits were taken for the request: 0 under a policy, whose limits may have
-    /// taken different numbers.
+    /// Returns how many permits were taken for the request. The limits of a policy may have taken
+    /// different numbers: of those this is the largest, without those of shadow rules.
     #[must_use]
     pub const fn taken(&self) -> u64 {
         self.taken

@@ -26,6 +26,7 @@
 //! | limit how many are served at once, and shed load | [`RateLimitLayer::concurrency`], [`concurrency_by_key`](RateLimitLayer::concurrency_by_key) |
 //! | have several limits, plans, bans, or limits from a file | `RateLimitLayer::policy` (feature `policy`) |
 //! | let requests wait, and not refuse them | `wait` of the layer, such as [`RateLimitLayer::<Inside>::wait`] |
+//! | limit a service that is not `Clone` | `at_once` of the layer, such as [`RateLimitLayer::<Inside>::at_once`] |
 //! | count failures, such as wrong passwords | [`RateLimitLayer::count`] |
 //! | limit bytes, time or tokens | [`RateLimitLayer::cost`], [`RateLimitLayer::settle`] |
 //! | tell clients what they have left | [`RateLimitLayer::fields`] |
@@ -63,7 +64,7 @@ pub use body::ResponseBody;
 pub use future::ResponseFuture;
 pub use inside::{Inside, InsideByKey};
 pub use key::{ByAddress, ByHeader, IntoKey, RequestKey};
-pub use layer::RateLimitLayer;
+pub use layer::{AtOnce, Keep, MayWait, RateLimitLayer};
 pub use peer::PeerAddr;
 #[cfg(feature = "policy")]
 pub use policy::ByPolicy;

@@ -214,6 +214,13 @@ fn report_delay<'a>(asked: impl Iterator<Item = Asked<'a>>) {
     }
 }
 
+/// Returns the most permits that one limit took.
+fn most_taken<'a>(asked: impl Iterator<Item = Asked<'a>>) -> u64 {
+    let granted = asked.filter(|asked| !asked.is_shadow());
+    let taken = granted.filter_map(|asked| asked.grant()).map(|it| it.n());
+    taken.max().unwrap_or(0)
+}
+
 type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
 
 /// A decision that stores are making. If it is dropped, they finish it, and it is undone.
@@ -353,7 +360,12 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
         let elapsed = self.start.map_or(Duration::ZERO, |start| {
             self.policy.load().clock().now().saturating_since(start)
         });
-        let ended = Ended { elapsed, ..ended };
+        let taken = each!(&*self.decided, decision => most_taken(decision.asked()));
+        let ended = Ended {
+            elapsed,
+            taken,
+            ..ended
+        };
         let outcome = match settings.outcome(&ended) {
             answered::Outcome::Success => Outcome::Success,
             answered::Outcome::Failure => Outcome::Failure,
@@ -379,11 +391,11 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
                         status,
                         headers: headers.as_ref(),
                         extensions: extensions.as_ref(),
+                        taken,
                         bytes,
                         elapsed,
                         grpc,
                         end,
-                        ..Ended::default()
                     };
                     let answer = AnswerOf::new(&ended, &self.of_answers);
                     // A store that does not answer keeps the grant as it is.

@@ -1,16 +1,19 @@
 //! The service that limits requests before another one.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::Body;
+use tollgate_http::{Cause, Refusal};
 use tower_service::Service;
 
 use crate::admission::{Admission, Admit, First};
 use crate::body::ResponseBody;
 use crate::future::{ResponseFuture, Waiting};
+use crate::layer::{Keep, MayWait};
 use crate::report;
 use crate::ticket::{Limits, Ticket};
 
@@ -21,14 +24,20 @@ use crate::ticket::{Limits, Ticket};
 /// so a request that is refused or waits does not block other requests. A request that waits keeps
 /// the service that was ready. If that holds something for it, such as a slot of tower's `Buffer`
 /// or a permit of its `ConcurrencyLimit`, put that layer outside of this one.
-pub struct RateLimit<S, A> {
+pub struct RateLimit<S, A, M = MayWait> {
     service: S,
     limits: Arc<Limits<A>>,
+    mode: PhantomData<M>,
 }
 
-impl<S, A> RateLimit<S, A> {
+impl<S, A, M> RateLimit<S, A, M> {
     pub(crate) const fn new(service: S, limits: Arc<Limits<A>>) -> Self {
-        Self { service, limits }
+        let mode = PhantomData;
+        Self {
+            service,
+            limits,
+            mode,
+        }
     }
 
     /// Returns the service whose requests are limited.
@@ -47,16 +56,17 @@ impl<S, A> RateLimit<S, A> {
     }
 }
 
-impl<S: Clone, A> Clone for RateLimit<S, A> {
+impl<S: Clone, A, M> Clone for RateLimit<S, A, M> {
     fn clone(&self) -> Self {
         Self {
             service: self.service.clone(),
             limits: Arc::clone(&self.limits),
+            mode: PhantomData,
         }
     }
 }
 
-impl<S: fmt::Debug, A> fmt::Debug for RateLimit<S, A> {
+impl<S: fmt::Debug, A, M> fmt::Debug for RateLimit<S, A, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimit")
             .field("service", &self.service)
@@ -65,9 +75,9 @@ impl<S: fmt::Debug, A> fmt::Debug for RateLimit<S, A> {
     }
 }
 
-impl<S, A, B, R> Service<Request<B>> for RateLimit<S, A>
+impl<S, A, M, B, R> Service<Request<B>> for RateLimit<S, A, M>
 where
-    S: Service<Request<B>, Response = Response<R>> + Clone,
+    S: Service<Request<B>, Response = Response<R>> + Keep<M>,
     A: Admission,
     R: Body,
 {
@@ -94,7 +104,7 @@ where
     }
 }
 
-impl<S, A: Admission> RateLimit<S, A> {
+impl<S, A: Admission, M> RateLimit<S, A, M> {
     /// Decides about a request, or goes on with what was decided first.
     #[inline(never)]
     fn decide<B>(
@@ -103,7 +113,7 @@ impl<S, A: Admission> RateLimit<S, A> {
         first: First<A::Outcome>,
     ) -> ResponseFuture<S, A, B>
     where
-        S: Service<Request<B>> + Clone,
+        S: Service<Request<B>> + Keep<M>,
     {
         let Limits {
             admission,
@@ -134,18 +144,23 @@ impl<S, A: Admission> RateLimit<S, A> {
                 ResponseFuture::serving(self.service.call(request), ticket)
             }
             Admit::Refused(response) => ResponseFuture::refused(response),
-            decided => {
-                // The service that was ready is the one to call later.
-                let clone = self.service.clone();
-                let ready = std::mem::replace(&mut self.service, clone);
-                let waiting = Waiting::new(request, ready, Arc::clone(&self.limits), place);
-                ResponseFuture::waiting(waiting, decided)
-            }
+            // The service that was ready is the one to call later.
+            decided => match self.service.keep() {
+                Some(ready) => {
+                    let waiting = Waiting::new(request, ready, Arc::clone(&self.limits), place);
+                    ResponseFuture::waiting(waiting, decided)
+                }
+                // No limit decides so that was told that no request waits.
+                None => {
+                    let refusal = Refusal::new(Cause::Misconfigured).rule(&settings.name);
+                    ResponseFuture::refused(settings.refuse(&request, &refusal))
+                }
+            },
         }
     }
 }
 
 #[cfg(feature = "tonic")]
-impl<S: tonic::server::NamedService, A> tonic::server::NamedService for RateLimit<S, A> {
+impl<S: tonic::server::NamedService, A, M> tonic::server::NamedService for RateLimit<S, A, M> {
     const NAME: &'static str = S::NAME;
 }

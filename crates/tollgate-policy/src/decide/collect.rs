@@ -203,7 +203,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             }
         }
         for (limit, state) in rule.limits.iter().enumerate() {
-            let cost = match state.counts_requests() {
+            let cost = match state.counts_requests(plan) {
                 true => 1,
                 false => cost,
             };

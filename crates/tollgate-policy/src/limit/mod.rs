@@ -112,9 +112,13 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
         }
     }
 
-    /// Returns whether a request weighs 1, whatever it costs.
-    pub(crate) const fn counts_requests(&self) -> bool {
-        matches!(self, Self::Slots(_) | Self::OneSlots(_))
+    /// Returns whether a request weighs 1 under a plan, whatever it costs.
+    pub(crate) fn counts_requests(&self, plan: usize) -> bool {
+        match self {
+            Self::Slots(_) | Self::OneSlots(_) => true,
+            Self::Remote(remote) => remote.concurrency(plan).is_some(),
+            Self::Table(_) | Self::Single(_) | Self::Own(_) => false,
+        }
     }
 
     /// Returns whether denials of keys can ban them.

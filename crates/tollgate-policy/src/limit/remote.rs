@@ -143,6 +143,15 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
     /// All that must be different, if the store can't make the limit.
     fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>>;
 
+    /// Returns how many requests may be inside at once under a plan, if the limit is a concurrency.
+    /// Each request then weighs 1, whatever it costs, and fields of answers say the number.
+    ///
+    /// The default is `None`: the limit is a rate, or the store does not know.
+    fn concurrency(&self, limit: &RemoteLimit, plan: usize) -> Option<u64> {
+        let _ = (limit, plan);
+        None
+    }
+
     /// Takes the permits of all limits, or of none.
     ///
     /// If the caller drops the future, the permits may stay taken.
@@ -192,6 +201,11 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
+    /// Returns how many requests may be inside at once, if it is a concurrency.
+    pub(crate) fn concurrency(&self, plan: usize) -> Option<u64> {
+        self.store.concurrency(&*self.limit, plan)
+    }
+
     /// Returns whether both limits are decided in one call.
     pub(crate) fn is_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.store, &other.store)

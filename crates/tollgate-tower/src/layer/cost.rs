@@ -174,27 +174,6 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
         self
     }
 
-    /// Says in fields which of the table's limits a request used: the parameter `pk`, which is a
-    /// keyed hash of the request's key. A client that sends for several keys can then tell their
-    /// limits apart. Each process has other hashes, since it has limits of its own.
-    ///
-    /// ```
-    /// use http::HeaderName;
-    /// use tollgate::{Keyed, Quota};
-    /// use tollgate_tower::{ByHeader, Fields, RateLimitLayer};
-    ///
-    /// let limits = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
-    /// let by_tenant = ByHeader(HeaderName::from_static("x-tenant"));
-    /// // RateLimit: "default";r=4;t=1;pk=:TqMD5J2cKmE=:
-    /// let limit = RateLimitLayer::by_key(limits, by_tenant).fields(Fields::LIST).partitions();
-    /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
-    /// ```
-    pub fn partitions(mut self) -> Self {
-        self.admission.partitions = true;
-        self
-    }
-
     /// Lets requests wait for their permits, at most this long, and at most this many at once, of
     /// all keys together. Others are refused at once: those that would wait longer, and those that
     /// find no room.

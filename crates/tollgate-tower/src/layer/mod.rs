@@ -1,19 +1,26 @@
 //! The layer.
 
 mod answers;
+mod at_once;
 mod cost;
 mod inside;
+mod keys;
 #[cfg(feature = "policy")]
 mod policy;
 mod rate;
+#[cfg(all(doctest, feature = "policy"))]
+mod refused;
 mod requests;
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::{Concurrency, ConfigError};
 use tower_layer::Layer;
+
+pub use at_once::{AtOnce, Keep, MayWait};
 
 use crate::admission::Admission;
 use crate::service::RateLimit;
@@ -56,11 +63,14 @@ use crate::ticket::Limits;
 ///
 /// The service's answers may have bodies of any type whose data can be made from `Bytes`, such as
 /// those of axum, hyper and tonic.
-#[derive(Clone)]
+///
+/// The service has to be `Clone`, since a request may have to wait, and then keeps a service.
+/// [`at_once`](Self::at_once) is for services that are not.
 #[must_use]
-pub struct RateLimitLayer<A> {
+pub struct RateLimitLayer<A, M = MayWait> {
     admission: A,
     settings: Settings,
+    mode: PhantomData<M>,
 }
 
 impl<A> RateLimitLayer<A> {
@@ -69,6 +79,7 @@ impl<A> RateLimitLayer<A> {
         Self {
             admission,
             settings,
+            mode: PhantomData,
         }
     }
 
@@ -79,13 +90,24 @@ impl<A> RateLimitLayer<A> {
     }
 }
 
-impl<S, A: Admission> Layer<S> for RateLimitLayer<A> {
-    type Service = RateLimit<S, A>;
+impl<A: Clone, M> Clone for RateLimitLayer<A, M> {
+    fn clone(&self) -> Self {
+        Self {
+            admission: self.admission.clone(),
+            settings: self.settings.clone(),
+            mode: PhantomData,
+        }
+    }
+}
 
-    fn layer(&self, service: S) -> RateLimit<S, A> {
+impl<S, A: Admission, M> Layer<S> for RateLimitLayer<A, M> {
+    type Service = RateLimit<S, A, M>;
+
+    fn layer(&self, service: S) -> RateLimit<S, A, M> {
         let Self {
             admission,
             settings,
+            ..
         } = self.clone();
         let limits = Limits {
             is_plain: settings.is_plain() && admission.is_plain(),
@@ -96,7 +118,7 @@ impl<S, A: Admission> Layer<S> for RateLimitLayer<A> {
     }
 }
 
-impl<A> fmt::Debug for RateLimitLayer<A> {
+impl<A, M> fmt::Debug for RateLimitLayer<A, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimitLayer")
             .field("settings", &self.settings)

@@ -150,6 +150,28 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
         self
     }
 
+    /// Sets which requests failed, for rules that count failures or successes. Unless this says
+    /// otherwise, these are requests without an answer, with a status of 400 or above, and with a
+    /// body that failed.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use tollgate_policy::Policy;
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let rule = "[[rule]]\nname = 'login'\nkey = 'client-ip'\nlimit = '5/h'\ncount = 'failures'";
+    /// let policy = Policy::from_toml(rule)?;
+    /// // Wrong passwords count, and errors of the server do not.
+    /// let limit = RateLimitLayer::policy(policy)
+    ///     .failure_if(|ended| ended.status() == Some(StatusCode::UNAUTHORIZED));
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn failure_if(mut self, test: impl Fn(&Ended<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.settings.is_failure = Some(Arc::new(test));
+        self
+    }
+
     /// Lets requests wait until their policy allows them, at most this long, and at most this many
     /// at once, of all clients together.
     ///

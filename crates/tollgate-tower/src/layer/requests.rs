@@ -8,7 +8,7 @@ use tollgate_http::{ClientAddress, PathForm, RequestFacts};
 
 use super::RateLimitLayer;
 use crate::answered::Ended;
-use crate::settings::Missing;
+use crate::rate::{Rate, Source};
 
 impl<A> RateLimitLayer<A> {
     /// Sets how the client's address is found: it is the peer's, unless this trusts a proxy.
@@ -102,36 +102,6 @@ impl<A> RateLimitLayer<A> {
         self
     }
 
-    /// Sets what happens to a request that lacks the key of its limit: it is refused with 400,
-    /// unless this says otherwise. Rules of a policy have a field for it.
-    ///
-    /// ```
-    /// # use http::{Request, Response};
-    /// # use tower::{Layer, ServiceExt, service_fn};
-    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
-    /// #     Ok(Response::default())
-    /// # }
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use http::HeaderName;
-    /// use tollgate::{Keyed, Quota};
-    /// use tollgate_tower::{ByHeader, Missing, RateLimitLayer};
-    ///
-    /// let limits = Keyed::token_bucket(Quota::per_hour(60).burst(1), 100_000)?;
-    /// let by_key = ByHeader(HeaderName::from_static("x-api-key"));
-    /// let limit = RateLimitLayer::by_key(limits, by_key).missing(Missing::Share);
-    /// let service = limit.layer(service_fn(hello));
-    /// // All requests without an API key have one limit.
-    /// assert_eq!(service.clone().oneshot(Request::new(())).await?.status(), 200);
-    /// assert_eq!(service.clone().oneshot(Request::new(())).await?.status(), 429);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn missing(mut self, missing: Missing) -> Self {
-        self.settings.missing = missing;
-        self
-    }
-
     /// Exempts the requests for which `test` returns `true`. Exemptions add up.
     ///
     /// Test what clients can't choose, or what gains them nothing. Behind a proxy that is not
@@ -213,7 +183,9 @@ impl<A> RateLimitLayer<A> {
                 && has(header::ACCESS_CONTROL_REQUEST_METHOD)
         })
     }
+}
 
+impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Sets which requests failed, for limits that count failures or successes. Unless this says
     /// otherwise, they are those of [`Ended::is_failure`]: with a status of 401, 403 or 422. Of the
     /// others, those of [`Ended::is_success`] succeed, and the rest counts for no limit.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use http::Request;
 use tollgate::clock::Clock;
-use tollgate::traits::ReserveLimiter;
+use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
 use tollgate::{Denied, Granted, Quota, RateLimiter, Tick};
 use tollgate_http::{Ambiguous, Cause, LimitState, Refusal, RequestFacts, Unit};
 
@@ -76,6 +76,8 @@ pub struct Rate<S: Source> {
     pub(crate) unit: Unit,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
+    /// Whether requests are refused that a queue delays.
+    at_once: bool,
     /// It is set once a grant was delayed: the limiter is a queue.
     is_queue: Arc<OnceLock<()>>,
 }
@@ -91,6 +93,7 @@ impl<S: Source> Clone for Rate<S> {
             partitions: self.partitions,
             unit: self.unit,
             in_line: self.in_line,
+            at_once: self.at_once,
             is_queue: Arc::clone(&self.is_queue),
         }
     }
@@ -117,6 +120,7 @@ impl<S: Source> Rate<S> {
             partitions: false,
             unit: Unit::Requests,
             in_line: None,
+            at_once: false,
             is_queue: Arc::default(),
         }
     }
@@ -130,6 +134,12 @@ impl<S: Source> Rate<S> {
             reserve: <S::Owned as ReserveLimiter>::reserve_until_at,
             cancel: <S::Owned as ReserveLimiter>::cancel_at,
         });
+    }
+
+    /// Lets no request wait.
+    pub(crate) fn at_once(&mut self) {
+        self.in_line = None;
+        self.at_once = true;
     }
 
     #[inline]
@@ -194,14 +204,13 @@ impl<S: Source> Rate<S> {
                 report::allowed(&settings.name);
                 None
             }
-            Ok(granted) => Some(self.granted(granted, key, settings)),
-            Err(denied) => {
-                let is_said = settings.answers.says_limits();
-                Some(RateOutcome::Denied {
-                    denied,
-                    said: is_said.then(|| self.said(&limiter, key, now)).flatten(),
-                })
+            Ok(granted) if self.at_once && granted.delay() > Duration::ZERO => {
+                let denied = Denied::later(n, granted.delay());
+                limiter.roll_back_at(granted, now);
+                Some(self.denied(denied, &limiter, key, now, settings))
             }
+            Ok(granted) => Some(self.granted(granted, key, settings)),
+            Err(denied) => Some(self.denied(denied, &limiter, key, now, settings)),
         }
     }
 
@@ -233,6 +242,23 @@ impl<S: Source> Rate<S> {
             granted,
         };
         RateOutcome::Granted(Box::new(grant), delay)
+    }
+
+    /// Keeps what the answer to a denied request needs.
+    #[inline]
+    fn denied(
+        &self,
+        denied: Denied,
+        limiter: &S::Limiter<'_>,
+        key: Option<&S::Key<'_>>,
+        now: Tick,
+        settings: &Settings,
+    ) -> RateOutcome<S> {
+        let is_said = settings.answers.says_limits();
+        RateOutcome::Denied {
+            denied,
+            said: is_said.then(|| self.said(limiter, key, now)).flatten(),
+        }
     }
 
     /// Returns what the answer to a denied request says of the limit.

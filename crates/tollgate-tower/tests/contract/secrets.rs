@@ -51,7 +51,7 @@ fn facts_hide_what_is_sent() {
     let request = request();
     let facts = RequestFacts::new(&request);
     hides(&facts);
-    hides(&facts.client_ip([192, 0, 2, 1].into()));
+    hides(&facts.clone().client_ip([192, 0, 2, 1].into()));
     let path = format!("/users?token={SECRET}");
     hides(&facts.with_path(&path));
     let (parts, ()) = request.into_parts();

@@ -9,9 +9,10 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
+use tollgate::keyed::SeededHasher;
 use tollgate::{Keyed, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_policy::{LivePolicy, Policy};
-use tollgate_tower::{Admission, PeerAddr, RateLimit, RateLimitLayer};
+use tollgate_tower::{Admission, ByAddress, PeerAddr, PerKey, Rate, RateLimit, RateLimitLayer};
 use tower::{Service, ServiceExt};
 
 /// Answers with a page, which says in `x-tokens` what the request asks for.
@@ -67,7 +68,9 @@ pub(crate) fn shared(quota: Quota, clock: &ManualClock) -> RateLimitLayer<impl A
     RateLimitLayer::shared(Limiter::with_clock(bucket(quota), clock.clone()))
 }
 
-pub(crate) fn by_address(quota: Quota) -> RateLimitLayer<impl Admission> {
+pub(crate) type ByAddresses = PerKey<TokenBucket, ManualClock, SeededHasher, ByAddress>;
+
+pub(crate) fn by_address(quota: Quota) -> RateLimitLayer<Rate<ByAddresses>> {
     RateLimitLayer::by_address(Keyed::with_clock(bucket(quota), 1000, ManualClock::new()).unwrap())
 }
 

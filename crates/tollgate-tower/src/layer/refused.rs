@@ -1,0 +1,84 @@
+//! What would do nothing does not compile.
+
+/// Each request has the key of a limit of all requests.
+///
+/// ```compile_fail,E0599
+/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
+/// let limit = tollgate_tower::RateLimitLayer::shared(limiter);
+/// let limit = limit.missing(tollgate_tower::Missing::Exempt);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0599
+/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
+/// let limit = tollgate_tower::RateLimitLayer::shared(limiter);
+/// let limit = limit.partitions();
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0599
+/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// let places = tollgate::Concurrency::new(1)?;
+/// let limit = tollgate_tower::RateLimitLayer::concurrency(places);
+/// let limit = limit.missing(tollgate_tower::Missing::Exempt);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Each rule of a policy says it.
+///
+/// ```compile_fail,E0599
+/// # fn limit() -> Result<(), tollgate_policy::Problems> {
+/// let policy = tollgate_policy::Policy::from_toml("")?;
+/// let limit = tollgate_tower::RateLimitLayer::policy(policy);
+/// let limit = limit.missing(tollgate_tower::Missing::Exempt);
+/// # Ok(())
+/// # }
+/// ```
+struct Missing;
+
+/// A concurrency gives each place back, however the request ended.
+///
+/// ```compile_fail,E0599
+/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// let places = tollgate::Concurrency::new(1)?;
+/// let limit = tollgate_tower::RateLimitLayer::concurrency(places);
+/// let limit = limit.failure_if(|ended| ended.bytes() == 0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0599
+/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// let places = tollgate::keyed::KeyedConcurrency::new(1, 9)?;
+/// let key = tollgate_tower::ByAddress::default();
+/// let limit = tollgate_tower::RateLimitLayer::concurrency_by_key(places, key);
+/// let limit = limit.failure_if(|ended| ended.bytes() == 0);
+/// # Ok(())
+/// # }
+/// ```
+struct FailureIf;
+
+/// Requests of a layer may wait, unless it says that none does.
+///
+/// ```compile_fail,E0277
+/// # use tower::Layer;
+/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// fn serves<S: tower::Service<http::Request<()>>>(_: S) {}
+/// type Page = tower::util::BoxService<
+///     http::Request<()>,
+///     http::Response<String>,
+///     std::convert::Infallible,
+/// >;
+///
+/// let page: Page = unimplemented!();
+/// let places = tollgate::Concurrency::new(1)?;
+/// serves(tollgate_tower::RateLimitLayer::concurrency(places).layer(page));
+/// # Ok(())
+/// # }
+/// ```
+struct NotClone;

@@ -1,0 +1,45 @@
+//! How many permits a request took, as functions of the program see it.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response};
+use tollgate_policy::Policy;
+use tollgate_tower::RateLimitLayer;
+use tower::{Layer, ServiceExt, service_fn};
+
+async fn page(_: Request<()>) -> Result<Response<String>, Infallible> {
+    Ok(Response::new("page".into()))
+}
+
+/// Returns what [`Ended::taken`](tollgate_tower::Ended::taken) is for a request under this policy.
+async fn taken(text: &str) -> Vec<u64> {
+    let policy = Policy::from_toml(text).expect("a policy");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&seen);
+    let layer = RateLimitLayer::policy(policy).answer_fact("tokens", move |ended| {
+        all.lock().expect("one thread").push(ended.taken());
+        Some(ended.taken())
+    });
+    let answer = layer
+        .layer(service_fn(page))
+        .oneshot(Request::new(()))
+        .await;
+    drop(answer.expect("an answer"));
+    let mut seen = seen.lock().expect("one thread");
+    std::mem::take(&mut *seen)
+}
+
+/// The rules of a policy may take different numbers. The largest is what the request cost.
+#[tokio::test]
+async fn under_a_policy_it_is_the_most_that_one_limit_took() {
+    let tokens = "apply = 'all'\n\
+                  [[rule]]\nname = 'tokens'\nlimit = '1000/h'\n\
+                  cost = { default = 500, settle = 'tokens' }\n";
+    let requests = "[[rule]]\nname = 'requests'\nlimit = ['9/h', 'concurrency 3']\n";
+    let trial = "[[rule]]\nname = 'trial'\nlimit = '1000/h'\nshadow = true\n\
+                 cost = { default = 700 }\n";
+    assert_eq!(taken(tokens).await, [500]);
+    assert_eq!(taken(&format!("{tokens}{requests}")).await, [500]);
+    assert_eq!(taken(&format!("{tokens}{requests}{trial}")).await, [500]);
+}
