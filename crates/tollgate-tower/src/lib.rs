@@ -72,8 +72,8 @@ pub use rate::{Count, PerKey, Rate, Shared, Source};
 pub use service::RateLimit;
 pub use settings::Missing;
 pub use tollgate_http::{
-    AddressError, AddressPrefix, Answers, Body, Cause, ClientAddress, Fields, PathForm, Refusal,
-    RequestFacts, Unit,
+    AddressError, AddressPrefix, Ambiguous, Answers, Body, Cause, ClientAddress, Fields, PathForm,
+    Refusal, RequestFacts, Unit,
 };
 
 /// The examples of docs/HTTP.md.

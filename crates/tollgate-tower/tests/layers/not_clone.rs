@@ -10,7 +10,7 @@ use http::{Request, Response};
 use tollgate::clock::Clock;
 use tollgate::keyed::KeyedConcurrency;
 use tollgate::{Concurrency, Keyed, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
-use tollgate_tower::{Fields, Missing, RateLimitLayer, RequestFacts};
+use tollgate_tower::{Ambiguous, Fields, Missing, RateLimitLayer, RequestFacts};
 use tower::{Layer, Service, ServiceBuilder};
 
 /// It is no `Clone`.
@@ -31,8 +31,8 @@ impl Service<Request<()>> for Page {
     }
 }
 
-fn key(facts: &RequestFacts<'_>) -> Option<String> {
-    facts.query("key").map(|key| key.into_owned())
+fn key(facts: &RequestFacts<'_>) -> Result<Option<String>, Ambiguous> {
+    Ok(facts.query("key")?.map(|key| key.into_owned()))
 }
 
 async fn send<S, B>(service: &mut S, path: &str) -> Response<B>
