@@ -8,14 +8,13 @@ from pace import (EXACT_N, MAX_BURST, MAX_INTERVAL, MAX_PER_NS, MAX_WORD, MIN_HO
 from theorems import variables
 
 N, PERIOD, DIVISOR, WHOLE, REST = z3.Ints("permits period divisor reduced_n reduced_period")
-SPEED, UNIT, ROUND, BURST, REACH = z3.Ints("speed unit round burst reach")
+SPEED, UNIT, BURST, REACH = z3.Ints("speed unit burst reach")
 INITIAL, EXCESS = z3.Ints("initial excess")
 
 # The values that valid_period_ns accepts.
 VALID = [is_u64(N, PERIOD), N >= 1, PERIOD >= 1, N <= PERIOD * MAX_PER_NS, PERIOD <= N * MAX_INTERVAL]
 # The values that from_quota (both branches) and from_interval pass to `fitted` or `reaching`.
-HANDED_ON = [is_u64(SPEED, UNIT, ROUND), SPEED >= ONE, SPEED <= EXACT_N * ONE, UNIT >= 1,
-             z3.Or(ROUND == 0, ROUND == 1), z3.Implies(ROUND == 0, SPEED % ONE == 0)]
+HANDED_ON = [is_u64(SPEED, UNIT), SPEED >= ONE, SPEED <= EXACT_N * ONE, UNIT >= 1]
 
 
 def made_in_50_years(m):
@@ -30,7 +29,7 @@ def from_quota(prover, q):
     prover.theorem(
         "from_quota, exact: nothing wraps, its values are valid, unit * n = period * speed",
         [*VALID, *reduced, WHOLE <= EXACT_N],
-        z3.And(m.nothing_wraps(), *handed_on(speed, 0, REST), REST <= PERIOD, REST * N == PERIOD * WHOLE),
+        z3.And(m.nothing_wraps(), *handed_on(speed, REST), REST <= PERIOD, REST * N == PERIOD * WHOLE),
         [q.grows(z3.IntVal(1), DIVISOR, REST), q.grows(N, DIVISOR * WHOLE, REST), q.grows(DIVISOR * WHOLE, N, REST),
          q.grows(PERIOD, DIVISOR * REST, WHOLE), q.grows(DIVISOR * REST, PERIOD, WHOLE)],
     )
@@ -49,7 +48,7 @@ def from_quota(prover, q):
         "from_quota, inexact: nothing wraps, no cast truncates, 4 to 10 units a nanosecond",
         [*VALID, *m.facts],
         z3.And(m.nothing_wraps(), cast, unit >= 1, speed >= 4 * ONE, speed <= MAX_PER_NS * ONE,
-               *handed_on(speed, 1, unit)),
+               *handed_on(speed, unit)),
         known,
     )
     prover.theorem(
@@ -60,16 +59,14 @@ def from_quota(prover, q):
     )
 
 
-def handed_on(speed, round_up, unit):
-    pairs = [(SPEED, speed), (ROUND, round_up), (UNIT, unit)]
-    pairs = [(a, z3.IntVal(b) if isinstance(b, int) else b) for a, b in pairs]
-    return [z3.substitute(part, *pairs) for part in HANDED_ON]
+def handed_on(speed, unit):
+    return [z3.substitute(part, (SPEED, speed), (UNIT, unit)) for part in HANDED_ON]
 
 
 def fitted(prover, q):
     m = Machine()
     made = made_in_50_years(m)
-    room = m.sub(m.sub(z3.IntVal(MAX_WORD), ROUND), made)
+    room = m.sub(z3.IntVal(MAX_WORD), made)
     most = smaller(m.div(m.div(room, z3.IntVal(2), "half"), UNIT, "most"), MAX_BURST)
     (floor,) = variables(m, "most_")
     accepted = m.when(BURST <= most, lambda: m.mul(BURST, UNIT))
@@ -79,7 +76,7 @@ def fitted(prover, q):
     prover.theorem(
         "fitted: an accepted burst leaves room for 50 years and two bursts",
         [*given, BURST <= most],
-        z3.And(accepted >= UNIT, made + ROUND + 2 * accepted <= MAX_WORD, BURST <= MAX_BURST),
+        z3.And(accepted >= UNIT, made + 2 * accepted <= MAX_WORD, BURST <= MAX_BURST),
         by,
     )
 
@@ -89,13 +86,13 @@ def reaching(prover, q):
     m, before, p = Machine(), Machine(), Pace()
     fifty = made_in_50_years(before)
     burst = m.div(REACH, UNIT, "burst")
-    room = m.sub(m.sub(z3.IntVal(MAX_WORD), ROUND), m.mul(z3.IntVal(2), REACH))
+    room = m.sub(z3.IntVal(MAX_WORD), m.mul(z3.IntVal(2), REACH))
     horizon = m.div(m.mul(room, z3.IntVal(ONE), 128), SPEED, "horizon")
     inverse = m.div(m.fits(z3.IntVal(1 << 124), 128), SPEED, "inverse")
-    given = [*HANDED_ON, is_u64(REACH), REACH >= UNIT, fifty + ROUND + 2 * REACH <= MAX_WORD,
+    given = [*HANDED_ON, is_u64(REACH), REACH >= UNIT, fifty + 2 * REACH <= MAX_WORD,
              *before.facts, *m.facts]
-    whole, top = z3.Ints("whole_speed top")
-    fields = {"speed": SPEED, "round": ROUND, "unit": UNIT, "reach": REACH, "burst": burst,
+    top = z3.Int("top")
+    fields = {"speed": SPEED, "unit": UNIT, "reach": REACH, "burst": burst,
               "horizon": smaller(horizon, U64), "inverse": smaller(inverse, U64), "missing": z3.IntVal(0)}
     established = [z3.substitute(part, *[(getattr(p, name), term) for name, term in fields.items()])
                    for part in p.established()]
@@ -105,7 +102,7 @@ def reaching(prover, q):
           q.grows(ONE + 1, SPEED, inverse), q.grows(horizon + 1, MIN_HORIZON - 1, SPEED), q.grows(ONE, SPEED, U64),
           q.grows(0, horizon, SPEED), q.grows(U64 + 1, inverse, SPEED), q.grows(U64 + 1, horizon, SPEED)]
     prover.theorem("reaching: nothing wraps, and it is never None", given, z3.And(m.nothing_wraps(), burst >= 1), by)
-    chosen = [*given, tops, z3.Implies(ROUND == 0, SPEED == whole * ONE)]
+    chosen = [*given, tops]
     prover.theorem("reaching: establishes the assumptions of the other theorems", chosen, z3.And(*established), by)
     exact = z3.Int("exact_burst")
     prover.theorem("reaching: from burst * unit it computes the burst; burst - initial fits",
@@ -126,7 +123,7 @@ def from_interval(prover, q):
     prover.theorem(
         "from_interval: nothing wraps, and its values are valid",
         given,
-        z3.And(m.nothing_wraps(), *handed_on(z3.IntVal(ONE), 0, UNIT),
+        z3.And(m.nothing_wraps(), *handed_on(z3.IntVal(ONE), UNIT),
                z3.Implies(accepted, z3.And(reach >= UNIT, MIN_HORIZON + 2 * reach <= MAX_WORD,
                                            reach < (MAX_BURST + 1) * UNIT))),
     )

@@ -1,6 +1,6 @@
 """A limit's guarantees, compared with the quota as rational numbers.
 
-No permit is early or more than a nanosecond late, and the bound holds over every interval.
+No permit is a unit early or more than a nanosecond late, and the bound holds over every interval.
 """
 
 import z3
@@ -16,8 +16,7 @@ N, PERIOD, D, K, START, MADE_START, THEN, MADE_THEN = z3.Ints(
 
 def inexact_rate(p):
     """The pace of an inexact quota of N every PERIOD: a unit is at most 1/4 ns."""
-    return [p.round == 1, N >= 1, PERIOD >= 1, p.unit * N >= 4 * PERIOD,
-            is_floor(p.speed, p.unit * N * ONE, PERIOD)]
+    return [N >= 1, PERIOD >= 1, p.unit * N >= 4 * PERIOD, is_floor(p.speed, p.unit * N * ONE, PERIOD)]
 
 
 def after_running_dry(p):
@@ -29,19 +28,18 @@ def after_running_dry(p):
 
 def due(p):
     """Whether the step grants one more permit, after K - 1 since the bucket ran dry."""
-    word = MADE_START + p.round + p.reach + (K - 1) * p.unit
+    word = MADE_START + p.reach + (K - 1) * p.unit
     return word <= MADE_THEN + p.reach - p.unit
 
 
 def punctual(prover, q, p):
     S = p.speed
-    early = [q.grows(S * PERIOD, p.unit * N * ONE, D), q.grows(K * PERIOD, D * N, p.unit),
-             q.strictly(K * p.unit * ONE, D * S, PERIOD), q.grows(D * N, K * PERIOD, p.unit * ONE),
-             q.grows(z3.IntVal(1), p.unit, z3.IntVal(ONE))]
+    # A unit lasts period / (unit * n) nanoseconds.
+    early = [q.grows(S * PERIOD, p.unit * N * ONE, D), q.strictly(K * p.unit * ONE, D * S + ONE, PERIOD)]
     prover.theorem(
-        "inexact rate: permit k is never granted before k * period / n",
+        "inexact rate: permit k is granted less than one unit before k * period / n",
         [*inexact_rate(p), *after_running_dry(p), due(p)],
-        D * N > K * PERIOD,
+        K * PERIOD * p.unit < D * N * p.unit + PERIOD,
         early,
     )
     prover.theorem(
@@ -52,7 +50,7 @@ def punctual(prover, q, p):
          q.grows(D * S + 1, ONE * p.unit * K + 4 * ONE - D, PERIOD), q.grows(D, 2 * ONE, PERIOD)],
     )
     whole = p.whole_speed
-    exact = [p.round == 0, p.unit * N == PERIOD * whole, N >= 1, PERIOD >= 1]
+    exact = [p.is_exact(), p.unit * N == PERIOD * whole, N >= 1, PERIOD >= 1]
     prover.theorem(
         "exact rate: permit k is granted exactly from k * period / n on",
         [*exact, *after_running_dry(p)],
@@ -71,10 +69,11 @@ def bound(prover, facts):
     The proof is by induction over the admissions, in the order in which the word counted them.
     `taken` is the number of units taken in the interval, and `first` is the base of the first
     admission in it. The invariant: either nothing was taken yet, or taken <= word - first, `first`
-    is above the clock at the interval's start, and taken <= reach + the units made in the interval.
+    is not below the clock at the interval's start, and taken <= reach + the whole units that the
+    clock made in the interval.
     """
     p, q, prover = facts.pace, facts.products, facts.prover
-    word, n, a, b, taken, first, made_a = z3.Ints("word n start end taken first made_start")
+    word, n, a, b, taken, first, made_a, made_b = z3.Ints("word n start end taken first made_start made_end")
     m = Machine()
     granted, after, _, made = p.step(m, word, NOW, n)
     # Ticks are clamped to the horizon, as `made` does. This keeps their order.
@@ -82,17 +81,17 @@ def bound(prover, facts):
 
     def invariant(word, taken, first):
         return z3.Or(taken == 0, z3.And(
-            taken <= word - first, first >= made_a + p.round,
-            taken * ONE <= p.reach * ONE + (b - a) * p.speed))
+            taken <= word - first, first >= made_a, taken <= p.reach + made_b - made_a))
 
     given = [*p.established(), is_u64(word, NOW, n, a, b), *counted, a <= b, taken >= 0, *m.facts, n >= 1,
-             n <= p.burst, is_floor(made_a, a * p.speed, ONE), invariant(word, taken, first), granted]
-    base = larger(word, made + p.round)
+             n <= p.burst, is_floor(made_a, a * p.speed, ONE), is_floor(made_b, b * p.speed, ONE),
+             invariant(word, taken, first), granted]
+    base = larger(word, made)
     inside = z3.And(a <= NOW, NOW <= b)
     taken_after = z3.If(inside, taken + n * p.unit, taken)
     first_after = z3.If(z3.And(inside, taken == 0), base, first)
-    by = [facts.made_at(NOW, made), facts.loss.at((z3.Int("ticks"), a), (MADE, made_a)), facts.burst_at(n),
-          q.grows(a, b, p.speed), q.grows(NOW, b, p.speed)]
+    by = [facts.made_at(NOW, made), facts.burst_at(n),
+          q.grows(a, b, p.speed), q.grows(a, NOW, p.speed), q.grows(NOW, b, p.speed)]
     kept = invariant(after, taken_after, first_after)
     for case, when in (
         ("outside the interval", z3.Not(inside)),
@@ -101,30 +100,58 @@ def bound(prover, facts):
         ("a later one, busy bucket", z3.And(inside, taken > 0, word > made)),
     ):
         prover.theorem(f"bound: an admission keeps the invariant, {case}", [*given, when], kept, by)
-    count, burst = z3.Ints("count burst_size")
-    d = z3.Int("d")
-    quota = [p.speed * PERIOD <= p.unit * N * ONE, N >= 1, PERIOD >= 1, d >= 0, count >= 0]
+    count, d, units = z3.Ints("count d units")
+    ticks = [a >= 0, b == a + d, d >= 0, is_floor(made_a, a * p.speed, ONE), is_floor(made_b, b * p.speed, ONE),
+             units == made_b - made_a]
+    less = prover.theorem(
+        "bound: the clock makes less than one unit more than accrues in the interval",
+        ticks,
+        units * ONE < d * p.speed + ONE,
+    )
+    here = [*p.established(), *ticks, count >= 0, count * p.unit <= p.reach + units]
+    quota = [p.speed * PERIOD <= p.unit * N * ONE, N >= 1, PERIOD >= 1, p.reach == p.burst * p.unit]
     prover.theorem(
-        "bound: in every interval at most burst + rate * (b - a) permits",
-        [*p.established(), *quota, p.reach == p.burst * p.unit,
-         count * p.unit * ONE <= p.reach * ONE + d * p.speed],
+        "bound: in every interval less than burst + rate * (b - a + one unit) permits",
+        [*here, *quota],
+        count * PERIOD * p.unit < p.burst * PERIOD * p.unit + d * N * p.unit + PERIOD,
+        [less.at(), q.grows(p.speed * PERIOD, p.unit * N * ONE, d),
+         q.strictly(units * ONE, d * p.speed + ONE, PERIOD), q.grows(count * p.unit, p.reach + units, PERIOD)],
+    )
+    over, early = z3.Ints("over early")
+    prover.theorem(
+        "audit: so count * period <= burst * period + d * n + ceil(period / unit) - 1",
+        [over * p.unit < PERIOD, (early - 1) * p.unit < PERIOD, PERIOD <= early * p.unit, p.unit >= 1],
+        over <= early - 1,
+        [q.grows(early, over, p.unit)],
+    )
+    loss = lambda tick, made: facts.loss.at((z3.Int("ticks"), tick), (MADE, made))
+    prover.theorem(
+        "bound: at an exact rate at most burst + rate * (b - a) permits",
+        [*here, p.is_exact(), p.unit * N == PERIOD * p.whole_speed, N >= 1, PERIOD >= 1, p.reach == p.burst * p.unit],
         count * PERIOD <= p.burst * PERIOD + d * N,
-        [q.grows(p.speed * PERIOD, p.unit * N * ONE, d), q.grows(count * p.unit * ONE, p.reach * ONE + d * p.speed, PERIOD),
-         q.strictly(p.burst * PERIOD + d * N, count * PERIOD, p.unit)],
+        [loss(a, made_a), loss(b, made_b), q.grows(count * p.unit, p.reach + units, N),
+         q.strictly(p.burst * PERIOD + d * N, count * PERIOD, p.whole_speed), q.grows(z3.IntVal(ONE), p.speed, z3.IntVal(1))],
     )
     prover.theorem(
         "bound: from_interval, at most 1 + (tolerance + (b - a)) / interval",
-        [*p.established(), p.speed == ONE, count * p.unit * ONE <= p.reach * ONE + d * p.speed],
+        [*here, p.speed == ONE],
         count * p.unit <= p.unit + (p.reach - p.unit) + d,
+    )
+    moved, last, before, made_at, made_to = z3.Ints("moved last before made_at made_to")
+    prover.theorem(
+        "bound: after a change of clock, the units of both clocks add up",
+        [p.reach >= 0, before <= word - first, first >= made_a, word > made_at, moved == made_to + word - made_at,
+         taken <= last - moved, last <= made_b + p.reach],
+        before + taken <= p.reach + (made_at - made_a) + (made_b - made_to),
     )
 
 
 def in_64_bits(prover):
     """Checks the step over bit vectors, which do wrap, against its specification in 128 bits."""
-    word, made, reach, cost, round_up = z3.BitVecs("word made reach cost round", 64)
+    word, made, reach, cost = z3.BitVecs("word made reach cost", 64)
     none = z3.Bool("n_is_0")
     wide = lambda x: z3.ZeroExt(64, x)
-    bits = (word, made, reach, cost, round_up, none)
+    bits = (word, made, reach, cost, none)
     given = bits_given(*bits)
     machine = bit_step(*bits)
     exact = specification(*bits)
@@ -133,23 +160,19 @@ def in_64_bits(prover):
                    wide(machine[1]) == exact[1], products="bits")
 
 
-def bits_given(word, made, reach, cost, round_up, none):
+def bits_given(word, made, reach, cost, none):
     """Restates the theorems "made: at most made(horizon) ..." and "n <= burst: n * unit <= reach"."""
     wide = lambda x: z3.ZeroExt(64, x)
-    return [z3.ULE(wide(made) + wide(round_up) + 2 * wide(reach), MAX_WORD), z3.ULE(round_up, 1),
-            z3.ULE(cost, reach), z3.Implies(none, cost == 0)]
+    return [z3.ULE(wide(made) + 2 * wide(reach), MAX_WORD), z3.ULE(cost, reach), z3.Implies(none, cost == 0)]
 
 
-def bit_step(word, made, reach, cost, round_up, none):
-    slack = z3.If(none, reach + round_up, reach - cost)
-    moved = made + round_up
-    base = z3.If(z3.UGT(word, moved), word, moved)
-    return z3.Not(z3.UGT(word, made + slack)), z3.If(none, word, base + cost)
+def bit_step(word, made, reach, cost, none):
+    base = z3.If(z3.UGT(word, made), word, made)
+    return z3.Not(z3.UGT(word, made + (reach - cost))), z3.If(none, word, base + cost)
 
 
-def specification(word, made, reach, cost, round_up, none):
-    word, made, reach, cost, round_up = (z3.ZeroExt(64, x) for x in (word, made, reach, cost, round_up))
-    debt_free = z3.ULE(word, made + round_up + reach)
+def specification(word, made, reach, cost, none):
+    word, made, reach, cost = (z3.ZeroExt(64, x) for x in (word, made, reach, cost))
     there = z3.ULE(word + cost, made + reach)
-    base = z3.If(z3.UGE(word, made + round_up), word, made + round_up)
-    return z3.If(none, debt_free, there), z3.If(none, word, base + cost)
+    base = z3.If(z3.UGE(word, made), word, made)
+    return there, z3.If(none, word, base + cost)

@@ -32,7 +32,7 @@ class Pace:
     """
 
     def __init__(self, name=""):
-        fields = "speed inverse round unit reach burst horizon missing"
+        fields = "speed inverse unit reach burst horizon missing"
         for field in fields.split():
             setattr(self, field, z3.Int(name + field))
         # made(horizon), and the whole speed of an exact pace.
@@ -42,9 +42,8 @@ class Pace:
     def established(self):
         p = self
         return [
-            is_u64(p.speed, p.inverse, p.round, p.unit, p.reach, p.burst, p.horizon, p.missing),
+            is_u64(p.speed, p.inverse, p.unit, p.reach, p.burst, p.horizon, p.missing),
             p.speed >= ONE,
-            z3.Or(p.round == 0, p.round == 1),
             p.unit >= 1,
             p.burst >= 1,
             is_floor(p.burst, p.reach, p.unit),
@@ -53,10 +52,13 @@ class Pace:
             (p.inverse + 1) * p.speed >= 1 << 124,
             is_floor(p.top, p.horizon * p.speed, ONE),
             p.top >= 0,
-            p.top + p.round + 2 * p.reach <= MAX_WORD,
+            p.top + 2 * p.reach <= MAX_WORD,
             p.horizon >= MIN_HORIZON - 1,
-            z3.Implies(p.round == 0, p.speed == p.whole_speed * ONE),
         ]
+
+    def is_exact(self):
+        """Whole units accrue each nanosecond."""
+        return self.speed == self.whole_speed * ONE
 
     def made(self, m, now, clamped=True):
         ticks = smaller(now, self.horizon) if clamped else now
@@ -72,13 +74,11 @@ class Pace:
         return tick
 
     def slack(self, m, n):
-        none = m.when(n == 0, lambda: m.add(self.reach, self.round))
-        some = m.when(n != 0, lambda: m.sub(self.reach, m.mul(n, self.unit)))
-        return z3.If(n == 0, none, some)
+        return m.sub(self.reach, m.mul(n, self.unit))
 
     def taken(self, m, word, made, n):
         """The next word of step and take_up_to."""
-        run = lambda: m.add(larger(word, m.add(made, self.round)), m.mul(n, self.unit))
+        run = lambda: m.add(larger(word, made), m.mul(n, self.unit))
         return z3.If(n == 0, word, m.when(n != 0, run))
 
     def step(self, m, word, now, n):
@@ -106,26 +106,26 @@ class Pace:
     def initial_word(self, m, now):
         missing = self.missing
         made = self.made(m, now)
-        run = lambda: m.add(m.add(made, self.round), m.mul(missing, self.unit))
+        run = lambda: m.add(made, m.mul(missing, self.unit))
         return z3.If(missing == 0, 0, m.when(missing != 0, run)), made
 
-    def give_back(self, m, word, base, units):
-        units = smaller(units, m.saturating_sub(word, base))
+    def give_back(self, m, word, made, units):
+        units = smaller(units, m.saturating_sub(word, made))
         return m.sub(word, units), m.div_ceil(units, self.unit, name="back"), units
 
     def undo(self, m, word, now, n, mark):
-        base = m.add(self.made(m, now), self.round)
+        made = self.made(m, now)
         units = m.saturating(n * self.unit)
-        ahead = m.saturating_sub(mark, base)
-        return *self.give_back(m, word, base, smaller(units, ahead)), base
+        ahead = m.saturating_sub(mark, made)
+        return *self.give_back(m, word, made, smaller(units, ahead)), made
 
     def refund(self, m, word, now, n):
-        base = m.add(self.made(m, now), self.round)
-        return *self.give_back(m, word, base, m.saturating(n * self.unit)), base
+        made = self.made(m, now)
+        return *self.give_back(m, word, made, m.saturating(n * self.unit)), made
 
     def charge(self, m, word, now, n):
         made = self.made(m, now)
-        base = smaller(larger(word, m.add(made, self.round)), MAX_WORD)
+        base = smaller(larger(word, made), MAX_WORD)
         fit = m.div(m.sub(MAX_WORD, base), self.unit, "fit")
         n = z3.If(n == 0, 0, smaller(n, fit))
         run = lambda: m.add(base, m.mul(n, self.unit))
@@ -136,8 +136,8 @@ class Pace:
 
     def rebase(self, m, word, made_from, to):
         ahead = m.saturating_sub(word, made_from)
-        base = m.add(self.made(m, to), self.round)
-        return z3.If(ahead == 0, 0, smaller(m.saturating(base + ahead), MAX_WORD))
+        made_to = self.made(m, to)
+        return z3.If(ahead == 0, 0, smaller(m.saturating(made_to + ahead), MAX_WORD))
 
     def carry_over(self, m, word, now, other):
         made, then = self.made(m, now), other.made(m, now)
@@ -146,7 +146,8 @@ class Pace:
         converted = m.div(m.mul(have, other.unit, 128), self.unit, "have")
         owed = m.div_ceil(m.mul(owe, other.unit, 128), self.unit, 128, "owe")
         lack = m.add(m.saturating_sub(other.reach, converted), owed, 128)
-        place = m.saturating(m.add(then, other.round) + lack, 128)
+        place = m.saturating(then + lack, 128)
         after = z3.If(lack == 0, 0, smaller(place, MAX_WORD))
-        fresh_one = z3.And(word <= made, other.burst <= self.burst)
+        reaches = m.mul(other.reach, self.unit, 128) <= m.mul(self.reach, other.unit, 128)
+        fresh_one = z3.And(word <= made, reaches)
         return z3.If(fresh_one, 0, after), have, owe

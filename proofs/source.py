@@ -20,7 +20,7 @@ MODELED = {
     ],
     "src/algorithm/pace/meter.rs": ["scale", "made", "tick_of", "is_short", "horizon", "resets"],
     "src/algorithm/pace/verbs.rs": [
-        "made", "base", "slack", "step", "take_up_to", "room", "granted", "denied",
+        "made", "slack", "step", "take_up_to", "room", "granted", "denied",
         "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
         "carry_over", "rebase",
     ],

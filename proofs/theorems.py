@@ -21,16 +21,21 @@ REBASED = [
 ]
 
 
-def rebased(p, round_up=None):
+def rebased(p):
     """Theorems about a busy word that moves to another clock."""
-    round_up = p.round if round_up is None else round_up
-    after = smaller(MADE_TO + round_up + WORD - MADE_AT, MAX_WORD)
-    whole = z3.Implies(p.round == 0, z3.And(*(x % ONE == 0 for x in (AT, TO, LATER))))
+    after = smaller(MADE_TO + WORD - MADE_AT, MAX_WORD)
     # Both clocks stand still at the horizon: see `made`.
-    here = z3.And(whole, MADE_LATER <= p.top, SLACK <= p.reach + p.round)
+    here = z3.And(MADE_LATER <= p.top, SLACK <= p.reach)
     was_due, is_due = WORD <= MADE_THEN + SLACK, after <= MADE_LATER + SLACK
-    yield "nothing becomes due earlier", z3.Implies(z3.And(here, is_due), was_due)
-    yield "nothing becomes due more than two units later", z3.Implies(z3.And(here, was_due), after <= MADE_LATER + 2 + SLACK)
+    # What has accrued less than one unit of time later, by each clock.
+    almost, almost_to = z3.Ints("almost almost_to")
+    a_unit_later = [is_floor(almost, AT + LATER + ONE - 1, ONE), is_floor(almost_to, TO + LATER + ONE - 1, ONE)]
+    yield "nothing becomes due a whole unit earlier", z3.Implies(
+        z3.And(here, is_due, *a_unit_later), WORD <= almost + SLACK)
+    yield "nothing becomes due a whole unit later", z3.Implies(
+        z3.And(here, was_due, *a_unit_later), after <= almost_to + SLACK)
+    whole = z3.And(*(x % ONE == 0 for x in (AT, TO, LATER)))
+    yield "at an exact rate it is due exactly as before", z3.Implies(z3.And(here, whole), is_due == was_due)
 
 
 class Products:
@@ -67,9 +72,9 @@ class Facts:
         ticks = smaller(NOW, p.horizon)
         self.is_made = is_floor(MADE, ticks * p.speed, ONE)
         self.made = prover.theorem(
-            "made: at most made(horizon), so with round and two bursts it fits a word",
+            "made: at most made(horizon), so with two bursts it fits a word",
             [*p.established(), is_u64(NOW), self.is_made],
-            z3.And(MADE >= 0, MADE <= p.top, MADE + p.round + 2 * p.reach <= MAX_WORD),
+            z3.And(MADE >= 0, MADE <= p.top, MADE + 2 * p.reach <= MAX_WORD),
             [q.grows(ticks, p.horizon, p.speed), q.grows(z3.IntVal(0), ticks, p.speed)],
         )
         self._loss(ticks)
@@ -82,7 +87,7 @@ class Facts:
         self.ceiling = self._tick_of()
 
     def _loss(self, ticks):
-        """Proves what the clock's rounding costs. Few assumptions, which keeps the solver fast."""
+        """Proves where the clock's rounding costs nothing. Few assumptions, which keeps the solver fast."""
         p, q, t, whole = self.pace, self.products, z3.Int("ticks"), z3.Int("whole")
         none = self.prover.theorem(
             "made: exact where the division is exact",
@@ -90,10 +95,9 @@ class Facts:
             MADE == whole,
         )
         self.loss = self.prover.theorem(
-            "made: loses less than a unit, which round restores; an exact rate loses none",
-            [t >= 0, is_floor(MADE, t * p.speed, ONE), z3.Or(p.round == 0, p.round == 1),
-             z3.Implies(p.round == 0, p.speed == p.whole_speed * ONE)],
-            (MADE + p.round) * ONE >= t * p.speed,
+            "made: an exact rate loses no fraction",
+            [t >= 0, is_floor(MADE, t * p.speed, ONE), p.is_exact()],
+            z3.And(MADE * ONE == t * p.speed, MADE == t * p.whole_speed),
             [q.grows(p.speed, p.whole_speed * ONE, t), q.grows(p.whole_speed * ONE, p.speed, t),
              none.at((whole, t * p.whole_speed))],
         )
@@ -186,10 +190,8 @@ def decisions(facts):
     ticks = smaller(NOW, p.horizon)
     given = [*p.established(), is_u64(WORD, NOW, N), N <= p.burst, *m.facts]
     by = [facts.made_at(NOW, made), facts.burst_at(N), *q.fits(ticks, p.speed)]
-    specified = z3.If(
-        N == 0, WORD <= made + p.round + p.reach, WORD + N * p.unit <= made + p.reach
-    )
-    base = larger(WORD, made + p.round)
+    specified = WORD + N * p.unit <= made + p.reach
+    base = larger(WORD, made)
     prover.theorem("step: nothing wraps", given, m.nothing_wraps(), by)
     prover.theorem("step: grants exactly what the specification grants", given, granted == specified, by)
     prover.theorem(
@@ -205,6 +207,13 @@ def decisions(facts):
     prover.theorem("step: the word of all ones is never written", [*given, granted], after <= MAX_WORD, by)
     prover.theorem("step: the word of all ones is always denied", [*given, WORD == U64], z3.Not(granted), by)
     prover.theorem("step: word 0 has a full burst at every tick", [*given, WORD == 0], granted, by)
+    taken = z3.Int("taken")
+    prover.theorem(
+        "step: a bucket that granted some permits at this tick grants what is left of its burst",
+        [*given, taken >= 0, taken <= p.burst, WORD == made + taken * p.unit],
+        granted == (taken + N <= p.burst),
+        [*by, q.grows(taken + N, p.burst, p.unit), q.grows(p.burst + 1, taken + N, p.unit)],
+    )
     return given, granted, units, made, by
 
 
@@ -214,7 +223,7 @@ def waiting(facts, step):
     given, granted, units, made = step[:4]
     ticks, then, made_then = smaller(NOW, p.horizon), z3.Int("then"), z3.Int("made_then")
     denied = [*given, z3.Not(granted), facts.is_up(units, UP)]
-    slack = z3.If(N == 0, p.reach + p.round, p.reach - N * p.unit)
+    slack = p.reach - N * p.unit
     admits = WORD <= made_then + slack
     later = smaller(then, p.horizon)
     at_then = [is_u64(then), is_floor(made_then, later * p.speed, ONE)]
@@ -271,19 +280,18 @@ def verbs(facts):
     for name, run in (("refund", lambda m: p.refund(m, WORD, NOW, N)),
                       ("undo", lambda m: p.undo(m, WORD, NOW, N, mark))):
         m = Machine()
-        after, back, units, base = run(m)
-        made = base - p.round
+        after, back, units, made = run(m)
         (floor,) = variables(m, "back_")
         by = [*clock, facts.made_at(NOW, made), q.grows(z3.IntVal(0), N, p.unit), q.grows(z3.IntVal(2), p.unit, floor),
               q.grows(z3.IntVal(1), p.unit, floor), q.grows(N, floor, p.unit)]
         here = [*given, is_u64(mark), *m.facts]
         prover.theorem(f"{name}: nothing wraps", here, m.nothing_wraps(), by)
-        prover.theorem(f"{name}: never raises the word, or lowers it below an idle base or by more than n", here,
-                       z3.And(after <= WORD, after >= smaller(WORD, base), WORD - after <= N * p.unit), by)
+        prover.theorem(f"{name}: never raises the word, or lowers it below the clock or by more than n", here,
+                       z3.And(after <= WORD, after >= smaller(WORD, made), WORD - after <= N * p.unit), by)
         prover.theorem(f"{name}: never reports more than n as returned", here, back <= N, by)
         if name == "undo":
             prover.theorem("undo: returns nothing that the clock has passed", here,
-                           z3.Implies(mark <= base, after == WORD), by)
+                           z3.Implies(mark <= made, after == WORD), by)
 
     m = Machine()
     after, n, clear, debt, base, fit, made = p.charge(m, WORD, NOW, N)
@@ -295,7 +303,7 @@ def verbs(facts):
     prover.theorem("charge: never lowers the word, never writes all ones, records at most n", here,
                    z3.And(after >= WORD, after <= MAX_WORD, n <= N), by)
     prover.theorem("charge: without debt, it records all of n <= burst",
-                   [*here, WORD <= made + p.round + p.reach, N <= p.burst], n == N,
+                   [*here, WORD <= made + p.reach, N <= p.burst], n == N,
                    [*by, facts.burst_at(N), q.grows(fit + 1, N, p.unit), facts.burst_at(fit + 1)])
 
     m, reference = Machine(), z3.Int("from")
@@ -313,10 +321,11 @@ def verbs(facts):
     after, have, owe = p.carry_over(m, WORD, NOW, other)
     made, then = variables(m)
     (had,), (owed,) = variables(m, "have_"), variables(m, "owe_")
-    names = "speed inverse round unit reach burst horizon missing top whole_speed".split()
+    names = "speed inverse unit reach burst horizon missing top whole_speed".split()
     renamed = [(getattr(p, name), getattr(other, name)) for name in names]
     by = [*clock, *q.fits(smaller(NOW, other.horizon), other.speed), facts.made_at(NOW, made),
           facts.made.at(*renamed, (NOW, NOW), (MADE, then)), *q.fits(have, other.unit), *q.fits(owe, other.unit),
+          *q.fits(other.reach, p.unit), *q.fits(p.reach, other.unit),
           q.grows(z3.IntVal(1), p.unit, had), q.grows(z3.IntVal(1), p.unit, owed), q.grows(z3.IntVal(2), p.unit, owed)]
     prover.theorem("carry_over: nothing wraps, never all ones", [*given, *other.established(), *m.facts],
                    z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)

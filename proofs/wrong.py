@@ -5,21 +5,22 @@ import z3
 from exact import bit_step, bits_given, specification
 from machine import Machine
 from pace import MAX_WORD, MIN_HORIZON, ONE, SPEED_BITS, U64, Pace, is_floor, is_u64
-from theorems import AT, LATER, REBASED, SLACK, TO, WORD, rebased
+from theorems import (AT, LATER, MADE_AT, MADE_LATER, MADE_THEN, MADE_TO, REBASED, SLACK, TO,
+                      WORD)
 
 
-def from_quota(n, period, burst, round_up=1):
+def from_quota(n, period, burst):
     """Returns a concrete inexact pace, computed as the constructors do."""
     unit = -(-4 * period // n)
     speed = unit * n * ONE // period
-    return concrete(speed, round_up, unit, burst * unit)
+    return concrete(speed, unit, burst * unit)
 
 
-def concrete(speed, round_up, unit, reach):
+def concrete(speed, unit, reach):
     pace = Pace()
-    horizon = min(((MAX_WORD - round_up - 2 * reach) << SPEED_BITS) // speed, U64)
+    horizon = min(((MAX_WORD - 2 * reach) << SPEED_BITS) // speed, U64)
     values = {
-        "speed": speed, "round": round_up, "unit": unit, "reach": reach, "burst": reach // unit,
+        "speed": speed, "unit": unit, "reach": reach, "burst": reach // unit,
         "horizon": horizon, "inverse": min((1 << 124) // speed, U64), "missing": 0,
         "top": horizon * speed >> SPEED_BITS, "whole_speed": speed >> SPEED_BITS,
     }
@@ -32,29 +33,30 @@ def an_example(prover):
     """Checks before the refutations that real quotas satisfy the theorems' assumptions."""
     for name, pace in (("13 every 1000 ns, burst 5", from_quota(13, 1000, 5)),
                        ("10 a nanosecond, burst 2^40", from_quota(10, 1, 1 << 40)),
-                       ("one a year", concrete(ONE, 0, 365 * 86_400 * 10**9, 365 * 86_400 * 10**9))):
+                       ("one a year", concrete(ONE, 365 * 86_400 * 10**9, 365 * 86_400 * 10**9))):
         prover.theorem(f"example: {name} satisfies the assumptions", [], z3.And(*pace.established()))
 
 
 def faults(prover):
-    word, made, reach, cost, round_up = z3.BitVecs("word made reach cost round", 64)
+    word, made, reach, cost = z3.BitVecs("word made reach cost", 64)
     none = z3.Bool("n_is_0")
-    bits = (word, made, reach, cost, round_up, none)
+    bits = (word, made, reach, cost, none)
     wide = lambda x: z3.ZeroExt(64, x)
     given = bits_given(*bits)
     wrapping = z3.If(none, bit_step(*bits)[0], z3.ULE(word + cost, made + reach))
     prover.refuted("fault: word + n * unit <= made + reach, in 64 bits that wrap", given,
                    wrapping == specification(*bits)[0], products="bits")
-    strict = z3.ULT(word, made + z3.If(none, reach + round_up, reach - cost))
+    strict = z3.ULT(word, made + (reach - cost))
     prover.refuted("fault: < instead of <=", given, strict == specification(*bits)[0], products="bits")
-    forgets = z3.If(none, word, z3.If(z3.UGT(word, made + round_up), word, made) + cost)
-    prover.refuted("fault: the rounding is not added to an idle bucket's base",
+    forgets = z3.If(none, word, word + cost)
+    prover.refuted("fault: an idle bucket counts from its old word",
                    [*given, bit_step(*bits)[0]], wide(forgets) == specification(*bits)[1], products="bits")
     missing_correction(prover)
-    no_rounding(prover)
+    rounded_up(prover)
+    never_early(prover)
     no_horizon(prover)
     refund_below_the_clock(prover)
-    unrounded_rebase(prover)
+    exact_rebase(prover)
 
 
 def missing_correction(prover):
@@ -67,14 +69,25 @@ def missing_correction(prover):
                        show={"units": units, "tick_of": tick, "first tick": up})
 
 
-def no_rounding(prover):
-    """The bucket is empty at `dry`. At `dry + d` it grants permit k before `k * period / n`."""
+def rounded_up(prover):
+    """If the base of an idle bucket is one unit above the clock, so that no permit is early by a
+    fraction of it, the last permit of a burst is denied."""
+    pace, made, k = from_quota(13, 1000, 5), z3.Int("made"), z3.Int("k")
+    after = made + 1 + k * pace.unit
+    prover.refuted("fault: an idle bucket counts from made + 1, at 13 every 1000 ns",
+                   [is_u64(made), k >= 1, k < pace.burst], after <= made + pace.reach - pace.unit,
+                   show={"made": made, "denied after": k})
+
+
+def never_early(prover):
+    """The bucket is empty at `dry`. At `dry + d` it grants permit k before `k * period / n`, so the
+    bound needs its unit."""
     n, period = 13, 1000
-    pace = from_quota(n, period, 5, round_up=0)
+    pace = from_quota(n, period, 5)
     dry, d, k, made_dry, made = z3.Ints("dry d k made_dry made")
     given = [dry >= 0, d >= 0, k >= 1, dry + d <= MIN_HORIZON, is_floor(made_dry, dry * pace.speed, ONE),
              is_floor(made, (dry + d) * pace.speed, ONE), made_dry + k * pace.unit <= made]
-    prover.refuted("fault: round = 0 at 13 every 1000 ns", given, d * n >= k * period, show={"dry at": dry, "k": k, "granted after": d, "due after / 13": k * period})
+    prover.refuted("fault: no permit is early by any fraction, at 13 every 1000 ns", given, d * n >= k * period, show={"dry at": dry, "k": k, "granted after": d, "due after / 13": k * period})
 
 
 def no_horizon(prover):
@@ -92,7 +105,11 @@ def refund_below_the_clock(prover):
                    show={"word": word, "made": made, "n": n, "next": after})
 
 
-def unrounded_rebase(prover):
-    sooner, _ = rebased(from_quota(13, 1000, 5), round_up=0)
-    prover.refuted("fault: a rebased word is not rounded", REBASED, sooner[1],
+def exact_rebase(prover):
+    """The fractions of a unit that the two clocks have made differ."""
+    pace = from_quota(13, 1000, 5)
+    after = MADE_TO + WORD - MADE_AT
+    sooner = z3.Implies(after <= MADE_LATER + SLACK, WORD <= MADE_THEN + SLACK)
+    prover.refuted("fault: a rebased word is due no fraction of a unit sooner",
+                   [*REBASED, MADE_LATER <= pace.top, SLACK <= pace.reach], sooner,
                    show={"at": AT, "to": TO, "later": LATER, "word": WORD, "slack": SLACK})

@@ -102,5 +102,5 @@ impl Gcra {
 
 runs_on!(Gcra, its_pace);
 requota_by_pace!(Gcra);
-settings!(Gcra, 8, "gcra"; pace; quota = NO_QUOTA);
+settings!(Gcra, 7, "gcra"; pace; quota = NO_QUOTA);
 reserves_on!(Gcra, its_pace);

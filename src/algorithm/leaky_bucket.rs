@@ -19,7 +19,8 @@ use crate::quota::{ConfigError, Quota};
 ///   long a request that fits must wait, so that requests leave at the quota's rate. Networks call
 ///   this shaping.
 ///
-/// **Bound.** Both forms grant at most `burst + rate * (b - a)` permits in every interval `[a, b]`.
+/// **Bound.** Both forms grant at most `burst + rate * (b - a)` permits in every interval `[a, b]`,
+/// to the unit of the [`TokenBucket`](crate::TokenBucket).
 ///
 /// At most `max(free + 1, k) + rate * (b - a + 1 ns)` permits leave a queue in every interval,
 /// provided that all callers wait for their delay, that no request is for more than `k`, and that
@@ -28,9 +29,9 @@ use crate::quota::{ConfigError, Quota};
 /// a nanosecond too close together, unless the time between permits is a whole number of
 /// nanoseconds.
 ///
-/// **Exactness.** It is as exact as the [`TokenBucket`](crate::TokenBucket). No permit leaves
-/// early. If the rate is exact, each permit leaves at the first nanosecond that the rate allows.
-/// Otherwise it leaves at most one nanosecond later.
+/// **Exactness.** It is as exact as the [`TokenBucket`](crate::TokenBucket). If the rate is exact,
+/// each permit leaves at the first nanosecond that the rate allows. Otherwise it leaves less than
+/// one unit earlier, and at most one nanosecond later.
 ///
 /// ```
 /// use std::time::Duration;
@@ -138,7 +139,7 @@ impl Shaped<'_> {
     #[inline(always)]
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
         let (next, granted) = self.pace.step(word, now, n)?;
-        Ok((next, self.delayed(granted, word, next, now)))
+        Ok((next, self.delayed(granted, next, now)))
     }
 
     #[inline(always)]
@@ -149,7 +150,7 @@ impl Shaped<'_> {
     #[inline]
     fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
         let (next, granted) = self.pace.take_up_to(word, now, n);
-        (next, self.delayed(granted, word, next, now))
+        (next, self.delayed(granted, next, now))
     }
 
     #[inline]
@@ -159,8 +160,8 @@ impl Shaped<'_> {
     }
 
     #[inline(always)]
-    fn delayed(&self, granted: Granted, word: u64, next: u64, now: Tick) -> Granted {
-        match self.leaves(granted.n(), word, next, now) {
+    fn delayed(&self, granted: Granted, next: u64, now: Tick) -> Granted {
+        match self.leaves(granted.n(), next, now) {
             Some(units) => granted.with_ready_units(units),
             None => granted,
         }
@@ -169,15 +170,8 @@ impl Shaped<'_> {
     /// Returns when the last of the permits leaves: once this many units have accrued. `None` means
     /// now. It leaves after all permits before it, except the free ones.
     #[inline(always)]
-    fn leaves(&self, n: u64, word: u64, next: u64, now: Tick) -> Option<u64> {
-        // If the rate is not exact, the base of an idle bucket is one unit above `made`. Measure
-        // from the base, so that this unit delays no permit.
-        let base = if self.pace.is_idle(word, now) {
-            self.pace.base(now)
-        } else {
-            self.pace.made(now)
-        };
-        if n == 0 || next.saturating_sub(base) <= self.at_once {
+    fn leaves(&self, n: u64, next: u64, now: Tick) -> Option<u64> {
+        if n == 0 || next.saturating_sub(self.pace.made(now)) <= self.at_once {
             None
         } else {
             Some(next - self.at_once)
@@ -205,7 +199,7 @@ impl core::ops::Deref for Shaped<'_> {
 }
 
 runs_on!(LeakyBucket, its_shaped_pace);
-settings!(LeakyBucket, 10, "leaky-bucket", if LeakyBucket::fits; pace at_once free; quota = NO_QUOTA);
+settings!(LeakyBucket, 9, "leaky-bucket", if LeakyBucket::fits; pace at_once free; quota = NO_QUOTA);
 
 impl LeakyBucket {
     /// Returns the next word, the grant of `n` permits, and when the last of them leaves.
@@ -216,7 +210,7 @@ impl LeakyBucket {
             pace: &self.pace,
             at_once: self.at_once,
         };
-        let leaves = match shaped.leaves(n, word, next, now) {
+        let leaves = match shaped.leaves(n, next, now) {
             Some(units) => self.pace.tick_of(units),
             None => Some(now),
         };

@@ -1,3 +1,5 @@
+use core::num::NonZeroU64;
+
 use super::Level;
 use super::delegate::{its_pace, requota_by_pace, reserves_on, runs_on};
 use super::pace::Pace;
@@ -12,18 +14,22 @@ use crate::quota::{ConfigError, Quota};
 /// with a tolerance, and a token bucket where the limit is a rate with a burst.
 ///
 /// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, less
-/// those that were given back. This holds for any number of threads. The ticks are those at which
-/// the permits were counted ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A
-/// charge may exceed the bound and put the bucket into debt.
+/// those that were given back. At rates that are not exact, `b - a` counts as one unit longer (see
+/// below), and another unit for each change of quota or clock. This holds for any number of
+/// threads. The ticks are those at which the permits were counted
+/// ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A charge may exceed the
+/// bound and put the bucket into debt.
 ///
-/// **Exactness.** After the bucket runs dry, permit `k` is due `k * period / n` later, and it is
-/// never early. It is due at the first nanosecond at or after that time, if the time between
-/// permits is a whole number of nanoseconds. The same holds if the fraction `n / period`, reduced
-/// and with the period in nanoseconds, has a numerator of at most 11, unless the burst is too large
-/// for the word. At all other rates a permit is at most one nanosecond late, and this error does
-/// not grow, even over 50 years. At such a rate, if a burst is taken in parts at one tick, its last
-/// permit may be due one nanosecond later, and the bucket may report one permit too few at that
-/// tick.
+/// **Exactness.** A fresh bucket grants its whole burst at one tick, in any split, and says exactly
+/// how many permits are left. After the bucket runs dry, permit `k` is due `k * period / n` later:
+///
+/// - It is due at exactly the first nanosecond at or after that time, if the time between permits
+///   is a whole number of nanoseconds. The same holds if the fraction `n / period`, reduced and
+///   with the period in nanoseconds, has a numerator of at most 11, unless the burst is too large
+///   for the word.
+/// - At all other rates the bucket counts time in units of at most a quarter of a nanosecond. A
+///   permit is less than one unit early, and at most one nanosecond late. This error does not grow,
+///   even over 50 years.
 ///
 /// **Range.** The rate may be from one permit in 365 days to 10 permits per nanosecond. The burst
 /// may be up to 2^40, if the word can hold it at that rate. [`new`](Self::new) refuses all other
@@ -66,6 +72,13 @@ impl TokenBucket {
         &self.pace
     }
 
+    /// Returns the units per permit if a permit may be less than one unit early, or `None` if the
+    /// rate is exact.
+    #[cfg(feature = "audit")]
+    pub(crate) const fn inexact_unit(&self) -> Option<NonZeroU64> {
+        self.pace.inexact_unit()
+    }
+
     /// Returns the same bucket at another pace.
     pub(super) const fn at_pace(&self, pace: Pace) -> Self {
         Self { pace, ..*self }
@@ -74,5 +87,5 @@ impl TokenBucket {
 
 runs_on!(TokenBucket, its_pace);
 requota_by_pace!(TokenBucket);
-settings!(TokenBucket, 8, "token-bucket"; pace; quota = NO_QUOTA);
+settings!(TokenBucket, 7, "token-bucket"; pace; quota = NO_QUOTA);
 reserves_on!(TokenBucket, its_pace);

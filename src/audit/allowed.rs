@@ -118,7 +118,7 @@ impl Bound {
                     permit: period as u64,
                     burst: (self.burst * period).saturating_add(first),
                     comes: Comes::Steadily { rate: units },
-                    debt: self.debt,
+                    ..*self
                 })
             }
             _ => Some(*self),

@@ -2,13 +2,15 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 use super::windows::{Windows, period_of};
+use crate::algorithm::TokenBucket;
 use crate::quota::{ConfigError, Quota};
 
 /// The most that a limiter grants in every interval `[a, b]`:
 ///
 /// | constructor | at most |
 /// |---|---|
-/// | [`of_quota`](Self::of_quota), [`of_interval`](Self::of_interval) | `burst + rate * (b - a)` |
+/// | [`of_quota`](Self::of_quota) | `burst + rate * (b - a + one unit)` |
+/// | [`of_interval`](Self::of_interval) | `1 + (tolerance + (b - a)) / interval` |
 /// | [`of_windows`](Self::of_windows) | `n`, if the interval lies in one window of the clock |
 /// | [`of_refills`](Self::of_refills) | `burst`, and `n` for each window that begins in it after `a` |
 /// | [`of_steps`](Self::of_steps) | `burst + n * ceil((b - a) / period)` |
@@ -22,6 +24,9 @@ pub struct Bound {
     /// a single tick.
     pub(super) permit: u64,
     pub(super) burst: u128,
+    /// What the rate allows in one unit of time of a bucket that loses fractions, rounded up. 0 if
+    /// there are none.
+    pub(super) unit_of_time: u64,
     pub(super) comes: Comes,
     pub(super) debt: Owed,
 }
@@ -55,15 +60,34 @@ pub(super) enum Owed {
 
 impl Bound {
     /// Returns the bound of a token bucket or GCRA with this quota: at most
-    /// `burst + rate * (b - a)`.
+    /// `burst + rate * (b - a)`, and the rate of one unit of time if the bucket can't express the
+    /// rate exactly. A unit is at most a quarter of a nanosecond: see
+    /// [`TokenBucket`](crate::TokenBucket).
     ///
     /// # Errors
     ///
     /// [`ConfigError`] if the quota has no rate or no burst.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    /// use tollgate::audit::Bound;
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// // The ninth permit after a burst is due 692 307 692.3 ns later: less than a third of a
+    /// // nanosecond after that tick, but more than a unit.
+    /// let bound = Bound::of_quota(Quota::per_second(13))?;
+    /// assert_eq!(bound.allows(Duration::from_nanos(692_307_692)), 13 + 8);
+    /// assert_eq!(bound.allows(Duration::from_nanos(692_307_693)), 13 + 9);
+    /// // The twelfth is due 923 076 923.08 ns later, less than a unit after the tick.
+    /// assert_eq!(bound.allows(Duration::from_nanos(923_076_923)), 13 + 12);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn of_quota(quota: Quota) -> Result<Self, ConfigError> {
         match quota.valid_period_ns() {
             Ok(_) if quota.burst_size() == 0 => Err(ConfigError::ZeroBurst),
-            Ok(_) => Ok(Self::steady(quota)),
+            Ok(_) => Ok(Self::bucket(quota)),
             Err(error) => Err(error),
         }
     }
@@ -284,6 +308,34 @@ impl Bound {
         }
     }
 
+    /// Allows for this many changes of the quota or the clock during the history, such as those by
+    /// [`set_quota`](crate::Adjustable::set_quota) and by a restore from a snapshot. If the rate of
+    /// the bucket is not exact, each change adds the rate of one unit of time, which is at most a
+    /// quarter of a nanosecond. All other bounds stay the same.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    /// use tollgate::audit::Bound;
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let bound = Bound::of_quota(Quota::per_second(13))?;
+    /// // The ninth permit after a burst is due 692 307 692.3 ns later.
+    /// let short = Duration::from_nanos(692_307_692);
+    /// assert_eq!(bound.allows(short), 13 + 8);
+    /// assert_eq!(bound.across_changes(1).allows(short), 13 + 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn across_changes(self, changes: u64) -> Self {
+        let units = self.unit_of_time as u128 * changes as u128;
+        Self {
+            burst: self.burst.saturating_add(units),
+            ..self
+        }
+    }
+
     /// Allows the algorithm to forget debt: no grant counts as an excess because of an earlier
     /// charge.
     ///
@@ -319,6 +371,7 @@ impl Bound {
         Self {
             permit: period,
             burst: quota.burst_size() as u128 * period as u128,
+            unit_of_time: 0,
             comes: Comes::Steadily {
                 rate: quota.permits(),
             },
@@ -326,10 +379,33 @@ impl Bound {
         }
     }
 
+    /// The bound of a bucket of this quota, which counts in units.
+    ///
+    /// In `d` nanoseconds the clock makes less than `1 + d * unit * n / period` units. So
+    /// `count * period < burst * period + d * n + period / unit`, and all but the last of these are
+    /// whole numbers.
+    pub(super) const fn bucket(quota: Quota) -> Self {
+        let steady = Self::steady(quota);
+        let unit = match TokenBucket::new(quota) {
+            Ok(bucket) => bucket.inexact_unit(),
+            Err(_) => None,
+        };
+        let unit_of_time = match unit {
+            Some(unit) => steady.permit.div_ceil(unit.get()),
+            None => 0,
+        };
+        Self {
+            burst: steady.burst + unit_of_time.saturating_sub(1) as u128,
+            unit_of_time,
+            ..steady
+        }
+    }
+
     pub(super) const fn spaced(interval: Duration, tolerance: Duration) -> Self {
         Self {
             permit: interval.as_nanos() as u64,
             burst: interval.as_nanos() + tolerance.as_nanos(),
+            unit_of_time: 0,
             comes: Comes::Steadily { rate: 1 },
             debt: Owed::Paid,
         }
@@ -339,6 +415,7 @@ impl Bound {
         Self {
             permit: 1,
             burst: quota.permits() as u128,
+            unit_of_time: 0,
             comes: Comes::Anew { windows },
             debt: Owed::Paid,
         }
@@ -348,6 +425,7 @@ impl Bound {
         Self {
             permit: 1,
             burst: quota.burst_size() as u128,
+            unit_of_time: 0,
             comes: Comes::AtEdges {
                 windows,
                 units: quota.permits(),
@@ -360,6 +438,7 @@ impl Bound {
         Self {
             permit: 1,
             burst: quota.burst_size() as u128,
+            unit_of_time: 0,
             comes: Comes::InSteps {
                 units: quota.permits(),
                 period: period_of(quota),

@@ -40,11 +40,13 @@ pub trait Bounded: Algorithm {
     fn bound(&self) -> Bound;
 }
 
-/// The bound is `burst + rate * (b - a)`. The word falls only by what is given back. It is at least
-/// `made(a)` when `f` is added, and at most `made(b) + burst` after `l`.
+/// The bound is `burst + rate * (b - a)`, and the rate of one unit if the rate is not exact. The
+/// word falls only by what is given back. It is at least `made(a)` when `f` is added, and at most
+/// `made(b) + burst` after `l`. `made` counts whole units, so `made(b) - made(a)` is less than one
+/// unit more than what accrues from `a` to `b`.
 impl Bounded for TokenBucket {
     fn bound(&self) -> Bound {
-        Bound::steady(self.quota())
+        Bound::bucket(self.quota())
     }
 }
 
@@ -56,7 +58,7 @@ impl Bounded for Gcra {
         match self.uneven_tolerance() {
             // Such a quota is one permit each interval.
             Some(tolerance) => Bound::spaced(quota.period(), tolerance),
-            None => Bound::steady(quota),
+            None => Bound::bucket(quota),
         }
     }
 }
@@ -64,7 +66,7 @@ impl Bounded for Gcra {
 /// The bound of the token bucket with the same quota, on what the meter or queue admits.
 impl Bounded for LeakyBucket {
     fn bound(&self) -> Bound {
-        Bound::steady(self.quota())
+        Bound::bucket(self.quota())
     }
 }
 

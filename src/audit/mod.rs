@@ -9,6 +9,10 @@
 //! granted - given back in [a, b]  <=  burst + rate * (b - a)        for all a <= b
 //! ```
 //!
+//! where `b - a` counts as one unit longer if the bucket can't express the rate exactly. A unit is
+//! at most a quarter of a nanosecond (see [`TokenBucket`](crate::TokenBucket)). Each change of the
+//! quota or the clock adds another one: see [`Bound::across_changes`].
+//!
 //! A grant counts at [`Granted::at`](crate::Granted::at). Permits that are given back count in the
 //! intervals in which they come back, and a reset allows one more burst in every interval that
 //! contains it. Charges count too, but only grants are checked: a charge may go into debt, and no

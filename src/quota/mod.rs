@@ -129,9 +129,7 @@ impl Quota {
         }
     }
 
-    /// Sets how many permits are available at first, instead of a full burst. (At a rate that the
-    /// algorithm can't express exactly, the last of these permits may become available a nanosecond
-    /// later: see [`TokenBucket`](crate::TokenBucket).)
+    /// Sets how many permits are available at first, instead of a full burst.
     #[must_use]
     pub const fn initial(self, n: u64) -> Self {
         Self {

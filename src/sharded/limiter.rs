@@ -48,8 +48,7 @@ use crate::thread_index::ThreadIndex;
 ///
 /// **Every permit can be taken by any thread.** The shards have equal shares of burst and rate,
 /// down to a fraction of a permit. If no single shard has enough, a request takes fractions from
-/// several. (At rates that whole nanoseconds can't express, the last permit may be late by up to a
-/// nanosecond for each shard.) The shards grant less than a single word would only in two cases:
+/// several. The shards grant less than a single word would only in two cases:
 ///
 /// - A full shard can't refill, even if another shard is not full. So shards are kept level: a
 ///   request that would leave its own shard less than seven eighths full scans all shards, and

@@ -20,3 +20,4 @@ mod quota;
 mod sharded;
 mod snapshot;
 mod support;
+mod whole_burst;

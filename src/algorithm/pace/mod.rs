@@ -19,7 +19,7 @@
 //!
 //! ```text
 //! made(now) = floor(min(now, horizon) * speed / 2^60)
-//! base      = max(word, made + round)
+//! base      = max(word, made)
 //! admitted iff n <= burst and word <= made + reach - n * unit;  the word becomes base + n * unit
 //! ```
 //!
@@ -28,21 +28,25 @@
 //! Let the quota be `n` permits in `period` nanoseconds, reduced by their greatest common divisor.
 //!
 //! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond:
-//!   `speed = n * 2^60`, `unit = period`, `round = 0`. Accrued units, permits and full buckets are
-//!   then whole numbers of units, so every decision is the one that rational arithmetic would make.
-//!   This covers all intervals of whole nanoseconds (`n = 1`, where the unit is the nanosecond). If
-//!   the burst does not fit the word in these units, but fits in coarser ones, the next case
-//!   applies.
+//!   `speed = n * 2^60` and `unit = period`. Accrued units, permits and full buckets are then whole
+//!   numbers of units, so every decision is the one that rational arithmetic would make. This
+//!   covers all intervals of whole nanoseconds (`n = 1`, where the unit is the nanosecond). If the
+//!   burst does not fit the word in these units, but fits in coarser ones, the next case applies.
 //! - Otherwise a unit is a quarter of a nanosecond or less: `unit = ceil(4 * period / n)` and
-//!   `speed = 2^60 * unit * n / period`, rounded down. `made` then loses a fraction of a unit.
-//!   `round = 1` moves the base of an idle bucket up past this fraction, so that no permit is
-//!   early. This costs at most that one unit (1/4 ns), and the rounding of the speed costs about
-//!   0.35 ns after 50 years of uninterrupted work (2^60.5 ns * 2^-62). So no permit is due more
-//!   than one nanosecond late, and nothing accumulates from one permit to the next.
+//!   `speed = 2^60 * unit * n / period`, rounded down. `made` then loses a fraction of a unit. An
+//!   idle bucket counts from `made`, so this fraction counts as time that is still to come: a
+//!   permit may be less than one unit early, and an interval of `d` grants what the rate allows in
+//!   `d` and one unit more. In return the bucket is a whole number of permits at the tick at which
+//!   it is first used: it grants its burst in any split. The rounding of the speed delays permits
+//!   by about 0.35 ns after 50 years of uninterrupted work (2^60.5 ns * 2^-62). So no permit is
+//!   due more than one nanosecond late, and nothing accumulates from one permit to the next.
+//!
+//! A word that moves to another quota or clock begins to count from that one's `made`. So each such
+//! move within an interval adds one unit to the bound.
 //!
 //! # Why nothing wraps
 //!
-//! `horizon` is the last tick at which `made + round + 2 * reach` fits the word, so a full burst
+//! `horizon` is the last tick at which `made + 2 * reach` fits the word, so a full burst
 //! and a burst of debt always fit. The horizon is at least 50 years; otherwise the quota is
 //! refused. Later ticks count as the horizon: nothing more is refilled. `scripts/prove` proves this
 //! section and the one before it for all words, ticks and quotas.
@@ -80,8 +84,6 @@ pub(crate) struct Pace<M = Steady> {
     unit: NonZeroU64,
     /// Units in a full bucket.
     reach: u64,
-    /// How far the base of an idle bucket is rounded up, in units.
-    round: u64,
     /// The most permits at once: `reach / unit`.
     burst: NonZeroU64,
     /// How many permits a new limiter lacks.
@@ -110,7 +112,7 @@ impl Pace {
         let mut max = 0;
         if n / divisor <= EXACT_N {
             let speed = (n / divisor) << SPEED_BITS;
-            match Self::fitted(speed, 0, period / divisor, burst) {
+            match Self::fitted(speed, period / divisor, burst) {
                 Ok(pace) => return Ok(pace.starting_with(initial)),
                 Err(fits) => max = fits,
             }
@@ -120,7 +122,7 @@ impl Pace {
             let speed = ((unit * n as u128) << SPEED_BITS) / period as u128;
             // Both fit 64 bits: the unit is at most 4 * 365 days, and the speed is at most 10
             // units per nanosecond.
-            match Self::fitted(speed as u64, 1, unit as u64, burst) {
+            match Self::fitted(speed as u64, unit as u64, burst) {
                 Ok(pace) => return Ok(pace.starting_with(initial)),
                 Err(fits) if fits > max => max = fits,
                 Err(_) => {}
@@ -150,25 +152,25 @@ impl Pace {
             let max = Duration::from_nanos(max as u64);
             return Err(ConfigError::ToleranceTooLong { tolerance, max });
         }
-        match Self::reaching(1 << SPEED_BITS, 0, unit as u64, (unit + excess) as u64) {
+        match Self::reaching(1 << SPEED_BITS, unit as u64, (unit + excess) as u64) {
             Some(pace) => Ok(pace),
             None => Err(ConfigError::ZeroInterval),
         }
     }
 
     /// Returns the pace with this burst, or the largest burst that fits.
-    const fn fitted(speed: u64, round: u64, unit: u64, burst: u64) -> Result<Self, u64> {
+    const fn fitted(speed: u64, unit: u64, burst: u64) -> Result<Self, u64> {
         if unit == 0 {
             // Unreachable, but it tells the compiler that the unit is not 0.
             return Err(0);
         }
         let made = scale(MIN_HORIZON_NS, speed);
-        let max = (MAX_WORD - round - made) / 2 / unit;
+        let max = (MAX_WORD - made) / 2 / unit;
         let max = if max > MAX_BURST { MAX_BURST } else { max };
         if burst > max {
             return Err(max);
         }
-        match Self::reaching(speed, round, unit, burst * unit) {
+        match Self::reaching(speed, unit, burst * unit) {
             Some(pace) => Ok(pace),
             None => Err(0),
         }
@@ -176,14 +178,14 @@ impl Pace {
 
     /// Returns the pace with this reach. The caller ensures that it fits. Returns `None` if the
     /// unit is 0 or above the reach.
-    const fn reaching(speed: u64, round: u64, unit: u64, reach: u64) -> Option<Self> {
+    const fn reaching(speed: u64, unit: u64, reach: u64) -> Option<Self> {
         let (Some(unit), Some(speed)) = (NonZeroU64::new(unit), NonZeroU64::new(speed)) else {
             return None;
         };
         let Some(burst) = NonZeroU64::new(reach / unit.get()) else {
             return None;
         };
-        let room = MAX_WORD - round - 2 * reach;
+        let room = MAX_WORD - 2 * reach;
         let horizon = ((room as u128) << SPEED_BITS) / speed.get() as u128;
         let inverse = (1_u128 << (64 + SPEED_BITS)) / speed.get() as u128;
         Some(Self {
@@ -192,7 +194,6 @@ impl Pace {
                 inverse: min(inverse, u64::MAX as u128) as u64,
                 horizon: min(horizon, u64::MAX as u128) as u64,
             },
-            round,
             unit,
             reach,
             burst,
@@ -204,11 +205,11 @@ impl Pace {
     fn fits(&self) -> bool {
         let (unit, reach) = (self.unit.get(), self.reach);
         // A unit is a nanosecond or less.
-        let is_usual = self.meter.speed.get() >> SPEED_BITS > 0 && self.round <= 1;
-        if !is_usual || reach > (MAX_WORD - self.round) / 2 || self.missing > self.burst() {
+        let is_usual = self.meter.speed.get() >> SPEED_BITS > 0;
+        if !is_usual || reach > MAX_WORD / 2 || self.missing > self.burst() {
             return false;
         }
-        let made = Self::reaching(self.meter.speed.get(), self.round, unit, reach);
+        let made = Self::reaching(self.meter.speed.get(), unit, reach);
         let whole = Self {
             missing: 0,
             ..*self
@@ -222,6 +223,16 @@ impl Pace {
             ..self
         }
     }
+
+    /// Returns the units per permit if `made` can lose a fraction of a unit, or `None` if the pace
+    /// is exact.
+    #[cfg(feature = "audit")]
+    pub(super) const fn inexact_unit(&self) -> Option<NonZeroU64> {
+        match self.meter.speed.get() % (1 << SPEED_BITS) {
+            0 => None,
+            _ => Some(self.unit),
+        }
+    }
 }
 
 impl<M: Copy> Pace<M> {
@@ -231,7 +242,6 @@ impl<M: Copy> Pace<M> {
             meter,
             unit: NonZeroU64::MIN,
             reach: burst.get(),
-            round: 0,
             burst,
             missing: burst.get().saturating_sub(initial),
         }
@@ -253,7 +263,6 @@ impl Pace<WindowMeter> {
         let all = u128::from(self.meter.windows()) * u128::from(self.meter.step.get());
         let twice = 2 * u128::from(self.reach);
         self.reach / self.unit == self.burst.get()
-            && self.round == 0
             && self.missing <= self.burst()
             && all + twice <= MAX_WORD.into()
     }
@@ -286,8 +295,8 @@ const fn min(a: u128, b: u128) -> u128 {
     if a < b { a } else { b }
 }
 
-settings!(Pace<Steady>, 8, if Self::fits; meter unit reach round burst missing);
-settings!(Pace<WindowMeter>, 11, if Self::fits_windows; meter unit reach round burst missing);
+settings!(Pace<Steady>, 7, if Self::fits; meter unit reach burst missing);
+settings!(Pace<WindowMeter>, 10, if Self::fits_windows; meter unit reach burst missing);
 
 #[cfg(test)]
 mod tests {
@@ -295,8 +304,8 @@ mod tests {
     use crate::clock::Tick;
 
     /// Returns a pace whose fields are consistent, as those of a forged snapshot can be.
-    fn forged(speed: u64, round: u64, unit: u64, reach: u64) -> Pace {
-        Pace::<Steady>::reaching(speed, round, unit, reach).expect("a unit and a reach")
+    fn forged(speed: u64, unit: u64, reach: u64) -> Pace {
+        Pace::<Steady>::reaching(speed, unit, reach).expect("a unit and a reach")
     }
 
     #[test]
@@ -315,19 +324,10 @@ mod tests {
             !Pace { missing, ..made }.fits(),
             "a new bucket must not lack more than a burst"
         );
-        assert!(forged(1 << SPEED_BITS, 1, 9, 27).fits());
+        assert!(forged(1 << SPEED_BITS, 9, 27).fits());
         assert!(
-            !forged((1 << SPEED_BITS) - 1, 1, 9, 27).fits(),
+            !forged((1 << SPEED_BITS) - 1, 9, 27).fits(),
             "a unit must not exceed a nanosecond"
-        );
-        assert!(
-            !forged(1 << SPEED_BITS, 2, 9, 27).fits(),
-            "must not round by two units"
-        );
-        let round = u64::MAX;
-        assert!(
-            !Pace { round, ..made }.fits(),
-            "must not round by more than a word holds"
         );
         let reach = MAX_WORD / 2 + 1;
         assert!(

@@ -81,7 +81,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let next = if n == 0 {
             word
         } else {
-            word.max(made + self.round) + n * self.unit.get()
+            word.max(made) + n * self.unit.get()
         };
         (next, self.granted(next, made, now, n))
     }
@@ -96,10 +96,7 @@ impl<M: Meter + PartialEq> Pace<M> {
     /// `at_once` units above the clock.
     #[inline]
     pub(crate) fn waiting_of(&self, at_once: u64, word: u64, now: Tick) -> u64 {
-        // `round` does not count here, as it does not count for debt: a full burst that is taken at
-        // once from an idle bucket does not wait.
-        let due = self.made(now).saturating_add(self.round);
-        let due = due.saturating_add(at_once.min(self.reach));
+        let due = self.made(now).saturating_add(at_once.min(self.reach));
         word.saturating_sub(due).div_ceil(self.unit.get())
     }
 
@@ -143,7 +140,6 @@ impl<M: Meter + PartialEq> Pace<M> {
         // The caller's tick may be older than the grant's. Use the later one.
         let now = now.max(granted.at());
         let made = self.made(now);
-        let base = made + self.round;
         let n = n.min(granted.n());
         let kept = granted.again().with_n(granted.n() - n);
         let is_last = word == granted.mark();
@@ -156,8 +152,8 @@ impl<M: Meter + PartialEq> Pace<M> {
             return (word, kept, 0);
         }
         let units = n.saturating_mul(self.unit.get());
-        let ahead = granted.mark().saturating_sub(base);
-        let (next, back) = self.give_back(word, base, units.min(ahead));
+        let ahead = granted.mark().saturating_sub(made);
+        let (next, back) = self.give_back(word, made, units.min(ahead));
         if !(someone_waits && is_last) {
             return (next, kept, back);
         }

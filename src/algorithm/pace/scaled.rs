@@ -16,7 +16,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let units = u128::from(ahead) * u128::from(next.unit.get());
         let units = units.div_ceil(u128::from(self.unit.get()));
         min(
-            u128::from(next.base(now)).saturating_add(units),
+            u128::from(next.made(now)).saturating_add(units),
             MAX_WORD as u128,
         ) as u64
     }
@@ -35,7 +35,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let have = u128::from(self.reach - ahead) * u128::from(next.reach) / u128::from(self.reach);
         match u128::from(next.reach) - have {
             0 => 0,
-            lack => min(u128::from(next.base(now)) + lack, MAX_WORD as u128) as u64,
+            lack => min(u128::from(next.made(now)) + lack, MAX_WORD as u128) as u64,
         }
     }
 }

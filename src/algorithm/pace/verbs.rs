@@ -15,23 +15,11 @@ impl<M: Meter + PartialEq> Pace<M> {
         self.meter.made(now)
     }
 
-    /// Returns the position from which an idle bucket counts.
-    #[inline(always)]
-    pub(crate) fn base(&self, now: Tick) -> u64 {
-        self.made(now) + self.round
-    }
-
     /// Returns the largest distance of the word above the clock at which `n` permits are granted.
     /// `n` is at most a burst.
     #[inline]
     pub(super) fn slack(&self, n: u64) -> u64 {
-        if n == 0 {
-            // This is the limit of debt: a full burst taken from idle leaves the word at made +
-            // round + reach.
-            self.reach + self.round
-        } else {
-            self.reach - n * self.unit.get()
-        }
+        self.reach - n * self.unit.get()
     }
 
     #[inline(always)]
@@ -47,7 +35,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let next = if n == 0 {
             word
         } else {
-            word.max(made + self.round) + n * self.unit.get()
+            word.max(made) + n * self.unit.get()
         };
         Ok((next, self.granted(next, made, now, n)))
     }
@@ -70,7 +58,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let next = if n == 0 {
             word
         } else {
-            word.max(made + self.round) + n * self.unit.get()
+            word.max(made) + n * self.unit.get()
         };
         (next, self.granted(next, made, now, n))
     }
@@ -130,7 +118,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         if self.missing == 0 {
             0
         } else {
-            self.made(now) + self.round + self.missing * self.unit.get()
+            self.made(now) + self.missing * self.unit.get()
         }
     }
 
@@ -143,13 +131,11 @@ impl<M: Meter + PartialEq> Pace<M> {
         (due <= self.meter.horizon()).then(|| now.max(Tick::from_nanos(due)))
     }
 
-    /// Lowers the word by `units`, but not below the base of an idle bucket. Returns the next word,
-    /// and how many permits were returned, rounded up. The lower limit is the base and not `made`:
-    /// time may be a fraction of a unit past `made`, so a word lowered to `made` would make a
-    /// permit available early.
+    /// Lowers the word by `units`, but not below that of a bucket that is full at `made`. Returns
+    /// the next word, and how many permits were returned, rounded up.
     #[inline]
-    pub(super) fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
-        let units = units.min(word.saturating_sub(base));
+    pub(super) fn give_back(&self, word: u64, made: u64, units: u64) -> (u64, u64) {
+        let units = units.min(word.saturating_sub(made));
         (word - units, units.div_ceil(self.unit.get()))
     }
 
@@ -157,16 +143,16 @@ impl<M: Meter + PartialEq> Pace<M> {
     /// from `mark - n * unit` to `mark`, and the part below the clock is refilled already.
     #[inline]
     pub(crate) fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
-        let base = self.made(now) + self.round;
+        let made = self.made(now);
         let units = granted.n().saturating_mul(self.unit.get());
-        let ahead = granted.mark().saturating_sub(base);
-        self.give_back(word, base, units.min(ahead))
+        let ahead = granted.mark().saturating_sub(made);
+        self.give_back(word, made, units.min(ahead))
     }
 
     #[inline]
     pub(crate) fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
         let units = n.saturating_mul(self.unit.get());
-        self.give_back(word, self.made(now) + self.round, units)
+        self.give_back(word, self.made(now), units)
     }
 
     #[inline]
@@ -175,7 +161,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let (next, n) = if n == 0 {
             (word, 0)
         } else {
-            let base = word.max(made + self.round).min(MAX_WORD);
+            let base = word.max(made).min(MAX_WORD);
             let n = n.min((MAX_WORD - base) / self.unit.get());
             // If no permit fits, nothing changes.
             (
@@ -216,7 +202,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let have = convert(have) / u128::from(self.unit.get());
         let owe = convert(owe).div_ceil(u128::from(self.unit.get()));
         let lack = u128::from(next.reach).saturating_sub(have) + owe;
-        let word = u128::from(then + next.round).saturating_add(lack);
+        let word = u128::from(then).saturating_add(lack);
         if lack == 0 {
             0
         } else {
@@ -233,17 +219,14 @@ impl<M: Meter + PartialEq> Pace<M> {
         if ahead == 0 {
             return 0;
         }
-        // Each clock may be a fraction of a unit past `made`. If there are such fractions, `round`
-        // is one unit, which is more than the new clock's fraction, so nothing is due sooner than
-        // before. It is due less than two units later, which is less than half a nanosecond: at
-        // most one tick. An idle word, handled above, needs no such correction.
-        let base = self.made(to) + self.round;
-        base.saturating_add(ahead).min(MAX_WORD)
+        // Each clock may be a fraction of a unit past `made`. So permits are due less than one unit
+        // sooner or later than before.
+        self.made(to).saturating_add(ahead).min(MAX_WORD)
     }
 
     #[inline]
     pub(crate) fn level(&self, word: u64, now: Tick) -> Level {
-        let units = word.saturating_sub(self.base(now));
+        let units = word.saturating_sub(self.made(now));
         Level::of_units(units.into(), self.unit)
     }
 }

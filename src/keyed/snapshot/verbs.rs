@@ -110,10 +110,9 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     /// - If a key was written twice, because it left the table and came back meanwhile, the second
     ///   record counts.
     ///
-    /// **No permit comes early.** If the time between permits is not a whole number of nanoseconds
-    /// (as at 13 a second), each restore may delay the permits of a bucket by a nanosecond, until
-    /// the key is idle. Its next request then starts it as a fresh key. From there its permits keep
-    /// the rate, but may be due a nanosecond sooner or later than without a restart.
+    /// **No permit comes a unit early.** If the rate of a bucket is not exact (as at 13 a second),
+    /// its permits may be due less than one unit sooner or later with each restore. A unit is at
+    /// most a quarter of a nanosecond: see [`TokenBucket`](crate::TokenBucket).
     ///
     /// Don't undo a grant from before the snapshot: this table does not know it. If the periods of
     /// a window begin at other ticks on the new clock, a key may get the permits of one more period

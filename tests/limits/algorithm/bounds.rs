@@ -12,6 +12,7 @@ use tollgate::{
     TokenBucket,
 };
 
+use crate::algorithm::bucket::Bucket;
 use crate::algorithm::cases;
 use crate::algorithm::first::FirstHit;
 use crate::algorithm::quotas::per_ns;
@@ -31,9 +32,16 @@ fn promised(algorithm: &AnyAlgorithm) -> impl Fn(u64) -> u128 + use<> {
     // Less than one permit more, if the previous window is rounded down, or if a tolerance holds a
     // fraction of a permit more than the burst.
     let more = u128::from(text.ends_with("rounding down") || text.contains("tolerance"));
+    // A bucket whose rate is not exact grants what the rate allows in less than a quarter of a
+    // nanosecond more.
+    let is_window = matches!(algorithm, AnyAlgorithm::SlidingWindow(_));
+    let unit = match is_window || text.contains("tolerance") || Bucket::from_quota(quota).exact {
+        true => 0,
+        false => n.div_ceil(4) - 1,
+    };
     move |length| match u128::from(length) {
         length if by_window => at_edges + n * (length / period),
-        length => ((burst + more) * period + n * length - more) / period,
+        length => ((burst + more) * period + n * length + unit - more) / period,
     }
 }
 

@@ -26,7 +26,8 @@ pub(crate) struct Bucket {
     /// The permits that a queue admits without delay beyond the first. `None` for all.
     free: Option<u64>,
     /// Whether every answer must be exact. Otherwise it must be right for a bucket that is full
-    /// again up to one nanosecond later than this one.
+    /// again less than one unit earlier than this one, which is at most a quarter of a nanosecond,
+    /// or up to one nanosecond later.
     pub(crate) exact: bool,
     /// The time at which the bucket is full again, in parts.
     full_at: i128,
@@ -93,16 +94,20 @@ impl Bucket {
         i128::from(n).saturating_mul(self.interval)
     }
 
-    /// Returns the range of answers for what the bucket lacks at `now` up to a nanosecond more. For
-    /// a question about debt, the range starts a quarter of a nanosecond lower: debt admits
-    /// nothing, so it may be reported to end that much too early.
-    fn span(&self, now: u64, about_debt: bool, answer: impl Fn(i128) -> i128) -> Span {
+    /// Returns how much earlier and how much later than this bucket the limiter may be.
+    fn off(&self) -> (i128, i128) {
+        match self.exact {
+            true => (0, 0),
+            // Less than a quarter.
+            false => (div_ceil(self.parts, 4) - 1, self.parts),
+        }
+    }
+
+    /// Returns the range of answers for what the bucket lacks at `now`, from less than a unit less
+    /// up to a nanosecond more.
+    fn span(&self, now: u64, answer: impl Fn(i128) -> i128) -> Span {
         let lack = self.lack(now);
-        let (late, early) = match (self.exact, about_debt) {
-            (true, _) => (0, 0),
-            (false, false) => (self.parts, 0),
-            (false, true) => (self.parts, div_ceil(self.parts, 4)),
-        };
+        let (early, late) = self.off();
         let (a, b) = (answer(lack - early), answer(lack + late));
         Span {
             lo: a.min(b),
@@ -121,14 +126,14 @@ impl Bucket {
     /// up.
     fn give_back(&mut self, now: u64, parts: i128, ahead: i128) -> Span {
         let lack = self.lack(now).max(0);
-        let slack = if self.exact { 0 } else { self.parts };
+        let (early, late) = self.off();
         let count = |off: i128| {
             let most = (ahead.min(lack) + off).max(0);
             div_ceil(parts.min(most), self.interval)
         };
         let span = Span {
-            lo: count(-div_ceil(slack, 4)),
-            hi: count(slack),
+            lo: count(-early),
+            hi: count(late),
         };
         let given = parts.min(ahead).min(lack);
         self.full_at -= given;
@@ -165,14 +170,14 @@ impl Reference for Bucket {
     }
 
     fn available(&self, now: u64) -> Span {
-        self.span(now, false, |lack| {
+        self.span(now, |lack| {
             (self.reach - lack.max(0)).max(0) / self.interval
         })
     }
 
     /// An inexact limiter may report that a wait of more than 50 years never ends.
     fn wait(&self, now: u64, n: u64) -> Wait {
-        let span = self.span(now, n == 0, |lack| {
+        let span = self.span(now, |lack| {
             div_ceil(lack + self.permits(n) - self.reach, self.parts).max(0)
         });
         let is_after = |end: u64| i128::from(end) < i128::from(now) + span.hi;
@@ -196,7 +201,7 @@ impl Reference for Bucket {
         if self.exact {
             return Span::only(self.full_tick().saturating_sub(now));
         }
-        let full = self.span(now, false, |lack| div_ceil(lack, self.parts).max(0));
+        let full = self.span(now, |lack| div_ceil(lack, self.parts).max(0));
         let is_far = self.full_tick() > 2 * FIFTY_YEARS;
         Span {
             hi: full.hi + i128::from(is_far),
@@ -210,7 +215,7 @@ impl Reference for Bucket {
         match self.free {
             Some(free) if n > 0 => {
                 let ahead = self.permits(free).saturating_add(self.interval);
-                self.span(now, false, |lack| {
+                self.span(now, |lack| {
                     let due = div_ceil(self.tick(now) + lack - ahead, self.parts);
                     (due - i128::from(now)).max(0)
                 })
@@ -227,7 +232,7 @@ impl Reference for Bucket {
     }
 
     fn debt(&self, now: u64) -> Span {
-        self.span(now, true, |lack| {
+        self.span(now, |lack| {
             div_ceil(lack - self.reach, self.interval).max(0)
         })
     }
@@ -270,8 +275,8 @@ impl Reference for Bucket {
     }
 
     fn is_idle(&self, now: u64) -> (bool, bool) {
-        let late = if self.exact { 0 } else { self.parts };
-        (self.lack(now) <= 0, self.lack(now) + late <= 0)
+        let (early, late) = self.off();
+        (self.lack(now) - early <= 0, self.lack(now) + late <= 0)
     }
 
     fn level(&self, now: u64) -> Option<Fraction> {

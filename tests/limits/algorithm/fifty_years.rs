@@ -1,5 +1,6 @@
 //! Fifty years of uninterrupted use: permit `k` is due `k * period / n` after the bucket ran dry,
-//! for any number of permits taken on the way there.
+//! to less than a quarter of a nanosecond early and a nanosecond late, for any number of permits
+//! taken on the way there.
 
 use tollgate::clock::NoClock;
 use tollgate::{Limiter, Quota, Tick, TokenBucket};
@@ -8,13 +9,15 @@ use crate::algorithm::quotas;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
-/// Returns how many permits of a bucket that runs dry at `start` were a nanosecond late.
-fn late(quota: Quota, start: u64, random: &mut Random) -> u128 {
+/// Returns how many permits of a bucket that runs dry at `start` were due a nanosecond later than
+/// the first tick that the rate allows, and how many were due a nanosecond sooner, because less
+/// than a quarter of a nanosecond was missing.
+fn off(quota: Quota, start: u64, random: &mut Random) -> [u64; 2] {
     let bucket = TokenBucket::new(quota.initial(0)).expect("a bucket");
     let limiter = Limiter::unstarted(bucket, NoClock);
     let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
     let all = u128::from(FIFTY_YEARS - start) * n / period;
-    let (mut taken, mut late) = (0, 0);
+    let (mut taken, mut late, mut early) = (0, 0, 0);
     for turn in 1..=40 {
         // Takes permits further and further ahead of their time. The clock stands still, so the
         // bucket is never full in between.
@@ -24,28 +27,26 @@ fn late(quota: Quota, start: u64, random: &mut Random) -> u128 {
             .charge(random.upto(until));
         taken += u128::from(skipped.n());
         let n_next = 1 + random.upto(quota.burst_size() - 1);
-        let due = u128::from(start) + ((taken + u128::from(n_next)) * period).div_ceil(n);
+        let right = (taken + u128::from(n_next)) * period;
+        let due = u128::from(start) + right.div_ceil(n);
         let Some(due) = u64::try_from(due).ok().filter(|due| *due <= FIFTY_YEARS) else {
             break;
         };
         let at = |tick| limiter.at(Tick::from_nanos(tick));
         let wait = at(start).time_until(n_next).expect("in time").as_nanos();
-        let late_by = wait - u128::from(due - start);
+        let label = format!("{quota} from {start}, {taken} taken, due at {due} after {wait} ns");
+        assert!(wait <= u128::from(due - start) + 1, "{label}");
+        assert!(4 * (right - (n * wait).min(right)) < n, "{label}");
+        let granted = start + wait as u64;
         assert!(
-            late_by <= 1,
-            "{late_by} ns late: {quota} from {start}, {taken} taken"
+            granted == start || at(granted - 1).try_acquire_n(n_next).is_err(),
+            "{label}"
         );
-        assert!(
-            due == start || at(due - 1).try_acquire_n(n_next).is_err(),
-            "{quota} at {due}"
-        );
-        assert!(
-            at(due + late_by as u64).available() >= n_next,
-            "{quota} at {due}"
-        );
-        late += late_by;
+        assert!(at(granted).available() >= n_next, "{label}");
+        late += u64::from(granted > due);
+        early += u64::from(granted < due);
     }
-    late
+    [late, early]
 }
 
 #[test]
@@ -55,10 +56,10 @@ fn permit_k_is_due_k_intervals_after_the_bucket_ran_dry() {
         let quotas = quotas
             .into_iter()
             .flat_map(|quota| [(quota, 0), (quota, 7), (quota, 1 << 59)]);
-        quotas
-            .map(|(quota, start)| late(quota, start, &mut random))
-            .sum::<u128>()
+        let all = quotas.map(|(quota, start)| off(quota, start, &mut random));
+        all.fold([0; 2], |[a, b], [late, early]| [a + late, b + early])
     };
-    assert_eq!(all(quotas::exact()), 0);
-    assert!(all(quotas::elsewhere()) > 0);
+    assert_eq!(all(quotas::exact()), [0, 0]);
+    let elsewhere = all(quotas::elsewhere());
+    assert!(elsewhere.iter().all(|off| *off > 0), "{elsewhere:?}");
 }

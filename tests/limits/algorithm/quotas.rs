@@ -62,7 +62,7 @@ pub(crate) fn exact() -> Vec<Quota> {
     quotas
 }
 
-/// Returns quotas for which an answer may be a nanosecond late.
+/// Returns quotas for which an answer may be a fraction of a nanosecond off.
 pub(crate) fn elsewhere() -> Vec<Quota> {
     let mut quotas = vec![
         Quota::per_second(13),

@@ -85,11 +85,9 @@ fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
         for now in [0, 12_345, 50 * YEAR].map(Tick::from_nanos) {
             let fresh = split.in_permits(part.available(0, now));
             assert_eq!(fresh, whole.available(0, now));
-            // The initial permits are divided too. (At inexact rates the last permit is available a
-            // nanosecond later.)
+            // The initial permits are divided too.
             let first = part.available(part.initial_word(now), now);
-            let (first, right) = (split.in_permits(first), whole.quota().initial_permits());
-            assert!(first <= right && right - first <= 1, "{first}, {right}");
+            assert_eq!(split.in_permits(first), whole.quota().initial_permits());
         }
     }
     splits.len()
@@ -107,7 +105,8 @@ fn due(split: &Part, start: Tick, k: u64) -> Option<u64> {
 }
 
 /// Checks that each part's permits come at exactly the `of`-th part of the rate: `k` of them need
-/// `k * of * period / n`, to the nanosecond to which the whole keeps its own rate, for decades.
+/// `k * of * period / n`, to the quarter of a nanosecond before it and the nanosecond after it to
+/// which the whole keeps its own rate, for decades.
 /// Since this is a rational number, the rates of the parts add up to the rate.
 fn rates_add_up(whole: &AnyAlgorithm) -> u32 {
     let quota = whole.quota();
@@ -123,10 +122,13 @@ fn rates_add_up(whole: &AnyAlgorithm) -> u32 {
                 let Some(due) = due(&split, start, k) else {
                     continue;
                 };
-                let right = (u128::from(k) * of * period).div_ceil(n);
-                let late = u128::from(due).checked_sub(right);
-                let of = format!("{quota} in {of}");
-                assert!(late.is_some_and(|late| late <= 1), "{of}: {due}, {right}");
+                let (right, due) = (u128::from(k) * of * period, u128::from(due));
+                let is_early = right > n * due && 4 * (right - n * due) >= n;
+                let is_late = due > right.div_ceil(n) + 1;
+                assert!(
+                    !is_early && !is_late,
+                    "{quota} in {of}: {due}, {right} / {n}"
+                );
                 checked += 1;
             }
         }

@@ -204,7 +204,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.check(retry_after > 0, "retry_after", retry_after, "more than 0");
         self.seen.note(if n == 0 { "in debt" } else { "later" });
         if retry_after as i128 > wait.span.lo {
-            self.seen.note("a nanosecond late");
+            self.seen.note("not the earliest");
         }
         // A nanosecond earlier it is denied. At the due tick it is granted.
         let due = self.now + retry_after as u64;

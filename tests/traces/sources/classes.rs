@@ -68,9 +68,6 @@ classes! {
     /// thousandth. At whole requests a second a millisecond makes whole thousandths, and nothing is
     /// truncated.
     DRIFT: "theirs truncates to thousandths at each admitted request" in TheyAdmitLess, OtherValue;
-    /// If the interval is not a whole number of nanoseconds, the last permit of a full burst is a
-    /// nanosecond late. nginx has no times between milliseconds. The excess is the same.
-    LATE: "ours is a nanosecond late: the interval is not a whole number" in TheyAdmitMore;
     // limiter (npm).
     /// The wait was within a nanosecond of whole milliseconds, and both agree on the content. Ours
     /// decides exactly.
@@ -138,9 +135,8 @@ classes! {
     CREDITED_TWICE:
         "time went back: theirs credits the same time twice" in TheyAdmitMore, OtherValue;
     /// Ours counts in units: quarters of a nanosecond if the rate is not a simple fraction, and a
-    /// level carried over to another rate is truncated to its units. It decides at most a
-    /// nanosecond late, and never early. The level that it reports may be one unit, at most a
-    /// quarter of a nanosecond, above the level by which it decides.
+    /// level carried over to another rate is truncated to its units. It decides less than one unit
+    /// early, and at most a nanosecond late.
     ROUNDED: "ours rounds levels to a fraction of a nanosecond" in TheyAdmitMore, OtherValue;
     /// A reservation that is neither the last nor the only one: theirs returns the tokens that were
     /// not reserved after it, although later callers still wait for their original time. Ours

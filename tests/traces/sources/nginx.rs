@@ -18,7 +18,7 @@ use tollgate_replay::{
     Class, Comparison, Fields, Header, Malformed, Op, Replay, ReplayedLimiter, in_nanos,
 };
 
-use super::classes::{DRIFT, LATE};
+use super::classes::DRIFT;
 use super::{Begun, MILLISECOND};
 
 const EXCESS: [&str; 2] = ["excess_milli", "excess_milli of the second"];
@@ -63,7 +63,6 @@ struct Answer {
     granted: Option<GrantInfo>,
     /// Returned if another limit refuses.
     grant: Option<Granted>,
-    retry_ns: Option<u64>,
 }
 
 impl Limit {
@@ -93,13 +92,11 @@ impl Limit {
         // A millisecond makes whole millionths.
         let millionths = (self.limiter.limiter().level().as_f64() * 1e6).round() as u64;
         let answer = self.limiter.ask(1, t_ms * MILLISECOND);
-        let retry_ns = answer.retry_ns();
         let grant = answer.decision.ok();
         Answer {
             millionths,
             granted: grant.as_ref().map(|grant| grant.info()),
             grant,
-            retry_ns,
         }
     }
 
@@ -117,11 +114,6 @@ impl Limit {
     /// Returns the highest excess that is admitted.
     fn most_excess(&self) -> i128 {
         i128::from(self.burst) * 1000
-    }
-
-    /// Returns whether the interval is not a whole number of nanoseconds.
-    fn is_rounded(&self) -> bool {
-        1_000_000_000_000 % self.rate != 0
     }
 }
 
@@ -216,9 +208,6 @@ impl Replay for NginxTrace {
             return None;
         };
         let ours = self.answer.as_ref()?;
-        if field == "ok" && limit.is_rounded() && ours.retry_ns == Some(1) {
-            return comparison.agrees_on(EXCESS[0]).then_some(&LATE);
-        }
         let (theirs, ours_up) = comparison.numbers(EXCESS[0])?;
         let most = (ours.millionths + limit.cut_before).div_ceil(1000);
         let fits = match field {

@@ -126,7 +126,7 @@ impl Replay for XTrace {
         let back_ns = last.counted_to - i128::from(last.t);
         let rounded = self.is_rounding(op, last, lack);
         let same = rounded || LEVELS.iter().all(|level| comparison.agrees_on(level));
-        if op.name == "cancel" && (back_ns <= 0 && !rounded || last.is_late() && lack < 0.0) {
+        if op.name == "cancel" && !rounded && (back_ns <= 0 || last.is_late() && lack < 0.0) {
             return self.cancelled(last, lack);
         }
         let went_back = back_ns > 0 && lack > 0.0 && lack <= (back_ns + 1) as f64 * per_ns + TIE;
@@ -252,6 +252,14 @@ impl XTrace {
         self.bucket.rounds() && (-per_ns / 4.0 - near..=per_ns + near).contains(&lack)
     }
 
+    /// Returns how much our level may be above the exact one: less than a unit.
+    fn unit(&self) -> f64 {
+        match self.bucket.rounds() {
+            true => self.bucket.per_ns() / 4.0 + TIE,
+            false => TIE,
+        }
+    }
+
     /// Returns the class of a cancelled reservation, from their surplus over ours.
     fn cancelled(&self, last: &Last, lack: f64) -> Option<&'static Class> {
         let held = last.held?;
@@ -259,7 +267,7 @@ impl XTrace {
         let waits = self.bucket.tokens_of(last.word, Tick::from_nanos(last.t)) < 0.0;
         let is_last = held.mark == last.word;
         if last.is_late() {
-            return (lack < 0.0 && !waits && -lack <= n + TIE).then_some(&PAST_ITS_TIME);
+            return (lack < 0.0 && !waits && -lack <= n + self.unit()).then_some(&PAST_ITS_TIME);
         }
         if last.is_stale {
             return (lack > 0.0).then_some(&STALE);

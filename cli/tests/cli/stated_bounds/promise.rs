@@ -13,7 +13,8 @@
 //!
 //! - If `f` had to wait, then `V_f = D_f + (free + 1) / rate >= a + (free + 1) / rate`. All are at
 //!   most `n + rate * (b - a)`.
-//! - Otherwise `V_f >= a + n / rate`. All are at most `free + 1 + rate * (b - a)`.
+//! - Otherwise `V_f >= a + n / rate`. All are at most `free + 1 + rate * (b - a)`. (If the rate is
+//!   not exact, `V_f` may be less than one unit lower, which is less than the nanosecond below.)
 //!
 //! `D` is rounded up to a whole nanosecond, so it is only known to be later than `a - 1 ns`. The
 //! bound is wrong without that nanosecond: at 3/s with nothing free, departures at 333 333 334 and
@@ -33,10 +34,23 @@
 
 use super::drive::Driven;
 
+/// Returns what the rate allows in less than a unit, times the period. A unit is at most a quarter
+/// of a nanosecond. Exact rates have none.
+fn unit(n: u128, period: u128) -> u128 {
+    match n / divisor(n, period) {
+        ..=11 => 0,
+        _ => n.div_ceil(4) - 1,
+    }
+}
+
+fn divisor(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
 /// An upper bound on the permits granted in any interval of a given length.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Promise {
-    /// `burst + rate * length`
+    /// `burst + rate * (length + one unit)`; without the unit if the rate is exact.
     Steady,
     /// `n * (1 + ceil(length / period))`
     Windows,
@@ -63,7 +77,7 @@ impl Promise {
         let late = u128::from(driven.quantum_ns.min(driven.skew_ns));
         let (whole, begun) = ((length + late) / period, length.div_ceil(period));
         match self {
-            Self::Steady => burst + n * length / period,
+            Self::Steady => burst + (n * length + unit(n, period)) / period,
             Self::Windows => n * (1 + begun),
             Self::FirstHit => n * (2 + whole) - 1,
             Self::Sliding => n + n * length / period,

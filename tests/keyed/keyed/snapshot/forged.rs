@@ -126,7 +126,7 @@ fn each_invalid_field_is_named() {
 }
 
 /// The parameters of a bucket that follow from the others: the horizon, the inverse and the burst.
-const DERIVED: [usize; 3] = [1, 2, 6];
+const DERIVED: [usize; 3] = [1, 2, 5];
 
 pub(super) fn parameters(text: &str) -> Vec<u64> {
     let mut numbers = Vec::new();

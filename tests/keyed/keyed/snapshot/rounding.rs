@@ -1,6 +1,6 @@
 //! Rates whose interval is not a whole number of nanoseconds. Such a limiter counts in units of a
-//! quarter of a nanosecond or less, and may lose a fraction of a unit when a word moves to another
-//! clock. It rounds against the caller.
+//! quarter of a nanosecond or less. When a word moves to another clock, the fractions of a unit on
+//! the two clocks differ, so permits may be due less than a unit sooner or later.
 
 use std::time::Duration;
 
@@ -122,22 +122,23 @@ fn least_and_most(kind: &str) -> [(i64, i64); 2] {
 }
 
 #[test]
-fn a_moved_word_is_due_no_sooner_and_at_most_a_nanosecond_later() {
+fn a_moved_word_is_due_at_most_a_tick_sooner_or_later() {
     for kind in KINDS {
         let [busy, idled] = least_and_most(kind);
-        // The nanosecond must occur, or the test shows nothing.
-        assert_eq!(busy, (0, 1), "{kind}");
-        // An idle key starts as a fresh one does at that tick. It has no memory of the other clock,
-        // which would have rounded it differently.
+        // The difference of less than a unit lies between two ticks at times. It must occur, or the
+        // test shows nothing.
+        assert_eq!(busy, (-1, 1), "{kind}");
+        // An idle key starts as a fresh one does at that tick, with another fraction on each clock.
         assert_eq!(idled, (-1, 1), "{kind}");
     }
 }
 
-/// The same for a table and a snapshot: a request denied on the old clock is denied on the new one.
+/// The same for a table and a snapshot: a request that is denied on the old clock for more than a
+/// nanosecond is denied on the new one.
 #[test]
-fn a_restored_key_is_granted_nothing_sooner() {
+fn a_restored_key_is_granted_nothing_more_than_a_tick_sooner() {
     let mut random = Random(97);
-    let mut later = 0;
+    let (mut later, mut sooner) = (0, 0);
     for turn in 0..often(400) {
         let algorithm = inexact(KINDS[turn as usize % KINDS.len()], &mut random);
         let burst = algorithm.quota().burst_size();
@@ -155,16 +156,17 @@ fn a_restored_key_is_granted_nothing_sooner() {
             for n in 1..=burst {
                 let old = stays.key(&key).at(from).time_until(n).expect("in time");
                 let new = next.key(&key).at(to).time_until(n).expect("in time");
-                let nanos = old.as_nanos() as u64;
-                assert!((nanos..=nanos + 1).contains(&(new.as_nanos() as u64)));
+                let [old, new] = [old, new].map(|wait| wait.as_nanos() as u64);
+                assert!(old.abs_diff(new) <= 1, "{n} of {key}, {algorithm}");
                 later += u64::from(new > old);
-                if nanos > 0 {
-                    let early = after(to, nanos - 1);
+                sooner += u64::from(new < old);
+                if new > 0 {
+                    let early = after(to, new - 1);
                     let denied = next.try_acquire_n_at(&key, n, early);
                     assert!(denied.is_err(), "{n} of {key}, {algorithm}");
                 }
             }
         }
     }
-    assert!(later > 0, "nothing was rounded");
+    assert!(later > 0 && sooner > 0, "nothing was rounded");
 }

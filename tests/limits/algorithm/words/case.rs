@@ -16,8 +16,6 @@ pub(super) struct Case<'a> {
     pub(super) word: u64,
     pub(super) now: Tick,
     pub(super) n: u64,
-    /// Whether no fraction of a nanosecond is rounded.
-    pub(super) exact: bool,
 }
 
 impl Case<'_> {
@@ -73,8 +71,7 @@ impl Case<'_> {
     #[track_caller]
     fn remains(&self, granted: &Granted, next: u64) {
         let left = self.available() - granted.n();
-        let least = left - u64::from(!self.exact).min(left);
-        self.check((least..=left).contains(&granted.remaining()), granted);
+        self.check(granted.remaining() == left, granted);
         let there = self.algorithm.available(next, self.now);
         self.check(
             there == granted.remaining() && granted.at() >= self.now,
@@ -95,7 +92,7 @@ impl Case<'_> {
                 let (same, back) = self.algorithm.undo(next, self.now, &granted);
                 let was_full = self.look(|at| at.is_idle());
                 let is_same = self.algorithm.available(same, self.now) == available;
-                self.check(back == self.n && (is_same || was_full && !self.exact), back);
+                self.check(back == self.n && is_same, back);
                 let is_same = same == self.word || was_full;
                 self.check(is_same || !self.is_bucket(), same);
             }

@@ -167,6 +167,10 @@ impl Try {
     }
 }
 
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
 fn unstarted(algorithm: impl Reserve) -> impl ReserveLimiter<Clock = NoClock> {
     Limiter::unstarted(algorithm, NoClock)
 }
@@ -191,7 +195,12 @@ fn try_each(mix: Mix, (n, period): (u64, u64), burst: u64, round: u64) -> u64 {
         };
         one.run(limiter)
     };
-    let mut cancelled = run(at_once(burst), burst, &unstarted(bucket));
+    // Unless the rate is exact, the rate of less than a quarter of a nanosecond comes on top.
+    let unit = match n / divisor(n, period) {
+        ..=11 => 0,
+        _ => i128::from(n.div_ceil(4) - 1),
+    };
+    let mut cancelled = run(at_once(burst) + unit, burst, &unstarted(bucket));
     if mix == Mix::Wait {
         let queue = LeakyBucket::queue(quota).expect("a quota");
         for free in [0, 1, 2, burst, burst + 3] {

@@ -1,0 +1,154 @@
+//! A burst is a burst: a fresh bucket grants its burst in any split at one tick, and says exactly
+//! what is left, at every rate. Then the next permit comes when the denial says. Over an interval
+//! of `d` the bucket grants at most what the rate allows in `d` and one unit more, which is at most
+//! a quarter of a nanosecond.
+
+mod bound;
+mod changes;
+mod verbs;
+
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, Limiter, Quota, RateLimiter, Sharded, Tick};
+
+use crate::algorithm::quotas::{DAY, SECOND, per_ns};
+use crate::support::algorithms::read;
+use crate::support::random::Random;
+
+/// The periods of the table: a second, a minute, an hour and a day.
+const PERIODS: [u64; 4] = [SECOND, 60 * SECOND, 3600 * SECOND, DAY];
+
+/// Returns the quotas from 1 to 1000 a second, minute, hour and day, and two of a few permits a
+/// nanosecond. The burst is `n`.
+fn quotas() -> impl Iterator<Item = Quota> {
+    let slow = PERIODS.into_iter();
+    let slow = slow.flat_map(|period| (1..=1000).map(move |n| per_ns(n, period)));
+    let fast = [3_000_000_001, 9_999_999_999].map(Quota::per_second);
+    slow.chain(fast.map(|quota| quota.burst(1000)))
+}
+
+/// Returns bursts for this quota: its own, few permits, and more than come in a period.
+fn bursts(quota: Quota) -> impl Iterator<Item = Quota> {
+    let n = quota.burst_size();
+    [n, 1, 2, 3, n + 1]
+        .map(|burst| quota.burst(burst))
+        .into_iter()
+}
+
+/// Returns a tick anywhere in the first years, so that all fractions of a unit occur.
+fn any_tick(random: &mut Random) -> Tick {
+    Tick::from_nanos(random.below(4 * 365 * DAY))
+}
+
+/// Returns a bucket of one of the kinds that make a token bucket's decisions.
+fn bucket(quota: Quota, kind: u64) -> AnyAlgorithm {
+    let algorithm = match kind % 4 {
+        0 => tollgate::Gcra::new(quota).map(AnyAlgorithm::from),
+        1 => tollgate::LeakyBucket::meter(quota).map(AnyAlgorithm::from),
+        _ => tollgate::TokenBucket::new(quota).map(AnyAlgorithm::from),
+    };
+    algorithm.expect("a bucket")
+}
+
+fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
+    Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("shards")
+}
+
+/// The failure in its smallest form: 13 a second granted 12, and said that 11 were left after the
+/// first.
+#[test]
+fn thirteen_a_second_grant_thirteen_at_one_tick() {
+    for text in ["token-bucket 13/s", "gcra 13/s", "leaky-meter 13/s"] {
+        for now in [0, 5, 999_999_999, 86_400_500_000_007].map(Tick::from_nanos) {
+            let limiter = Limiter::unstarted(read(text), NoClock);
+            for left in (0..13).rev() {
+                let granted = limiter.try_acquire_at(now).expect("one of thirteen");
+                assert_eq!(granted.remaining(), left, "{text} at {now:?}");
+                assert_eq!(limiter.available_at(now), left, "{text} at {now:?}");
+            }
+            let denied = limiter.try_acquire_at(now).expect_err("the fourteenth");
+            let wait = denied.retry_after().expect("in time").as_nanos();
+            // The time between two permits is 76 923 076.9 ns.
+            assert!((76_923_076..=76_923_077).contains(&wait), "{text}: {wait}");
+        }
+    }
+}
+
+/// Takes permits one by one, and checks what each grant says. Then the next permit comes when the
+/// denial says, and not a nanosecond sooner.
+fn drain_one_by_one(quota: Quota, now: Tick, kind: u64) {
+    let burst = quota.burst_size();
+    let limiter = Limiter::unstarted(bucket(quota, kind), NoClock);
+    for left in (0..burst).rev() {
+        let granted = limiter.try_acquire_at(now);
+        let granted = granted.unwrap_or_else(|denied| panic!("{quota}, {left} left: {denied}"));
+        assert_eq!(granted.remaining(), left, "{quota} at {now:?}");
+    }
+    assert_eq!(limiter.available_at(now), 0, "{quota}");
+    let denied = limiter
+        .try_acquire_at(now)
+        .expect_err("more than the burst");
+    let wait = denied.retry_after().expect("in time");
+    let due = now.saturating_add(wait);
+    let before = Tick::from_nanos(due.as_nanos() - 1);
+    assert!(limiter.try_acquire_at(before).is_err(), "{quota}: {wait:?}");
+    assert!(limiter.try_acquire_at(due).is_ok(), "{quota}: {wait:?}");
+    // One permit came, or as many as the rate makes in a nanosecond.
+    let most = quota.permits() / quota.period().as_nanos() as u64;
+    assert!(limiter.available_at(due) <= most, "{quota}: {wait:?}");
+}
+
+#[test]
+fn each_bucket_grants_its_burst_one_by_one() {
+    let mut random = Random(0x0070_11a7_eb01);
+    for (kind, quota) in quotas().enumerate() {
+        for quota in bursts(quota) {
+            drain_one_by_one(quota, any_tick(&mut random), kind as u64);
+        }
+    }
+}
+
+#[test]
+fn each_bucket_grants_its_burst_in_any_split() {
+    let mut random = Random(0x0070_11a7_eb02);
+    for (kind, quota) in quotas().enumerate() {
+        for quota in bursts(quota) {
+            let (now, burst) = (any_tick(&mut random), quota.burst_size());
+            let limiter = Limiter::unstarted(bucket(quota, kind as u64), NoClock);
+            let mut left = burst;
+            while left > 0 {
+                let n = 1 + random.upto(left - 1);
+                let granted = limiter.try_acquire_n_at(n, now).expect("as many are left");
+                left -= n;
+                assert_eq!(granted.remaining(), left, "{quota}");
+            }
+            assert!(limiter.try_acquire_at(now).is_err(), "{quota}");
+        }
+    }
+}
+
+/// The shards have fractions of permits, which add up to the burst.
+#[test]
+fn shards_grant_the_burst_in_any_split() {
+    let mut random = Random(0x0070_11a7_eb03);
+    for (kind, quota) in quotas().enumerate() {
+        for shards in [1, 2, 7] {
+            let burst = quota.burst_size().max(shards);
+            let (quota, now) = (quota.burst(burst), any_tick(&mut random));
+            let limiter = sharded(bucket(quota, kind as u64), shards as usize);
+            assert_eq!(limiter.available_at(now), burst, "{quota}");
+            // One by one for small bursts, otherwise in about thirty parts.
+            let mut left = burst;
+            while left > 0 {
+                let n = (1 + random.below(1 + burst / 16)).min(left);
+                let granted = limiter.try_acquire_n_at(n, now);
+                let granted = granted.unwrap_or_else(|denied| {
+                    panic!("{n} of {left}, {quota} in {shards} at {now:?}: {denied}")
+                });
+                left -= n;
+                assert!(granted.remaining() <= left, "{quota} in {shards}");
+                assert_eq!(limiter.available_at(now), left, "{quota} in {shards}");
+            }
+            assert!(limiter.try_acquire_at(now).is_err(), "{quota} in {shards}");
+        }
+    }
+}
