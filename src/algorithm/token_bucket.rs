@@ -15,17 +15,18 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, less
 /// those that were given back. At rates that are not exact, `b - a` counts as one unit longer (see
-/// below), and another unit for each change of quota or clock. This holds for any number of threads. The ticks are those at which
-/// the permits were counted ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A
-/// charge may exceed the bound and put the bucket into debt.
+/// below), and another unit for each change of quota or clock. This holds for any number of
+/// threads. The ticks are those at which the permits were counted
+/// ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A charge may exceed the
+/// bound and put the bucket into debt.
 ///
 /// **Exactness.** A fresh bucket grants its whole burst at one tick, in any split, and says exactly
 /// how many permits are left. After the bucket runs dry, permit `k` is due `k * period / n` later:
 ///
-/// - It is due at exactly the first nanosecond at or after that time, if the time between permits is
-///   a whole number of nanoseconds. The same holds if the fraction `n / period`, reduced and with
-///   the period in nanoseconds, has a numerator of at most 11, unless the burst is too large for the
-///   word.
+/// - It is due at exactly the first nanosecond at or after that time, if the time between permits
+///   is a whole number of nanoseconds. The same holds if the fraction `n / period`, reduced and
+///   with the period in nanoseconds, has a numerator of at most 11, unless the burst is too large
+///   for the word.
 /// - At all other rates the bucket counts time in units of at most a quarter of a nanosecond. A
 ///   permit is less than one unit early, and at most one nanosecond late. This error does not grow,
 ///   even over 50 years.

@@ -381,9 +381,9 @@ impl Bound {
 
     /// The bound of a bucket of this quota, which counts in units.
     ///
-    /// The units that accrue in `d` nanoseconds are less than one more than `d * unit * n / period`.
-    /// So `count * period < burst * period + d * n + period / unit`, and all but the last of these
-    /// are whole numbers.
+    /// In `d` nanoseconds the clock makes less than `1 + d * unit * n / period` units. So
+    /// `count * period < burst * period + d * n + period / unit`, and all but the last of these are
+    /// whole numbers.
     pub(super) const fn bucket(quota: Quota) -> Self {
         let steady = Self::steady(quota);
         let unit = match TokenBucket::new(quota) {

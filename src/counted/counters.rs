@@ -6,9 +6,9 @@ use crate::striped::StripedCounters;
 
 /// The counts of a [`Counted`](super::Counted) limiter.
 ///
-/// Each call is a request, also one for 0 permits, and one that takes up to as many permits as there
-/// are and gets none. So `granted + denied` is the number of requests. Each number is correct by
-/// itself, but while other threads decide, the numbers may be from different moments.
+/// Each call is a request, also one for 0 permits, and one that takes up to as many permits as
+/// there are and gets none. So `granted + denied` is the number of requests. Each number is correct
+/// by itself, but while other threads decide, the numbers may be from different moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LimiterStats {
@@ -63,11 +63,10 @@ impl Counters {
 
     #[inline(always)]
     pub(crate) fn granted(&self, n: u64) {
-        let grant = match n {
-            0 => Counter::Empty,
-            _ => Counter::Granted,
-        };
-        self.0.add(grant as usize, 1);
+        match n {
+            0 => self.0.add(Counter::Empty as usize, 1),
+            _ => self.0.add(Counter::Granted as usize, 1),
+        }
         if n > 1 {
             self.0.add(Counter::Beyond as usize, n - 1);
         }

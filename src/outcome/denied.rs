@@ -76,8 +76,13 @@ pub enum Denied {
         limit: u64,
     },
     /// The limiter's word is ahead of the last tick of its clock, so waiting does not help. A
-    /// caller passed a tick near the end of time, or charged decades of debt. A reset helps, and so
-    /// does giving back enough permits.
+    /// caller passed a tick near the end of time, or charged a debt of decades: for example by a
+    /// settlement for [`u64::MAX`] permits. A debt that is paid back within 50 years of the clock's
+    /// start is never stuck, and windows and greedy intervals are never stuck by a debt.
+    ///
+    /// A reset helps, and so does a refund that leaves a debt which can be paid back. A new quota
+    /// helps with `Keep::Fresh`, and with the other two only if it can pay back the debt. A
+    /// snapshot keeps the debt.
     #[non_exhaustive]
     Stuck {
         /// The number of permits requested.

@@ -98,6 +98,7 @@ macro_rules! settle_form {
             /// [`undo`](Self::undo) does: permits that the clock has already refilled are not
             /// returned a second time, and a window that is over gets nothing back. If `actual` is
             /// more, the difference is [charged](Self::charge), into debt if it is not available.
+            /// So bound a cost that a client reports: see [`Denied::Stuck`](crate::Denied::Stuck).
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

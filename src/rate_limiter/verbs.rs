@@ -178,7 +178,8 @@ macro_rules! debt_verbs {
             [Debt] DebtLimiter {
             /// Takes `n` permits unconditionally, into debt if they are not available. Use it for
             /// costs that are known only afterwards, such as bytes sent or tokens that a language
-            /// model produced. While the limiter is in debt, nothing is granted.
+            /// model produced. While the limiter is in debt, nothing is granted. A debt of decades
+            /// is never paid back: see [`Denied::Stuck`](crate::Denied::Stuck).
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {

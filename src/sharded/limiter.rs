@@ -52,7 +52,8 @@ use crate::thread_index::ThreadIndex;
 ///
 /// - A full shard can't refill, even if another shard is not full. So shards are kept level: a
 ///   request that would leave its own shard less than seven eighths full scans all shards, and
-///   takes from one or several of the fullest. For buckets and aligned intervals, one scan serves
+///   takes from one or several of the fullest. A request for more than a quarter of a shard takes
+///   the same share from each. For buckets and aligned intervals, one scan serves
 ///   several requests: the next scan comes when the thread's shard has a 32nd less than the fullest
 ///   shard had. (This requires that a shard holds at least 32 permits and that the fullest is at
 ///   most 31/32 full.)
@@ -62,11 +63,13 @@ use crate::thread_index::ThreadIndex;
 ///   the other algorithms they are negligible.
 ///
 /// With the number of shards that [`new`](Self::new) chooses, `Sharded` grants at least 99 % of
-/// what a single word grants if each request takes one permit (97 % for greedy intervals of fewer
-/// than 8 permits), and 95 % if each takes half the burst. This holds at loads from 0.5 to 1.5
-/// times the rate, both with requests spread over all shards and with all requests on one.
-/// `cargo test -p tollgate --test limits service` measures it. docs/MANY_CORES.md says what other
-/// numbers of shards cost.
+/// what a single word grants if each request takes one permit, and 95 % if each takes half the
+/// burst. This holds for requests at random times and for evenly spaced ones, at loads from 0.5 to
+/// 1.5 times the rate, both with requests spread over all shards and with all requests on one. The
+/// exception: windows that the first permit opens, and greedy intervals, grant at least 96 % of
+/// evenly spaced requests for one permit, because a shard that holds eight permits or more begins
+/// its period alone. `cargo test -p tollgate --test limits service` measures it.
+/// docs/MANY_CORES.md says what other numbers of shards cost.
 ///
 /// # Requests that take from several shards
 ///
@@ -78,8 +81,8 @@ use crate::thread_index::ThreadIndex;
 /// A rollback returns permits to a shard only if no other thread has changed that shard meanwhile.
 /// Otherwise returning the permits could count them twice, so they stay consumed. The limiter then
 /// grants less than it could until time refills them, as it refills granted permits. A request for
-/// several permits can lose permits in this way. A request for one permit can do so only if three
-/// or more threads take the last permits of shards with fewer than eight permits each.
+/// several permits can lose permits in this way. A request for one permit can do so only while
+/// other threads take the last permits of shards with fewer than eight permits each.
 ///
 /// While a thread rolls back on a shard, that shard accepts no returned permits. An `undo` or a
 /// `refund` at that moment returns them to the other shards, up to what these can hold.

@@ -9,6 +9,11 @@
 //! shards. If one shard would still be about as full as the others afterwards, the request takes
 //! from that shard alone. Otherwise it takes from all shards above a common level.
 //!
+//! A request for more than a quarter of a shard takes the same share from each shard, so that their
+//! words stay equal. If shards differed by a fraction of a permit, a request that comes just in
+//! time for one word would be too early for the shards. For the same reason, if a period begins
+//! with a permit, a request that finds all shards full begins the periods of all.
+//!
 //! A scan for each request would be slow while a burst is used up. So a scan stores a limit for its
 //! thread's own shard: the word of the fullest shard, plus a 32nd of what a shard can hold. (A
 //! larger word has fewer permits. The algorithm must order its words: [`Split::is_ordered`].)
@@ -42,8 +47,8 @@ const ATTEMPTS: u32 = 4;
 /// back everything.
 const SCARCE: u64 = 8;
 
-/// A shard of fewer permits is small: requests take the same share from all shards.
-const SMALL: u64 = 4;
+/// A request for more than a quarter of a shard takes the same share from all shards.
+const LARGE: u64 = 4;
 
 /// The outcome of an attempt to take permits.
 enum Attempt {
@@ -279,12 +284,12 @@ impl<A: Split> ShardedView<'_, A> {
     /// fractions of a permit. A smaller result makes requests take from more shards. A larger one
     /// makes it more likely that one shard is full while another is not.
     ///
-    /// It is 0 if a request takes from nearly all shards anyway, or if a permit is a large part of
-    /// a shard. Then all shards give the same share, their words stay equal, and they grant at the
-    /// same tick as one word would.
+    /// It is 0 if the request is for more than a quarter of a shard. Then all shards give the same
+    /// share, their words stay equal, and they grant at the same tick as one word would. Few such
+    /// requests fit in a shard, so one that comes a fraction too early would be a large part of all.
     fn may_be_uneven(&self, n: u64) -> u64 {
-        let is_small = self.full() < self.permit().saturating_mul(SMALL);
-        if is_small || n >= self.shards.len() as u64 {
+        let wanted = n.saturating_mul(self.permit());
+        if self.full() < wanted.saturating_mul(LARGE) {
             return 0;
         }
         (self.permit() / n.max(1)).saturating_add(self.full() / 64)

@@ -149,13 +149,14 @@ macro_rules! snapshot_verbs {
             /// state is [carried over](crate::algorithm::ChangeQuota::carry_over): the limiter has
             /// as many permits as before, up to what it can hold, and the same debt.
             ///
-            /// The bound of the limit still holds. If the rate of a bucket is not exact, permits may
-            /// be due less than one unit sooner or later with each restore, which is at most a
-            /// quarter of a nanosecond (see [`TokenBucket`](crate::TokenBucket)). A window that was opened by its first hit may end a
-            /// [quantum](crate::FixedWindow::quantum) later. If the new clock's periods begin at
-            /// other times than the old clock's, a window with counted permits may end later, but
-            /// not earlier, and the next refill of aligned [`Intervals`](crate::Intervals) may come
-            /// earlier or later (see [`Rebase`](crate::algorithm::Rebase)).
+            /// The bound of the limit still holds. If the rate of a bucket is not exact, permits
+            /// may be due less than one unit sooner or later with each restore, which is at most a
+            /// quarter of a nanosecond (see [`TokenBucket`](crate::TokenBucket)). A window that was
+            /// opened by its first hit may end a [quantum](crate::FixedWindow::quantum) later. If
+            /// the new clock's periods begin at other times than the old clock's, a window with
+            /// counted permits may end later, but not earlier, and the next refill of aligned
+            /// [`Intervals`](crate::Intervals) may come earlier or later (see
+            /// [`Rebase`](crate::algorithm::Rebase)).
             ///
             /// Don't give back a grant from before the restore: the limiter can't tell which of its
             /// permits are refilled already.

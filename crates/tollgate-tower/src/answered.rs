@@ -100,8 +100,8 @@ impl Ended<'_> {
         self.taken
     }
 
-    /// Returns how many bytes of the body were sent: those that the server has taken. Some may still
-    /// be in its buffers, and in those of the kernel.
+    /// Returns how many bytes of the body were sent: those that the server has taken. Some may
+    /// still be in its buffers, and in those of the kernel.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes

@@ -15,19 +15,19 @@ use crate::ticket::Ticket;
 
 /// The most bytes of a frame that are handed on at once, if the end of the body matters.
 ///
-/// A body that is a `String`, a `Vec` or `Bytes` is a single frame. A server that has taken it holds
-/// all of it, however slowly the client reads, and asks the body for nothing more. In pieces, the
-/// body is asked again each time the server has room.
+/// A body that is a `String`, a `Vec` or `Bytes` is a single frame. A server that has taken it
+/// holds all of it, however slowly the client reads, and asks the body for nothing more. In pieces,
+/// the body is asked again each time the server has room.
 const PIECE: usize = 64 * 1024;
 
 pin_project! {
     /// The body of an answer: the service's own, or that of a refusal.
     ///
     /// The service's own passes through. Its end, or its being dropped, ends the request for its
-    /// limits. If these have to know the end, as a concurrency does and a limit that settles, frames
-    /// of more than 64 KiB are handed on in pieces, so that the end comes when the client has read
-    /// nearly everything. The pieces of `Bytes` are not copied. Those of other types are, by
-    /// [`Buf::copy_to_bytes`].
+    /// limits. If these have to know the end, as a concurrency does and a limit that settles,
+    /// frames of more than 64 KiB are handed on in pieces, so that the end comes when the client
+    /// has read nearly everything. The pieces of `Bytes` are not copied. Those of other types are,
+    /// by [`Buf::copy_to_bytes`].
     pub struct ResponseBody<B: Body, A: Admission> {
         #[pin]
         kind: Kind<B, A>,

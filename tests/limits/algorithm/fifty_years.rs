@@ -10,8 +10,8 @@ use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
 /// Returns how many permits of a bucket that runs dry at `start` were due a nanosecond later than
-/// the first tick that the rate allows, and how many were due a nanosecond sooner, because less than
-/// a quarter of a nanosecond was missing.
+/// the first tick that the rate allows, and how many were due a nanosecond sooner, because less
+/// than a quarter of a nanosecond was missing.
 fn off(quota: Quota, start: u64, random: &mut Random) -> [u64; 2] {
     let bucket = TokenBucket::new(quota.initial(0)).expect("a bucket");
     let limiter = Limiter::unstarted(bucket, NoClock);

@@ -132,38 +132,51 @@ fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
 }
 
 /// Tests the number of shards that the constructor chooses.
-#[test]
-fn shards_serve_nearly_as_much_as_one_word() {
-    let (requests, step) = if cfg!(debug_assertions) {
-        (2000, 3)
-    } else {
-        (10_000, 1)
-    };
-    deadline("service", move || {
-        for (turn, cores) in [1, 2, 8, 16, 64].into_iter().enumerate() {
-            let twice = 2 * cores as u64;
-            for burst in [twice, 3 * cores as u64 + 1, 8 * cores as u64 + 1, 100, 1000] {
-                let algorithms = of_burst(burst).into_iter().skip(turn % step).step_by(step);
-                for algorithm in algorithms {
-                    let clock = ManualClock::new;
-                    let limiter =
-                        || Sharded::for_cores(algorithm, cores, clock()).expect("it splits");
-                    assert!(limiter().shards() >= cores.min(2) || burst < twice);
-                    for arrivals in [Arrivals::Random, Arrivals::Even] {
-                        // A request for one permit begins the period of a large shard alone.
-                        let goal_of_one = match arrivals {
-                            Arrivals::Even if algorithm.begins_with_a_permit() => 0.96,
-                            _ => 0.99,
-                        };
-                        for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
-                            let loads = loads(arrivals);
-                            let (part, label) = least(arrivals, loads, n, requests, limiter);
-                            assert!(part >= goal, "{part}: {label}");
-                        }
-                    }
+fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u32) {
+    let step = if cfg!(debug_assertions) { 3 } else { 1 };
+    for (turn, cores) in [1, 2, 8, 16, 64].into_iter().enumerate() {
+        let twice = 2 * cores as u64;
+        for burst in [twice, 3 * cores as u64 + 1, 8 * cores as u64 + 1, 100, 1000] {
+            let algorithms = of_burst(burst).into_iter().skip(turn % step).step_by(step);
+            for algorithm in algorithms {
+                let clock = ManualClock::new;
+                let limiter = || Sharded::for_cores(algorithm, cores, clock()).expect("it splits");
+                assert!(limiter().shards() >= cores.min(2) || burst < twice);
+                // A request for one permit begins the period of a large shard alone.
+                let goal_of_one = match arrivals {
+                    Arrivals::Even if algorithm.begins_with_a_permit() => 0.96,
+                    _ => 0.99,
+                };
+                for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
+                    let (part, label) = least(arrivals, loads(arrivals), n, requests, limiter);
+                    assert!(part >= goal, "{part}: {label}");
                 }
             }
         }
+    }
+}
+
+const fn debug_or_release(debug: u32, release: u32) -> u32 {
+    if cfg!(debug_assertions) {
+        debug
+    } else {
+        release
+    }
+}
+
+#[test]
+fn shards_serve_nearly_as_much_as_one_word() {
+    let requests = debug_or_release(1000, 10_000);
+    deadline("service", move || {
+        shards_serve_nearly_as_much(Arrivals::Random, requests);
+    });
+}
+
+#[test]
+fn shards_serve_nearly_as_much_as_one_word_if_requests_are_evenly_spaced() {
+    let requests = debug_or_release(500, 10_000);
+    deadline("even service", move || {
+        shards_serve_nearly_as_much(Arrivals::Even, requests);
     });
 }
 
@@ -194,7 +207,7 @@ fn evenly_spaced_requests_are_served_nearly_as_by_one_word() {
 /// The cost of other numbers of shards. With `--nocapture` it prints the table.
 #[test]
 fn more_shards_than_the_default_serve_less() {
-    let requests = if cfg!(debug_assertions) { 500 } else { 20_000 };
+    let requests = debug_or_release(500, 20_000);
     deadline("service", move || {
         for burst in [4, 16, 64, 256] {
             for algorithm in &of_burst(burst)[..3] {

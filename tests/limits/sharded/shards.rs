@@ -285,7 +285,7 @@ impl Parts {
         let full = self.part.available(0, Tick::ZERO);
         // If periods begin with a permit, a request that finds all shards full begins all periods.
         let begins = self.part.begins_with_a_permit() && have.iter().all(|have| *have == full);
-        let uneven = match begins || full < 4 * self.permit || n >= of {
+        let uneven = match begins || full < wanted.saturating_mul(4) {
             true => 0,
             false => self.permit / n + full / 64,
         };

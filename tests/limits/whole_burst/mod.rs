@@ -1,7 +1,7 @@
 //! A burst is a burst: a fresh bucket grants its burst in any split at one tick, and says exactly
-//! what is left, at every rate. Then the next permit comes when the denial says. Over an interval of
-//! `d` the bucket grants at most what the rate allows in `d` and one unit more, which is at most a
-//! quarter of a nanosecond.
+//! what is left, at every rate. Then the next permit comes when the denial says. Over an interval
+//! of `d` the bucket grants at most what the rate allows in `d` and one unit more, which is at most
+//! a quarter of a nanosecond.
 
 mod bound;
 mod changes;

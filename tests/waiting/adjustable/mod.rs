@@ -7,6 +7,7 @@ mod model;
 mod regularly;
 mod reserved;
 mod restored;
+mod stuck;
 mod threads;
 mod whole;
 

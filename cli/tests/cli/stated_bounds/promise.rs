@@ -34,8 +34,8 @@
 
 use super::drive::Driven;
 
-/// Returns what the rate allows in less than a unit, times the period. A unit is at most a quarter of
-/// a nanosecond. Exact rates have none.
+/// Returns what the rate allows in less than a unit, times the period. A unit is at most a quarter
+/// of a nanosecond. Exact rates have none.
 fn unit(n: u128, period: u128) -> u128 {
     match n / divisor(n, period) {
         ..=11 => 0,

@@ -1,5 +1,5 @@
-//! Each generation of fields says the most permits that can be had at once. So what a new limit says
-//! less what it has left is what was used of it.
+//! Each generation of fields says the most permits that can be had at once. So what a new limit
+//! says, less what it has left, is what was used of it.
 
 use std::time::Duration;
 

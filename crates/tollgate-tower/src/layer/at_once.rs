@@ -18,8 +18,8 @@ pub struct AtOnce;
 /// A service that a layer can be put around: each one, if no request waits, and otherwise each one
 /// that is `Clone`.
 pub trait Keep<M>: Sized {
-    /// Returns the service that is ready, for a request that waits, and leaves a clone. `None` if no
-    /// request waits.
+    /// Returns the service that is ready, for a request that waits, and leaves a clone. `None` if
+    /// no request waits.
     #[doc(hidden)]
     fn keep(&mut self) -> Option<Self>;
 }

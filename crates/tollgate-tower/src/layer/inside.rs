@@ -15,11 +15,12 @@ impl RateLimitLayer<Inside> {
     /// order of arrival: see [`wait`](Self::wait).
     ///
     /// A request is inside until the server has taken the last piece of its answer's body, or until
-    /// the answer is dropped. Frames of more than 64 KiB are handed on in pieces of as much, also if
-    /// the body is a `String` or `Bytes`. So a client that does not read its answer keeps its place,
-    /// unless the rest fits buffers: hyper's of about 400 kB, and the kernel's of both ends, which
-    /// on Linux can have 4 MB and 6 MB. If clients are not trusted, give answers a time limit, or
-    /// limit each client with [`concurrency_by_key`](RateLimitLayer::concurrency_by_key).
+    /// the answer is dropped. Frames of more than 64 KiB are handed on in pieces of as much, also
+    /// if the body is a `String` or `Bytes`. So a client that does not read its answer keeps its
+    /// place, unless the rest fits buffers: hyper's of about 400 kB, and the kernel's of both ends,
+    /// which on Linux can have 4 MB and 6 MB. If clients are not trusted, give answers a time
+    /// limit, or limit each client with
+    /// [`concurrency_by_key`](RateLimitLayer::concurrency_by_key).
     ///
     /// ```
     /// # use http::{Request, Response};

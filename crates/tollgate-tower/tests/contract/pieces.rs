@@ -271,8 +271,8 @@ fn size<D: Buf>(step: Option<&Step<D>>) -> u64 {
     }
 }
 
-/// Trailers and errors come after the last piece of what was before them. A hint of the size that is
-/// no exact one has what is kept in both bounds.
+/// Trailers and errors come after the last piece of what was before them. A size that is not exact
+/// has what is kept in its bounds.
 #[test]
 fn trailers_and_errors_keep_their_places() {
     let trailers = HeaderMap::from_iter([("x-sum".parse().unwrap(), "45".parse().unwrap())]);
