@@ -191,15 +191,16 @@ fn a_rebased_word_keeps_its_state() {
                 is_same,
                 "{was:?} owes {owed}, {is:?} owes {owes}: {algorithm}"
             );
-            // Permits stay due: in a bucket at most a nanosecond later, otherwise within the length
-            // of a window.
+            // Permits stay due: in a bucket at the same tick, or at one next to it if fractions of a
+            // unit differ; otherwise within the length of a window.
             let wait = |word, now: Tick| {
                 let due = algorithm.due(word, now, 1).expect("in time");
                 due.saturating_since(now)
             };
             let (before, after) = (wait(word, NOW), wait(moved, to));
+            let off = Duration::from_nanos(u64::from(rounds));
             let (least, late) = match is_bucket(&algorithm) {
-                true => (before, Duration::from_nanos(1)),
+                true => (before.saturating_sub(off), off),
                 false => (Duration::ZERO, 2 * algorithm.quota().period()),
             };
             let is_due = least <= after && after <= before + late;
@@ -214,8 +215,13 @@ fn a_rebased_word_keeps_its_state() {
             } else {
                 Duration::ZERO
             };
-            let late = quantum + Duration::from_nanos(u64::from(rounds));
-            let is_due = before <= after && after <= before + late;
+            let early = if is_bucket(&algorithm) {
+                off
+            } else {
+                Duration::ZERO
+            };
+            let least = before.saturating_sub(early);
+            let is_due = least <= after && after <= before + quantum + off;
             assert!(is_due, "{before:?}, {after:?}: {algorithm}");
         }
     }
