@@ -18,8 +18,10 @@
 //!   are evicted first.
 //! - A **newcomer** took the slot of a key in use, and has got one grant. If keys have spent about
 //!   the same, newcomers are evicted first ([`leaving`](super::leaving)).
-//! - The **code** has three bits. Bit 1 is set if a key that is not banned has the slot, bit 6 if
-//!   the key is protected or banned:
+//! - **Second** says whether the slot is in the key's second pair of buckets
+//!   ([`probe_seq`](super::probe_seq)).
+//! - The **code** says whether the slot has a key, and which of these it is. Bit 1 is set if a key
+//!   that is not banned has the slot, bit 6 if the key is protected or banned:
 //!
 //! | bit 6 | bits 1 and 0 | the slot is |
 //! |---|---|---|
@@ -27,8 +29,6 @@
 //! | 0 | 10, 11 | live, live with a newcomer |
 //! | 1 | 10 | live, protected |
 //! | 1 | 00, 01 | banned, banned and protected |
-//! - **Second** says whether the slot is in the key's second pair of buckets
-//!   ([`probe_seq`](super::probe_seq)).
 
 use crate::sync::{IS_MODEL, inject_fault};
 

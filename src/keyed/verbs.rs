@@ -233,9 +233,9 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// [`Denied::Banned`], including those that could wait, and
     /// [`banned_until`](Self::banned_until) returns the tick of the first permit.
     ///
-    /// The ban is over with the first grant after `until`. From then on a caller whose tick is older
-    /// counts at the tick of that grant, as for every key. So it can be granted a permit although
-    /// its own tick is before `until`.
+    /// The ban is over with the first grant after `until`. From then on a caller whose tick is
+    /// older counts at the tick of that grant, as for every key. So it can be granted a permit
+    /// although its own tick is before `until`.
     ///
     /// Another ban can extend a ban, but not shorten it. A tick in the past bans nothing. The ban
     /// ends early if the key is [removed](Self::remove) or [reset](Key::reset), or if its quota is
@@ -275,8 +275,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).at(now).ban(now.saturating_add(long))
     }
 
-    /// Returns the tick of the first permit of this key, which is later than the tick that was passed
-    /// to [`ban`](Self::ban), or `None` if it is not banned: see [`Key::banned_until`].
+    /// Returns the tick of this key's first permit, which is later than the tick that was passed to
+    /// [`ban`](Self::ban), or `None` if it is not banned: see [`Key::banned_until`].
     ///
     /// ```
     /// use std::time::Duration;

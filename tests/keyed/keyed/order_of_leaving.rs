@@ -1,7 +1,6 @@
 //! The eviction order for each kind of algorithm: unprotected keys, then protected ones, then
-//! banned ones. Within each group, keys that have spent fewer permits leave first, in whole permits.
-//! Of keys that have spent the same the newest leaves first. Keys in debt leave after those without
-//! debt.
+//! banned ones. Within each group, keys that have spent fewer whole permits leave first. Of keys
+//! that have spent the same the newest leaves first. Keys in debt leave after those without debt.
 
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, Debt};
