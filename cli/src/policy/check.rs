@@ -15,8 +15,8 @@ use super::{INVALID, unusable};
 
 /// Check a policy: find all its errors and warnings
 ///
-/// Each line has the file, the line, the column, the field, its value, and what is allowed. The exit
-/// code is 0 if there are no errors, 1 if there are errors, and 2 if the file can't be read.
+/// Each line has the file, the line, the column, the field, its value, and what is allowed. The
+/// exit code is 0 if there are no errors, 1 if there are errors, and 2 if the file can't be read.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The policy, in TOML, or in JSON if its name ends in .json

@@ -20,8 +20,8 @@ use crate::table;
 ///
 /// The command knows the policy and the request, but not how much of each limit is left. The exit
 /// code is 0, whether or not the request is denied; 1 if the policy has errors, as tollgate check
-/// finds them; and 2 if the file can't be read, or does not read a fact that is given. The request is
-/// read as the layer of tollgate-tower reads it.
+/// finds them; and 2 if the file can't be read, or does not read a fact that is given. The request
+/// is read as the layer of tollgate-tower reads it.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The policy, in TOML, or in JSON if its name ends in .json

@@ -27,9 +27,9 @@ pub(super) struct Request {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     from: Option<IpAddr>,
 
-    /// Any fact that the file reads, also one that the program computes; can be given several times.
-    /// It takes the place of a fact of the request with this name. NAME alone is a fact that the
-    /// program computes, and that this request does not have
+    /// Any fact that the file reads, also one that the program computes; can be given several
+    /// times. It takes the place of a fact of the request with this name. NAME alone is a fact that
+    /// the program computes, and that this request does not have
     #[arg(long = "fact", value_name = "NAME[=VALUE]", value_parser = fact)]
     facts: Vec<(FactName, Option<String>)>,
 }

@@ -195,10 +195,10 @@ fn a_request_is_read_as_the_layer_reads_it() {
 fn a_fact_that_the_file_does_not_know_is_an_error() {
     let policy = "[[rule]]\nname = 'a'\nwhen = { tier = 'gold' }\nkey = 'user'\nlimit = '5/min'\n\
                   cost = { default = 1, settle = 'response-header:x-used' }\n";
-    let request = "GET / --fact uesr=ann --fact tier=gold --fact header:x-key=1";
+    let request = "GET / --fact nick=ann --fact tier=gold --fact header:x-key=1";
     assert_eq!(
         summary("policy-facts", policy, request),
-        "error: limits.toml does not read the facts \"uesr\" and \"header:x-key\", which --fact \
+        "error: limits.toml does not read the facts \"nick\" and \"header:x-key\", which --fact \
          gives; it reads: response-header:x-used, tier, user"
     );
     let request = "GET / --fact user=ann --fact tier=gold --fact response-header:x-used=1";
@@ -213,7 +213,7 @@ fn errors_of_json_have_lines() {
     let folder = folder("policy-json");
     fs::create_dir_all(&folder).expect("the folder can be created");
     let policy = "{ \"rule\": [\n  {\n    \"name\": \"a\\u00e9\",\n    \"limit\": \"ten\",\n    \
-                  \"capcity\": 5\n  }\n] }\n";
+                  \"size\": 5\n  }\n] }\n";
     fs::write(folder.join("limits.json"), policy).expect("it can be written");
     let printed = run("$ tollgate check limits.json", &folder);
     let starts: Vec<_> = printed

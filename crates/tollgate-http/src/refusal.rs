@@ -32,7 +32,8 @@ pub enum Cause {
     Listed,
     /// The request lacks the key of its limit: 400.
     MissingKey,
-    /// The request has several keys of its limit, or several values of what the limit depends on: 400.
+    /// The request has several keys of its limit, or more values than are read of a fact that the
+    /// limit depends on: 400.
     Ambiguous,
     /// The request has none of its rule's plans: 403.
     NoPlan,

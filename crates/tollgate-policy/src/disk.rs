@@ -65,8 +65,9 @@ impl fmt::Display for FileError {
 
 impl Error for FileError {}
 
-/// Reads the text of a policy from a file, as [`LivePolicy::from_file`](crate::LivePolicy::from_file)
-/// does. It reads no more than a policy may have, also from a file without an end.
+/// Reads the text of a policy from a file, as
+/// [`LivePolicy::from_file`](crate::LivePolicy::from_file) does. It reads no more than a policy may
+/// have, also from a file without an end.
 ///
 /// ```
 /// use tollgate_policy::file::read_text;

@@ -1,9 +1,7 @@
 //! Facts: what rules can read of a request.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 use std::num::IntErrorKind;
 
@@ -14,8 +12,9 @@ use crate::values::Values;
 /// [`values`](Self::values).
 ///
 /// Maps, slices of pairs and arrays of pairs are facts; names of headers are in lower case in maps,
-/// and in any case in pairs. Pairs of one name are several values of a fact. In a pair of facts, the
-/// first that knows a name answers, so a program can add facts of its own to those of a request.
+/// and in any case in pairs. Pairs of one name are several values of a fact. In a pair of facts,
+/// the first that knows a name answers, so a program can add facts of its own to those of a
+/// request.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -275,7 +274,7 @@ impl FactName {
     }
 
     /// Returns whether a text is this name. Names of headers are compared without case.
-    fn is(&self, text: &str) -> bool {
+    pub(crate) fn is(&self, text: &str) -> bool {
         match self.kind {
             Kind::Header | Kind::ResponseHeader => self.text.eq_ignore_ascii_case(text),
             _ => *self.text == *text,
@@ -311,84 +310,5 @@ impl fmt::Display for FactName {
 impl fmt::Debug for FactName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.text, f)
-    }
-}
-
-impl<F: Facts + ?Sized> Facts for &F {
-    #[inline]
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        (**self).fact(name)
-    }
-
-    #[inline]
-    fn values(&self, name: &FactName) -> Values<'_> {
-        (**self).values(name)
-    }
-}
-
-/// No facts.
-impl Facts for () {
-    fn fact(&self, _: &FactName) -> Option<Value<'_>> {
-        None
-    }
-}
-
-/// The first that knows a fact answers.
-impl<A: Facts, B: Facts> Facts for (A, B) {
-    #[inline]
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        self.values(name).single()
-    }
-
-    #[inline]
-    fn values(&self, name: &FactName) -> Values<'_> {
-        let values = self.0.values(name);
-        match values.is_none() {
-            true => self.1.values(name),
-            false => values,
-        }
-    }
-}
-
-impl<V: AsRef<str>, S: BuildHasher> Facts for HashMap<String, V, S> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        self.get(name.as_str()).map(|value| value.as_ref().into())
-    }
-}
-
-impl<V: AsRef<str>> Facts for BTreeMap<String, V> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        self.get(name.as_str()).map(|value| value.as_ref().into())
-    }
-}
-
-impl<K: AsRef<str>, V: AsRef<str>> Facts for [(K, V)] {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        self.values(name).single()
-    }
-
-    fn values(&self, name: &FactName) -> Values<'_> {
-        let found = self.iter().filter(|(known, _)| name.is(known.as_ref()));
-        Values::of(found.map(|(_, value)| value.as_ref().into()))
-    }
-}
-
-impl<K: AsRef<str>, V: AsRef<str>, const N: usize> Facts for [(K, V); N] {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        self.as_slice().fact(name)
-    }
-
-    fn values(&self, name: &FactName) -> Values<'_> {
-        self.as_slice().values(name)
-    }
-}
-
-impl<K: AsRef<str>, V: AsRef<str>> Facts for Vec<(K, V)> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
-        self.as_slice().fact(name)
-    }
-
-    fn values(&self, name: &FactName) -> Values<'_> {
-        self.as_slice().values(name)
     }
 }

@@ -37,6 +37,7 @@
 
 mod builder;
 mod check;
+mod collections;
 mod compile;
 mod decide;
 mod disk;

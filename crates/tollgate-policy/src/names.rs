@@ -7,8 +7,8 @@ use crate::file::{Applies, PolicyFile};
 use crate::when::When;
 
 impl PolicyFile {
-    /// Returns the names of the facts that the rules and lists read, of requests and of answers, and
-    /// those that the file lists in `facts`.
+    /// Returns the names of the facts that the rules and lists read, of requests and of answers,
+    /// and those that the file lists in `facts`.
     ///
     /// ```
     /// use tollgate_policy::file::PolicyFile;

@@ -60,8 +60,8 @@ async fn a_key_of_the_programs_own_has_a_limit() -> Result {
     Ok(())
 }
 
-/// A service reads one of several lines. tower_governor keys by the first, so a client whose service
-/// reads the last has a limit for each random first line.
+/// A service reads one of several lines. tower_governor keys by the first, so a client whose
+/// service reads the last has a limit for each random first line.
 #[tokio::test]
 async fn a_key_whose_lines_differ_is_refused() -> Result {
     let twice = |first: &str| {

@@ -36,10 +36,10 @@ use parts::Many;
 /// it. It does not allocate for a text that is used as the client sent it, unless there are many
 /// parameters or cookies, or several values.
 ///
-/// A client can send a header, a parameter or a cookie several times. It is not known then which one
-/// the service reads, so values that differ are [`Ambiguous`]. At most 256 parameters, 256 cookies
-/// and 256 lines of a header are read. With more, each parameter, each cookie or this header is
-/// ambiguous. A long query, and long cookies, are read once for all names.
+/// A client can send a header, a parameter or a cookie several times. It is not known then which
+/// one the service reads, so values that differ are [`Ambiguous`]. At most 256 parameters, 256
+/// cookies and 256 lines of a header are read. With more, each parameter, each cookie or this
+/// header is ambiguous. A long query, and long cookies, are read once for all names.
 ///
 /// The client sends all facts but its address. So a key that is made of them alone, such as an API
 /// key, must be verified before it is used. Otherwise a client that sends another one with each
@@ -287,8 +287,8 @@ impl<'r> RequestFacts<'r> {
     /// Returns a header. Names are compared without case.
     ///
     /// Lines that are equal are one. Several lines of a list, such as `accept`, `via` and
-    /// `x-forwarded-for`, are one text: they are joined with `, `, and those of `cookie` with `; `. A
-    /// header that is empty is there. Bytes that are not UTF-8 become U+FFFD. If HTTP/2 has no
+    /// `x-forwarded-for`, are one text: they are joined with `, `, and those of `cookie` with `; `.
+    /// A header that is empty is there. Bytes that are not UTF-8 become U+FFFD. If HTTP/2 has no
     /// `host`, it is that of [`host`](Self::host).
     ///
     /// ```
@@ -355,7 +355,7 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if there are several that differ, or if the query has more than 256 parameters.
+    /// [`Ambiguous`] if there are several that differ, or more than 256 parameters in all.
     pub fn query(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.query_values(name).single()
     }
@@ -383,7 +383,7 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if there are several that differ, or if the request has more than 256 cookies.
+    /// [`Ambiguous`] if there are several that differ, or more than 256 cookies in all.
     pub fn cookie(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.cookie_values(name).single()
     }

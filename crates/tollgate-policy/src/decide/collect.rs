@@ -31,11 +31,10 @@ struct Collected<'a> {
 impl Collected<'_> {
     /// Denies the request because of a rule. A rule in the shadow only would deny it.
     fn refuse(&mut self, rule: usize, trial: bool, why: fn(usize) -> Why) -> Applied {
+        // Once, however many rules name it.
+        self.rules.push(rule);
         match trial {
-            true => {
-                self.rules.push(rule);
-                self.would_deny.push(rule);
-            }
+            true => self.would_deny.push(rule),
             false => {
                 self.refused.get_or_insert(why(rule));
             }

@@ -37,15 +37,13 @@ pub(super) fn of(rule: &Rule, is_own: bool, facts: &(impl Facts + ?Sized)) -> Re
         denies: Some(why),
         ..Limits::default()
     };
-    let limits = match (missing, rule.missing) {
+    let limits = match (ambiguous, missing, rule.missing) {
         _ if is_own && unsure() => denies(UNREAD.into()),
-        _ if ambiguous.is_some() => {
-            denies(ambiguous.map_or(String::new(), |part| format!("{part}, so it is ambiguous")))
-        }
-        (Some(part), Missing::Skip) => {
+        (Some(part), ..) => denies(format!("{part}, so it is ambiguous")),
+        (_, Some(part), Missing::Skip) => {
             return Err(format!("{} is missing, and missing = \"skip\"", part.name));
         }
-        (Some(part), Missing::Deny) => {
+        (_, Some(part), Missing::Deny) => {
             denies(format!("{} is missing, and missing = \"deny\"", part.name))
         }
         _ => limits(rule, facts),

@@ -235,3 +235,30 @@ fn a_cost_is_settled_by_a_fact_that_the_program_computes() {
     // Without a part there is no such fact.
     assert_eq!(policy.decide(&()).settle(&answer[..1].to_vec()).returned, 0);
 }
+
+/// What a resolver computes from a fact with several values is ambiguous, though it can't say so.
+#[test]
+fn a_resolver_of_several_values_has_none() {
+    let decide = |rule: &str| {
+        let customer = FactName::new("header:x-customer");
+        let builder = Policy::builder().resolver("tenant", move |facts| {
+            let tenant = facts.fact(&customer)?.as_text().get(..1)?.to_owned();
+            Some(tenant.into())
+        });
+        let text = format!("[[rule]]\nname = 'a'\nlimit = '9/h'\n{rule}");
+        let policy = builder.build_toml(&text).unwrap();
+        let one = [("header:x-customer", "ann"), ("header:x-customer", "ann")];
+        assert!(policy.decide(&one).is_allowed(), "{rule}");
+        let several = [("header:x-customer", "ann"), ("header:x-customer", "bob")];
+        let decision = policy.decide(&several);
+        format!("{:?}", decision.reason())
+    };
+    for rule in [
+        "key = 'tenant'\nmissing = 'skip'",
+        "key = 'tenant'\nrepeated = 'first'",
+        "when = { tenant = 'a' }",
+        "cost = 'tenant'",
+    ] {
+        assert_eq!(decide(rule), "Some(Ambiguous { rule: \"a\" })", "{rule}");
+    }
+}
