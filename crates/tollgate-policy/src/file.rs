@@ -145,8 +145,8 @@ pub struct Cost {
     /// client that estimates 0 does not pass for free.
     pub min: At<u64>,
     /// The most that a fact can say, of the request or of the answer: a larger value counts as this
-    /// one. Without it, a fact of the answer can say all permits of a limit, or what an hour brings,
-    /// if that is more.
+    /// one. Without it, a fact of the answer can say all permits of a limit, or what an hour
+    /// brings, if that is more.
     pub max: Option<At<u64>>,
     /// The fact of the answer that says the actual cost.
     pub settle: Option<At<FactName>>,
@@ -171,8 +171,8 @@ pub struct Ban {
     pub of: BanOf,
     /// How long the ban lasts.
     pub duration: At<Duration>,
-    /// The period in which they count. Without it, the period of the rule's first limit for denials,
-    /// and 15 minutes for failures.
+    /// The period in which they count. Without it, the period of the rule's first limit for
+    /// denials, and 15 minutes for failures.
     pub within: Option<At<Duration>>,
 }
 

@@ -18,9 +18,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome of an answer of HTTP: 401, 403 and 422 are failures, other statuses below
-    /// 400 successes, and all others neither. So the errors of a service, and pages that are not
-    /// there, count for no client.
+    /// Returns the outcome of an answer of HTTP: 401, 403 and 422 are failures, other statuses
+    /// below 400 successes, and all others neither. So the errors of a service, and pages that are
+    /// not there, count for no client.
     ///
     /// ```
     /// use tollgate_policy::Outcome;

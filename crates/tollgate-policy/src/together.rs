@@ -63,7 +63,10 @@ pub(crate) fn check_always(
 /// decide together.
 pub(crate) fn check_possible(file: &PolicyFile, problems: &mut Problems) {
     let together = Together::of(file, |_| true);
-    if together.counts.iter().sum::<usize>() <= MAX_MEMBERS {
+    let mut errors = Problems::new();
+    check_always(file, |_| true, &mut errors);
+    // An error says more.
+    if errors.has_errors() || together.counts.iter().sum::<usize>() <= MAX_MEMBERS {
         return;
     }
     let mut pairs = 0;

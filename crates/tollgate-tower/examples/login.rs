@@ -1,5 +1,5 @@
-//! A login form. Wrong passwords count, right ones do not, and an address that fails again and again
-//! is banned.
+//! A login form. Wrong passwords count, right ones do not, and an address that fails again and
+//! again is banned.
 //!
 //! ```text
 //! cargo run -p tollgate-tower --features axum,policy --example login

@@ -125,8 +125,8 @@ impl Ended<'_> {
         self.grpc
     }
 
-    /// Returns whether the request failed by what the client did: the status is 401, 403 or 422. With
-    /// the feature `tonic`, a call of gRPC also failed if it ends with `UNAUTHENTICATED`,
+    /// Returns whether the request failed by what the client did: the status is 401, 403 or 422.
+    /// With the feature `tonic`, a call of gRPC also failed if it ends with `UNAUTHENTICATED`,
     /// `PERMISSION_DENIED` or `INVALID_ARGUMENT`.
     ///
     /// Errors of the service, such as 500, are no failures: otherwise they could ban its clients.

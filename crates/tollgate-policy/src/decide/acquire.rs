@@ -11,7 +11,7 @@ use tollgate::{Denied, Tick};
 
 use super::asks::{Ask, Asks, waits};
 use super::decision::Decision;
-use super::many::{Many, Refused};
+use super::many::{Many, Refused, take_all};
 use super::state::{State, Why};
 use super::visits::{HasClock, Look, Take};
 use crate::fact::Facts;
@@ -122,10 +122,10 @@ where
         });
     }
     if asks.list.len() > MAX_MEMBERS {
-        return match Many::acquire(asks) {
-            Ok(many) => State::Many(Box::new(many)),
-            Err((Refused::Invalid(error), _)) => State::Invalid(error),
-            Err((Refused::Denied(member, denied), asks)) => {
+        return match take_all(&asks) {
+            Ok(held) => State::Many(Box::new(Many::new(asks, held))),
+            Err(Refused::Invalid(error)) => State::Invalid(error),
+            Err(Refused::Denied(member, denied)) => {
                 let now = asks.now();
                 asks.denied(member, denied, now)
             }

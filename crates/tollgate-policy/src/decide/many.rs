@@ -48,14 +48,9 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    /// Takes from all limits, or from none.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn acquire(asks: Asks<R, C>) -> Result<Self, (Refused, Asks<R, C>)> {
-        match take_all(&asks) {
-            Ok(held) => Ok(Self { asks, held }),
-            Err(refused) => Err((refused, asks)),
-        }
+    /// `held` is what [`take_all`] returned for these limits.
+    pub(crate) const fn new(asks: Asks<R, C>, held: Vec<Option<Held>>) -> Self {
+        Self { asks, held }
     }
 
     pub(crate) const fn asks(&self) -> &Asks<R, C> {
@@ -95,7 +90,9 @@ where
 }
 
 /// Takes from all limits of a request, or from none.
-fn take_all<R, C>(asks: &Asks<R, C>) -> Result<Vec<Option<Held>>, Refused>
+#[cold]
+#[inline(never)]
+pub(crate) fn take_all<R, C>(asks: &Asks<R, C>) -> Result<Vec<Option<Held>>, Refused>
 where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,

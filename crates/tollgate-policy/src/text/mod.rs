@@ -6,6 +6,7 @@
 mod also;
 mod de;
 mod fact;
+mod failures;
 mod field;
 mod fields;
 mod json;

@@ -3,6 +3,7 @@
 use tollgate::Overflow;
 
 use super::fact::{Allowed, check_or_registered};
+use super::failures;
 use super::field::refuse_text;
 use super::overrides;
 use super::parts;
@@ -83,7 +84,7 @@ pub(super) fn rule(
         overrides: parts::overrides(&table, problems),
         cost: parts::FIXED_COST,
         count: choice(&table, "count", &COUNT, problems),
-        failures: parts::failures(&table, problems),
+        failures: failures::read(&table, problems),
         ban: None,
         also: texts(
             &table,

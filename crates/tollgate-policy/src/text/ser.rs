@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tollgate::Quota;
 
+use super::failures;
 use super::fields::{Fields, many, one_or_more};
 use super::parts::FIXED_COST;
-use super::parts::{BAN_OF, NETWORKS, write_failure};
+use super::parts::{BAN_OF, NETWORKS};
 use super::rule::{CAPACITY, COUNT, MEMORY, MISSING, OVERFLOW, REPEATED};
 use super::top::APPLY;
 use super::tree::Tree;
@@ -85,7 +86,7 @@ fn rule(rule: &Rule) -> Tree {
     fields.push_if(rule.cost != FIXED_COST, "cost", || cost(&rule.cost));
     fields.push_choice("count", &COUNT, rule.count);
     fields.push_if(!rule.failures.is_empty(), "failures", || {
-        one_or_more(&rule.failures, |failure| write_failure(failure.value))
+        one_or_more(&rule.failures, |failure| failures::write(failure.value))
     });
     fields.push_some("ban", rule.ban.as_ref(), |value| ban(value));
     fields.push_if(!rule.also.is_empty(), "also", || texts(&rule.also));

@@ -24,9 +24,7 @@ fn a_ban_of_requests_without_a_key_is_refused() {
             "[[rule]]\nname = 'a'\nkey = 'header:x-key'\nlimit = '9/h'\nmissing = 'shared'\n\
              ban = {ban}"
         );
-        let refused = Policy::from_toml(&text)
-            .err()
-            .expect("anyone could ban all others");
+        let refused = Policy::from_toml(&text).expect_err("anyone could ban all others");
         let refused = refused.to_string();
         for word in [
             "error: rule \"a\": ban",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate::ManualClock;
-use tollgate_policy::Policy;
+use tollgate_policy::{Outcome, Policy};
 
 use crate::{next, policy, rule, saved};
 
@@ -127,4 +127,37 @@ fn a_changed_state_has_the_denials_or_none() {
         none += usize::from(denials >= 3);
     }
     assert!(none > 100, "{none}");
+}
+
+/// Fails this many times, each at once.
+fn fails(policy: &Policy<ManualClock>, times: usize) {
+    for _ in 0..times {
+        let decision = policy.decide(&ANN);
+        assert!(decision.is_allowed());
+        let _ = decision.finish(Outcome::Failure, &());
+    }
+}
+
+#[test]
+fn failures_count_over_a_restart_and_denials_are_not_failures() {
+    let rule = |of: &str| {
+        rule(
+            "login",
+            &format!("key = 'user'\nban = {{ after = 3, of = '{of}', within = '1h', for = '1d' }}"),
+        )
+    };
+    let failures = rule("failures");
+    let old = policy(&failures);
+    fails(&old, 2);
+    let new = next(&saved(&old), SECOND, &failures);
+    fails(&new, 1);
+    assert_eq!(new.decide(&ANN).retry_after(), Some(24 * HOUR));
+    // A ban lasts over a restart too.
+    let newest = next(&saved(&new), SECOND, &failures);
+    assert_eq!(newest.decide(&ANN).retry_after(), Some(24 * HOUR - SECOND));
+    // Two failures are no denials.
+    let denials = rule("denials") + "limit = '1/h'\n";
+    let new = next(&saved(&old), SECOND, &denials);
+    assert!(new.decide(&ANN).is_allowed());
+    assert_eq!(denials_until_banned(&new), 3);
 }

@@ -131,8 +131,8 @@ impl<A> RateLimitLayer<A> {
     /// Refuses calls of gRPC in its own way: a `POST` whose content type is `application/grpc` is
     /// answered with the HTTP status 200 and with `grpc-status`. Set it if the service speaks gRPC.
     ///
-    /// Without it, a refusal has a status of HTTP, whatever content type a client sends. So on routes
-    /// that are not gRPC, no client gets a 200 for a refused request.
+    /// Without it, a refusal has a status of HTTP, whatever content type a client sends. So on
+    /// routes that are not gRPC, no client gets a 200 for a refused request.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -150,7 +150,8 @@ impl<A> RateLimitLayer<A> {
     /// service.clone().oneshot(Request::new(())).await?;
     /// let call = Request::post("/echo.Echo/Say").header("content-type", "application/grpc");
     /// let refused = service.oneshot(call.body(())?).await?;
-    /// assert_eq!((refused.status().as_u16(), &refused.headers()["grpc-status"]), (200, &"8".parse()?));
+    /// assert_eq!(refused.status(), 200);
+    /// assert_eq!(refused.headers()["grpc-status"], "8");
     /// # Ok(())
     /// # }
     /// ```

@@ -70,7 +70,8 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// others come back at the end of the answer's body.
     ///
     /// What failed is a status of 401, 403 or 422, unless [`failure_if`](Self::failure_if) says
-    /// otherwise; an error of the service is neither a failure nor a success. All requests that are served at once hold a permit until their ends are known.
+    /// otherwise; an error of the service is neither a failure nor a success. All requests that are
+    /// served at once hold a permit until their ends are known.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -111,9 +112,9 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Less than what was [taken](Ended::taken) comes back. More is charged, even if the limit goes
     /// into debt; then requests are denied until the debt is paid. The most that is charged is
     /// [`max_cost`](Self::max_cost), and without it the quota's
-    /// [`largest_settlement`](tollgate::Quota::largest_settlement): all permits at once or those of an
-    /// hour. The closure is called once for each request that was served, at the end of its answer's
-    /// body, also if there was no answer or it was dropped.
+    /// [`largest_settlement`](tollgate::Quota::largest_settlement): all permits at once or those of
+    /// an hour. The closure is called once for each request that was served, at the end of its
+    /// answer's body, also if there was no answer or it was dropped.
     ///
     /// ```
     /// # use http::{Request, Response};

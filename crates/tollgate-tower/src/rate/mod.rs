@@ -35,8 +35,8 @@ pub enum Count {
     /// Requests that failed: see [`Ended::is_failure`]. The permits of others are given back, apart
     /// from those of requests whose client went away before the answer.
     Failures,
-    /// Requests that succeeded: see [`Ended::is_success`]. The permits of others are given back, also
-    /// those of requests whose client went away before the answer.
+    /// Requests that succeeded: see [`Ended::is_success`]. The permits of others are given back,
+    /// also those of requests whose client went away before the answer.
     Successes,
 }
 

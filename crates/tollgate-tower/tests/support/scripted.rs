@@ -110,7 +110,8 @@ impl Over {
         self.status.is_some_and(|status| status.as_u16() < 400) && self.end != End::Failed
     }
 
-    /// Whether the client went away before its answer, so that a limit of failures keeps its permits.
+    /// Whether the client went away before its answer, so that a limit of failures keeps its
+    /// permits.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.status.is_none() && self.end == End::Dropped
     }
