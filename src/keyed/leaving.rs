@@ -8,9 +8,9 @@
 //!    newest; among keys in debt, the one with the least debt.
 //!
 //! All that a word of every algorithm says is when its key becomes idle. So the time until then
-//! measures what a key has spent. What it has regained counts in whole *steps*, each the time of one
-//! permit (at most an eighth of the burst). So of two keys that spent the same, neither of which has
-//! regained a step, the newer one leaves first: it has more of that time left.
+//! measures what a key has spent. What it has regained counts in whole *steps*, each the time of
+//! one permit (at most an eighth of the burst). So of two keys that spent the same, neither of
+//! which has regained a step, the newer one leaves first: it has more of that time left.
 //!
 //! The word can't tell a key that spent all from a newer one that spent a little less. So a slot
 //! says whether its key is a *newcomer*: it took the slot of a key in use, and has had one grant.

@@ -222,7 +222,7 @@ impl SlotState {
     #[inline(always)]
     pub(super) const fn granted_if(self, takes: bool) -> Self {
         Self {
-            label: self.label & !(takes as u64) | takes as u64 * PROTECTED,
+            label: self.label & !(takes as u64) | (takes as u64 * PROTECTED),
             ..self
         }
     }
