@@ -286,7 +286,7 @@ impl<A: Split> ShardedView<'_, A> {
     ///
     /// It is 0 if the request is for more than a quarter of a shard. Then all shards give the same
     /// share, their words stay equal, and they grant at the same tick as one word would. Few such
-    /// requests fit in a shard, so one that comes a fraction too early would be a large part of all.
+    /// requests fit in a shard, so each that comes a fraction too early would count much.
     fn may_be_uneven(&self, n: u64) -> u64 {
         let wanted = n.saturating_mul(self.permit());
         if self.full() < wanted.saturating_mul(LARGE) {
