@@ -132,7 +132,7 @@ async fn partitions_do_not_show_the_hashes_of_the_table() {
     }
     assert_ne!(seen[0], seen[1]);
     assert_eq!(seen[..2], seen[2..]);
-    let hash = table.hasher().hash_key("ann".as_bytes());
+    let hash = table.hasher().hash_key("ann");
     let said = tollgate_http::ServerLimits::read(
         &http::HeaderMap::from_iter([(
             HeaderName::from_static("ratelimit"),
@@ -148,9 +148,7 @@ async fn partitions_do_not_show_the_hashes_of_the_table() {
 #[tokio::test]
 async fn fields_have_the_quota_of_the_key() {
     let table = table(Quota::per_minute(1), 100).with_overrides(10).unwrap();
-    table
-        .set_quota_of("ann".as_bytes(), Quota::per_minute(3))
-        .unwrap();
+    table.set_quota_of("ann", Quota::per_minute(3)).unwrap();
     let service = RateLimitLayer::by_key(table, by_api_key())
         .fields(Fields::LIST)
         .layer(Ok200);
