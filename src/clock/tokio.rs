@@ -31,17 +31,22 @@ use super::{Clock, Tick};
 /// # }
 /// ```
 ///
-/// Tick 0 is its first reading in the process. If a test has advanced the time of a runtime, other
+/// Tick 0 is a day before its first reading in the process, so that a runtime whose time was paused
+/// before that reading has ticks of its own too. If a test has advanced the time of a runtime, other
 /// runtimes read a different time, so use a limiter in one runtime only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TokioClock;
 
 static ORIGIN: OnceLock<Instant> = OnceLock::new();
 
+/// How much older than the first reading a runtime with paused time may be.
+const BEFORE: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl Clock for TokioClock {
     fn now(&self) -> Tick {
         let now = Instant::now();
-        let since = now.saturating_duration_since(*ORIGIN.get_or_init(|| now));
+        let origin = ORIGIN.get_or_init(|| now.checked_sub(BEFORE).unwrap_or(now));
+        let since = now.saturating_duration_since(*origin);
         Tick::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
 }
