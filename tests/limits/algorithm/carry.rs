@@ -191,8 +191,8 @@ fn a_rebased_word_keeps_its_state() {
                 is_same,
                 "{was:?} owes {owed}, {is:?} owes {owes}: {algorithm}"
             );
-            // Permits stay due: in a bucket at the same tick, or at one next to it if fractions of a
-            // unit differ; otherwise within the length of a window.
+            // Permits stay due: in a bucket at the same tick, or at one next to it if fractions of
+            // a unit differ; otherwise within the length of a window.
             let wait = |word, now: Tick| {
                 let due = algorithm.due(word, now, 1).expect("in time");
                 due.saturating_since(now)
