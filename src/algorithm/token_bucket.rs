@@ -1,5 +1,3 @@
-use core::num::NonZeroU64;
-
 use super::Level;
 use super::delegate::{its_pace, requota_by_pace, reserves_on, runs_on};
 use super::pace::Pace;
@@ -75,7 +73,7 @@ impl TokenBucket {
     /// Returns the units per permit if a permit may be less than one unit early, or `None` if the
     /// rate is exact.
     #[cfg(feature = "audit")]
-    pub(crate) const fn inexact_unit(&self) -> Option<NonZeroU64> {
+    pub(crate) const fn inexact_unit(&self) -> Option<core::num::NonZeroU64> {
         self.pace.inexact_unit()
     }
 
