@@ -151,8 +151,8 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     }
 
     /// Sets which requests failed, for rules that count failures or successes, and for bans of
-    /// failures. Unless this says otherwise, these are the requests of [`Ended::is_failure`]: with a
-    /// status of 401, 403 or 422. For a rule that names its own `failures`, those count instead.
+    /// failures. Unless this says otherwise, these are the requests of [`Ended::is_failure`]: with
+    /// a status of 401, 403 or 422. For a rule that names its own `failures`, those count instead.
     ///
     /// ```
     /// use http::StatusCode;
