@@ -13,8 +13,8 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, less
 /// those that were given back. At rates that are not exact, `b - a` counts as one unit longer (see
-/// below), and another unit for each change of quota or clock. This holds for any number of
-/// threads. The ticks are those at which the permits were counted
+/// below), and as another unit longer for each change of quota or clock. This holds for any number
+/// of threads. The ticks are those at which the permits were counted
 /// ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A charge may exceed the
 /// bound and put the bucket into debt.
 ///
