@@ -63,13 +63,19 @@ impl Counters {
 
     #[inline(always)]
     pub(crate) fn granted(&self, n: u64) {
-        match n {
-            0 => self.0.add(Counter::Empty as usize, 1),
-            _ => self.0.add(Counter::Granted as usize, 1),
+        if n == 0 {
+            return self.granted_none();
         }
+        self.0.add(Counter::Granted as usize, 1);
         if n > 1 {
             self.0.add(Counter::Beyond as usize, n - 1);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn granted_none(&self) {
+        self.0.add(Counter::Empty as usize, 1);
     }
 
     #[inline(always)]

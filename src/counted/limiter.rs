@@ -20,7 +20,7 @@ impl<G: RateLimiter, S: Borrow<Counters>> Counted<G, S> {
     /// # Errors
     ///
     /// [`Denied`] if fewer than `n` permits are available.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         let outcome = self.limiter.try_acquire_n_at(n, now);
         self.counters().outcome(&outcome);
@@ -50,7 +50,7 @@ impl<G: RateLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
     /// # Errors
     ///
     /// [`Denied`] if fewer than `n` permits are available.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         let outcome = self.limiter.try_acquire_n(n);
         self.counters().outcome(&outcome);

@@ -159,7 +159,13 @@ impl<A: Split> ShardedView<'_, A> {
 
     /// Takes up to `n` permits. Returns `None` if no permit is available.
     pub(super) fn take_some(self, n: u64) -> Option<Granted> {
-        let wanted = |there: u64| there.min(n);
+        // A later attempt may be at a later tick, at which shards may have more permits. The request
+        // takes no more than there were at its own tick.
+        let mut most = n;
+        let wanted = |there: u64| {
+            most = most.min(there);
+            most
+        };
         self.hint.note(self.now);
         if self.shards.len() <= FEW {
             self.take::<FEW, _>(None, wanted, |_| ()).ok()
@@ -180,13 +186,13 @@ impl<A: Split> ShardedView<'_, A> {
     fn take<const N: usize, E>(
         self,
         mut own: Option<u64>,
-        wanted: impl Fn(u64) -> u64,
+        mut wanted: impl FnMut(u64) -> u64,
         denied: impl Fn(Option<&Survey<N>>) -> E,
     ) -> Result<Granted, E> {
-        let (mut then, mut left, mut most) = (self, ATTEMPTS, u64::MAX);
+        let (mut then, mut left) = (self, ATTEMPTS);
         while left > 0 {
             let look = then.look(own.take());
-            let n = wanted(most.min(look.total / self.permit()));
+            let n = wanted(look.total / self.permit());
             if n == 0 {
                 return Err(denied(Some(&look)));
             }
@@ -195,9 +201,8 @@ impl<A: Split> ShardedView<'_, A> {
                 Attempt::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
                 Attempt::Lost => {}
                 // Each of these ticks is later than the one before. None is later than the tick of
-                // the shard that is furthest ahead. Shards may have more permits then, but the
-                // request takes no more than there were at its own tick.
-                Attempt::From(tick) => (then.now, most) = (tick, n),
+                // the shard that is furthest ahead.
+                Attempt::From(tick) => then.now = tick,
                 Attempt::TooFew => left -= 1,
             }
         }
