@@ -127,9 +127,13 @@ impl<S: Store> View<S> {
     }
 
     /// Looks as [`check_n`](Self::check_n) does, and keeps the words for
-    /// [`take_prepared`](Self::take_prepared). `None` if one attempt can't tell.
+    /// [`take_prepared`](Self::take_prepared). `None` if one attempt can't tell, or if `n` is 0, since
+    /// there is nothing to exchange then.
     #[inline(always)]
     pub(crate) fn prepare_n(&self, n: u64) -> Option<Result<Prepared, Denied>> {
+        if n == 0 {
+            return None;
+        }
         match self.store.compute(self.now, Acquire { n })? {
             Ok(words) => Some(Ok(Prepared::of(words, n, self.now))),
             Err(denied) => Some(Err(denied)),
