@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use tollgate::{AnyAlgorithm, ManualClock};
-use tollgate_policy::{FactName, Facts, Outcome, Policy, Reason, Value};
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::{FactName, Facts, Outcome, Policy, Reason, Value, explain};
 
 use crate::policy;
 
@@ -260,5 +261,42 @@ fn a_resolver_of_several_values_has_none() {
         "cost = 'tenant'",
     ] {
         assert_eq!(decide(rule), "Some(Ambiguous { rule: \"a\" })", "{rule}");
+    }
+}
+
+/// The first rule is an exemption from those that follow. A client that adds a line for it, beside
+/// the one that another program has set, is not exempt.
+#[test]
+fn a_second_line_avoids_no_rule() {
+    for tier in [
+        "header.x-tier = 'partner'",
+        "not = { header.x-tier = 'guest' }",
+        "any = [{ header.x-tier = 'partner' }, { path = '/' }]",
+    ] {
+        let text = format!(
+            "[[rule]]\nname = 'partners'\nwhen = {{ {tier} }}\nlimit = '9/h'\n\
+             [[rule]]\nname = 'guests'\nlimit = '1/h'"
+        );
+        let policy = policy(&text);
+        let file = PolicyFile::from_toml(&text).unwrap();
+        let asks = |request: &[(&'static str, &'static str)]| {
+            let decision = policy.decide(&request);
+            let asked: Vec<_> = decision.asked().map(|it| it.rule().to_owned()).collect();
+            let explained = explain(&file, &request).rules.into_iter();
+            let applies = explained.filter(|rule| rule.asks.is_some());
+            assert!(
+                applies.map(|rule| rule.name).eq(asked.iter().cloned()),
+                "{tier}"
+            );
+            (decision.is_allowed(), asked.join(" "))
+        };
+        let one = [("header:x-tier", "partner")];
+        let same = [one[0], one[0]];
+        assert_eq!(asks(&one), (true, "partners".into()), "{tier}");
+        assert_eq!(asks(&same), (true, "partners".into()), "{tier}");
+        let both = [one[0], ("header:x-tier", "guest")];
+        let asked = "partners guests".to_owned();
+        assert_eq!(asks(&both), (true, asked.clone()), "{tier}");
+        assert_eq!(asks(&both), (false, asked), "{tier}");
     }
 }
