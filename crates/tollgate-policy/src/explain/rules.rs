@@ -50,9 +50,14 @@ pub(super) fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Vec<E
                 search.set(index, State::No(why));
             }
             _ => {
-                let applies = search.ask(index, rule, why);
-                if applies && !rule.shadow && file.apply == Apply::First {
-                    first = first.or(Some(rule.name.as_str()));
+                let ends = file.apply == Apply::First && !rule.shadow;
+                let for_each = holds_for_each(rule, facts);
+                let why = match ends && !for_each {
+                    true => format!("{why}, but not by each value, so the next one is tried too"),
+                    false => why,
+                };
+                if search.ask(index, rule, why) && ends && for_each {
+                    first = Some(rule.name.as_str());
                 }
             }
         }
@@ -89,6 +94,14 @@ fn holds(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<String, String> {
             None => Ok("its conditions hold".into()),
             Some(failure) => Err(failure.to_string()),
         },
+    }
+}
+
+/// Returns whether a rule's conditions hold whichever of several values of a fact counts.
+fn holds_for_each(rule: &Rule, facts: &(impl Facts + ?Sized)) -> bool {
+    match &rule.when.value {
+        Applies::When(when) => when.holds_for_each(facts),
+        Applies::Always | Applies::Never => true,
     }
 }
 

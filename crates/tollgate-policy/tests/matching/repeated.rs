@@ -181,7 +181,7 @@ fn decide(file: &PolicyFile, request: &Request, used: &mut Used) -> Decided {
                 .max(1);
         }
         asked.push((name, key, cost));
-        if file.apply == Apply::First {
+        if file.apply == Apply::First && holds(when, request, true, true) {
             break;
         }
     }
