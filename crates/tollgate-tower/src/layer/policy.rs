@@ -150,9 +150,9 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
         self
     }
 
-    /// Sets which requests failed, for rules that count failures or successes. Unless this says
-    /// otherwise, these are requests without an answer, with a status of 400 or above, and with a
-    /// body that failed.
+    /// Sets which requests failed, for rules that count failures or successes or ban for failures,
+    /// and do not name their `failures`. Unless this says otherwise, these are requests for which
+    /// [`is_failure`](Ended::is_failure) holds: with a status of 401, 403 or 422, and some of gRPC.
     ///
     /// ```
     /// use http::StatusCode;
@@ -161,7 +161,7 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     ///
     /// let rule = "[[rule]]\nname = 'login'\nkey = 'client-ip'\nlimit = '5/h'\ncount = 'failures'";
     /// let policy = Policy::from_toml(rule)?;
-    /// // Wrong passwords count, and errors of the server do not.
+    /// // Wrong passwords count, and forms that are not filled in (422) do not.
     /// let limit = RateLimitLayer::policy(policy)
     ///     .failure_if(|ended| ended.status() == Some(StatusCode::UNAUTHORIZED));
     /// # let _ = limit;
