@@ -1,9 +1,10 @@
 //! How a request ended.
 
 use std::fmt;
+use std::num::IntErrorKind;
 use std::time::Duration;
 
-use http::{Extensions, HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
 
 /// How a request ended: what a limit reads to settle its cost.
 #[derive(Clone, Copy, Default)]
@@ -46,12 +47,15 @@ impl Ended<'_> {
         self.headers
     }
 
-    /// Returns a header of the answer as a whole number: of several lines, the largest.
+    /// Returns a header of the answer as a whole number: of several lines, the largest. A number
+    /// beyond [`u64::MAX`] counts as that.
     #[must_use]
     pub fn header_number(&self, name: &str) -> Option<u64> {
-        let lines = self.headers?.get_all(name).iter();
-        let numbers = lines.filter_map(|line| line.to_str().ok()?.trim().parse().ok());
-        numbers.max()
+        let number = |line: &HeaderValue| match line.to_str().ok()?.trim().parse::<u64>() {
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+            number => number.ok(),
+        };
+        self.headers?.get_all(name).iter().filter_map(number).max()
     }
 
     /// Returns an extension of the answer. With it a service says what a request cost, and clients
