@@ -288,3 +288,6 @@ impl Numbers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
