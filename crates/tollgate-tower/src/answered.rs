@@ -157,10 +157,10 @@ impl Ended<'_> {
     /// Returns what counts. `fails` says whether the program takes it for a failure.
     pub(crate) fn outcome(&self, fails: bool) -> Outcome {
         match (self.status, self.end) {
-            _ if fails => Outcome::Failure,
             // It was abandoned. Its permits stay taken, or a client could send requests without end
             // and close each. But it bans no client: the service may have been slow.
             (None, End::Dropped) => Outcome::Unanswered,
+            _ if fails => Outcome::Failure,
             _ if self.is_success() => Outcome::Success,
             _ => Outcome::Neither,
         }

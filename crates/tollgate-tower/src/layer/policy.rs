@@ -154,6 +154,8 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// and do not name their `failures`. Unless this says otherwise, these are requests for which
     /// [`is_failure`](Ended::is_failure) holds: with a status of 401, 403 or 422, and some of gRPC.
     ///
+    /// A client that goes away before its answer is not banned for it, whatever this says.
+    ///
     /// ```
     /// use http::StatusCode;
     /// use tollgate_policy::Policy;
