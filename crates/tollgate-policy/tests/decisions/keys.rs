@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use tollgate::{AnyAlgorithm, ManualClock};
 use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{FactName, Facts, Outcome, Policy, Reason, Value, explain};
+use tollgate_policy::{FactName, Facts, Outcome, Policy, Reason, Value, Values, explain};
 
 use crate::policy;
 
@@ -299,4 +299,38 @@ fn a_second_line_avoids_no_rule() {
         assert_eq!(asks(&both), (true, asked.clone()), "{tier}");
         assert_eq!(asks(&both), (false, asked), "{tier}");
     }
+}
+
+/// A rule that another one names applies by its own conditions too, and these may be ambiguous.
+#[test]
+fn a_rule_that_is_skipped_where_it_is_named_is_explained_as_it_decides() {
+    /// A request with more parameters than are read.
+    struct Many;
+
+    impl Facts for Many {
+        fn fact(&self, _: &FactName) -> Option<Value<'_>> {
+            None
+        }
+
+        fn values(&self, name: &FactName) -> Values<'_> {
+            match name.as_str() {
+                "query:slow" => Values::NONE.and_more(),
+                _ => Values::NONE,
+            }
+        }
+    }
+
+    let text = "apply = 'all'\n\
+                [[rule]]\nname = 'a'\nlimit = '9/h'\nalso = ['b']\n\
+                [[rule]]\nname = 'b'\nwhen = { query.slow = '1' }\nkey = 'user'\n\
+                missing = 'skip'\nlimit = '9/h'";
+    let decided = policy(text);
+    let decided = decided.decide(&Many);
+    let explained = explain(&PolicyFile::from_toml(text).unwrap(), &Many);
+    assert_eq!(decided.reason(), Some(Reason::Ambiguous { rule: "b" }));
+    let denies = |name: &str| {
+        let rule = explained.rules.iter().find(|rule| rule.name == name)?;
+        rule.asks.as_ref()?.denies.as_ref()
+    };
+    assert!(denies("b").is_some(), "{explained}");
 }
