@@ -122,10 +122,17 @@ struct Search<'s, F: ?Sized> {
 }
 
 impl<F: Facts + ?Sized> Search<'_, F> {
-    /// Sets the state of a rule. A rule that was tried stays so.
+    /// Sets the state of a rule. A rule that was tried stays so, but one that was skipped where
+    /// another one names it can still be asked by its own conditions.
     fn set(&mut self, index: usize, state: State) {
-        if let Some(known @ (None | Some(State::No(_)))) = self.states.get_mut(index) {
-            *known = Some(state);
+        let Some(known) = self.states.get_mut(index) else {
+            return;
+        };
+        match (&*known, &state) {
+            (None | Some(State::No(_)), _) | (Some(State::Skipped(_)), State::Asks(..)) => {
+                *known = Some(state);
+            }
+            _ => {}
         }
     }
 
