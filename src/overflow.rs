@@ -23,10 +23,9 @@ pub enum Overflow {
     ///
     /// A key that was granted only once is replaced before a *protected* key, which was granted
     /// again after it entered. A banned key is replaced last. Otherwise the key that has spent the
-    /// least of its burst is replaced first. Of keys that have spent about the same, it is the
-    /// newest. So a flood of new keys replaces its own keys, not keys that had already spent their
-    /// burst and were used twice. The statistics count replaced protected keys separately
-    /// (`evicted_protected`).
+    /// least of its burst is replaced first. Of keys that have spent about the same, the newest is
+    /// replaced first. So a flood of new keys mostly replaces its own keys; docs/KEYS.md has the
+    /// exceptions. The statistics count replaced protected keys separately (`evicted_protected`).
     #[default]
     Evict,
     /// Every request of the new key is denied ([`Denied::NoRoom`](crate::Denied::NoRoom)). Methods

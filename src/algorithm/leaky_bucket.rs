@@ -19,8 +19,9 @@ use crate::quota::{ConfigError, Quota};
 ///   long a request that fits must wait, so that requests leave at the quota's rate. Networks call
 ///   this shaping.
 ///
-/// **Bound.** Both forms grant at most `burst + rate * (b - a)` permits in every interval `[a, b]`,
-/// to the unit of the [`TokenBucket`](crate::TokenBucket).
+/// **Bound.** Both forms grant at most `burst + rate * (b - a)` permits in every interval `[a, b]`.
+/// At rates that are not exact, `b - a` counts as one unit longer, as for the
+/// [`TokenBucket`](crate::TokenBucket).
 ///
 /// At most `max(free + 1, k) + rate * (b - a + 1 ns)` permits leave a queue in every interval,
 /// provided that all callers wait for their delay, that no request is for more than `k`, and that
@@ -30,8 +31,8 @@ use crate::quota::{ConfigError, Quota};
 /// nanoseconds.
 ///
 /// **Exactness.** It is as exact as the [`TokenBucket`](crate::TokenBucket). If the rate is exact,
-/// each permit leaves at the first nanosecond that the rate allows. Otherwise it leaves less than
-/// one unit earlier, and at most one nanosecond later.
+/// each permit leaves at the first nanosecond that the rate allows. Otherwise it may leave less
+/// than one unit early, or up to one nanosecond late.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,5 +1,3 @@
-use core::num::NonZeroU64;
-
 use super::Level;
 use super::delegate::{its_pace, requota_by_pace, reserves_on, runs_on};
 use super::pace::Pace;
@@ -15,8 +13,8 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, less
 /// those that were given back. At rates that are not exact, `b - a` counts as one unit longer (see
-/// below), and another unit for each change of quota or clock. This holds for any number of
-/// threads. The ticks are those at which the permits were counted
+/// below), and as another unit longer for each change of quota or clock. This holds for any number
+/// of threads. The ticks are those at which the permits were counted
 /// ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A charge may exceed the
 /// bound and put the bucket into debt.
 ///
@@ -75,7 +73,7 @@ impl TokenBucket {
     /// Returns the units per permit if a permit may be less than one unit early, or `None` if the
     /// rate is exact.
     #[cfg(feature = "audit")]
-    pub(crate) const fn inexact_unit(&self) -> Option<NonZeroU64> {
+    pub(crate) const fn inexact_unit(&self) -> Option<core::num::NonZeroU64> {
         self.pace.inexact_unit()
     }
 

@@ -24,8 +24,8 @@ pub struct Bound {
     /// a single tick.
     pub(super) permit: u64,
     pub(super) burst: u128,
-    /// What the rate allows in one unit of time of a bucket that loses fractions, rounded up. 0 if
-    /// there are none.
+    /// For a bucket that loses fractions: what the rate allows in one unit of time, rounded up.
+    /// Otherwise 0.
     pub(super) unit_of_time: u64,
     pub(super) comes: Comes,
     pub(super) debt: Owed,
@@ -60,8 +60,8 @@ pub(super) enum Owed {
 
 impl Bound {
     /// Returns the bound of a token bucket or GCRA with this quota: at most
-    /// `burst + rate * (b - a)`, and the rate of one unit of time if the bucket can't express the
-    /// rate exactly. A unit is at most a quarter of a nanosecond: see
+    /// `burst + rate * (b - a)`, plus what the rate allows in one unit of time if the bucket can't
+    /// express the rate exactly. A unit is at most a quarter of a nanosecond: see
     /// [`TokenBucket`](crate::TokenBucket).
     ///
     /// # Errors
@@ -310,8 +310,8 @@ impl Bound {
 
     /// Allows for this many changes of the quota or the clock during the history, such as those by
     /// [`set_quota`](crate::Adjustable::set_quota) and by a restore from a snapshot. If the rate of
-    /// the bucket is not exact, each change adds the rate of one unit of time, which is at most a
-    /// quarter of a nanosecond. All other bounds stay the same.
+    /// the bucket is not exact, each change adds what the rate allows in one unit of time, which is
+    /// at most a quarter of a nanosecond. All other bounds stay the same.
     ///
     /// ```
     /// use std::time::Duration;

@@ -40,10 +40,10 @@ pub trait Bounded: Algorithm {
     fn bound(&self) -> Bound;
 }
 
-/// The bound is `burst + rate * (b - a)`, and the rate of one unit if the rate is not exact. The
-/// word falls only by what is given back. It is at least `made(a)` when `f` is added, and at most
-/// `made(b) + burst` after `l`. `made` counts whole units, so `made(b) - made(a)` is less than one
-/// unit more than what accrues from `a` to `b`.
+/// The bound is `burst + rate * (b - a)`, plus what the rate allows in one unit of time if the rate
+/// is not exact. The word falls only by what is given back. It is at least `made(a)` when `f` is
+/// added, and at most `made(b) + burst` after `l`. `made` counts whole units, so
+/// `made(b) - made(a)` is less than one unit more than what accrues from `a` to `b`.
 impl Bounded for TokenBucket {
     fn bound(&self) -> Bound {
         Bound::bucket(self.quota())

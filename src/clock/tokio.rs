@@ -31,15 +31,15 @@ use super::{Clock, Tick};
 /// # }
 /// ```
 ///
-/// Tick 0 is a day before its first reading in the process, so that a runtime whose time was paused
-/// before that reading has ticks of its own too. If a test has advanced the time of a runtime, other
-/// runtimes read a different time, so use a limiter in one runtime only.
+/// Tick 0 is a day before the clock's first reading in the process. So the clock also advances in a
+/// runtime whose time was paused before that reading, by up to a day. If a test has advanced the
+/// time of a runtime, other runtimes read a different time, so use a limiter in one runtime only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TokioClock;
 
 static ORIGIN: OnceLock<Instant> = OnceLock::new();
 
-/// How much older than the first reading a runtime with paused time may be.
+/// The paused time of a runtime may be this much older than the clock's first reading.
 const BEFORE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Clock for TokioClock {

@@ -46,9 +46,10 @@ use crate::quota::ConfigError;
 ///   callers, and [`reserve`](Self::reserve) lists the other cases.
 /// - **Denials:** a denied request takes nothing. The exception is a lost race in which a window
 ///   ended, a quota changed, or other callers reserved or [charged](crate::Limiter::charge) more
-///   than a member had. Then that member's permits stay taken. A member that is
-///   [`Sharded`](crate::Sharded) keeps permits that it can't return to a shard that another thread
-///   has changed: in each of at most four attempts of a try, fewer than were requested of it.
+///   than a member had. Then that member's permits stay taken. A lost race can also
+///   consume permits of a [`Sharded`](crate::Sharded) member, because they can't return to a shard
+///   that another thread has changed: in each of at most four attempts of a try, fewer permits than
+///   were requested of that member.
 /// - **Other callers:** until a lost race is rolled back, other callers may be denied because of
 ///   permits that the request does not keep.
 /// - **Progress:** if compositions compete for the last permits, one of them is granted, because

@@ -6,9 +6,9 @@ use crate::striped::StripedCounters;
 
 /// The counts of a [`Counted`](super::Counted) limiter.
 ///
-/// Each call is a request, also one for 0 permits, and one that takes up to as many permits as
-/// there are and gets none. So `granted + denied` is the number of requests. Each number is correct
-/// by itself, but while other threads decide, the numbers may be from different moments.
+/// Each call is a request, even one for 0 permits, and even a `take_up_to` that gets none (it is
+/// granted). So `granted + denied` is the number of requests. Each number is correct by itself, but
+/// while other threads decide, the numbers may be from different moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LimiterStats {
@@ -34,7 +34,7 @@ pub struct Counters(StripedCounters<6>);
 enum Counter {
     /// Grants of at least one permit.
     Granted,
-    /// Grants of none. They are not in `Granted`, so that no number is ever subtracted.
+    /// Grants of 0 permits. They are not in `Granted`, so that `permits` needs no subtraction.
     Empty,
     /// Permits beyond the first of each grant, so that nearly every decision adds to one counter
     /// only.

@@ -139,9 +139,9 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
         self.at(now).ban(now.saturating_add(long))
     }
 
-    /// Returns the tick of the key's first permit, or `None` if it is not banned. It is later than
-    /// the tick that was passed to [`ban`](super::Keyed::ban): in a bucket by the time of one
-    /// permit, in a window at its next edge. Finding it takes about a microsecond.
+    /// Returns the tick of the key's first permit, or `None` if the key is not banned. This tick is
+    /// later than the one that was passed to [`ban`](super::Keyed::ban): a bucket needs the time of
+    /// one permit, and a window waits for its next edge. Finding it takes about a microsecond.
     ///
     /// ```
     /// use std::time::Duration;

@@ -7,10 +7,10 @@
 //! 3. among keys without debt, the one that has spent the least of its burst, and of several the
 //!    newest; among keys in debt, the one with the least debt.
 //!
-//! All that a word of every algorithm says is when its key becomes idle. So the time until then
-//! measures what a key has spent. What it has regained counts in whole *steps*, each the time of
-//! one permit (at most an eighth of the burst). So of two keys that spent the same, neither of
-//! which has regained a step, the newer one leaves first: it has more of that time left.
+//! Whatever the algorithm, a word says when its key becomes idle. So the time until then measures
+//! what the key has spent. The part that a key has regained counts in whole *steps*, each the time
+//! of one permit (at most an eighth of the burst). If two keys spent the same and neither has
+//! regained a step, the newer one leaves first: it becomes idle later.
 //!
 //! The word can't tell a key that spent all from a newer one that spent a little less. So a slot
 //! says whether its key is a *newcomer*: it took the slot of a key in use, and has had one grant.
@@ -36,7 +36,7 @@ const WHOLE: u64 = 1 << 32;
 /// Larger than any time in nanoseconds, which has 64 bits.
 const LONGEST: u128 = 1 << 64;
 
-/// How long keys of a plan take until they are idle, in nanoseconds.
+/// How long the keys of a plan take to become idle, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     /// The time after all permits were taken.

@@ -276,7 +276,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     }
 
     /// Returns the tick of this key's first permit, which is later than the tick that was passed to
-    /// [`ban`](Self::ban), or `None` if it is not banned: see [`Key::banned_until`].
+    /// [`ban`](Self::ban). Returns `None` if the key is not banned: see [`Key::banned_until`].
     ///
     /// ```
     /// use std::time::Duration;

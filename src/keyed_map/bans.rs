@@ -65,7 +65,7 @@ where
     /// Bans a key: it gets no permits before tick `until`, even if permits are given back. Then it
     /// refills from empty, as after a spent burst. Grants from before the ban can't be undone.
     /// During the ban, requests are denied with [`Denied::Banned`], including those that could
-    /// wait, and [`banned_until`](Self::banned_until) returns when it ends.
+    /// wait, and [`banned_until`](Self::banned_until) returns the tick of the first permit.
     ///
     /// A tick in the past bans nothing. Another ban can extend a ban, but not shorten it. A ban
     /// ends early if the key is [removed](Self::remove), [reset](MapKey::reset) or started
@@ -113,7 +113,7 @@ where
         self.key(key).ban_for(long)
     }
 
-    /// Returns when the ban of this key ends, or `None` if it is not banned: see
+    /// Returns the tick of this key's first permit, or `None` if the key is not banned: see
     /// [`MapKey::banned_until`].
     ///
     /// ```
@@ -154,7 +154,7 @@ where
         self.store.map().ban_at(self.store.key(), until, self.now)
     }
 
-    /// Returns when the ban of this key ends, as of this tick: see [`MapKey::banned_until`].
+    /// Returns the tick of the first permit, as of this tick: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         let Ok(until) = self.store.apply(self.now, BannedUntil);
@@ -202,9 +202,9 @@ where
         self.at(now).ban(now.saturating_add(long))
     }
 
-    /// Returns when the ban of this key ends, or `None` if it is not banned. It ends with the first
-    /// permit, which comes later than the tick that was passed to [`ban`](KeyedMap::ban). Finding
-    /// that tick takes about a microsecond.
+    /// Returns the tick of the key's first permit, or `None` if the key is not banned. This tick is
+    /// later than the one that was passed to [`ban`](KeyedMap::ban): a bucket needs the time of one
+    /// permit, and a window waits for its next edge. Finding it takes about a microsecond.
     ///
     /// ```
     /// use std::time::Duration;

@@ -62,8 +62,9 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// newest keys. A key that got a second grant after it was inserted is *protected*, and is evicted
 /// after unprotected keys. Among equals, the key that has spent the least of its burst (in eighths)
 /// is evicted first, and keys in debt last. Among those, the newest key is evicted first. So a
-/// flood of new keys evicts its own keys and does not reset spent ones. A [banned](Self::ban) key
-/// is evicted after all others, and a key with its [own algorithm](Self::set_algorithm) never.
+/// flood of new keys mostly evicts its own keys (docs/KEYS.md has the exceptions). A
+/// [banned](Self::ban) key is evicted after all others, and a key with its
+/// [own algorithm](Self::set_algorithm) never.
 ///
 /// # Memory
 ///

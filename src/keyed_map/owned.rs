@@ -142,7 +142,7 @@ where
         self.key().ban_for(long)
     }
 
-    /// Returns when the ban of this key ends: see [`MapKey::banned_until`].
+    /// Returns the tick of the first permit: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         self.key().banned_until()

@@ -77,12 +77,12 @@ pub enum Denied {
     },
     /// The limiter's word is ahead of the last tick of its clock, so waiting does not help. A
     /// caller passed a tick near the end of time, or charged a debt of decades: for example by a
-    /// settlement for [`u64::MAX`] permits. A debt that is paid back within 50 years of the clock's
-    /// start is never stuck, and windows and greedy intervals are never stuck by a debt.
+    /// settlement for [`u64::MAX`] permits. A limiter whose debt is paid back within 50 years of
+    /// the clock's start is never stuck. Debts never make windows and greedy intervals stuck.
     ///
     /// A reset helps, and so does a refund that leaves a debt which can be paid back. A new quota
-    /// helps with `Keep::Fresh`, and with the other two only if it can pay back the debt. A
-    /// snapshot keeps the debt.
+    /// helps with `Keep::Fresh`. With `Keep::AsIs` and `Keep::Scaled` it helps only if it can pay
+    /// back the debt. A snapshot keeps the debt.
     #[non_exhaustive]
     Stuck {
         /// The number of permits requested.

@@ -156,10 +156,9 @@ impl Quota {
         }
     }
 
-    /// Returns the most that one request should cost where its cost is settled later, by a number
-    /// that comes from outside: all permits at once, or as many as come in an hour, if those are
-    /// more. A number that is far too large then stops a key for an hour, or for as long as its
-    /// limit takes to fill, and not for good.
+    /// Returns a bound for costs that are settled later by a number from outside: all permits at
+    /// once, or as many as come in an hour if those are more. Then a number that is far too large
+    /// stops a key for an hour, or for as long as its limit takes to fill, and not for good.
     ///
     /// ```
     /// use tollgate::Quota;

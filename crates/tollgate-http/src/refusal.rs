@@ -22,7 +22,7 @@ use crate::LimitState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
-    /// A rate is used up: 429. Without `Retry-After` if the wait is not known, or has no end.
+    /// A rate is used up: 429. The answer has no `Retry-After` if the wait is not known or endless.
     Limit,
     /// Too many requests are being served, or wait, or a table has no room for another key: 503.
     Overload,
@@ -32,8 +32,8 @@ pub enum Cause {
     Listed,
     /// The request lacks the key of its limit: 400.
     MissingKey,
-    /// The request has several keys of its limit, or more values than are read of a fact that the
-    /// limit depends on: 400.
+    /// The request has several values of its key that differ, or more values than are read of a
+    /// fact that its limit depends on: 400.
     Ambiguous,
     /// The request has none of its rule's plans: 403.
     NoPlan,

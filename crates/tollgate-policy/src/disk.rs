@@ -67,7 +67,7 @@ impl Error for FileError {}
 
 /// Reads the text of a policy from a file, as
 /// [`LivePolicy::from_file`](crate::LivePolicy::from_file) does. It reads no more than a policy may
-/// have, also from a file without an end.
+/// have, even from a file without an end.
 ///
 /// ```
 /// use tollgate_policy::file::read_text;
@@ -78,7 +78,7 @@ impl Error for FileError {}
 ///
 /// # Errors
 ///
-/// Why the file is unusable: see [`FileError::Read`](crate::FileError::Read).
+/// The reason why the file can't be used: see [`FileError::Read`](crate::FileError::Read).
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();

@@ -7,9 +7,9 @@ use std::num::IntErrorKind;
 
 use crate::values::Values;
 
-/// What a policy can read of a request. It has one method that is required, which returns a fact by
-/// its name. A request that can have several values of a fact also implements
-/// [`values`](Self::values).
+/// The facts of a request, which a policy reads. The required method [`fact`](Self::fact) returns a
+/// fact by its name. If a request can have several values of a fact, implement
+/// [`values`](Self::values) too.
 ///
 /// Maps, slices of pairs and arrays of pairs are facts; names of headers are in lower case in maps,
 /// and in any case in pairs. Pairs of one name are several values of a fact. In a pair of facts,
@@ -43,8 +43,7 @@ use crate::values::Values;
 /// assert_eq!(facts.fact(&FactName::new("header:x-api-key")), None);
 /// ```
 pub trait Facts {
-    /// Returns the value of a fact, or `None` if the request does not have it, or has several that
-    /// differ.
+    /// Returns the value of a fact, or `None` if the request has no value or several that differ.
     fn fact(&self, name: &FactName) -> Option<Value<'_>>;
 
     /// Returns all values of a fact. A policy reads facts by this method alone.

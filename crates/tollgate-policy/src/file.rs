@@ -67,11 +67,11 @@ pub enum Missing {
     Shared,
 }
 
-/// Which value is the key of a request that has a fact of a rule's key several times, with values
-/// that differ: a header in several lines, or a parameter or a cookie.
+/// Which value makes the key if a request has several values of a fact that differ: a header in
+/// several lines, or a repeated parameter or cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Repeated {
-    /// None: it is denied, whatever [`Missing`] says.
+    /// None: the request is denied, whatever [`Missing`] says.
     #[default]
     Deny,
     /// The first.
@@ -145,9 +145,9 @@ pub struct Cost {
     /// The least that the fact can say: a smaller value counts as this one. Usually 1, so that a
     /// client that estimates 0 does not pass for free.
     pub min: At<u64>,
-    /// The most that a fact can say, of the request or of the answer: a larger value counts as this
-    /// one. Without it, a fact of the answer can say all permits of a limit, or what an hour
-    /// brings, if that is more.
+    /// The most that a fact of the request or of the answer can say: a larger value counts as this
+    /// one. Without it, a fact of the answer can say at most all permits of a limit, or what an
+    /// hour brings if that is more.
     pub max: Option<At<u64>>,
     /// The fact of the answer that says the actual cost.
     pub settle: Option<At<FactName>>,
@@ -172,8 +172,8 @@ pub struct Ban {
     pub of: BanOf,
     /// How long the ban lasts.
     pub duration: At<Duration>,
-    /// The period in which they count. Without it, the period of the rule's first limit for
-    /// denials, and 15 minutes for failures.
+    /// The period in which they count. Without it, denials count in the period of the rule's first
+    /// limit or plan, and failures in 15 minutes.
     pub within: Option<At<Duration>>,
 }
 
@@ -242,7 +242,7 @@ pub struct Rule {
     pub cost: Cost,
     /// Which outcomes count.
     pub count: Count,
-    /// The answers that are failures. If there are none, the program says what fails.
+    /// The answers that are failures. If the rule names none, the program says what fails.
     pub failures: Vec<At<Failure>>,
     /// Bans keys that are denied, or fail, again and again.
     pub ban: Option<At<Ban>>,

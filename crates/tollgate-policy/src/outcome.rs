@@ -5,22 +5,22 @@
 pub enum Outcome {
     /// It succeeded. Rules that count failures give its permits back.
     Success,
-    /// It failed by what the client did, such as a wrong password. Rules that count successes give
-    /// its permits back.
+    /// It failed because of what the client did, such as a wrong password. Rules that count
+    /// successes give its permits back.
     Failure,
-    /// It did neither, such as by an error of the service. Rules that count failures or successes
-    /// give its permits back.
+    /// It neither succeeded nor failed, for example because of an error of the service. Rules that
+    /// count failures or successes give its permits back.
     Neither,
-    /// The client went away before it was answered, so it is not known. Rules that count failures
-    /// keep its permits, or a client could send requests without end, but it does not count towards
-    /// a ban. Rules that count successes give its permits back.
+    /// The client went away before the answer, so the outcome is not known. Rules that count
+    /// failures keep its permits; otherwise a client could send requests without end. But it does
+    /// not count towards a ban. Rules that count successes give its permits back.
     Unanswered,
 }
 
 impl Outcome {
-    /// Returns the outcome of an answer of HTTP: 401, 403 and 422 are failures, other statuses
-    /// below 400 successes, and all others neither. So the errors of a service, and pages that are
-    /// not there, count for no client.
+    /// Returns the outcome of an HTTP response with this status: 401, 403 and 422 are failures,
+    /// statuses below 400 successes, and all others neither. So errors of the service and missing
+    /// pages count for no client.
     ///
     /// ```
     /// use tollgate_policy::Outcome;

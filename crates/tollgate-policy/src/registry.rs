@@ -105,8 +105,8 @@ pub(crate) struct Resolved<'r, F> {
 /// The facts that resolvers read.
 struct Watched<'r, F> {
     facts: &'r F,
-    /// Whether a resolver asked for the only value of a fact that has several. What it computes is
-    /// ambiguous too.
+    /// Whether a resolver asked for the only value of a fact that has several. Then the value that
+    /// it computes is ambiguous too.
     is_ambiguous: Cell<bool>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn check_always(
 ) {
     let together = Together::of(file, is_elsewhere);
     let certain = |rule: &Rule| rule.missing != Missing::Skip || rule.key.is_empty();
-    // What applies to every request, or to every one that comes so far.
+    // The rules that apply to every request, or to every request that comes this far.
     let mut every = Set::new();
     for (index, rule) in file.rules.iter().enumerate() {
         let mut set = every.clone();
@@ -78,7 +78,7 @@ pub(crate) fn check_possible(file: &PolicyFile, problems: &mut Problems) {
         let mut set = Set::new();
         together.add(index, |_| true, &mut set);
         for (other_index, other) in file.rules.iter().enumerate() {
-            // Of rules that decide, only one does, and before it those on trial.
+            // With `apply = "first"`, one rule decides. Only shadow rules before it apply too.
             let applies = file.apply == Apply::All || (other.shadow && other_index < index);
             if !applies || other.when.value == Applies::Never || other_index == index {
                 continue;

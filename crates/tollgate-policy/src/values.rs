@@ -4,13 +4,13 @@ use crate::fact::Value;
 
 /// The values that a request has of a fact.
 ///
-/// A client can send a header, a parameter of a query or a cookie several times. It is not known
-/// then which value the program reads, so they are all here. Equal ones are one.
+/// A client can send a header, a parameter of a query or a cookie several times. Then it is not
+/// known which value the program reads, so all of them are here. Equal values count as one.
 ///
 /// - A key of several values is ambiguous. The request is denied, unless the rule says in
 ///   `repeated` which value the program reads.
 /// - A condition of a rule, or of the list `deny`, holds if any value fulfills it. A condition of
-///   the list `allow`, and what is within `not`, holds if each value fulfills it.
+///   the list `allow` holds if each value fulfills it. Within `not` it is the other way around.
 /// - A plan needs one value. A cost is the largest value that is a number.
 ///
 /// ```
@@ -67,7 +67,7 @@ impl<'a> Values<'a> {
         Self(Kind::Several(Several { known, more }))
     }
 
-    /// Says that there can be more values, such as those that are too many to be read. A key of
+    /// Says that there can be more values, for example because there are too many to read. A key of
     /// such values is ambiguous, even if only one or none is known.
     ///
     /// ```

@@ -224,8 +224,8 @@ fn costs_settle_and_a_concurrency_comes_back_on_the_server() {
     });
 }
 
-/// What fields of answers are made of is the same for a concurrency on a server and in memory, also
-/// of plans, and whatever a request costs.
+/// A concurrency on a server gives fields of answers the same numbers as one in memory, also with
+/// plans, and whatever a request costs.
 #[test]
 fn a_concurrency_on_a_server_says_what_one_in_memory_says() {
     const TEXT: &str = "

@@ -97,8 +97,8 @@ impl Ended<'_> {
         self.extensions?.get()
     }
 
-    /// Returns how many permits were taken for the request. The limits of a policy may have taken
-    /// different numbers: of those this is the largest, without those of shadow rules.
+    /// Returns how many permits were taken for the request. Under a policy, this is the most that
+    /// one limit took, apart from the limits of shadow rules.
     #[must_use]
     pub const fn taken(&self) -> u64 {
         self.taken
@@ -129,12 +129,12 @@ impl Ended<'_> {
         self.grpc
     }
 
-    /// Returns whether the request failed by what the client did: the status is 401, 403 or 422.
-    /// With the feature `tonic`, a call of gRPC also failed if it ends with `UNAUTHENTICATED`,
+    /// Returns whether the request failed because of what the client did: the status is 401, 403 or
+    /// 422. With the feature `tonic`, a gRPC call also failed if it ended with `UNAUTHENTICATED`,
     /// `PERMISSION_DENIED` or `INVALID_ARGUMENT`.
     ///
-    /// Errors of the service, such as 500, are no failures: otherwise they could ban its clients.
-    /// Nor is 404, which each client gets for a page that is not there.
+    /// Errors of the service, such as 500, are not failures: otherwise they could ban its clients.
+    /// 404 is not a failure either, since each client gets it for a page that is not there.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         let Some(status) = self.status else {

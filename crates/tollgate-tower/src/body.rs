@@ -23,11 +23,11 @@ const PIECE: usize = 64 * 1024;
 pin_project! {
     /// The body of an answer: the service's own, or that of a refusal.
     ///
-    /// The service's own passes through. Its end, or its being dropped, ends the request for its
-    /// limits. If these have to know the end, as a concurrency does and a limit that settles,
-    /// frames of more than 64 KiB are handed on in pieces, so that the end comes when the client
-    /// has read nearly everything. The pieces of `Bytes` are not copied. Those of other types are,
-    /// by [`Buf::copy_to_bytes`].
+    /// The service's own body passes through. When it ends or is dropped, the request ends for its
+    /// limits. If a limit needs this end, as a concurrency or a limit that settles does, frames of
+    /// more than 64 KiB are handed on in pieces. So the end comes when the client has read nearly
+    /// everything. Pieces of `Bytes` are not copied. Pieces of other types are copied by
+    /// [`Buf::copy_to_bytes`].
     pub struct ResponseBody<B: Body, A: Admission> {
         #[pin]
         kind: Kind<B, A>,

@@ -22,7 +22,7 @@ pin_project! {
     /// The future of an answer, which is the service's own or a refusal.
     ///
     /// If it is dropped while the request waits, the request leaves the line, and its permits come
-    /// back.
+    /// back unless other requests wait behind it.
     pub struct ResponseFuture<S, A, B>
     where
         S: Service<Request<B>>,

@@ -35,7 +35,7 @@ pub trait RequestKey: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if it has several.
+    /// [`Ambiguous`] if the request has several keys that differ.
     fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<Self::Key<'r>>, Ambiguous>;
 }
 
@@ -48,7 +48,7 @@ pub trait IntoKey {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if there are several.
+    /// [`Ambiguous`] if there are several keys.
     fn into_key(self) -> Result<Option<Self::Key>, Ambiguous>;
 }
 

@@ -36,7 +36,8 @@
 //! | send requests as fast as a server allows | the module `client` (feature `client`; with `reqwest`, for reqwest too) |
 //!
 //! The features `axum` and `tonic` find the addresses of these servers' connections; other servers
-//! insert a [`PeerAddr`]. With `tonic`, calls of gRPC are refused with `RESOURCE_EXHAUSTED`.
+//! insert a [`PeerAddr`]. With `tonic`, a layer also has `grpc`, which refuses gRPC calls with
+//! `RESOURCE_EXHAUSTED`.
 //!
 //! `docs/HTTP.md` is the guide.
 

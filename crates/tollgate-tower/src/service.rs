@@ -150,7 +150,7 @@ impl<S, A: Admission, M> RateLimit<S, A, M> {
                     let waiting = Waiting::new(request, ready, Arc::clone(&self.limits), place);
                     ResponseFuture::waiting(waiting, decided)
                 }
-                // No limit decides so that was told that no request waits.
+                // Unreachable: a limit that knows that no request waits does not ask for a wait.
                 None => {
                     let refusal = Refusal::new(Cause::Misconfigured).rule(&settings.name);
                     ResponseFuture::refused(settings.refuse(&request, &refusal))

@@ -52,7 +52,7 @@ pub struct Settings {
     pub(crate) is_exempt: Option<IsExempt>,
     pub(crate) wait: Option<Wait>,
     pub(crate) is_failure: Option<IsFailure>,
-    /// Whether calls of gRPC are refused in its own way.
+    /// Whether gRPC calls are refused with a gRPC status.
     #[cfg(feature = "tonic")]
     pub(crate) grpc: bool,
 }

@@ -41,7 +41,7 @@
 //!   by about 0.35 ns after 50 years of uninterrupted work (2^60.5 ns * 2^-62). So no permit is
 //!   due more than one nanosecond late, and nothing accumulates from one permit to the next.
 //!
-//! A word that moves to another quota or clock begins to count from that one's `made`. So each such
+//! A word that moves to another quota or clock counts from the `made` of the new one. So each such
 //! move within an interval adds one unit to the bound.
 //!
 //! # Why nothing wraps

@@ -184,7 +184,7 @@ fn each_verb_of_shards_is_exact_at_one_tick() {
 }
 
 /// Reservations take the burst without a wait, and the next permit is due when a denial would say.
-/// What is cancelled at once comes back in full.
+/// If a reservation is cancelled at once, all its permits come back.
 #[test]
 fn reservations_take_the_burst_without_a_wait() {
     let mut random = Random(0x0070_11a7_eb13);

@@ -263,9 +263,8 @@ fn window(limit: &LimitState<'_>) -> Option<u64> {
 /// Returns a policy: the most permits that can be had at once, and in how many seconds they come
 /// back, rounded up. A concurrency has no seconds.
 ///
-/// So what is left says how many were used, and how many can be used at once. A burst that comes
-/// back in a part of a second, such as one permit at 10 a second, seems to come back more slowly
-/// than it does.
+/// So the difference to what is left says how many were used. A burst that comes back in a part of
+/// a second, such as one permit at 10 a second, seems to come back more slowly than it does.
 fn policy_of(limit: &LimitState<'_>) -> (u64, Option<u64>) {
     (limit.quota(), window(limit))
 }

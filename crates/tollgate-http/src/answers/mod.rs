@@ -214,8 +214,8 @@ impl Answers {
     /// `RetryInfo` if the wait is known.
     ///
     /// Rates, bans and overloads are `RESOURCE_EXHAUSTED`. Lists and missing plans are
-    /// `PERMISSION_DENIED`, missing keys `INVALID_ARGUMENT`, and limits that can't decide
-    /// `INTERNAL`. Statuses and bodies that were set have no effect.
+    /// `PERMISSION_DENIED`, missing and ambiguous keys `INVALID_ARGUMENT`, and limits that can't
+    /// decide `INTERNAL`. Statuses and bodies that were set have no effect.
     ///
     /// ```
     /// use std::time::Duration;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
-/// A request has several values of one name that differ, or more than are read. It is not known
-/// which of them the service reads, so none is a key.
+/// A request has several values of one name that differ, or more values than are read. It is not
+/// known which of them the service reads, so none of them is a key.
 ///
 /// ```
 /// use http::Request;
@@ -30,7 +30,7 @@ impl Error for Ambiguous {}
 #[derive(Debug, Default)]
 pub(super) struct Found<'r> {
     first: Option<Cow<'r, str>>,
-    /// The values after it. It is empty if all are equal.
+    /// The other values. They are left out if all are equal.
     others: Vec<Cow<'r, str>>,
     /// Whether there can be more.
     pub(super) more: bool,
@@ -45,7 +45,7 @@ impl<'r> Found<'r> {
         }
     }
 
-    /// Returns the value, if there is one at most.
+    /// Returns the value, or `None` if there is none.
     pub(super) fn single(self) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         match self.others.is_empty() && !self.more {
             true => Ok(self.first),

@@ -36,10 +36,10 @@ use parts::Many;
 /// it. It does not allocate for a text that is used as the client sent it, unless there are many
 /// parameters or cookies, or several values.
 ///
-/// A client can send a header, a parameter or a cookie several times. It is not known then which
+/// A client can send a header, a parameter or a cookie several times. Then it is not known which
 /// one the service reads, so values that differ are [`Ambiguous`]. At most 256 parameters, 256
-/// cookies and 256 lines of a header are read. With more, each parameter, each cookie or this
-/// header is ambiguous. A long query, and long cookies, are read once for all names.
+/// cookies and 256 lines of a header are read. In a request with more, each parameter, each cookie
+/// or this header is ambiguous. A long query, and long cookies, are read once for all names.
 ///
 /// The client sends all facts but its address. So a key that is made of them alone, such as an API
 /// key, must be verified before it is used. Otherwise a client that sends another one with each
@@ -237,7 +237,7 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if there is no host in the URI, and several headers differ.
+    /// [`Ambiguous`] if there is no host in the URI, and several `Host` headers differ.
     pub fn host(&self) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.hosts().single()
     }
@@ -288,10 +288,10 @@ impl<'r> RequestFacts<'r> {
 
     /// Returns a header. Names are compared without case.
     ///
-    /// Lines that are equal are one. Several lines of a list, such as `accept`, `via` and
-    /// `x-forwarded-for`, are one text: they are joined with `, `, and those of `cookie` with `; `.
-    /// A header that is empty is there. Bytes that are not UTF-8 become U+FFFD. If HTTP/2 has no
-    /// `host`, it is that of [`host`](Self::host).
+    /// Equal lines count as one. Several lines of a header whose value is a list, such as `accept`,
+    /// `via` and `x-forwarded-for`, are one text: they are joined with `, `, and those of `cookie`
+    /// with `; `. A header that is empty is there. Bytes that are not UTF-8 become U+FFFD. If an
+    /// HTTP/2 request has no header `host`, its value is that of [`host`](Self::host).
     ///
     /// ```
     /// use http::Request;
@@ -307,7 +307,8 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if the header is no list, and has several lines that differ, or more than 256.
+    /// [`Ambiguous`] if the header is not a list and has several lines that differ, or if it has
+    /// more than 256 lines.
     pub fn header(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.header_values(name).single()
     }
@@ -357,7 +358,8 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if there are several that differ, or more than 256 parameters in all.
+    /// [`Ambiguous`] if several parameters of this name differ, or if there are more than 256
+    /// parameters in all.
     pub fn query(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.query_values(name).single()
     }
@@ -385,7 +387,8 @@ impl<'r> RequestFacts<'r> {
     ///
     /// # Errors
     ///
-    /// [`Ambiguous`] if there are several that differ, or more than 256 cookies in all.
+    /// [`Ambiguous`] if several cookies of this name differ, or if there are more than 256 cookies
+    /// in all.
     pub fn cookie(&self, name: &str) -> Result<Option<Cow<'r, str>>, Ambiguous> {
         self.cookie_values(name).single()
     }

@@ -1,8 +1,8 @@
 //! The parameters of a query and the cookies of a request.
 //!
-//! A few are gone through for each name. Many are put into a table once, in which a name is found
-//! without a look at the others. So the work for a request is one pass over its bytes, and does not
-//! grow with the product of its length and the number of names.
+//! If there are few, they are searched for each name. If there are many, they are put into a table
+//! once, in which a name is found without a look at the others. So the work for a request is one
+//! pass over its bytes, and does not grow with the product of its length and the number of names.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -13,15 +13,15 @@ use http::header::COOKIE;
 use super::found::Found;
 use super::text::{cookie_name, cookie_value, form, form_name};
 
-/// The most parameters of a query, cookies, or lines of a header that are read. There can be
-/// anything behind them.
+/// The most parameters of a query, cookies, or lines of a header that are read. The values behind
+/// them are not known.
 pub(super) const MAX_PARTS: usize = 256;
 
-/// The longest query, and the longest cookies, that are gone through for each name, in bytes. They
-/// have at most `MAX_PARTS` parts.
+/// The longest query, and the longest cookies, that are searched for each name, in bytes. They have
+/// at most `MAX_PARTS` parts.
 const SHORT: usize = 480;
 
-/// The most lines of cookies that are gone through for each name.
+/// The most lines of cookies that are searched for each name.
 const FEW_LINES: usize = 8;
 
 /// A name and a value, as they were sent.

@@ -161,7 +161,7 @@ fn a_denial_and_a_rule_match_any_line_and_an_exemption_each() {
             "{one} {other}"
         );
     }
-    // What is within `not` holds only if it holds for each line.
+    // A condition within `not` holds only if it holds for each line.
     for (one, other, expected) in [("good", "good", 429), ("good", "bad", 403)] {
         assert_eq!(
             status(&allow, &[("x-bot", one), ("x-bot", other)]),

@@ -42,8 +42,8 @@ pub enum Reason<'d> {
         /// The name of the rule.
         rule: &'d str,
     },
-    /// A fact that this rule reads has several values that differ, or more than are read. It is a
-    /// part of the key, or the rule's conditions or cost depend on values that are not read.
+    /// A part of this rule's key has several values that differ. Or the rule's key, conditions or
+    /// cost depend on a fact that has more values than are read.
     Ambiguous {
         /// The name of the rule.
         rule: &'d str,
@@ -59,7 +59,7 @@ pub enum Reason<'d> {
         /// The name of the rule.
         rule: &'d str,
     },
-    /// The limits that apply can't be combined: registered ones have other clocks.
+    /// The limits that apply can't be combined: registered ones have different clocks.
     Invalid(ConfigError),
 }
 

@@ -164,15 +164,15 @@ where
         (false, None) => (1, None),
         (false, wait) => (0, wait),
     };
-    // Of equal ones the first.
+    // If several last equally long, the first.
     denials.reduce(|longest, other| match rank(&other.1) > rank(&longest.1) {
         true => other,
         false => longest,
     })
 }
 
-/// What was taken until now. Dropped, it is rolled back, the last grants first: when a limit denies
-/// or panics.
+/// The grants that were taken until now. If a limit denies or panics, this is dropped, and the
+/// grants are rolled back, the last ones first.
 struct Taking<'t, R, C>
 where
     R: Deref<Target = Policy<C>>,

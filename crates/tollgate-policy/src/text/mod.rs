@@ -34,7 +34,7 @@ pub(crate) use toml::MAX_BYTES;
 use crate::file::PolicyFile;
 use crate::problem::Problems;
 
-/// Reads a policy from TOML. What is wrong is reported, and left out of the policy.
+/// Reads a policy from TOML. Errors are reported, and wrong parts are left out of the policy.
 pub(crate) fn read_toml(text: &str) -> (PolicyFile, Problems) {
     let mut problems = Problems::new();
     let file = match toml::parse(text, &mut problems) {
@@ -44,7 +44,7 @@ pub(crate) fn read_toml(text: &str) -> (PolicyFile, Problems) {
     (file, problems)
 }
 
-/// Reads a policy from JSON. What is wrong is reported, and left out of the policy.
+/// Reads a policy from JSON. Errors are reported, and wrong parts are left out of the policy.
 pub(crate) fn read_json(text: &str) -> (PolicyFile, Problems) {
     let mut problems = Problems::new();
     let file = match json::parse(text, &mut problems) {

@@ -54,9 +54,9 @@ pub enum Test {
 }
 
 impl When {
-    /// Whether a request fulfills the conditions. If it has several values of a fact, one of them
-    /// has to fulfill a condition, but each of them what is within `not`. So rules and the list
-    /// `deny` read conditions.
+    /// Returns whether a request fulfills the conditions, as rules and the list `deny` read them.
+    /// If a fact has several values, one that fulfills a condition is enough. A condition within
+    /// `not` leaves a request out only if each value fulfills it.
     ///
     /// ```
     /// use tollgate_policy::FactName;
@@ -74,9 +74,9 @@ impl When {
         self.holds_by(facts, Reading::ANY)
     }
 
-    /// Whether a request fulfills the conditions, whichever of several values of a fact counts:
-    /// each of them has to fulfill a condition, and none what is within `not`. So the list `allow`
-    /// reads conditions.
+    /// Returns whether a request fulfills the conditions, as the list `allow` reads them. If a fact
+    /// has several values, each of them has to fulfill a condition, and none of them a condition
+    /// within `not`.
     #[must_use]
     pub fn holds_for_each(&self, facts: &(impl Facts + ?Sized)) -> bool {
         self.holds_by(facts, Reading::EACH)

@@ -99,7 +99,7 @@ impl Segment {
         }
     }
 
-    /// Whether no segment matches both. It may say no although it is so.
+    /// Whether no segment matches both. `false` can also mean that it is not known.
     fn is_disjoint(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Literal(text), Self::Literal(other)) => text != other,
@@ -116,7 +116,7 @@ impl Segment {
 }
 
 impl PathPattern {
-    /// Whether no path matches both. It may say no although it is so.
+    /// Whether no path matches both. `false` can also mean that it is not known.
     pub(super) fn is_disjoint(&self, other: &Self) -> bool {
         let has_rest = |path: &Self| path.segments.iter().any(Segment::is_rest);
         let is_open = has_rest(self) || has_rest(other);
@@ -244,7 +244,8 @@ impl PathPattern {
         true
     }
 
-    /// Whether each path that matches `other` matches this one. It may say no although it is so.
+    /// Whether each path that matches `other` matches this one. `false` can also mean that it is
+    /// not known.
     pub(super) fn covers(&self, other: &Self) -> bool {
         // `covered[j]`: the segments of `self` from the current one on cover those of `other` from
         // `j` on.

@@ -158,7 +158,7 @@ fn requests_under_way_are_at_most_as_many_as_may_fail_and_ban_none() {
             let _ = decision.finish(Outcome::Success, &());
         }
     }
-    // What may fail fails: four more, and not one of them twice.
+    // All requests that may still fail do so: four more, each of them once.
     let under_way: Vec<_> = (0..4).map(|_| policy.decide(&ANN)).collect();
     for decision in under_way {
         let _ = decision.finish(Outcome::Failure, &());

@@ -237,7 +237,8 @@ fn a_cost_is_settled_by_a_fact_that_the_program_computes() {
     assert_eq!(policy.decide(&()).settle(&answer[..1].to_vec()).returned, 0);
 }
 
-/// What a resolver computes from a fact with several values is ambiguous, though it can't say so.
+/// A resolver that reads a fact with several values computes an ambiguous value, although it can't
+/// say so.
 #[test]
 fn a_resolver_of_several_values_has_none() {
     let decide = |rule: &str| {

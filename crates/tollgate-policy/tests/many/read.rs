@@ -1,4 +1,5 @@
-//! What always applies is counted when the file is read, and what may apply is warned of.
+//! Limits that always apply are counted when the file is read. If more may apply, there is a
+//! warning.
 
 use std::fmt::Write;
 

@@ -75,8 +75,8 @@ impl Facts for Single<'_> {
     }
 }
 
-/// Whether conditions hold for any value, or for each. What is not known may be anything, or is
-/// left out.
+/// Whether conditions hold for any value, or for each. Unknown values may be anything, or are left
+/// out.
 fn holds(when: &When, request: &Request, each: bool, unknown: bool) -> bool {
     let condition = |it: &Condition| {
         let (known, more) = request.known(&it.fact);
@@ -105,7 +105,7 @@ fn holds(when: &When, request: &Request, each: bool, unknown: bool) -> bool {
             .is_some_and(|it| holds(it, request, !each, unknown))
 }
 
-/// What is decided.
+/// The decision.
 #[derive(Debug, PartialEq)]
 enum Decided {
     Listed(String),

@@ -69,8 +69,13 @@ fn at_other_rates_the_core_is_less_than_a_unit_earlier_and_at_most_a_nanosecond_
             // The reduced number of permits has a prime factor that the period lacks. Without
             // these periods of whole microseconds, hardly any permit would be due on one.
             let n = [13, 17, 1009, 26_000, 999_999][random.below(5) as usize];
-            let period = Duration::from_micros(1 + random.below(100_000));
-            let quota = Quota::per(n, period).burst(n);
+            // Of the second kind, the next permits are due a small fraction of a nanosecond after a
+            // microsecond, which may be less than the core's unit.
+            let (period, burst) = match random.below(2) {
+                0 => (1 + random.below(100_000), n),
+                _ => (n * (1 + random.below(3)) + 1, 1 + random.below(5)),
+            };
+            let quota = Quota::per(n, Duration::from_micros(period)).burst(burst);
             let Ok(rate) = Rate::new(quota) else { continue };
             let now = SOME_DAY as u64;
             let mut pair = Pair {
@@ -284,7 +289,9 @@ impl Pair<'_> {
                     let earlier = up(cores.saturating_sub(nanosecond));
                     let later = up(cores.saturating_add(nanosecond));
                     assert!(earlier <= ours && ours <= later, "{ours:?}, {cores:?}");
-                    due = Some(self.now + ours.as_micros() as u64);
+                    // Or the microsecond before, at which the core may be early.
+                    let then = self.now + ours.as_micros() as u64 - random.below(2);
+                    due = Some(then.max(self.now + 1));
                     continue;
                 }
                 (Err((_, ours)), Ok(granted)) => {

@@ -128,11 +128,12 @@ impl<A> RateLimitLayer<A> {
         self
     }
 
-    /// Refuses calls of gRPC in its own way: a `POST` whose content type is `application/grpc` is
-    /// answered with the HTTP status 200 and with `grpc-status`. Set it if the service speaks gRPC.
+    /// Refuses gRPC calls with a gRPC status: a refused `POST` whose content type is
+    /// `application/grpc` gets the HTTP status 200 and a `grpc-status`. Call it if the service
+    /// speaks gRPC.
     ///
-    /// Without it, a refusal has a status of HTTP, whatever content type a client sends. So on
-    /// routes that are not gRPC, no client gets a 200 for a refused request.
+    /// Without it, a refusal has an HTTP status, whatever content type a client sends. So on routes
+    /// that are not gRPC, no client gets a 200 for a refused request.
     ///
     /// ```
     /// # use http::{Request, Response};

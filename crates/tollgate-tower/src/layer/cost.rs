@@ -69,9 +69,9 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Sets which requests count: all, those that failed, or those that succeeded. The permits of
     /// others come back at the end of the answer's body.
     ///
-    /// What failed is a status of 401, 403 or 422, unless [`failure_if`](Self::failure_if) says
-    /// otherwise; an error of the service is neither a failure nor a success. All requests that are
-    /// served at once hold a permit until their ends are known.
+    /// A request failed if its status is 401, 403 or 422, unless [`failure_if`](Self::failure_if)
+    /// says otherwise. An error of the service is neither a failure nor a success. Each request
+    /// that is being served holds its permits until its end is known.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -180,7 +180,8 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// find no room.
     ///
     /// The requests of one limiter are served in order of arrival. Each reserves its permits and
-    /// sleeps once. A request whose client goes away gives back what it has reserved.
+    /// sleeps once. If the client goes away while its request waits, the permits come back, unless
+    /// other requests wait behind it.
     ///
     /// ```
     /// # use http::{Request, Response};

@@ -15,11 +15,11 @@ impl RateLimitLayer<Inside> {
     /// order of arrival: see [`wait`](Self::wait).
     ///
     /// A request is inside until the server has taken the last piece of its answer's body, or until
-    /// the answer is dropped. Frames of more than 64 KiB are handed on in pieces of as much, also
+    /// the answer is dropped. Frames of more than 64 KiB are handed on in pieces of that size, even
     /// if the body is a `String` or `Bytes`. So a client that does not read its answer keeps its
-    /// place, unless the rest fits buffers: hyper's of about 400 kB, and the kernel's of both ends,
-    /// which on Linux can have 4 MB and 6 MB. If clients are not trusted, give answers a time
-    /// limit, or limit each client with
+    /// place, unless the rest fits into buffers: about 400 kB in hyper, and the buffers of the
+    /// kernels at both ends, which on Linux can have 4 MB and 6 MB. If clients are not trusted,
+    /// give answers a time limit, or limit each client with
     /// [`concurrency_by_key`](RateLimitLayer::concurrency_by_key).
     ///
     /// ```

@@ -150,10 +150,9 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
         self
     }
 
-    /// Sets which requests failed, for rules that count failures or successes or ban for failures,
-    /// and do not name their `failures`. Unless this says otherwise, these are requests for which
-    /// [`is_failure`](Ended::is_failure) holds: with a status of 401, 403 or 422, and some of gRPC.
-    ///
+    /// Sets which requests failed, for rules that count failures or successes, and for bans of
+    /// failures. Unless this says otherwise, these are the requests of [`Ended::is_failure`]: with
+    /// a status of 401, 403 or 422. For a rule that names its own `failures`, those count instead.
     /// A client that goes away before its answer is not banned for it, whatever this says.
     ///
     /// ```
@@ -163,7 +162,7 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     ///
     /// let rule = "[[rule]]\nname = 'login'\nkey = 'client-ip'\nlimit = '5/h'\ncount = 'failures'";
     /// let policy = Policy::from_toml(rule)?;
-    /// // Wrong passwords count, and forms that are not filled in (422) do not.
+    /// // Only 401 is a failure, and not 403 or 422.
     /// let limit = RateLimitLayer::policy(policy)
     ///     .failure_if(|ended| ended.status() == Some(StatusCode::UNAUTHORIZED));
     /// # let _ = limit;

@@ -1,6 +1,6 @@
 //! What would do nothing does not compile.
 
-/// Each request has the key of a limit of all requests.
+/// A limit of all requests needs no key.
 ///
 /// ```compile_fail,E0599
 /// # fn limit() -> Result<(), tollgate::ConfigError> {
@@ -29,7 +29,7 @@
 /// # }
 /// ```
 ///
-/// Each rule of a policy says it.
+/// In a policy, each rule has its own `missing`.
 ///
 /// ```compile_fail,E0599
 /// # fn limit() -> Result<(), tollgate_policy::Problems> {

@@ -187,11 +187,13 @@ impl<A> RateLimitLayer<A> {
 
 impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Sets which requests failed, for limits that count failures or successes. Unless this says
-    /// otherwise, they are those of [`Ended::is_failure`]: with a status of 401, 403 or 422. Of the
-    /// others, those of [`Ended::is_success`] succeed, and the rest counts for no limit.
+    /// otherwise, these are the requests of [`Ended::is_failure`]: with a status of 401, 403 or
+    /// 422. Of the others, those of [`Ended::is_success`] succeed, and the rest counts for no
+    /// limit.
     ///
     /// If the client goes away before its answer, [`Count::Failures`](crate::Count::Failures) keeps
-    /// the permit whatever this says, or a client could send requests without end and close each.
+    /// the permit, whatever this says. Otherwise a client could send requests without end and close
+    /// each.
     ///
     /// ```
     /// use http::StatusCode;

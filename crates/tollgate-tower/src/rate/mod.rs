@@ -76,7 +76,7 @@ pub struct Rate<S: Source> {
     pub(crate) unit: Unit,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
-    /// Whether requests are refused that a queue delays.
+    /// Whether requests that a queue would delay are refused.
     at_once: bool,
     /// It is set once a grant was delayed: the limiter is a queue.
     is_queue: Arc<OnceLock<()>>,
@@ -148,8 +148,8 @@ impl<S: Source> Rate<S> {
         self.cost.as_ref().map_or(1, |cost| cost(facts).min(most))
     }
 
-    /// Returns the most that is settled: by default what an hour of the limit brings, so that no
-    /// number stops a key for good.
+    /// Returns the most that is settled: by default all permits at once or those of an hour, so
+    /// that no number stops a key for good.
     fn most_settled(&self, key: Option<&S::Key<'_>>) -> u64 {
         let of_limit = || {
             self.source

@@ -1,4 +1,4 @@
-//! What clients send is in no `Debug` text: headers, cookies, queries and user names of URIs are
+//! No `Debug` text shows what clients send: headers, cookies, queries and user names of URIs are
 //! often secret, and such texts end in logs.
 
 use std::convert::Infallible;
@@ -65,7 +65,7 @@ fn facts_hide_what_is_sent() {
     hides(&answer.bytes(7).time(Duration::from_secs(1)));
 }
 
-/// What is useful in a log, and no secret, is shown.
+/// The facts that are useful in a log and not secret are shown.
 #[test]
 fn facts_show_the_rest() {
     let request = request();

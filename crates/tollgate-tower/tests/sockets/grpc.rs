@@ -234,7 +234,7 @@ async fn calls_that_fail_count_as_failures() {
     for _ in 0..9 {
         assert!(call(&mut client, SAY, "right").await.is_ok());
     }
-    // What is not there is no failure.
+    // `NOT_FOUND` is not a failure.
     let absent = call(&mut client, SAY, "absent").await.unwrap_err();
     assert_eq!(absent.code(), Code::NotFound);
     assert_eq!(limiter.available(), 2);
