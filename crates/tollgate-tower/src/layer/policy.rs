@@ -54,6 +54,10 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// Supplies facts of the program's own, such as the user. They take precedence over the
     /// request's.
     ///
+    /// A fact that is `None` is missing, and never ambiguous. So do not make one from a header, a
+    /// parameter or a cookie that a client can repeat: name these in the rule, or register a
+    /// [resolver](tollgate_policy::Builder::resolver), whose value is ambiguous if they are.
+    ///
     /// ```
     /// # use http::{Request, Response};
     /// # use tower::{Layer, ServiceExt, service_fn};
