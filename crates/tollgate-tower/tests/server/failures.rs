@@ -126,7 +126,7 @@ async fn a_ban_of_failures_is_for_what_the_client_does() {
     );
 }
 
-/// A client that does not wait for its answer can't have read what is wrong. The service may be slow.
+/// A client that does not wait for its answer may have a service that is slow.
 #[tokio::test]
 async fn a_client_that_goes_away_is_not_banned_whatever_the_program_takes_for_a_failure() {
     let text = "[[rule]]\nname = 'a'\nkey = 'client-ip'\n\
