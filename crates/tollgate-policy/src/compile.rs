@@ -20,7 +20,7 @@ use crate::registry::Registry;
 use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, Cost, Plans, strikes_text};
 use crate::rule_fact::RuleFact;
 use crate::state::Saved;
-use crate::text::BAN_OF_ALL;
+use crate::text::{BAN_OF_ALL, BAN_WITHOUT_KEY};
 use crate::together::check_always;
 use crate::when::{Condition, Matcher, Test, When};
 
@@ -233,6 +233,13 @@ fn ban<C: PolicyClock>(
     };
     if rule.missing == Missing::Shared {
         refuse("", BAN_OF_ALL, problems);
+        return None;
+    }
+    if rule.key.is_empty() {
+        // A key that is wrong is reported already.
+        if !problems.has_errors() {
+            refuse("", BAN_WITHOUT_KEY, problems);
+        }
         return None;
     }
     let attempts = failure::attempts(rule.ban.as_ref());

@@ -47,7 +47,8 @@ impl<T> From<T> for At<T> {
 /// Which of the rules that match a request apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Apply {
-    /// The first one. Shadow rules that match and come before it apply too.
+    /// The first one. Shadow rules that match and come before it apply too. So does a rule that
+    /// matches by some of several values, but not by each: the next one is tried then.
     #[default]
     First,
     /// All of them, all or nothing.

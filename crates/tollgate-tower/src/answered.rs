@@ -1,9 +1,10 @@
 //! How a request ended.
 
 use std::fmt;
+use std::num::IntErrorKind;
 use std::time::Duration;
 
-use http::{Extensions, HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
 
 /// How a request ended: what a limit reads to settle its cost.
 #[derive(Clone, Copy, Default)]
@@ -46,12 +47,15 @@ impl Ended<'_> {
         self.headers
     }
 
-    /// Returns a header of the answer as a whole number: of several lines, the largest.
+    /// Returns a header of the answer as a whole number: of several lines, the largest. A number
+    /// beyond [`u64::MAX`] counts as that.
     #[must_use]
     pub fn header_number(&self, name: &str) -> Option<u64> {
-        let lines = self.headers?.get_all(name).iter();
-        let numbers = lines.filter_map(|line| line.to_str().ok()?.trim().parse().ok());
-        numbers.max()
+        let number = |line: &HeaderValue| match line.to_str().ok()?.trim().parse::<u64>() {
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+            number => number.ok(),
+        };
+        self.headers?.get_all(name).iter().filter_map(number).max()
     }
 
     /// Returns an extension of the answer. With it a service says what a request cost, and clients
@@ -153,10 +157,10 @@ impl Ended<'_> {
     /// Returns what counts. `fails` says whether the program takes it for a failure.
     pub(crate) fn outcome(&self, fails: bool) -> Outcome {
         match (self.status, self.end) {
-            _ if fails => Outcome::Failure,
             // It was abandoned. Its permits stay taken, or a client could send requests without end
             // and close each. But it bans no client: the service may have been slow.
             (None, End::Dropped) => Outcome::Unanswered,
+            _ if fails => Outcome::Failure,
             _ if self.is_success() => Outcome::Success,
             _ => Outcome::Neither,
         }

@@ -253,7 +253,9 @@ impl<'r> RequestFacts<'r> {
             None => {
                 let lines = self.headers.get_all(HOST).iter();
                 let text = |line: &'r HeaderValue| str::from_utf8(line.as_bytes());
-                found.extend(lines.map(|line| text(line).unwrap_or_default().into()));
+                let mut hosts = lines.map(|line| text(line).unwrap_or_default().into());
+                found.extend(hosts.by_ref().take(parts::MAX_PARTS));
+                found.more = hosts.next().is_some();
             }
         }
         found
@@ -321,7 +323,7 @@ impl<'r> RequestFacts<'r> {
     }
 
     /// Returns a header as a whole number: of several lines, the largest. So a client that sends a
-    /// cost twice pays for the larger one.
+    /// cost twice pays for the larger one. A number beyond [`u64::MAX`] counts as that.
     ///
     /// ```
     /// use http::Request;

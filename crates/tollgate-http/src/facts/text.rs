@@ -1,6 +1,7 @@
 //! Texts of headers, queries and cookies.
 
 use std::borrow::Cow;
+use std::num::IntErrorKind;
 
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
@@ -50,11 +51,13 @@ fn joined<'h>(
     text
 }
 
-/// The largest number of all lines of a header.
+/// The largest number of all lines of a header. One that is too large counts as the largest.
 pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
-    let lines = headers.get_all(name).iter();
-    let numbers = lines.filter_map(|line| line.to_str().ok()?.trim().parse().ok());
-    numbers.max()
+    let number = |line: &HeaderValue| match line.to_str().ok()?.trim().parse::<u64>() {
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+        number => number.ok(),
+    };
+    headers.get_all(name).iter().filter_map(number).max()
 }
 
 fn text(line: &HeaderValue) -> Cow<'_, str> {

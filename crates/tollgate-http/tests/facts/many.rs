@@ -1,7 +1,7 @@
 //! Requests with more parameters, cookies or lines than are read.
 
 use tollgate_http::{Ambiguous, RequestFacts};
-use tollgate_policy::Policy;
+use tollgate_policy::{FactName, Facts, Policy};
 
 use crate::repeated::status;
 use crate::request;
@@ -67,6 +67,13 @@ fn all_parts_are_read_up_to_a_number() {
             Err(Ambiguous),
             "{count}"
         );
+        let mut lines = vec![("host", &b"a.example"[..]); count];
+        lines.push(("host", b"b.example"));
+        let lines = request("/", &lines);
+        let facts = RequestFacts::new(&lines);
+        let hosts = facts.values(&FactName::new("host"));
+        assert_eq!(hosts.iter().len(), 1, "{count}");
+        assert!(hosts.is_ambiguous(), "{count}");
     }
 }
 

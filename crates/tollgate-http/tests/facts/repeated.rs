@@ -218,3 +218,16 @@ fn a_cost_is_the_largest_that_can_be_read() {
     let answer = AnswerFacts::new(StatusCode::OK, &headers);
     assert_eq!(decision.finish(Outcome::Success, &answer).charged, 699);
 }
+
+/// As a number of a policy does, and as a service may read it.
+#[test]
+fn a_number_that_is_too_large_is_the_largest() {
+    let number = |lines: &[&str]| {
+        let lines: Vec<_> = lines.iter().map(|it| ("x-items", it.as_bytes())).collect();
+        RequestFacts::new(&request("/", &lines)).header_number("x-items")
+    };
+    assert_eq!(number(&["18446744073709551615"]), Some(u64::MAX));
+    assert_eq!(number(&["18446744073709551616"]), Some(u64::MAX));
+    assert_eq!(number(&["99999999999999999999999999", "3"]), Some(u64::MAX));
+    assert_eq!(number(&["-99999999999999999999999999", "many"]), None);
+}

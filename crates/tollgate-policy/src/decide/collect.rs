@@ -99,16 +99,17 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             collected.refused = Some(why);
             return;
         }
-        let _ = self.matcher.find(facts, Reading::ANY, |index, is_certain| {
+        let _ = self.matcher.find(facts, Reading::ANY, |index, by| {
             let rule = self.rules.get(index);
-            let applied = match (is_certain, rule) {
+            let applied = match (by.known, rule) {
                 (false, Some(rule)) if !collected.rules.contains(&index) => {
                     collected.refuse(index, rule.shadow, Why::Ambiguous)
                 }
                 _ => self.apply(index, facts, collected),
             };
             let is_over = match (applied, rule) {
-                (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow,
+                // By a value that the service may not read, it exempts from no rule that follows.
+                (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow && by.each,
                 _ => false,
             };
             match is_over || collected.refused.is_some() {

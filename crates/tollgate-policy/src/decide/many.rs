@@ -111,14 +111,7 @@ where
             }
         };
         match denied {
-            Ok(held) => {
-                for (index, held) in held.iter().enumerate() {
-                    if let Some(held) = held {
-                        asks.visit(index, CountGranted(held));
-                    }
-                }
-                return Ok(held);
-            }
+            Ok(held) => return Ok(held),
             Err(((index, denied), 0)) => {
                 asks.visit(index, CountDenied(denied.requested()));
                 return Err(Refused::Denied(index, denied));
@@ -184,7 +177,8 @@ where
     now: Tick,
 }
 
-/// Takes from one limit after the other. If one denies, nothing stays taken.
+/// Takes from one limit after the other, and lets all count what they granted. If one denies or
+/// panics, nothing stays taken.
 fn take_in_order<R, C>(
     asks: &Asks<R, C>,
     order: &[usize],
@@ -211,6 +205,11 @@ where
             }
             Some(Err(denied)) => return Err((index, denied)),
             None => {}
+        }
+    }
+    for (index, held) in taking.held.iter().enumerate() {
+        if let Some(held) = held {
+            asks.visit(index, CountGranted(held));
         }
     }
     Ok(mem::take(&mut taking.held))

@@ -50,9 +50,14 @@ pub(super) fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Vec<E
                 search.set(index, State::No(why));
             }
             _ => {
-                let applies = search.ask(index, rule, why);
-                if applies && !rule.shadow && file.apply == Apply::First {
-                    first = first.or(Some(rule.name.as_str()));
+                let ends = file.apply == Apply::First && !rule.shadow;
+                let for_each = holds_for_each(rule, facts);
+                let why = match ends && !for_each {
+                    true => format!("{why}, but not by each value, so the next one is tried too"),
+                    false => why,
+                };
+                if search.ask(index, rule, why) && ends && for_each {
+                    first = Some(rule.name.as_str());
                 }
             }
         }
@@ -92,6 +97,14 @@ fn holds(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<String, String> {
     }
 }
 
+/// Returns whether a rule's conditions hold whichever of several values of a fact counts.
+fn holds_for_each(rule: &Rule, facts: &(impl Facts + ?Sized)) -> bool {
+    match &rule.when.value {
+        Applies::When(when) => when.holds_for_each(facts),
+        Applies::Always | Applies::Never => true,
+    }
+}
+
 /// The rules by their names.
 fn indices(rules: &[Rule]) -> HashMap<&str, usize> {
     let rules = rules.iter().enumerate();
@@ -109,10 +122,17 @@ struct Search<'s, F: ?Sized> {
 }
 
 impl<F: Facts + ?Sized> Search<'_, F> {
-    /// Sets the state of a rule. A rule that was tried stays so.
+    /// Sets the state of a rule. A rule that was tried stays so, but one that was skipped where
+    /// another one names it can still be asked by its own conditions.
     fn set(&mut self, index: usize, state: State) {
-        if let Some(known @ (None | Some(State::No(_)))) = self.states.get_mut(index) {
-            *known = Some(state);
+        let Some(known) = self.states.get_mut(index) else {
+            return;
+        };
+        match (&*known, &state) {
+            (None | Some(State::No(_)), _) | (Some(State::Skipped(_)), State::Asks(..)) => {
+                *known = Some(state);
+            }
+            _ => {}
         }
     }
 

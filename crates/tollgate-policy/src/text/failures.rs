@@ -39,8 +39,10 @@ fn named_failure(text: &str) -> Option<Failure> {
         let code = codes.into_iter().find(|(known, _)| **known == name);
         return code.map(|(_, code)| Failure::Grpc(code));
     }
-    let class = text.strip_suffix("xx")?.parse().ok()?;
-    (1..=5).contains(&class).then_some(Failure::Class(class))
+    match text.as_bytes() {
+        [digit @ b'1'..=b'5', b'x', b'x'] => Some(Failure::Class(digit & 0x0f)),
+        _ => None,
+    }
 }
 
 /// Writes a failure as the file says it.

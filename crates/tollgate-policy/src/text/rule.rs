@@ -48,6 +48,8 @@ pub(crate) const MEMORY: &str = "memory";
 /// Why requests without a key are not banned.
 pub(crate) const BAN_OF_ALL: &str = "can't be combined with `missing = \"shared\"`: any client \
     could ban all others without a key; write `missing = \"deny\"` or \"skip\", or no `ban`";
+/// Why a rule without a key bans nothing.
+pub(crate) const BAN_WITHOUT_KEY: &str = "needs a `key`: a ban is for one key";
 /// The most parts of a key.
 const MAX_PARTS: usize = 8;
 
@@ -209,7 +211,7 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
         table.refuse("failures", message, problems);
     }
     if has("ban") && !has("key") {
-        table.refuse("ban", "needs a `key`: a ban is for one key", problems);
+        table.refuse("ban", BAN_WITHOUT_KEY, problems);
     }
     let counts_only_running = |limit: &At<String>| {
         let word = limit.split_whitespace().next();

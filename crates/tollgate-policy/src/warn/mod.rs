@@ -27,7 +27,8 @@ const OVERRIDE_BYTES: u128 = 1400;
 /// tables that take more memory than the policy allows, and conditions under which more limits
 /// apply to one request than decide together at once.
 ///
-/// A warning is certain; not everything that deserves one is found.
+/// A warning is certain for requests whose facts have one value each; not everything that deserves
+/// one is found.
 ///
 /// ```
 /// use tollgate_policy::file::PolicyFile;

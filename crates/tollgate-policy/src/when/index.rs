@@ -82,6 +82,7 @@ impl Index {
         inputs: impl Fn(usize) -> Option<&'i Inputs<'v>>,
         sources: &mut Sources<'m>,
     ) {
+        let mut several = false;
         for probe in &self.probes {
             match inputs(probe.fact) {
                 None | Some(Inputs::None) => {}
@@ -89,11 +90,17 @@ impl Index {
                 // A value that is not known can be any.
                 Some(Inputs::Several { more: true, .. }) => self.push(probe.all, sources),
                 Some(Inputs::Several { known, more: false }) => {
+                    several = true;
                     for input in known {
                         self.push_probe(probe, input, sources);
                     }
                 }
             }
+        }
+        if several {
+            // Several values can lead to the same list.
+            sources.sort_unstable_by_key(|list| list.as_ptr());
+            sources.dedup_by_key(|list| list.as_ptr());
         }
     }
 

@@ -65,8 +65,19 @@ struct Request<'m, 'v, F: ?Sized> {
     names: &'m [FactName],
     facts: &'v F,
     inputs: SmallVec<[OnceCell<Inputs<'v>>; 12]>,
+    /// Whether a fact has several values.
+    several: Cell<bool>,
     /// Whether there can be values that are not known.
     more: Cell<bool>,
+}
+
+/// By which of several values the conditions of a rule hold.
+#[derive(Clone, Copy)]
+pub(crate) struct By {
+    /// By those that are known.
+    pub(crate) known: bool,
+    /// By each.
+    pub(crate) each: bool,
 }
 
 impl Matcher {
@@ -118,13 +129,12 @@ impl Matcher {
         self.find(facts, Reading::ANY, |index, _| found(index))
     }
 
-    /// Calls back the indexes of the conditions that hold, and whether they also hold by the values
-    /// that are known.
+    /// Calls back the indexes of the conditions that hold, and by which values they also do.
     pub(crate) fn find<B>(
         &self,
         facts: &(impl Facts + ?Sized),
         reading: Reading,
-        mut found: impl FnMut(usize, bool) -> ControlFlow<B>,
+        mut found: impl FnMut(usize, By) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let request = Request::new(&self.facts, facts);
         let mut sources = Sources::new();
@@ -137,8 +147,12 @@ impl Matcher {
             let rule = rule as usize;
             let conditions = self.rules.get(rule);
             if let Some(conditions) = conditions.filter(|it| it.hold(&request, reading)) {
-                let more = request.more.get();
-                found(rule, !more || conditions.hold(&request, Reading::ANY_KNOWN))?;
+                let (several, more) = (request.several.get(), request.more.get());
+                let by = By {
+                    known: !more || conditions.hold(&request, Reading::ANY_KNOWN),
+                    each: !several || conditions.hold(&request, Reading::EACH),
+                };
+                found(rule, by)?;
             }
         }
         ControlFlow::Continue(())
@@ -202,6 +216,7 @@ impl<'m, 'v, F: Facts + ?Sized> Request<'m, 'v, F> {
             names,
             facts,
             inputs,
+            several: Cell::new(false),
             more: Cell::new(false),
         }
     }
@@ -211,8 +226,9 @@ impl<'m, 'v, F: Facts + ?Sized> Request<'m, 'v, F> {
         let inputs = self.inputs.get(fact)?;
         Some(inputs.get_or_init(|| {
             let inputs = Inputs::read(self.facts, name);
-            if let Inputs::Several { more: true, .. } = inputs {
-                self.more.set(true);
+            if let Inputs::Several { more, .. } = inputs {
+                self.several.set(true);
+                self.more.set(self.more.get() || more);
             }
             inputs
         }))
@@ -272,3 +288,6 @@ impl Numbers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

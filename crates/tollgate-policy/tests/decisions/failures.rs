@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tollgate::ManualClock;
+use tollgate_policy::file::PolicyFile;
 use tollgate_policy::{Outcome, Policy};
 
 use crate::policy;
@@ -35,6 +36,22 @@ fn a_ban_of_requests_without_a_key_is_refused() {
             assert!(refused.contains(word), "{refused}");
         }
     }
+}
+
+/// A file need not come from a text.
+#[test]
+fn a_ban_of_failures_needs_a_key() {
+    let text = "[[rule]]\nname = 'a'\nkey = 'user'\nban = { after = 3, of = 'failures' }";
+    let mut file = PolicyFile::from_toml(text).unwrap();
+    file.rules[0].key.clear();
+    let refused = Policy::builder().build(&file);
+    let refused = refused
+        .expect_err("any client could ban all others")
+        .to_string();
+    assert!(
+        refused.contains("rule \"a\": ban needs a `key`"),
+        "{refused}"
+    );
 }
 
 /// Returns whether a request that is answered so counts, whatever the program says of it.

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use tollgate::{AnyAlgorithm, ManualClock};
-use tollgate_policy::{FactName, Facts, Outcome, Policy, Reason, Value};
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::{FactName, Facts, Outcome, Policy, Reason, Value, Values, explain};
 
 use crate::policy;
 
@@ -262,4 +263,75 @@ fn a_resolver_of_several_values_has_none() {
     ] {
         assert_eq!(decide(rule), "Some(Ambiguous { rule: \"a\" })", "{rule}");
     }
+}
+
+/// The first rule is an exemption from those that follow. A client that adds a line for it, beside
+/// the one that another program has set, is not exempt.
+#[test]
+fn a_second_line_avoids_no_rule() {
+    for tier in [
+        "header.x-tier = 'partner'",
+        "not = { header.x-tier = 'guest' }",
+        "any = [{ header.x-tier = 'partner' }, { path = '/' }]",
+    ] {
+        let text = format!(
+            "[[rule]]\nname = 'partners'\nwhen = {{ {tier} }}\nlimit = '9/h'\n\
+             [[rule]]\nname = 'guests'\nlimit = '1/h'"
+        );
+        let policy = policy(&text);
+        let file = PolicyFile::from_toml(&text).unwrap();
+        let asks = |request: &[(&'static str, &'static str)]| {
+            let decision = policy.decide(&request);
+            let asked: Vec<_> = decision.asked().map(|it| it.rule().to_owned()).collect();
+            let explained = explain(&file, &request).rules.into_iter();
+            let applies = explained.filter(|rule| rule.asks.is_some());
+            assert!(
+                applies.map(|rule| rule.name).eq(asked.iter().cloned()),
+                "{tier}"
+            );
+            (decision.is_allowed(), asked.join(" "))
+        };
+        let one = [("header:x-tier", "partner")];
+        let same = [one[0], one[0]];
+        assert_eq!(asks(&one), (true, "partners".into()), "{tier}");
+        assert_eq!(asks(&same), (true, "partners".into()), "{tier}");
+        let both = [one[0], ("header:x-tier", "guest")];
+        let asked = "partners guests".to_owned();
+        assert_eq!(asks(&both), (true, asked.clone()), "{tier}");
+        assert_eq!(asks(&both), (false, asked), "{tier}");
+    }
+}
+
+/// A rule that another one names applies by its own conditions too, and these may be ambiguous.
+#[test]
+fn a_rule_that_is_skipped_where_it_is_named_is_explained_as_it_decides() {
+    /// A request with more parameters than are read.
+    struct Many;
+
+    impl Facts for Many {
+        fn fact(&self, _: &FactName) -> Option<Value<'_>> {
+            None
+        }
+
+        fn values(&self, name: &FactName) -> Values<'_> {
+            match name.as_str() {
+                "query:slow" => Values::NONE.and_more(),
+                _ => Values::NONE,
+            }
+        }
+    }
+
+    let text = "apply = 'all'\n\
+                [[rule]]\nname = 'a'\nlimit = '9/h'\nalso = ['b']\n\
+                [[rule]]\nname = 'b'\nwhen = { query.slow = '1' }\nkey = 'user'\n\
+                missing = 'skip'\nlimit = '9/h'";
+    let decided = policy(text);
+    let decided = decided.decide(&Many);
+    let explained = explain(&PolicyFile::from_toml(text).unwrap(), &Many);
+    assert_eq!(decided.reason(), Some(Reason::Ambiguous { rule: "b" }));
+    let denies = |name: &str| {
+        let rule = explained.rules.iter().find(|rule| rule.name == name)?;
+        rule.asks.as_ref()?.denies.as_ref()
+    };
+    assert!(denies("b").is_some(), "{explained}");
 }

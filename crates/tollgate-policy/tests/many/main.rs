@@ -2,6 +2,7 @@
 //! when the file is read, and those that meet by their conditions decide like any others.
 
 mod conditions;
+mod panics;
 mod read;
 
 use std::fmt::Write;

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
+use tollgate_policy::explain::Explanation;
 use tollgate_policy::file::{Applies, Apply, Entry, Missing, PolicyFile, Repeated, Rule};
 use tollgate_policy::when::{Condition, Test, When};
-use tollgate_policy::{FactName, Facts, Policy, Reason, Value, Values};
+use tollgate_policy::{FactName, Facts, Policy, Reason, Value, Values, explain};
 
 use crate::random::{Random, request, when};
 
@@ -181,7 +182,7 @@ fn decide(file: &PolicyFile, request: &Request, used: &mut Used) -> Decided {
                 .max(1);
         }
         asked.push((name, key, cost));
-        if file.apply == Apply::First {
+        if file.apply == Apply::First && holds(when, request, true, true) {
             break;
         }
     }
@@ -265,6 +266,31 @@ fn nonempty(random: &mut Random) -> When {
     }
 }
 
+/// Checks that an explanation is about this decision.
+#[track_caller]
+fn assert_explained(explained: &Explanation, decided: &Decided) {
+    let entry = explained.entry.as_ref().map(|entry| &entry.name);
+    let rules = explained.rules.iter();
+    let mut asks = rules.filter_map(|rule| Some((&rule.name, rule.asks.as_ref()?)));
+    match decided {
+        Decided::Listed(name) | Decided::Exempt(name) => assert_eq!(entry, Some(name)),
+        Decided::Ambiguous(name) | Decided::Missing(name) => {
+            let denies = asks.find(|(_, asks)| asks.denies.is_some());
+            assert_eq!(denies.map(|(rule, _)| rule), Some(name), "{explained}");
+        }
+        Decided::Asked(asked) => {
+            let explained: Vec<_> = asks
+                .map(|(rule, asks)| {
+                    assert_eq!(asks.denies, None);
+                    (rule, asks.cost.permits)
+                })
+                .collect();
+            let asked = asked.iter().map(|(rule, cost, _)| (rule, *cost));
+            assert!(explained.iter().copied().eq(asked), "{explained:?}");
+        }
+    }
+}
+
 #[test]
 fn decisions_are_those_of_the_model() {
     let mut random = Random(11);
@@ -277,6 +303,7 @@ fn decisions_are_those_of_the_model() {
             let request = Request::random(&mut random);
             let expected = decide(&file, &request, &mut used);
             assert_eq!(real(&policy, &request), expected, "{request:#?}\n{file:#?}");
+            assert_explained(&explain(&file, &request), &expected);
             let kind = match &expected {
                 Decided::Listed(_) => 0,
                 Decided::Exempt(_) => 1,

@@ -54,6 +54,10 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// Supplies facts of the program's own, such as the user. They take precedence over the
     /// request's.
     ///
+    /// A fact that is `None` is missing, and never ambiguous. So do not make one from a header, a
+    /// parameter or a cookie that a client can repeat: name these in the rule, or register a
+    /// [resolver](tollgate_policy::Builder::resolver), whose value is ambiguous if they are.
+    ///
     /// ```
     /// # use http::{Request, Response};
     /// # use tower::{Layer, ServiceExt, service_fn};
@@ -153,6 +157,7 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// Sets which requests failed, for rules that count failures or successes, and for bans of
     /// failures. Unless this says otherwise, these are the requests of [`Ended::is_failure`]: with
     /// a status of 401, 403 or 422. For a rule that names its own `failures`, those count instead.
+    /// A client that goes away before its answer is not banned for it, whatever this says.
     ///
     /// ```
     /// use http::StatusCode;

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
+use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_policy::Policy;
 use tollgate_tower::RateLimitLayer;
 use tower::{Layer, ServiceExt, service_fn};
@@ -42,4 +43,25 @@ async fn under_a_policy_it_is_the_most_that_one_limit_took() {
     assert_eq!(taken(tokens).await, [500]);
     assert_eq!(taken(&format!("{tokens}{requests}")).await, [500]);
     assert_eq!(taken(&format!("{tokens}{requests}{trial}")).await, [500]);
+}
+
+/// A number that is too large is the largest, and not none.
+#[tokio::test]
+async fn a_header_that_says_too_much_is_settled_as_the_most() {
+    let limiter = Limiter::with_clock(
+        TokenBucket::new(Quota::per_hour(1000)).expect("a quota"),
+        ManualClock::new(),
+    );
+    let limiter = Arc::new(limiter);
+    let layer = RateLimitLayer::shared(Arc::clone(&limiter))
+        .cost(|_| 5)
+        .max_cost(400);
+    let layer = layer.settle(|ended| ended.header_number("x-tokens").unwrap_or(ended.taken()));
+    let page = service_fn(async |_: Request<()>| {
+        let answer = Response::builder().header("x-tokens", "18446744073709551616");
+        answer.body(String::from("page"))
+    });
+    let answer = layer.layer(page).oneshot(Request::new(())).await;
+    drop(answer.expect("an answer"));
+    assert_eq!(limiter.available(), 600);
 }

@@ -1,7 +1,10 @@
 //! What a layer counts as a failure: what clients do wrong, and not what the service does.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -9,7 +12,7 @@ use http_body_util::Full;
 use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_policy::Policy;
 use tollgate_tower::{Count, RateLimitLayer};
-use tower::{Layer, service_fn};
+use tower::{Layer, ServiceExt, service_fn};
 
 use crate::support::{from, send};
 
@@ -121,4 +124,30 @@ async fn a_ban_of_failures_is_for_what_the_client_does() {
         send(&service, from("192.0.2.2", "/200")).await.status(),
         200
     );
+}
+
+/// A client that does not wait for its answer may have a service that is slow.
+#[tokio::test]
+async fn a_client_that_goes_away_is_not_banned_whatever_the_program_takes_for_a_failure() {
+    let text = "[[rule]]\nname = 'a'\nkey = 'client-ip'\n\
+                ban = { after = 2, of = 'failures', within = '1min', for = '1h' }";
+    let clock = ManualClock::new();
+    let policy = Policy::builder().clock(clock.clone());
+    let policy = policy.build_toml(text).unwrap();
+    let layer = RateLimitLayer::policy(policy).failure_if(|ended| !ended.is_success());
+    let slow = service_fn(async |request: Request<()>| match request.uri().path() {
+        "/slow" => std::future::pending().await,
+        _ => answers(request).await,
+    });
+    let service = layer.layer(slow);
+    for _ in 0..2 {
+        let mut answer = pin!(service.clone().oneshot(from("192.0.2.1", "/slow")));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(answer.as_mut().poll(&mut context).is_pending());
+    }
+    // Their attempts stay taken.
+    let get = || from("192.0.2.1", "/200");
+    assert_eq!(send(&service, get()).await.status(), 429);
+    clock.advance(Duration::from_secs(61));
+    assert_eq!(send(&service, get()).await.status(), 200);
 }

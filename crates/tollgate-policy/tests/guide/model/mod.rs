@@ -96,15 +96,23 @@ impl Model {
     fn applied(&self, facts: &Facts) -> (Vec<Applied>, Vec<Applied>) {
         let (mut applied, mut shadows) = (Vec::new(), Vec::new());
         let all = self.policy.get("apply").and_then(Value::as_str) == Some("all");
+        let mut is_over = false;
         for rule in self.list("rule") {
             let Some(captures) = holds(rule.get("when"), facts, false) else {
                 continue;
             };
+            if is_over {
+                break;
+            }
+            let for_each = holds(rule.get("when"), facts, true).is_some();
             let mut facts = facts.clone();
             facts.extend(captures.into_iter().map(|(name, it)| (name, vec![it])));
-            if all || applied.is_empty() {
-                self.apply(rule, &facts, &mut applied, &mut shadows);
-            }
+            let is_known = applied
+                .iter()
+                .any(|known: &Applied| text(&known.rule, "name") == text(&rule, "name"));
+            let before = applied.len();
+            self.apply(rule, &facts, &mut applied, &mut shadows);
+            is_over = !all && for_each && (is_known || applied.len() > before);
         }
         (applied, shadows)
     }

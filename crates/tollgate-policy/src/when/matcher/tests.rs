@@ -1,0 +1,40 @@
+//! How many lists of rules a request is looked for in.
+
+use super::{Matcher, Request, Sources};
+use crate::fact::{FactName, Facts};
+use crate::when::{Condition, Pattern, Test, When};
+
+/// How many lists of rules a request has.
+fn lists(matcher: &Matcher, facts: &impl Facts) -> usize {
+    let request = Request::new(&matcher.facts, facts);
+    let mut sources = Sources::new();
+    matcher
+        .index
+        .collect(|fact| request.inputs(fact), &mut sources);
+    sources.len()
+}
+
+/// For each rule that is found, all lists are looked at. So a client must not make more of them by
+/// values that lead to the same rules.
+#[test]
+fn equal_lists_are_one() {
+    let name = FactName::new("header:x-tenant");
+    let glob = |text| Test::OneOf(vec![Pattern::parse(&name, text).unwrap()]);
+    let tests = [Test::Present, glob("t*"), glob("*x"), glob("t7x")];
+    let rules = tests.map(|test| When {
+        all: vec![Condition {
+            fact: name.clone(),
+            test,
+        }],
+        ..When::default()
+    });
+    let matcher = Matcher::new(rules.iter().map(Some));
+    let values: Vec<_> = (0..200).map(|number| format!("t{number}x")).collect();
+    let one = [("header:x-tenant", values[7].as_str())];
+    assert_eq!(lists(&matcher, &one), 4);
+    let all: Vec<_> = values
+        .iter()
+        .map(|value| ("header:x-tenant", value.as_str()))
+        .collect();
+    assert_eq!(lists(&matcher, &all), 4);
+}

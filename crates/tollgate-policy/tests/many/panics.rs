@@ -1,0 +1,125 @@
+//! A limit of the program that panics while others have granted.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tollgate::compose::{Held, Member, Members, OneMember, SettleMembers, Slot, Visitor};
+use tollgate::outcome::{Charged, Settled};
+use tollgate::store::Place;
+use tollgate::{Denied, Granted, ManualClock, Tick};
+use tollgate_policy::{DynLimit, KeyRef, OwnLimit, Policy};
+
+use crate::rules;
+
+/// A limit that grants everything, and panics when it counts its grants.
+#[derive(Debug)]
+struct Panics;
+
+impl OwnLimit<ManualClock> for Panics {
+    fn with_key(&self, _: KeyRef<'_>, _: usize, visit: &mut dyn FnMut(&DynLimit<'_, ManualClock>)) {
+        visit(self);
+    }
+}
+
+impl Member<ManualClock> for Panics {
+    fn clock(&self) -> Option<&ManualClock> {
+        None
+    }
+
+    fn place(&self) -> Place {
+        Place::of(self)
+    }
+
+    fn check(&self, _: u64, _: Tick) -> Result<(), Denied> {
+        Ok(())
+    }
+
+    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
+        Ok(Granted::new(n, now).into())
+    }
+
+    fn available_at(&self, _: Tick) -> u64 {
+        u64::MAX
+    }
+
+    fn give_back(&self, held: Held, _: Tick) -> u64 {
+        held.granted.n()
+    }
+
+    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
+        Settled::default()
+    }
+
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        Charged::new(n, now)
+    }
+
+    fn counts(&self) -> bool {
+        true
+    }
+
+    fn count_granted(&self, _: &Held) {
+        panic!("as the test wants it");
+    }
+}
+
+impl Members<ManualClock> for Panics {
+    type Grants = Slot;
+    const COUNT: Option<usize> = Some(1);
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn visit<V: Visitor<ManualClock>>(&self, index: usize, visitor: V) -> Option<V::Output> {
+        (index == 0).then(|| visitor.visit(self, None))
+    }
+
+    fn no_grants(&self) -> Slot {
+        Slot::default()
+    }
+
+    fn slot<'g>(&self, grants: &'g mut Slot, index: usize) -> Option<&'g mut Slot> {
+        (index == 0).then_some(grants)
+    }
+
+    fn grant<'g>(&self, grants: &'g Slot, index: usize) -> Option<&'g Slot> {
+        (index == 0).then_some(grants)
+    }
+}
+
+impl OneMember<ManualClock> for Panics {
+    type Limit = Self;
+
+    fn limit(&self) -> &Self {
+        self
+    }
+}
+
+impl SettleMembers<ManualClock> for Panics {}
+
+/// As of a few limits, nothing stays taken.
+#[test]
+fn if_a_limit_panics_while_it_counts_nothing_stays_taken() {
+    for count in [3, 65] {
+        let text = rules(count, |index| {
+            let limit = match index {
+                0 => "limit = 'concurrency 1'",
+                1 => "limit = '1/h'",
+                2 => "limit = 'any'\nstore = 'panics'",
+                _ => "limit = '9/h'",
+            };
+            format!("when = {{ header.h{index} = true }}\n{limit}")
+        });
+        let builder = Policy::builder().clock(ManualClock::new());
+        let policy = builder.store("panics", |_| Ok(Box::new(Panics)));
+        let policy = policy.build_toml(&text).expect("a policy");
+        let headers = (0..count).map(|index| (format!("header:h{index}"), String::from("1")));
+        let headers: Vec<_> = headers.collect();
+        let decide = AssertUnwindSafe(|| policy.decide(&headers).is_allowed());
+        assert!(catch_unwind(decide).is_err(), "{count}");
+        for one in &headers[..2] {
+            let one = [one.clone()];
+            assert!(policy.decide(&one).is_allowed(), "{count} {one:?}");
+        }
+    }
+}
