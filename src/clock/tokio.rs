@@ -45,10 +45,16 @@ const BEFORE: Duration = Duration::from_secs(24 * 60 * 60);
 impl Clock for TokioClock {
     fn now(&self) -> Tick {
         let now = Instant::now();
-        let origin = ORIGIN.get_or_init(|| now.checked_sub(BEFORE).unwrap_or(now));
+        let origin = ORIGIN.get_or_init(|| a_day_before(now, Instant::checked_sub));
         let since = now.saturating_duration_since(*origin);
         Tick::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
+}
+
+/// Returns the time a day before, or the earliest one that there is: some systems have no time before
+/// their start.
+fn a_day_before<T: Copy>(now: T, earlier: impl Fn(&T, Duration) -> Option<T>) -> T {
+    earlier(&now, BEFORE).unwrap_or(now)
 }
 
 /// The time of day is read once in a process. While a runtime's time is paused, its days follow the
@@ -58,5 +64,22 @@ impl UtcClock for TokioClock {
         static UNIX_ORIGIN: OnceLock<Duration> = OnceLock::new();
 
         *UNIX_ORIGIN.get_or_init(|| origin_of(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BEFORE, Duration, a_day_before};
+
+    #[test]
+    fn ticks_begin_a_day_before_or_when_the_system_started() {
+        let before = |up: Duration| a_day_before(up, |up, time| up.checked_sub(time));
+        for hours in [0, 1, 23, 24, 25, 10_000] {
+            let up = Duration::from_secs(3600 * hours) + Duration::from_millis(7);
+            let origin = before(up);
+            let right = up.saturating_sub(BEFORE);
+            assert!(origin >= right, "{hours} hours");
+            assert!(origin - right < Duration::from_millis(1), "{hours} hours");
+        }
     }
 }
