@@ -31,9 +31,10 @@ use super::{Clock, Tick};
 /// # }
 /// ```
 ///
-/// Tick 0 is a day before its first reading in the process, so that a runtime whose time was paused
-/// before that reading has ticks of its own too. If a test has advanced the time of a runtime, other
-/// runtimes read a different time, so use a limiter in one runtime only.
+/// Tick 0 is a day before its first reading in the process (or about when the system was started, if
+/// it has no earlier times), so that a runtime whose time was paused before that reading has ticks
+/// of its own too. If a test has advanced the time of a runtime, other runtimes read a different
+/// time, so use a limiter in one runtime only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TokioClock;
 
@@ -51,10 +52,14 @@ impl Clock for TokioClock {
     }
 }
 
-/// Returns the time a day before, or the earliest one that there is: some systems have no time before
-/// their start.
+/// Returns the time a day before, or the earliest one that there is: some systems have no time
+/// before their start.
 fn a_day_before<T: Copy>(now: T, earlier: impl Fn(&T, Duration) -> Option<T>) -> T {
-    earlier(&now, BEFORE).unwrap_or(now)
+    if let Some(origin) = earlier(&now, BEFORE) {
+        return origin;
+    }
+    let parts = (1..32).map(|halvings| BEFORE / (1 << halvings));
+    parts.fold(now, |then, part| earlier(&then, part).unwrap_or(then))
 }
 
 /// The time of day is read once in a process. While a runtime's time is paused, its days follow the
