@@ -16,6 +16,7 @@
 
 use super::{SlotIndex, Table};
 use crate::keyed::slot::SlotState;
+use crate::sync::inject_fault;
 
 /// Another thread changed the slot; this is its content now.
 type Changed = SlotState;
@@ -30,7 +31,8 @@ impl Table {
         tag: u64,
         nonce: u64,
     ) -> Result<SlotState, Changed> {
-        let claim = SlotState::pending(tag, at.second, free.has_evicted(), nonce);
+        let has_evicted = free.has_evicted() && !inject_fault!(ForgetsTheEviction);
+        let claim = SlotState::pending(tag, at.second, has_evicted, nonce);
         // ORDERING: as `exchange`. The claim comes before the fence of `confirm_unique`. So if two
         // threads claim slots for one key, at least one sees the other's claim.
         // Model: keyed::two_insert_the_same_key (`LooksOnce`),
