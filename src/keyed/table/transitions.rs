@@ -36,7 +36,8 @@ impl Table {
         // ORDERING: as `exchange`. The claim comes before the fence of `confirm_unique`. So if two
         // threads claim slots for one key, at least one sees the other's claim.
         // Model: keyed::two_insert_the_same_key (`LooksOnce`),
-        // keyed_turnover::an_old_claim_is_not_a_new_one (`NumbersAlike`)
+        // keyed_turnover::an_old_claim_is_not_a_new_one (`NumbersAlike`),
+        // keyed::a_key_that_evicted_one_in_use_is_a_newcomer (`ForgetsTheEviction`)
         self.exchange(at, free, claim)?;
         Ok(claim)
     }
@@ -69,7 +70,8 @@ impl Table {
     ) -> Result<(), Changed> {
         // ORDERING: as `exchange`. The parameters of the slot's version are published already, by
         // the claim or the fence after it.
-        // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`)
+        // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`),
+        // keyed::a_key_that_evicted_one_in_use_is_a_newcomer (`HelpsWithoutALook`)
         self.exchange(at, claim, live)
     }
 
