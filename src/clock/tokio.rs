@@ -31,10 +31,10 @@ use super::{Clock, Tick};
 /// # }
 /// ```
 ///
-/// Tick 0 is a day before its first reading in the process (or about when the system was started, if
-/// it has no earlier times), so that a runtime whose time was paused before that reading has ticks
-/// of its own too. If a test has advanced the time of a runtime, other runtimes read a different
-/// time, so use a limiter in one runtime only.
+/// Tick 0 is a day before its first reading in the process (or about when the system was started,
+/// if it has no earlier times), so that a runtime whose time was paused before that reading has
+/// ticks of its own too. If a test has advanced the time of a runtime, other runtimes read a
+/// different time, so use a limiter in one runtime only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TokioClock;
 
