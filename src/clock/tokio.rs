@@ -31,9 +31,10 @@ use super::{Clock, Tick};
 /// # }
 /// ```
 ///
-/// Tick 0 is a day before the clock's first reading in the process. So the clock also advances in a
-/// runtime whose time was paused before that reading, by up to a day. If a test has advanced the
-/// time of a runtime, other runtimes read a different time, so use a limiter in one runtime only.
+/// Tick 0 is a day before the clock's first reading in the process (or the system's earliest time,
+/// if that is later). So the clock also advances in a runtime whose time was paused before that
+/// reading, by up to a day. If a test has advanced the time of a runtime, other runtimes read a
+/// different time, so use a limiter in one runtime only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TokioClock;
 
@@ -45,10 +46,20 @@ const BEFORE: Duration = Duration::from_secs(24 * 60 * 60);
 impl Clock for TokioClock {
     fn now(&self) -> Tick {
         let now = Instant::now();
-        let origin = ORIGIN.get_or_init(|| now.checked_sub(BEFORE).unwrap_or(now));
+        let origin = ORIGIN.get_or_init(|| a_day_before(now, Instant::checked_sub));
         let since = now.saturating_duration_since(*origin);
         Tick::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
+}
+
+/// Returns the time a day before, or the earliest one that there is: some systems have no time
+/// before their start.
+fn a_day_before<T: Copy>(now: T, earlier: impl Fn(&T, Duration) -> Option<T>) -> T {
+    if let Some(origin) = earlier(&now, BEFORE) {
+        return origin;
+    }
+    let parts = (1..32).map(|halvings| BEFORE / (1 << halvings));
+    parts.fold(now, |then, part| earlier(&then, part).unwrap_or(then))
 }
 
 /// The time of day is read once in a process. While a runtime's time is paused, its days follow the
@@ -58,5 +69,22 @@ impl UtcClock for TokioClock {
         static UNIX_ORIGIN: OnceLock<Duration> = OnceLock::new();
 
         *UNIX_ORIGIN.get_or_init(|| origin_of(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BEFORE, Duration, a_day_before};
+
+    #[test]
+    fn ticks_begin_a_day_before_or_when_the_system_started() {
+        let before = |up: Duration| a_day_before(up, |up, time| up.checked_sub(time));
+        for hours in [0, 1, 23, 24, 25, 10_000] {
+            let up = Duration::from_secs(3600 * hours) + Duration::from_millis(7);
+            let origin = before(up);
+            let right = up.saturating_sub(BEFORE);
+            assert!(origin >= right, "{hours} hours");
+            assert!(origin - right < Duration::from_millis(1), "{hours} hours");
+        }
     }
 }

@@ -384,9 +384,10 @@ impl<A: Algorithm> Core<A> {
         };
         let tag = request.probe_seq.tag();
         let next = SlotState::live(tag, at.second, of.plan(), of.version(), word);
+        let blindly = by == ClaimedBy::Another && inject_fault!(HelpsWithoutALook);
         let next = match O::BANS {
             true => next.banned_if(true),
-            false => next.newcomer_if(claimed.has_evicted()),
+            false => next.newcomer_if(claimed.has_evicted() && !blindly),
         };
         self.table.establish(at, claimed, next).ok()?;
         self.events.count(Event::Inserted);

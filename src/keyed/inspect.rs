@@ -22,6 +22,11 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
         self.live(key).next().map(|held| held.is_protected())
     }
 
+    /// Returns whether this key is a newcomer, or `None` if it has no slot.
+    pub fn is_newcomer<Q: Hash + ?Sized>(&self, key: &Q) -> Option<bool> {
+        self.live(key).next().map(|held| held.is_newcomer())
+    }
+
     fn live<Q: Hash + ?Sized>(&self, key: &Q) -> impl Iterator<Item = SlotState> + '_ {
         let probe_seq = self.core.table.probe_seq(self.hasher.hash_key(key));
         let its = probe_seq.all_buckets().flat_map(move |(bucket, second)| {

@@ -187,6 +187,27 @@ fn evict(run: &mut Run) {
     two_more.explore_openly(run);
 }
 
+/// In a full table an actor evicts a key in use for a new one, and stops forever before each of its
+/// operations in turn. Another actor wants the same key, or a different one. Whichever of them
+/// evicts, and whichever inserts the key, it is a newcomer until its second grant.
+fn newcomers(run: &mut Run) {
+    for other in [B, C] {
+        let full = Scenario::at(two_slots).after(|limiter, _| {
+            tables::check_stopped(limiter, &[A, B, C, Y]);
+            for key in [B, C] {
+                let (is_newcomer, is_protected) =
+                    (limiter.is_newcomer(&key), limiter.is_protected(&key));
+                let is_one = is_newcomer != is_protected || is_newcomer.is_none();
+                assert!(is_one, "{key:#x} took the place of a key in use");
+            }
+            Vec::new()
+        });
+        let full = full.actor_after(&[one(A)], &[one(B)]);
+        let full = full.actor_after(&[both(Y)], &[one(other)]);
+        full.explore_stopping(run, 0);
+    }
+}
+
 /// Two actors insert the same key into a full table: it is not evicted in favor of itself.
 fn evict_for_one(run: &mut Run) {
     let told: [&[&str]; 2] = [
@@ -331,6 +352,15 @@ fn a_key_is_protected_by_its_second_grant_and_no_other() {
     model(name, Some(3), protect);
     let blindly = Fault::ProtectsBlindly;
     with_fault(name, blindly, "permits are available", Some(3), protect);
+}
+
+#[test]
+fn a_key_that_evicted_one_in_use_is_a_newcomer() {
+    let name = "keyed::a_key_that_evicted_one_in_use_is_a_newcomer";
+    model(name, Some(2), newcomers);
+    for fault in [Fault::ForgetsTheEviction, Fault::HelpsWithoutALook] {
+        with_fault(name, fault, "key in use", Some(2), newcomers);
+    }
 }
 
 #[test]

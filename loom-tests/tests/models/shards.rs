@@ -36,6 +36,12 @@ fn windows() -> AnyAlgorithm {
     FixedWindow::new(quota).expect("a quota").into()
 }
 
+/// Three permits in each 4 ns, which begin with a permit.
+fn first_hit() -> AnyAlgorithm {
+    let windows = FixedWindow::new(Quota::per(3, Duration::from_nanos(4))).expect("a quota");
+    windows.opened_by_first_hit().expect("a window").into()
+}
+
 fn granted(granted: Granted, memory: &mut Option<Granted>) -> Answer {
     *memory = Some(granted);
     Answer::Granted(granted)
@@ -175,6 +181,34 @@ fn siblings(run: &mut Run) {
     one.actor(&[take(1, 1)]).explore_openly(run);
     let all = standing().actor(&[take_up_to_at(3, 0, NOW)]);
     all.actor(&[take_up_to_at(3, 1, NOW)]).explore_openly(run);
+}
+
+/// Requests that find both shards full begin the windows of both, and others come meanwhile. No
+/// window has more than its permits, and what all want together is granted.
+fn windows_begin(run: &mut Run) {
+    let cases: [[&[Action]; 2]; 4] = [
+        [&[take(1, 0)], &[take(1, 1)]],
+        [&[take(1, 0)], &[take(2, 1)]],
+        [&[take(1, 0)], &[take_up_to_at(2, 1, NOW)]],
+        [&[take(1, 0), undo()], &[take(1, 1)]],
+    ];
+    for [one, other] in cases {
+        let scenario = play_until(first_hit, NOW).rule(|played| {
+            let (taken, back) = balance(played);
+            assert!(
+                taken == 3 + back,
+                "{taken} were taken, and {back} came back"
+            );
+        });
+        scenario.actor(one).actor(other).explore_openly(run);
+    }
+}
+
+#[test]
+fn windows_of_all_shards_begin_at_once() {
+    let name = "shards::windows_of_all_shards_begin_at_once";
+    model(name, Some(3), windows_begin);
+    stored(name, "were taken | no order", Some(3), windows_begin);
 }
 
 /// Takes from both shards, each of which has one permit.

@@ -16,6 +16,7 @@
 
 use super::{SlotIndex, Table};
 use crate::keyed::slot::SlotState;
+use crate::sync::inject_fault;
 
 /// Another thread changed the slot; this is its content now.
 type Changed = SlotState;
@@ -30,11 +31,13 @@ impl Table {
         tag: u64,
         nonce: u64,
     ) -> Result<SlotState, Changed> {
-        let claim = SlotState::pending(tag, at.second, free.has_evicted(), nonce);
+        let has_evicted = free.has_evicted() && !inject_fault!(ForgetsTheEviction);
+        let claim = SlotState::pending(tag, at.second, has_evicted, nonce);
         // ORDERING: as `exchange`. The claim comes before the fence of `confirm_unique`. So if two
         // threads claim slots for one key, at least one sees the other's claim.
         // Model: keyed::two_insert_the_same_key (`LooksOnce`),
-        // keyed_turnover::an_old_claim_is_not_a_new_one (`NumbersAlike`)
+        // keyed_turnover::an_old_claim_is_not_a_new_one (`NumbersAlike`),
+        // keyed::a_key_that_evicted_one_in_use_is_a_newcomer (`ForgetsTheEviction`)
         self.exchange(at, free, claim)?;
         Ok(claim)
     }
@@ -67,7 +70,8 @@ impl Table {
     ) -> Result<(), Changed> {
         // ORDERING: as `exchange`. The parameters of the slot's version are published already, by
         // the claim or the fence after it.
-        // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`)
+        // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`),
+        // keyed::a_key_that_evicted_one_in_use_is_a_newcomer (`HelpsWithoutALook`)
         self.exchange(at, claim, live)
     }
 

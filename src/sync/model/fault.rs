@@ -112,6 +112,11 @@ pub enum Fault {
     SparesClaims,
     /// Table: the current version is read before the slot is confirmed as the key's only one.
     ReadsTheVersionFirst,
+    /// Table: a claim that takes the place of another does not say that a key in use was evicted.
+    ForgetsTheEviction,
+    /// Table: a thread that establishes the claim of another does not see whether it has evicted a
+    /// key in use.
+    HelpsWithoutALook,
     /// Keyed concurrency: a key with guards is evicted when the table is full.
     EvictsWhoIsInside,
     /// Overrides: a key's claims stay when its algorithm is changed.

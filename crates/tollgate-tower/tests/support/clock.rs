@@ -7,8 +7,8 @@ use tollgate::Tick;
 use tollgate::clock::{Clock, UtcClock};
 
 /// A clock whose tick 0 is when it was made. All its ticks are whole milliseconds if the runtime's
-/// time is paused and advances by whole milliseconds. `TokioClock` counts from its first reading in
-/// the process, which may be in another test.
+/// time is paused and advances by whole milliseconds. `TokioClock` counts from a day before its
+/// first reading in the process, which may be in another test.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RuntimeClock(Instant);
 
