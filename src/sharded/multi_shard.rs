@@ -159,8 +159,8 @@ impl<A: Split> ShardedView<'_, A> {
 
     /// Takes up to `n` permits. Returns `None` if no permit is available.
     pub(super) fn take_some(self, n: u64) -> Option<Granted> {
-        // A later attempt may be at a later tick, at which shards may have more permits. The request
-        // takes no more than there were at its own tick.
+        // A later attempt may be at a later tick, at which shards may have more permits. The
+        // request takes no more than there were at its own tick.
         let mut most = n;
         let wanted = |there: u64| {
             most = most.min(there);

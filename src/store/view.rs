@@ -127,8 +127,8 @@ impl<S: Store> View<S> {
     }
 
     /// Looks as [`check_n`](Self::check_n) does, and keeps the words for
-    /// [`take_prepared`](Self::take_prepared). `None` if one attempt can't tell, or if `n` is 0, since
-    /// there is nothing to exchange then.
+    /// [`take_prepared`](Self::take_prepared). `None` if one attempt can't tell, or if `n` is 0,
+    /// since there is nothing to exchange then.
     #[inline(always)]
     pub(crate) fn prepare_n(&self, n: u64) -> Option<Result<Prepared, Denied>> {
         if n == 0 {
