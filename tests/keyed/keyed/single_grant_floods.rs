@@ -15,15 +15,15 @@ const FIRST_OF_FLOOD: u64 = 1 << 32;
 const MINUTE: u64 = 60_000_000_000;
 const BURSTS: [u64; 5] = [2, 3, 10, 100, 1_000];
 
-/// What comes into the table, and in which order.
+/// What comes into the table before the flood, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// The victims, and the flood, which first takes the free slots.
-    VictimsFlood,
-    /// The victims, keys with one permit up to the capacity, and the flood.
-    VictimsOthersFlood,
-    /// More keys with one permit than there are slots, the victims, and the flood.
-    ManyOthersVictimsFlood,
+    /// The victims. The flood first takes the free slots.
+    VictimsAlone,
+    /// The victims, and keys with one permit up to the capacity.
+    VictimsOthers,
+    /// More keys with one permit than there are slots, and the victims.
+    ManyOthersVictims,
 }
 
 type Table = Keyed<AnyAlgorithm, ManualClock>;
@@ -44,7 +44,7 @@ fn reset(
             table.clock().advance(Duration::from_nanos(1));
         }
     };
-    if order == Order::ManyOthersVictimsFlood {
+    if order == Order::ManyOthersVictims {
         others(3 * CAPACITY);
     }
     for key in 0..VICTIMS {
@@ -56,7 +56,7 @@ fn reset(
         table.clock().advance(Duration::from_nanos(1));
     }
     let spent_by = table.clock().now().as_nanos();
-    if order == Order::VictimsOthersFlood {
+    if order == Order::VictimsOthers {
         others(CAPACITY);
     }
     for key in 0..KEYS * flood.len() as u64 {
@@ -101,7 +101,7 @@ const SLOW: Flood = &[20_000_000, MINUTE / 10];
 
 /// Returns whether all keys in a full table spent the same, so that one of them has to leave.
 fn is_all_alike(spent: u64, order: Order) -> bool {
-    spent == 1 && order == Order::ManyOthersVictimsFlood
+    spent == 1 && order == Order::ManyOthersVictims
 }
 
 /// Checks floods whose keys all take the same.
@@ -134,19 +134,19 @@ fn all_the_same(bursts: &[u64], orders: &[Order], flood: Flood) {
 
 #[test]
 fn a_fast_flood_of_equal_grants_resets_no_key_that_spent_as_much() {
-    let orders = [Order::VictimsFlood, Order::VictimsOthersFlood];
+    let orders = [Order::VictimsAlone, Order::VictimsOthers];
     all_the_same(&BURSTS, &orders, FAST);
 }
 
 #[test]
 fn a_fast_flood_resets_no_key_that_came_into_a_full_table() {
-    all_the_same(&[2, 10, 100], &[Order::ManyOthersVictimsFlood], FAST);
+    all_the_same(&[2, 10, 100], &[Order::ManyOthersVictims], FAST);
 }
 
 /// A victim regains a tenth of its burst meanwhile: a hundred permits of a thousand.
 #[test]
 fn a_slow_flood_of_equal_grants_resets_no_key_that_spent_as_much() {
-    all_the_same(&BURSTS, &[Order::VictimsOthersFlood], SLOW);
+    all_the_same(&BURSTS, &[Order::VictimsOthers], SLOW);
 }
 
 /// The flood's keys take different parts of what a victim spent.
@@ -156,10 +156,10 @@ fn a_flood_of_different_grants_resets_no_key_that_spent_as_much() {
         for spent in [burst.div_ceil(2), burst] {
             for least in [1, spent.div_ceil(2), (spent - spent / 8).max(1)] {
                 for (order, flood) in [
-                    (Order::VictimsFlood, FAST),
-                    (Order::VictimsOthersFlood, FAST),
-                    (Order::ManyOthersVictimsFlood, FAST),
-                    (Order::VictimsOthersFlood, SLOW),
+                    (Order::VictimsAlone, FAST),
+                    (Order::VictimsOthers, FAST),
+                    (Order::ManyOthersVictims, FAST),
+                    (Order::VictimsOthers, SLOW),
                 ] {
                     if is_all_alike(spent, order) {
                         continue;
@@ -185,7 +185,7 @@ fn a_flood_of_equal_grants_resets_no_key_of_a_window_that_spent_as_much() {
     for text in ["fixed-window 100/d", "sliding-window 100/d"] {
         for spent in [50, 100] {
             for takes in (1..=spent).step_by(7).chain([spent]) {
-                let order = Order::VictimsOthersFlood;
+                let order = Order::VictimsOthers;
                 let reset = reset(text, (100, spent), order, FAST, || takes);
                 assert_eq!(reset, 0, "{text}, {spent}, {takes}");
             }

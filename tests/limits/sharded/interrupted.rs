@@ -9,9 +9,11 @@ use tollgate::algorithm::{Algorithm, Forecast, GiveBack, Split};
 use tollgate::clock::NoClock;
 use tollgate::{Denied, Granted, Quota, Sharded, Tick, TokenBucket};
 
+/// How many words to look at before the work, and the work.
+type Work = (u64, Box<dyn FnOnce()>);
+
 thread_local! {
-    /// How many words to look at before the work, and the work.
-    static AFTER: RefCell<Option<(u64, Box<dyn FnOnce()>)>> = const { RefCell::new(None) };
+    static AFTER: RefCell<Option<Work>> = const { RefCell::new(None) };
 }
 
 /// Runs `work` within the look at a word after `looks` others. Looks within the work do not count.
