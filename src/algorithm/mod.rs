@@ -321,7 +321,7 @@ pub trait Rebase: Algorithm {
     /// Returns a word for another clock: it means at that clock's tick `to` what `word` means at
     /// tick `from` of the old clock. It never has more permits, so the bound still holds. (If the
     /// rate of a bucket is not exact, each permit may come less than one unit sooner or later, and
-    /// the move adds one unit to the bound: see [`TokenBucket`](crate::TokenBucket).)
+    /// the move adds one unit to the bound: see [`TokenBucket`].)
     ///
     /// Periods that are aligned to the clock continue as the new clock's periods. Therefore the
     /// next permits of a bucket may be due earlier or later, by less than a period. The permits
