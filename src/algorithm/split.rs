@@ -27,6 +27,16 @@ pub trait Split: Forecast + GiveBack + Clone {
         (shards > 0 && burst.checked_mul(shards).is_some()).then(|| (self.clone(), shards))
     }
 
+    /// Returns whether permits come steadily. The alternative is that all words are refilled at the
+    /// same tick. In that case small requests empty one word after another, not all words evenly.
+    /// Then no other thread takes from the words that a request has emptied, and a request that
+    /// fails can roll back.
+    ///
+    /// The default is `true`.
+    fn is_steady(&self) -> bool {
+        true
+    }
+
     /// Returns whether a word's period begins with the first permit that is taken while the word is
     /// full. If so, a request that finds all words full takes from each of them, so that their
     /// periods begin and end at the same ticks.
@@ -165,6 +175,10 @@ impl Split for Intervals {
         self.quota().burst_size()
     }
 
+    fn is_steady(&self) -> bool {
+        self.quantum().is_none()
+    }
+
     fn begins_with_a_permit(&self) -> bool {
         self.quantum().is_some()
     }
@@ -202,6 +216,10 @@ pub(super) use each;
 impl Split for AnyAlgorithm {
     fn most_shards(&self) -> u64 {
         each!(self, algorithm => algorithm.most_shards())
+    }
+
+    fn is_steady(&self) -> bool {
+        each!(self, algorithm => algorithm.is_steady())
     }
 
     fn begins_with_a_permit(&self) -> bool {

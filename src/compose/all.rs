@@ -47,7 +47,7 @@ use crate::quota::ConfigError;
 /// - **Denials:** a denied request takes nothing. The exception is a lost race in which a window
 ///   ended, a quota changed, or other callers reserved or [charged](crate::Limiter::charge) more
 ///   than a member had. Then that member's permits stay taken. A lost race can also
-///   consume permits of a [`Sharded`](crate::Sharded) member, because they can't return to a shard
+///   consume permits of a `Sharded` member, because they can't return to a shard
 ///   that another thread has changed: in each of at most four attempts of a try, fewer permits than
 ///   were requested of that member.
 /// - **Other callers:** until a lost race is rolled back, other callers may be denied because of

@@ -14,6 +14,10 @@
 //! time for one word would be too early for the shards. For the same reason, if a period begins
 //! with a permit, a request that finds all shards full begins the periods of all.
 //!
+//! Greedy intervals are the exception: their small requests empty one shard after another. If they
+//! left a fraction in each shard, two threads that gather the last fractions could lose a permit to
+//! each other.
+//!
 //! A scan for each request would be slow while a burst is used up. So a scan stores a limit for its
 //! thread's own shard: the word of the fullest shard, plus a 32nd of what a shard can hold. (A
 //! larger word has fewer permits. The algorithm must order its words: [`Split::is_ordered`].)
@@ -256,7 +260,7 @@ impl<A: Split> ShardedView<'_, A> {
     fn take_of<const N: usize>(&self, n: u64, look: &Survey<N>) -> Attempt {
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
         let wanted = n.saturating_mul(permit);
-        let uneven = match self.begins_periods(look) {
+        let uneven = match self.begins_periods(look, wanted) {
             true => 0,
             false => self.may_be_uneven(n),
         };
@@ -302,10 +306,21 @@ impl<A: Split> ShardedView<'_, A> {
 
     /// Returns whether a request begins the periods of all shards, because all are full. It takes
     /// the same share from each, so that all periods begin and end at the same ticks.
-    fn begins_periods<const N: usize>(&self, look: &Survey<N>) -> bool {
+    fn begins_periods<const N: usize>(&self, look: &Survey<N>, wanted: u64) -> bool {
         let all = self.full().saturating_mul(self.shards.len() as u64);
         let first = self.shards.first();
-        look.total == all && first.is_some_and(|shard| shard.algorithm().begins_with_a_permit())
+        look.total == all
+            && first.is_some_and(|shard| shard.algorithm().begins_with_a_permit())
+            && !self.empties_one_by_one(wanted)
+    }
+
+    /// Returns whether a request empties one shard after another: if it is small, and all shards are
+    /// refilled at the same tick. Then no other thread takes from the shards that it has emptied.
+    fn empties_one_by_one(&self, wanted: u64) -> bool {
+        let shards = (self.shards.len() as u64).max(1);
+        let first = self.shards.first();
+        wanted / shards <= self.full() / 4
+            && first.is_some_and(|shard| !shard.algorithm().is_steady())
     }
 
     /// Returns the number of fractions in a full shard.
@@ -343,7 +358,7 @@ impl<A: Split> ShardedView<'_, A> {
         }
         let shards = (self.shards.len() as u64).max(1);
         let is_scarce = look.total / shards <= self.full() / SCARCE;
-        if is_scarce {
+        if is_scarce || self.empties_one_by_one(wanted) {
             return Some(Plan { have, leave: 0 });
         }
         let of_those_above = |level: u64| {

