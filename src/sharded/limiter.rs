@@ -68,10 +68,10 @@ use crate::thread_index::ThreadIndex;
 /// 1.5 times the rate, both with requests spread over all shards and with all requests on one. Two
 /// exceptions, for requests for one permit:
 ///
-/// - Windows that the first permit opens, and greedy intervals, grant at least 96 % of evenly spaced
-///   requests, because a shard that holds eight permits or more begins its period alone.
-/// - Greedy intervals of fewer than eight permits grant at least 88 % of evenly spaced requests, and
-///   97 % at random times, because small requests empty one shard after another.
+/// - Windows that the first permit opens, and greedy intervals, grant at least 96 % of evenly
+///   spaced requests, because a shard that holds eight permits or more begins its period alone.
+/// - Greedy intervals of fewer than eight permits grant at least 88 % of evenly spaced requests,
+///   and 97 % at random times, because small requests empty one shard after another.
 ///
 /// `cargo test -p tollgate --test limits service` measures it. docs/MANY_CORES.md says what other
 /// numbers of shards cost.

@@ -314,8 +314,9 @@ impl<A: Split> ShardedView<'_, A> {
             && !self.empties_one_by_one(wanted)
     }
 
-    /// Returns whether a request empties one shard after another: if it is small, and all shards are
-    /// refilled at the same tick. Then no other thread takes from the shards that it has emptied.
+    /// Returns whether a request empties one shard after another: if it is small, and all shards
+    /// are refilled at the same tick. Then no other thread takes from the shards that it has
+    /// emptied.
     fn empties_one_by_one(&self, wanted: u64) -> bool {
         let shards = (self.shards.len() as u64).max(1);
         let first = self.shards.first();

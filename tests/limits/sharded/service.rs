@@ -142,8 +142,8 @@ fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u32) {
                 let clock = ManualClock::new;
                 let limiter = || Sharded::for_cores(algorithm, cores, clock()).expect("it splits");
                 assert!(limiter().shards() >= cores.min(2) || burst < twice);
-                // A request for one permit begins the period of a large shard alone. Small shards of
-                // greedy intervals are emptied one after another.
+                // A request for one permit begins the period of a large shard alone. Small shards
+                // of greedy intervals are emptied one after another.
                 let is_small = !algorithm.is_steady() && burst < 8;
                 let goal_of_one = match arrivals {
                     Arrivals::Even if is_small => 0.88,
