@@ -295,13 +295,16 @@ impl<A: Split> ShardedView<'_, A> {
     ///
     /// It is 0 if the request is for more than a quarter of a shard. Then all shards give the same
     /// share, their words stay equal, and they grant at the same tick as one word would. Few such
-    /// requests fit in a shard, so each that comes a fraction too early would count much.
+    /// requests fit in a shard, so each that comes a fraction too early would count much. (If there
+    /// are more than four shards for each permit of the request, it takes from fewer shards. Two
+    /// threads that each take from all shards could lose a permit to each other.)
     fn may_be_uneven(&self, n: u64) -> u64 {
-        let wanted = n.saturating_mul(self.permit());
-        if self.full() < wanted.saturating_mul(LARGE) {
-            return 0;
+        let (permit, shards) = (self.permit(), self.shards.len() as u64);
+        let share = permit / n.max(1);
+        match self.full() < n.saturating_mul(permit).saturating_mul(LARGE) {
+            true => share.saturating_sub((permit / shards.max(1)).saturating_mul(4)),
+            false => share.saturating_add(self.full() / 64),
         }
-        (self.permit() / n.max(1)).saturating_add(self.full() / 64)
     }
 
     /// Returns whether a request begins the periods of all shards, because all are full. It takes

@@ -287,8 +287,9 @@ impl Parts {
         // If periods begin with a permit, a request that finds all shards full begins all periods.
         let is_full = have.iter().all(|have| *have == full);
         let begins = is_full && self.part.begins_with_a_permit() && !empties;
-        let uneven = match begins || full < wanted.saturating_mul(4) {
-            true => 0,
+        let uneven = match full < wanted.saturating_mul(4) {
+            _ if begins => 0,
+            true => (self.permit / n).saturating_sub(4 * (self.permit / of)),
             false => self.permit / n + full / 64,
         };
         let mean = (have.iter().sum::<u64>() - wanted) / of;
