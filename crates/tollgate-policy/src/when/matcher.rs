@@ -71,12 +71,12 @@ struct Request<'m, 'v, F: ?Sized> {
     more: Cell<bool>,
 }
 
-/// By which of several values the conditions of a rule hold.
+/// Whether a rule's conditions hold, if facts have several values.
 #[derive(Clone, Copy)]
 pub(crate) struct By {
-    /// By those that are known.
+    /// The conditions hold by values that are known.
     pub(crate) known: bool,
-    /// By each.
+    /// The conditions hold by each value.
     pub(crate) each: bool,
 }
 
