@@ -16,14 +16,14 @@ use crate::quota::ConfigError;
 /// use tollgate::{Limiter, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
-/// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
-/// let model = All::new((&requests, &tokens))?;
+/// let requests = Limiter::token_bucket(Quota::per_day(60))?;
+/// let pages = Limiter::token_bucket(Quota::per_day(900))?;
+/// let printer = All::new((&requests, &pages))?;
 ///
-/// let mut granted = model.try_acquire_each([1, 800])?; // one request of 800 tokens
-/// assert_eq!((requests.available(), tokens.available()), (59, 89_200));
-/// granted.settle([1, 650])?; // it took 650
-/// assert_eq!(tokens.available(), 89_350);
+/// let mut granted = printer.try_acquire_each([1, 80])?; // one request of 80 pages
+/// assert_eq!((requests.available(), pages.available()), (59, 820));
+/// granted.settle([1, 65])?; // it took 65
+/// assert_eq!(pages.available(), 835);
 /// # Ok(())
 /// # }
 /// ```

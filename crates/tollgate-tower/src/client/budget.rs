@@ -25,13 +25,12 @@ const SAVED_SECONDS: u64 = 10;
 /// use tollgate_tower::client::RetryBudget;
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let budget = RetryBudget::new(20, 2)?; // 20 % of the requests, and 2 a second
-/// assert!(budget.withdraw() && budget.withdraw());
+/// let budget = RetryBudget::new(20, 0)?; // 20 % of the requests, and none a second
 /// assert!(!budget.withdraw());
 /// for _ in 0..5 {
 ///     budget.deposit();
 /// }
-/// assert!(budget.withdraw());
+/// assert!(budget.withdraw() && !budget.withdraw());
 /// # Ok(())
 /// # }
 /// ```
