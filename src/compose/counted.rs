@@ -162,8 +162,8 @@ impl<A, B, S: Borrow<Counters>> Counted<OrElse<A, B>, S> {
 /// use tollgate::{Counted, Limiter, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
-/// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
+/// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+/// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
 /// let model = Counted::new(All::new((&requests, &tokens))?);
 /// model.try_acquire_each([1, 800])?.settle([1, 650])?;
 /// assert!(model.try_acquire_each([1, 100_000]).is_err());

@@ -45,7 +45,7 @@ impl<C, M: DebtMember<C> + ReserveMembers<C>> ReserveMember<C> for M {}
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let exact = SlidingLog::new(Quota::per_minute(10))?;
-/// let service = Limiter::token_bucket(Quota::per_minute(60))?;
+/// let service = Limiter::token_bucket(Quota::per_hour(60))?;
 /// let members: Vec<BoxMember> = vec![Box::new(&exact), Box::new(&service)];
 /// let limits = All::new(members)?;
 /// drop(limits.try_acquire_n(4)?);

@@ -22,11 +22,11 @@ use crate::rate_limiter::SettleLimiter;
 /// use tollgate::{Limiter, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let tokens = Limiter::token_bucket(Quota::per_day(90_000))?;
+/// let tokens = Limiter::token_bucket(Quota::per_day(9_000))?;
 /// let estimate = Estimate::new(&tokens, 800)?;
 /// // ... the work takes 650
 /// assert_eq!(estimate.settle(650).returned, 150);
-/// assert_eq!(tokens.available(), 89_350);
+/// assert_eq!(tokens.available(), 8_350);
 /// # Ok(())
 /// # }
 /// ```
@@ -77,9 +77,9 @@ impl<L: SettleLimiter<Clock: Clock>> Estimate<L> {
     /// }
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
-    /// let tokens = Limiter::token_bucket(Quota::per_day(90_000))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_day(9_000))?;
     /// assert!(call(&tokens).is_err());
-    /// assert_eq!(tokens.available(), 90_000);
+    /// assert_eq!(tokens.available(), 9_000);
     /// # Ok(())
     /// # }
     /// ```
@@ -108,13 +108,13 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// use tollgate::{Limiter, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
-    /// let tokens = Limiter::token_bucket(Quota::per_day(90_000))?;
+    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_day(9_000))?;
     /// let model = All::new((&requests, &tokens))?;
     /// drop(model.try_acquire_each([1, 800])?.undo_on_drop());
-    /// assert_eq!((requests.available(), tokens.available()), (60, 90_000));
+    /// assert_eq!((requests.available(), tokens.available()), (60, 9_000));
     /// model.try_acquire_each([1, 800])?.undo_on_drop().settle([1, 650])?;
-    /// assert_eq!((requests.available(), tokens.available()), (59, 89_350));
+    /// assert_eq!((requests.available(), tokens.available()), (59, 8_350));
     /// # Ok(())
     /// # }
     /// ```

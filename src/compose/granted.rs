@@ -309,11 +309,11 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
-    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_day(9_000))?;
     /// let model = All::new((&requests, &tokens))?;
     /// let granted = model.try_acquire_each([1, 800])?;
     /// assert_eq!(granted.undo(), 801);
-    /// assert_eq!((requests.available(), tokens.available()), (60, 90_000));
+    /// assert_eq!((requests.available(), tokens.available()), (60, 9_000));
     /// # Ok(())
     /// # }
     /// ```
@@ -362,7 +362,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     /// use tollgate::{Limiter, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
     /// let day = Limiter::fixed_window(Quota::per_day(1_000_000))?;
     /// let model = All::new((tokens, day))?;
     /// let mut granted = model.try_acquire_n(2_000)?;

@@ -80,10 +80,10 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
-    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_day(9_000))?;
     /// let model = All::new((&requests, &tokens))?;
     /// let _ = model.try_acquire_each([1, 800])?;
-    /// assert_eq!((requests.available(), tokens.available()), (59, 89_200));
+    /// assert_eq!((requests.available(), tokens.available()), (59, 8_200));
     ///
     /// let denied = model.try_acquire_each([1]).unwrap_err();
     /// assert_eq!(denied.to_string(), "number of costs is 1, but must be 2: one for each member");

@@ -26,7 +26,7 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// use tollgate::{Keyed, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let limiter = Keyed::token_bucket(Quota::per_minute(100), 1_000_000)?;
+/// let limiter = Keyed::token_bucket(Quota::per_hour(100), 1_000_000)?;
 /// limiter.try_acquire("alice")?;
 /// limiter.try_acquire(&String::from("alice"))?;
 /// limiter.try_acquire(&(7_u32, "bob"))?;

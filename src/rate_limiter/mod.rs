@@ -291,9 +291,9 @@ pub trait SettleLimiter: GiveBackLimiter + DebtLimiter {
     ///     limiter.settle(estimate, used);
     ///     Ok(())
     /// }
-    /// let tokens = Counted::new(Limiter::token_bucket(Quota::per_day(90_000))?);
+    /// let tokens = Counted::new(Limiter::token_bucket(Quota::per_day(9_000))?);
     /// call(&tokens)?;
-    /// assert_eq!(tokens.available(), 89_350);
+    /// assert_eq!(tokens.available(), 8_350);
     /// # Ok(())
     /// # }
     /// ```

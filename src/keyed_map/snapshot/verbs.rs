@@ -134,7 +134,7 @@ where
     /// use tollgate::{KeyedMap, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let quota = Quota::per_minute(60);
+    /// let quota = Quota::per_hour(60);
     /// let map: KeyedMap<u64, _> = KeyedMap::token_bucket(quota, 1000)?;
     /// map.try_acquire_n(&7, 60)?;
     /// let mut bytes = Vec::new();
@@ -142,7 +142,7 @@ where
     ///
     /// let mut map: KeyedMap<u64, _> = KeyedMap::token_bucket(quota.burst(80), 5000)?;
     /// map.set_algorithm(&8, map.algorithm())?;
-    /// let restored = map.restore_after(&mut bytes.as_slice(), Duration::from_secs(7))?;
+    /// let restored = map.restore_after(&mut bytes.as_slice(), Duration::from_secs(7 * 60))?;
     /// assert_eq!((restored.keys, restored.carried_over), (2, 1));
     /// assert_eq!(map.key(&7).available(), 7);
     /// # Ok(())
