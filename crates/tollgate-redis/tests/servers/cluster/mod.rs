@@ -1,6 +1,6 @@
 //! A cluster of three nodes: keys on all of them, a slot that moves under load, and nodes that die.
 
-mod nodes;
+pub(crate) mod nodes;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -12,8 +12,8 @@ const PRIMARIES: u16 = 3;
 
 /// One node of a cluster.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) server: Server,
+pub(crate) struct Node {
+    pub(crate) server: Server,
     /// The port for other nodes.
     bus: u16,
 }
@@ -29,7 +29,7 @@ impl Node {
     }
 
     /// Starts the node, also after it was killed. It has no data then.
-    pub(super) fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let bus = self.bus.to_string();
         self.server.start_with(&[
             "--cluster-enabled",
@@ -44,7 +44,7 @@ impl Node {
         ]);
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.server.port())
     }
 
@@ -55,11 +55,11 @@ impl Node {
 
 /// Three nodes that have all slots, and their replicas.
 #[derive(Debug)]
-pub(super) struct Nodes(pub(super) Vec<Node>);
+pub(crate) struct Nodes(pub(crate) Vec<Node>);
 
 impl Nodes {
     /// Starts a cluster. The first nodes have a replica each.
-    pub(super) fn start(program: &str, replicas: usize) -> Self {
+    pub(crate) fn start(program: &str, replicas: usize) -> Self {
         let count = usize::from(PRIMARIES) + replicas;
         let nodes: Vec<_> = (0..count).map(|_| Node::new(program)).collect();
         for (i, node) in (0..PRIMARIES).zip(&nodes) {
@@ -105,33 +105,33 @@ impl Nodes {
         wait_for(what, || self.0.iter().all(&is_so));
     }
 
-    pub(super) fn urls(&self) -> Vec<String> {
+    pub(crate) fn urls(&self) -> Vec<String> {
         self.0.iter().map(Node::url).collect()
     }
 
     /// Returns the slot of a key.
-    pub(super) fn slot(&self, key: &[u8]) -> u16 {
+    pub(crate) fn slot(&self, key: &[u8]) -> u16 {
         let key = String::from_utf8_lossy(key);
         self.0[1].server.run(&format!("CLUSTER KEYSLOT {key}"))
     }
 
     /// Returns which node has a slot in the beginning.
-    pub(super) fn owner(&self, slot: u16) -> usize {
+    pub(crate) fn owner(&self, slot: u16) -> usize {
         usize::from((slot / (SLOTS / PRIMARIES)).min(PRIMARIES - 1))
     }
 
     /// Returns how many scripts have run to their end on all nodes.
-    pub(super) fn scripts(&self) -> u64 {
+    pub(crate) fn scripts(&self) -> u64 {
         self.0.iter().map(|node| node.server.scripts()).sum()
     }
 
     /// Returns how many values the scripts of buckets have written on all nodes.
-    pub(super) fn writes(&self) -> u64 {
+    pub(crate) fn writes(&self) -> u64 {
         self.0.iter().map(|node| node.server.writes()).sum()
     }
 
     /// Begins to move a slot: from now on new keys are created on the other node.
-    pub(super) fn begin_move(&self, slot: u16, from: usize, to: usize) {
+    pub(crate) fn begin_move(&self, slot: u16, from: usize, to: usize) {
         let (from, to) = (&self.0[from], &self.0[to]);
         let _: String = to
             .server
@@ -142,7 +142,7 @@ impl Nodes {
     }
 
     /// Moves the keys of a slot, a few at a time, and then the slot.
-    pub(super) fn end_move(&self, slot: u16, from: usize, to: usize) {
+    pub(crate) fn end_move(&self, slot: u16, from: usize, to: usize) {
         let (source, target) = (&self.0[from], &self.0[to]);
         loop {
             let keys: Vec<String> = source
@@ -164,7 +164,7 @@ impl Nodes {
     }
 }
 
-pub(super) fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < DEADLINE, "{what}");

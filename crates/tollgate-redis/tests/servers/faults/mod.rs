@@ -2,6 +2,7 @@
 //! Its table names these tests, and has all of them.
 
 mod clock;
+mod connecting;
 mod failover;
 mod load;
 mod network;

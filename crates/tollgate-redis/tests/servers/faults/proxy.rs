@@ -27,6 +27,8 @@ pub(super) enum Mode {
     HalfReply,
     /// Passes half of a request on, and closes.
     HalfRequest,
+    /// Answers the first request of each connection with this, and throws the others away.
+    Answer(&'static str),
 }
 
 #[derive(Debug, Clone)]
@@ -109,9 +111,24 @@ impl Proxy {
 
 async fn connection(mut client: TcpStream, number: usize, plan: watch::Receiver<Plan>) {
     let target = plan.borrow().target.clone();
-    let Ok(mut server) = UnixStream::connect(target).await else {
+    let Ok(server) = UnixStream::connect(target).await else {
         return;
     };
+    let Mode::Answer(text) = plan.borrow().mode(number) else {
+        return pass(client, server, number, plan).await;
+    };
+    let _ = client.read(&mut [0; 1024]).await;
+    let _ = client.write_all(text.as_bytes()).await;
+    // Until the client closes.
+    let _ = client.read_to_end(&mut Vec::new()).await;
+}
+
+async fn pass(
+    mut client: TcpStream,
+    mut server: UnixStream,
+    number: usize,
+    plan: watch::Receiver<Plan>,
+) {
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     let requests = Pump {
