@@ -4,6 +4,8 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::script::Script;
 
@@ -71,6 +73,34 @@ pub struct Command<'a> {
     count: String,
     keys: &'a [Vec<u8>],
     args: &'a [Vec<u8>],
+    waiting: &'a Waiting,
+}
+
+/// How long the caller of a command waits, and whether it waits for a connection.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    budget: Duration,
+    /// Only one task locks it at a time.
+    connects: Mutex<bool>,
+}
+
+impl Waiting {
+    pub(crate) const fn new(budget: Duration) -> Self {
+        Self {
+            budget,
+            connects: Mutex::new(false),
+        }
+    }
+
+    /// Returns whether the client connects, so that the command was not sent.
+    pub(crate) fn connects(&self) -> bool {
+        *self.connects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(feature = "redis-rs")]
+    fn set_connects(&self, connects: bool) {
+        *self.connects.lock().unwrap_or_else(PoisonError::into_inner) = connects;
+    }
 }
 
 impl Command<'_> {
@@ -79,6 +109,13 @@ impl Command<'_> {
         let head = [self.name, self.script, &self.count].map(str::as_bytes);
         let tail = self.keys.iter().chain(self.args).map(Vec::as_slice);
         head.into_iter().chain(tail)
+    }
+
+    /// Returns how long the caller waits for the answer. Then it drops the future, so a client needs
+    /// no timeout of its own.
+    #[must_use]
+    pub const fn budget(&self) -> Duration {
+        self.waiting.budget
     }
 
     /// Returns the keys. All have the same hash tag, so that one node of a cluster has them.
@@ -90,8 +127,9 @@ impl Command<'_> {
 
 /// A connection that can send commands to a server.
 ///
-/// With the feature `redis-rs`, `Connection` is a client, and so are `MultiplexedConnection` and
-/// `ConnectionManager` of the crate `redis`. To use another client crate, implement this trait:
+/// With the feature `redis-rs`, `Connection` and `Cluster` are clients. To use another client crate,
+/// implement this trait. Connect again after a refusal too, and not only after an error of the
+/// network, or an outage lasts until the process ends.
 ///
 /// ```
 /// use tollgate_redis::client::{Client, ClientError, Command, Reply};
@@ -193,6 +231,7 @@ pub(crate) async fn run<C: Client + ?Sized>(
     script: &Script,
     keys: &[Vec<u8>],
     args: &[Vec<u8>],
+    waiting: &Waiting,
 ) -> Result<Reply, ClientError> {
     let mut command = Command {
         name: "EVALSHA",
@@ -200,6 +239,7 @@ pub(crate) async fn run<C: Client + ?Sized>(
         count: keys.len().to_string(),
         keys,
         args,
+        waiting,
     };
     match client.send(&command).await {
         Err(error) if error.is_code("NOSCRIPT") => {

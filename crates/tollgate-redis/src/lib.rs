@@ -69,10 +69,10 @@
 //! # Users of an access control list
 //!
 //! Put the name and the password in the URL: `redis://limits:password@10.0.0.1/`. The user needs
-//! the keys of its namespace, `EVALSHA` and `EVAL`, and the commands that scripts call:
+//! the keys of its namespace, `EVALSHA`, `EVAL` and `PING`, and the commands that scripts call:
 //!
 //! ```text
-//! ACL SETUSER limits on >password ~api:{* +evalsha +eval
+//! ACL SETUSER limits on >password ~api:{* +evalsha +eval +ping
 //! ACL SETUSER limits +del +get +lindex +llen +lrem +ltrim +pexpire +psetex +rpop +rpush +set
 //! ACL SETUSER limits +time +zadd +zcount +zrem +zremrangebyscore +zrevrange +zscore
 //! ```

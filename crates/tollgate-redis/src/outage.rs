@@ -358,10 +358,12 @@ impl Breaker {
         Some(OutageEvent::Began { why: why.clone() })
     }
 
-    /// Notes that a caller has dropped a call before its answer.
-    pub(crate) fn dropped(&mut self) {
+    /// Notes that a caller has dropped a call before its answer, and whether it was sent.
+    pub(crate) fn dropped(&mut self, sent: bool) {
         self.stats.failed = self.stats.failed.saturating_add(1);
-        self.lost();
+        if sent {
+            self.lost();
+        }
     }
 
     /// Notes that permits stay taken which no caller has.

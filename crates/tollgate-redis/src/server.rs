@@ -10,7 +10,7 @@ use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout};
 
 use crate::call::Call;
-use crate::client::{self, Client, Reply};
+use crate::client::{self, Client, ClientError, Reply, Waiting};
 use crate::outage::{Breaker, Decider, Outage, OutageEvent, Pass, Stats, Unavailable};
 use crate::packed::BadReply;
 
@@ -267,13 +267,17 @@ impl<C: Client> Server<C> {
                 return Err((Unavailable::Outage { retry_after }, outage));
             }
         };
-        let in_flight = InFlight(&self.state, node);
-        let sent = client::run(&self.client, call.script, &call.keys, &call.args);
+        let waiting = Waiting::new(self.budget);
+        let in_flight = InFlight(&self.state, node, &waiting);
+        let sent = client::run(&self.client, call.script, &call.keys, &call.args, &waiting);
         let answer = timeout(self.budget, sent).await;
         std::mem::forget(in_flight);
         let read = match answer {
             Ok(Ok(reply)) => read(&reply).map_err(|BadReply| Unavailable::BadReply),
             Ok(Err(error)) => Err(Unavailable::Client(error)),
+            Err(_) if waiting.connects() => Err(Unavailable::Client(ClientError::NotSent(
+                format!("there is no connection after {:?}", self.budget),
+            ))),
             Err(_) => Err(Unavailable::TimedOut {
                 budget: self.budget,
             }),
@@ -291,13 +295,13 @@ impl<C: Client> Server<C> {
     }
 }
 
-/// A call without an answer. If its caller drops it, it counts as lost.
-struct InFlight<'a>(&'a Mutex<State>, u64);
+/// A call without an answer. If its caller drops it, it counts as lost, unless it was not sent.
+struct InFlight<'a>(&'a Mutex<State>, u64, &'a Waiting);
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.node(self.1).dropped();
+        state.node(self.1).dropped(!self.2.connects());
     }
 }
 

@@ -10,16 +10,15 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::aio::ConnectionLike;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::connection::Connection;
-use super::redis_rs::{bad_url, connect_lazily, packed, refused, reply};
+use super::connection::{Connection, PING_AFTER};
+use super::redis_rs::{bad_url, connect_lazily, packed, reply};
 use super::slots::{Address, SLOTS, ranges, slot_of};
-use super::{Client, ClientError, Command, Reply};
+use super::{Client, ClientError, Command, Reply, Waiting};
 
 /// How often a command goes on to another node, or waits, before its refusal is returned.
 const MAX_REDIRECTS: u32 = 8;
@@ -72,6 +71,9 @@ struct State {
     /// The number of the latest node.
     latest: u64,
     question: Question,
+    /// Why the latest question has no answer.
+    failure: Option<ClientError>,
+    ping_after: Duration,
 }
 
 /// Whether the nodes are being asked which of them has which slots.
@@ -146,6 +148,8 @@ pub fn connect_to_cluster_lazily<U: IntoConnectionInfo>(
         nodes: BTreeMap::new(),
         latest: 0,
         question: Question::Idle,
+        failure: None,
+        ping_after: PING_AFTER,
     };
     let nodes = Nodes {
         first,
@@ -161,7 +165,7 @@ pub fn connect_to_cluster_lazily<U: IntoConnectionInfo>(
 impl Client for Cluster {
     async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
         let slot = slot_of(command.keys().first().map_or(&[], Vec::as_slice));
-        let mut node = self.of_slot(slot).await?;
+        let mut node = self.of_slot(slot, command.waiting).await?;
         let mut is_asking = false;
         let mut redirects = 0;
         loop {
@@ -244,20 +248,26 @@ impl Drop for Unanswered<'_> {
 }
 
 impl Node {
+    /// Asks which node has which slots.
+    async fn slots(&self) -> Result<Value, ClientError> {
+        let mut command = redis::cmd("CLUSTER");
+        command.arg("SLOTS");
+        let mut open = self.connection.open(&Waiting::new(ASK_FOR)).await?;
+        let value = open.connection.send_packed_command(&command).await;
+        open.ended(value.and_then(Value::extract_error))
+    }
+
     async fn send(&self, command: &Command<'_>, asking: bool) -> Result<Reply, ClientError> {
-        let mut connection = self.connection.clone();
-        let command = packed(command);
-        let value = match asking {
-            false => connection.req_packed_command(&command).await,
-            true => {
-                // It counts for the next command on the connection, so both are sent as one.
-                let mut both = redis::pipe();
-                both.cmd("ASKING").add_command(command);
-                let values = connection.req_packed_commands(&both, 0, 2).await;
-                values.map(|values| values.into_iter().nth(1).unwrap_or(Value::Nil))
-            }
-        };
-        reply(value.and_then(Value::extract_error).map_err(refused)?)
+        if !asking {
+            return self.connection.send(command).await;
+        }
+        // It counts for the next command on the connection, so both are sent as one.
+        let mut both = redis::pipe();
+        both.cmd("ASKING").add_command(packed(command));
+        let mut open = self.connection.open(command.waiting).await?;
+        let values = open.connection.send_packed_commands(&both, 0, 2).await;
+        let value = values.map(|values| values.into_iter().nth(1).unwrap_or(Value::Nil));
+        reply(open.ended(value.and_then(Value::extract_error))?)
     }
 }
 
@@ -324,7 +334,8 @@ impl Nodes {
         };
         let node = Node {
             address: address.clone(),
-            connection: connect_lazily(self.first.clone().set_addr(addr))?,
+            connection: connect_lazily(self.first.clone().set_addr(addr))?
+                .with_ping_after(state.ping_after),
         };
         state.latest = state.latest.saturating_add(1);
         state.nodes.insert(state.latest, node);
@@ -349,15 +360,32 @@ impl Nodes {
         self.asked.notify_waiters();
     }
 
+    /// Returns why it is not known which node has a slot, if the question that the caller has asked
+    /// is over, or can't be asked.
+    fn failure(&self, slot: u16, has_asked: bool) -> Option<ClientError> {
+        let state = self.state();
+        let is_over = has_asked && state.question != Question::Asking;
+        let is_known = state.nodes.contains_key(&state.number_of(slot));
+        let waits = is_known || !is_over && Handle::try_current().is_ok();
+        let unknown = || {
+            let why = state.failure.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            ClientError::NotSent(format!("no node says which of them has the slot{why}"))
+        };
+        (!waits).then(unknown)
+    }
+
     /// Asks one node after the other, until one says which node has which slots.
-    async fn ask(&self, nodes: Vec<Node>) {
+    async fn ask(&self, nodes: Vec<Node>) -> Result<(), ClientError> {
+        let mut failure = ClientError::NotSent("no node answers".to_owned());
         for node in nodes {
-            let mut connection = node.connection.clone();
-            let mut command = redis::cmd("CLUSTER");
-            command.arg("SLOTS");
-            let answer = timeout(ASK_FOR, connection.req_packed_command(&command)).await;
-            let Ok(Ok(answer)) = answer else {
-                continue;
+            let answer = match timeout(ASK_FOR, node.slots()).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(error)) => {
+                    failure = error.at(&node.address);
+                    continue;
+                }
+                Err(_) => continue,
             };
             let mut slots = vec![0; SLOTS.into()];
             let mut state = self.state();
@@ -373,47 +401,80 @@ impl Nodes {
             if slots.iter().any(|&number| number > 0) {
                 state.nodes.retain(|number, _| slots.contains(number));
                 state.slots = slots;
-                return;
+                return Ok(());
             }
         }
+        Err(failure)
     }
 }
 
 impl Cluster {
+    /// Sets how long a connection to a node may be idle before the next call first asks it by
+    /// `PING`, also for clones: see [`Connection::with_ping_after`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_redis::client::connect_to_cluster_lazily;
+    ///
+    /// # fn main() -> Result<(), tollgate_redis::client::ClientError> {
+    /// let client = connect_to_cluster_lazily(["redis://10.0.0.1:7000"])?;
+    /// let client = client.with_ping_after(Duration::from_secs(60));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_ping_after(self, ping_after: Duration) -> Self {
+        let mut state = self.nodes.state();
+        state.ping_after = ping_after;
+        for node in state.nodes.values_mut() {
+            node.connection = node.connection.clone().with_ping_after(ping_after);
+        }
+        drop(state);
+        self
+    }
+
     /// Returns the node that has a slot. Waits for the slots if they are not known yet.
-    async fn of_slot(&self, slot: u16) -> Result<Node, ClientError> {
-        let asked = self.nodes.asked.notified();
-        if let Some(node) = self.nodes.of_slot(slot) {
-            return Ok(node);
+    async fn of_slot(&self, slot: u16, waiting: &Waiting) -> Result<Node, ClientError> {
+        let mut has_asked = false;
+        loop {
+            let changed = self.nodes.asked.notified();
+            if let Some(node) = self.nodes.of_slot(slot) {
+                return Ok(node);
+            }
+            // What made an earlier question fail may be over, so it is asked again.
+            has_asked |= self.ask_for_slots(None, None);
+            if let Some(error) = self.nodes.failure(slot, has_asked) {
+                return Err(error);
+            }
+            // Still so if the caller stops waiting.
+            waiting.set_connects(true);
+            changed.await;
+            waiting.set_connects(false);
         }
-        self.ask_for_slots(None, None);
-        if self.nodes.state().question == Question::Asking {
-            asked.await;
-        }
-        let unknown = || ClientError::NotSent("no node says which of them has the slot".to_owned());
-        self.nodes.of_slot(slot).ok_or_else(unknown)
     }
 
     /// Asks the nodes in the background which of them has which slots, unless they are being asked
-    /// or were asked a short time ago.
-    fn ask_for_slots(&self, first: Option<&Address>, last: Option<&Address>) {
+    /// or were asked a short time ago. Returns whether it asks.
+    fn ask_for_slots(&self, first: Option<&Address>, last: Option<&Address>) -> bool {
         let Ok(runtime) = Handle::try_current() else {
-            return;
+            return false;
         };
         {
             let question = &mut self.nodes.state().question;
             if *question != Question::Idle {
-                return;
+                return false;
             }
             *question = Question::Asking;
         }
         let asking = Asking(Arc::clone(&self.nodes));
         let to_ask = self.nodes.to_ask(first, last);
         runtime.spawn(async move {
-            asking.0.ask(to_ask).await;
+            let failure = asking.0.ask(to_ask).await.err();
+            asking.0.state().failure = failure;
             asking.0.set(Question::Resting);
             sleep(ASK_EVERY).await;
         });
+        true
     }
 }
 

@@ -1,28 +1,64 @@
-//! A connection that is replaced if nothing comes from it any more.
+//! A connection that is made again whenever it is needed.
 //!
-//! `ConnectionManager` connects again when the system says that a connection is lost. If a host or
-//! a router disappears, the system says so only after many minutes, or never if something between
-//! still confirms what is sent.
+//! The crate `redis` has a `ConnectionManager`, which is not used here: it keeps a refused attempt
+//! to connect for ever, gives each attempt one second, and hears of a lost connection only by a
+//! call that fails.
+//!
+//! ```text
+//!            an attempt succeeds
+//!   none ────────────────────────► open ──┐ calls
+//!    ▲ │ ▲                          │  ▲──┘
+//!    │ └─┘ a call starts an attempt │
+//!    └──────────────────────────────┘
+//!     its end is seen, or it is silent
+//! ```
+//!
+//! An attempt is a task of its own, so it goes on when the caller that started it stops waiting. A
+//! connection on which nothing was sent for a while is asked by `PING` first: that is an attempt
+//! too, which has a connection to try.
 
 use std::fmt;
+use std::future::Future;
 use std::mem;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
-use redis::{Cmd, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value};
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::socket2::TcpKeepalive;
+use redis::{AsyncConnectionConfig, ErrorKind, IntoConnectionInfo, RedisError, RedisResult};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
+
+use super::redis_rs::refused;
+use super::{ClientError, Waiting};
 
 /// How long a call may wait without an answer to any call, before the next one uses a new
 /// connection.
 const SILENCE: Duration = Duration::from_secs(2);
 
+/// How long an attempt to connect may take, if no budget is longer.
+const CONNECT_FOR: Duration = Duration::from_secs(5);
+
+/// How long a connection may be idle before a call asks it by `PING`, unless a program sets it.
+pub(super) const PING_AFTER: Duration = Duration::from_secs(5);
+
+/// A call this soon after another one does not look whether the connection has ended.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// When and how often the system asks an idle connection.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
 /// A connection to one server, from [`connect_lazily`](super::connect_lazily). Clones share it.
 ///
-/// It connects when it is first used. When a command finds the connection lost, it fails, and the
-/// client connects again in the background. It also connects again after 2 seconds in which
-/// commands were sent and nothing came back.
+/// It connects when it is first used. The first call after its end connects again, and so does the
+/// first call after 2 seconds in which commands were sent and nothing came back. An attempt that is
+/// refused is forgotten, and the next call makes another.
+///
+/// An attempt goes on when the budget of its call is over, up to 5 seconds or to the budget if that
+/// is longer. So a connection that takes long to make is used by a later call.
 ///
 /// ```no_run
 /// use tollgate_redis::client::{Connection, connect_lazily};
@@ -33,21 +69,71 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Connection(Arc<Shared>);
+pub struct Connection {
+    shared: Arc<Shared>,
+    ping_after: Duration,
+}
 
 struct Shared {
     client: redis::Client,
     /// Never held across an await.
-    current: Mutex<Current>,
+    state: Mutex<State>,
 }
 
-struct Current {
-    manager: ConnectionManager,
+#[derive(Default)]
+struct State {
+    link: Option<Link>,
+    /// The latest attempt. While it goes on, there is no link.
+    attempt: Option<Attempt>,
+    /// The number of the latest attempt.
+    latest: u64,
+}
+
+/// A connection that was made.
+struct Link {
+    connection: MultiplexedConnection,
+    /// The number of the attempt that made it or tried it last.
     number: u64,
-    /// When a call was sent on this connection, if nothing has come from it since.
+    /// When a call was sent, or an answer came.
+    used: Instant,
+    /// When a call was sent, if nothing has come since.
     silent_since: Option<Instant>,
-    /// Whether a `PING` waits for its answer.
+    /// Whether a `PING` waits for its answer, because a caller did not wait.
     is_pinged: bool,
+}
+
+/// A task that connects, or finds out that the idle connection works.
+#[derive(Clone)]
+struct Attempt {
+    since: Instant,
+    outcome: watch::Receiver<Option<Result<(), ClientError>>>,
+}
+
+impl Attempt {
+    /// Returns whether the task still runs. The end of its runtime ends it too.
+    fn goes_on(&self) -> bool {
+        self.outcome.borrow().is_none() && self.outcome.has_changed().is_ok()
+    }
+
+    async fn outcome(&mut self) -> Result<(), ClientError> {
+        let ended = self.outcome.wait_for(Option::is_some).await;
+        let outcome = ended.ok().and_then(|outcome| outcome.clone());
+        outcome.unwrap_or_else(|| Err(ClientError::NotSent("the runtime has ended".to_owned())))
+    }
+}
+
+/// What a call does first.
+enum First<'a> {
+    Send(Open<'a>),
+    Wait(Attempt),
+}
+
+/// A connection for one call. If it is dropped before the call has [`ended`](Self::ended), a `PING`
+/// hears whether the connection works: the answer may only be late.
+pub(super) struct Open<'a> {
+    shared: &'a Arc<Shared>,
+    number: u64,
+    pub(super) connection: MultiplexedConnection,
 }
 
 impl Connection {
@@ -55,144 +141,270 @@ impl Connection {
     pub(super) fn new(url: impl IntoConnectionInfo) -> RedisResult<Self> {
         let info = url.into_connection_info()?;
         // Otherwise the system keeps a small command until the one before it is confirmed.
-        let tcp = info.tcp_settings().clone().set_nodelay(true);
+        let mut tcp = info.tcp_settings().clone().set_nodelay(true);
+        if tcp.keepalive().is_none() {
+            let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
+            tcp = tcp.set_keepalive(keepalive.with_interval(KEEPALIVE / 3));
+        }
         let client = redis::Client::open(info.set_tcp_settings(tcp))?;
         #[cfg(feature = "tls")]
         super::tls::provide_cryptography(client.get_connection_info());
-        let current = Mutex::new(Current {
-            manager: manager(&client)?,
-            number: 0,
-            silent_since: None,
-            is_pinged: false,
-        });
-        Ok(Self(Arc::new(Shared { client, current })))
+        let state = Mutex::default();
+        Ok(Self {
+            shared: Arc::new(Shared { client, state }),
+            ping_after: PING_AFTER,
+        })
     }
 
-    /// Returns the connection for a call, and its number. A silent one is replaced.
-    fn begin(&self) -> (ConnectionManager, u64) {
+    /// Sets how long a connection may be idle before the next call first asks it by `PING`: 5
+    /// seconds, unless this says otherwise.
+    ///
+    /// Routers and load balancers forget idle connections without a word. If the answer does not
+    /// come within a third of the call's budget, the call goes out on a new connection.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_redis::client::connect_lazily;
+    ///
+    /// # fn main() -> Result<(), tollgate_redis::client::ClientError> {
+    /// let client = connect_lazily("redis://127.0.0.1/")?.with_ping_after(Duration::from_secs(60));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_ping_after(self, ping_after: Duration) -> Self {
+        Self { ping_after, ..self }
+    }
+
+    /// Returns a connection for a call. Connects if there is none, or if it does not work.
+    pub(super) async fn open(&self, waiting: &Waiting) -> Result<Open<'_>, ClientError> {
+        let begun = Instant::now();
+        loop {
+            let mut attempt = match self.first(begun, waiting.budget)? {
+                First::Send(open) => return Ok(open),
+                First::Wait(attempt) => attempt,
+            };
+            // Still so if the caller stops waiting.
+            waiting.set_connects(true);
+            let outcome = attempt.outcome().await;
+            waiting.set_connects(false);
+            match outcome {
+                // What made an earlier attempt fail may be over.
+                Err(error) if attempt.since >= begun => return Err(error),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns a connection for a call that has begun at this time, or what it waits for.
+    fn first(&self, begun: Instant, budget: Duration) -> Result<First<'_>, ClientError> {
         let now = Instant::now();
-        let mut current = self.0.current();
-        let is_silent = current
-            .silent_since
-            .is_some_and(|since| now.duration_since(since) >= SILENCE);
-        if let Some(Ok(new)) = is_silent.then(|| manager(&self.0.client)) {
-            current.manager = new;
-            current.number = current.number.saturating_add(1);
-            current.silent_since = None;
-            current.is_pinged = false;
-            // Calls alone may end before they have connected, each time.
-            self.0.ping(&mut current);
+        let mut state = self.shared.state();
+        let mut to_try = None;
+        if let Some(mut link) = state.link.take() {
+            // None if it was used since the call has begun.
+            let idle = begun.checked_duration_since(link.used);
+            let is_idle = |least| idle.is_some_and(|idle| idle >= least);
+            match link.silent_since {
+                Some(since) if now.saturating_duration_since(since) >= SILENCE => {}
+                None if is_idle(self.ping_after) => to_try = Some(link.connection),
+                None if is_idle(MOMENT) && has_ended(&mut link.connection) => {}
+                _ => {
+                    link.used = now;
+                    link.silent_since.get_or_insert(now);
+                    let open = Open {
+                        shared: &self.shared,
+                        number: link.number,
+                        connection: link.connection.clone(),
+                    };
+                    state.link = Some(link);
+                    return Ok(First::Send(open));
+                }
+            }
         }
-        current.silent_since.get_or_insert(now);
-        (current.manager.clone(), current.number)
-    }
-}
-
-/// A call without an answer. If its caller drops it, a `PING` hears whether the connection works:
-/// the answer may only be late.
-struct Unanswered<'a>(&'a Connection, u64);
-
-impl Drop for Unanswered<'_> {
-    fn drop(&mut self) {
-        let Self(Connection(shared), number) = self;
-        let mut current = shared.current();
-        if current.number == *number {
-            shared.ping(&mut current);
-        }
+        let attempt = self.shared.attempt(&mut state, budget, to_try)?;
+        Ok(First::Wait(attempt))
     }
 }
 
 impl Shared {
-    /// Sends a `PING` in the background, unless one waits for its answer.
-    fn ping(self: &Arc<Self>, current: &mut Current) {
-        let Ok(runtime) = Handle::try_current() else {
-            return;
-        };
-        if mem::replace(&mut current.is_pinged, true) {
-            return;
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the attempt that goes on, or begins one, which first tries an idle connection.
+    fn attempt(
+        self: &Arc<Self>,
+        state: &mut State,
+        budget: Duration,
+        idle: Option<MultiplexedConnection>,
+    ) -> Result<Attempt, ClientError> {
+        if let Some(attempt) = state.attempt.as_ref().filter(|attempt| attempt.goes_on()) {
+            return Ok(attempt.clone());
         }
-        let (mut manager, number) = (current.manager.clone(), current.number);
+        let none = |_| ClientError::NotSent("there is no tokio runtime".to_owned());
+        let runtime = Handle::try_current().map_err(none)?;
+        state.latest = state.latest.saturating_add(1);
+        let number = state.latest;
+        let (outcome, receiver) = watch::channel(None);
+        let client = self.client.clone();
         let shared = Arc::downgrade(self);
         runtime.spawn(async move {
-            let ping = redis::cmd("PING");
-            let answer = timeout(SILENCE, manager.send_packed_command(&ping)).await;
+            let made = connect(&client, budget, idle).await;
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            if answer.is_ok() {
-                shared.heard(number);
+            let outcome_of = made.map(|connection| {
+                shared.state().link = Some(Link {
+                    connection,
+                    number,
+                    used: Instant::now(),
+                    silent_since: None,
+                    is_pinged: false,
+                });
+            });
+            outcome.send_replace(Some(outcome_of));
+        });
+        let attempt = Attempt {
+            since: Instant::now(),
+            outcome: receiver,
+        };
+        state.attempt = Some(attempt.clone());
+        Ok(attempt)
+    }
+
+    /// Notes that something has come on a connection.
+    fn heard(&self, number: u64) {
+        if let Some(link) = self.state().link_of(number) {
+            link.used = Instant::now();
+            link.silent_since = None;
+        }
+    }
+
+    /// Notes that a connection has failed, and makes another before the next call.
+    fn lost(self: &Arc<Self>, number: u64) {
+        let mut state = self.state();
+        if state.link_of(number).is_some() {
+            state.link = None;
+            // Without a runtime, the next call connects.
+            let _ = self.attempt(&mut state, CONNECT_FOR, None);
+        }
+    }
+
+    /// Sends a `PING` in the background, unless one waits for its answer.
+    fn ping(self: &Arc<Self>, number: u64) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let mut connection = {
+            let mut state = self.state();
+            let Some(link) = state.link_of(number) else {
+                return;
+            };
+            if mem::replace(&mut link.is_pinged, true) {
+                return;
             }
-            let mut current = shared.current();
-            if current.number == number {
-                current.is_pinged = false;
+            link.connection.clone()
+        };
+        let shared = Arc::downgrade(self);
+        runtime.spawn(async move {
+            let answer = timeout(SILENCE, ping(&mut connection)).await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            match answer {
+                Ok(true) => shared.heard(number),
+                Ok(false) => shared.lost(number),
+                Err(_) => {}
+            }
+            if let Some(link) = shared.state().link_of(number) {
+                link.is_pinged = false;
             }
         });
     }
+}
 
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+impl State {
+    /// Returns the connection, if it is still the one with this number.
+    fn link_of(&mut self, number: u64) -> Option<&mut Link> {
+        self.link.as_mut().filter(|link| link.number == number)
     }
+}
 
-    /// Notes that a call on this connection has ended with an answer, or with an error that the
-    /// manager knows too.
-    fn heard(&self, number: u64) {
-        let mut current = self.current();
-        if current.number == number {
-            current.silent_since = None;
+impl Open<'_> {
+    /// Notes how the call has ended.
+    pub(super) fn ended<T>(self, result: RedisResult<T>) -> Result<T, ClientError> {
+        let (shared, number) = (self.shared, self.number);
+        mem::forget(self);
+        match &result {
+            Err(error) if !is_answer(error) => shared.lost(number),
+            _ => shared.heard(number),
+        }
+        result.map_err(refused)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.shared.ping(self.number);
+    }
+}
+
+/// Connects, unless the idle connection still works.
+async fn connect(
+    client: &redis::Client,
+    budget: Duration,
+    idle: Option<MultiplexedConnection>,
+) -> Result<MultiplexedConnection, ClientError> {
+    if let Some(mut idle) = idle {
+        if let Ok(true) = timeout(budget / 3, ping(&mut idle)).await {
+            return Ok(idle);
         }
     }
-}
-
-fn manager(client: &redis::Client) -> RedisResult<ConnectionManager> {
-    // One attempt for each failed decision: the breaker already spaces them. Its budget ends a
-    // call, so no other timeout does.
-    let config = ConnectionManagerConfig::new()
-        .set_number_of_retries(0)
+    // The budgets of calls end them, and this one time ends an attempt.
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
         .set_response_timeout(None);
-    client.get_connection_manager_lazy(config)
+    let longest = CONNECT_FOR.max(budget);
+    let made = client.get_multiplexed_async_connection_with_config(&config);
+    match timeout(longest, made).await {
+        Ok(made) => made.map_err(|error| ClientError::NotSent(error.to_string())),
+        Err(_) => Err(ClientError::NotSent(format!(
+            "there is no connection after {longest:?}"
+        ))),
+    }
 }
 
-impl ConnectionLike for Connection {
-    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
-        Box::pin(async move {
-            let (mut manager, number) = self.begin();
-            let unanswered = Unanswered(self, number);
-            let answer = manager.send_packed_command(command).await;
-            mem::forget(unanswered);
-            self.0.heard(number);
-            answer
-        })
-    }
+/// Returns whether a connection answers.
+async fn ping(connection: &mut MultiplexedConnection) -> bool {
+    let answer = connection.send_packed_command(&redis::cmd("PING")).await;
+    answer.is_ok_and(|_| true)
+}
 
-    fn req_packed_commands<'a>(
-        &'a mut self,
-        commands: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        Box::pin(async move {
-            let (mut manager, number) = self.begin();
-            let unanswered = Unanswered(self, number);
-            let answer = manager.send_packed_commands(commands, offset, count);
-            let answer = answer.await;
-            mem::forget(unanswered);
-            self.0.heard(number);
-            answer
-        })
-    }
+/// Returns whether an error is an answer of the server.
+fn is_answer(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+}
 
-    fn get_db(&self) -> i64 {
-        self.0.client.get_connection_info().redis_settings().db()
-    }
+/// Returns whether a connection is known to have ended. The client crate says so only when
+/// something is sent, so this sends a `PING` whose answer nobody reads.
+fn has_ended(connection: &mut MultiplexedConnection) -> bool {
+    let mut command = redis::cmd("PING");
+    command.set_no_response(true);
+    let sent = pin!(connection.send_packed_command(&command));
+    let polled = sent.poll(&mut Context::from_waker(Waker::noop()));
+    matches!(polled, Poll::Ready(Err(_)))
 }
 
 impl fmt::Debug for Connection {
     /// Does not show the address, which may have a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let current = self.0.current();
+        let state = self.shared.state();
+        let link = state.link.as_ref();
         f.debug_struct("Connection")
-            .field("number", &current.number)
-            .field("silent_since", &current.silent_since)
+            .field("is_open", &link.is_some())
+            .field("silent_since", &link.and_then(|link| link.silent_since))
+            .field("ping_after", &self.ping_after)
             .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,5 @@
 //! The client crate `redis`: its connections are clients.
 
-use redis::aio::{ConnectionLike, ConnectionManager, MultiplexedConnection};
 use redis::{Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
 
 use super::{Client, ClientError, Command, Connection, Reply};
@@ -41,18 +40,15 @@ use super::{Client, ClientError, Command, Connection, Reply};
 ///
 /// [`ClientError::Url`] if the URL is invalid. The message does not contain the URL, which may
 /// have a password.
-///
-/// # Panics
-///
-/// Panics outside of a tokio runtime, as `redis` does.
 pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<Connection, ClientError> {
     Connection::new(url).map_err(|error| bad_url("url", &error))
 }
 
-/// Returns an error about a URL, which does not contain it.
+/// Returns an error about a URL, which has no part of it.
 pub(super) fn bad_url(field: &str, error: &RedisError) -> ClientError {
     let why = error.to_string();
-    let why = why.strip_suffix(" - InvalidClientConfig").unwrap_or(&why);
+    // What follows can quote the URL.
+    let why = why.split(" - InvalidClientConfig").next().unwrap_or(&why);
     ClientError::Url(format!(
         "{field} is not accepted: {why}. It must be like `redis://user:password@host:6379/0`, or \
          begin with `unix://`, or with `rediss://` if this crate's feature `tls` is on"
@@ -61,28 +57,10 @@ pub(super) fn bad_url(field: &str, error: &RedisError) -> ClientError {
 
 impl Client for Connection {
     async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
-        send(self.clone(), command).await
+        let mut open = self.open(command.waiting).await?;
+        let value = open.connection.send_packed_command(&packed(command)).await;
+        reply(open.ended(value.and_then(Value::extract_error))?)
     }
-}
-
-impl Client for MultiplexedConnection {
-    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
-        send(self.clone(), command).await
-    }
-}
-
-impl Client for ConnectionManager {
-    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
-        send(self.clone(), command).await
-    }
-}
-
-async fn send<L: ConnectionLike>(
-    mut connection: L,
-    command: &Command<'_>,
-) -> Result<Reply, ClientError> {
-    let value = connection.req_packed_command(&packed(command)).await;
-    reply(value.and_then(Value::extract_error).map_err(refused)?)
 }
 
 /// Returns the command as `redis` sends it.

@@ -1,80 +1,256 @@
-//! When a connection is replaced, without a server.
+//! When a connection is replaced: on sockets of the test, which answers as it likes.
 
-use std::net::TcpListener;
-
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::yield_now;
-use tokio::time::advance;
+use tokio::time::{advance, pause, resume};
 
 use super::*;
 
-/// Returns a connection to a listener that accepts nothing, so no call ends.
-fn silent() -> (Connection, TcpListener) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let url = format!("redis://127.0.0.1:{port}/5");
-    (Connection::new(url).unwrap(), listener)
+/// A server of the test, and a client of it.
+struct Pair {
+    listener: TcpListener,
+    connection: Connection,
 }
 
-/// Returns a connection to a socket that does not exist, so each call fails.
-fn gone() -> Connection {
-    Connection::new("unix:///nonexistent/socket").unwrap()
-}
-
-fn is_silent(connection: &Connection) -> bool {
-    connection.0.current().silent_since.is_some()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_connection_is_replaced_once_after_2_seconds_of_its_own_silence() {
-    let (connection, _listener) = silent();
-    let number = || connection.begin().1;
-    let moment = Duration::from_millis(1);
-    assert_eq!(number(), 0);
-    advance(SILENCE - moment).await;
-    assert_eq!(number(), 0);
-    advance(moment).await;
-    assert_eq!([number(), number()], [1, 1]);
-    // A late answer on the old connection says nothing about the new one.
-    connection.0.heard(0);
-    advance(SILENCE).await;
-    assert_eq!(number(), 2);
-    connection.0.heard(2);
-    advance(SILENCE).await;
-    assert_eq!(number(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_new_connection_that_connects_in_the_background_is_not_silent() {
-    let connection = gone();
-    let _ = connection.begin();
-    advance(SILENCE).await;
-    assert_eq!(connection.begin().1, 1);
-    assert!(is_silent(&connection));
-    // An error is an answer too.
-    for _ in 0..10_000 {
-        yield_now().await;
+impl Pair {
+    async fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connection = Connection::new(format!("redis://127.0.0.1:{port}")).unwrap();
+        Self {
+            listener,
+            connection,
+        }
     }
-    assert!(!is_silent(&connection));
+
+    /// Accepts a connection, and answers what the client asks first.
+    async fn accept(&self) -> TcpStream {
+        let (mut stream, _) = self.listener.accept().await.unwrap();
+        // The name and the version of the client crate.
+        while !read(&mut stream).await.contains("LIB-VER") {}
+        stream.write_all(b"+OK\r\n+OK\r\n").await.unwrap();
+        stream
+    }
+
+    /// Makes a connection for a call, and returns the call's number.
+    async fn open(&self) -> (Open<'_>, TcpStream) {
+        let waiting = Waiting::new(Duration::from_secs(60));
+        let (open, stream) = tokio::join!(self.connection.open(&waiting), self.accept());
+        assert!(!waiting.connects());
+        (open.unwrap(), stream)
+    }
+
+    /// Returns the number of the connection that a call would use at once, or `None` if it would
+    /// wait.
+    fn number(&self) -> Option<u64> {
+        match self
+            .connection
+            .first(Instant::now(), Duration::from_secs(60))
+            .unwrap()
+        {
+            First::Send(open) => {
+                let number = open.number;
+                mem::forget(open);
+                Some(number)
+            }
+            First::Wait(_) => None,
+        }
+    }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_call_that_fails_is_tried_once_and_ends_the_silence() {
-    let mut connection = gone();
-    let start = Instant::now();
-    let ping = redis::cmd("PING");
-    assert!(connection.req_packed_command(&ping).await.is_err());
-    assert!(!is_silent(&connection));
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("PING");
-    let answers = connection.req_packed_commands(&pipeline, 0, 1).await;
-    assert!(answers.is_err() && !is_silent(&connection));
-    assert_eq!(start.elapsed(), Duration::ZERO);
+async fn read(stream: &mut TcpStream) -> String {
+    let mut buffer = [0; 1024];
+    let length = stream.read(&mut buffer).await.unwrap();
+    String::from_utf8_lossy(&buffer[..length]).into_owned()
+}
+
+/// Lets time pass, by tokio's clock.
+async fn pass(time: Duration) {
+    pause();
+    advance(time).await;
+    resume();
 }
 
 #[tokio::test]
-async fn small_commands_are_sent_at_once_to_the_database_of_the_url() {
-    let (connection, _listener) = silent();
-    let info = connection.0.client.get_connection_info();
+async fn a_connection_is_replaced_after_2_seconds_of_its_own_silence() {
+    let pair = Pair::new().await;
+    let (open, _first) = pair.open().await;
+    assert_eq!(open.number, 1);
+    pass(SILENCE / 2).await;
+    assert_eq!(pair.number(), Some(1));
+    pass(SILENCE / 2).await;
+    assert_eq!(pair.number(), None);
+    let (second, _stream) = pair.open().await;
+    assert_eq!(second.number, 2);
+    // A late answer, or a late failure, on the old connection says nothing about the new one.
+    assert!(open.ended(Ok(())).is_ok());
+    assert!(
+        pair.connection
+            .shared
+            .state()
+            .link_of(2)
+            .unwrap()
+            .silent_since
+            .is_some()
+    );
+    pair.connection.shared.lost(1);
+    assert_eq!(pair.number(), Some(2));
+    assert!(second.ended(Ok(())).is_ok());
+    pass(SILENCE).await;
+    assert_eq!(pair.number(), Some(2));
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_kept_if_it_answers_a_ping() {
+    let pair = Pair::new().await;
+    let (open, mut stream) = pair.open().await;
+    assert!(open.ended(Ok(())).is_ok());
+    pass(PING_AFTER).await;
+    let waiting = Waiting::new(Duration::from_secs(60));
+    let answer = async {
+        assert!(read(&mut stream).await.contains("PING"));
+        // Also a refusal is an answer.
+        stream.write_all(b"-NOPERM no PING\r\n").await.unwrap();
+    };
+    let (open, ()) = tokio::join!(pair.connection.open(&waiting), answer);
+    let open = open.unwrap();
+    let value = async {
+        open.connection
+            .clone()
+            .send_packed_command(&redis::cmd("GET"))
+            .await
+    };
+    let answer = async {
+        assert!(read(&mut stream).await.contains("GET"));
+        stream.write_all(b":7\r\n").await.unwrap();
+    };
+    let (value, ()) = tokio::join!(value, answer);
+    assert_eq!(open.ended(value), Ok(redis::Value::Int(7)));
+}
+
+#[tokio::test]
+async fn an_idle_connection_that_does_not_answer_a_ping_is_replaced() {
+    let pair = Pair::new().await;
+    let (open, _silent) = pair.open().await;
+    assert!(open.ended(Ok(())).is_ok());
+    pass(PING_AFTER).await;
+    let waiting = Waiting::new(Duration::from_secs(60));
+    let accept = async {
+        yield_now().await;
+        pass(waiting.budget / 3).await;
+        pair.accept().await
+    };
+    let (open, _stream) = tokio::join!(pair.connection.open(&waiting), accept);
+    assert_eq!(open.unwrap().number, 2);
+}
+
+#[tokio::test]
+async fn a_failed_call_is_followed_by_connecting_before_the_next_one() {
+    let pair = Pair::new().await;
+    let (open, stream) = pair.open().await;
+    drop(stream);
+    let value = open
+        .connection
+        .clone()
+        .send_packed_command(&redis::cmd("GET"))
+        .await;
+    assert!(matches!(open.ended(value), Err(ClientError::Unknown(_))));
+    // Nobody calls.
+    let _stream = pair.accept().await;
+}
+
+#[tokio::test]
+async fn calls_share_an_attempt_and_a_failed_one_is_made_again() {
+    let pair = Pair::new().await;
+    let waiting = Waiting::new(Duration::from_secs(60));
+    // The second call begins after the first attempt, so that attempt says nothing about it.
+    let refuse = async {
+        for _ in 0..2 {
+            let (stream, _) = pair.listener.accept().await.unwrap();
+            assert!(waiting.connects());
+            drop(stream);
+        }
+    };
+    let calls = async {
+        tokio::join!(
+            pair.connection.open(&waiting),
+            pair.connection.open(&waiting)
+        )
+    };
+    let ((first, second), ()) = tokio::join!(calls, refuse);
+    for call in [first, second] {
+        assert!(matches!(call.err(), Some(ClientError::NotSent(_))));
+    }
+    assert_eq!(pair.open().await.0.number, 3);
+}
+
+#[tokio::test]
+async fn an_attempt_that_began_before_a_call_does_not_fail_it() {
+    let pair = Pair::new().await;
+    let waiting = Waiting::new(Duration::from_secs(60));
+    assert_eq!(pair.number(), None);
+    let (stream, _) = pair.listener.accept().await.unwrap();
+    let accept = async {
+        yield_now().await;
+        drop(stream);
+        pair.accept().await
+    };
+    pass(Duration::from_millis(1)).await;
+    let (open, _stream) = tokio::join!(pair.connection.open(&waiting), accept);
+    assert_eq!(open.unwrap().number, 2);
+}
+
+#[tokio::test]
+async fn an_attempt_ends_after_the_budget_or_5_seconds() {
+    for (budget, longest) in [(1, CONNECT_FOR), (60, Duration::from_secs(60))] {
+        let pair = Pair::new().await;
+        let waiting = Waiting::new(Duration::from_secs(budget));
+        let late = async {
+            let _stream = pair.listener.accept().await.unwrap();
+            pass(longest - Duration::from_millis(1)).await;
+            yield_now().await;
+            assert!(waiting.connects());
+            pass(Duration::from_millis(2)).await;
+            std::future::pending::<()>().await;
+        };
+        let error = tokio::select! {
+            open = pair.connection.open(&waiting) => open.err(),
+            () = late => None,
+        };
+        assert_eq!(
+            error
+                .unwrap()
+                .to_string()
+                .matches(&format!("{longest:?}"))
+                .count(),
+            1
+        );
+    }
+}
+
+#[test]
+fn a_client_is_made_without_a_runtime_and_connects_in_the_next_one_after_the_first_has_ended() {
+    let connection = Connection::new("redis://127.0.0.1:1").unwrap();
+    let runtime = || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap()
+    };
+    assert!(connection.first(Instant::now(), PING_AFTER).is_err());
+    let first = runtime();
+    let begun = first.block_on(async { connection.first(Instant::now(), PING_AFTER).map(|_| ()) });
+    assert!(begun.is_ok());
+    drop(first);
+    let waiting = Waiting::new(Duration::from_secs(60));
+    let refused = runtime().block_on(connection.open(&waiting)).err();
+    assert!(refused.unwrap().to_string().contains("refused"));
+}
+
+#[tokio::test]
+async fn small_commands_are_sent_at_once_and_the_system_asks_idle_connections() {
+    let connection = Connection::new("redis://127.0.0.1:1/5").unwrap();
+    let info = connection.shared.client.get_connection_info();
     assert!(info.tcp_settings().nodelay());
-    assert_eq!(connection.get_db(), 5);
+    assert!(info.tcp_settings().keepalive().is_some());
+    assert_eq!(info.redis_settings().db(), 5);
 }

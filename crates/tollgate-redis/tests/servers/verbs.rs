@@ -164,10 +164,17 @@ fn many_tasks_get_exactly_the_burst() {
 
 #[test]
 fn an_invalid_url_is_an_error_without_the_password() {
-    let error = connect_lazily("redis://user:secret@[").expect_err("an error");
-    assert!(!format!("{error} {error:?}").contains("secret"));
-    let starts = "url is not accepted: Redis URL did not parse. It must be like `redis://user:";
-    assert!(error.to_string().starts_with(starts), "{error}");
+    for (url, why) in [
+        ("redis://user:secret@[", "Redis URL did not parse"),
+        ("redis://h/?protocol=secret", "Invalid protocol version"),
+        ("redis://h/secret", "Invalid database number"),
+        ("unix:///socket?db=secret", "Invalid database number"),
+    ] {
+        let error = connect_lazily(url).expect_err("an error");
+        assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
+        let starts = format!("url is not accepted: {why}. It must be like `redis://user:");
+        assert!(error.to_string().starts_with(&starts), "{error}");
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) enum Mode {
     HalfReply,
     /// Passes half of a request on, and closes.
     HalfRequest,
-    /// Answers the first request of each connection with this, and throws the others away.
+    /// Answers the first request of a connection with this, and closes it.
     Answer(&'static str),
 }
 
@@ -119,8 +119,6 @@ async fn connection(mut client: TcpStream, number: usize, plan: watch::Receiver<
     };
     let _ = client.read(&mut [0; 1024]).await;
     let _ = client.write_all(text.as_bytes()).await;
-    // Until the client closes.
-    let _ = client.read_to_end(&mut Vec::new()).await;
 }
 
 async fn pass(
