@@ -498,3 +498,139 @@ async fn several_limits_need_a_cost_for_each() {
     let returned: Vec<_> = settled.iter().map(|settled| settled.returned).collect();
     assert_eq!(returned, [0, 2]);
 }
+
+/// Makes a call for each answer, and returns whether there was an outage after each.
+async fn outages_after(answers: impl IntoIterator<Item = Answer>, pause: Duration) -> Vec<bool> {
+    let plan = Plan::default();
+    plan.answers.lock().unwrap().extend(answers);
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Closed);
+    let mut seen = Vec::new();
+    while !plan.answers.lock().unwrap().is_empty() && !server.is_down() {
+        let _ = limiter.key("alice").try_acquire().await;
+        seen.push(server.is_down());
+        advance(pause).await;
+    }
+    seen
+}
+
+fn lost() -> Answer {
+    Answer::Fail(ClientError::Unknown("gone".into()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_slow_call_in_1000_falls_back_alone() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Open { at_most: 1000 });
+    for i in 0..1000 {
+        let answer = if i == 500 { Answer::Hang } else { granted() };
+        plan.answers.lock().unwrap().push_back(answer);
+        assert!(limiter.key("alice").try_acquire().await.is_ok());
+    }
+    let stats = server.stats();
+    assert_eq!((stats.outages, stats.open, stats.server), (0, 1, 999));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_begins_after_three_calls_in_a_row_without_an_answer() {
+    let pause = Duration::from_secs(5);
+    for none in [lost(), Answer::Hang] {
+        let answers = [none.clone(), none.clone(), none.clone()];
+        assert_eq!(outages_after(answers, pause).await, [false, false, true]);
+        // An answer between them is the beginning of another row, a refusal too.
+        for answer in [granted(), refused("OOM")] {
+            let answers = [
+                none.clone(),
+                none.clone(),
+                answer,
+                none.clone(),
+                none.clone(),
+            ];
+            assert_eq!(outages_after(answers, pause).await, [false; 5]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_begins_when_at_least_5_and_half_of_the_calls_of_a_second_have_failed() {
+    let moment = Duration::from_millis(20);
+    let oom = || refused("OOM");
+    let answers = || [granted(), oom()].into_iter().cycle();
+    let after = outages_after(answers().take(20), moment).await;
+    assert_eq!((after.len(), after[9]), (10, true));
+    // Fewer than half.
+    let answers = [granted(), oom(), granted()].into_iter().cycle().take(300);
+    assert_eq!(outages_after(answers, moment).await, [false; 300]);
+    // Fewer than 5 in each second.
+    let answers = [oom(), oom()].into_iter().cycle().take(100);
+    let pause = Duration::from_millis(270);
+    assert_eq!(outages_after(answers, pause).await, [false; 100]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_begins_at_once_if_there_is_no_connection() {
+    let refused = Answer::Fail(ClientError::NotSent("refused".into()));
+    assert_eq!(outages_after([refused], BUDGET).await, [true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_cannot_be_read_is_no_sign_of_an_outage() {
+    let bad = [refused("BADSTATE"), refused("WRONGTYPE")];
+    let answers = bad.into_iter().cycle().take(100);
+    assert_eq!(outages_after(answers, Duration::ZERO).await, [false; 100]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_fail_alone_share_a_bound_in_each_minute() {
+    let plan = Plan::default();
+    let server = Arc::new(server(&plan));
+    let limiter = limiter(&server, "limit", Fallback::Open { at_most: 3 });
+    for _ in 0..3 {
+        let mut granted_alone = 0;
+        for _ in 0..29 {
+            plan.answers.lock().unwrap().extend([lost(), granted()]);
+            granted_alone += u64::from(limiter.key("alice").try_acquire().await.is_ok());
+            assert!(limiter.key("alice").try_acquire().await.is_ok());
+            advance(Duration::from_secs(2)).await;
+        }
+        assert_eq!(granted_alone, 3);
+        advance(Duration::from_secs(2)).await;
+    }
+    assert_eq!(server.stats().outages, 0);
+}
+
+/// A client of a cluster whose keys are on a node with this number, which does not answer.
+struct Moving(Arc<Mutex<u64>>);
+
+impl Client for Moving {
+    async fn send(&self, _: &Command<'_>) -> Result<Reply, ClientError> {
+        Err(ClientError::NotSent("refused".into()))
+    }
+
+    fn node_of(&self, _: &[Vec<u8>]) -> u64 {
+        *self.0.lock().unwrap()
+    }
+
+    fn has_keys(&self, node: u64) -> bool {
+        node == *self.0.lock().unwrap()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_number_of_a_node_does_not_renew_a_bound() {
+    let number = Arc::new(Mutex::new(1));
+    let server = Arc::new(Server::new(Moving(Arc::clone(&number))));
+    let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(12);
+    let keys = Keys::new("test").unwrap();
+    let limiter = RedisLimiter::new(Arc::clone(&server), &keys, "limit", quota).unwrap();
+    let limiter = limiter
+        .with_fallback(Fallback::Open { at_most: 3 })
+        .unwrap();
+    let mut granted = 0;
+    for next in 1..100 {
+        *number.lock().unwrap() = next;
+        granted += u64::from(limiter.key("alice").try_acquire().await.is_ok());
+    }
+    assert_eq!(granted, 3);
+}
