@@ -193,7 +193,8 @@ pub enum Failure {
 pub enum Fallback {
     /// Every request is denied.
     Closed,
-    /// At most this many permits are granted in each outage.
+    /// At most this many permits are granted in each outage, and in each minute for calls that fail
+    /// alone.
     Open {
         /// The most permits.
         at_most: At<u64>,

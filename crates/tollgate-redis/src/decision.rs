@@ -6,7 +6,7 @@ use std::fmt;
 use tollgate::{Denied, Granted};
 
 use crate::kind::{Mark, Taken};
-use crate::outage::{Decider, OutageId};
+use crate::outage::{Decider, Episode};
 
 /// A granted request.
 ///
@@ -27,7 +27,7 @@ pub struct Grant {
     /// What an undo by the server needs.
     pub(crate) mark: Mark,
     /// The outage in which a fallback made the grant.
-    pub(crate) outage: OutageId,
+    pub(crate) episode: Episode,
 }
 
 impl Grant {
@@ -39,7 +39,7 @@ impl Grant {
                 at: taken.mark,
                 is_reserved,
             },
-            outage: OutageId::default(),
+            episode: Episode::Outage(0),
         }
     }
 

@@ -1,6 +1,5 @@
 //! The fallbacks of one limit: what it decides by itself while the server does not answer.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,9 +10,7 @@ use tollgate::{
 
 use crate::kind::{Kind, Shape, Window};
 use crate::limit::Limit;
-use crate::outage::{Decider, Fallback, FallbackError, OpenBound, Outage, OutageId};
-
-type Bounds = BTreeMap<u64, OpenBound>;
+use crate::outage::{Decider, Episode, Fallback, FallbackError, OpenBound, Outage};
 
 /// A fallback with its state.
 #[derive(Debug)]
@@ -21,8 +18,7 @@ pub(crate) enum Deputy {
     Closed,
     Open {
         at_most: u64,
-        /// For each node that was down.
-        bounds: Mutex<Bounds>,
+        bound: Mutex<OpenBound>,
     },
     Local(Box<Keyed<AnyAlgorithm>>),
 }
@@ -33,7 +29,7 @@ impl Deputy {
             Fallback::Closed => Self::Closed,
             Fallback::Open { at_most } => Self::Open {
                 at_most,
-                bounds: Mutex::default(),
+                bound: Mutex::default(),
             },
             Fallback::Local { processes: 0, .. } => return Err(FallbackError::NoProcesses),
             Fallback::Local { processes, keys } => {
@@ -56,8 +52,8 @@ impl Deputy {
     pub(crate) fn take(&self, key: &[u8], n: u64, outage: Outage) -> Result<Granted, Denied> {
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open { at_most, bounds } => {
-                let left = bound(&mut lock(bounds), outage.id).take(outage, n, *at_most)?;
+            Self::Open { at_most, bound } => {
+                let left = lock(bound).take(outage, n, *at_most)?;
                 Ok(Granted::new(n, Tick::from_nanos(0)).with_room(left, NonZeroU64::MIN))
             }
             Self::Local(limiter) => {
@@ -71,11 +67,10 @@ impl Deputy {
     pub(crate) fn check(&self, key: &[u8], n: u64, outage: Outage) -> Result<(), Denied> {
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open { at_most, bounds } => {
-                let mut bounds = lock(bounds);
-                let bound = bound(&mut bounds, outage.id);
+            Self::Open { at_most, bound } => {
+                let mut bound = lock(bound);
                 bound.take(outage, n, *at_most)?;
-                bound.give(outage.id.number, n);
+                bound.give(outage.episode, n);
                 Ok(())
             }
             Self::Local(limiter) => {
@@ -85,36 +80,33 @@ impl Deputy {
         }
     }
 
-    /// Gives back what [`take`](Self::take) took in this outage.
-    pub(crate) fn undo(&self, key: &[u8], granted: Granted, outage: OutageId) -> u64 {
+    /// Gives back what [`take`](Self::take) took in this episode.
+    pub(crate) fn undo(&self, key: &[u8], granted: Granted, episode: Episode) -> u64 {
         match self {
             Self::Closed => 0,
-            Self::Open { bounds, .. } => {
-                bound(&mut lock(bounds), outage).give(outage.number, granted.n())
-            }
+            Self::Open { bound, .. } => lock(bound).give(episode, granted.n()),
             Self::Local(limiter) => limiter.key(key).undo(granted),
         }
     }
 
-    /// Settles what [`take`](Self::take) took in this outage.
+    /// Settles what [`take`](Self::take) took in this episode.
     pub(crate) fn settle(
         &self,
         key: &[u8],
         granted: Granted,
         actual: u64,
-        outage: OutageId,
+        episode: Episode,
     ) -> Settled {
         let mut settled = Settled::default();
         match self {
             Self::Closed => {}
-            Self::Open { bounds, .. } => {
-                let mut bounds = lock(bounds);
-                let bound = bound(&mut bounds, outage);
+            Self::Open { bound, .. } => {
+                let mut bound = lock(bound);
                 let unused = granted.n().saturating_sub(actual);
-                settled.returned = bound.give(outage.number, unused);
+                settled.returned = bound.give(episode, unused);
                 settled.lost = unused.saturating_sub(settled.returned);
                 settled.charged = actual.saturating_sub(granted.n());
-                bound.charge(settled.charged);
+                bound.charge(episode, settled.charged);
             }
             Self::Local(limiter) => settled = limiter.key(key).settle(granted, actual),
         }
@@ -159,12 +151,8 @@ fn temporary(denied: Denied, outage: Outage) -> Denied {
     }
 }
 
-fn lock(bounds: &Mutex<Bounds>) -> MutexGuard<'_, Bounds> {
-    bounds.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn bound(bounds: &mut Bounds, outage: OutageId) -> &mut OpenBound {
-    bounds.entry(outage.node).or_default()
+fn lock(bound: &Mutex<OpenBound>) -> MutexGuard<'_, OpenBound> {
+    bound.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

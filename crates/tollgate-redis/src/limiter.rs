@@ -210,7 +210,7 @@ impl<C> RedisKey<'_, C> {
                 granted,
                 decider,
                 mark: Mark::default(),
-                outage: outage.id,
+                episode: outage.episode,
             })
             .map_err(|denied| self.denial(denied, decider))
     }
@@ -221,7 +221,7 @@ impl<C> RedisKey<'_, C> {
         if deputy.decider() != grant.decider {
             return 0;
         }
-        deputy.undo(&self.key, grant.granted, grant.outage)
+        deputy.undo(&self.key, grant.granted, grant.episode)
     }
 
     pub(crate) fn denial(&self, denied: Denied, decider: Decider) -> Denial {

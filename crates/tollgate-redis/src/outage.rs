@@ -3,14 +3,15 @@
 //! The breaker is a state machine without a clock: callers pass the time, in microseconds.
 //!
 //! ```text
-//!        a call fails                      a probe fails
-//!  up ─────────────────► down (an outage) ───────┐
-//!   ▲                     │  ▲                   │
-//!   └─────────────────────┘  └───────────────────┘
+//!        too many calls fail               a probe fails
+//!  up ─────────────────────► down (an outage) ───────┐
+//!   ▲                         │  ▲                   │
+//!   └─────────────────────────┘  └───────────────────┘
 //!        a probe succeeds
 //! ```
 
 use std::fmt;
+use std::mem;
 use std::time::Duration;
 
 use tollgate::{ConfigError, Denied};
@@ -38,9 +39,10 @@ pub enum Fallback {
     Closed,
     /// Grant at most this many permits in a whole outage, over all keys of the limit in this
     /// process, and then deny. The next outage shares the count if the server has granted nothing
-    /// between the two.
+    /// between the two. Calls that fail while there is no outage have a count of their own in each
+    /// minute.
     Open {
-        /// The most permits in one outage, however long it is.
+        /// The most permits in one outage, however long it is, and in one minute without an outage.
         at_most: u64,
     },
     /// Grant each key a share of the limit, which a limiter in this process enforces. Limits on
@@ -119,6 +121,11 @@ pub enum Unavailable {
         /// The budget.
         budget: Duration,
     },
+    /// The client still connects after the budget of the call, which was not sent.
+    NotConnected {
+        /// The budget.
+        budget: Duration,
+    },
     /// The reply is not one that the script gives: something else answers, or has written the key.
     BadReply,
     /// There is an outage, and nothing was sent. The next probe is due after this time.
@@ -135,18 +142,40 @@ impl Unavailable {
         match self {
             Self::Client(error) => error.may_have_taken_effect(),
             Self::TimedOut { .. } | Self::BadReply => true,
-            Self::Outage { .. } => false,
+            Self::NotConnected { .. } | Self::Outage { .. } => false,
         }
     }
 
-    /// Returns whether other keys would fail too, so that an outage begins.
-    fn is_general(&self) -> bool {
-        let is_alone = |error: &ClientError| {
-            let codes = ["BADSTATE", "WRONGTYPE", "TRYAGAIN"];
-            codes.into_iter().any(|code| error.is_code(code))
-        };
-        !matches!(self, Self::Client(error) if is_alone(error))
+    /// Returns what a failure says about the server.
+    fn sign(&self) -> Sign {
+        match self {
+            Self::Client(error @ ClientError::Refused { .. }) => {
+                let codes = ["BADSTATE", "WRONGTYPE", "TRYAGAIN"];
+                match codes.into_iter().any(|code| error.is_code(code)) {
+                    true => Sign::KeyAlone,
+                    false => Sign::Refusal,
+                }
+            }
+            Self::Client(ClientError::NotSent(_) | ClientError::Url(_)) => Sign::NoServer,
+            Self::Client(ClientError::Unknown(_))
+            | Self::TimedOut { .. }
+            | Self::NotConnected { .. }
+            | Self::Outage { .. } => Sign::NoAnswer,
+            Self::BadReply => Sign::Refusal,
+        }
     }
+}
+
+/// What the failure of a call says about the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// The key of this call can't be decided. Others can.
+    KeyAlone,
+    /// The server has answered, but not decided.
+    Refusal,
+    NoAnswer,
+    /// A client can't connect.
+    NoServer,
 }
 
 impl fmt::Display for Unavailable {
@@ -155,6 +184,12 @@ impl fmt::Display for Unavailable {
             Self::Client(error) => error.fmt(f),
             Self::TimedOut { budget } => {
                 write!(f, "the server did not answer within {budget:?}")
+            }
+            Self::NotConnected { budget } => {
+                write!(
+                    f,
+                    "the command was not sent: there is no connection after {budget:?}"
+                )
             }
             Self::BadReply => f.write_str("the server's reply is not one that the script gives"),
             Self::Outage { retry_after } => write!(
@@ -218,36 +253,87 @@ pub(crate) struct Pass {
     period: u64,
 }
 
-/// Which outage it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct OutageId {
-    /// The node that is down: see [`Client::node_of`](crate::client::Client::node_of).
-    pub(crate) node: u64,
-    /// Greater than the numbers of earlier outages of this node. The time before the first is 0. An
-    /// outage without a grant of the server since the one before has the same number.
-    pub(crate) number: u64,
+/// What a fallback counts its grants in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Episode {
+    /// An outage. A later one of the server has a greater number, unless no node of it had granted
+    /// anything since its own one before: then it has the same number. Numbers begin with 0.
+    Outage(u64),
+    /// A minute, in which calls fail without an outage.
+    Minute(u64),
 }
 
-/// An outage as a fallback sees it.
+/// An outage as a fallback sees it, or a failure without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outage {
-    pub(crate) id: OutageId,
+    /// The node that has failed: see [`Client::node_of`](crate::client::Client::node_of).
+    pub(crate) node: u64,
+    pub(crate) episode: Episode,
     /// How long it is until the next probe, or an interval if there is no outage.
     pub(crate) retry_after: Duration,
 }
 
-/// Stops calls to a node that failed, but for one probe in each interval.
+/// This many calls in a row without an answer begin an outage.
+const IN_A_ROW: u32 = 3;
+
+/// This many failures in a second begin an outage, if they are at least half of its calls.
+const IN_A_SECOND: u32 = 5;
+
+const TENTH: u64 = 100_000;
+const MINUTE: u64 = 60_000_000;
+
+/// The calls of the last second, in tenths.
+#[derive(Debug, Default)]
+struct Recent([Tenth; 10]);
+
+#[derive(Debug, Default)]
+struct Tenth {
+    number: u64,
+    calls: u32,
+    failed: u32,
+}
+
+impl Recent {
+    /// Notes a call, and returns whether too many have failed.
+    fn add(&mut self, now: u64, failed: bool) -> bool {
+        let number = now / TENTH;
+        let Self(tenths) = self;
+        let index = usize::try_from(number % 10).unwrap_or_default();
+        if let Some(tenth) = tenths.get_mut(index) {
+            if tenth.number < number {
+                *tenth = Tenth {
+                    number,
+                    ..Tenth::default()
+                };
+            }
+            tenth.calls = tenth.calls.saturating_add(1);
+            tenth.failed = tenth.failed.saturating_add(failed.into());
+        }
+        let recent = tenths
+            .iter()
+            .filter(|tenth| number.saturating_sub(tenth.number) < 10);
+        let (calls, failures) = recent.fold((0, 0), |(calls, failures), tenth| {
+            let calls = u64::from(tenth.calls).saturating_add(calls);
+            (calls, u64::from(tenth.failed).saturating_add(failures))
+        });
+        failures >= IN_A_SECOND.into() && failures.saturating_mul(2) >= calls
+    }
+}
+
+/// Stops calls to a node that fails, but for one probe in each interval.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     node: u64,
     /// Grows with each beginning and each end of an outage. A call that was sent in an earlier
     /// period says nothing about this one.
     period: u64,
-    /// The number of the latest outage.
-    number: u64,
-    /// Whether the server has not granted anything since the latest outage began. It may answer
-    /// what writes nothing, and refuse the rest: a replica, or a server that is out of memory.
-    has_not_granted: bool,
+    /// Whether the node has granted anything since its latest outage began. It may answer what
+    /// writes nothing, and refuse the rest: a replica, or a server that is out of memory. A node
+    /// that is new has granted nothing, or a node that moves would have many bounds.
+    has_granted: bool,
+    /// How many calls in a row had no answer.
+    unanswered: u32,
+    recent: Recent,
     /// `None` while the server is up.
     down: Option<Down>,
     pub(crate) stats: Stats,
@@ -255,6 +341,8 @@ pub(crate) struct Breaker {
 
 #[derive(Debug)]
 struct Down {
+    /// The number of the outage.
+    number: u64,
     since: u64,
     probe_at: u64,
     /// [`Stats::fallbacks`] at the beginning.
@@ -271,14 +359,6 @@ impl Breaker {
 
     pub(crate) const fn node(&self) -> u64 {
         self.node
-    }
-
-    /// Returns the latest outage.
-    const fn id(&self) -> OutageId {
-        OutageId {
-            node: self.node,
-            number: self.number,
-        }
     }
 
     /// Returns whether a call may be sent at `now`. In an outage one call may, as a probe, and then
@@ -304,7 +384,9 @@ impl Breaker {
         if pass.period != self.period {
             return None;
         }
-        self.has_not_granted &= !granted;
+        self.has_granted |= granted;
+        self.unanswered = 0;
+        self.recent.add(now, false);
         self.end(now)
     }
 
@@ -312,31 +394,38 @@ impl Breaker {
     pub(crate) fn end(&mut self, now: u64) -> Option<OutageEvent> {
         let down = self.down.take()?;
         self.period = self.period.saturating_add(1);
+        self.unanswered = 0;
+        self.recent = Recent::default();
         Some(OutageEvent::Ended {
             lasted: Duration::from_micros(now.saturating_sub(down.since)),
             fallbacks: self.stats.fallbacks().saturating_sub(down.fallbacks),
         })
     }
 
-    /// Notes that a call has failed. The first failure begins an outage. After a failed probe the
-    /// next one waits for a whole interval, or a caller whose budget is longer than the interval
-    /// would send nothing but probes. A probe that fails for its key alone ends the outage, or a
-    /// busy key that always fails would take the probes of all others.
+    /// Notes that a call has failed. An outage begins if there is no connection, after three calls
+    /// in a row without an answer, or when at least 5 and at least half of the calls of a second
+    /// have failed. `latest` is the number of the server's latest outage, over all nodes.
+    ///
+    /// After a failed probe the next one waits for a whole interval, or a caller whose budget is
+    /// longer than the interval would send nothing but probes. A probe that fails for its key alone
+    /// ends the outage, or a busy key that always fails would take the probes of all others.
     pub(crate) fn failed(
         &mut self,
         pass: Pass,
         why: &Unavailable,
         now: u64,
         interval: u64,
+        latest: &mut u64,
     ) -> Option<OutageEvent> {
         self.stats.failed = self.stats.failed.saturating_add(1);
         if why.may_have_taken_effect() {
             self.stats.lost = self.stats.lost.saturating_add(1);
         }
+        let sign = why.sign();
         if pass.period != self.period {
             return None;
         }
-        if !why.is_general() {
+        if sign == Sign::KeyAlone {
             return self.end(now);
         }
         let probe_at = now.saturating_add(interval.max(1));
@@ -344,13 +433,21 @@ impl Breaker {
             down.probe_at = down.probe_at.max(probe_at);
             return None;
         }
+        self.unanswered = match sign {
+            Sign::NoAnswer => self.unanswered.saturating_add(1),
+            _ => 0,
+        };
+        let too_many = self.recent.add(now, true) || self.unanswered >= IN_A_ROW;
+        if !too_many && sign != Sign::NoServer {
+            return None;
+        }
         self.period = self.period.saturating_add(1);
-        if !self.has_not_granted {
-            self.number = self.number.saturating_add(1);
-            self.has_not_granted = true;
+        if mem::take(&mut self.has_granted) {
+            *latest = latest.saturating_add(1);
         }
         self.stats.outages = self.stats.outages.saturating_add(1);
         self.down = Some(Down {
+            number: *latest,
             since: now,
             probe_at,
             fallbacks: self.stats.fallbacks(),
@@ -371,13 +468,16 @@ impl Breaker {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }
 
-    /// Returns the latest outage. A call that fails after its end, because it was sent before or
-    /// because one key has failed, shares its bound for what is granted.
+    /// Returns the outage, or the minute if there is none.
     pub(crate) fn outage(&self, now: u64, interval: u64) -> Outage {
         let soon = now.saturating_add(interval.max(1));
-        let probe_at = self.down.as_ref().map_or(soon, |down| down.probe_at);
+        let (episode, probe_at) = match &self.down {
+            Some(down) => (Episode::Outage(down.number), down.probe_at),
+            None => (Episode::Minute(now / MINUTE), soon),
+        };
         Outage {
-            id: self.id(),
+            node: self.node,
+            episode,
             retry_after: Duration::from_micros(probe_at.saturating_sub(now)),
         }
     }
@@ -387,24 +487,39 @@ impl Breaker {
     }
 }
 
-/// What [`Fallback::Open`] has granted in an outage of one node.
+/// What [`Fallback::Open`] has granted, in the latest outage and in the latest minute.
 #[derive(Debug, Default)]
 pub(crate) struct OpenBound {
-    outage: u64,
+    outage: Count,
+    minute: Count,
+}
+
+/// What was granted in an episode with a number.
+#[derive(Debug, Default)]
+struct Count {
+    number: u64,
     granted: u64,
 }
 
 impl OpenBound {
-    /// Takes permits if the whole outage grants no more than `at_most`.
-    pub(crate) fn take(&mut self, outage: Outage, n: u64, at_most: u64) -> Result<u64, Denied> {
-        if outage.id.number > self.outage {
-            self.outage = outage.id.number;
-            self.granted = 0;
+    /// Returns the count of an episode, and the episode's number.
+    fn count(&mut self, episode: Episode) -> (&mut Count, u64) {
+        match episode {
+            Episode::Outage(number) => (&mut self.outage, number),
+            Episode::Minute(number) => (&mut self.minute, number),
         }
-        let left = at_most.saturating_sub(self.granted);
+    }
+
+    /// Takes permits if the whole episode grants no more than `at_most`.
+    pub(crate) fn take(&mut self, outage: Outage, n: u64, at_most: u64) -> Result<u64, Denied> {
+        let (count, number) = self.count(outage.episode);
+        if number > count.number {
+            *count = Count { number, granted: 0 };
+        }
+        let left = at_most.saturating_sub(count.granted);
         match left.checked_sub(n) {
             Some(left) => {
-                self.granted = at_most.saturating_sub(left);
+                count.granted = at_most.saturating_sub(left);
                 Ok(left)
             }
             None => Err(Denied::later(n, outage.retry_after)),
@@ -412,17 +527,19 @@ impl OpenBound {
     }
 
     /// Takes permits unconditionally.
-    pub(crate) fn charge(&mut self, n: u64) {
-        self.granted = self.granted.saturating_add(n);
+    pub(crate) fn charge(&mut self, episode: Episode, n: u64) {
+        let (count, _) = self.count(episode);
+        count.granted = count.granted.saturating_add(n);
     }
 
-    /// Gives permits of an outage back. Those of an earlier one are of no use.
-    pub(crate) fn give(&mut self, outage: u64, n: u64) -> u64 {
-        if outage != self.outage {
+    /// Gives permits of an episode back. Those of an earlier one are of no use.
+    pub(crate) fn give(&mut self, episode: Episode, n: u64) -> u64 {
+        let (count, number) = self.count(episode);
+        if number != count.number {
             return 0;
         }
-        let back = n.min(self.granted);
-        self.granted = self.granted.saturating_sub(back);
+        let back = n.min(count.granted);
+        count.granted = count.granted.saturating_sub(back);
         back
     }
 }

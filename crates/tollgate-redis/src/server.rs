@@ -10,16 +10,18 @@ use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout};
 
 use crate::call::Call;
-use crate::client::{self, Client, ClientError, Reply, Waiting};
+use crate::client::{self, Client, Reply, Waiting};
 use crate::outage::{Breaker, Decider, Outage, OutageEvent, Pass, Stats, Unavailable};
 use crate::packed::BadReply;
 
 /// A server that decides limits, shared by all limits on it.
 ///
-/// Each call has a budget. If the server fails or does not answer in time, an outage begins: the
-/// limits' [fallbacks](crate::Fallback) decide at once, and one call in each interval asks the
-/// server as a probe. The first probe that is answered ends the outage. A failed call is never sent
-/// again.
+/// Each call has a budget. If the server fails or does not answer in time, the limit's
+/// [fallback](crate::Fallback) decides this call. An outage begins if a client can't connect, after
+/// three calls in a row without an answer, or when at least 5 and at least half of the calls of the
+/// last second have failed. In an outage fallbacks decide at once, and one call in each interval
+/// asks the server as a probe. The first probe that is answered ends the outage. A failed call is
+/// never sent again.
 ///
 /// In a cluster, each node has its own outages: while one does not answer, only its keys fall back.
 ///
@@ -53,8 +55,12 @@ pub struct Server<C> {
 type Listener = dyn Fn(&OutageEvent) + Send + Sync;
 
 struct State {
-    /// One for each node that was asked.
+    /// One for each node that was asked and has keys.
     nodes: BTreeMap<u64, Breaker>,
+    /// What was counted for nodes that have no keys any more.
+    of_others: Stats,
+    /// The number of the latest outage.
+    latest: u64,
     /// For intervals that differ between processes.
     random: u64,
 }
@@ -70,7 +76,7 @@ impl State {
 
     fn stats(&self) -> Stats {
         let stats = self.nodes.values().map(|breaker| breaker.stats);
-        stats.fold(Stats::default(), Stats::plus)
+        stats.fold(self.of_others, Stats::plus)
     }
 }
 
@@ -87,13 +93,15 @@ impl<C> Server<C> {
             start: Instant::now(),
             state: Mutex::new(State {
                 nodes: BTreeMap::new(),
+                of_others: Stats::default(),
+                latest: 0,
                 random: RandomState::new().hash_one(0) | 1,
             }),
         }
     }
 
-    /// Sets how long a call may take. A call that takes longer begins an outage, and the fallback
-    /// decides.
+    /// Sets how long a call may take. The fallback decides a call that takes longer, and three in a
+    /// row begin an outage.
     ///
     /// ```
     /// use std::time::Duration;
@@ -168,7 +176,7 @@ impl<C> Server<C> {
 
     /// Counts a decision of a fallback.
     pub(crate) fn count(&self, decider: Decider, outage: Outage) {
-        self.state().node(outage.id.node).stats.count(decider);
+        self.state().node(outage.node).stats.count(decider);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -201,9 +209,12 @@ impl<C> Server<C> {
         let (event, outage) = {
             let mut state = self.state();
             let interval = self.interval(&mut state);
+            let mut latest = state.latest;
             let breaker = state.node(node);
-            let event = breaker.failed(pass, why, now, interval);
-            (event, breaker.outage(now, interval))
+            let event = breaker.failed(pass, why, now, interval, &mut latest);
+            let outage = breaker.outage(now, interval);
+            state.latest = latest;
+            (event, outage)
         };
         self.tell(event);
         outage
@@ -225,6 +236,19 @@ impl<C: Client> Server<C> {
         for event in ended {
             self.tell(Some(event));
         }
+    }
+
+    /// Forgets the nodes that have no keys any more, or their number would grow for ever. Returns
+    /// the ends of their outages.
+    fn forget(&self, state: &mut State, now: u64) -> Vec<OutageEvent> {
+        let nodes = state.nodes.keys().copied();
+        let gone: Vec<_> = nodes.filter(|node| !self.client.has_keys(*node)).collect();
+        let mut ended = Vec::new();
+        for mut breaker in gone.iter().filter_map(|node| state.nodes.remove(node)) {
+            ended.extend(breaker.end(now));
+            state.of_others = state.of_others.plus(breaker.stats);
+        }
+        ended
     }
 
     /// Notes that permits of these keys stay taken which no caller has.
@@ -252,11 +276,18 @@ impl<C: Client> Server<C> {
     ) -> Result<T, (Unavailable, Outage)> {
         let now = self.now();
         let node = self.client.node_of(&call.keys);
-        let asked = {
+        let (asked, ended) = {
             let mut state = self.state();
             let interval = self.interval(&mut state);
-            state.node(node).ask(now, interval)
+            let ended = match state.nodes.contains_key(&node) {
+                true => Vec::new(),
+                false => self.forget(&mut state, now),
+            };
+            (state.node(node).ask(now, interval), ended)
         };
+        for event in ended {
+            self.tell(Some(event));
+        }
         let pass = match asked {
             Ok(pass) => pass,
             Err(outage) => {
@@ -275,9 +306,9 @@ impl<C: Client> Server<C> {
         let read = match answer {
             Ok(Ok(reply)) => read(&reply).map_err(|BadReply| Unavailable::BadReply),
             Ok(Err(error)) => Err(Unavailable::Client(error)),
-            Err(_) if waiting.connects() => Err(Unavailable::Client(ClientError::NotSent(
-                format!("there is no connection after {:?}", self.budget),
-            ))),
+            Err(_) if waiting.connects() => Err(Unavailable::NotConnected {
+                budget: self.budget,
+            }),
             Err(_) => Err(Unavailable::TimedOut {
                 budget: self.budget,
             }),

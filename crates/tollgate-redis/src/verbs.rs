@@ -341,7 +341,7 @@ impl<C: Client> RedisKey<'_, C> {
     pub(crate) fn settle_without(&self, grant: Grant, actual: u64) -> Settled {
         let deputy = &self.limiter.deputy;
         match deputy.decider() == grant.decider {
-            true => deputy.settle(&self.key, grant.granted, actual, grant.outage),
+            true => deputy.settle(&self.key, grant.granted, actual, grant.episode),
             false => Settled::default(),
         }
     }

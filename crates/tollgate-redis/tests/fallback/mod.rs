@@ -8,7 +8,8 @@ const RETRY: Duration = Duration::from_secs(7);
 
 fn outage(node: u64, number: u64) -> Outage {
     Outage {
-        id: OutageId { node, number },
+        node,
+        episode: Episode::Outage(number),
         retry_after: RETRY,
     }
 }
@@ -42,13 +43,19 @@ fn the_share_of_one_of_three_processes_is_a_third_and_at_least_one_permit() {
 }
 
 #[test]
-fn an_open_limit_grants_its_bound_in_each_outage_of_each_node() {
+fn an_open_limit_grants_its_bound_in_each_outage_over_all_nodes() {
     let deputy = deputy(Fallback::Open { at_most: 3 });
-    for outage in [outage(0, 1), outage(7, 1), outage(0, 2)] {
-        assert_eq!(deputy.take(b"a", 2, outage).unwrap().remaining(), 1);
-        assert_eq!(deputy.take(b"b", 1, outage).unwrap().remaining(), 0);
-        let denied = deputy.take(b"a", 1, outage).unwrap_err();
-        assert_eq!(denied, Denied::later(1, RETRY));
+    for number in 1..4 {
+        let denied = Denied::later(1, RETRY);
+        assert_eq!(
+            deputy.take(b"a", 2, outage(0, number)).unwrap().remaining(),
+            1
+        );
+        assert_eq!(
+            deputy.take(b"b", 1, outage(7, number)).unwrap().remaining(),
+            0
+        );
+        assert_eq!(deputy.take(b"a", 1, outage(0, number)).unwrap_err(), denied);
     }
 }
 
@@ -57,7 +64,7 @@ fn what_is_settled_after_its_outage_is_lost() {
     let deputy = deputy(Fallback::Open { at_most: 3 });
     let granted = deputy.take(b"a", 3, outage(0, 1)).unwrap();
     assert!(deputy.take(b"a", 3, outage(0, 2)).is_ok());
-    let settled = deputy.settle(b"a", granted, 1, outage(0, 1).id);
+    let settled = deputy.settle(b"a", granted, 1, outage(0, 1).episode);
     assert_eq!((settled.returned, settled.lost), (0, 2));
     assert!(deputy.take(b"a", 1, outage(0, 2)).is_err());
 }

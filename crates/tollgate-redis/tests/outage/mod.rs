@@ -8,25 +8,40 @@ fn lost() -> Unavailable {
     Unavailable::Client(ClientError::Unknown("gone".into()))
 }
 
+/// What begins an outage at once.
+fn no_server() -> Unavailable {
+    Unavailable::Client(ClientError::NotSent("refused".into()))
+}
+
 fn outage(number: u64) -> Outage {
+    in_episode(Episode::Outage(number))
+}
+
+fn in_episode(episode: Episode) -> Outage {
     Outage {
-        id: OutageId { node: 0, number },
+        node: 0,
+        episode,
         retry_after: Duration::ZERO,
     }
+}
+
+/// Fails a call.
+fn fail(breaker: &mut Breaker, pass: Pass, why: &Unavailable, now: u64) -> Option<OutageEvent> {
+    breaker.failed(pass, why, now, EVERY, &mut 0)
 }
 
 #[test]
 fn one_probe_is_sent_in_each_interval_of_an_outage() {
     let mut breaker = Breaker::default();
     let pass = breaker.ask(0, EVERY).unwrap();
-    assert!(breaker.failed(pass, &lost(), 0, EVERY).is_some());
+    assert!(fail(&mut breaker, pass, &no_server(), 0).is_some());
     let mut probes = Vec::new();
     for now in 0..5 * EVERY {
         // Half of the probes are dropped without a word, the others fail.
         if let Ok(pass) = breaker.ask(now, EVERY) {
             probes.push(now);
             if probes.len() % 2 == 0 {
-                assert_eq!(breaker.failed(pass, &lost(), now, EVERY), None);
+                assert_eq!(fail(&mut breaker, pass, &lost(), now), None);
             }
         }
     }
@@ -39,9 +54,9 @@ fn one_probe_is_sent_in_each_interval_of_an_outage() {
 fn the_next_probe_waits_for_an_interval_after_a_slow_one_has_failed() {
     let mut breaker = Breaker::default();
     let pass = breaker.ask(0, EVERY).unwrap();
-    assert!(breaker.failed(pass, &lost(), 0, EVERY).is_some());
+    assert!(fail(&mut breaker, pass, &no_server(), 0).is_some());
     let probe = breaker.ask(1000, EVERY).unwrap();
-    assert_eq!(breaker.failed(probe, &lost(), 9000, EVERY), None);
+    assert_eq!(fail(&mut breaker, probe, &no_server(), 9000), None);
     assert!(breaker.ask(9999, EVERY).is_err());
     assert!(breaker.ask(10_000, EVERY).is_ok());
 }
@@ -55,10 +70,10 @@ fn an_outage_has_one_beginning_and_one_end() {
     );
     let late = breaker.ask(0, EVERY).unwrap();
     assert_eq!(
-        breaker.failed(first, &lost(), 5, EVERY),
-        Some(OutageEvent::Began { why: lost() })
+        fail(&mut breaker, first, &no_server(), 5),
+        Some(OutageEvent::Began { why: no_server() })
     );
-    assert_eq!(breaker.failed(second, &lost(), 6, EVERY), None);
+    assert_eq!(fail(&mut breaker, second, &lost(), 6), None);
     // An answer to a call from before the outage does not end it.
     assert_eq!(breaker.answered(late, 7, true), None);
     assert!(breaker.is_down());
@@ -75,29 +90,58 @@ fn an_outage_has_one_beginning_and_one_end() {
         })
     );
     // A failure from before does not begin the next outage.
-    assert_eq!(breaker.failed(late, &lost(), 1011, EVERY), None);
-    assert_eq!(breaker.failed(probe, &lost(), 1011, EVERY), None);
+    assert_eq!(fail(&mut breaker, late, &no_server(), 1011), None);
+    assert_eq!(fail(&mut breaker, probe, &lost(), 1011), None);
     assert!(!breaker.is_down());
     let stats = breaker.stats;
-    assert_eq!((stats.server, stats.failed, stats.lost), (2, 4, 4));
+    assert_eq!((stats.server, stats.failed, stats.lost), (2, 4, 2));
     assert_eq!((stats.outages, stats.fallbacks()), (1, 3));
 }
 
 #[test]
-fn calls_that_fail_after_an_outage_share_its_bound() {
-    let mut breaker = Breaker::default();
-    let late = breaker.ask(0, EVERY).unwrap();
-    assert_eq!(breaker.outage(0, EVERY).id.number, 0);
-    for number in 1..=3 {
-        let now = number * 10 * EVERY;
+fn an_outage_has_a_number_of_its_own_if_its_node_has_granted_since_the_one_before() {
+    let mut latest = 0;
+    let mut nodes = [Breaker::of(1), Breaker::of(2)];
+    let mut numbers = Vec::new();
+    for (now, (node, grants)) in [
+        (0, false),
+        (0, true),
+        (1, false),
+        (0, true),
+        (0, false),
+        (1, true),
+        (0, true),
+        (1, true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let now = u64::try_from(now).unwrap() * 10 * EVERY;
+        let breaker = &mut nodes[node];
         let pass = breaker.ask(now, EVERY).unwrap();
-        assert!(breaker.failed(pass, &lost(), now, EVERY).is_some());
-        assert_eq!(breaker.ask(now, EVERY).unwrap_err().id.number, number);
+        let why = no_server();
+        assert!(
+            breaker
+                .failed(pass, &why, now, EVERY, &mut latest)
+                .is_some()
+        );
+        let Err(outage) = breaker.ask(now, EVERY) else {
+            panic!("a call is sent in an outage");
+        };
+        numbers.push(outage.episode);
         let probe = breaker.ask(now + EVERY, EVERY).unwrap();
-        assert!(breaker.answered(probe, now + EVERY, true).is_some());
-        assert_eq!(breaker.failed(late, &lost(), now + EVERY, EVERY), None);
-        assert_eq!(breaker.outage(now + EVERY, EVERY).id.number, number);
+        assert!(breaker.answered(probe, now + EVERY, grants).is_some());
+        let between = breaker.outage(now + EVERY, EVERY).episode;
+        assert_eq!(between, Episode::Minute(0));
     }
+    assert_eq!(numbers, [0, 0, 0, 1, 2, 2, 2, 3].map(Episode::Outage));
+}
+
+#[test]
+fn a_minute_without_an_outage_has_a_number() {
+    let breaker = Breaker::default();
+    let numbers = [0, MINUTE - 1, MINUTE, 7 * MINUTE].map(|now| breaker.outage(now, 1).episode);
+    assert_eq!(numbers, [0, 0, 1, 7].map(Episode::Minute));
 }
 
 #[test]
@@ -110,14 +154,33 @@ fn a_key_that_cant_be_read_does_not_begin_an_outage() {
         })
     };
     let pass = breaker.ask(0, EVERY).unwrap();
-    assert_eq!(breaker.failed(pass, &refused("BADSTATE"), 0, EVERY), None);
-    assert!(!breaker.is_down());
-    assert!(
-        breaker
-            .failed(pass, &refused("READONLY"), 0, EVERY)
-            .is_some()
-    );
+    for _ in 0..100 {
+        assert_eq!(fail(&mut breaker, pass, &refused("BADSTATE"), 0), None);
+    }
+    for i in 0..IN_A_SECOND {
+        assert!(!breaker.is_down(), "{i}");
+        let _ = fail(&mut breaker, pass, &refused("READONLY"), 0);
+    }
+    assert!(breaker.is_down());
     assert_eq!(breaker.stats.lost, 0);
+}
+
+#[test]
+fn the_calls_of_the_last_second_count_and_no_others() {
+    let mut recent = Recent::default();
+    let tenth = |i: u64| i * TENTH;
+    for i in 0..4 {
+        assert!(!recent.add(tenth(i), true));
+    }
+    // The first of five is a second old.
+    assert!(!recent.add(tenth(10), true));
+    assert!(recent.add(tenth(10), true));
+    for i in 0..6 {
+        assert_eq!(recent.add(tenth(10), false), i < 5, "{i}");
+    }
+    // A caller's time may be older than that of the one before.
+    assert!(recent.add(tenth(9), true));
+    assert!(!recent.add(tenth(1000), true));
 }
 
 #[test]
@@ -129,11 +192,18 @@ fn an_open_outage_grants_its_bound_once_however_long_it_is() {
     }
     assert_eq!(granted, 9);
     assert_eq!(bound.take(outage(1), 1, 10), Ok(0));
-    assert_eq!(bound.give(1, 4), 4);
+    let [first, second] = [1, 2].map(Episode::Outage);
+    assert_eq!(bound.give(first, 4), 4);
     assert_eq!(bound.take(outage(1), 4, 10), Ok(0));
     // A decision that is late, from an earlier outage, does not renew it.
     assert_eq!(bound.take(outage(2), 10, 10), Ok(0));
     assert!(bound.take(outage(1), 1, 10).is_err());
     assert!(bound.take(outage(2), 1, 10).is_err());
-    assert_eq!(bound.give(1, 5), 0);
+    assert_eq!(bound.give(first, 5), 0);
+    // A minute has a count of its own.
+    let minute = in_episode(Episode::Minute(2));
+    assert_eq!(bound.take(minute, 10, 10), Ok(0));
+    assert!(bound.take(minute, 1, 10).is_err());
+    assert_eq!(bound.give(second, 1), 1);
+    assert!(bound.take(minute, 1, 10).is_err());
 }

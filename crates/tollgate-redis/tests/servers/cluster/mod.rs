@@ -196,7 +196,9 @@ fn while_one_node_of_a_cluster_is_dead_only_its_keys_fall_back() {
                     decided += u64::from(is_granted);
                 }
             }
-            assert_eq!((granted, decided), (at_most, 2 * (BURST - 1)));
+            // A call that was on its way fails alone.
+            assert!((at_most..=at_most + 2).contains(&granted), "{granted}");
+            assert_eq!(decided, 2 * (BURST - 1));
             assert!(limiter.server().is_down());
             let stats = limiter.server().stats();
             assert_eq!((stats.open, stats.outages), (200, 1));

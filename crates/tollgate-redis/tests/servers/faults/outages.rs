@@ -27,7 +27,8 @@ fn a_killed_server_is_replaced_by_a_bounded_fallback_until_it_is_back() {
                     assert_eq!(decider, Decider::Open);
                     granted += u64::from(is_granted);
                 }
-                assert_eq!(granted, 5);
+                // A call that was on its way fails alone.
+                assert!((5..=7).contains(&granted), "{granted}");
                 server.start(keeps_data);
                 let since = until_recovered(&alice).await;
                 let before = if keeps_data { 10 } else { 0 };
@@ -149,7 +150,11 @@ fn a_server_that_refuses_is_an_outage_in_which_nothing_is_lost() {
                 let alice = limiter.key("alice");
                 assert_eq!(take(&alice).await, (true, Decider::Server));
                 let _: String = server.run(break_it);
-                assert_eq!(take(&alice).await, (false, Decider::Closed), "{break_it}");
+                let start = Instant::now();
+                while !limiter.server().is_down() {
+                    assert!(start.elapsed() < DEADLINE, "an outage");
+                    assert_eq!(take(&alice).await, (false, Decider::Closed), "{break_it}");
+                }
                 let _: String = server.run(heal_it);
                 let since = until_recovered(&alice).await;
                 assert_eq!(alice.available().await, Ok(BURST - 1 - since), "{heal_it}");
