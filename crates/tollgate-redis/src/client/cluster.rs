@@ -368,8 +368,11 @@ impl Nodes {
         let is_known = state.nodes.contains_key(&state.number_of(slot));
         let waits = is_known || !is_over && Handle::try_current().is_ok();
         let unknown = || {
-            let why = state.failure.as_ref();
-            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            let why = match &state.failure {
+                None => String::new(),
+                Some(ClientError::NotSent(why)) => format!(": {why}"),
+                Some(why) => format!(": {why}"),
+            };
             ClientError::NotSent(format!("no node says which of them has the slot{why}"))
         };
         (!waits).then(unknown)

@@ -32,7 +32,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::redis_rs::refused;
+use super::redis_rs::{one_line, refused};
 use super::{ClientError, Waiting};
 
 /// How long a call may wait without an answer to any call, before the next one uses a new
@@ -368,10 +368,21 @@ async fn connect(
     let longest = CONNECT_FOR.max(budget);
     let made = client.get_multiplexed_async_connection_with_config(&config);
     match timeout(longest, made).await {
-        Ok(made) => made.map_err(|error| ClientError::NotSent(error.to_string())),
+        Ok(made) => made.map_err(|error| ClientError::NotSent(why(&error))),
         Err(_) => Err(ClientError::NotSent(format!(
             "there is no connection after {longest:?}"
         ))),
+    }
+}
+
+/// Returns why an attempt has failed. The client crate does not keep what a server answers to
+/// `AUTH`.
+fn why(error: &RedisError) -> String {
+    match error.kind() {
+        ErrorKind::AuthenticationFailed => "the server refused AUTH: the user or the password is \
+             wrong, or the server is not ready"
+            .to_owned(),
+        _ => one_line(&error.to_string()),
     }
 }
 

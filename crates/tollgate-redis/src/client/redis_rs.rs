@@ -4,6 +4,9 @@ use redis::{Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
 
 use super::{Client, ClientError, Command, Connection, Reply};
 
+/// The longest text of an error.
+const MOST_CHARS: usize = 200;
+
 /// Creates a client that connects when it is first used, and again after it has lost its
 /// connection: see [`Connection`].
 ///
@@ -93,13 +96,20 @@ pub(super) fn reply(value: Value) -> Result<Reply, ClientError> {
     })
 }
 
+/// Returns a text of an error as one line of a log, which may be long if a stranger has answered.
+pub(super) fn one_line(text: &str) -> String {
+    let lines = text.split(char::is_control).map(str::trim);
+    let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join(", ").chars().take(MOST_CHARS).collect()
+}
+
 /// Returns what an error of `redis` says about the command.
 pub(super) fn refused(error: RedisError) -> ClientError {
-    let why = || error.to_string();
+    let why = || one_line(&error.to_string());
     match error.kind() {
         ErrorKind::Server(_) | ErrorKind::Extension => ClientError::Refused {
             code: error.code().unwrap_or("ERR").into(),
-            message: error.detail().unwrap_or_default().into(),
+            message: one_line(error.detail().unwrap_or_default()),
         },
         ErrorKind::AuthenticationFailed
         | ErrorKind::InvalidClientConfig

@@ -143,7 +143,7 @@ fn a_user_of_the_access_control_list_needs_few_rights() {
 
             for (url, namespace, reason) in [
                 (url(SECRET), "other", "NOPERM"),
-                (url("wrong-password"), "api", "uthentication"),
+                (url("wrong-password"), "api", "refused AUTH"),
             ] {
                 let texts = failure(url, namespace, reason).await;
                 assert_no_secrets(&texts);
@@ -244,7 +244,7 @@ mod tls {
                 assert_eq!(grant.expect("a grant").decider(), Decider::Server);
 
                 let wrong = address(&url("wrong-password"), &trusted);
-                assert_no_secrets(&failure(wrong, "api", "uthentication").await);
+                assert_no_secrets(&failure(wrong, "api", "refused AUTH").await);
                 let other = address(&url(SECRET), &folder.join("other.crt"));
                 assert_no_secrets(&failure(other, "api", "certificate").await);
                 // The system's authorities have not signed it either.
