@@ -65,6 +65,9 @@ async fn read(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&buffer[..length]).into_owned()
 }
 
+/// The longest that a test waits for what should come.
+const DEADLINE: Duration = Duration::from_secs(60);
+
 /// Lets time pass, by tokio's clock.
 async fn pass(time: Duration) {
     pause();
@@ -232,10 +235,6 @@ async fn an_attempt_ends_after_the_budget_or_5_seconds() {
 #[test]
 fn a_client_is_made_without_a_runtime_and_connects_in_the_next_one_after_the_first_has_ended() {
     let connection = Connection::new("redis://127.0.0.1:1").unwrap();
-    let runtime = || {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_all().build().unwrap()
-    };
     assert!(connection.first(Instant::now(), PING_AFTER).is_err());
     let first = runtime();
     let begun = first.block_on(async { connection.first(Instant::now(), PING_AFTER).map(|_| ()) });
@@ -253,4 +252,130 @@ async fn small_commands_are_sent_at_once_and_the_system_asks_idle_connections() 
     assert!(info.tcp_settings().nodelay());
     assert!(info.tcp_settings().keepalive().is_some());
     assert_eq!(info.redis_settings().db(), 5);
+}
+
+#[tokio::test]
+async fn a_connection_is_closed_when_its_client_is_dropped() {
+    let pair = Pair::new().await;
+    let (open, mut stream) = pair.open().await;
+    assert!(open.ended(Ok(())).is_ok());
+    drop(pair);
+    let end = timeout(DEADLINE, read(&mut stream)).await;
+    assert_eq!(end.expect("the end").as_str(), "");
+}
+
+#[tokio::test]
+async fn a_late_answer_to_a_ping_keeps_an_idle_connection() {
+    let pair = Pair::new().await;
+    let (open, mut stream) = pair.open().await;
+    assert!(open.ended(Ok(())).is_ok());
+    pass(PING_AFTER).await;
+    let waiting = Waiting::new(Duration::from_secs(30));
+    let answer = async {
+        assert!(read(&mut stream).await.contains("PING"));
+        pass(waiting.budget / 2).await;
+        // The client connects too, in vain.
+        let _silent = pair.listener.accept().await.unwrap();
+        stream.write_all(b"+PONG\r\n").await.unwrap();
+        std::future::pending::<()>().await;
+    };
+    let open = tokio::select! {
+        open = pair.connection.open(&waiting) => open.ok(),
+        () = answer => None,
+        () = tokio::time::sleep(DEADLINE) => None,
+    };
+    let mut open = open.expect("the connection");
+    let value = async {
+        open.connection
+            .send_packed_command(&redis::cmd("GET"))
+            .await
+    };
+    let answer = async {
+        assert!(read(&mut stream).await.contains("GET"));
+        stream.write_all(b":7\r\n").await.unwrap();
+    };
+    let (value, ()) = tokio::join!(value, answer);
+    assert_eq!(open.ended(value), Ok(redis::Value::Int(7)));
+}
+
+#[tokio::test]
+async fn an_end_that_the_runtime_has_not_read_is_seen_before_the_next_call() {
+    let pair = Pair::new().await;
+    let (open, stream) = pair.open().await;
+    assert!(open.ended(Ok(())).is_ok());
+    drop(stream);
+    // Nothing runs meanwhile.
+    let start = Instant::now();
+    while start.elapsed() < 2 * MOMENT {
+        std::hint::spin_loop();
+    }
+    let second = timeout(DEADLINE, pair.open()).await;
+    assert_eq!(second.expect("a new connection").0.number, 2);
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap()
+}
+
+#[test]
+fn the_end_of_a_runtime_ends_its_connection_also_while_a_call_waits() {
+    for waits in [false, true] {
+        let first = runtime();
+        let (pair, stream) = first.block_on(async {
+            let pair = Pair::new().await;
+            let (open, stream) = pair.open().await;
+            match waits {
+                false => assert!(open.ended(Ok(())).is_ok()),
+                true => mem::forget(open),
+            }
+            (pair, stream)
+        });
+        drop((first, stream));
+        // At once.
+        assert_eq!(runtime().block_on(async { pair.number() }), None);
+    }
+}
+
+#[test]
+fn an_attempt_of_a_runtime_that_stands_still_ends() {
+    let (first, second) = (runtime(), runtime());
+    let pair = first.block_on(Pair::new());
+    let waits = || async { pair.number() };
+    assert_eq!(first.block_on(waits()), None);
+    second.block_on(async {
+        pass(2 * CONNECT_FOR).await;
+        assert_eq!(pair.number(), None);
+    });
+    // The first attempt is over, and the second one is a task of this runtime.
+    assert_eq!(pair.connection.shared.state().latest, 2);
+}
+
+#[tokio::test]
+async fn a_ping_waits_no_longer_for_a_patient_caller() {
+    let pair = Pair::new().await;
+    let (open, _silent) = pair.open().await;
+    assert!(open.ended(Ok(())).is_ok());
+    pass(PING_AFTER).await;
+    let waiting = Waiting::new(Duration::from_secs(600));
+    let accept = async {
+        yield_now().await;
+        pass(SILENCE).await;
+        pair.accept().await
+    };
+    let both = async { tokio::join!(pair.connection.open(&waiting), accept) };
+    let (open, _stream) = timeout(DEADLINE, both).await.unwrap();
+    assert!(open.is_ok());
+}
+
+#[tokio::test]
+async fn a_command_that_another_connection_sends_is_not_told_as_unsent() {
+    let pair = Pair::new().await;
+    let (open, _stream) = pair.open().await;
+    assert!(open.ended(Ok(())).is_ok());
+    let waiting = Waiting::new(Duration::from_secs(60));
+    // What a client of two connections does: the first one takes too long.
+    waiting.set_connects(true);
+    let _open = pair.connection.open(&waiting).await.unwrap();
+    assert!(!waiting.connects());
 }
