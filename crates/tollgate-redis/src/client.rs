@@ -76,30 +76,36 @@ pub struct Command<'a> {
     waiting: &'a Waiting,
 }
 
-/// How long the caller of a command waits, and whether it waits for a connection.
+/// How long the caller of a command waits, and whether the client has sent nothing yet.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     budget: Duration,
-    /// Only one task locks it at a time.
-    connects: Mutex<bool>,
+    /// Locked for a moment, by the task that calls.
+    is_unsent: Mutex<bool>,
 }
 
 impl Waiting {
     pub(crate) const fn new(budget: Duration) -> Self {
         Self {
             budget,
-            connects: Mutex::new(false),
+            is_unsent: Mutex::new(false),
         }
     }
 
-    /// Returns whether the client connects, so that the command was not sent.
-    pub(crate) fn connects(&self) -> bool {
-        *self.connects.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns whether the client still connects, so that the command had no effect.
+    pub(crate) fn is_unsent(&self) -> bool {
+        *self
+            .is_unsent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(feature = "redis-rs")]
-    fn set_connects(&self, connects: bool) {
-        *self.connects.lock().unwrap_or_else(PoisonError::into_inner) = connects;
+    fn set_unsent(&self, is_unsent: bool) {
+        *self
+            .is_unsent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = is_unsent;
     }
 }
 

@@ -306,7 +306,7 @@ impl<C: Client> Server<C> {
         let read = match answer {
             Ok(Ok(reply)) => read(&reply).map_err(|BadReply| Unavailable::BadReply),
             Ok(Err(error)) => Err(Unavailable::Client(error)),
-            Err(_) if waiting.connects() => Err(Unavailable::NotConnected {
+            Err(_) if waiting.is_unsent() => Err(Unavailable::NotConnected {
                 budget: self.budget,
             }),
             Err(_) => Err(Unavailable::TimedOut {
@@ -332,7 +332,7 @@ struct InFlight<'a>(&'a Mutex<State>, u64, &'a Waiting);
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.node(self.1).dropped(!self.2.connects());
+        state.node(self.1).dropped(!self.2.is_unsent());
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::connection::{Connection, PING_AFTER};
 use super::redis_rs::{bad_url, connect_lazily, packed, reply};
@@ -28,6 +28,9 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(2);
 
 /// How long a node may take to say which node has which slots.
 const ASK_FOR: Duration = Duration::from_secs(1);
+
+/// How long all nodes may take.
+const ASK_ALL_FOR: Duration = Duration::from_secs(5);
 
 /// The shortest time between two such questions.
 const ASK_EVERY: Duration = Duration::from_millis(100);
@@ -71,7 +74,11 @@ struct State {
     /// The number of the latest node.
     latest: u64,
     question: Question,
-    /// Why the latest question has no answer.
+    /// The number of the latest question.
+    asked: u64,
+    /// The number of the latest question that is over.
+    over: u64,
+    /// Why that question has no answer.
     failure: Option<ClientError>,
     ping_after: Duration,
 }
@@ -80,7 +87,8 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     Idle,
-    Asking,
+    /// Until this time even if nobody drives the runtime that asks.
+    Asking(Instant),
     /// They were asked a short time ago.
     Resting,
 }
@@ -148,6 +156,8 @@ pub fn connect_to_cluster_lazily<U: IntoConnectionInfo>(
         nodes: BTreeMap::new(),
         latest: 0,
         question: Question::Idle,
+        asked: 0,
+        over: 0,
         failure: None,
         ping_after: PING_AFTER,
     };
@@ -201,6 +211,7 @@ impl Client for Cluster {
                     continue;
                 }
                 ("TRYAGAIN", _) => {
+                    command.waiting.set_unsent(true);
                     sleep(TRY_AGAIN_AFTER).await;
                     continue;
                 }
@@ -306,6 +317,7 @@ impl Nodes {
                 *of_slot = number;
             }
         }
+        self.asked.notify_waiters();
         self.at(address)
     }
 
@@ -355,16 +367,22 @@ impl Nodes {
         nodes
     }
 
-    fn set(&self, question: Question) {
-        self.state().question = question;
+    /// Notes that a question is over, and what comes next, unless a later one has begun.
+    fn end(&self, number: u64, next: Question) {
+        let mut state = self.state();
+        if state.asked == number {
+            state.over = number;
+            state.question = next;
+        }
+        drop(state);
         self.asked.notify_waiters();
     }
 
-    /// Returns why it is not known which node has a slot, if the question that the caller has asked
-    /// is over, or can't be asked.
-    fn failure(&self, slot: u16, has_asked: bool) -> Option<ClientError> {
+    /// Returns why it is not known which node has a slot, if a question after the one with this
+    /// number is over, or can't be asked.
+    fn failure(&self, slot: u16, before: u64) -> Option<ClientError> {
         let state = self.state();
-        let is_over = has_asked && state.question != Question::Asking;
+        let is_over = state.over > before;
         let is_known = state.nodes.contains_key(&state.number_of(slot));
         let waits = is_known || !is_over && Handle::try_current().is_ok();
         let unknown = || {
@@ -380,12 +398,12 @@ impl Nodes {
 
     /// Asks one node after the other, until one says which node has which slots.
     async fn ask(&self, nodes: Vec<Node>) -> Result<(), ClientError> {
-        let mut failure = ClientError::NotSent("no node answers".to_owned());
+        let mut failure = None;
         for node in nodes {
             let answer = match timeout(ASK_FOR, node.slots()).await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(error)) => {
-                    failure = error.at(&node.address);
+                    failure.get_or_insert_with(|| error.at(&node.address));
                     continue;
                 }
                 Err(_) => continue,
@@ -407,7 +425,7 @@ impl Nodes {
                 return Ok(());
             }
         }
-        Err(failure)
+        Err(failure.unwrap_or_else(|| ClientError::NotSent("no node has slots".to_owned())))
     }
 }
 
@@ -438,55 +456,62 @@ impl Cluster {
 
     /// Returns the node that has a slot. Waits for the slots if they are not known yet.
     async fn of_slot(&self, slot: u16, waiting: &Waiting) -> Result<Node, ClientError> {
-        let mut has_asked = false;
+        // What made an earlier question fail may be over, so one that begins later counts.
+        let before = self.nodes.state().asked;
+        // If the caller drops the future, it is still so.
+        waiting.set_unsent(true);
         loop {
             let changed = self.nodes.asked.notified();
             if let Some(node) = self.nodes.of_slot(slot) {
                 return Ok(node);
             }
-            // What made an earlier question fail may be over, so it is asked again.
-            has_asked |= self.ask_for_slots(None, None);
-            if let Some(error) = self.nodes.failure(slot, has_asked) {
+            self.ask_for_slots(None, None);
+            if let Some(error) = self.nodes.failure(slot, before) {
                 return Err(error);
             }
-            // Still so if the caller stops waiting.
-            waiting.set_connects(true);
             changed.await;
-            waiting.set_connects(false);
         }
     }
 
     /// Asks the nodes in the background which of them has which slots, unless they are being asked
-    /// or were asked a short time ago. Returns whether it asks.
-    fn ask_for_slots(&self, first: Option<&Address>, last: Option<&Address>) -> bool {
+    /// or were asked a short time ago.
+    fn ask_for_slots(&self, first: Option<&Address>, last: Option<&Address>) {
         let Ok(runtime) = Handle::try_current() else {
-            return false;
+            return;
         };
-        {
-            let question = &mut self.nodes.state().question;
-            if *question != Question::Idle {
-                return false;
+        let now = Instant::now();
+        let number = {
+            let mut state = self.nodes.state();
+            match state.question {
+                Question::Idle => {}
+                Question::Asking(until) if until <= now => {}
+                Question::Asking(_) | Question::Resting => return,
             }
-            *question = Question::Asking;
-        }
-        let asking = Asking(Arc::clone(&self.nodes));
+            state.question = Question::Asking(now + ASK_ALL_FOR);
+            state.asked = state.asked.saturating_add(1);
+            state.asked
+        };
+        let asking = Asking(Arc::clone(&self.nodes), number);
         let to_ask = self.nodes.to_ask(first, last);
         runtime.spawn(async move {
-            let failure = asking.0.ask(to_ask).await.err();
-            asking.0.state().failure = failure;
-            asking.0.set(Question::Resting);
+            let Asking(nodes, number) = &asking;
+            let asked = timeout(ASK_ALL_FOR, nodes.ask(to_ask)).await;
+            nodes.state().failure = match asked {
+                Ok(answered) => answered.err(),
+                Err(_) => Some(ClientError::NotSent("no node answers".to_owned())),
+            };
+            nodes.end(*number, Question::Resting);
             sleep(ASK_EVERY).await;
         });
-        true
     }
 }
 
-/// Ends the question when it is dropped, also by the end of the runtime.
-struct Asking(Arc<Nodes>);
+/// Ends the question with this number when it is dropped, also by the end of the runtime.
+struct Asking(Arc<Nodes>, u64);
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        self.0.set(Question::Idle);
+        self.0.end(self.1, Question::Idle);
     }
 }
 

@@ -18,8 +18,7 @@
 //! too, which has a connection to try.
 
 use std::fmt;
-use std::future::Future;
-use std::mem;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -29,8 +28,9 @@ use redis::aio::MultiplexedConnection;
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{AsyncConnectionConfig, ErrorKind, IntoConnectionInfo, RedisError, RedisResult};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::sync::{oneshot, watch};
+use tokio::task::yield_now;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::redis_rs::{one_line, refused};
 use super::{ClientError, Waiting};
@@ -41,6 +41,9 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// How long an attempt to connect may take, if no budget is longer.
 const CONNECT_FOR: Duration = Duration::from_secs(5);
+
+/// How long it may take, whatever the budget is.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// How long a connection may be idle before a call asks it by `PING`, unless a program sets it.
 pub(super) const PING_AFTER: Duration = Duration::from_secs(5);
@@ -83,42 +86,77 @@ struct Shared {
 #[derive(Default)]
 struct State {
     link: Option<Link>,
-    /// The latest attempt. While it goes on, there is no link.
+    /// The latest attempt.
     attempt: Option<Attempt>,
     /// The number of the latest attempt.
     latest: u64,
 }
 
+/// What `redis` makes, and whether the runtime still runs that has its task.
+#[derive(Clone)]
+struct Wire {
+    connection: MultiplexedConnection,
+    /// Closed when the runtime has ended.
+    alive: Arc<oneshot::Sender<()>>,
+}
+
 /// A connection that was made.
 struct Link {
-    connection: MultiplexedConnection,
-    /// The number of the attempt that made it or tried it last.
+    wire: Wire,
+    /// The number of the attempt that made it, or that found out that it works. Calls that were
+    /// sent earlier say nothing about it.
     number: u64,
     /// When a call was sent, or an answer came.
     used: Instant,
     /// When a call was sent, if nothing has come since.
     silent_since: Option<Instant>,
-    /// Whether a `PING` waits for its answer, because a caller did not wait.
-    is_pinged: bool,
+    /// When a `PING` was sent because a caller did not wait, if its answer has not come.
+    pinged: Option<Instant>,
+}
+
+/// How long an attempt may take.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// How long an answer to a `PING` is awaited before a new connection is made too.
+    ping: Duration,
+    connect: Duration,
+}
+
+impl Patience {
+    fn of(budget: Duration) -> Self {
+        Self {
+            ping: (budget / 3).min(SILENCE),
+            connect: budget.clamp(CONNECT_FOR, LONGEST),
+        }
+    }
 }
 
 /// A task that connects, or finds out that the idle connection works.
 #[derive(Clone)]
 struct Attempt {
     since: Instant,
+    /// When it has ended even if nobody drives its runtime.
+    until: Instant,
     outcome: watch::Receiver<Option<Result<(), ClientError>>>,
 }
 
 impl Attempt {
     /// Returns whether the task still runs. The end of its runtime ends it too.
     fn goes_on(&self) -> bool {
-        self.outcome.borrow().is_none() && self.outcome.has_changed().is_ok()
+        let is_late = self.until <= Instant::now();
+        !is_late && self.outcome.borrow().is_none() && self.outcome.has_changed().is_ok()
     }
 
     async fn outcome(&mut self) -> Result<(), ClientError> {
-        let ended = self.outcome.wait_for(Option::is_some).await;
-        let outcome = ended.ok().and_then(|outcome| outcome.clone());
-        outcome.unwrap_or_else(|| Err(ClientError::NotSent("the runtime has ended".to_owned())))
+        let ended = timeout_at(self.until, self.outcome.wait_for(Option::is_some)).await;
+        let outcome = ended
+            .ok()
+            .and_then(Result::ok)
+            .and_then(|outcome| outcome.clone());
+        outcome.unwrap_or_else(|| {
+            let why = "the runtime that connects has ended, or stands still";
+            Err(ClientError::NotSent(why.to_owned()))
+        })
     }
 }
 
@@ -132,7 +170,8 @@ enum First<'a> {
 /// hears whether the connection works: the answer may only be late.
 pub(super) struct Open<'a> {
     shared: &'a Arc<Shared>,
-    number: u64,
+    /// The link's number, until the call has ended.
+    number: Option<u64>,
     pub(super) connection: MultiplexedConnection,
 }
 
@@ -160,7 +199,8 @@ impl Connection {
     /// seconds, unless this says otherwise.
     ///
     /// Routers and load balancers forget idle connections without a word. If the answer does not
-    /// come within a third of the call's budget, the call goes out on a new connection.
+    /// come within a third of the call's budget, a new connection is made, and the call goes out on
+    /// the one that is ready first. So such a call needs time for two round trips.
     ///
     /// ```
     /// use std::time::Duration;
@@ -179,16 +219,23 @@ impl Connection {
     /// Returns a connection for a call. Connects if there is none, or if it does not work.
     pub(super) async fn open(&self, waiting: &Waiting) -> Result<Open<'_>, ClientError> {
         let begun = Instant::now();
+        // Until the end of this function. If the caller drops the future, it is still so.
+        waiting.set_unsent(true);
+        if self.shared.is_idle(begun) {
+            // The runtime reads what has come, and then the connection's task sees it.
+            yield_now().await;
+            yield_now().await;
+        }
         loop {
-            let mut attempt = match self.first(begun, waiting.budget)? {
-                First::Send(open) => return Ok(open),
-                First::Wait(attempt) => attempt,
+            let mut attempt = match self.first(begun, waiting.budget) {
+                Ok(First::Wait(attempt)) => attempt,
+                Ok(First::Send(open)) => {
+                    waiting.set_unsent(false);
+                    return Ok(open);
+                }
+                Err(error) => return Err(error),
             };
-            // Still so if the caller stops waiting.
-            waiting.set_connects(true);
-            let outcome = attempt.outcome().await;
-            waiting.set_connects(false);
-            match outcome {
+            match attempt.outcome().await {
                 // What made an earlier attempt fail may be over.
                 Err(error) if attempt.since >= begun => return Err(error),
                 _ => {}
@@ -206,16 +253,18 @@ impl Connection {
             let idle = begun.checked_duration_since(link.used);
             let is_idle = |least| idle.is_some_and(|idle| idle >= least);
             match link.silent_since {
+                // These links are dropped.
+                _ if link.wire.alive.is_closed() => {}
                 Some(since) if now.saturating_duration_since(since) >= SILENCE => {}
-                None if is_idle(self.ping_after) => to_try = Some(link.connection),
-                None if is_idle(MOMENT) && has_ended(&mut link.connection) => {}
+                None if is_idle(self.ping_after) => to_try = Some(link.wire),
+                None if is_idle(MOMENT) && has_ended(&mut link.wire.connection) => {}
                 _ => {
                     link.used = now;
                     link.silent_since.get_or_insert(now);
                     let open = Open {
                         shared: &self.shared,
-                        number: link.number,
-                        connection: link.connection.clone(),
+                        number: Some(link.number),
+                        connection: link.wire.connection.clone(),
                     };
                     state.link = Some(link);
                     return Ok(First::Send(open));
@@ -232,12 +281,22 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether the latest call or answer was a moment before this time.
+    fn is_idle(&self, begun: Instant) -> bool {
+        let state = self.state();
+        let idle = state
+            .link
+            .as_ref()
+            .map(|link| begun.saturating_duration_since(link.used));
+        idle.is_some_and(|idle| idle >= MOMENT)
+    }
+
     /// Returns the attempt that goes on, or begins one, which first tries an idle connection.
     fn attempt(
         self: &Arc<Self>,
         state: &mut State,
         budget: Duration,
-        idle: Option<MultiplexedConnection>,
+        idle: Option<Wire>,
     ) -> Result<Attempt, ClientError> {
         if let Some(attempt) = state.attempt.as_ref().filter(|attempt| attempt.goes_on()) {
             return Ok(attempt.clone());
@@ -249,24 +308,34 @@ impl Shared {
         let (outcome, receiver) = watch::channel(None);
         let client = self.client.clone();
         let shared = Arc::downgrade(self);
+        let patience = Patience::of(budget);
         runtime.spawn(async move {
-            let made = connect(&client, budget, idle).await;
+            let made = match idle {
+                Some(idle) => ping_or_connect(&client, idle, patience).await,
+                None => connect(&client, patience.connect).await,
+            };
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            let outcome_of = made.map(|connection| {
-                shared.state().link = Some(Link {
-                    connection,
-                    number,
-                    used: Instant::now(),
-                    silent_since: None,
-                    is_pinged: false,
-                });
+            let made = made.map(|wire| {
+                let mut state = shared.state();
+                // A later attempt has begun if this one was late.
+                if state.latest == number {
+                    state.link = Some(Link {
+                        wire,
+                        number,
+                        used: Instant::now(),
+                        silent_since: None,
+                        pinged: None,
+                    });
+                }
             });
-            outcome.send_replace(Some(outcome_of));
+            outcome.send_replace(Some(made));
         });
+        let since = Instant::now();
         let attempt = Attempt {
-            since: Instant::now(),
+            since,
+            until: since + patience.ping + patience.connect,
             outcome: receiver,
         };
         state.attempt = Some(attempt.clone());
@@ -296,15 +365,19 @@ impl Shared {
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
+        let now = Instant::now();
         let mut connection = {
             let mut state = self.state();
             let Some(link) = state.link_of(number) else {
                 return;
             };
-            if mem::replace(&mut link.is_pinged, true) {
+            // The runtime of an earlier one may have ended.
+            let is_recent = |sent| now.saturating_duration_since(sent) < SILENCE;
+            if link.pinged.is_some_and(is_recent) {
                 return;
             }
-            link.connection.clone()
+            link.pinged = Some(now);
+            link.wire.connection.clone()
         };
         let shared = Arc::downgrade(self);
         runtime.spawn(async move {
@@ -318,7 +391,7 @@ impl Shared {
                 Err(_) => {}
             }
             if let Some(link) = shared.state().link_of(number) {
-                link.is_pinged = false;
+                link.pinged = None;
             }
         });
     }
@@ -333,12 +406,12 @@ impl State {
 
 impl Open<'_> {
     /// Notes how the call has ended.
-    pub(super) fn ended<T>(self, result: RedisResult<T>) -> Result<T, ClientError> {
-        let (shared, number) = (self.shared, self.number);
-        mem::forget(self);
-        match &result {
-            Err(error) if !is_answer(error) => shared.lost(number),
-            _ => shared.heard(number),
+    pub(super) fn ended<T>(mut self, result: RedisResult<T>) -> Result<T, ClientError> {
+        if let Some(number) = self.number.take() {
+            match &result {
+                Err(error) if !is_answer(error) => self.shared.lost(number),
+                _ => self.shared.heard(number),
+            }
         }
         result.map_err(refused)
     }
@@ -346,33 +419,58 @@ impl Open<'_> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.shared.ping(self.number);
+        if let Some(number) = self.number {
+            self.shared.ping(number);
+        }
     }
 }
 
-/// Connects, unless the idle connection still works.
-async fn connect(
-    client: &redis::Client,
-    budget: Duration,
-    idle: Option<MultiplexedConnection>,
-) -> Result<MultiplexedConnection, ClientError> {
-    if let Some(mut idle) = idle {
-        if let Ok(true) = timeout(budget / 3, ping(&mut idle)).await {
-            return Ok(idle);
-        }
-    }
-    // The budgets of calls end them, and this one time ends an attempt.
+/// Connects. The budgets of calls end them, and this one time ends an attempt.
+async fn connect(client: &redis::Client, longest: Duration) -> Result<Wire, ClientError> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None);
-    let longest = CONNECT_FOR.max(budget);
     let made = client.get_multiplexed_async_connection_with_config(&config);
-    match timeout(longest, made).await {
-        Ok(made) => made.map_err(|error| ClientError::NotSent(why(&error))),
-        Err(_) => Err(ClientError::NotSent(format!(
-            "there is no connection after {longest:?}"
-        ))),
+    let Ok(made) = timeout(longest, made).await else {
+        let why = format!("there is no connection after {longest:?}");
+        return Err(ClientError::NotSent(why));
+    };
+    let connection = made.map_err(|error| ClientError::NotSent(why(&error)))?;
+    let (alive, dropped) = oneshot::channel();
+    tokio::spawn(async move {
+        let _ = dropped.await;
+    });
+    let alive = Arc::new(alive);
+    Ok(Wire { connection, alive })
+}
+
+/// Returns an idle connection if it answers, and else a new one.
+async fn ping_or_connect(
+    client: &redis::Client,
+    idle: Wire,
+    patience: Patience,
+) -> Result<Wire, ClientError> {
+    let mut connection = idle.connection.clone();
+    let mut answers = pin!(ping(&mut connection));
+    let mut made = pin!(connect(client, patience.connect));
+    match timeout(patience.ping, &mut answers).await {
+        Ok(true) => return Ok(idle),
+        Ok(false) => return made.await,
+        Err(_) => {}
     }
+    // The answer may only be late, so the first of the two serves.
+    let mut fails = false;
+    poll_fn(|context| {
+        if !fails {
+            match answers.as_mut().poll(context) {
+                Poll::Ready(true) => return Poll::Ready(Ok(idle.clone())),
+                Poll::Ready(false) => fails = true,
+                Poll::Pending => {}
+            }
+        }
+        made.as_mut().poll(context)
+    })
+    .await
 }
 
 /// Returns why an attempt has failed. The client crate does not keep what a server answers to
