@@ -117,8 +117,8 @@ impl Command<'_> {
         head.into_iter().chain(tail)
     }
 
-    /// Returns how long the caller waits for the answer. Then it drops the future, so a client needs
-    /// no timeout of its own.
+    /// Returns how long the caller waits for the answer. Then it drops the future, so a client
+    /// needs no timeout of its own.
     #[must_use]
     pub const fn budget(&self) -> Duration {
         self.waiting.budget
@@ -133,9 +133,9 @@ impl Command<'_> {
 
 /// A connection that can send commands to a server.
 ///
-/// With the feature `redis-rs`, `Connection` and `Cluster` are clients. To use another client crate,
-/// implement this trait. Connect again after a refusal too, and not only after an error of the
-/// network, or an outage lasts until the process ends.
+/// With the feature `redis-rs`, `Connection` and `Cluster` are clients. To use another client
+/// crate, implement this trait. Connect again after a refusal too, and not only after an error of
+/// the network, or an outage lasts until the process ends.
 ///
 /// ```
 /// use tollgate_redis::client::{Client, ClientError, Command, Reply};

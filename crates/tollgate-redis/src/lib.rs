@@ -53,8 +53,8 @@
 //! by default) or fails. If many do ([`Server`] says when), an outage begins: until the server
 //! answers again, fallbacks decide at once. The default denies everything; the others grant a
 //! bounded number of permits. [`Grant::decider`] and [`Denial::decider`] say who decided,
-//! [`Server::stats`] counts, and [`Server::on_outage`] reports the beginning and the end. Nothing is
-//! sent twice or replayed.
+//! [`Server::stats`] counts, and [`Server::on_outage`] reports the beginning and the end. Nothing
+//! is sent twice or replayed.
 //!
 //! `docs/DISTRIBUTED.md` has the bounds, what each fault does to them, and what an operator needs
 //! to know.

@@ -115,8 +115,8 @@ fn read_number(reader: &mut impl BufRead, start: char) -> Option<usize> {
     line.strip_prefix(start)?.trim().parse().ok()
 }
 
-/// Makes one decision, which fails, and returns the scripts that the nodes got, and how many answers
-/// are lost. One failure begins no outage.
+/// Makes one decision, which fails, and returns the scripts that the nodes got, and how many
+/// answers are lost. One failure begins no outage.
 fn decide(plans: &[Plan]) -> (Vec<(usize, bool)>, u64) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {

@@ -3,9 +3,9 @@
 //!
 //!     cargo bench -p tollgate-redis --bench speed [-- [--rounds N] [--check]]
 //!
-//! All scripts are called over multiplexed TCP connections on this machine: tollgate's over one, the
-//! others over another. A round measures each of them once, so that a busy machine slows all of
-//! them alike. Each ratio is the median of
+//! All scripts are called over multiplexed TCP connections on this machine: tollgate's over one,
+//! the others over another. A round measures each of them once, so that a busy machine slows all
+//! of them alike. Each ratio is the median of
 //! the rounds' ratios. With `--check` the program exits with 1 if a target is missed.
 
 use std::cell::Cell;

@@ -115,8 +115,8 @@ impl Load {
 }
 
 /// Ends a run and checks its account: nothing was sent twice, each lost answer is counted, and the
-/// fallback granted at most `at_most` in each outage, and in each minute. Returns how many permits of `burst` the
-/// server has given away.
+/// fallback granted at most `at_most` in each outage, and in each minute. Returns how many permits
+/// of `burst` the server has given away.
 pub(super) async fn account(
     what: &str,
     load: Load,
