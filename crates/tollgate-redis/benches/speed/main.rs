@@ -3,9 +3,8 @@
 //!
 //!     cargo bench -p tollgate-redis --bench speed [-- [--rounds N] [--check]]
 //!
-//! All scripts are called over multiplexed TCP connections on this machine: tollgate's over one,
-//! the others over another. A round measures each of them once, so that a busy machine slows all
-//! of them alike. Each ratio is the median of
+//! All scripts are called over one multiplexed TCP connection on this machine. A round measures
+//! each of them once, so that a busy machine slows all of them alike. Each ratio is the median of
 //! the rounds' ratios. With `--check` the program exits with 1 if a target is missed.
 
 use std::cell::Cell;
@@ -220,20 +219,13 @@ fn tcp(server: &server::Server) -> String {
     format!("redis://127.0.0.1:{port}")
 }
 
-/// Returns the subjects. All use the same server.
+/// Returns the subjects. All use the same connection to the server.
 async fn subjects(server: &server::Server) -> Vec<Subject> {
-    let url = tcp(server);
-    let client = connect_lazily(url.as_str()).expect("an address");
-    let others = redis::Client::open(url).expect("an address");
-    // An answer may take as long as tollgate's.
-    let config = redis::AsyncConnectionConfig::new().set_response_timeout(None);
-    let others = others.get_multiplexed_async_connection_with_config(&config);
-    let others = others.await;
-    let others = others.expect("the server listens");
+    let client = connect_lazily(tcp(server)).expect("an address");
     let [base, spring, shenyu] = [
-        Loaded::load(&others, scripts::BASE).await,
-        Loaded::load(&others, scripts::SPRING).await,
-        Loaded::load(&others, scripts::SHENYU).await,
+        Loaded::load(&client, scripts::BASE).await,
+        Loaded::load(&client, scripts::SPRING).await,
+        Loaded::load(&client, scripts::SHENYU).await,
     ];
     let server = Server::new(client).with_budget(Duration::from_secs(30));
     let server = Arc::new(server);

@@ -1,8 +1,9 @@
 //! The scripts that tollgate's are compared with. Each is called as tollgate's are: by its hash,
-//! over a multiplexed connection.
+//! over the same connection.
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::ConnectionLike;
 use redis::{Cmd, Value};
+use tollgate_redis::client::Connection;
 
 /// The least that a limit on the server's clock does: it reads the time, reads one key, and sets it
 /// with an expiry.
@@ -55,12 +56,12 @@ return { allowed, tokens }
 /// A script that the server knows.
 #[derive(Clone)]
 pub(crate) struct Loaded {
-    connection: MultiplexedConnection,
+    connection: Connection,
     sha: String,
 }
 
 impl Loaded {
-    pub(crate) async fn load(connection: &MultiplexedConnection, text: &str) -> Self {
+    pub(crate) async fn load(connection: &Connection, text: &str) -> Self {
         let mut connection = connection.clone();
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(text);
@@ -78,7 +79,7 @@ impl Loaded {
         for part in keys.iter().chain(args) {
             packed.arg(part);
         }
-        let reply = self.connection.clone().send_packed_command(&packed).await;
+        let reply = self.connection.clone().req_packed_command(&packed).await;
         let reply = reply.and_then(Value::extract_error);
         reply.expect("the script has no error")
     }

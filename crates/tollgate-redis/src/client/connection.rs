@@ -24,9 +24,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::io::tcp::socket2::TcpKeepalive;
-use redis::{AsyncConnectionConfig, ErrorKind, IntoConnectionInfo, RedisError, RedisResult};
+use redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, RedisFuture,
+    RedisResult, Value,
+};
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::task::yield_now;
@@ -405,15 +408,19 @@ impl State {
 }
 
 impl Open<'_> {
-    /// Notes how the call has ended.
+    /// Notes how the call has ended, and returns what it says about its command.
     pub(super) fn ended<T>(mut self, result: RedisResult<T>) -> Result<T, ClientError> {
+        self.note(&result);
+        result.map_err(refused)
+    }
+
+    fn note<T>(&mut self, result: &RedisResult<T>) {
         if let Some(number) = self.number.take() {
-            match &result {
+            match result {
                 Err(error) if !is_answer(error) => self.shared.lost(number),
                 _ => self.shared.heard(number),
             }
         }
-        result.map_err(refused)
     }
 }
 
@@ -503,6 +510,44 @@ fn has_ended(connection: &mut MultiplexedConnection) -> bool {
     let sent = pin!(connection.send_packed_command(&command));
     let polled = sent.poll(&mut Context::from_waker(Waker::noop()));
     matches!(polled, Poll::Ready(Err(_)))
+}
+
+/// Other commands can use the connection too. Each is sent at most once.
+impl ConnectionLike for Connection {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            let mut open = self.open(&Waiting::new(LONGEST)).await.map_err(not_sent)?;
+            let result = open.connection.send_packed_command(command).await;
+            open.note(&result);
+            result
+        })
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        commands: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            let mut open = self.open(&Waiting::new(LONGEST)).await.map_err(not_sent)?;
+            let sent = open
+                .connection
+                .send_packed_commands(commands, offset, count);
+            let result = sent.await;
+            open.note(&result);
+            result
+        })
+    }
+
+    fn get_db(&self) -> i64 {
+        let info = self.shared.client.get_connection_info();
+        info.redis_settings().db()
+    }
+}
+
+fn not_sent(error: ClientError) -> RedisError {
+    (ErrorKind::Io, "no connection", error.to_string()).into()
 }
 
 impl fmt::Debug for Connection {

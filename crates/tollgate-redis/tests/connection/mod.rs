@@ -247,7 +247,7 @@ async fn small_commands_are_sent_at_once_and_the_system_asks_idle_connections() 
     let info = connection.shared.client.get_connection_info();
     assert!(info.tcp_settings().nodelay());
     assert!(info.tcp_settings().keepalive().is_some());
-    assert_eq!(info.redis_settings().db(), 5);
+    assert_eq!(connection.get_db(), 5);
 }
 
 #[tokio::test]
@@ -377,4 +377,33 @@ async fn a_command_that_another_connection_sends_is_not_told_as_unsent() {
     waiting.set_unsent(true);
     let _open = pair.connection.open(&waiting).await.unwrap();
     assert!(!waiting.is_unsent());
+}
+
+#[tokio::test]
+async fn other_commands_use_the_connection_too() {
+    let pair = Pair::new().await;
+    let mut connection = pair.connection.clone();
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("GET").cmd("GET");
+    let calls = async {
+        let one = redis::cmd("GET");
+        let one = connection.req_packed_command(&one).await;
+        (one, connection.req_packed_commands(&pipeline, 0, 2).await)
+    };
+    let answers = async {
+        let mut stream = pair.accept().await;
+        for answer in [&b":7\r\n"[..], b":8\r\n:9\r\n"] {
+            assert!(read(&mut stream).await.contains("GET"));
+            stream.write_all(answer).await.unwrap();
+        }
+        stream
+    };
+    let ((one, two), stream) = tokio::join!(calls, answers);
+    assert_eq!(one, Ok(Value::Int(7)));
+    assert_eq!(two, Ok(vec![Value::Int(8), Value::Int(9)]));
+    drop((stream, pair));
+    let get = redis::cmd("GET");
+    while connection.req_packed_command(&get).await.is_ok() {}
+    let refused = connection.req_packed_command(&get).await.unwrap_err();
+    assert!(refused.to_string().contains("was not sent"), "{refused}");
 }
