@@ -19,13 +19,13 @@ mod redis_rs;
 mod slots;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "redis-rs")]
+mod wire;
 
 #[cfg(feature = "redis-rs")]
 pub use cluster::{Cluster, connect_to_cluster_lazily};
 #[cfg(feature = "redis-rs")]
-pub use connection::Connection;
-#[cfg(feature = "redis-rs")]
-pub use redis_rs::connect_lazily;
+pub use connection::{Connection, connect_lazily};
 
 /// What a server answers to a command.
 ///

@@ -15,8 +15,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::connection::{Connection, PING_AFTER};
-use super::redis_rs::{bad_url, connect_lazily, packed, reply};
+use super::connection::{Connection, PING_AFTER, connect_lazily};
+use super::redis_rs::{bad_url, packed, reply};
 use super::slots::{Address, SLOTS, ranges, slot_of};
 use super::{Client, ClientError, Command, Reply, Waiting};
 
@@ -87,7 +87,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     Idle,
-    /// Until this time even if nobody drives the runtime that asks.
+    /// Until this time, also if the runtime that asks stands still.
     Asking(Instant),
     /// They were asked a short time ago.
     Resting,

@@ -18,35 +18,23 @@
 //! too, which has a connection to try.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{
-    AsyncConnectionConfig, Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, RedisFuture,
-    RedisResult, Value,
+    Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, RedisFuture, RedisResult, Value,
 };
 use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::redis_rs::{one_line, refused};
-use super::{ClientError, Waiting};
-
-/// How long a call may wait without an answer to any call, before the next one uses a new
-/// connection.
-const SILENCE: Duration = Duration::from_secs(2);
-
-/// How long an attempt to connect may take, if no budget is longer.
-const CONNECT_FOR: Duration = Duration::from_secs(5);
-
-/// How long it may take, whatever the budget is.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+use super::redis_rs::{bad_url, packed, refused, reply};
+use super::wire::{CONNECT_FOR, LONGEST, Patience, SILENCE, Wire};
+use super::wire::{connect, has_ended, ping, ping_or_connect};
+use super::{Client, ClientError, Command, Reply, Waiting};
 
 /// How long a connection may be idle before a call asks it by `PING`, unless a program sets it.
 pub(super) const PING_AFTER: Duration = Duration::from_secs(5);
@@ -95,14 +83,6 @@ struct State {
     latest: u64,
 }
 
-/// What `redis` makes, and whether the runtime still runs that has its task.
-#[derive(Clone)]
-struct Wire {
-    connection: MultiplexedConnection,
-    /// Closed when the runtime has ended.
-    alive: Arc<oneshot::Sender<()>>,
-}
-
 /// A connection that was made.
 struct Link {
     wire: Wire,
@@ -117,28 +97,11 @@ struct Link {
     pinged: Option<Instant>,
 }
 
-/// How long an attempt may take.
-#[derive(Clone, Copy)]
-struct Patience {
-    /// How long an answer to a `PING` is awaited before a new connection is made too.
-    ping: Duration,
-    connect: Duration,
-}
-
-impl Patience {
-    fn of(budget: Duration) -> Self {
-        Self {
-            ping: (budget / 3).min(SILENCE),
-            connect: budget.clamp(CONNECT_FOR, LONGEST),
-        }
-    }
-}
-
 /// A task that connects, or finds out that the idle connection works.
 #[derive(Clone)]
 struct Attempt {
     since: Instant,
-    /// When it has ended even if nobody drives its runtime.
+    /// When it has ended, also if its runtime stands still.
     until: Instant,
     outcome: watch::Receiver<Option<Result<(), ClientError>>>,
 }
@@ -176,6 +139,46 @@ pub(super) struct Open<'a> {
     /// The link's number, until the call has ended.
     number: Option<u64>,
     pub(super) connection: MultiplexedConnection,
+}
+
+/// Creates a client that connects when it is first used, and again after it has lost its
+/// connection: see [`Connection`].
+///
+/// So a program can start while the server is down.
+///
+/// ```no_run
+/// use tollgate_redis::client::connect_lazily;
+///
+/// # async fn connect() -> Result<(), tollgate_redis::client::ClientError> {
+/// let client = connect_lazily("redis://127.0.0.1/")?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// With the feature `tls`, a URL can begin with `rediss://`. The client then trusts the system's
+/// certificate authorities, or those in the file that the environment variable `SSL_CERT_FILE`
+/// names. To trust your own authority, or to present a client certificate, pass what `redis` makes
+/// of them:
+///
+/// ```no_run
+/// # #[cfg(feature = "tls")]
+/// # async fn connect(root: Vec<u8>) -> Result<(), Box<dyn std::error::Error>> {
+/// use redis::TlsCertificates;
+/// use tollgate_redis::client::connect_lazily;
+///
+/// let certificates = TlsCertificates { client_tls: None, root_cert: Some(root) };
+/// let redis = redis::Client::build_with_tls("rediss://limits.example/", certificates)?;
+/// let client = connect_lazily(redis.get_connection_info().clone())?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`ClientError::Url`] if the URL is invalid. The message does not contain the URL, which may
+/// have a password.
+pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<Connection, ClientError> {
+    Connection::new(url).map_err(|error| bad_url("url", &error))
 }
 
 impl Connection {
@@ -432,84 +435,17 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Connects. The budgets of calls end them, and this one time ends an attempt.
-async fn connect(client: &redis::Client, longest: Duration) -> Result<Wire, ClientError> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(None)
-        .set_response_timeout(None);
-    let made = client.get_multiplexed_async_connection_with_config(&config);
-    let Ok(made) = timeout(longest, made).await else {
-        let why = format!("there is no connection after {longest:?}");
-        return Err(ClientError::NotSent(why));
-    };
-    let connection = made.map_err(|error| ClientError::NotSent(why(&error)))?;
-    let (alive, dropped) = oneshot::channel();
-    tokio::spawn(async move {
-        let _ = dropped.await;
-    });
-    let alive = Arc::new(alive);
-    Ok(Wire { connection, alive })
-}
-
-/// Returns an idle connection if it answers, and else a new one.
-async fn ping_or_connect(
-    client: &redis::Client,
-    idle: Wire,
-    patience: Patience,
-) -> Result<Wire, ClientError> {
-    let mut connection = idle.connection.clone();
-    let mut answers = pin!(ping(&mut connection));
-    let mut made = pin!(connect(client, patience.connect));
-    match timeout(patience.ping, &mut answers).await {
-        Ok(true) => return Ok(idle),
-        Ok(false) => return made.await,
-        Err(_) => {}
-    }
-    // The answer may only be late, so the first of the two serves.
-    let mut fails = false;
-    poll_fn(|context| {
-        if !fails {
-            match answers.as_mut().poll(context) {
-                Poll::Ready(true) => return Poll::Ready(Ok(idle.clone())),
-                Poll::Ready(false) => fails = true,
-                Poll::Pending => {}
-            }
-        }
-        made.as_mut().poll(context)
-    })
-    .await
-}
-
-/// Returns why an attempt has failed. The client crate does not keep what a server answers to
-/// `AUTH`.
-fn why(error: &RedisError) -> String {
-    match error.kind() {
-        ErrorKind::AuthenticationFailed => "the server refused AUTH: the user or the password is \
-             wrong, or the server is not ready"
-            .to_owned(),
-        _ => one_line(&error.to_string()),
-    }
-}
-
-/// Returns whether a connection answers.
-async fn ping(connection: &mut MultiplexedConnection) -> bool {
-    let answer = connection.send_packed_command(&redis::cmd("PING")).await;
-    answer.is_ok_and(|_| true)
-}
-
 /// Returns whether an error is an answer of the server.
 fn is_answer(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
 }
 
-/// Returns whether a connection is known to have ended. The client crate says so only when
-/// something is sent, so this sends a `PING` whose answer nobody reads.
-fn has_ended(connection: &mut MultiplexedConnection) -> bool {
-    let mut command = redis::cmd("PING");
-    command.set_no_response(true);
-    let sent = pin!(connection.send_packed_command(&command));
-    let polled = sent.poll(&mut Context::from_waker(Waker::noop()));
-    matches!(polled, Poll::Ready(Err(_)))
+impl Client for Connection {
+    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
+        let mut open = self.open(command.waiting).await?;
+        let value = open.connection.send_packed_command(&packed(command)).await;
+        reply(open.ended(value.and_then(Value::extract_error))?)
+    }
 }
 
 /// Other commands can use the connection too. Each is sent at most once.

@@ -1,51 +1,11 @@
-//! The client crate `redis`: its connections are clients.
+//! What tollgate and the client crate `redis` tell each other: commands, replies and errors.
 
-use redis::{Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
+use redis::{Cmd, ErrorKind, RedisError, Value};
 
-use super::{Client, ClientError, Command, Connection, Reply};
+use super::{ClientError, Command, Reply};
 
 /// The longest text of an error.
 const MOST_CHARS: usize = 200;
-
-/// Creates a client that connects when it is first used, and again after it has lost its
-/// connection: see [`Connection`].
-///
-/// So a program can start while the server is down.
-///
-/// ```no_run
-/// use tollgate_redis::client::connect_lazily;
-///
-/// # async fn connect() -> Result<(), tollgate_redis::client::ClientError> {
-/// let client = connect_lazily("redis://127.0.0.1/")?;
-/// # Ok(())
-/// # }
-/// ```
-///
-/// With the feature `tls`, a URL can begin with `rediss://`. The client then trusts the system's
-/// certificate authorities, or those in the file that the environment variable `SSL_CERT_FILE`
-/// names. To trust your own authority, or to present a client certificate, pass what `redis` makes
-/// of them:
-///
-/// ```no_run
-/// # #[cfg(feature = "tls")]
-/// # async fn connect(root: Vec<u8>) -> Result<(), Box<dyn std::error::Error>> {
-/// use redis::TlsCertificates;
-/// use tollgate_redis::client::connect_lazily;
-///
-/// let certificates = TlsCertificates { client_tls: None, root_cert: Some(root) };
-/// let redis = redis::Client::build_with_tls("rediss://limits.example/", certificates)?;
-/// let client = connect_lazily(redis.get_connection_info().clone())?;
-/// # Ok(())
-/// # }
-/// ```
-///
-/// # Errors
-///
-/// [`ClientError::Url`] if the URL is invalid. The message does not contain the URL, which may
-/// have a password.
-pub fn connect_lazily(url: impl IntoConnectionInfo) -> Result<Connection, ClientError> {
-    Connection::new(url).map_err(|error| bad_url("url", &error))
-}
 
 /// Returns an error about a URL, which has no part of it.
 pub(super) fn bad_url(field: &str, error: &RedisError) -> ClientError {
@@ -56,14 +16,6 @@ pub(super) fn bad_url(field: &str, error: &RedisError) -> ClientError {
         "{field} is not accepted: {why}. It must be like `redis://user:password@host:6379/0`, or \
          begin with `unix://`, or with `rediss://` if this crate's feature `tls` is on"
     ))
-}
-
-impl Client for Connection {
-    async fn send(&self, command: &Command<'_>) -> Result<Reply, ClientError> {
-        let mut open = self.open(command.waiting).await?;
-        let value = open.connection.send_packed_command(&packed(command)).await;
-        reply(open.ended(value.and_then(Value::extract_error))?)
-    }
 }
 
 /// Returns the command as `redis` sends it.

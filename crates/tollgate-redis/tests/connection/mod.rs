@@ -61,6 +61,18 @@ async fn read(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&buffer[..length]).into_owned()
 }
 
+/// Checks that a call gets its answer from this stream.
+async fn assert_works(mut open: Open<'_>, stream: &mut TcpStream) {
+    let get = redis::cmd("GET");
+    let answer = async {
+        assert!(read(stream).await.contains("GET"));
+        stream.write_all(b":7\r\n").await.unwrap();
+    };
+    let value = open.connection.send_packed_command(&get);
+    let (value, ()) = tokio::join!(value, answer);
+    assert_eq!(open.ended(value), Ok(Value::Int(7)));
+}
+
 /// The longest that a test waits for what should come.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -113,19 +125,7 @@ async fn an_idle_connection_is_kept_if_it_answers_a_ping() {
         stream.write_all(b"-NOPERM no PING\r\n").await.unwrap();
     };
     let (open, ()) = tokio::join!(pair.connection.open(&waiting), answer);
-    let open = open.unwrap();
-    let value = async {
-        open.connection
-            .clone()
-            .send_packed_command(&redis::cmd("GET"))
-            .await
-    };
-    let answer = async {
-        assert!(read(&mut stream).await.contains("GET"));
-        stream.write_all(b":7\r\n").await.unwrap();
-    };
-    let (value, ()) = tokio::join!(value, answer);
-    assert_eq!(open.ended(value), Ok(redis::Value::Int(7)));
+    assert_works(open.unwrap(), &mut stream).await;
 }
 
 #[tokio::test]
@@ -280,18 +280,7 @@ async fn a_late_answer_to_a_ping_keeps_an_idle_connection() {
         () = answer => None,
         () = tokio::time::sleep(DEADLINE) => None,
     };
-    let mut open = open.expect("the connection");
-    let value = async {
-        open.connection
-            .send_packed_command(&redis::cmd("GET"))
-            .await
-    };
-    let answer = async {
-        assert!(read(&mut stream).await.contains("GET"));
-        stream.write_all(b":7\r\n").await.unwrap();
-    };
-    let (value, ()) = tokio::join!(value, answer);
-    assert_eq!(open.ended(value), Ok(redis::Value::Int(7)));
+    assert_works(open.expect("the connection"), &mut stream).await;
 }
 
 #[tokio::test]
