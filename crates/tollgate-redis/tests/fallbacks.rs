@@ -285,6 +285,51 @@ async fn several_limits_fall_back_all_or_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_denial_of_a_server_is_the_answer_and_not_that_of_a_server_that_is_down() {
+    for (closed, denies) in [(0, 1), (1, 0)] {
+        let plans = [Plan::down(), Plan::default().then(denied())];
+        let [down, up] = plans.each_ref().map(|plan| Arc::new(server(plan)));
+        let closed_limit = limiter(&down, "closed", Fallback::Closed);
+        let limit = limiter(&up, "limit", Fallback::Closed);
+        let mut keys = vec![closed_limit.key("alice"), limit.key("alice")];
+        if closed == 1 {
+            keys.reverse();
+        }
+        let denial = RedisAll::new(keys).unwrap().try_acquire().await;
+        let denial = denial.unwrap_err();
+        assert_eq!(
+            (denial.index(), denial.decider()),
+            (denies, Decider::Server)
+        );
+        assert!(denial.denied().retry_after() > Some(Duration::from_secs(3600)));
+    }
+}
+
+/// Clients that are told to come back at the same time would come back together.
+#[tokio::test(start_paused = true)]
+async fn denials_without_a_server_name_times_that_are_spread_behind_the_next_probe() {
+    let server = Arc::new(server(&Plan::down()));
+    let limiter = limiter(&server, "limit", Fallback::Closed);
+    let key = limiter.key("alice");
+    let first = key.try_acquire().await.unwrap_err();
+    let mut waits = vec![first.denied().retry_after().unwrap()];
+    for _ in 0..200 {
+        let denial = key.try_acquire().await.unwrap_err();
+        waits.push(denial.denied().retry_after().unwrap());
+    }
+    let Err(Unavailable::Outage { retry_after }) = key.available().await else {
+        panic!("there is an outage");
+    };
+    let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+    assert!(
+        *least >= retry_after,
+        "{least:?}, the probe is in {retry_after:?}"
+    );
+    assert!(*most <= retry_after + PROBE_EVERY, "{most:?}");
+    assert!(*most - *least > PROBE_EVERY / 4, "{least:?} to {most:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn permits_that_cannot_be_given_back_after_a_denial_count_as_lost() {
     let not_sent = Answer::Fail(ClientError::NotSent("refused".into()));
     for undo in [Answer::Hang, not_sent] {

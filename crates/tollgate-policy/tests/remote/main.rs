@@ -130,6 +130,28 @@ fn a_denial_by_a_store_gives_everything_back() {
     assert_eq!(left_in_memory(&policy, &far), 3);
 }
 
+/// A store that does not answer says nothing about the request. One that denies it does.
+#[test]
+fn the_denial_of_a_limit_is_the_answer_and_not_that_of_a_store_that_is_down() {
+    for down in ["far", "near"] {
+        let (policy, near, far) = policy(&FOUR.replace("'3'", "'1'").replace("'8'", "'1'"));
+        assert!(run(policy.decide_async(&ANN)).is_allowed());
+        let (down, denying, rule) = match down {
+            "far" => (&far, &near, "near-all"),
+            _ => (&near, &far, "far"),
+        };
+        down.state().is_down = true;
+        let denied = run(policy.decide_async(&ANN));
+        assert_eq!(denied.denied_by(), Some(rule));
+        assert_eq!(denied.retry_after(), Some(Duration::from_secs(30)));
+        denying.state().is_down = true;
+        let denied = run(policy.decide_async(&ANN));
+        assert_eq!(denied.retry_after(), Some(Duration::from_secs(1)));
+        assert_eq!((near.taken("near-user"), far.taken("far")), (1, 1));
+        assert_eq!(left_in_memory(&policy, &far), 4);
+    }
+}
+
 #[test]
 fn a_future_that_is_dropped_gives_the_permits_of_this_process_back() {
     // Of every call, before and after it takes effect, at every poll.
