@@ -96,6 +96,18 @@ fn until_the_server_decides(blocking: &Blocking, limiter: &Limiter) {
     }
 }
 
+/// The runtime that this thread blocks would be the one to wake it.
+#[test]
+fn inside_of_async_code_a_future_that_yields_ends() {
+    deadline("a future that yields inside of async code", || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.expect("a runtime").block_on(async {
+            let blocking = Blocking::new().expect("a thread");
+            blocking.wait(tokio::task::yield_now());
+        });
+    });
+}
+
 #[test]
 fn inside_of_async_code_it_blocks_and_does_not_panic() {
     on_each_server(|mut server| {
