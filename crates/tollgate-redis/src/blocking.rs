@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake};
 use std::thread;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
@@ -84,6 +85,7 @@ impl Blocking {
     /// In async code, await the future instead. If this is called there all the same, it does not
     /// panic, but it blocks the thread, with all its other tasks.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
+        let is_in_runtime = Handle::try_current().is_ok();
         let _inside = self.runtime.enter();
         // In a task of another runtime, a used-up budget would make the future pending for ever.
         let mut future = pin!(unconstrained(future));
@@ -93,7 +95,9 @@ impl Blocking {
         loop {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(output) => return output,
-                Poll::Pending => parker.park(),
+                // A future that yields is woken by the runtime that this thread runs and blocks.
+                Poll::Pending if is_in_runtime => parker.park_for(Duration::from_millis(1)),
+                Poll::Pending => parker.park_for(Duration::MAX),
             }
         }
     }
@@ -114,10 +118,11 @@ struct Parker {
 }
 
 impl Parker {
-    fn park(&self) {
+    /// Blocks until it is woken, or for at most this time.
+    fn park_for(&self, most: Duration) {
         let is_asleep = |is_woken: &mut bool| !*is_woken;
-        let waited = self.woken.wait_while(self.lock(), is_asleep);
-        *waited.unwrap_or_else(PoisonError::into_inner) = false;
+        let waited = self.woken.wait_timeout_while(self.lock(), most, is_asleep);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
     fn lock(&self) -> MutexGuard<'_, bool> {

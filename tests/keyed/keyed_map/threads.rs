@@ -47,6 +47,10 @@ fn work(map: &Map, aside: Aside, ticks: &AtomicU64, seed: u64) -> Vec<Log> {
         true
     });
     for _ in 0..often(2_000) {
+        if random.one_in(64) {
+            // Keys become idle, however many cores decide on them.
+            ticks.fetch_add(100, Ordering::Relaxed);
+        }
         let begun = clock();
         let now = tick(begun - random.below(20));
         let key = random.below(KEYS as u64);
