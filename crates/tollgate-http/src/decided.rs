@@ -6,7 +6,7 @@ use std::ops::Deref;
 use http::StatusCode;
 use smallvec::SmallVec;
 use tollgate::clock::Clock;
-use tollgate_policy::{Asked, Decision, Policy, Reason};
+use tollgate_policy::{Asked, Decision, FallbackKind, Policy, Reason};
 
 use crate::{Cause, LimitState, Refusal};
 
@@ -43,8 +43,8 @@ use crate::{Cause, LimitState, Refusal};
 pub struct LimitStates<'d>(SmallVec<[LimitState<'d>; 4]>);
 
 impl<'d> LimitStates<'d> {
-    /// Reads the states of the limits of a decision, in the order of the rules. Shadow rules are
-    /// left out, and registered limits that have neither a rate nor a concurrency.
+    /// Reads the states of the limits of a decision, in the order of the rules. Those are left out
+    /// of which [`LimitState::of_asked`] knows none.
     pub fn of<R, C>(decision: &'d Decision<R, C>) -> Self
     where
         R: Deref<Target = Policy<C>>,
@@ -69,10 +69,12 @@ impl<'d> Deref for LimitStates<'d> {
 
 impl<'a> LimitState<'a> {
     /// Reads the state of a limit of a policy, under the name of its rule. `None` for a shadow
-    /// rule, and for a registered limit that has neither a rate nor a concurrency.
+    /// rule, for a registered limit that has neither a rate nor a concurrency, and if a fallback
+    /// answered that counts nothing: it is not known what is left.
     #[must_use]
     pub fn of_asked(asked: &Asked<'a>) -> Option<Self> {
-        if asked.is_shadow() {
+        let is_known = matches!(asked.fallback(), None | Some(FallbackKind::Local));
+        if asked.is_shadow() || !is_known {
             return None;
         }
         let name = asked.rule();
@@ -125,6 +127,13 @@ impl<'a> Refusal<'a> {
     pub fn of_reason(reason: &Reason<'a>) -> Self {
         match *reason {
             Reason::Limit { rule, denied } => Self::of_denied(&denied).rule(rule),
+            Reason::Unavailable { rule, retry_after } => {
+                let refusal = Self::new(Cause::Unavailable).rule(rule);
+                match retry_after {
+                    Some(wait) => refusal.retry_after(wait),
+                    None => refusal,
+                }
+            }
             Reason::Listed { entry } => Self::new(Cause::Listed).rule(entry),
             Reason::MissingKey { rule } => Self::new(Cause::MissingKey).rule(rule),
             Reason::Ambiguous { rule } => Self::new(Cause::Ambiguous).rule(rule),

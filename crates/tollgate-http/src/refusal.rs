@@ -26,6 +26,10 @@ pub enum Cause {
     Limit,
     /// Too many requests are being served, or wait, or a table has no room for another key: 503.
     Overload,
+    /// The store that counts requests does not answer, and its fallback denies: 503, and
+    /// `UNAVAILABLE` in gRPC. This says nothing about what the client sent. `Retry-After` is when
+    /// the store will have been asked again.
+    Unavailable,
     /// The key is banned for a time: 429.
     Banned,
     /// An entry of a list denies the request: 403.

@@ -26,6 +26,7 @@ key   = "user"
 limit = "5/min"           # of all processes together
 count = "failures"
 store = "redis"
+fallback = "closed"
 also  = ["process"]
 
 [[rule]]

@@ -22,7 +22,8 @@ name  = "shared"
 when  = "never"
 key   = "tenant"
 limit = "5/h"
-store = "generous"        # a store of the program
+store = "generous"
+fallback = "closed"        # a store of the program
 "#;
 
 /// Makes a limit with twice the burst that a rule says.

@@ -23,7 +23,7 @@ impl<C: PolicyClock> Builder<C> {
     /// ```
     /// use tollgate_policy::Policy;
     ///
-    /// let text = "[[rule]]\nname = 'api'\nlimit = '10/s'\nstore = 'disk'\n";
+    /// let text = "[[rule]]\nname = 'api'\nlimit = '10/s'\nstore = 'disk'\nfallback = 'closed'\n";
     /// assert_eq!(
     ///     Policy::builder().check_toml(text).to_string(),
     ///     "4:9: error: rule \"api\": store is \"disk\", but must be a registered store; known: \

@@ -20,7 +20,7 @@ use crate::registry::Registry;
 use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, Cost, Plans, strikes_text};
 use crate::rule_fact::RuleFact;
 use crate::state::Saved;
-use crate::text::{BAN_OF_ALL, BAN_WITHOUT_KEY};
+use crate::text::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
 use crate::together::check_always;
 use crate::when::{Condition, Matcher, Test, When};
 
@@ -166,6 +166,13 @@ fn compile_rule<C: PolicyClock>(
         let position = rule.overrides.first().and_then(|own| own.key.position);
         let message = "needs a limit that is a rate, which it replaces";
         problems.push(Problem::error(field, "", message).at(position));
+    }
+    let field = format!("rule {}: fallback", quoted(&rule.name));
+    let has_store = rule.store.as_str() != MEMORY;
+    // The reader of a text has reported it.
+    if has_store && rule.fallback.is_none() && !problems.has_error(&field) {
+        let problem = Problem::error(field, "", no_fallback());
+        problems.push(problem.at(rule.store.position));
     }
     let ban = ban(rule, &made, maker, reuse, problems);
     let (mut limits, mut specs, mut texts) = (Vec::new(), Vec::new(), Vec::new());

@@ -188,16 +188,21 @@ pub enum Failure {
     Grpc(u8),
 }
 
-/// What decides while a store does not answer.
+/// What decides while a store does not answer. Each rule with a store names one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fallback {
     /// Every request is denied.
     Closed,
-    /// At most this many permits are granted in each outage, and in each minute for calls that fail
-    /// alone.
-    Open {
-        /// The most permits.
+    /// Every request is granted.
+    Open,
+    /// Some permits are granted, over all keys of the limit in this process. Then requests are
+    /// denied.
+    OpenAtMost {
+        /// The most permits in one outage, and in one minute for calls that fail without an outage.
         at_most: At<u64>,
+        /// If there is one, `at_most` holds for each such period, in place of the whole outage and
+        /// the minute.
+        per: Option<At<Duration>>,
     },
     /// Each process decides by its share of the limit.
     Local {

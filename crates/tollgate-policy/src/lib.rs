@@ -78,8 +78,8 @@ pub use fact::{FactKind, FactName, Facts, Value};
 pub use keep::RuleState;
 pub use limit::{DynLimit, Hashed, KeyRef, OwnLimit};
 pub use limit::{
-    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
-    RemoteSpec, RemoteStore,
+    FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
+    RemoteRefusal, RemoteSpec, RemoteStore,
 };
 pub use live::{Current, LivePolicy, Reloaded};
 pub use outcome::Outcome;

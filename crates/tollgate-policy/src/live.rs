@@ -184,14 +184,14 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
     /// use tollgate_policy::redis::RedisStore;
     ///
     /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
-    ///             store = 'redis'\nfallback = { open = 2 }";
+    ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
     /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
     /// let live = LivePolicy::new(policy);
     /// let ann = [("user", "ann")];
     /// assert!(live.decide_async(&ann).await.is_allowed());
-    /// let _ = live.reload_toml(&text.replace("open = 2", "open = 1"))?;
+    /// let _ = live.reload_toml(&text.replace("at_most = 2", "at_most = 1"))?;
     /// assert!(live.decide_async(&ann).await.is_allowed());
     /// assert!(!live.decide_async(&ann).await.is_allowed());
     /// # Ok(())

@@ -380,6 +380,7 @@ impl<C: PolicyClock> Maker<'_, C> {
     }
 }
 
+/// Returns what decides while the store does not answer. A rule that does not say so is an error.
 fn fallback(rule: &Rule) -> &Fallback {
     let fallback = rule.fallback.as_ref();
     fallback.map_or(&Fallback::Closed, |it| &it.value)

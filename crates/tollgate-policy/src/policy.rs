@@ -161,7 +161,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// use tollgate_policy::redis::RedisStore;
     ///
     /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
-    ///             store = 'redis'\nfallback = { open = 2 }";
+    ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
     /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
@@ -197,7 +197,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// use tollgate_policy::redis::RedisStore;
     ///
     /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
-    ///             store = 'redis'\nfallback = { open = 2 }";
+    ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
     /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;

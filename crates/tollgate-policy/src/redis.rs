@@ -22,7 +22,7 @@
 //!         limit    = "5/min"
 //!         count    = "failures"
 //!         store    = "redis"
-//!         fallback = { open = 100 }
+//!         fallback = "closed"
 //!         "#,
 //!     )?;
 //!     let decision = policy.decide_async(&[("user", "ann")]).await;
@@ -34,8 +34,8 @@
 //! }
 //! ```
 //!
-//! - If the server does not answer within its budget, the `fallback` of each rule decides. The
-//!   default denies everything.
+//! - If the server does not answer within its budget, the `fallback` of each rule decides. A rule
+//!   must name one.
 //! - Each process counts the denials that lead to a ban. The ban is in the memory of the process
 //!   that decided it, and on the server, where other processes see it.
 //! - Overrides of single keys are refused.
@@ -52,14 +52,14 @@ use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
 use tollgate_redis::{
-    Fallback, FallbackError, Grant, Keys, Limit, ParseLimitError, RedisAll, RedisKey, RedisLimiter,
-    Server,
+    Decider, Fallback, FallbackError, Grant, Keys, Limit, LimitError, ParseLimitError, RedisAll,
+    RedisKey, RedisLimiter, Server,
 };
 
 use crate::file;
 use crate::limit::{
-    KeyRef, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
-    RemoteRefusal, RemoteSpec, RemoteStore,
+    FallbackKind, KeyRef, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants,
+    RemoteLimit, RemoteRefusal, RemoteSpec, RemoteStore,
 };
 use crate::text::known_names;
 
@@ -98,7 +98,8 @@ const ALGORITHMS: [&str; 8] = [
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = Arc::new(Server::new(connect_lazily("redis://127.0.0.1/")?));
 /// let store = RedisStore::new(server, Keys::new("api")?);
-/// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '100/min'\nstore = 'redis'";
+/// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '100/min'\nstore = 'redis'\n\
+///             fallback = 'open'";
 /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
 /// # let _ = policy;
 /// # Ok(())
@@ -160,7 +161,8 @@ impl RedisStore<NoServer> {
     /// use tollgate_redis::Keys;
     ///
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let text = "[[rule]]\nname = 'api'\nlimit = 'concurrency 5'\nstore = 'redis'";
+    /// let text = "[[rule]]\nname = 'api'\nlimit = 'concurrency 5'\nstore = 'redis'\n\
+    ///             fallback = 'closed'";
     /// let builder = Policy::builder().remote_store("redis", store);
     /// assert_eq!(
     ///     builder.check_toml(text).to_string(),
@@ -190,10 +192,12 @@ impl<C: Client + 'static> RedisStore<C> {
         let concurrency = (algorithm == CONCURRENCY).then(|| limit.permits());
         let name = name(spec.rule, spec.index, algorithm, plan);
         let server = Arc::clone(&self.server);
-        let limiter = RedisLimiter::new(server, &self.keys, &name, limit);
-        let limiter = limiter.map_err(|error| refused(error.to_string()))?;
-        let limiter = limiter.with_fallback(fallback(spec.fallback));
-        let limiter = limiter.map_err(|error| RemoteRefusal::Fallback(of_fallback(error)))?;
+        let fallback = fallback(spec.fallback);
+        let limiter = RedisLimiter::new(server, &self.keys, &name, limit, fallback);
+        let limiter = limiter.map_err(|error| match error {
+            LimitError::Fallback(error) => RemoteRefusal::Fallback(of_fallback(error)),
+            _ => refused(error.to_string()),
+        })?;
         Ok(Plan {
             limiter: Arc::new(limiter),
             concurrency,
@@ -233,7 +237,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
                 let plan = plan::<C>(ask).ok_or(RemoteDenied {
                     index,
                     denied: Denied::no_such_plan(ask.cost),
-                    by_fallback: false,
+                    fallback: None,
                 })?;
                 costs.push(plan.concurrency.map_or(ask.cost, |_| 1));
                 limits.push((plan.clone(), user(ask.key)));
@@ -247,7 +251,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
                 Err(denial) => Err(RemoteDenied {
                     index: denial.index(),
                     denied: denial.denied(),
-                    by_fallback: denial.decider().is_fallback(),
+                    fallback: kind(denial.decider()),
                 }),
             }
         })
@@ -266,6 +270,10 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
 impl<C: Client + 'static> RemoteGrants for Grants<C> {
     fn info(&self, index: usize) -> Option<GrantInfo> {
         self.grants.get(index).map(|grant| grant.granted().info())
+    }
+
+    fn fallback(&self, index: usize) -> Option<FallbackKind> {
+        kind(self.grants.get(index)?.decider())
     }
 
     fn settle(
@@ -349,17 +357,31 @@ fn message(error: &ParseLimitError) -> String {
 fn of_fallback(error: FallbackError) -> String {
     match error {
         FallbackError::Concurrency => {
-            "must be \"closed\" or { open = 100 }: a concurrency has no local share".into()
+            "must be \"closed\", \"open\" or { open = { at_most = 100, per = \"1m\" } }: a \
+             concurrency has no local share"
+                .into()
         }
         _ => format!("can't be used: {error}"),
+    }
+}
+
+/// Returns which fallback decided.
+fn kind(decider: Decider) -> Option<FallbackKind> {
+    match decider {
+        Decider::Closed => Some(FallbackKind::Closed),
+        Decider::Open => Some(FallbackKind::Open),
+        Decider::Local => Some(FallbackKind::Local),
+        _ => None,
     }
 }
 
 fn fallback(fallback: &file::Fallback) -> Fallback {
     match fallback {
         file::Fallback::Closed => Fallback::Closed,
-        file::Fallback::Open { at_most } => Fallback::Open {
+        file::Fallback::Open => Fallback::Open,
+        file::Fallback::OpenAtMost { at_most, per } => Fallback::OpenAtMost {
             at_most: at_most.value,
+            per: per.as_ref().map(|per| per.value),
         },
         file::Fallback::Local { processes, keys } => Fallback::Local {
             // A file can't say more.

@@ -54,6 +54,7 @@ fn rules_in_memory_and_on_a_server_hold_their_bounds_together() {
         key = 'user'
         limit = '300/s burst 50'
         store = 'redis'
+        fallback = 'closed'
     ";
     on_each_server(|mut private| {
         private.start(false);
@@ -107,6 +108,7 @@ fn two_processes_admit_the_quota_and_denials_take_nothing_in_memory() {
         key = 'user'
         limit = 'fixed-window 150/d first-hit'
         store = 'redis'
+        fallback = 'closed'
     ";
     on_each_server(|mut private| {
         private.start(false);
@@ -159,6 +161,7 @@ fn a_rule_in_the_shadow_takes_all_or_nothing_on_the_server() {
         key = 'user'
         limit = ['9/h', '1/h']
         store = 'redis'
+        fallback = 'closed'
         shadow = true
     ";
     on_each_server(|mut private| {
@@ -191,12 +194,14 @@ fn costs_settle_and_a_concurrency_comes_back_on_the_server() {
         key = 'user'
         limit = ['100/h', 'sliding-log 50/h']
         store = 'redis'
+        fallback = 'closed'
         cost = { estimate = 'n', settle = 'used' }
         [[rule]]
         name = 'at once'
         key = 'user'
         limit = 'concurrency 1 lease 60s'
         store = 'redis'
+        fallback = 'closed'
         cost = { estimate = 'n', settle = 'used' }
     ";
     on_each_server(|mut private| {
@@ -249,7 +254,10 @@ fn a_concurrency_on_a_server_says_what_one_in_memory_says() {
         run(async {
             let on_server = TEXT.replace("concurrency 2", "concurrency 2 lease 60s");
             let on_server = on_server.replace("concurrency 3", "concurrency 3 lease 60s");
-            let (server, _) = policy(&private, &format!("{on_server}store = 'redis'"));
+            let (server, _) = policy(
+                &private,
+                &format!("{on_server}store = 'redis'\nfallback = 'closed'"),
+            );
             let memory = Policy::from_toml(TEXT).expect("a policy");
             for (tier, limit) in [("free", 2), ("pro", 3)] {
                 let request = [("user", "ann"), ("tier", tier)];
@@ -283,6 +291,7 @@ fn plans_count_on_their_own_and_keys_can_be_read() {
         key = 'user'
         plan = { by = 'tier', free = '1/h', pro = '2/h', default = 'free' }
         store = 'redis'
+        fallback = 'closed'
         ban = { after = 1, for = '10min' }
     ";
     on_each_server(|mut private| {
@@ -330,13 +339,14 @@ fn fallbacks_decide_while_the_server_is_down() {
         key = 'user'
         limit = '100/h'
         store = 'redis'
+        fallback = 'closed'
         [[rule]]
         name = 'open'
         when = { path = '/b' }
         key = 'user'
         limit = '100/h'
         store = 'redis'
-        fallback = { open = 2 }
+        fallback = { open = { at_most = 2 } }
         [[rule]]
         name = 'local'
         when = { path = '/c' }
@@ -365,7 +375,7 @@ fn fallbacks_decide_while_the_server_is_down() {
 
 #[test]
 fn each_algorithm_that_an_error_lists_is_one_of_the_server() {
-    let text = "[[rule]]\nname = 'a'\nlimit = 'x 1/h'\nstore = 'redis'";
+    let text = "[[rule]]\nname = 'a'\nlimit = 'x 1/h'\nstore = 'redis'\nfallback = 'closed'";
     let check = |text: &str| {
         let store = RedisStore::without_server(Keys::new("policy").expect("a namespace"));
         let builder = Policy::builder().remote_store("redis", store);
@@ -388,6 +398,10 @@ fn what_the_server_can_not_count_is_an_error_at_its_position() {
     let build = |rest: &str| {
         let store = RedisStore::without_server(Keys::new("policy").expect("a namespace"));
         let text = format!("[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'redis'\n{rest}");
+        let text = match text.contains("fallback") {
+            true => text,
+            false => text + "\nfallback = 'closed'",
+        };
         let builder = Policy::builder().remote_store("redis", store);
         builder.build_toml(&text).expect_err("an error").to_string()
     };
@@ -412,8 +426,8 @@ fn what_the_server_can_not_count_is_an_error_at_its_position() {
         ),
         (
             "fallback = { local = { processes = 4, keys = 10 } }\nlimit = 'concurrency 5 lease 60s'",
-            "5:12: error: rule \"a\": fallback must be \"closed\" or { open = 100 }: a concurrency \
-             has no local share",
+            "5:12: error: rule \"a\": fallback must be \"closed\", \"open\" or { open = { at_most \
+             = 100, per = \"1m\" } }: a concurrency has no local share",
         ),
         (
             "limit = '5/h'\noverride = [{ key = 'ann', limit = 'sliding-log 9/h' }]",

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use tollgate::Quota;
 use tollgate_redis::client::Connection;
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Decider, Keys, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, Server};
 
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../tests/support/server.rs"]
@@ -188,7 +188,13 @@ fn limiter(server: &server::Server, case: Case, budget: Duration) -> Limiter {
         .with_budget(budget)
         .with_probe_every(Duration::from_millis(case.probe_every));
     let keys = Keys::new("api").expect("a namespace");
-    let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", Quota::per_second(1000));
+    let limiter = RedisLimiter::new(
+        Arc::new(server),
+        &keys,
+        "limit",
+        Quota::per_second(1000),
+        Fallback::Closed,
+    );
     Arc::new(limiter.expect("a quota"))
 }
 

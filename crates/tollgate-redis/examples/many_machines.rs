@@ -32,11 +32,10 @@ impl Machine {
             processes: 2,
             keys: 1000,
         };
-        let requests = RedisLimiter::new(Arc::clone(&server), &keys, "requests", quota)?;
         let uploads: Limit = "concurrency 2 lease 30s".parse()?;
         Ok(Self {
-            requests: requests.with_fallback(share)?,
-            uploads: RedisLimiter::new(server, &keys, "uploads", uploads)?,
+            requests: RedisLimiter::new(Arc::clone(&server), &keys, "requests", quota, share)?,
+            uploads: RedisLimiter::new(server, &keys, "uploads", uploads, Fallback::Closed)?,
         })
     }
 

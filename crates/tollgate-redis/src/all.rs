@@ -16,7 +16,7 @@ use crate::limiter::RedisKey;
 use crate::outage::Unavailable;
 use group::{Group, by_server, in_order};
 
-pub(crate) use group::{take, take_without};
+pub(crate) use group::{check, take, take_without};
 
 /// Several limits that grant together: all grant, or none keeps anything.
 ///
@@ -49,7 +49,8 @@ pub(crate) use group::{take, take_without};
 /// - If an undo fails, or the caller drops the future between two calls, the permits stay taken
 ///   until they are refilled. Each such call counts in [`Stats::lost`](crate::Stats::lost).
 /// - In an outage, the fallbacks of the limits that are down decide, and the other servers decide
-///   for theirs. All or none grant too.
+///   for theirs. All or none grant too. After a fallback denies, the remaining servers are asked
+///   whether they would deny the request too, because that says more to the client.
 pub struct RedisAll<'a, C> {
     groups: Vec<Group<'a, C>>,
 }
@@ -60,11 +61,12 @@ impl<'a, C> RedisAll<'a, C> {
     /// ```
     /// use std::sync::Arc;
     /// use tollgate::Quota;
-    /// use tollgate_redis::{AllError, Keys, RedisAll, RedisLimiter, Server};
+    /// use tollgate_redis::{AllError, Fallback, Keys, RedisAll, RedisLimiter, Server};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let server = Arc::new(Server::new(()));
-    /// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(10))?;
+    /// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
+    /// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
     /// assert!(RedisAll::new(vec![login.key("alice"), login.key("bob")]).is_ok());
     /// let error = RedisAll::new(vec![login.key("alice"), login.key("alice")]).unwrap_err();
     /// assert_eq!(error, AllError::Twice { index: 1 });
@@ -161,17 +163,33 @@ impl<C: Client> RedisAll<'_, C> {
             call::take(&parts).map_err(|denied| group.denial(by_server(denied)))?;
         }
         let mut taken = Taken(Vec::with_capacity(self.groups.len()));
+        let mut denied: Option<Denial> = None;
         for group in &self.groups {
             let requests: Vec<_> = group.requests(costs).collect();
-            match take(&requests).await {
-                Ok(grants) => taken.0.push((group, grants)),
+            let answer = match denied {
+                None => take(&requests).await,
+                // A fallback denies. A server that denies too says more.
+                Some(_) => check(&requests).await.map(|()| Vec::new()),
+            };
+            match answer {
+                Ok(grants) if denied.is_none() => taken.0.push((group, grants)),
+                Ok(_) => {}
                 Err(denial) => {
-                    taken.undo().await;
-                    return Err(group.denial(denial));
+                    let denial = group.denial(denial);
+                    denied = Some(denied.map_or(denial, |denied| denied.more_telling(denial)));
                 }
             }
+            if denied.is_some_and(|denied| !denied.decider.is_fallback()) {
+                break;
+            }
         }
-        Ok(in_order(taken.keep()))
+        match denied {
+            None => Ok(in_order(taken.keep())),
+            Some(denial) => {
+                taken.undo().await;
+                Err(denial)
+            }
+        }
     }
 
     /// Gives grants back, which must be in the order of the limits, and returns how many permits

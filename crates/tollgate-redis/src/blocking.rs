@@ -22,7 +22,7 @@ use tokio::task::unconstrained;
 /// ```no_run
 /// use std::sync::Arc;
 /// use tollgate::Quota;
-/// use tollgate_redis::{Blocking, Keys, RedisLimiter, Server};
+/// use tollgate_redis::{Blocking, Fallback, Keys, RedisLimiter, Server};
 ///
 /// # #[cfg(feature = "redis-rs")]
 /// # fn start() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,7 +31,8 @@ use tokio::task::unconstrained;
 /// let blocking = Blocking::new()?;
 /// let client = blocking.wait(async { connect_lazily("redis://127.0.0.1/") })?;
 /// let server = Arc::new(Server::new(client));
-/// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(100))?;
+/// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(100));
+/// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
 ///
 /// match blocking.wait(login.key("alice").try_acquire()) {
 ///     Ok(grant) => println!("go, {} left", grant.granted().remaining()),

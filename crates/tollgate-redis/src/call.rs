@@ -160,16 +160,19 @@ pub(crate) fn taken(
         let taken = asked.map(|(part, seen)| part.kind.taken(seen, part.n, 0));
         return taken.collect::<Result<_, _>>().map(Ok);
     }
-    let refused = asked.enumerate().filter_map(|(i, (part, seen))| {
+    longest(parts, &states).map(Err).ok_or(BadReply)
+}
+
+/// Returns the part that is refused longest, if one is.
+pub(crate) fn longest(parts: &[Part<'_>], states: &[Seen]) -> Option<(usize, Denied)> {
+    let asked = parts.iter().zip(states).enumerate();
+    let refused = asked.filter_map(|(i, (part, seen))| {
         let (due, denied) = part.kind.refused(seen, part.n, 0)?;
         Some((due, i, denied))
     });
     // With equal waits, the first part is named.
     let longest = refused.max_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
-    match longest {
-        Some((_, i, denied)) => Ok(Err((i, denied))),
-        None => Err(BadReply),
-    }
+    longest.map(|(_, i, denied)| (i, denied))
 }
 
 /// Reads the reply to [`reserve`].

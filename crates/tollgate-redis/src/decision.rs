@@ -5,8 +5,9 @@ use std::fmt;
 
 use tollgate::{Denied, Granted};
 
+use crate::fallback::Episode;
 use crate::kind::{Mark, Taken};
-use crate::outage::{Decider, Episode};
+use crate::outage::Decider;
 
 /// A granted request.
 ///
@@ -26,7 +27,7 @@ pub struct Grant {
     pub(crate) decider: Decider,
     /// What an undo by the server needs.
     pub(crate) mark: Mark,
-    /// The outage in which a fallback made the grant.
+    /// What a fallback counted the grant in.
     pub(crate) episode: Episode,
 }
 
@@ -39,7 +40,7 @@ impl Grant {
                 at: taken.mark,
                 is_reserved,
             },
-            episode: Episode::Outage(0),
+            episode: Episode::Alone(0),
         }
     }
 
@@ -64,7 +65,7 @@ impl Grant {
 /// ```no_run
 /// # async fn show(alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>) {
 /// if let Err(denial) = alice.try_acquire().await {
-///     let status = if denial.decider().is_fallback() { 503 } else { 429 };
+///     let status = if denial.is_unavailable() { 503 } else { 429 };
 ///     println!("{status}, Retry-After: {:?}", denial.denied().retry_after_secs());
 /// }
 /// # }
@@ -90,11 +91,37 @@ impl Denial {
         self.decider
     }
 
+    /// Returns whether the request is denied because the server does not answer, and not because of
+    /// what the client sent: by [`Fallback::Closed`](crate::Fallback::Closed), or by
+    /// [`Fallback::OpenAtMost`](crate::Fallback::OpenAtMost) when it has granted its permits. In
+    /// HTTP that is 503, and all other denials are 429.
+    #[must_use]
+    pub const fn is_unavailable(&self) -> bool {
+        matches!(self.decider, Decider::Closed | Decider::Open)
+    }
+
     /// Returns which limit of a [`RedisAll`](crate::RedisAll) denied the request, counted from 0.
-    /// If several did, the server names the one with the longest wait, and fallbacks the first one.
+    /// If several did, it is one that a server denies, with the longest wait in one call. Else it
+    /// is the first that a local share denies, and else the first one.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index
+    }
+}
+
+impl Denial {
+    /// Returns the denial that says more about the request: that of a server, or else of a local
+    /// share, or else the earlier one.
+    pub(crate) fn more_telling(self, later: Self) -> Self {
+        let says = |denial: &Self| match denial.decider {
+            Decider::Server => 2,
+            Decider::Local => 1,
+            Decider::Closed | Decider::Open => 0,
+        };
+        match says(&later) > says(&self) {
+            true => later,
+            false => self,
+        }
     }
 }
 
@@ -106,10 +133,17 @@ impl From<Denial> for Denied {
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unavailable() {
+            f.write_str("the server that counts requests does not answer")?;
+            return match self.denied.retry_after() {
+                Some(wait) => write!(f, ": try again in {wait:?}"),
+                None => Ok(()),
+            };
+        }
         self.denied.fmt(f)?;
-        match self.decider.is_fallback() {
-            true => f.write_str(" (decided without the server)"),
-            false => Ok(()),
+        match self.decider {
+            Decider::Local => f.write_str(" (decided without the server)"),
+            _ => Ok(()),
         }
     }
 }

@@ -2,35 +2,116 @@
 
 use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tollgate::outcome::Settled;
 use tollgate::{
     AnyAlgorithm, Denied, FixedWindow, Granted, Keyed, Quota, SlidingWindow, Tick, TokenBucket,
 };
 
+use crate::fallback_error::FallbackError;
 use crate::kind::{Kind, Shape, Window};
 use crate::limit::Limit;
-use crate::outage::{Decider, Episode, Fallback, FallbackError, OpenBound, Outage};
+use crate::outage::{Decider, Outage};
+
+/// What a limit decides while the server does not answer.
+///
+/// There is no default, because each has a price. `Closed` turns everyone away, `Open` lets the
+/// flood in that the limit was to hold back, and `Local` needs to know how many processes there
+/// are.
+///
+/// In a cluster, each node has outages of its own, in which only the keys of this node fall back.
+///
+/// ```
+/// use tollgate_redis::Fallback;
+///
+/// // Four processes share the limit. Each grants a quarter of it to each of its keys.
+/// let fallback = Fallback::Local { processes: 4, keys: 10_000 };
+/// assert_ne!(fallback, Fallback::Closed);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fallback {
+    /// Deny everything. The answer is that the server is not available, and not that the client
+    /// sent too much: see [`Denial::is_unavailable`](crate::Denial::is_unavailable).
+    Closed,
+    /// Grant everything.
+    Open,
+    /// Grant some permits, over all keys of the limit in this process, and then deny as `Closed`
+    /// does.
+    ///
+    /// The next outage shares the count if the server has granted nothing between the two. Calls
+    /// that fail while there is no outage have a count of their own.
+    OpenAtMost {
+        /// The most permits in one outage, and in one minute for calls that fail without an outage.
+        at_most: u64,
+        /// If there is one, `at_most` holds for each such period, in place of the whole outage and
+        /// the minute. The first period begins with the outage.
+        per: Option<Duration>,
+    },
+    /// Grant each key a share of the limit, which a limiter in this process enforces. Limits on
+    /// concurrency have none.
+    ///
+    /// A bucket's share has the rate and the burst divided by `processes`. A window's share has the
+    /// permits divided by it, and that of a log is a sliding window. Bursts and permits are rounded
+    /// down, but are at least one.
+    Local {
+        /// How many processes share the limit: at least 1.
+        processes: u32,
+        /// How many keys are in use at the same time, in this process. The table for them has a
+        /// fixed size: see [`tollgate::Keyed`].
+        keys: usize,
+    },
+}
 
 /// A fallback with its state.
 #[derive(Debug)]
 pub(crate) enum Deputy {
     Closed,
-    Open {
-        at_most: u64,
-        bound: Mutex<OpenBound>,
-    },
+    /// With the most permits of a key.
+    Open(u64),
+    AtMost(AtMost),
     Local(Box<Keyed<AnyAlgorithm>>),
 }
+
+/// A fallback that grants some permits.
+#[derive(Debug)]
+pub(crate) struct AtMost {
+    /// The most permits of a key.
+    most: u64,
+    at_most: u64,
+    per: Option<Duration>,
+    granted: Mutex<GrantedIn>,
+}
+
+/// What a fallback counts its grants in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Episode {
+    /// A period of an outage: the number of the outage, and that of the period in it.
+    Outage(u64, u128),
+    /// A period in which calls fail without an outage.
+    Alone(u128),
+}
+
+/// The period of calls that fail without an outage, if a fallback has none of its own.
+const MINUTE: Duration = Duration::from_secs(60);
 
 impl Deputy {
     pub(crate) fn new(fallback: Fallback, limit: &Limit) -> Result<Self, FallbackError> {
         Ok(match fallback {
             Fallback::Closed => Self::Closed,
-            Fallback::Open { at_most } => Self::Open {
+            Fallback::Open => Self::Open(limit.permits()),
+            Fallback::OpenAtMost { at_most: 0, .. } => return Err(FallbackError::NoPermits),
+            Fallback::OpenAtMost {
+                per: Some(Duration::ZERO),
+                ..
+            } => return Err(FallbackError::ZeroPeriod),
+            Fallback::OpenAtMost { at_most, per } => Self::AtMost(AtMost {
+                most: limit.permits(),
                 at_most,
-                bound: Mutex::default(),
-            },
+                per,
+                granted: Mutex::default(),
+            }),
             Fallback::Local { processes: 0, .. } => return Err(FallbackError::NoProcesses),
             Fallback::Local { processes, keys } => {
                 let share = share(limit, processes)?;
@@ -43,18 +124,34 @@ impl Deputy {
     pub(crate) const fn decider(&self) -> Decider {
         match self {
             Self::Closed => Decider::Closed,
-            Self::Open { .. } => Decider::Open,
+            Self::Open(_) | Self::AtMost(_) => Decider::Open,
             Self::Local(_) => Decider::Local,
+        }
+    }
+
+    /// Returns what the grants of a moment are counted in.
+    pub(crate) fn episode(&self, outage: Outage) -> Episode {
+        let per = match self {
+            Self::AtMost(AtMost { per, .. }) => *per,
+            _ => None,
+        };
+        let periods = |per: Duration| outage.age.as_nanos().checked_div(per.as_nanos());
+        match outage.number {
+            Some(number) => Episode::Outage(number, per.and_then(periods).unwrap_or(0)),
+            None => Episode::Alone(periods(per.unwrap_or(MINUTE)).unwrap_or(0)),
         }
     }
 
     /// Takes permits of a key.
     pub(crate) fn take(&self, key: &[u8], n: u64, outage: Outage) -> Result<Granted, Denied> {
+        let granted = |left| Granted::new(n, Tick::from_nanos(0)).with_room(left, NonZeroU64::MIN);
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open { at_most, bound } => {
-                let left = lock(bound).take(outage, n, *at_most)?;
-                Ok(Granted::new(n, Tick::from_nanos(0)).with_room(left, NonZeroU64::MIN))
+            Self::Open(most) => Ok(granted(most.saturating_sub(n))),
+            Self::AtMost(open) => {
+                let taken = open.lock().take(self.episode(outage), n, open.at_most);
+                let denied = Denied::later(n, outage.retry_after);
+                taken.map(|left| granted(left.min(open.most))).ok_or(denied)
             }
             Self::Local(limiter) => {
                 let taken = limiter.key(key).try_acquire_n(n);
@@ -66,16 +163,14 @@ impl Deputy {
     /// Returns whether [`take`](Self::take) would take the permits.
     pub(crate) fn check(&self, key: &[u8], n: u64, outage: Outage) -> Result<(), Denied> {
         match self {
-            Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open { at_most, bound } => {
-                let mut bound = lock(bound);
-                bound.take(outage, n, *at_most)?;
-                bound.give(outage.episode, n);
-                Ok(())
-            }
             Self::Local(limiter) => {
                 let checked = limiter.key(key).check_n(n);
                 checked.map_err(|denied| temporary(denied, outage))
+            }
+            Self::Closed | Self::Open(_) | Self::AtMost(_) => {
+                let granted = self.take(key, n, outage)?;
+                self.undo(key, granted, self.episode(outage));
+                Ok(())
             }
         }
     }
@@ -84,7 +179,8 @@ impl Deputy {
     pub(crate) fn undo(&self, key: &[u8], granted: Granted, episode: Episode) -> u64 {
         match self {
             Self::Closed => 0,
-            Self::Open { bound, .. } => lock(bound).give(episode, granted.n()),
+            Self::Open(_) => granted.n(),
+            Self::AtMost(open) => open.lock().give(episode, granted.n()),
             Self::Local(limiter) => limiter.key(key).undo(granted),
         }
     }
@@ -98,15 +194,20 @@ impl Deputy {
         episode: Episode,
     ) -> Settled {
         let mut settled = Settled::default();
+        let unused = granted.n().saturating_sub(actual);
+        let missing = actual.saturating_sub(granted.n());
         match self {
             Self::Closed => {}
-            Self::Open { bound, .. } => {
-                let mut bound = lock(bound);
-                let unused = granted.n().saturating_sub(actual);
-                settled.returned = bound.give(episode, unused);
+            Self::Open(_) => {
+                settled.returned = unused;
+                settled.charged = missing;
+            }
+            Self::AtMost(open) => {
+                let mut count = open.lock();
+                settled.returned = count.give(episode, unused);
                 settled.lost = unused.saturating_sub(settled.returned);
-                settled.charged = actual.saturating_sub(granted.n());
-                bound.charge(episode, settled.charged);
+                settled.charged = missing;
+                count.charge(episode, missing);
             }
             Self::Local(limiter) => settled = limiter.key(key).settle(granted, actual),
         }
@@ -151,8 +252,65 @@ fn temporary(denied: Denied, outage: Outage) -> Denied {
     }
 }
 
-fn lock(bound: &Mutex<OpenBound>) -> MutexGuard<'_, OpenBound> {
-    bound.lock().unwrap_or_else(PoisonError::into_inner)
+impl AtMost {
+    fn lock(&self) -> MutexGuard<'_, GrantedIn> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What [`Fallback::OpenAtMost`] has granted, in the latest period of an outage and in the latest
+/// one without.
+#[derive(Debug, Default)]
+pub(crate) struct GrantedIn {
+    outage: Count,
+    alone: Count,
+}
+
+/// What was granted in a period.
+#[derive(Debug, Default)]
+struct Count {
+    /// The number of the outage, and that of the period.
+    period: (u64, u128),
+    granted: u64,
+}
+
+impl GrantedIn {
+    /// Returns the count of an episode, and the episode's numbers.
+    fn count(&mut self, episode: Episode) -> (&mut Count, (u64, u128)) {
+        match episode {
+            Episode::Outage(number, period) => (&mut self.outage, (number, period)),
+            Episode::Alone(period) => (&mut self.alone, (0, period)),
+        }
+    }
+
+    /// Takes permits if the whole episode grants no more than `at_most`. Returns how many are left.
+    /// A caller of an earlier episode that is late takes from the latest one.
+    fn take(&mut self, episode: Episode, n: u64, at_most: u64) -> Option<u64> {
+        let (count, period) = self.count(episode);
+        if period > count.period {
+            *count = Count { period, granted: 0 };
+        }
+        let left = at_most.saturating_sub(count.granted).checked_sub(n)?;
+        count.granted = at_most.saturating_sub(left);
+        Some(left)
+    }
+
+    /// Takes permits unconditionally.
+    fn charge(&mut self, episode: Episode, n: u64) {
+        let (count, _) = self.count(episode);
+        count.granted = count.granted.saturating_add(n);
+    }
+
+    /// Gives permits of an episode back. Those of an earlier one are of no use.
+    fn give(&mut self, episode: Episode, n: u64) -> u64 {
+        let (count, period) = self.count(episode);
+        if period != count.period {
+            return 0;
+        }
+        let back = n.min(count.granted);
+        count.granted = count.granted.saturating_sub(back);
+        back
+    }
 }
 
 #[cfg(test)]

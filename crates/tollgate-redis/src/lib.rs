@@ -16,8 +16,9 @@
 //!     let client = connect_lazily("redis://127.0.0.1/")?;
 //!     let server = Arc::new(Server::new(client).on_outage(|event| eprintln!("{event}")));
 //!     // 100 logins a minute for each user. In an outage, each of ten machines grants a tenth.
-//!     let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(100))?
-//!         .with_fallback(Fallback::Local { processes: 10, keys: 10_000 })?;
+//!     let fallback = Fallback::Local { processes: 10, keys: 10_000 };
+//!     let (keys, quota) = (Keys::new("api")?, Quota::per_minute(100));
+//!     let login = RedisLimiter::new(server, &keys, "login", quota, fallback)?;
 //!
 //!     match login.key("alice").try_acquire().await {
 //!         Ok(grant) => println!("go, {} left", grant.granted().remaining()),
@@ -87,6 +88,7 @@ mod call;
 pub mod client;
 mod decision;
 mod fallback;
+mod fallback_error;
 mod key;
 mod kind;
 mod limit;
@@ -97,6 +99,7 @@ mod local;
 mod outage;
 mod packed;
 mod rate;
+mod report;
 mod script;
 mod server;
 mod stats;
@@ -106,13 +109,15 @@ pub use all::{AllError, RedisAll};
 #[cfg(feature = "blocking")]
 pub use blocking::Blocking;
 pub use decision::{Denial, Grant};
+pub use fallback::Fallback;
+pub use fallback_error::FallbackError;
 pub use key::{Keys, KeysError};
 pub use limit::Limit;
 pub use limit_error::LimitError;
 pub use limit_text::ParseLimitError;
 pub use limiter::{RedisKey, RedisLimiter};
 pub use local::{WithLocal, WithLocalDenial, WithLocalGrant};
-pub use outage::{Fallback, FallbackError, OutageEvent, Unavailable};
+pub use outage::{OutageEvent, Unavailable};
 pub use server::Server;
 pub use stats::{Decider, Stats};
 

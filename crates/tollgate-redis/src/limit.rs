@@ -183,13 +183,14 @@ impl Limit {
     /// use std::sync::Arc;
     /// use std::time::Duration;
     /// use tollgate_redis::client::Connection;
-    /// use tollgate_redis::{Keys, Limit, RedisLimiter, Server};
+    /// use tollgate_redis::{Fallback, Keys, Limit, RedisLimiter, Server};
     ///
     /// # async fn upload() {}
     /// # async fn show(server: Arc<Server<Connection>>) -> Result<(), Box<dyn std::error::Error>> {
     /// let lease = Duration::from_secs(60);
     /// let limit = Limit::concurrency(3, lease)?;
-    /// let uploads = RedisLimiter::new(server, &Keys::new("api")?, "uploads", limit)?;
+    /// let keys = Keys::new("api")?;
+    /// let uploads = RedisLimiter::new(server, &keys, "uploads", limit, Fallback::Closed)?;
     ///
     /// let alice = uploads.key("alice");
     /// let slot = alice.try_acquire().await?;

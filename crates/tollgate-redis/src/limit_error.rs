@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use crate::fallback_error::FallbackError;
 use crate::rate::{MAX_BURST, MAX_N, SPAN};
 
 /// 50 years.
@@ -83,6 +84,8 @@ pub enum LimitError {
         /// The requested lease.
         lease: Duration,
     },
+    /// What decides while the server does not answer.
+    Fallback(FallbackError),
 }
 
 impl LimitError {
@@ -103,6 +106,7 @@ impl LimitError {
             Self::Initial { .. } => "initial",
             Self::Slots { .. } => "limit",
             Self::Lease { .. } => "lease",
+            Self::Fallback(error) => error.field(),
         }
     }
 }
@@ -153,6 +157,7 @@ impl fmt::Display for LimitError {
                 f,
                 "{field} is {lease:?}, but must be from 1ms to {MAX_SPAN:?}"
             ),
+            Self::Fallback(error) => error.fmt(f),
         }
     }
 }

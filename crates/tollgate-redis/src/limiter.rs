@@ -7,12 +7,12 @@ use tollgate::Denied;
 
 use crate::call::Part;
 use crate::decision::{Denial, Grant};
-use crate::fallback::Deputy;
+use crate::fallback::{Deputy, Fallback};
 use crate::key::Keys;
 use crate::kind::Mark;
 use crate::limit::Limit;
 use crate::limit_error::LimitError;
-use crate::outage::{Decider, Fallback, FallbackError, Outage};
+use crate::outage::{Decider, Outage};
 use crate::server::Server;
 
 /// A limit for each key that holds over all processes that use the same server.
@@ -30,8 +30,9 @@ use crate::server::Server;
 ///
 /// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = Arc::new(Server::new(connect_lazily("redis://127.0.0.1/")?));
-/// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(100))?
-///     .with_fallback(Fallback::Local { processes: 4, keys: 10_000 })?;
+/// let fallback = Fallback::Local { processes: 4, keys: 10_000 };
+/// let quota = Quota::per_minute(100);
+/// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", quota, fallback)?;
 ///
 /// match login.key("alice").try_acquire().await {
 ///     Ok(grant) => println!("go, {} left", grant.granted().remaining()),
@@ -48,8 +49,8 @@ use crate::server::Server;
 ///
 /// # When the server does not answer
 ///
-/// The limit's [`Fallback`] decides; the default denies everything. Over all processes the bound is
-/// then the server's bound plus what the fallbacks grant. The permits of a grant whose answer is
+/// The limit's [`Fallback`] decides. Over all processes the bound is then the server's bound plus
+/// what the fallbacks grant. The permits of a grant whose answer is
 /// lost stay taken on the server.
 pub struct RedisLimiter<C> {
     pub(crate) server: Arc<Server<C>>,
@@ -60,46 +61,7 @@ pub struct RedisLimiter<C> {
 }
 
 impl<C> RedisLimiter<C> {
-    /// Creates the limit `name` on a server. In an outage it denies everything.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use tollgate::Quota;
-    /// use tollgate_redis::{Keys, RedisLimiter, Server};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = Arc::new(Server::new(()));
-    /// let keys = Keys::new("api")?;
-    /// let quota = Quota::per_minute(10);
-    /// assert!(RedisLimiter::new(Arc::clone(&server), &keys, "login", quota).is_ok());
-    /// assert!(RedisLimiter::new(server, &keys, "login", Quota::per_minute(0)).is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`LimitError`] if the server can't count the limit exactly.
-    pub fn new<L>(
-        server: Arc<Server<C>>,
-        keys: &Keys,
-        name: &str,
-        limit: L,
-    ) -> Result<Self, LimitError>
-    where
-        L: TryInto<Limit>,
-        LimitError: From<L::Error>,
-    {
-        Ok(Self {
-            server,
-            limit: limit.try_into()?,
-            deputy: Deputy::Closed,
-            keys: keys.clone(),
-            name: name.into(),
-        })
-    }
-
-    /// Sets what decides in an outage, in place of [`Fallback::Closed`].
+    /// Creates the limit `name` on a server. `fallback` decides while the server does not answer.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -108,8 +70,11 @@ impl<C> RedisLimiter<C> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let server = Arc::new(Server::new(()));
-    /// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(10))?;
-    /// let error = login.with_fallback(Fallback::Local { processes: 0, keys: 100 }).unwrap_err();
+    /// let keys = Keys::new("api")?;
+    /// let quota = Quota::per_minute(10);
+    /// assert!(RedisLimiter::new(Arc::clone(&server), &keys, "a", quota, Fallback::Open).is_ok());
+    /// let fallback = Fallback::Local { processes: 0, keys: 100 };
+    /// let error = RedisLimiter::new(server, &keys, "a", quota, fallback).unwrap_err();
     /// assert_eq!(error.to_string(), "processes is 0, but must be at least 1");
     /// # Ok(())
     /// # }
@@ -117,12 +82,28 @@ impl<C> RedisLimiter<C> {
     ///
     /// # Errors
     ///
-    /// [`FallbackError`] if a local share has no processes, if [`tollgate::Keyed`] does not accept
-    /// its quota or its number of keys, or if the limit is one on concurrency, which has no local
-    /// share.
-    pub fn with_fallback(self, fallback: Fallback) -> Result<Self, FallbackError> {
-        let deputy = Deputy::new(fallback, &self.limit)?;
-        Ok(Self { deputy, ..self })
+    /// [`LimitError`] if the server can't count the limit exactly, or if the fallback is not
+    /// accepted: a local share has no processes, [`tollgate::Keyed`] does not accept its quota or
+    /// its number of keys, or the limit is one on concurrency, which has no local share.
+    pub fn new<L>(
+        server: Arc<Server<C>>,
+        keys: &Keys,
+        name: &str,
+        limit: L,
+        fallback: Fallback,
+    ) -> Result<Self, LimitError>
+    where
+        L: TryInto<Limit>,
+        LimitError: From<L::Error>,
+    {
+        let limit = limit.try_into()?;
+        Ok(Self {
+            server,
+            limit,
+            deputy: Deputy::new(fallback, &limit).map_err(LimitError::Fallback)?,
+            keys: keys.clone(),
+            name: name.into(),
+        })
     }
 
     /// Returns the limit of one key, which has all verbs. The key may be any bytes. [`Keys`] calls
@@ -131,11 +112,12 @@ impl<C> RedisLimiter<C> {
     /// ```
     /// use std::sync::Arc;
     /// use tollgate::Quota;
-    /// use tollgate_redis::{Keys, RedisLimiter, Server};
+    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let server = Arc::new(Server::new(()));
-    /// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", Quota::per_minute(10))?;
+    /// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
+    /// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
     /// assert!(format!("{:?}", login.key("alice")).contains("api:{alice}:login"));
     /// # Ok(())
     /// # }
@@ -210,9 +192,16 @@ impl<C> RedisKey<'_, C> {
                 granted,
                 decider,
                 mark: Mark::default(),
-                episode: outage.episode,
+                episode: deputy.episode(outage),
             })
             .map_err(|denied| self.denial(denied, decider))
+    }
+
+    /// Returns whether the fallback would take permits.
+    pub(crate) fn check_without(&self, n: u64, outage: Outage) -> Result<(), Denial> {
+        let deputy = &self.limiter.deputy;
+        let checked = deputy.check(&self.key, n, outage);
+        checked.map_err(|denied| self.denial(denied, deputy.decider()))
     }
 
     /// Gives back what the fallback took.

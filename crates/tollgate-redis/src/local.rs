@@ -19,11 +19,12 @@ impl<'r, C> RedisAll<'r, C> {
     /// use std::sync::Arc;
     /// use tollgate::compose::All;
     /// use tollgate::{Limiter, Quota};
-    /// use tollgate_redis::{Keys, RedisAll, RedisLimiter, Server};
+    /// use tollgate_redis::{Fallback, Keys, RedisAll, RedisLimiter, Server};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let server = Arc::new(Server::new(()));
-    /// let users = RedisLimiter::new(server, &Keys::new("api")?, "user", Quota::per_minute(10))?;
+    /// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
+    /// let users = RedisLimiter::new(server, &keys, "user", quota, Fallback::Closed)?;
     /// let process = Limiter::token_bucket(Quota::per_second(1000))?;
     ///
     /// let local = All::new([&process])?;

@@ -1,4 +1,4 @@
-//! What happens while the server does not answer: the breaker and the policies.
+//! What happens while the server does not answer: the breaker.
 //!
 //! The breaker is a state machine without a clock: callers pass the time, in microseconds.
 //!
@@ -14,92 +14,10 @@ use std::fmt;
 use std::mem;
 use std::time::Duration;
 
-use tollgate::{ConfigError, Denied};
-
 use crate::client::ClientError;
+use crate::report::Lasting;
 
 pub(crate) use crate::stats::{Decider, Stats};
-
-/// What a limit decides while the server does not answer.
-///
-/// In a cluster, each node has outages of its own, in which only the keys of this node fall back.
-///
-/// ```
-/// use tollgate_redis::Fallback;
-///
-/// // Four processes share the limit. Each grants a quarter of it to each of its keys.
-/// let fallback = Fallback::Local { processes: 4, keys: 10_000 };
-/// assert_ne!(fallback, Fallback::Closed);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Fallback {
-    /// Deny everything.
-    #[default]
-    Closed,
-    /// Grant at most this many permits in a whole outage, over all keys of the limit in this
-    /// process, and then deny. The next outage shares the count if the server has granted nothing
-    /// between the two. Calls that fail while there is no outage have a count of their own in each
-    /// minute.
-    Open {
-        /// The most permits in one outage, however long it is, and in one minute without an outage.
-        at_most: u64,
-    },
-    /// Grant each key a share of the limit, which a limiter in this process enforces. Limits on
-    /// concurrency have none.
-    ///
-    /// A bucket's share has the rate and the burst divided by `processes`. A window's share has the
-    /// permits divided by it, and that of a log is a sliding window. Bursts and permits are rounded
-    /// down, but are at least one.
-    Local {
-        /// How many processes share the limit: at least 1.
-        processes: u32,
-        /// How many keys are in use at the same time, in this process. The table for them has a
-        /// fixed size: see [`tollgate::Keyed`].
-        keys: usize,
-    },
-}
-
-/// The reason why a fallback was not accepted.
-///
-/// ```
-/// use tollgate_redis::FallbackError;
-///
-/// let error = FallbackError::NoProcesses;
-/// assert_eq!(error.to_string(), "processes is 0, but must be at least 1");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FallbackError {
-    /// The number of processes is 0.
-    NoProcesses,
-    /// The limit is one on concurrency, which has no local share. [`Fallback::Open`] bounds how
-    /// many slots are granted in an outage.
-    Concurrency,
-    /// The local limiter does not accept its share of the quota, or the number of keys.
-    Local(ConfigError),
-}
-
-impl fmt::Display for FallbackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProcesses => f.write_str("processes is 0, but must be at least 1"),
-            Self::Concurrency => f.write_str(
-                "fallback is Local, but must be Closed or Open for a limit on concurrency",
-            ),
-            Self::Local(ConfigError::ZeroCapacity) => {
-                f.write_str("keys is 0, but must be at least 1")
-            }
-            Self::Local(ConfigError::CapacityTooLarge { capacity, max, .. }) => write!(
-                f,
-                "keys is {capacity}, but must be from 1 to {max}, and there must be memory for them"
-            ),
-            Self::Local(error) => write!(f, "the local share: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for FallbackError {}
 
 /// The reason why the server did not do what it was asked to do.
 ///
@@ -253,24 +171,30 @@ pub(crate) struct Pass {
     period: u64,
 }
 
-/// What a fallback counts its grants in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Episode {
-    /// An outage. A later one of the server has a greater number, unless no node of it had granted
-    /// anything since its own one before: then it has the same number. Numbers begin with 0.
-    Outage(u64),
-    /// A minute, in which calls fail without an outage.
-    Minute(u64),
-}
-
 /// An outage as a fallback sees it, or a failure without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outage {
     /// The node that has failed: see [`Client::node_of`](crate::client::Client::node_of).
     pub(crate) node: u64,
-    pub(crate) episode: Episode,
+    /// The number of the outage, if there is one. A later one of the server has a greater number,
+    /// unless no node of it had granted anything since its own one before: then it has the same
+    /// number. Numbers begin with 0.
+    pub(crate) number: Option<u64>,
+    /// The time since the outage with this number began, or since the server was created if there
+    /// is none.
+    pub(crate) age: Duration,
     /// How long it is until the next probe, or an interval if there is no outage.
+    pub(crate) probe_in: Duration,
+    /// When the caller should come back: behind the next probe, spread over an interval.
     pub(crate) retry_after: Duration,
+}
+
+/// The latest outage of a server, over all nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Latest {
+    number: u64,
+    /// When the first outage with this number began.
+    since: Option<u64>,
 }
 
 /// This many calls in a row without an answer begin an outage.
@@ -280,7 +204,6 @@ const IN_A_ROW: u32 = 3;
 const IN_A_SECOND: u32 = 5;
 
 const TENTH: u64 = 100_000;
-const MINUTE: u64 = 60_000_000;
 
 /// The calls of the last second, in tenths.
 #[derive(Debug, Default)]
@@ -341,12 +264,14 @@ pub(crate) struct Breaker {
 
 #[derive(Debug)]
 struct Down {
-    /// The number of the outage.
+    /// The number of the outage, and when the first one with this number began.
     number: u64,
+    first_since: u64,
     since: u64,
     probe_at: u64,
     /// [`Stats::fallbacks`] at the beginning.
     fallbacks: u64,
+    _lasting: Lasting,
 }
 
 impl Breaker {
@@ -404,7 +329,7 @@ impl Breaker {
 
     /// Notes that a call has failed. An outage begins if there is no connection, after three calls
     /// in a row without an answer, or when at least 5 and at least half of the calls of a second
-    /// have failed. `latest` is the number of the server's latest outage, over all nodes.
+    /// have failed.
     ///
     /// After a failed probe the next one waits for a whole interval, or a caller whose budget is
     /// longer than the interval would send nothing but probes. A probe that fails for its key alone
@@ -415,7 +340,7 @@ impl Breaker {
         why: &Unavailable,
         now: u64,
         interval: u64,
-        latest: &mut u64,
+        latest: &mut Latest,
     ) -> Option<OutageEvent> {
         self.stats.failed = self.stats.failed.saturating_add(1);
         if why.may_have_taken_effect() {
@@ -443,14 +368,17 @@ impl Breaker {
         }
         self.period = self.period.saturating_add(1);
         if mem::take(&mut self.has_granted) {
-            *latest = latest.saturating_add(1);
+            latest.number = latest.number.saturating_add(1);
+            latest.since = None;
         }
         self.stats.outages = self.stats.outages.saturating_add(1);
         self.down = Some(Down {
-            number: *latest,
+            number: latest.number,
+            first_since: *latest.since.get_or_insert(now),
             since: now,
             probe_at,
             fallbacks: self.stats.fallbacks(),
+            _lasting: Lasting::begin(),
         });
         Some(OutageEvent::Began { why: why.clone() })
     }
@@ -468,79 +396,25 @@ impl Breaker {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }
 
-    /// Returns the outage, or the minute if there is none.
+    /// Returns the outage, or what a failure without one is.
     pub(crate) fn outage(&self, now: u64, interval: u64) -> Outage {
-        let soon = now.saturating_add(interval.max(1));
-        let (episode, probe_at) = match &self.down {
-            Some(down) => (Episode::Outage(down.number), down.probe_at),
-            None => (Episode::Minute(now / MINUTE), soon),
+        let (number, since, probe_at) = match &self.down {
+            Some(down) => (Some(down.number), down.first_since, down.probe_at),
+            None => (None, 0, now.saturating_add(interval.max(1))),
         };
+        let probe_in = probe_at.saturating_sub(now);
+        let spread = self.down.as_ref().map_or(0, |_| interval);
         Outage {
             node: self.node,
-            episode,
-            retry_after: Duration::from_micros(probe_at.saturating_sub(now)),
+            number,
+            age: Duration::from_micros(now.saturating_sub(since)),
+            probe_in: Duration::from_micros(probe_in),
+            retry_after: Duration::from_micros(probe_in.saturating_add(spread)),
         }
     }
 
     pub(crate) const fn is_down(&self) -> bool {
         self.down.is_some()
-    }
-}
-
-/// What [`Fallback::Open`] has granted, in the latest outage and in the latest minute.
-#[derive(Debug, Default)]
-pub(crate) struct OpenBound {
-    outage: Count,
-    minute: Count,
-}
-
-/// What was granted in an episode with a number.
-#[derive(Debug, Default)]
-struct Count {
-    number: u64,
-    granted: u64,
-}
-
-impl OpenBound {
-    /// Returns the count of an episode, and the episode's number.
-    fn count(&mut self, episode: Episode) -> (&mut Count, u64) {
-        match episode {
-            Episode::Outage(number) => (&mut self.outage, number),
-            Episode::Minute(number) => (&mut self.minute, number),
-        }
-    }
-
-    /// Takes permits if the whole episode grants no more than `at_most`.
-    pub(crate) fn take(&mut self, outage: Outage, n: u64, at_most: u64) -> Result<u64, Denied> {
-        let (count, number) = self.count(outage.episode);
-        if number > count.number {
-            *count = Count { number, granted: 0 };
-        }
-        let left = at_most.saturating_sub(count.granted);
-        match left.checked_sub(n) {
-            Some(left) => {
-                count.granted = at_most.saturating_sub(left);
-                Ok(left)
-            }
-            None => Err(Denied::later(n, outage.retry_after)),
-        }
-    }
-
-    /// Takes permits unconditionally.
-    pub(crate) fn charge(&mut self, episode: Episode, n: u64) {
-        let (count, _) = self.count(episode);
-        count.granted = count.granted.saturating_add(n);
-    }
-
-    /// Gives permits of an episode back. Those of an earlier one are of no use.
-    pub(crate) fn give(&mut self, episode: Episode, n: u64) -> u64 {
-        let (count, number) = self.count(episode);
-        if number != count.number {
-            return 0;
-        }
-        let back = n.min(count.granted);
-        count.granted = count.granted.saturating_sub(back);
-        back
     }
 }
 

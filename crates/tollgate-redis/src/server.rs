@@ -11,8 +11,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::call::Call;
 use crate::client::{self, Client, Reply, Waiting};
-use crate::outage::{Breaker, Decider, Outage, OutageEvent, Pass, Stats, Unavailable};
+use crate::outage::{Breaker, Decider, Latest, Outage, OutageEvent, Pass, Stats, Unavailable};
 use crate::packed::BadReply;
+use crate::report;
 
 /// A server that decides limits, shared by all limits on it.
 ///
@@ -59,8 +60,7 @@ struct State {
     nodes: BTreeMap<u64, Breaker>,
     /// What was counted for nodes that have no keys any more.
     of_others: Stats,
-    /// The number of the latest outage.
-    latest: u64,
+    latest: Latest,
     /// For intervals that differ between processes.
     random: u64,
 }
@@ -94,7 +94,7 @@ impl<C> Server<C> {
             state: Mutex::new(State {
                 nodes: BTreeMap::new(),
                 of_others: Stats::default(),
-                latest: 0,
+                latest: Latest::default(),
                 random: RandomState::new().hash_one(0) | 1,
             }),
         }
@@ -189,7 +189,14 @@ impl<C> Server<C> {
     }
 
     fn tell(&self, event: Option<OutageEvent>) {
-        if let (Some(event), Some(listener)) = (event, &self.listener) {
+        let Some(event) = event else {
+            return;
+        };
+        match &event {
+            OutageEvent::Began { why } => report::began(why),
+            OutageEvent::Ended { lasted, fallbacks } => report::ended(*lasted, *fallbacks),
+        }
+        if let Some(listener) = &self.listener {
             listener(&event);
         }
     }
@@ -209,12 +216,10 @@ impl<C> Server<C> {
         let (event, outage) = {
             let mut state = self.state();
             let interval = self.interval(&mut state);
-            let mut latest = state.latest;
-            let breaker = state.node(node);
-            let event = breaker.failed(pass, why, now, interval, &mut latest);
-            let outage = breaker.outage(now, interval);
-            state.latest = latest;
-            (event, outage)
+            let State { nodes, latest, .. } = &mut *state;
+            let breaker = nodes.entry(node).or_insert_with(|| Breaker::of(node));
+            let event = breaker.failed(pass, why, now, interval, latest);
+            (event, breaker.outage(now, interval))
         };
         self.tell(event);
         outage
@@ -294,7 +299,7 @@ impl<C: Client> Server<C> {
                 // Fallbacks wait for nothing. Without this, callers in a loop would starve the task
                 // that reads the server's answers, and no probe would succeed.
                 consume_budget().await;
-                let retry_after = outage.retry_after;
+                let retry_after = outage.probe_in;
                 return Err((Unavailable::Outage { retry_after }, outage));
             }
         };

@@ -132,23 +132,7 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Denial`] if they are not available, or if the fallback would deny them.
     pub async fn check_n(&self, n: u64) -> Result<(), Denial> {
-        let kind = &self.limiter.limit.kind;
-        if n > kind.most() {
-            let never = Denied::never(n, kind.most());
-            return Err(self.denial(never, Decider::Server));
-        }
-        match self.look(n).await {
-            Ok(seen) => match kind.refused(&seen, n, 0) {
-                Some((_, denied)) => Err(self.denial(denied, Decider::Server)),
-                None => Ok(()),
-            },
-            Err((_, outage)) => {
-                let deputy = &self.limiter.deputy;
-                self.limiter.server.count(deputy.decider(), outage);
-                let checked = deputy.check(&self.key, n, outage);
-                checked.map_err(|denied| self.denial(denied, deputy.decider()))
-            }
-        }
+        all::check(&[(self, n)]).await
     }
 
     /// Returns how many permits can be taken now.

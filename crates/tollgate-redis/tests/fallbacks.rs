@@ -88,15 +88,21 @@ fn server(plan: &Plan) -> Server<Plan> {
 fn limiter(server: &Arc<Server<Plan>>, name: &str, fallback: Fallback) -> RedisLimiter<Plan> {
     let keys = Keys::new("test").unwrap();
     let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(12);
-    let limiter = RedisLimiter::new(Arc::clone(server), &keys, name, quota).unwrap();
-    limiter.with_fallback(fallback).unwrap()
+    RedisLimiter::new(Arc::clone(server), &keys, name, quota, fallback).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_decision_ends_with_its_budget_and_is_not_sent_again() {
     let plan = Plan::default();
     let server = Arc::new(server(&plan));
-    let limiter = limiter(&server, "limit", Fallback::Open { at_most: 2 });
+    let limiter = limiter(
+        &server,
+        "limit",
+        Fallback::OpenAtMost {
+            at_most: 2,
+            per: None,
+        },
+    );
     let start = Instant::now();
     let grant = limiter.key("alice").try_acquire().await.unwrap();
     assert_eq!(grant.decider(), Decider::Open);
@@ -170,7 +176,10 @@ async fn one_probe_of_many_callers_ends_an_outage() {
 async fn a_call_that_fails_after_its_outage_has_ended_counts_in_the_bound_of_its_minute() {
     let plan = Plan::default();
     let server = Arc::new(server(&plan).with_probe_every(BUDGET / 3));
-    let open = Fallback::Open { at_most: 2 };
+    let open = Fallback::OpenAtMost {
+        at_most: 2,
+        per: None,
+    };
     let limiter = Arc::new(limiter(&server, "limit", open));
     for outage in 1..=4 {
         let gone = ClientError::NotSent("refused".into());
@@ -202,7 +211,14 @@ fn denied() -> Answer {
 async fn a_server_that_answers_but_grants_nothing_does_not_renew_a_bound() {
     let plan = Plan::default();
     let server = Arc::new(server(&plan));
-    let limiter = limiter(&server, "limit", Fallback::Open { at_most: 2 });
+    let limiter = limiter(
+        &server,
+        "limit",
+        Fallback::OpenAtMost {
+            at_most: 2,
+            per: None,
+        },
+    );
     let alice = limiter.key("alice");
     let mut granted_by_fallback = Vec::new();
     for probe in [denied(), granted(), denied(), granted(), denied()] {
@@ -270,7 +286,14 @@ async fn several_limits_fall_back_all_or_nothing() {
     let server = Arc::new(server(&plan));
     let (processes, keys) = (3, 100);
     let local = limiter(&server, "local", Fallback::Local { processes, keys });
-    let open = limiter(&server, "open", Fallback::Open { at_most: 2 });
+    let open = limiter(
+        &server,
+        "open",
+        Fallback::OpenAtMost {
+            at_most: 2,
+            per: None,
+        },
+    );
     let all = RedisAll::new(vec![local.key("alice"), open.key("alice")]).unwrap();
     let grants = all.try_acquire_n(2).await.unwrap();
     for _ in 0..10 {
@@ -286,8 +309,13 @@ async fn several_limits_fall_back_all_or_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn the_denial_of_a_server_is_the_answer_and_not_that_of_a_server_that_is_down() {
-    for (closed, denies) in [(0, 1), (1, 0)] {
-        let plans = [Plan::down(), Plan::default().then(denied())];
+    // The server that is asked second only looks.
+    let Answer::Reply(Reply::List(mut looked)) = denied() else {
+        panic!("it is a list");
+    };
+    looked.remove(0);
+    for (closed, answer) in [(0, Answer::Reply(Reply::List(looked))), (1, denied())] {
+        let plans = [Plan::down(), Plan::default().then(answer)];
         let [down, up] = plans.each_ref().map(|plan| Arc::new(server(plan)));
         let closed_limit = limiter(&down, "closed", Fallback::Closed);
         let limit = limiter(&up, "limit", Fallback::Closed);
@@ -299,7 +327,7 @@ async fn the_denial_of_a_server_is_the_answer_and_not_that_of_a_server_that_is_d
         let denial = denial.unwrap_err();
         assert_eq!(
             (denial.index(), denial.decider()),
-            (denies, Decider::Server)
+            (1 - closed, Decider::Server)
         );
         assert!(denial.denied().retry_after() > Some(Duration::from_secs(3600)));
     }
@@ -380,7 +408,10 @@ async fn a_grant_of_a_fallback_is_settled_by_that_fallback() {
     let server = Arc::new(server(&plan));
     let (processes, keys) = (3, 100);
     for fallback in [
-        Fallback::Open { at_most: 4 },
+        Fallback::OpenAtMost {
+            at_most: 4,
+            per: None,
+        },
         Fallback::Local { processes, keys },
     ] {
         let limiter = limiter(&server, "limit", fallback);
@@ -402,7 +433,14 @@ async fn grants_of_fallbacks_in_a_composition_are_settled_without_a_call() {
     let server = Arc::new(server(&plan));
     let (processes, keys) = (3, 100);
     let local = limiter(&server, "local", Fallback::Local { processes, keys });
-    let open = limiter(&server, "open", Fallback::Open { at_most: 4 });
+    let open = limiter(
+        &server,
+        "open",
+        Fallback::OpenAtMost {
+            at_most: 4,
+            per: None,
+        },
+    );
     let all = RedisAll::new(vec![local.key("alice"), open.key("alice")]).unwrap();
     for (n, actual, expected) in [(4, 1, (3, 0, 0)), (2, 3, (0, 0, 1))] {
         let grants = all.try_acquire_n(n).await.unwrap();
@@ -449,7 +487,10 @@ async fn a_check_in_an_outage_takes_nothing() {
     let server = Arc::new(server(&plan));
     let (processes, keys) = (3, 100);
     for fallback in [
-        Fallback::Open { at_most: 4 },
+        Fallback::OpenAtMost {
+            at_most: 4,
+            per: None,
+        },
         Fallback::Local { processes, keys },
     ] {
         let limiter = limiter(&server, "limit", fallback);
@@ -497,12 +538,11 @@ async fn the_share_of_a_window_is_its_permits_by_processes_or_one() {
     ] {
         let server = Arc::new(server(&Plan::default()));
         let keys = Keys::new("test").unwrap();
-        let limiter = RedisLimiter::new(server, &keys, "limit", limit).unwrap();
         let fallback = Fallback::Local {
             processes,
             keys: 100,
         };
-        let limiter = limiter.with_fallback(fallback).unwrap();
+        let limiter = RedisLimiter::new(server, &keys, "limit", limit, fallback).unwrap();
         for i in 0..5 {
             let granted = limiter.key("alice").try_acquire().await.is_ok();
             assert_eq!(granted, i < share, "{limit:?} {processes} {i}");
@@ -515,9 +555,9 @@ fn a_fallback_that_is_not_accepted_names_the_field() {
     let error = |processes, keys, burst| {
         let quota = Quota::per(1, Duration::from_secs(365 * 24 * 3600)).burst(burst);
         let server = Arc::new(Server::new(Plan::default()));
-        let limiter = RedisLimiter::new(server, &Keys::new("test").unwrap(), "limit", quota);
         let fallback = Fallback::Local { processes, keys };
-        let limiter = limiter.unwrap().with_fallback(fallback);
+        let keys = Keys::new("test").unwrap();
+        let limiter = RedisLimiter::new(server, &keys, "limit", quota, fallback);
         limiter.unwrap_err().to_string()
     };
     let large = format!("keys is {}, but must be from 1 to ", usize::MAX);
@@ -538,7 +578,7 @@ fn a_fallback_that_is_not_accepted_names_the_field() {
 async fn several_limits_need_a_cost_for_each() {
     let plan = Plan::default();
     let server = Arc::new(server(&plan));
-    let at_most = |at_most| Fallback::Open { at_most };
+    let at_most = |at_most| Fallback::OpenAtMost { at_most, per: None };
     let (one, two) = (
         limiter(&server, "one", at_most(5)),
         limiter(&server, "two", at_most(5)),
@@ -580,7 +620,14 @@ fn lost() -> Answer {
 async fn one_slow_call_in_1000_falls_back_alone() {
     let plan = Plan::default();
     let server = Arc::new(server(&plan));
-    let limiter = limiter(&server, "limit", Fallback::Open { at_most: 1000 });
+    let limiter = limiter(
+        &server,
+        "limit",
+        Fallback::OpenAtMost {
+            at_most: 1000,
+            per: None,
+        },
+    );
     for i in 0..1000 {
         let answer = if i == 500 { Answer::Hang } else { granted() };
         plan.answers.lock().unwrap().push_back(answer);
@@ -643,7 +690,14 @@ async fn a_value_that_cannot_be_read_is_no_sign_of_an_outage() {
 async fn calls_that_fail_alone_share_a_bound_in_each_minute() {
     let plan = Plan::default();
     let server = Arc::new(server(&plan));
-    let limiter = limiter(&server, "limit", Fallback::Open { at_most: 3 });
+    let limiter = limiter(
+        &server,
+        "limit",
+        Fallback::OpenAtMost {
+            at_most: 3,
+            per: None,
+        },
+    );
     for _ in 0..3 {
         let mut granted_alone = 0;
         for _ in 0..29 {
@@ -681,10 +735,11 @@ async fn a_new_number_of_a_node_does_not_renew_a_bound() {
     let server = Arc::new(Server::new(Moving(Arc::clone(&number))));
     let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(12);
     let keys = Keys::new("test").unwrap();
-    let limiter = RedisLimiter::new(Arc::clone(&server), &keys, "limit", quota).unwrap();
-    let limiter = limiter
-        .with_fallback(Fallback::Open { at_most: 3 })
-        .unwrap();
+    let fallback = Fallback::OpenAtMost {
+        at_most: 3,
+        per: None,
+    };
+    let limiter = RedisLimiter::new(Arc::clone(&server), &keys, "limit", quota, fallback).unwrap();
     let mut granted = 0;
     for next in 1..100 {
         *number.lock().unwrap() = next;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Cluster, connect_to_cluster_lazily};
-use tollgate_redis::{Decider, Keys, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, Server};
 
 /// What a node does with a script.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +126,9 @@ fn decide(plans: &[Plan]) -> (Vec<(usize, bool)>, u64) {
         let server = Server::new(client).with_budget(Duration::from_secs(60));
         let server = Arc::new(server);
         let (keys, quota) = (Keys::new("test").unwrap(), Quota::per_hour(5));
-        let limiter = RedisLimiter::new(Arc::clone(&server), &keys, "limit", quota).unwrap();
+        let limiter =
+            RedisLimiter::new(Arc::clone(&server), &keys, "limit", quota, Fallback::Closed)
+                .unwrap();
         let denial = limiter.key("alice").try_acquire().await.unwrap_err();
         assert_eq!(denial.decider(), Decider::Closed);
         assert_eq!((server.stats().failed, server.stats().outages), (1, 0));

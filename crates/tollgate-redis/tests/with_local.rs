@@ -46,8 +46,9 @@ fn remote(silence: Silence, fallback: Fallback) -> (RedisLimiter<Silent>, Arc<Mu
     });
     let server = Arc::new(server.with_budget(Duration::from_secs(1)));
     let quota = Quota::per_hour(20);
-    let limiter = RedisLimiter::new(server, &Keys::new("test").unwrap(), "limit", quota).unwrap();
-    (limiter.with_fallback(fallback).unwrap(), calls)
+    let keys = Keys::new("test").unwrap();
+    let limiter = RedisLimiter::new(server, &keys, "limit", quota, fallback);
+    (limiter.unwrap(), calls)
 }
 
 struct Local {
@@ -87,7 +88,13 @@ const FULL: (u64, u64, u64) = (10, 5, 0);
 
 #[tokio::test(start_paused = true)]
 async fn a_local_denial_makes_no_call() {
-    let (users, calls) = remote(Silence::Gone, Fallback::Open { at_most: 100 });
+    let (users, calls) = remote(
+        Silence::Gone,
+        Fallback::OpenAtMost {
+            at_most: 100,
+            per: None,
+        },
+    );
     let local = Local::new();
     let all = all_of!(local);
     let limits = RedisAll::new(vec![users.key("alice")])
@@ -158,7 +165,13 @@ fn a_panic_of_the_client_undoes_the_local_limits() {
 
 #[tokio::test(start_paused = true)]
 async fn a_grant_is_undone_and_settled_as_a_whole() {
-    let (users, _) = remote(Silence::Gone, Fallback::Open { at_most: 5 });
+    let (users, _) = remote(
+        Silence::Gone,
+        Fallback::OpenAtMost {
+            at_most: 5,
+            per: None,
+        },
+    );
     let local = Local::new();
     let all = all_of!(local);
     let limits = RedisAll::new(vec![users.key("alice")])

@@ -178,7 +178,11 @@ impl<C: PolicyClock> ByPolicy<C> {
             let refusal = Refusal::of_decision(decision);
             let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
-            report::denied(decision.denied_by().unwrap_or(&settings.name), refusal.cause());
+            let rule = decision.denied_by().unwrap_or(&settings.name);
+            report::denied(rule, refusal.cause());
+            if let Some(fallback) = decision.fallback() {
+                report::fallback(rule, fallback, "denied");
+            }
             Admit::Refused(settings.refuse(request, &refusal))
         })
     }
@@ -199,6 +203,9 @@ fn report_asked<'a>(asked: impl Iterator<Item = Asked<'a>>) {
             }
             (false, _) if allowed != rule => {
                 report::allowed(asked.rule());
+                if let Some(fallback) = asked.fallback() {
+                    report::fallback(asked.rule(), fallback, "allowed");
+                }
                 allowed = rule;
             }
             _ => {}

@@ -3,6 +3,8 @@
 //! They name the rule, and never the key.
 
 use tollgate_http::Cause;
+#[cfg(feature = "policy")]
+use tollgate_policy::FallbackKind;
 
 /// Whether decisions are reported.
 #[cfg(feature = "policy")]
@@ -31,6 +33,21 @@ pub(crate) fn denied(rule: &str, cause: Cause) {
     #[cfg(feature = "tracing")]
     tracing::debug!(target: "tollgate", rule, ?cause, "denied");
     let _ = cause;
+}
+
+/// The fallback of a rule decides a request, because its store does not answer.
+#[cfg(feature = "policy")]
+pub(crate) fn fallback(rule: &str, fallback: FallbackKind, decision: &'static str) {
+    let fallback = fallback.as_str();
+    #[cfg(feature = "metrics")]
+    metrics::counter!(
+        "tollgate_fallbacks_total",
+        "rule" => rule.to_owned(), "fallback" => fallback, "decision" => decision,
+    )
+    .increment(1);
+    #[cfg(feature = "tracing")]
+    tracing::debug!(target: "tollgate", rule, fallback, decision, "decided without the store");
+    let _ = (rule, fallback, decision);
 }
 
 /// A shadow rule would deny a request.

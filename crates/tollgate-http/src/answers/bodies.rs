@@ -58,6 +58,7 @@ pub(super) fn text(refusal: &Refusal<'_>, end: &str) -> String {
     let why = match refusal.cause() {
         Cause::Limit => "too many requests",
         Cause::Overload => "too many requests at once",
+        Cause::Unavailable => "the rate limit can't be checked",
         Cause::Banned => "blocked after too many requests",
         Cause::Listed => "not allowed",
         Cause::MissingKey => "the request lacks the key of its rate limit",

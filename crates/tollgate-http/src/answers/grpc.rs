@@ -90,6 +90,8 @@ const fn code(cause: Cause) -> i32 {
         Cause::Listed | Cause::NoPlan => 7,
         // INVALID_ARGUMENT
         Cause::MissingKey | Cause::Ambiguous => 3,
+        // UNAVAILABLE
+        Cause::Unavailable => 14,
         // INTERNAL
         Cause::Misconfigured => 13,
     }

@@ -255,7 +255,7 @@ impl Answers {
         let own = refusal.own_status().or(own.copied().flatten());
         own.unwrap_or(match refusal.cause() {
             Cause::Limit | Cause::Banned | Cause::TooLarge => StatusCode::TOO_MANY_REQUESTS,
-            Cause::Overload => StatusCode::SERVICE_UNAVAILABLE,
+            Cause::Overload | Cause::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Cause::Listed | Cause::NoPlan => StatusCode::FORBIDDEN,
             Cause::MissingKey | Cause::Ambiguous => StatusCode::BAD_REQUEST,
             Cause::Misconfigured => StatusCode::INTERNAL_SERVER_ERROR,

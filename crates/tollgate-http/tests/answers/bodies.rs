@@ -9,9 +9,10 @@ use tollgate_http::{Answers, Body, Cause, LimitState, Refusal};
 
 use crate::states::{denied, granted};
 
-const CAUSES: [(Cause, u16); 9] = [
+const CAUSES: [(Cause, u16); 10] = [
     (Cause::Limit, 429),
     (Cause::Overload, 503),
+    (Cause::Unavailable, 503),
     (Cause::Banned, 429),
     (Cause::Listed, 403),
     (Cause::MissingKey, 400),
@@ -136,6 +137,7 @@ fn a_problem_has_its_registered_type_and_the_limits_that_deny() {
 #[test]
 fn other_problems_have_the_title_of_their_status() {
     for (cause, title) in [
+        (Cause::Unavailable, "Service Unavailable"),
         (Cause::Listed, "Forbidden"),
         (Cause::NoPlan, "Forbidden"),
         (Cause::MissingKey, "Bad Request"),

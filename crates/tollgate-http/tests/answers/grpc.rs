@@ -29,6 +29,7 @@ fn each_cause_has_its_code() {
         (Cause::NoPlan, Code::PermissionDenied),
         (Cause::MissingKey, Code::InvalidArgument),
         (Cause::Ambiguous, Code::InvalidArgument),
+        (Cause::Unavailable, Code::Unavailable),
         (Cause::Misconfigured, Code::Internal),
     ] {
         let status = status(&Refusal::new(cause));

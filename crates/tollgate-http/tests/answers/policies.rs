@@ -68,7 +68,7 @@ fn a_policy_that_cannot_decide_is_misconfigured() {
         Ok(Box::new(table.with_hasher(spec.hasher.clone())))
     });
     let text = "apply = 'all'\n[[rule]]\nname = 'a'\nlimit = '9/h'\n\
-                [[rule]]\nname = 'b'\nlimit = '9/h'\nstore = 'other'";
+                [[rule]]\nname = 'b'\nlimit = '9/h'\nstore = 'other'\nfallback = 'closed'";
     let policy = policy.build_toml(text).expect("a policy");
     let decision = policy.decide(&NONE);
     let refusal = refusal(&decision);

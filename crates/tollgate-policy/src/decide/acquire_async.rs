@@ -10,7 +10,7 @@ use tollgate::clock::Clock;
 use super::acquire::{acquire, acquire_all, counts, refused};
 use super::asks::{Asks, waits};
 use super::decision::Decision;
-use super::remotes::{RemoteMember, Remotes};
+use super::remotes::{DeniedElsewhere, RemoteMember, Remotes};
 use super::state::{State, Why};
 use crate::policy::Policy;
 use crate::rule::What;
@@ -34,21 +34,21 @@ where
     if !held.is_allowed() {
         return held.keep(None);
     }
-    if let Err(denied) = remotes.take().await {
+    if !remotes.take().await {
         // First what needs no call, since the caller may drop the future from here on.
         held.undo();
-        let strike =
-            counts(denied.denied) && !denied.by_fallback && !waits(patience, &denied.denied);
-        let ban = remotes.denied.filter(|_| strike).and_then(|(ask, _)| {
-            let rule = held.policy()?.rules.get(ask.rule)?;
+        let is_strike = |by: &DeniedElsewhere| {
+            by.fallback.is_none() && counts(by.denied) && !waits(patience, &by.denied)
+        };
+        let ban = remotes.denied.filter(is_strike).and_then(|by| {
+            let rule = held.policy()?.rules.get(by.ask.rule)?;
             let rule = Some(rule).filter(|rule| rule.bans_denials())?;
-            Some((ask, rule.strike(ask.hash)?))
+            Some((by.ask, rule.strike(by.ask.hash)?))
         });
-        if let Some((ask, ban)) = ban {
+        if let (Some((_, ban)), Some(by)) = (ban, &mut remotes.denied) {
             // The ban is the longer wait.
-            if denied.denied.retry_after().is_some_and(|wait| wait < ban) {
-                let banned = Denied::banned(denied.denied.requested(), Some(ban));
-                remotes.denied = Some((ask, banned));
+            if by.denied.retry_after().is_some_and(|wait| wait < ban) {
+                by.denied = Denied::banned(by.denied.requested(), Some(ban));
             }
         }
         // If the store does not answer, the permits stay taken there.

@@ -4,6 +4,7 @@ use tollgate::outcome::GrantInfo;
 use tollgate::{Denied, Quota};
 
 use super::asks::Ask;
+use crate::limit::FallbackKind;
 use crate::rule::{Allowed, CompiledRule, What};
 
 /// One limit that a request asked, and its answer: see [`Decision::asked`](crate::Decision::asked).
@@ -28,6 +29,7 @@ pub struct Asked<'d> {
     shadow: bool,
     allowed: Option<Allowed>,
     answer: Answer,
+    fallback: Option<FallbackKind>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +69,7 @@ impl<'d> Asked<'d> {
                 denied: None,
                 remaining: 0,
             },
+            fallback: None,
         })
     }
 
@@ -84,7 +87,12 @@ impl<'d> Asked<'d> {
                 denied: Some(Denied::busy(0)),
                 remaining: 0,
             },
+            fallback: None,
         }
+    }
+
+    pub(crate) fn by(self, fallback: Option<FallbackKind>) -> Self {
+        Self { fallback, ..self }
     }
 
     pub(crate) fn granted(self, info: GrantInfo) -> Self {
@@ -167,6 +175,12 @@ impl<'d> Asked<'d> {
     #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.shadow
+    }
+
+    /// Returns which fallback answered in this limit's place, because its store did not.
+    #[must_use]
+    pub const fn fallback(&self) -> Option<FallbackKind> {
+        self.fallback
     }
 
     /// Returns whether this limit would allow the request. If another one denied it, nothing was

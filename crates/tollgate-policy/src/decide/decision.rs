@@ -12,11 +12,12 @@ use tollgate::{ConfigError, Denied, Tick};
 
 use super::asked::Asked;
 use super::asks::{Ask, Asks};
-use super::remotes::{RemoteAnswer, Remotes};
+use super::remotes::{DeniedElsewhere, RemoteAnswer, Remotes};
 use super::state::{State, Why};
 use super::visits::{Available, Correct, GiveBack};
 use crate::fact::Facts;
 use crate::file::Count;
+use crate::limit::FallbackKind;
 use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::rule::{CompiledRule, What};
@@ -31,6 +32,14 @@ pub enum Reason<'d> {
         rule: &'d str,
         /// The limit's answer.
         denied: Denied,
+    },
+    /// The store of this rule does not answer, and its fallback denies: it is `closed`, or `open`
+    /// and has granted its permits. This says nothing about what the client sent.
+    Unavailable {
+        /// The name of the rule.
+        rule: &'d str,
+        /// When the store will have been asked again.
+        retry_after: Option<Duration>,
     },
     /// This entry of the list `deny` denies it.
     Listed {
@@ -130,10 +139,14 @@ where
     /// Returns why the request is denied, or `None` if it is allowed.
     #[must_use]
     pub fn reason(&self) -> Option<Reason<'_>> {
-        if let Some((ask, denied)) = self.denied_elsewhere() {
-            return Some(Reason::Limit {
-                rule: self.state.policy()?.rule_name(ask.rule),
-                denied,
+        if let Some(by) = self.denied_elsewhere() {
+            let (denied, rule) = (by.denied, self.state.policy()?.rule_name(by.ask.rule));
+            return Some(match by.is_unavailable() {
+                true => Reason::Unavailable {
+                    rule,
+                    retry_after: denied.retry_after(),
+                },
+                false => Reason::Limit { rule, denied },
             });
         }
         Some(match &self.state {
@@ -169,6 +182,7 @@ where
     pub fn denied_by(&self) -> Option<&str> {
         match self.reason()? {
             Reason::Limit { rule, .. }
+            | Reason::Unavailable { rule, .. }
             | Reason::MissingKey { rule }
             | Reason::Ambiguous { rule }
             | Reason::NoPlan { rule }
@@ -180,7 +194,7 @@ where
 
     /// Returns the number by which the program's protocol answers this denial: the `status` of the
     /// rule, or of the entry of the list `deny`, that denies the request. `None` if the request is
-    /// allowed, or if the file does not say one.
+    /// allowed, if the file does not say one, or if the rule's store is not available.
     ///
     /// ```
     /// use tollgate_policy::Policy;
@@ -201,7 +215,9 @@ where
     pub fn status(&self) -> Option<u16> {
         let policy = self.state.policy()?;
         let rule = match (self.denied_elsewhere(), &self.state) {
-            (Some((ask, _)), _) => ask.rule,
+            // That is another answer than the rule's to those that send too much.
+            (Some(by), _) if by.is_unavailable() => return None,
+            (Some(by), _) => by.ask.rule,
             (None, State::Refused(_, Why::Entry(entry) | Why::Allowed(entry))) => {
                 return policy.deny.status(*entry);
             }
@@ -243,7 +259,43 @@ where
     pub fn retry_after(&self) -> Option<Duration> {
         match &self.state {
             State::Denied(_, _, denied) => denied.retry_after(),
-            _ => self.denied_elsewhere()?.1.retry_after(),
+            _ => self.denied_elsewhere()?.denied.retry_after(),
+        }
+    }
+
+    /// Returns which fallback decided, because a store did not answer: that of the limit that
+    /// denies the request, or of the first one whose fallback grants it. `None` if each limit
+    /// decided itself.
+    ///
+    /// ```
+    /// # #[cfg(feature = "redis")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tollgate_redis::Keys;
+    /// use tollgate_policy::{FallbackKind, Policy, Reason};
+    /// use tollgate_policy::redis::RedisStore;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\nstore = 'redis'\n\
+    ///             fallback = { open = { at_most = 1 } }";
+    /// // Without a server, the fallback decides.
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let ann = [("user", "ann")];
+    /// let decision = policy.decide_async(&ann).await;
+    /// assert!(decision.is_allowed());
+    /// assert_eq!(decision.fallback(), Some(FallbackKind::Open));
+    /// let denied = policy.decide_async(&ann).await;
+    /// assert!(matches!(denied.reason(), Some(Reason::Unavailable { rule: "api", .. })));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "redis"))]
+    /// # fn main() {}
+    /// ```
+    #[must_use]
+    pub fn fallback(&self) -> Option<FallbackKind> {
+        match self.denied_elsewhere() {
+            Some(by) => by.fallback,
+            None => self.asked_elsewhere().find_map(|asked| asked.fallback()),
         }
     }
 
@@ -291,17 +343,20 @@ where
             let rule = self.state.policy()?.rules.get(member.ask.rule)?;
             let asked = Asked::new(rule, &member.ask)?;
             Some(match member.answer? {
-                RemoteAnswer::Granted(info) if self.denied_elsewhere().is_some() => {
+                RemoteAnswer::Granted(info, fallback) if self.denied_elsewhere().is_some() => {
                     // It was given back.
-                    asked.denied(None, info.remaining().saturating_add(info.n()))
+                    let remaining = info.remaining().saturating_add(info.n());
+                    asked.denied(None, remaining).by(fallback)
                 }
-                RemoteAnswer::Granted(info) => asked.granted(info),
-                RemoteAnswer::Denied(denied) => asked.denied(Some(denied), 0),
+                RemoteAnswer::Granted(info, fallback) => asked.granted(info).by(fallback),
+                RemoteAnswer::Denied(denied, fallback) => {
+                    asked.denied(Some(denied), 0).by(fallback)
+                }
             })
         })
     }
 
-    fn denied_elsewhere(&self) -> Option<(Ask, Denied)> {
+    fn denied_elsewhere(&self) -> Option<DeniedElsewhere> {
         self.remotes.as_ref()?.denied
     }
 

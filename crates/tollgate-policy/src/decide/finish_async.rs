@@ -34,7 +34,7 @@ where
     /// use tollgate_policy::redis::RedisStore;
     ///
     /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
-    ///             store = 'redis'\nfallback = { open = 2 }\ncount = 'failures'";
+    ///             store = 'redis'\nfallback = { open = { at_most = 2 } }\ncount = 'failures'";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
     /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
@@ -74,7 +74,7 @@ where
     /// use tollgate_policy::redis::RedisStore;
     ///
     /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
-    ///             store = 'redis'\nfallback = { open = 2 }\n\
+    ///             store = 'redis'\nfallback = { open = { at_most = 2 } }\n\
     ///             cost = { estimate = 'estimate', settle = 'used' }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
@@ -144,7 +144,7 @@ where
     /// use tollgate_policy::redis::RedisStore;
     ///
     /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
-    ///             store = 'redis'\nfallback = { open = 2 }";
+    ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
     /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;

@@ -8,7 +8,7 @@ use tollgate::outcome::{GrantInfo, Settled};
 
 use super::asks::Ask;
 use crate::key::Bytes;
-use crate::limit::{KeyRef, Remote, RemoteAsk, RemoteDenied, RemoteError, RemoteGrants};
+use crate::limit::{FallbackKind, KeyRef, Remote, RemoteAsk, RemoteError, RemoteGrants};
 
 /// One limit of a store that a request asks.
 pub(crate) struct RemoteMember {
@@ -20,8 +20,32 @@ pub(crate) struct RemoteMember {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RemoteAnswer {
-    Granted(GrantInfo),
-    Denied(Denied),
+    Granted(GrantInfo, Option<FallbackKind>),
+    Denied(Denied, Option<FallbackKind>),
+}
+
+/// A limit of a store that denies the request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DeniedElsewhere {
+    pub(crate) ask: Ask,
+    pub(crate) denied: Denied,
+    pub(crate) fallback: Option<FallbackKind>,
+}
+
+impl DeniedElsewhere {
+    /// Returns whether it says that the store is not available, and nothing about the request.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        let fallback = self.fallback;
+        fallback.is_some_and(|fallback| fallback != FallbackKind::Local)
+    }
+
+    /// Returns how much it says about the request.
+    fn says(&self) -> u8 {
+        match self.fallback {
+            None => 2,
+            Some(_) => u8::from(!self.is_unavailable()),
+        }
+    }
 }
 
 /// The limits of stores that a request asks. Those of one call lie side by side: first those that
@@ -30,7 +54,7 @@ pub(crate) struct Remotes {
     pub(crate) members: Vec<RemoteMember>,
     keys: Bytes,
     taken: Vec<(Range<usize>, Box<dyn RemoteGrants>)>,
-    pub(crate) denied: Option<(Ask, Denied)>,
+    pub(crate) denied: Option<DeniedElsewhere>,
 }
 
 impl Remotes {
@@ -55,11 +79,17 @@ impl Remotes {
         }
     }
 
-    /// Asks the stores, one after the other, until a limit denies the request. Limits on trial are
-    /// asked last.
-    pub(crate) async fn take(&mut self) -> Result<(), RemoteDenied> {
+    /// Asks the stores, one after the other, until a limit denies the request. If a fallback denies
+    /// it, the other stores are asked all the same: their denial would say more. Limits on trial
+    /// are asked last.
+    ///
+    /// Returns whether all grant it. If not, [`denied`](Self::denied) says which does not.
+    pub(crate) async fn take(&mut self) -> bool {
         let mut start = 0;
         while let Some(first) = self.members.get(start) {
+            if first.ask.trial && self.denied.is_some() {
+                break;
+            }
             let rest = self.members.iter().skip(start);
             let count = rest.skip(1).take_while(|it| is_one_call(first, it)).count();
             let call = start..start.saturating_add(count).saturating_add(1);
@@ -71,7 +101,9 @@ impl Remotes {
             match taken {
                 Ok(grants) => {
                     for (member, index) in self.members_of(&call).zip(0..) {
-                        member.answer = grants.info(index).map(RemoteAnswer::Granted);
+                        let fallback = grants.fallback(index);
+                        let info = grants.info(index);
+                        member.answer = info.map(|info| RemoteAnswer::Granted(info, fallback));
                     }
                     self.taken.push((call, grants));
                 }
@@ -79,17 +111,25 @@ impl Remotes {
                     let index = call.start.saturating_add(refused.index);
                     let index = if index < call.end { index } else { call.start };
                     if let Some(member) = self.members.get_mut(index) {
-                        member.answer = Some(RemoteAnswer::Denied(refused.denied));
+                        let (denied, fallback) = (refused.denied, refused.fallback);
+                        member.answer = Some(RemoteAnswer::Denied(denied, fallback));
+                        let denied = DeniedElsewhere {
+                            ask: member.ask,
+                            denied,
+                            fallback,
+                        };
+                        let says_more = |before: DeniedElsewhere| denied.says() > before.says();
+                        if !is_trial && self.denied.is_none_or(says_more) {
+                            self.denied = Some(denied);
+                        }
                     }
-                    if !is_trial {
-                        let denying = self.members.get(index);
-                        self.denied = denying.map(|member| (member.ask, refused.denied));
-                        return Err(refused);
+                    if self.denied.is_some_and(|denied| denied.fallback.is_none()) {
+                        return false;
                     }
                 }
             }
         }
-        Ok(())
+        self.denied.is_none()
     }
 
     fn members_of(&mut self, call: &Range<usize>) -> impl Iterator<Item = &mut RemoteMember> {

@@ -19,8 +19,8 @@ pub(crate) use hash::KeyHash;
 pub use own::{DynLimit, KeyRef, OwnLimit};
 pub(crate) use remote::Remote;
 pub use remote::{
-    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
-    RemoteSpec, RemoteStore,
+    FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
+    RemoteRefusal, RemoteSpec, RemoteStore,
 };
 pub(crate) use spec::{Spec, config_message};
 

@@ -82,9 +82,39 @@ pub struct RemoteDenied {
     pub index: usize,
     /// The limit's answer.
     pub denied: Denied,
-    /// Whether a fallback decided, because the store did not answer. Such a denial does not count
-    /// towards a ban.
-    pub by_fallback: bool,
+    /// Which fallback decided, if the store did not answer. Such a denial does not count towards a
+    /// ban. That of `Closed` or `Open` says that the store is not available, and not that the
+    /// client sent too much.
+    pub fallback: Option<FallbackKind>,
+}
+
+/// Which [fallback](crate::file::Fallback) decided, because a store did not answer.
+///
+/// ```
+/// use tollgate_policy::FallbackKind;
+///
+/// assert_eq!(FallbackKind::Local.as_str(), "local");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FallbackKind {
+    /// Every request is denied.
+    Closed,
+    /// Requests are granted, up to a number of permits or without a bound.
+    Open,
+    /// The process decides by its share of the limit.
+    Local,
+}
+
+impl FallbackKind {
+    /// Returns its name in a policy.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::Local => "local",
+        }
+    }
 }
 
 /// A store whose limits are decided asynchronously, such as a server.
@@ -98,7 +128,7 @@ pub struct RemoteDenied {
 ///
 /// use tollgate::Denied;
 /// use tollgate_policy::{
-///     Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
+///     FallbackKind, Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
 ///     RemoteSpec, RemoteStore,
 /// };
 ///
@@ -117,7 +147,8 @@ pub struct RemoteDenied {
 ///     ) -> RemoteFuture<'a, Result<Box<dyn RemoteGrants>, RemoteDenied>> {
 ///         let n = asked.first().map_or(0, |ask| ask.cost);
 ///         let denied = Denied::later(n, Duration::from_secs(60));
-///         Box::pin(async move { Err(RemoteDenied { index: 0, denied, by_fallback: true }) })
+///         let fallback = Some(FallbackKind::Closed);
+///         Box::pin(async move { Err(RemoteDenied { index: 0, denied, fallback }) })
 ///     }
 ///
 ///     fn ban_for<'a>(&'a self, _: RemoteAsk<'a>, _: Duration) -> RemoteFuture<'a, ()> {
@@ -127,7 +158,7 @@ pub struct RemoteDenied {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), tollgate_policy::Problems> {
-/// let text = "[[rule]]\nname = 'a'\nlimit = '5/min'\nstore = 'closed'";
+/// let text = "[[rule]]\nname = 'a'\nlimit = '5/min'\nstore = 'closed'\nfallback = 'closed'";
 /// let policy = Policy::builder().remote_store("closed", Closed).build_toml(text)?;
 /// let decision = policy.decide_async(&()).await;
 /// assert_eq!(decision.denied_by(), Some("a"));
@@ -173,6 +204,12 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
 pub trait RemoteGrants: fmt::Debug + Send + Sync {
     /// Returns the numbers of one grant, by its position among the limits that were asked.
     fn info(&self, index: usize) -> Option<GrantInfo>;
+
+    /// Returns which fallback made one grant, if the store did not answer. The default is `None`.
+    fn fallback(&self, index: usize) -> Option<FallbackKind> {
+        let _ = index;
+        None
+    }
 
     /// Corrects the grants to their actual costs, which are in the order of the limits, and gives
     /// back each concurrency. Returns the sum of what came back and what was charged.

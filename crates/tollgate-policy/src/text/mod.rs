@@ -28,7 +28,7 @@ mod write_when;
 
 pub(crate) use nearest::known_names;
 pub(crate) use parts::MAX_PLANS;
-pub(crate) use rule::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY};
+pub(crate) use rule::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
 pub(crate) use toml::MAX_BYTES;
 
 use crate::file::PolicyFile;

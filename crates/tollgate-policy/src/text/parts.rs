@@ -251,27 +251,46 @@ pub(super) fn networks(table: &Table<'_>, problems: &mut Problems) -> Networks {
     networks
 }
 
+/// The forms of a fallback.
+pub(super) const FALLBACKS: &str = "\"closed\", \"open\", { open = { at_most = 100, per = \"1m\" } } or \
+     { local = { processes = 4, keys = 10000 } }";
+
 pub(super) fn fallback(field: Field<'_>, problems: &mut Problems) -> Option<At<Fallback>> {
     let position = field.node.position;
     let fallback = match &field.node.value {
         Tree::Text(text) if text == "closed" => Fallback::Closed,
+        Tree::Text(text) if text == "open" => Fallback::Open,
         _ => {
-            let what = "\"closed\", { open = 100 } or { local = { processes = 4, keys = 10000 } }";
-            let table = Table::of(field, what, problems)?;
+            let table = Table::of(field, FALLBACKS, problems)?;
             table.only("a fallback", &["open", "local"], problems);
             match (table.get("open"), table.get("local")) {
-                (Some(open), None) => Fallback::Open {
-                    at_most: open.number(1, u64::MAX, problems)?,
-                },
+                (Some(open), None) => open_at_most(open, problems)?,
                 (None, Some(local)) => local_share(local, problems)?,
                 _ => {
-                    field.refuse(format!("must be {what}"), problems);
+                    field.refuse(format!("must be {FALLBACKS}"), problems);
                     return None;
                 }
             }
         }
     };
     Some(at(fallback, position))
+}
+
+fn open_at_most(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {
+    let table = Table::of(field, "a table with `at_most`, and `per` or not", problems)?;
+    table.only("an open fallback", &["at_most", "per"], problems);
+    let at_most = table.need("at_most", problems);
+    let at_most = at_most.and_then(|number| number.number(1, u64::MAX, problems));
+    let per = table.get("per");
+    let has_per = per.is_some();
+    let per = per.and_then(|per| per.duration(problems));
+    match (per, has_per) {
+        (None, true) => None,
+        (per, _) => Some(Fallback::OpenAtMost {
+            at_most: at_most?,
+            per,
+        }),
+    }
 }
 
 fn local_share(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {

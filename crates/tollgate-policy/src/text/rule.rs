@@ -189,6 +189,15 @@ fn key(table: &Table<'_>, allowed: Allowed<'_>, problems: &mut Problems) -> Vec<
     key
 }
 
+/// What is wrong with a rule that has a store, and no fallback.
+pub(crate) fn no_fallback() -> String {
+    let forms = parts::FALLBACKS;
+    format!(
+        "is missing; a rule with a `store` says what decides while the store does not answer: \
+         {forms}"
+    )
+}
+
 /// Checks what several fields say together. A field that is there but wrong is reported already,
 /// so it is not reported as missing.
 fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
@@ -225,6 +234,9 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
     if has("fallback") && rule.store.value == MEMORY {
         let message = "needs a `store` other than \"memory\", which always answers";
         table.refuse("fallback", message, problems);
+    }
+    if !has("fallback") && rule.store.value != MEMORY {
+        table.refuse("fallback", no_fallback(), problems);
     }
     if has("override") && !has("key") {
         table.refuse("override", "needs a `key`", problems);

@@ -147,7 +147,12 @@ fn ban(ban: &Ban) -> Tree {
 fn fallback(fallback: &Fallback) -> Tree {
     match fallback {
         Fallback::Closed => Tree::text("closed"),
-        Fallback::Open { at_most } => Fields::default().with("open", number(at_most)).table(),
+        Fallback::Open => Tree::text("open"),
+        Fallback::OpenAtMost { at_most, per } => {
+            let mut open = Fields::default().with("at_most", number(at_most));
+            open.push_some("per", per.as_ref(), duration);
+            Fields::default().with("open", open.table()).table()
+        }
         Fallback::Local { processes, keys } => {
             let local = Fields::default().with("processes", number(processes));
             let local = local.with("keys", number(keys));

@@ -156,7 +156,7 @@ fn is_field(condition: &Condition) -> bool {
         "count" => ["failures", "successes"].contains(&text),
         "overflow" => ["evict", "deny", "admit"].contains(&text),
         "store" => ["memory", "redis"].contains(&text),
-        "fallback" => text == "closed",
+        "fallback" => ["closed", "open"].contains(&text),
         _ => false,
     }
 }

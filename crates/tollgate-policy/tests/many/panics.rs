@@ -105,7 +105,7 @@ fn if_a_limit_panics_while_it_counts_nothing_stays_taken() {
             let limit = match index {
                 0 => "limit = 'concurrency 1'",
                 1 => "limit = '1/h'",
-                2 => "limit = 'any'\nstore = 'panics'",
+                2 => "limit = 'any'\nstore = 'panics'\nfallback = 'closed'",
                 _ => "limit = '9/h'",
             };
             format!("when = {{ header.h{index} = true }}\n{limit}")

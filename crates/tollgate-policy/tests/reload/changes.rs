@@ -158,7 +158,10 @@ fn a_bad_file_changes_no_rule_before_the_bad_one() {
     );
     for bad in [
         rule("bad", "limit = '1/fortnight'"),
-        rule("bad", "limit = '1/h'\nstore = 'nowhere'"),
+        rule(
+            "bad",
+            "limit = '1/h'\nstore = 'nowhere'\nfallback = 'closed'",
+        ),
         rule("bad", "limit = '1/h'\nalso = ['bad']"),
         rule("bad", "limit = 'concurrency 0'"),
         rule("plans", "limit = '1/h'"),

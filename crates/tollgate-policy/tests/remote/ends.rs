@@ -25,6 +25,7 @@ const THREE: &str = "
     limit = '3'
     cost = { estimate = 'n', settle = 'used' }
     store = 'far'
+    fallback = 'closed'
 ";
 
 /// Returns whether one request fits inside, and not two, and how many permits the rate has left.
@@ -142,7 +143,7 @@ fn a_future_that_is_dropped_at_any_poll_leaves_its_place() {
 #[test]
 fn a_banned_key_makes_no_call() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\n\
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\nfallback = 'closed'\n\
          ban = { after = 2, for = '10min', within = '1h' }",
     );
     for (calls, seconds) in [(1, 30), (1, 600), (0, 600), (0, 600)] {
@@ -159,7 +160,7 @@ fn a_banned_key_makes_no_call() {
 #[test]
 fn denials_that_a_dropped_future_did_not_see_do_not_count() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\n\
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\nfallback = 'closed'\n\
          ban = { after = 2, for = '10min', within = '1h' }",
     );
     far.state().pending = [0, 1];
@@ -177,8 +178,8 @@ fn denials_that_a_dropped_future_did_not_see_do_not_count() {
 #[test]
 fn a_rule_in_the_shadow_takes_from_all_its_limits_at_a_store_or_from_none() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'trial'\nlimit = ['9', '1']\nstore = 'far'\nshadow = true\n\
-         [[rule]]\nname = 'other'\nlimit = '9'\nstore = 'far'\nshadow = true",
+        "[[rule]]\nname = 'trial'\nlimit = ['9', '1']\nstore = 'far'\nfallback = 'closed'\nshadow = true\n\
+         [[rule]]\nname = 'other'\nlimit = '9'\nstore = 'far'\nfallback = 'closed'\nshadow = true",
     );
     for other in [1, 2, 3] {
         assert!(run(policy.decide_async(&ANN)).is_allowed());
@@ -194,7 +195,7 @@ fn a_rule_in_the_shadow_takes_from_all_its_limits_at_a_store_or_from_none() {
 #[test]
 fn the_synchronous_decision_reports_a_rule_in_the_shadow_once() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'trial'\nlimit = ['9', '8']\nstore = 'far'\nshadow = true\n\
+        "[[rule]]\nname = 'trial'\nlimit = ['9', '8']\nstore = 'far'\nfallback = 'closed'\nshadow = true\n\
          [[rule]]\nname = 'a'\nlimit = '5/h'",
     );
     let decision = policy.decide(&ANN);
@@ -205,7 +206,8 @@ fn the_synchronous_decision_reports_a_rule_in_the_shadow_once() {
 
 #[test]
 fn a_store_that_names_a_limit_out_of_range_denies_by_the_first() {
-    let (policy, _, far) = policy("[[rule]]\nname = 'a'\nlimit = ['5', '0']\nstore = 'far'");
+    let (policy, _, far) =
+        policy("[[rule]]\nname = 'a'\nlimit = ['5', '0']\nstore = 'far'\nfallback = 'closed'");
     far.state().wrong_index = Some(usize::MAX);
     let denied = run(policy.decide_async(&ANN));
     assert!(matches!(
@@ -220,17 +222,21 @@ fn a_store_that_names_a_limit_out_of_range_denies_by_the_first() {
 
 #[test]
 fn a_limit_at_a_store_goes_on_only_if_all_that_made_it_is_the_same() {
-    let base = "key = 'user'\nlimit = '1'\nstore = 'far'";
-    let plan = "key = 'user'\nplan = { by = 'tier', free = '1', pro = '1', default = 'free' }\nstore = 'far'";
+    let base = "key = 'user'\nlimit = '1'\nstore = 'far'\nfallback = 'closed'";
+    let plan = "key = 'user'\nplan = { by = 'tier', free = '1', pro = '1', default = 'free' }\nstore = 'far'\nfallback = 'closed'";
     let changed = RuleState::Fresh("a registered limit can't change");
     for (old, new, expected) in [
         (
             base,
-            "limit = '1'\n# moved\nkey = 'user'\nstore = 'far'",
+            "limit = '1'\n# moved\nkey = 'user'\nstore = 'far'\nfallback = 'closed'",
             RuleState::Kept,
         ),
         (plan, plan, RuleState::Kept),
-        (base, "key = 'user'\nlimit = '2'\nstore = 'far'", changed),
+        (
+            base,
+            "key = 'user'\nlimit = '2'\nstore = 'far'\nfallback = 'closed'",
+            changed,
+        ),
         (plan, &plan.replace("pro = '1'", "pro = '2'"), changed),
         (
             base,
@@ -244,7 +250,7 @@ fn a_limit_at_a_store_goes_on_only_if_all_that_made_it_is_the_same() {
         ),
         (
             base,
-            "key = 'user'\nlimit = '1'\nstore = 'far'\nfallback = { open = 5 }",
+            "key = 'user'\nlimit = '1'\nstore = 'far'\nfallback = { open = { at_most = 5 } }",
             RuleState::Fresh("its fallback changed"),
         ),
     ] {
@@ -269,9 +275,9 @@ fn a_limit_at_a_store_goes_on_only_if_all_that_made_it_is_the_same() {
 fn costs_go_to_the_limits_that_they_are_of() {
     let (policy, near, far) = policy(
         "apply = 'all'\n\
-         [[rule]]\nname = 'a'\nlimit = ['90', '91']\nstore = 'far'\ncost = { default = 5, settle = 'a' }\n\
-         [[rule]]\nname = 'b'\nlimit = '92'\nstore = 'near'\ncost = { default = 6, settle = 'b' }\n\
-         [[rule]]\nname = 'c'\nlimit = '93'\nstore = 'far'\ncost = { default = 7, settle = 'c' }\n\
+         [[rule]]\nname = 'a'\nlimit = ['90', '91']\nstore = 'far'\nfallback = 'closed'\ncost = { default = 5, settle = 'a' }\n\
+         [[rule]]\nname = 'b'\nlimit = '92'\nstore = 'near'\nfallback = 'closed'\ncost = { default = 6, settle = 'b' }\n\
+         [[rule]]\nname = 'c'\nlimit = '93'\nstore = 'far'\nfallback = 'closed'\ncost = { default = 7, settle = 'c' }\n\
          count = 'successes'\n\
          [[rule]]\nname = 'd'\nlimit = '1/h burst 50'\ncost = { default = 8, settle = 'd' }",
     );
@@ -296,7 +302,7 @@ fn costs_go_to_the_limits_that_they_are_of() {
 #[test]
 fn the_limit_that_denies_is_banned_at_its_store() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = ['9', '0']\nstore = 'far'\n\
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = ['9', '0']\nstore = 'far'\nfallback = 'closed'\n\
          ban = { after = 1, for = '10min', within = '1h' }",
     );
     assert!(!run(policy.decide_async(&ANN)).is_allowed());
@@ -308,8 +314,8 @@ fn the_limit_that_denies_is_banned_at_its_store() {
 #[test]
 fn a_store_that_fails_to_settle_does_not_keep_the_others_from_it() {
     let text = "apply = 'all'\n\
-         [[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\ncount = 'failures'\n\
-         [[rule]]\nname = 'b'\nlimit = '9'\nstore = 'near'\ncount = 'failures'";
+         [[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\nfallback = 'closed'\ncount = 'failures'\n\
+         [[rule]]\nname = 'b'\nlimit = '9'\nstore = 'near'\nfallback = 'closed'\ncount = 'failures'";
     for far_is_down in [true, false] {
         let (policy, near, far) = policy(text);
         let decision = run(policy.decide_async(&ANN));
@@ -328,8 +334,8 @@ fn a_store_that_fails_to_settle_does_not_keep_the_others_from_it() {
 #[test]
 fn stores_give_back_in_the_opposite_order() {
     let text = "apply = 'all'\n\
-         [[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\n\
-         [[rule]]\nname = 'b'\nlimit = '9'\nstore = 'near'";
+         [[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\nfallback = 'closed'\n\
+         [[rule]]\nname = 'b'\nlimit = '9'\nstore = 'near'\nfallback = 'closed'";
     let (policy, near, far) = policy(text);
     let decision = run(policy.decide_async(&ANN));
     near.state().pending = [1, 0];
@@ -343,9 +349,10 @@ fn stores_give_back_in_the_opposite_order() {
 
 #[test]
 fn rules_on_trial_are_asked_last_and_apart() {
-    let trial = "[[rule]]\nname = 'trial'\nlimit = '0'\nstore = 'near'\nshadow = true\n";
+    let trial = "[[rule]]\nname = 'trial'\nlimit = '0'\nstore = 'near'\nfallback = 'closed'\nshadow = true\n";
     for store in ["near", "far"] {
-        let rule = format!("[[rule]]\nname = 'a'\nlimit = '1'\nstore = '{store}'");
+        let rule =
+            format!("[[rule]]\nname = 'a'\nlimit = '1'\nstore = '{store}'\nfallback = 'closed'");
         let (policy, near, far) = policy(&format!("{trial}{rule}"));
         let allowed = run(policy.decide_async(&ANN));
         assert!(allowed.is_allowed(), "{store}");
@@ -364,7 +371,7 @@ fn rules_on_trial_are_asked_last_and_apart() {
 #[test]
 fn only_denials_for_too_many_permits_count_towards_a_ban() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\n\
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\nfallback = 'closed'\n\
          ban = { after = 3, for = '10min', within = '1h' }",
     );
     let deny = |denied: Denied| {

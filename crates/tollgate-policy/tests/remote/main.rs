@@ -9,7 +9,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tollgate::ManualClock;
-use tollgate_policy::{Asked, LivePolicy, Outcome, Policy, Reason, RuleState};
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::{Asked, FallbackKind, LivePolicy, Outcome, Policy, Reason, RuleState};
 
 use store::Store;
 
@@ -43,11 +44,13 @@ const FOUR: &str = "
     key = 'user'
     limit = '3'
     store = 'far'
+    fallback = 'closed'
     [[rule]]
     name = 'near-user'
     key = 'user'
     limit = '9'
     store = 'near'
+    fallback = 'closed'
     [[rule]]
     name = 'memory'
     key = 'user'
@@ -56,6 +59,7 @@ const FOUR: &str = "
     name = 'near-all'
     limit = '8'
     store = 'near'
+    fallback = 'closed'
 ";
 
 const ANN: [(&str, &str); 1] = [("user", "ann")];
@@ -150,6 +154,65 @@ fn the_denial_of_a_limit_is_the_answer_and_not_that_of_a_store_that_is_down() {
         assert_eq!((near.taken("near-user"), far.taken("far")), (1, 1));
         assert_eq!(left_in_memory(&policy, &far), 4);
     }
+}
+
+#[test]
+fn a_store_that_is_down_is_another_reason_than_a_limit() {
+    let ban = "\n    ban = { after = 1, for = '1h', within = '1h' }";
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '9'\nstore = 'far'";
+    let (policy, _, far) = policy(&format!("{rule}\nfallback = 'closed'{ban}"));
+    let second = Some(Duration::from_secs(1));
+    for (kind, is_unavailable) in [
+        (FallbackKind::Closed, true),
+        (FallbackKind::Open, true),
+        (FallbackKind::Local, false),
+    ] {
+        far.state().is_down = true;
+        far.state().fallback = kind;
+        let decision = run(policy.decide_async(&ANN));
+        assert_eq!(decision.fallback(), Some(kind));
+        let asked: Vec<_> = decision.asked().map(|it| it.fallback()).collect();
+        assert_eq!(asked, [Some(kind)]);
+        let reason = decision.reason().expect("it is denied");
+        match is_unavailable {
+            true => assert_eq!(
+                reason,
+                Reason::Unavailable {
+                    rule: "a",
+                    retry_after: second
+                }
+            ),
+            false => assert!(matches!(reason, Reason::Limit { rule: "a", .. })),
+        }
+        assert_eq!(
+            (decision.denied_by(), decision.retry_after()),
+            (Some("a"), second)
+        );
+        // None of them is a strike.
+        far.state().is_down = false;
+        let decision = run(policy.decide_async(&ANN));
+        assert!(decision.is_allowed());
+        assert_eq!(decision.fallback(), None);
+        assert!(far.state().banned.is_empty());
+    }
+}
+
+#[test]
+fn a_policy_of_a_program_names_a_fallback_too() {
+    let text = "[[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\nfallback = 'open'";
+    let mut file = PolicyFile::from_toml(text).expect("a policy");
+    let build = |file: &PolicyFile| {
+        let builder = Policy::builder().clock(ManualClock::new());
+        builder.remote_store("far", Store::default()).build(file)
+    };
+    assert!(build(&file).is_ok());
+    file.rules[0].fallback = None;
+    let problems = build(&file).expect_err("an error").to_string();
+    assert!(
+        problems.contains("rule \"a\": fallback is missing"),
+        "{problems}"
+    );
+    assert_eq!(problems.lines().count(), 1, "{problems}");
 }
 
 #[test]
@@ -281,7 +344,7 @@ fn the_status_is_that_of_the_rule_whose_store_denies() {
 
 #[test]
 fn too_many_denials_ban_the_key_at_the_store() {
-    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '1'\nstore = 'far'\n\
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '1'\nstore = 'far'\nfallback = 'closed'\n\
                 ban = { after = 2, for = '10min', within = '1h' }";
     let (policy, _, far) = policy(rule);
     assert!(run(policy.decide_async(&ANN)).is_allowed());
@@ -300,7 +363,7 @@ fn too_many_denials_ban_the_key_at_the_store() {
 
 #[test]
 fn a_plan_decides_by_its_own_limit() {
-    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'far'\n\
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'far'\nfallback = 'closed'\n\
                 plan = { by = 'tier', free = '1', pro = '2', default = 'free' }";
     let (policy, _, _) = policy(rule);
     let request = |tier| [("user", "ann"), ("tier", tier)];
@@ -312,7 +375,7 @@ fn a_plan_decides_by_its_own_limit() {
 #[test]
 fn an_unknown_store_lists_the_registered_ones() {
     let builder = Policy::builder().remote_store("far", Store::default());
-    let rule = "[[rule]]\nname = 'a'\nlimit = '1'\nstore = 'fra'";
+    let rule = "[[rule]]\nname = 'a'\nlimit = '1'\nstore = 'fra'\nfallback = 'closed'";
     let problems = builder
         .build_toml(rule)
         .expect_err("there is no such store");
@@ -323,7 +386,9 @@ fn an_unknown_store_lists_the_registered_ones() {
 #[test]
 fn a_reloaded_policy_keeps_a_limit_that_did_not_change() {
     let rule = |limit: &str| {
-        format!("[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '{limit}'\nstore = 'far'")
+        format!(
+            "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '{limit}'\nstore = 'far'\nfallback = 'closed'"
+        )
     };
     let (policy, _, far) = policy(&rule("2"));
     let live = Arc::new(LivePolicy::new(policy));
@@ -342,7 +407,8 @@ fn a_reloaded_policy_keeps_a_limit_that_did_not_change() {
 
 #[test]
 fn the_last_store_of_a_name_is_used() {
-    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '5'\nstore = 'far'";
+    let rule =
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '5'\nstore = 'far'\nfallback = 'closed'";
     let builder = Policy::builder().store("far", |_| Err("the first".into()));
     let builder = builder.remote_store("far", Store::default());
     assert!(builder.build_toml(rule).is_ok());
@@ -360,16 +426,19 @@ const TRIAL: &str = "
     key = 'user'
     limit = ['9', '1']
     store = 'far'
+    fallback = 'closed'
     shadow = true
     [[rule]]
     name = 'other-trial'
     limit = '9'
     store = 'far'
+    fallback = 'closed'
     shadow = true
     [[rule]]
     name = 'far'
     limit = '9'
     store = 'far'
+    fallback = 'closed'
 ";
 
 #[test]

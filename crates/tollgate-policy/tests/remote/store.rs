@@ -9,15 +9,15 @@ use std::time::Duration;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{Denied, Granted, Tick};
 use tollgate_policy::{
-    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
-    RemoteSpec, RemoteStore,
+    FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
+    RemoteRefusal, RemoteSpec, RemoteStore,
 };
 
 /// Counts permits that never come back by themselves. A limit's text is its number of permits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Store(Arc<Mutex<State>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
     /// What each key of each limit has taken.
     pub(crate) taken: BTreeMap<Key, u64>,
@@ -27,10 +27,27 @@ pub(crate) struct State {
     /// The number of times that each call returns `Pending`, before and after it takes effect.
     pub(crate) pending: [u32; 2],
     pub(crate) is_down: bool,
+    /// Which fallback denies while the store is down.
+    pub(crate) fallback: FallbackKind,
     /// What denials answer, in place of a wait.
     pub(crate) denied: Option<Denied>,
     /// The position that denials name, in place of the right one.
     pub(crate) wrong_index: Option<usize>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            taken: BTreeMap::new(),
+            calls: Vec::new(),
+            banned: Vec::new(),
+            pending: [0, 0],
+            is_down: false,
+            fallback: FallbackKind::Closed,
+            denied: None,
+            wrong_index: None,
+        }
+    }
 }
 
 /// The limit, such as `a` or `a/1`, and the key.
@@ -95,7 +112,7 @@ impl Store {
                 return Err(RemoteDenied {
                     index: state.wrong_index.unwrap_or(index),
                     denied: state.denied.unwrap_or(Denied::later(ask.cost, wait)),
-                    by_fallback: state.is_down,
+                    fallback: state.is_down.then_some(state.fallback),
                 });
             }
             let granted = Granted::new(ask.cost, Tick::from_nanos(0));

@@ -97,8 +97,9 @@ fn every_form_of_cost_plan_and_fallback_is_read() {
     assert_eq!(plans.missing, Missing::Shared);
     assert_eq!(
         fallback(plans),
-        Some(Fallback::Open {
-            at_most: 100.into()
+        Some(Fallback::OpenAtMost {
+            at_most: 100.into(),
+            per: Some(Duration::from_secs(60).into()),
         })
     );
     assert_eq!(plans.cost.estimate, name("query:weight"));

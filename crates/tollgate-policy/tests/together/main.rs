@@ -25,7 +25,7 @@ fn policy<C: PolicyClock>(clock: C, user: &str, tenant: &str, service: &str) -> 
     let text = format!(
         "[[rule]]\nname = 'user'\nkey = 'user'\nlimit = '{user}'\nalso = ['tenant', 'service']\n\
          [[rule]]\nname = 'tenant'\nwhen = 'never'\nkey = 'tenant'\nlimit = '{tenant}'\n\
-         store = 'gcras'\n\
+         store = 'gcras'\nfallback = 'closed'\n\
          [[rule]]\nname = 'service'\nwhen = 'never'\nlimit = '{service}'\n"
     );
     let builder = Policy::builder().clock(clock).store("gcras", gcras);

@@ -52,7 +52,7 @@ fn a_cost_that_can_be_granted_is_not_warned_of() {
         "limit = '5/min burst 10'\ncost = 10",
         "limit = '5/min burst 10 initial 0'\ncost = 10",
         "limit = 'concurrency 1'\ncost = 10",
-        "limit = '5/min'\ncost = 10\nstore = 'redis'",
+        "limit = '5/min'\ncost = 10\nstore = 'redis'\nfallback = 'closed'",
         "key = 'user'\nlimit = '5/min'\ncost = 10\noverride = [{ key = 'a', limit = '10/s' }]",
         "limit = 'own 5'\ncost = 10",
     ] {

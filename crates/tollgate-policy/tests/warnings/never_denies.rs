@@ -59,7 +59,7 @@ fn limits_of_which_not_all_grants_count_are_not_compared() {
     for fields in [
         "count = 'failures'",
         "shadow = true",
-        "store = 'redis'",
+        "store = 'redis'\nfallback = 'closed'",
         "cost = { settle = 'used' }",
         "key = 'user'\noverflow = 'admit'",
         "key = 'user'\noverride = [{ key = 'acme', limit = '9/s' }]",

@@ -94,7 +94,10 @@ fn tables_must_fit_the_memory() {
     let ban = "ban = { after = 3, for = '1h' }";
     assert!(warned(&text("71999999", ban)).contains("about 69 MiB"));
     assert_eq!(warned(&text("72000000", ban)), "");
-    assert_eq!(warned(&text("1", "store = 'redis'")), "");
+    assert_eq!(
+        warned(&text("1", "store = 'redis'\nfallback = 'closed'")),
+        ""
+    );
     assert_eq!(warned(&format!("memory = 1\n{}", rules(&[""]))), "");
 }
 

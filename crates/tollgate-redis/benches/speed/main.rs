@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tollgate::Quota;
 use tollgate_redis::client::Connection;
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Decider, Keys, RedisAll, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, RedisAll, RedisLimiter, Server};
 
 use scripts::Loaded;
 
@@ -231,7 +231,7 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
     let server = Arc::new(server);
     let limiter = |name, quota| -> Limiter {
         let keys = Keys::new("api").expect("a namespace");
-        let limiter = RedisLimiter::new(Arc::clone(&server), &keys, name, quota);
+        let limiter = RedisLimiter::new(Arc::clone(&server), &keys, name, quota, Fallback::Closed);
         Arc::new(limiter.expect("a quota"))
     };
     // More than any server grants. A permit costs whole microseconds, as of 100/s or 1000/min.

@@ -172,30 +172,64 @@ pub(crate) async fn take<C: Client>(
     }
 }
 
+/// Returns whether [`take`] would take the permits, and takes nothing.
+pub(crate) async fn check<C: Client>(requests: &[(&RedisKey<'_, C>, u64)]) -> Result<(), Denial> {
+    let Some((one, _)) = requests.first() else {
+        return Ok(());
+    };
+    let parts: Vec<Part<'_>> = requests.iter().map(|(key, n)| key.part(*n)).collect();
+    call::take(&parts).map_err(by_server)?;
+    let read = |reply: &_| call::seen(&parts, reply);
+    let server = &one.limiter.server;
+    match server.call(&call::look(&parts), read).await {
+        Ok(seen) => call::longest(&parts, &seen).map_or(Ok(()), |denied| Err(by_server(denied))),
+        Err((_, outage)) => {
+            let checked = requests.iter().enumerate().map(|(index, (key, n))| {
+                let checked = key.check_without(*n, outage);
+                checked.map_err(|denial| Denial { index, ..denial })
+            });
+            let denied = checked.filter_map(Result::err).reduce(Denial::more_telling);
+            count(one, denied.as_ref(), outage);
+            denied.map_or(Ok(()), Err)
+        }
+    }
+}
+
 /// Lets the fallbacks decide: all grant, or none.
 pub(crate) fn take_without<C>(
     requests: &[(&RedisKey<'_, C>, u64)],
     outage: Outage,
 ) -> Result<Vec<Grant>, Denial> {
     let mut grants = Vec::with_capacity(requests.len());
+    let mut denied: Option<Denial> = None;
     for (index, (key, n)) in requests.iter().enumerate() {
         match key.take_without(*n, outage) {
-            Ok(grant) => grants.push(grant),
+            Ok(grant) => grants.push((key, grant)),
             Err(denial) => {
-                for ((key, _), grant) in requests.iter().zip(grants) {
-                    key.undo_without(grant);
-                }
-                key.limiter.server.count(denial.decider, outage);
-                return Err(Denial { index, ..denial });
+                let denial = Denial { index, ..denial };
+                denied = Some(denied.map_or(denial, |denied| denied.more_telling(denial)));
             }
         }
     }
-    // The decision counts once, for its first limit.
     if let Some((key, _)) = requests.first() {
-        let decider = key.limiter.deputy.decider();
-        key.limiter.server.count(decider, outage);
+        count(key, denied.as_ref(), outage);
     }
-    Ok(grants)
+    match denied {
+        None => Ok(grants.into_iter().map(|(_, grant)| grant).collect()),
+        Some(denial) => {
+            for (key, grant) in grants {
+                key.undo_without(grant);
+            }
+            Err(denial)
+        }
+    }
+}
+
+/// Counts a decision of fallbacks once: for the limit that denies, or for the first one.
+fn count<C>(first: &RedisKey<'_, C>, denial: Option<&Denial>, outage: Outage) {
+    let of_first = first.limiter.deputy.decider();
+    let decider = denial.map_or(of_first, |denial| denial.decider);
+    first.limiter.server.count(decider, outage);
 }
 
 /// Returns the hash tag of a key, which [`crate::Keys`] has made.

@@ -1,4 +1,4 @@
-//! The breaker and the bound of an open outage, with the time as an argument.
+//! The breaker, with the time as an argument.
 
 use super::*;
 
@@ -13,21 +13,9 @@ fn no_server() -> Unavailable {
     Unavailable::Client(ClientError::NotSent("refused".into()))
 }
 
-fn outage(number: u64) -> Outage {
-    in_episode(Episode::Outage(number))
-}
-
-fn in_episode(episode: Episode) -> Outage {
-    Outage {
-        node: 0,
-        episode,
-        retry_after: Duration::ZERO,
-    }
-}
-
 /// Fails a call.
 fn fail(breaker: &mut Breaker, pass: Pass, why: &Unavailable, now: u64) -> Option<OutageEvent> {
-    breaker.failed(pass, why, now, EVERY, &mut 0)
+    breaker.failed(pass, why, now, EVERY, &mut Latest::default())
 }
 
 #[test]
@@ -46,8 +34,9 @@ fn one_probe_is_sent_in_each_interval_of_an_outage() {
         }
     }
     assert_eq!(probes, [1000, 2000, 3000, 4000]);
-    let left = breaker.ask(4001, EVERY).unwrap_err().retry_after;
-    assert_eq!(left, Duration::from_micros(999));
+    let outage = breaker.ask(4001, EVERY / 2).unwrap_err();
+    assert_eq!(outage.probe_in, Duration::from_micros(999));
+    assert_eq!(outage.retry_after, Duration::from_micros(999 + EVERY / 2));
 }
 
 #[test]
@@ -100,7 +89,7 @@ fn an_outage_has_one_beginning_and_one_end() {
 
 #[test]
 fn an_outage_has_a_number_of_its_own_if_its_node_has_granted_since_the_one_before() {
-    let mut latest = 0;
+    let mut latest = Latest::default();
     let mut nodes = [Breaker::of(1), Breaker::of(2)];
     let mut numbers = Vec::new();
     for (now, (node, grants)) in [
@@ -128,20 +117,17 @@ fn an_outage_has_a_number_of_its_own_if_its_node_has_granted_since_the_one_befor
         let Err(outage) = breaker.ask(now, EVERY) else {
             panic!("a call is sent in an outage");
         };
-        numbers.push(outage.episode);
+        numbers.push(outage.number.unwrap());
+        let first = numbers.iter().position(|it| Some(*it) == outage.number);
+        let first = u64::try_from(first.unwrap()).unwrap() * 10 * EVERY;
+        assert_eq!(outage.age, Duration::from_micros(now - first));
         let probe = breaker.ask(now + EVERY, EVERY).unwrap();
         assert!(breaker.answered(probe, now + EVERY, grants).is_some());
-        let between = breaker.outage(now + EVERY, EVERY).episode;
-        assert_eq!(between, Episode::Minute(0));
+        let between = breaker.outage(now + EVERY, EVERY);
+        assert_eq!(between.number, None);
+        assert_eq!(between.age, Duration::from_micros(now + EVERY));
     }
-    assert_eq!(numbers, [0, 0, 0, 1, 2, 2, 2, 3].map(Episode::Outage));
-}
-
-#[test]
-fn a_minute_without_an_outage_has_a_number() {
-    let breaker = Breaker::default();
-    let numbers = [0, MINUTE - 1, MINUTE, 7 * MINUTE].map(|now| breaker.outage(now, 1).episode);
-    assert_eq!(numbers, [0, 0, 1, 7].map(Episode::Minute));
+    assert_eq!(numbers, [0, 0, 0, 1, 2, 2, 2, 3]);
 }
 
 #[test]
@@ -181,29 +167,4 @@ fn the_calls_of_the_last_second_count_and_no_others() {
     // A caller's time may be older than that of the one before.
     assert!(recent.add(tenth(9), true));
     assert!(!recent.add(tenth(1000), true));
-}
-
-#[test]
-fn an_open_outage_grants_its_bound_once_however_long_it_is() {
-    let mut bound = OpenBound::default();
-    let mut granted = 0;
-    for _ in 0..1000 {
-        granted += u64::from(bound.take(outage(1), 3, 10).is_ok()) * 3;
-    }
-    assert_eq!(granted, 9);
-    assert_eq!(bound.take(outage(1), 1, 10), Ok(0));
-    let [first, second] = [1, 2].map(Episode::Outage);
-    assert_eq!(bound.give(first, 4), 4);
-    assert_eq!(bound.take(outage(1), 4, 10), Ok(0));
-    // A decision that is late, from an earlier outage, does not renew it.
-    assert_eq!(bound.take(outage(2), 10, 10), Ok(0));
-    assert!(bound.take(outage(1), 1, 10).is_err());
-    assert!(bound.take(outage(2), 1, 10).is_err());
-    assert_eq!(bound.give(first, 5), 0);
-    // A minute has a count of its own.
-    let minute = in_episode(Episode::Minute(2));
-    assert_eq!(bound.take(minute, 10, 10), Ok(0));
-    assert!(bound.take(minute, 1, 10).is_err());
-    assert_eq!(bound.give(second, 1), 1);
-    assert!(bound.take(minute, 1, 10).is_err());
 }

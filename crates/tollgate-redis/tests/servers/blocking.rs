@@ -15,15 +15,15 @@ use crate::server::{DEADLINE, Server, on_each_server};
 type Limiter = RedisLimiter<Connection>;
 
 /// Returns a limit of 100 permits, of which none comes back while a test runs.
-fn limiter(blocking: &Blocking, server: &Server, budget: Duration) -> Limiter {
+fn limiter(blocking: &Blocking, server: &Server, budget: Duration, fallback: Fallback) -> Limiter {
     let client = blocking.wait(async { connect_lazily(server.url()) });
     let server = tollgate_redis::Server::new(client.expect("an address"))
         .with_budget(budget)
         .with_probe_every(Duration::from_millis(20));
     let keys = Keys::new("test").expect("a namespace");
     let quota = Quota::per_day(1).burst(100);
-    let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", quota);
-    limiter.expect("a quota")
+    let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", quota, fallback);
+    limiter.expect("a limit")
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn threads_get_exactly_the_burst() {
     on_each_server(|mut server| {
         server.start(false);
         let blocking = Blocking::new().expect("a thread");
-        let limiter = limiter(&blocking, &server, DEADLINE);
+        let limiter = limiter(&blocking, &server, DEADLINE, Fallback::Closed);
         // The key borrows from the limiter, and the threads from this one.
         let alice = limiter.key("alice");
         let take = || {
@@ -59,9 +59,11 @@ fn in_an_outage_threads_wait_for_the_budget_and_then_fall_back() {
         server.start(false);
         let blocking = Blocking::new().expect("a thread");
         let budget = Duration::from_millis(100);
-        let limiter = limiter(&blocking, &server, budget);
-        let fallback = Fallback::Open { at_most: 5 };
-        let limiter = limiter.with_fallback(fallback).expect("a fallback");
+        let fallback = Fallback::OpenAtMost {
+            at_most: 5,
+            per: None,
+        };
+        let limiter = limiter(&blocking, &server, budget, fallback);
         let alice = limiter.key("alice");
         until_the_server_decides(&blocking, &limiter);
         server.signal("STOP");
@@ -122,7 +124,7 @@ fn inside_of_async_code_it_blocks_and_does_not_panic() {
                 let keys = Keys::new("test").expect("a namespace");
                 let quota = Quota::per_day(1).burst(1000);
                 let server = Arc::new(server.with_budget(DEADLINE));
-                let limiter = RedisLimiter::new(server, &keys, "limit", quota);
+                let limiter = RedisLimiter::new(server, &keys, "limit", quota, Fallback::Closed);
                 let limiter = limiter.expect("a quota");
                 // More than a task of tokio may do before it yields.
                 for _ in 0..200 {

@@ -22,9 +22,13 @@ fn connect(server: &Server) -> Connected {
 
 /// Returns a limit whose permits come back after a day: no test is slow enough to see one.
 fn limiter(server: &Connected, name: &str, burst: u64) -> Limiter {
+    limiter_with(server, name, burst, Fallback::Closed)
+}
+
+fn limiter_with(server: &Connected, name: &str, burst: u64, fallback: Fallback) -> Limiter {
     let keys = Keys::new("test").expect("a namespace");
     let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(burst);
-    RedisLimiter::new(Arc::clone(server), &keys, name, quota).expect("a quota")
+    RedisLimiter::new(Arc::clone(server), &keys, name, quota, fallback).expect("a limit")
 }
 
 /// Runs a test on two servers.
@@ -111,8 +115,11 @@ fn a_server_that_is_gone_denies_or_falls_back_for_its_limits_alone() {
         let connected = [&one, &other].map(connect);
         let here = limiter(&connected[0], "limit", 10);
         let closed = limiter(&connected[1], "closed", 10);
-        let open = limiter(&connected[1], "open", 10);
-        let open = open.with_fallback(Fallback::Open { at_most: 5 }).unwrap();
+        let fallback = Fallback::OpenAtMost {
+            at_most: 5,
+            per: None,
+        };
+        let open = limiter_with(&connected[1], "open", 10, fallback);
         let with_closed = vec![here.key("alice"), closed.key("alice")];
         let with_closed = RedisAll::new(with_closed).expect("two servers");
         let with_open = vec![open.key("alice"), here.key("alice")];

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tollgate::Quota;
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Decider, Keys, RedisLimiter};
+use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter};
 
 use crate::server::{DEADLINE, Server, on_each_server};
 
@@ -156,7 +156,7 @@ fn take_in_this_process() {
         let server = tollgate_redis::Server::new(client).with_budget(DEADLINE);
         let keys = Keys::new("test").expect("a namespace");
         let quota = Quota::per_second(RATE).burst(BURST);
-        let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", quota);
+        let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", quota, Fallback::Closed);
         let limiter = Arc::new(limiter.expect("a quota"));
         let start = Instant::now();
         let tasks: Vec<_> = (0..TASKS)

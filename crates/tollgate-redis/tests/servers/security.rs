@@ -39,10 +39,9 @@ impl Told {
             });
         let keys = Keys::new(namespace).expect("a namespace");
         let quota = Quota::per_day(1).burst(10);
-        let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", quota);
-        let limiter = limiter.expect("a quota").with_fallback(Fallback::Closed);
+        let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", quota, Fallback::Closed);
         Self {
-            limiter: limiter.expect("a fallback"),
+            limiter: limiter.expect("a limit"),
             texts,
         }
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tollgate::Denied;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Grant, Keys, Limit, RedisKey, RedisLimiter};
+use tollgate_redis::{Fallback, Grant, Keys, Limit, RedisKey, RedisLimiter};
 
 use crate::server::{DEADLINE, on_each_server};
 
@@ -36,7 +36,8 @@ fn limiters(url: &str, slots: u64) -> (Limiter, Limiter) {
     let (server, keys) = (Arc::new(server), Keys::new("test").expect("a namespace"));
     let limiter = |name, lease| {
         let limit = Limit::concurrency(slots, lease).expect("a limit");
-        RedisLimiter::new(Arc::clone(&server), &keys, name, limit).expect("accepted")
+        RedisLimiter::new(Arc::clone(&server), &keys, name, limit, Fallback::Closed)
+            .expect("accepted")
     };
     (limiter("long", LONG), limiter("short", SHORT))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate::{Denied, Quota};
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{AllError, Decider, Keys, RedisAll, RedisLimiter};
+use tollgate_redis::{AllError, Decider, Fallback, Keys, RedisAll, RedisLimiter};
 
 use crate::server::{Server, on_each_server};
 
@@ -24,7 +24,7 @@ fn connect(server: &Server) -> Connected {
 fn limiter(server: &Connected, name: &str, burst: u64) -> Limiter {
     let keys = Keys::new("test").expect("a namespace");
     let quota = Quota::per(1, PERIOD).burst(burst);
-    RedisLimiter::new(Arc::clone(server), &keys, name, quota).expect("a quota")
+    RedisLimiter::new(Arc::clone(server), &keys, name, quota, Fallback::Closed).expect("a quota")
 }
 
 fn on_servers<F: Future<Output = ()>>(test: impl Fn(Connected) -> F) {
@@ -89,7 +89,7 @@ fn a_grant_from_before_a_change_of_the_quota_is_given_back_to_the_new_quota() {
         let keys = Keys::new("test").expect("a namespace");
         // A permit takes 7/1000 of a microsecond, so its tick has a part that days do not have.
         let fine = Quota::per(1000, Duration::from_micros(7)).burst(1_000_000_000_000);
-        let before = RedisLimiter::new(Arc::clone(&server), &keys, "limit", fine);
+        let before = RedisLimiter::new(Arc::clone(&server), &keys, "limit", fine, Fallback::Closed);
         let before = before.expect("a quota");
         let now = limiter(&server, "limit", 10);
         let grant = before.key("alice").try_acquire_n(999_999_999_999).await;
@@ -199,7 +199,8 @@ fn the_documented_commands_show_when_a_bucket_is_full_and_delete_it() {
 
             let keys = Keys::new("api").expect("a namespace");
             let quota = Quota::per(1, PERIOD).burst(10);
-            let login = RedisLimiter::new(connect(&server), &keys, "login", quota);
+            let login =
+                RedisLimiter::new(connect(&server), &keys, "login", quota, Fallback::Closed);
             let login = login.expect("a quota");
             let alice = login.key("alice");
             let _grant = alice.try_acquire_n(3).await.expect("a grant");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::{Denied, Quota};
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Keys, Limit, RedisAll, RedisLimiter, Server};
+use tollgate_redis::{Fallback, Keys, Limit, RedisAll, RedisLimiter, Server};
 
 use crate::server::on_each_server;
 
@@ -23,7 +23,8 @@ fn windows_have_all_verbs_and_can_be_beside_a_bucket() {
             let server = Arc::new(Server::new(client).with_budget(Duration::from_secs(30)));
             let keys = Keys::new("test").expect("a namespace");
             let limiter = |name, limit: Limit| {
-                RedisLimiter::new(Arc::clone(&server), &keys, name, limit).expect("a limit")
+                RedisLimiter::new(Arc::clone(&server), &keys, name, limit, Fallback::Closed)
+                    .expect("a limit")
             };
             let bucket = limiter("bucket", Limit::token_bucket(quota).expect("a bucket"));
             for (name, limit) in [

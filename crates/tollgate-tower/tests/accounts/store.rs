@@ -91,7 +91,7 @@ impl SlowStore {
                 return Err(RemoteDenied {
                     index,
                     denied: Denied::later(ask.cost, Duration::from_millis(5)),
-                    by_fallback: false,
+                    fallback: None,
                 });
             };
             let granted = Granted::new(ask.cost, Tick::ZERO).with_room(left, NonZeroU64::MIN);

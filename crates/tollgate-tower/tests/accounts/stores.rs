@@ -109,11 +109,13 @@ const TOGETHER: &str = "
     [[rule]]
     name = 'near'
     store = 'near'
+    fallback = 'closed'
     limit = '900'
     cost = { estimate = 'header:x-weight', default = 1, settle = 'response-header:x-cost' }
     [[rule]]
     name = 'far'
     store = 'far'
+    fallback = 'closed'
     limit = '60'
     count = 'failures'";
 
@@ -162,7 +164,7 @@ fn what_a_fallback_grants_to_requests_that_are_dropped_comes_back() {
         name = 'redis'
         store = 'redis'
         limit = '1/d'
-        fallback = { open = 150 }
+        fallback = { open = { at_most = 150 } }
         cost = { estimate = 'header:x-weight', default = 1 }
         count = 'failures'
         also = ['places']
@@ -195,7 +197,7 @@ fn what_a_fallback_grants_to_requests_that_are_dropped_comes_back() {
 fn a_store_is_asked_once_if_the_line_is_full() {
     paused().block_on(async {
         let store = SlowStore::new(1);
-        let text = "[[rule]]\nname = 'a'\nstore = 'slow'\nlimit = '1'";
+        let text = "[[rule]]\nname = 'a'\nstore = 'slow'\nfallback = 'closed'\nlimit = '1'";
         let builder = Policy::builder().remote_store("slow", store.clone());
         let live = LivePolicy::new(builder.build_toml(text).unwrap());
         let layer = RateLimitLayer::policy(live)
@@ -226,7 +228,7 @@ fn a_store_is_asked_once_if_the_line_is_full() {
 fn a_denial_by_a_store_counts_towards_a_ban_if_the_line_is_full() {
     paused().block_on(async {
         let store = SlowStore::new(1);
-        let text = "[[rule]]\nname = 'a'\nkey = 'header:x-weight'\nstore = 'slow'\nlimit = '1'\n\
+        let text = "[[rule]]\nname = 'a'\nkey = 'header:x-weight'\nstore = 'slow'\nfallback = 'closed'\nlimit = '1'\n\
                     ban = { after = 3, for = '1h', within = '1h' }";
         let builder = Policy::builder().clock(ManualClock::new());
         let builder = builder.remote_store("slow", store);

@@ -18,6 +18,8 @@ use http::Request;
 use tollgate::clock::TokioClock;
 use tollgate::{Concurrency, Keyed, Quota, TokenBucket};
 use tollgate_policy::Policy;
+use tollgate_policy::redis::RedisStore;
+use tollgate_redis::Keys;
 use tollgate_tower::{ByHeader, RateLimitLayer};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -152,4 +154,29 @@ fn a_server_without_addresses_is_warned_of_once() {
         .filter(|line| line.ends_with("cause=MissingKey"))
         .count();
     assert_eq!((warnings, denials, events.len()), (1, 4, 5));
+}
+
+#[test]
+fn an_outage_of_a_store_begins_and_ends_with_an_event_and_each_fallback_is_one() {
+    let events = events(async {
+        let store = RedisStore::without_server(Keys::new("tower").unwrap());
+        let text = "[[rule]]\nname = 'a'\nlimit = '9/h'\nstore = 'redis'\n\
+                    fallback = { open = { at_most = 1 } }";
+        let policy = Policy::builder()
+            .remote_store("redis", store)
+            .build_toml(text)
+            .unwrap();
+        let layer = RateLimitLayer::policy(policy);
+        for status in [200, 503] {
+            assert_eq!(send(&layer, from(1)).await, status);
+        }
+    });
+    let expected = [
+        "WARN message=an outage of a store begins why=the command was not sent: there is no server",
+        r#"TRACE message=allowed rule="a""#,
+        r#"DEBUG message=decided without the store rule="a" fallback="open" decision="allowed""#,
+        r#"DEBUG message=denied rule="a" cause=Unavailable"#,
+        r#"DEBUG message=decided without the store rule="a" fallback="open" decision="denied""#,
+    ];
+    assert_eq!(events, expected);
 }

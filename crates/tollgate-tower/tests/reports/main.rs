@@ -1,4 +1,5 @@
 //! Counters of the crate `metrics`, by the name of the rule and never by key.
 
 mod counters;
+mod fallbacks;
 mod requests;

@@ -152,8 +152,8 @@ pub(super) fn texts(rule: &Table, key: &[String], facts: &Facts) -> Option<Vec<S
 /// Returns the limit that decides while a store does not answer. `None` denies.
 pub(super) fn fallback(rule: &Table) -> Option<String> {
     let fallback = rule.get("fallback")?.as_table()?;
-    if let Some(at_most) = fallback.get("open").and_then(Value::as_integer) {
-        return Some(format!("outage {at_most}"));
+    if let Some(open) = fallback.get("open") {
+        return Some(format!("outage {}", open.get("at_most")?.as_integer()?));
     }
     let local = fallback.get("local")?;
     let processes = local.get("processes")?.as_integer()? as u64;

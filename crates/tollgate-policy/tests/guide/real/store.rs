@@ -51,7 +51,8 @@ impl Switched {
         };
         let fallback = match spec.fallback {
             Fallback::Closed => None,
-            Fallback::Open { at_most } => {
+            Fallback::Open => return Err("the guide has no example of it".to_owned()),
+            Fallback::OpenAtMost { at_most, .. } => {
                 let quota = Quota::per(at_most.value, Duration::from_secs(86_400));
                 let outage = FixedWindow::new(quota).map_err(|error| error.to_string())?;
                 Some(table(outage.into(), spec.capacity)?)

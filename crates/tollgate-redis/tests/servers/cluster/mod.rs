@@ -27,8 +27,8 @@ fn limiter(nodes: &Nodes, keys: &Keys, fallback: Fallback) -> (Limiter, Events) 
         .with_probe_every(Duration::from_millis(20))
         .on_outage(move |event| seen.lock().unwrap().push(event.clone()));
     let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(BURST);
-    let limiter = RedisLimiter::new(Arc::new(server), keys, "limit", quota).expect("a quota");
-    (limiter.with_fallback(fallback).expect("a fallback"), events)
+    let limiter = RedisLimiter::new(Arc::new(server), keys, "limit", quota, fallback);
+    (limiter.expect("a limit"), events)
 }
 
 fn keys() -> Keys {
@@ -179,7 +179,8 @@ fn while_one_node_of_a_cluster_is_dead_only_its_keys_fall_back() {
         let users = users(&nodes);
         run(async {
             let at_most = 3;
-            let (limiter, events) = limiter(&nodes, &keys(), Fallback::Open { at_most });
+            let (limiter, events) =
+                limiter(&nodes, &keys(), Fallback::OpenAtMost { at_most, per: None });
             let [dead, one, other] = users.each_ref().map(|user| limiter.key(user));
             for key in [&dead, &one, &other] {
                 assert_eq!(take(key).await, (true, Decider::Server));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{advance, pause, resume};
 use tollgate::Quota;
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
-use tollgate_redis::{Decider, Keys, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, Server};
 
 use super::{AMPLE, BURST, connected, take, until_recovered};
 use crate::server::on_each_server;
@@ -32,7 +32,13 @@ async fn commands() -> Vec<Vec<u8>> {
     for verb in 0..6 {
         let keys = Keys::new("test").expect("a namespace");
         let server = Arc::new(Server::new(&recorder));
-        let limiter = RedisLimiter::new(server, &keys, "limit", Quota::per_hour(100));
+        let limiter = RedisLimiter::new(
+            server,
+            &keys,
+            "limit",
+            Quota::per_hour(100),
+            Fallback::Closed,
+        );
         let limiter = limiter.expect("a quota");
         let alice = limiter.key("alice");
         match verb {
@@ -80,7 +86,7 @@ fn a_clients_clock_is_hours_ahead() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().expect("a runtime");
         runtime.block_on(async {
-            let (limiter, _) = connected(&server.url(), AMPLE, BURST);
+            let (limiter, _) = connected(&server.url(), AMPLE, BURST, Fallback::Closed);
             let alice = limiter.key("alice");
             let mut granted = until_recovered(&alice).await;
             for number in 0..BURST + 10 {

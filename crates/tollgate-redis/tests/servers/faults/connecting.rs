@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{advance, pause, resume, sleep, timeout};
 use tollgate::Quota;
 use tollgate_redis::client::{Client, connect_lazily, connect_to_cluster_lazily};
-use tollgate_redis::{Decider, Keys, OutageEvent, RedisLimiter, Unavailable};
+use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisLimiter, Unavailable};
 
 use super::proxy::{Mode, Proxy};
 use super::{AMPLE, BURST, SHORT, connected, run, take, until_recovered};
@@ -27,7 +27,7 @@ fn limiter<C: Client>(
         .on_outage(told);
     let keys = Keys::new("test").expect("a namespace");
     let quota = Quota::per_hour(1).burst(BURST);
-    RedisLimiter::new(Arc::new(server), &keys, "limit", quota).expect("a quota")
+    RedisLimiter::new(Arc::new(server), &keys, "limit", quota, Fallback::Closed).expect("a quota")
 }
 
 /// Asks while the cause lasts, ends it, and checks that the next call that is sent is answered. The
@@ -201,7 +201,8 @@ fn a_connection_that_is_forgotten_while_it_is_idle_is_replaced_before_the_next_c
             let server = tollgate_redis::Server::new(client).with_budget(Duration::from_secs(3));
             let keys = Keys::new("test").expect("a namespace");
             let quota = Quota::per_hour(1).burst(BURST);
-            let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", quota);
+            let limiter =
+                RedisLimiter::new(Arc::new(server), &keys, "limit", quota, Fallback::Closed);
             let limiter = limiter.expect("a quota");
             let alice = limiter.key("alice");
             for round in 0..4 {
@@ -223,7 +224,7 @@ fn a_connection_that_takes_longer_to_make_than_a_budget_is_used_by_a_later_call(
         runtime.block_on(async {
             let proxy = Proxy::new(&server).await;
             proxy.set(Mode::HoldReplies);
-            let (limiter, _) = connected(&proxy.url(), SHORT, BURST);
+            let (limiter, _) = connected(&proxy.url(), SHORT, BURST, Fallback::Closed);
             let alice = limiter.key("alice");
             let why = alice.available().await.unwrap_err();
             assert_eq!(why, Unavailable::NotConnected { budget: SHORT });

@@ -28,8 +28,7 @@ fn failover_to_a_replica_that_lags() {
                 assert!(start.elapsed() < DEADLINE, "the replica follows");
             }
             let front = Proxy::new(&primary).await;
-            let (limiter, _) = connected(&front.url(), AMPLE, BURST);
-            let limiter = limiter.with_fallback(Fallback::Closed).expect("a fallback");
+            let (limiter, _) = connected(&front.url(), AMPLE, BURST, Fallback::Closed);
             let alice = limiter.key("alice");
             let mut granted = 0;
             for _ in 0..KNOWN {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use tollgate_redis::Decider;
+use tollgate_redis::{Decider, Fallback};
 
 use super::{AMPLE, Limiter, connected, take};
 use crate::server::{DEADLINE, Server};
@@ -129,7 +129,7 @@ pub(super) async fn account(
     let stats = limiter.server().stats();
     let scripts = server.scripts();
     // Asked without the proxy.
-    let (auditor, _) = connected(&server.url(), AMPLE, burst);
+    let (auditor, _) = connected(&server.url(), AMPLE, burst, Fallback::Closed);
     let taken = burst - auditor.key("alice").available().await.expect("an answer");
     println!("{what}: {seen:?}, {stats:?}, {scripts} scripts, {taken} taken");
     assert_eq!(stats.server, seen.by_server(), "each answer was seen");

@@ -33,8 +33,8 @@ const SHORT: Duration = Duration::from_millis(200);
 type Limiter = RedisLimiter<Connection>;
 
 /// Returns a limit of `burst` permits on the server at `url`, and its outages.
-fn connected(url: &str, budget: Duration, burst: u64) -> (Limiter, Events) {
-    connected_with(url, budget, Duration::from_millis(20), burst)
+fn connected(url: &str, budget: Duration, burst: u64, fallback: Fallback) -> (Limiter, Events) {
+    connected_with(url, budget, Duration::from_millis(20), burst, fallback)
 }
 
 fn connected_with(
@@ -42,6 +42,7 @@ fn connected_with(
     budget: Duration,
     probe_every: Duration,
     burst: u64,
+    fallback: Fallback,
 ) -> (Limiter, Events) {
     let events = Events::default();
     let seen = Arc::clone(&events);
@@ -52,11 +53,10 @@ fn connected_with(
         .on_outage(move |event| seen.lock().unwrap().push(event.clone()));
     let keys = Keys::new("test").expect("a namespace");
     let quota = Quota::per_hour(1).burst(burst);
-    let limiter = RedisLimiter::new(Arc::new(connected), &keys, "limit", quota);
-    (limiter.expect("a quota"), events)
+    let limiter = RedisLimiter::new(Arc::new(connected), &keys, "limit", quota, fallback);
+    (limiter.expect("a limit"), events)
 }
 
 fn limiter(server: &Server, budget: Duration, fallback: Fallback) -> (Limiter, Events) {
-    let (limiter, events) = connected(&server.url(), budget, BURST);
-    (limiter.with_fallback(fallback).expect("a fallback"), events)
+    connected(&server.url(), budget, BURST, fallback)
 }

@@ -27,9 +27,12 @@ fn harmed(mode: Mode, check: impl Fn(Seen, u64)) {
         server.start(false);
         run(async {
             let proxy = Proxy::new(&server).await;
-            let (limiter, _) = connected(&proxy.url(), SHORT, MANY);
-            let fallback = Fallback::Open { at_most: AT_MOST };
-            let load = Load::start(limiter.with_fallback(fallback).expect("a fallback"));
+            let fallback = Fallback::OpenAtMost {
+                at_most: AT_MOST,
+                per: None,
+            };
+            let (limiter, _) = connected(&proxy.url(), SHORT, MANY, fallback);
+            let load = Load::start(limiter);
             load.until_server_decides(100).await;
             proxy.set(mode);
             load.until_fallback_decides(500).await;
@@ -93,8 +96,8 @@ fn no_queue_is_left() {
             // No probe is due before the test ends, so only calls that began before the outage are
             // sent. After the first, the silent connection is replaced, and the others find none.
             let (budget, never) = (Duration::from_secs(2), Duration::from_secs(24 * 3600));
-            let (limiter, _) = connected_with(&proxy.url(), budget, never, BURST);
-            let limiter = limiter.with_fallback(Fallback::Closed).expect("a fallback");
+            let fallback = Fallback::Closed;
+            let (limiter, _) = connected_with(&proxy.url(), budget, never, BURST, fallback);
             let alice = limiter.key("alice");
             until_recovered(&alice).await;
             proxy.set(Mode::Stall);
@@ -109,7 +112,7 @@ fn no_queue_is_left() {
             assert_eq!(stats.closed, 100_000);
             proxy.set(Mode::Pass);
             // The one call arrives late, if at all, and nothing after it.
-            let (again, _) = connected(&proxy.url(), AMPLE, BURST);
+            let (again, _) = connected(&proxy.url(), AMPLE, BURST, Fallback::Closed);
             until_recovered(&again.key("bob")).await;
             let late = server.scripts() - before - 1;
             println!("of 100000 decisions in an outage, {late} reached the server");
@@ -127,7 +130,7 @@ fn with_a_silent_connection<F: Future<Output = ()>>(test: impl Fn(Limiter, Proxy
         let runtime = runtime.enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let proxy = Proxy::new(&server).await;
-            let (limiter, _) = connected(&proxy.url(), SHORT, BURST);
+            let (limiter, _) = connected(&proxy.url(), SHORT, BURST, Fallback::Closed);
             until_recovered(&limiter.key("alice")).await;
             proxy.silence_old_connections();
             let start = Instant::now();
@@ -176,8 +179,13 @@ fn a_connection_whose_answers_are_only_late_is_kept() {
             let client = connect_lazily(proxy.url()).expect("an address");
             let connected = tollgate_redis::Server::new(client.clone()).with_budget(SHORT);
             let keys = Keys::new("test").expect("a namespace");
-            let limiter =
-                RedisLimiter::new(Arc::new(connected), &keys, "limit", Quota::per_hour(1));
+            let limiter = RedisLimiter::new(
+                Arc::new(connected),
+                &keys,
+                "limit",
+                Quota::per_hour(1),
+                Fallback::Closed,
+            );
             let limiter = limiter.expect("a quota");
             until_recovered(&limiter.key("alice")).await;
             let accepted = proxy.accepted();
@@ -204,7 +212,7 @@ fn an_answer_that_takes_longer_than_the_client_crate_waits() {
         let runtime = runtime.enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let proxy = Proxy::new(&server).await;
-            let (limiter, _) = connected(&proxy.url(), AMPLE, BURST);
+            let (limiter, _) = connected(&proxy.url(), AMPLE, BURST, Fallback::Closed);
             let alice = limiter.key("alice");
             until_recovered(&alice).await;
             proxy.set(Mode::DropRequests);

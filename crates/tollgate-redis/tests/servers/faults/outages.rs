@@ -15,7 +15,14 @@ fn a_killed_server_is_replaced_by_a_bounded_fallback_until_it_is_back() {
             server.start(keeps_data);
             let _: String = server.run("FLUSHALL");
             run(async {
-                let (limiter, events) = limiter(&server, AMPLE, Fallback::Open { at_most: 5 });
+                let (limiter, events) = limiter(
+                    &server,
+                    AMPLE,
+                    Fallback::OpenAtMost {
+                        at_most: 5,
+                        per: None,
+                    },
+                );
                 let alice = limiter.key("alice");
                 for _ in 0..10 {
                     assert_eq!(take(&alice).await, (true, Decider::Server));

@@ -15,9 +15,11 @@ const MANY: u64 = 400_000;
 const AT_MOST: u64 = 50;
 
 fn limiter(server: &Server, budget: Duration, burst: u64) -> Limiter {
-    let fallback = Fallback::Open { at_most: AT_MOST };
-    let (limiter, _) = connected(&server.url(), budget, burst);
-    limiter.with_fallback(fallback).expect("a fallback")
+    let fallback = Fallback::OpenAtMost {
+        at_most: AT_MOST,
+        per: None,
+    };
+    connected(&server.url(), budget, burst, fallback).0
 }
 
 #[test]
