@@ -16,6 +16,7 @@ mod bucket;
 mod carry;
 mod cases;
 mod counted;
+mod departures;
 mod examples;
 mod fifty_years;
 mod first;

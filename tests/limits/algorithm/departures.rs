@@ -1,0 +1,290 @@
+//! What is given back to a queue lets no later caller leave faster than the queue's rate: nothing
+//! comes back while others wait behind the grant.
+//!
+//! Random callers come to a queue, wait, change their minds and settle. A caller that changes its
+//! mind while it waits never leaves. A permit that comes back after its caller has left no longer
+//! counts. Then in no interval do more than `max(free + 1, most) + rate * interval` leave.
+
+use std::time::Duration;
+
+use tollgate::clock::Clock;
+use tollgate::compose::All;
+use tollgate::traits::{ReserveLimiter, SettleLimiter};
+use tollgate::{
+    AnyAlgorithm, Counted, Granted, LeakyBucket, Limiter, ManualClock, Quota, Sharded, TokenBucket,
+};
+
+use crate::support::random::Random;
+
+const MS: u64 = 1_000_000;
+
+/// Callers in each history.
+const CALLERS: usize = 60;
+
+/// 10 a second, at most 20 in the queue.
+fn queue(free: u64) -> LeakyBucket {
+    let queue = LeakyBucket::queue(Quota::per_second(10).burst(20)).expect("a queue");
+    queue.free(free)
+}
+
+fn limiter(free: u64) -> Limiter<LeakyBucket, ManualClock> {
+    Limiter::with_clock(queue(free), ManualClock::new())
+}
+
+fn undo<L: SettleLimiter<Clock = ManualClock>>(limiter: &L, granted: Granted, _: u64) -> u64 {
+    limiter.undo(granted)
+}
+
+fn roll_back<L: SettleLimiter<Clock = ManualClock>>(limiter: &L, granted: Granted, _: u64) -> u64 {
+    limiter.roll_back_at(granted, limiter.clock().now())
+}
+
+fn settle<L: SettleLimiter<Clock = ManualClock>>(
+    limiter: &L,
+    granted: Granted,
+    unused: u64,
+) -> u64 {
+    let actual = granted.n() - unused;
+    limiter.settle(granted, actual).returned
+}
+
+/// A caller that was granted permits, and has not given any back.
+struct Caller {
+    granted: Granted,
+    /// When it leaves.
+    due: u64,
+}
+
+/// Runs a history, and returns when how many left, and when how many came back after they had left.
+fn history<L: SettleLimiter<Clock = ManualClock>>(
+    limiter: &L,
+    most: u64,
+    random: &mut Random,
+) -> Vec<(u64, i64)> {
+    let clock = limiter.clock().clone();
+    let (mut callers, mut left, mut came) = (Vec::<Caller>::new(), Vec::new(), 0);
+    while came < CALLERS {
+        let now = clock.now().as_nanos();
+        match random.below(8) {
+            0 => _ = clock.advance(Duration::from_millis(random.below(250))),
+            1..5 => {
+                came += 1;
+                let taken = match random.one_in(4) {
+                    true => Ok(limiter.take_up_to(1 + random.below(most))),
+                    false => limiter.try_acquire_n(1 + random.below(most)),
+                };
+                if let Ok(granted) = taken {
+                    let due = granted.due().as_nanos();
+                    callers.push(Caller { granted, due });
+                }
+            }
+            _ if callers.is_empty() => {}
+            way => {
+                // The last in line as often as any other.
+                let last = callers.len() - 1;
+                let which = last - random.skewed(last as u64 + 1) as usize;
+                let Caller { granted, due } = callers.remove(which);
+                let (n, give_back) = (
+                    granted.n(),
+                    [undo, roll_back, settle::<L>][way as usize - 5],
+                );
+                // What a caller costs is known after it has left.
+                let unused = match way == 7 && due <= now {
+                    true => random.upto(n),
+                    false => n,
+                };
+                let back = give_back(limiter, granted, unused);
+                assert!(back <= unused);
+                if due <= now {
+                    left.extend([(due, n as i64), (now, -(back as i64))]);
+                }
+            }
+        }
+    }
+    left.extend(
+        callers
+            .iter()
+            .map(|caller| (caller.due, caller.granted.n() as i64)),
+    );
+    left.sort_unstable();
+    left
+}
+
+/// Checks every interval from one tick to another at which permits leave.
+fn assert_rate(left: &[(u64, i64)], at_once: u64, label: &str) {
+    for (i, &(begin, _)) in left.iter().enumerate() {
+        if i > 0 && left[i - 1].0 == begin {
+            continue;
+        }
+        let mut sum = 0;
+        for (j, &(end, n)) in left.iter().enumerate().skip(i) {
+            sum += n;
+            let is_whole = left.get(j + 1).is_none_or(|next| next.0 > end);
+            let most = at_once as i64 + ((end - begin) / (100 * MS)) as i64;
+            assert!(
+                !is_whole || sum <= most,
+                "{label}: {sum} left from {begin} to {end} ns, but at most {most} may: {left:?}"
+            );
+        }
+    }
+}
+
+fn histories<L: SettleLimiter<Clock = ManualClock>>(seed: u64, new: impl Fn(u64) -> L) {
+    let mut random = Random(seed);
+    for round in 0..2000 {
+        let (free, most) = (random.below(4), 1 + random.below(3));
+        let left = history(&new(free), most, &mut random);
+        let label = format!("seed {seed:#x}, round {round}, free {free}, most {most}");
+        assert_rate(&left, most.max(free + 1), &label);
+    }
+}
+
+#[test]
+fn callers_that_change_their_minds_let_none_leave_faster_than_the_rate() {
+    histories(0x0070_11a7_e701, limiter);
+}
+
+#[test]
+fn nor_do_those_of_any_other_limiter_of_a_queue() {
+    histories(0x0070_11a7_e702, |free| Counted::new(limiter(free)));
+    histories(0x0070_11a7_e703, |free| {
+        let any = AnyAlgorithm::from(queue(free));
+        Limiter::with_clock(any, ManualClock::new())
+    });
+    histories(0x0070_11a7_e704, |free| {
+        let sharded = Sharded::with_shards(queue(free), 1, ManualClock::new());
+        sharded.expect("one shard")
+    });
+}
+
+#[test]
+fn cancelled_reservations_let_none_leave_faster_than_the_rate() {
+    let mut random = Random(0x0070_11a7_e705);
+    for round in 0..2000 {
+        let (free, most) = (random.below(4), 1 + random.below(3));
+        let limiter = limiter(free);
+        let (clock, mut callers) = (limiter.clock().clone(), Vec::new());
+        let mut left = Vec::new();
+        for _ in 0..CALLERS {
+            let (now, n) = (clock.now(), 1 + random.below(most));
+            match random.below(5) {
+                0 => _ = clock.advance(Duration::from_millis(random.below(250))),
+                1 if !callers.is_empty() => {
+                    let which = random.below(callers.len() as u64) as usize;
+                    let granted: Granted = callers.remove(which);
+                    if granted.due() <= now {
+                        left.push((granted.due().as_nanos(), granted.n() as i64));
+                        continue;
+                    }
+                    let unused = random.upto(granted.n());
+                    let (kept, _) = limiter.cancel_at(granted, unused, now);
+                    left.push((kept.due().as_nanos(), kept.n() as i64));
+                }
+                2 if !callers.is_empty() => {
+                    let which = random.below(callers.len() as u64) as usize;
+                    let granted = callers.remove(which);
+                    match granted.due() > now {
+                        true => _ = limiter.undo(granted),
+                        false => left.push((granted.due().as_nanos(), granted.n() as i64)),
+                    }
+                }
+                way => {
+                    let latest = now.saturating_add(Duration::from_secs(way));
+                    callers.extend(limiter.reserve_until_at(n, latest, now));
+                }
+            }
+        }
+        left.extend(
+            callers
+                .iter()
+                .map(|granted| (granted.due().as_nanos(), granted.n() as i64)),
+        );
+        left.sort_unstable();
+        assert_rate(
+            &left,
+            most.max(free + 1),
+            &format!("round {round}, free {free}"),
+        );
+    }
+}
+
+#[test]
+fn the_last_in_line_gives_back_all_and_others_none() {
+    for free in [0, 1, 3] {
+        let limiter = limiter(free);
+        let mut line: Vec<_> = std::iter::from_fn(|| limiter.try_acquire().ok()).collect();
+        assert_eq!(line.len(), 20);
+        for granted in line.drain(..19) {
+            assert_eq!(limiter.undo(granted), 0, "another caller waits behind it");
+        }
+        let denied = limiter.try_acquire().expect_err("its place was lost");
+        assert_eq!(denied.retry_after(), Some(Duration::from_millis(100)));
+
+        // The newcomer gets the place of the last one, and no other.
+        let last = line.remove(0);
+        let due = last.due();
+        assert_eq!(limiter.undo(last), 1);
+        assert_eq!(limiter.try_acquire().expect("the last place").due(), due);
+    }
+}
+
+#[test]
+fn when_no_caller_waits_any_more_an_undo_gives_back_what_is_not_refilled() {
+    let limiter = limiter(3);
+    let mut line: Vec<_> = (0..6)
+        .map(|_| limiter.try_acquire().expect("a place"))
+        .collect();
+    limiter.clock().advance(Duration::from_millis(199));
+    assert_eq!(
+        limiter.undo(line.remove(4)),
+        0,
+        "the last one leaves in 1 ms"
+    );
+    limiter.clock().advance(Duration::from_millis(1));
+    assert_eq!(limiter.undo(line.remove(3)), 1);
+    assert_eq!(limiter.undo(line.remove(0)), 0, "the clock has refilled it");
+    assert!(
+        limiter
+            .try_acquire()
+            .expect("a free permit")
+            .delay()
+            .is_zero()
+    );
+}
+
+#[test]
+fn a_settled_grant_gives_back_its_unused_permits_if_it_is_the_last_in_line() {
+    let limiter = limiter(0);
+    let [first, last] = [5, 5].map(|n| limiter.try_acquire_n(n).expect("a place"));
+    let settled = limiter.settle(first, 1);
+    assert_eq!((settled.returned, settled.lost), (0, 4));
+    let settled = limiter.settle(last, 2);
+    assert_eq!((settled.returned, settled.lost), (3, 0));
+    let next = limiter.try_acquire().expect("a place");
+    assert_eq!(next.delay(), Duration::from_millis(700), "after 5 and 2");
+}
+
+#[test]
+fn a_composition_that_is_undone_lets_none_leave_faster_than_the_rate() {
+    let clock = ManualClock::new();
+    let line = Limiter::with_clock(queue(0), clock.clone());
+    let bucket = TokenBucket::new(Quota::per_hour(100)).expect("a bucket");
+    let all = All::new((&line, Limiter::with_clock(bucket, clock))).expect("two limits");
+    let mut grants: Vec<_> = (0..10)
+        .map(|_| all.try_acquire().expect("a place"))
+        .collect();
+    let last = grants.pop().expect("ten");
+    for (i, granted) in grants.into_iter().enumerate() {
+        match i % 2 {
+            0 => assert_eq!(granted.undo(), 1, "the bucket's"),
+            _ => _ = granted.undo_on_drop(),
+        }
+        assert_eq!(line.available(), 10, "another caller waits behind it");
+    }
+    assert_eq!(all.available(), 10);
+    let next = line.try_acquire().expect("a place");
+    assert_eq!(next.delay(), Duration::from_secs(1), "behind the ten");
+    assert_eq!(line.undo(next), 1);
+    last.undo();
+    assert_eq!(line.available(), 11, "it was the last in line");
+}
