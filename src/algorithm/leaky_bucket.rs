@@ -25,10 +25,16 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// At most `max(free + 1, k) + rate * (b - a + 1 ns)` permits leave a queue in every interval,
 /// provided that all callers wait for their delay, that no request is for more than `k`, and that
-/// nothing is given back. (Permits that are given back make room for new requests, but earlier
-/// callers keep their delays.) Delays are whole nanoseconds. So two permits can leave a fraction of
-/// a nanosecond too close together, unless the time between permits is a whole number of
-/// nanoseconds.
+/// nothing is refunded or charged. Delays are whole nanoseconds. So two permits can leave a
+/// fraction of a nanosecond too close together, unless the time between permits is a whole number
+/// of nanoseconds.
+///
+/// **Giving back.** The last grant in line gives all its permits back. While others wait behind a
+/// grant, [`undo`](crate::Limiter::undo) and [`settle`](crate::Limiter::settle) give none of its
+/// permits back: the callers behind it were told when to leave, and a newcomer with its place would
+/// leave at the same tick as one of them. When no caller waits any more, permits that the queue has
+/// not served yet come back. A permit no longer counts from the tick at which it comes back. Settle
+/// a grant after it has left: an earlier settlement does not shorten its delay.
 ///
 /// **Exactness.** It is as exact as the [`TokenBucket`](crate::TokenBucket). If the rate is exact,
 /// each permit leaves at the first nanosecond that the rate allows. Otherwise it may leave less
@@ -152,6 +158,17 @@ impl Shaped<'_> {
     fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
         let (next, granted) = self.pace.take_up_to(word, now, n);
         (next, self.delayed(granted, next, now))
+    }
+
+    /// Gives a grant back, but nothing while a caller waits behind it in a queue. That caller was
+    /// told when to leave, and a newcomer with the same place would leave at the same tick.
+    #[inline]
+    fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        match self.at_once < self.pace.reach() {
+            true => self.roll_back(word, now, granted),
+            // No permit is delayed, so no caller waits.
+            false => self.pace.undo(word, now, granted),
+        }
     }
 
     #[inline]

@@ -137,6 +137,9 @@ macro_rules! give_back_verbs {
             /// full, in whatever order grants are undone. Give a grant back to the limiter that
             /// made it, and not after a reset: the reset has already returned its permits.
             ///
+            /// A [queue](crate::LeakyBucket::queue) returns nothing while others wait behind the
+            /// grant.
+            ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;

@@ -242,7 +242,9 @@ impl<'a, A: Split> ShardedView<'a, A> {
                 let fractions = granted.with_n(n);
                 let undo = |algorithm: &A, word| algorithm.undo(word, self.now, &fractions);
                 let back = shard.give_back(undo);
-                if back == fractions.n() {
+                // A single shard knows what it can take back: a queue, which can't be split, gives
+                // nothing back while a caller waits behind the grant.
+                if back == fractions.n() || self.shards.len() == 1 {
                     return back.div_ceil(self.permit());
                 }
                 // The shard has no room for the rest, because other permits were returned to it.

@@ -278,6 +278,11 @@ impl<M> Pace<M> {
         self.unit.get()
     }
 
+    /// Returns the units of a full bucket.
+    pub(super) const fn reach(&self) -> u64 {
+        self.reach
+    }
+
     /// Returns the units of a full bucket beyond its first permit.
     pub(super) const fn excess(&self) -> u64 {
         self.reach - self.unit.get()

@@ -41,6 +41,8 @@ pub(crate) struct Bucket {
 pub(crate) struct Mark {
     /// The end of the time that its last permit covers, in parts.
     end: i128,
+    /// The tick at which it was granted.
+    at: u64,
     roundings: u64,
 }
 
@@ -252,9 +254,10 @@ impl Reference for Bucket {
         self.exact || n <= *self.room(now).start()
     }
 
-    fn mark(&self, _now: u64) -> Mark {
+    fn mark(&self, now: u64) -> Mark {
         Mark {
             end: self.full_at,
+            at: now,
             roundings: self.roundings,
         }
     }
@@ -262,10 +265,29 @@ impl Reference for Bucket {
     /// Returns the part of the time after `now` that `n` permits ending at `mark` still cover. In
     /// an inexact limiter, mark and bucket may be rounded by different fractions of a nanosecond,
     /// so the rest of the grant is known only that closely.
+    ///
+    /// A queue gives nothing back while others wait behind the grant, or if the grant waited and
+    /// is no longer in line. A caller with an old tick gives back at the tick of the grant.
     fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Option<Span> {
         if !self.exact && mark.roundings != self.roundings {
             return None;
         }
+        let delays = self
+            .free
+            .map(|free| self.permits(free).saturating_add(self.interval));
+        let now = match delays.filter(|at_once| *at_once < self.reach) {
+            None => now,
+            Some(at_once) => {
+                let now = now.max(mark.at);
+                let (early, late) = self.off();
+                let last = self.full_at.max(mark.end) - self.tick(now) - at_once;
+                let (waits, may_wait) = (last - early > 0, last + late > 0);
+                if mark.end != self.full_at && may_wait {
+                    return waits.then_some(Span::only(0));
+                }
+                now
+            }
+        };
         let ahead = (mark.end - self.tick(now)).max(0);
         Some(self.give_back(now, self.permits(n), ahead))
     }

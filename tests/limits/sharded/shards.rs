@@ -389,6 +389,9 @@ impl Parts {
         match from {
             From::One(part, granted, _) => {
                 let back = self.change(*part, |part, word| part.undo(word, now, granted));
+                if self.words.len() == 1 {
+                    return back.div_ceil(self.permit);
+                }
                 let (_, none) = self.part.take_up_to(self.words[*part], now, 0);
                 let latest = now.max(none.at());
                 let (_, all) = self.part.undo(granted.mark(), latest, granted);
