@@ -10,6 +10,7 @@ mod against_core;
 #[allow(dead_code, unexpected_cfgs, reason = "those of other recordings")]
 #[path = "../../../../tests/traces/sources/classes.rs"]
 mod classes;
+mod departures;
 mod logs;
 mod mixed;
 mod model;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate::{Denied, Quota};
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{AllError, Decider, Fallback, Keys, RedisAll, RedisLimiter};
+use tollgate_redis::{AllError, Decider, Fallback, Keys, Limit, RedisAll, RedisLimiter};
 
 use crate::server::{Server, on_each_server};
 
@@ -80,6 +80,37 @@ fn permits_are_given_back_charged_and_settled() {
         assert_eq!(alice.available().await, Ok(10));
         let stats = server.stats();
         assert_eq!((stats.failed, stats.fallbacks()), (0, 0));
+    });
+}
+
+#[test]
+fn a_queue_gets_nothing_back_while_others_wait_behind_the_grant() {
+    on_servers(|server| async move {
+        let keys = Keys::new("test").expect("a namespace");
+        let queue = |name| {
+            let limit = Limit::leaky_queue(Quota::per(1, PERIOD).burst(10), 0).expect("a quota");
+            RedisLimiter::new(Arc::clone(&server), &keys, name, limit, Fallback::Closed).expect("a limit")
+        };
+        let (one, other) = (queue("one"), queue("other"));
+        let alice = one.key("alice");
+        let mut line = Vec::new();
+        for n in [1, 3, 1] {
+            line.push(alice.try_acquire_n(n).await.expect("a place"));
+        }
+        let last = line.pop().expect("three");
+        let settled = alice.settle(line.remove(1), 1).await.expect("an answer");
+        assert_eq!((settled.returned, settled.lost), (0, 2));
+        assert_eq!(alice.undo(line.remove(0)).await, Ok(0));
+        assert_eq!(alice.undo(last).await, Ok(1));
+        assert_eq!(alice.available().await, Ok(6));
+
+        let all = RedisAll::new(vec![one.key("bob"), other.key("bob")]).expect("one slot");
+        let first = all.try_acquire().await.expect("places");
+        let second = all.try_acquire_n(2).await.expect("places");
+        assert_eq!(all.undo(first).await, Ok(vec![0, 0]));
+        let settled = all.settle(second, 1).await.expect("an answer");
+        assert_eq!(settled.iter().map(|one| one.returned).sum::<u64>(), 2);
+        assert_eq!(one.key("bob").available().await, Ok(8));
     });
 }
 
