@@ -14,7 +14,7 @@ use crate::packed::{BadReply, Packed, pack};
 use crate::rate::{SPAN, Ticks};
 use crate::script::Kinds;
 
-pub(crate) use bucket::{ALWAYS, Bucket};
+pub(crate) use bucket::Bucket;
 pub(crate) use log::{Log, MOST_LOGGED};
 pub(crate) use slots::{MOST_SLOTS, Slots};
 pub(crate) use window::{MOST_COUNTED, Shape, Window};
@@ -95,7 +95,7 @@ impl Kind {
 
     /// Returns the argument of a request for `n` permits.
     pub(crate) fn argument(&self, n: u64) -> Vec<u8> {
-        self.argued(n, SPAN, None)
+        self.argued(n, None)
     }
 
     /// Returns the argument of a request for `n` permits of a bucket that are due within `wait`
@@ -114,17 +114,11 @@ impl Kind {
             (Self::Slots(_), None) => 0,
             _ => n,
         };
-        // More than this is never ahead of the clock.
-        let mut arg = self.argued(n, 2 * SPAN, at.map(|at| at.whole));
+        if let Self::Bucket(bucket) = self {
+            return bucket.giving(n, mark);
+        }
+        let mut arg = self.argued(n, at.map(|at| at.whole));
         match (self, at) {
-            (Self::Bucket(bucket), at) => {
-                let at = at.unwrap_or(ALWAYS);
-                // A grant of another rate can have a part that this rate does not have. With it,
-                // the script would write a value that can't be read.
-                let part = at.part.min(bucket.rate.n().saturating_sub(1));
-                let is_reserved = mark.is_some_and(|mark| mark.is_reserved);
-                pack(&mut arg, &[at.whole, part, is_reserved.into()]);
-            }
             (Self::Slots(_), _) => {}
             (_, Some(at)) => pack(&mut arg, &[at.whole]),
             (_, None) => arg.extend((-1.0_f64).to_le_bytes()),
@@ -136,23 +130,20 @@ impl Kind {
     pub(crate) fn banning(&self, long: Duration) -> Vec<u8> {
         let micros = long.as_nanos().div_ceil(1000);
         let micros = u64::try_from(micros).unwrap_or(SPAN).min(SPAN);
-        let mut arg = self.argued(0, SPAN, None);
+        let mut arg = self.argued(0, None);
         pack(&mut arg, &[micros]);
         arg
     }
 
     /// Returns the argument of a request to renew the leases of a grant.
     pub(crate) fn renewing(&self, n: u64, mark: Mark) -> Vec<u8> {
-        self.argued(n, SPAN, Some(mark.at.whole))
+        self.argued(n, Some(mark.at.whole))
     }
 
-    fn argued(&self, n: u64, cap: u64, first: Option<u64>) -> Vec<u8> {
+    fn argued(&self, n: u64, first: Option<u64>) -> Vec<u8> {
         let mut arg = Vec::with_capacity(72);
         match self {
-            Self::Bucket(bucket) => {
-                arg.push(b'B');
-                bucket.argue(&mut arg, n, cap);
-            }
+            Self::Bucket(bucket) => bucket.argue(&mut arg, n, SPAN, bucket.rate.reach()),
             Self::Window(window) => {
                 arg.push(b'W');
                 window.argue(&mut arg, n);

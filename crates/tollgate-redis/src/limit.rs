@@ -70,6 +70,10 @@ impl Limit {
     /// rate. [`Granted::delay`](tollgate::Granted::delay) says how long each must wait. The first
     /// `free` permits ahead of the rate need not wait.
     ///
+    /// An [`undo`](crate::RedisKey::undo) of the last grant in line gives all its permits back. If
+    /// others wait behind it, it gives none back, because they were told when to leave. So does a
+    /// [`settle`](crate::RedisKey::settle) with unused permits.
+    ///
     /// ```
     /// use tollgate::Quota;
     /// use tollgate_redis::Limit;

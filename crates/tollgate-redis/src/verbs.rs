@@ -177,7 +177,8 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Gives a grant back, and returns how many permits are available again because of it: fewer
-    /// than it had if time has refilled some already. It frees the slots of a limit on
+    /// than it had if time has refilled some already. A [queue](crate::Limit::leaky_queue) gets
+    /// nothing back while others wait behind the grant. It frees the slots of a limit on
     /// [concurrency](crate::Limit::concurrency).
     ///
     /// ```no_run

@@ -9,12 +9,12 @@ use std::time::Duration;
 use tollgate::Granted;
 use tollgate::outcome::Charged;
 
-use super::{Taken, tick, wait};
+use super::{Mark, Taken, tick, wait};
 use crate::packed::{BadReply, Packed, pack};
 use crate::rate::{Rate, SPAN, Ticks};
 
 /// A tick that is later than all that a script stores.
-pub(crate) const ALWAYS: Ticks = Ticks {
+const ALWAYS: Ticks = Ticks {
     whole: 5 * SPAN,
     part: 0,
 };
@@ -45,13 +45,41 @@ impl Bucket {
     }
 
     /// Appends n, the cost of the permits, or `cap` if that is less, and the reach.
-    pub(super) fn argue(&self, arg: &mut Vec<u8>, n: u64, cap: u64) {
+    pub(super) fn argue(&self, arg: &mut Vec<u8>, n: u64, cap: u64, reach: Ticks) {
         let rate = &self.rate;
-        let (cost, reach) = (rate.ticks(rate.cost(n)).min(whole(cap)), rate.reach());
+        let cost = rate.ticks(rate.cost(n)).min(whole(cap));
+        arg.push(b'B');
         pack(
             arg,
             &[rate.n(), cost.whole, reach.whole, cost.part, reach.part],
         );
+    }
+
+    /// Returns the argument of a request to give `n` permits back: those of a grant, or any. A
+    /// permit waits if it is further ahead of the clock than what leaves at once, which takes the
+    /// place of the reach.
+    pub(super) fn giving(&self, n: u64, mark: Option<Mark>) -> Vec<u8> {
+        let mut arg = Vec::with_capacity(72);
+        let at_once = self.rate.ticks(self.at_once());
+        // More than this is never ahead of the clock.
+        self.argue(&mut arg, n, 2 * SPAN, at_once);
+        let at = mark.map_or(ALWAYS, |mark| mark.at);
+        // A grant of another rate can have a part that this rate does not have. With it, the script
+        // would write a value that can't be read.
+        let part = at.part.min(self.rate.n().saturating_sub(1));
+        // In a queue, each grant is a place in a line, as a reservation is.
+        let delays = at_once < self.rate.reach();
+        let is_reserved = mark.is_some_and(|mark| mark.is_reserved || delays);
+        pack(&mut arg, &[at.whole, part, is_reserved.into()]);
+        arg
+    }
+
+    /// Returns how far ahead of the clock a permit can be and leave at once.
+    fn at_once(&self) -> u128 {
+        let rate = &self.rate;
+        let reach = rate.units(rate.reach());
+        self.free
+            .map_or(reach, |free| rate.cost(free.saturating_add(1)).min(reach))
     }
 
     /// Reads what `bucket.tell` returns.
@@ -143,12 +171,9 @@ impl Bucket {
         let granted = Granted::new(n, tick(now))
             .with_room(self.available(&after, now), NonZeroU64::MIN)
             .with_reset_at(tick(rate.micros_up(idle)));
-        let leaves = match self.free {
-            Some(free) if n > 0 => {
-                let at_once = rate.cost(free.saturating_add(1));
-                rate.micros_up(idle.saturating_sub(at_once))
-            }
-            _ => 0,
+        let leaves = match n {
+            0 => 0,
+            _ => rate.micros_up(idle.saturating_sub(self.at_once())),
         };
         let granted = match due.max(leaves) {
             ready if ready > now => granted.with_ready_at(tick(ready)),

@@ -187,6 +187,10 @@ impl Pair<'_> {
                 5 | 6 if !grants.is_empty() => {
                     let last = random.below(grants.len() as u64) as usize;
                     let (n, mark, cores) = grants.swap_remove(last);
+                    if self.now * 1000 < cores.at().as_nanos() {
+                        // The core then gives back as at the tick of the grant.
+                        continue;
+                    }
                     let mark = Mark {
                         at: mark,
                         is_reserved: false,
