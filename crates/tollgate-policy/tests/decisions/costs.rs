@@ -212,3 +212,27 @@ fn outcomes_that_do_not_count_leave_a_concurrency_limit_too() {
         }
     }
 }
+
+#[test]
+fn a_request_in_the_middle_of_a_queue_returns_nothing() {
+    let queue = "leaky-queue 10/s burst 30";
+    for limit in [
+        format!("'{queue}'"),
+        format!("['{queue}', '1000/h']"),
+        format!("['concurrency 9', '{queue}']"),
+    ] {
+        let policy = policy(&format!(
+            "[[rule]]\nname = 'a'\nlimit = {limit}\ncost = {{ default = 3, settle = 'used' }}"
+        ));
+        let [undone, settled, failed, last] = [(); 4].map(|()| policy.decide(&()));
+        undone.undo();
+        let _ = settled.settle(&used("1"));
+        let _ = failed.finish(Outcome::Failure, &used("0"));
+        let next = policy.decide(&());
+        assert_eq!(next.delay(), Duration::from_millis(1400), "{limit}");
+        next.undo();
+        let _ = last.settle(&used("1"));
+        let next = policy.decide(&());
+        assert_eq!(next.delay(), Duration::from_millis(1200), "{limit}");
+    }
+}
