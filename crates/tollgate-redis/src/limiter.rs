@@ -55,7 +55,7 @@ use crate::server::Server;
 pub struct RedisLimiter<C> {
     pub(crate) server: Arc<Server<C>>,
     pub(crate) limit: Limit,
-    pub(crate) deputy: Deputy,
+    pub(crate) deputy: Arc<Deputy>,
     keys: Keys,
     name: Box<str>,
 }
@@ -100,7 +100,7 @@ impl<C> RedisLimiter<C> {
         Ok(Self {
             server,
             limit,
-            deputy: Deputy::new(fallback, &limit).map_err(LimitError::Fallback)?,
+            deputy: Arc::new(Deputy::new(fallback, &limit).map_err(LimitError::Fallback)?),
             keys: keys.clone(),
             name: name.into(),
         })

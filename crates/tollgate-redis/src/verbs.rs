@@ -6,13 +6,14 @@ use tollgate::Denied;
 use tollgate::outcome::{Charged, Settled};
 
 use crate::all;
-use crate::call;
+use crate::call::{self, Part};
 use crate::client::Client;
 use crate::decision::{Denial, Grant};
 use crate::kind::{Kind, Mark, Seen};
 use crate::limiter::RedisKey;
 use crate::outage::{Decider, Outage, Unavailable};
 use crate::packed::BadReply;
+use crate::server::Server;
 
 impl<C: Client> RedisKey<'_, C> {
     /// Takes one permit, if it is available.
@@ -96,6 +97,8 @@ impl<C: Client> RedisKey<'_, C> {
     /// how many of its slots it still holds: fewer than it had if its lease has ended or the key
     /// was reset. For another limit it returns 0, and for a fallback's grant all that was granted.
     ///
+    /// A [guard](Self::try_enter) does this by itself.
+    ///
     /// # Errors
     ///
     /// [`Unavailable`] if the server does not answer. The lease then ends as it was.
@@ -107,11 +110,7 @@ impl<C: Client> RedisKey<'_, C> {
         if grant.decider != Decider::Server {
             return Ok(n);
         }
-        let parts = [(self.part(n), Some(grant.mark))];
-        let [(part, _)] = parts;
-        let read = |reply: &_| first(call::given(&parts, reply)?);
-        let call = call::renew(part, grant.mark);
-        self.limiter.server.call(&call, read).await.map_err(why)
+        renew(&self.limiter.server, self.part(n), grant.mark).await
     }
 
     /// Returns whether [`try_acquire_n`](Self::try_acquire_n) would take the permits, and takes
@@ -339,11 +338,31 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     async fn give(&self, n: u64, mark: Option<Mark>) -> Result<u64, Unavailable> {
-        let parts = [(self.part(n), mark)];
-        let read = |reply: &_| first(call::given(&parts, reply)?);
-        let server = &self.limiter.server;
-        server.call(&call::give(&parts), read).await.map_err(why)
+        give(&self.limiter.server, self.part(n), mark).await
     }
+}
+
+/// Gives permits back: those of a grant with its mark, or any.
+pub(crate) async fn give<C: Client>(
+    server: &Server<C>,
+    part: Part<'_>,
+    mark: Option<Mark>,
+) -> Result<u64, Unavailable> {
+    let parts = [(part, mark)];
+    let read = |reply: &_| first(call::given(&parts, reply)?);
+    server.call(&call::give(&parts), read).await.map_err(why)
+}
+
+/// Begins the lease of a grant's slots again, and returns how many were still held.
+pub(crate) async fn renew<C: Client>(
+    server: &Server<C>,
+    part: Part<'_>,
+    mark: Mark,
+) -> Result<u64, Unavailable> {
+    let parts = [(part, Some(mark))];
+    let read = |reply: &_| first(call::given(&parts, reply)?);
+    let call = call::renew(part, mark);
+    server.call(&call, read).await.map_err(why)
 }
 
 fn why((why, _): (Unavailable, Outage)) -> Unavailable {
