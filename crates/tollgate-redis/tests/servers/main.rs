@@ -11,6 +11,8 @@ mod compositions;
 #[path = "../../../../tests/support/deadline.rs"]
 mod deadline;
 mod faults;
+#[cfg(feature = "blocking")]
+mod guards;
 mod many_processes;
 mod security;
 #[allow(dead_code, reason = "shared with other tests")]

@@ -1,8 +1,8 @@
 //! Slots with leases on real servers: clients that are killed, and calls that are given up.
 
 use std::env;
-use std::future::{Future, poll_fn};
-use std::io::{self, BufRead, BufReader, Read};
+use std::future::poll_fn;
+use std::io::{self, Read};
 use std::pin::pin;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -13,24 +13,25 @@ use tollgate::Denied;
 use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Fallback, Grant, Keys, Limit, RedisKey, RedisLimiter};
 
+use crate::ask::run;
 use crate::server::{DEADLINE, on_each_server};
 
 /// Slots of each limit.
 const SLOTS: u64 = 100;
 
 /// A lease that no test is slow enough to see end.
-const LONG: Duration = Duration::from_secs(3600);
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
 
 /// A lease that a test waits for.
-const SHORT: Duration = Duration::from_millis(500);
+pub(crate) const SHORT: Duration = Duration::from_millis(500);
 
-/// The variable that has the server's address for a client to be killed.
+/// The variable that has the server's address for a client that is another process.
 const URL: &str = "TOLLGATE_TEST_SLOTS_URL";
 
-type Limiter = RedisLimiter<Connection>;
+pub(crate) type Limiter = RedisLimiter<Connection>;
 
 /// Returns limits with a long and a short lease.
-fn limiters(url: &str, slots: u64) -> (Limiter, Limiter) {
+pub(crate) fn limiters(url: &str, slots: u64) -> (Limiter, Limiter) {
     let client = connect_lazily(url).expect("an address");
     let server = tollgate_redis::Server::new(client).with_budget(DEADLINE);
     let (server, keys) = (Arc::new(server), Keys::new("test").expect("a namespace"));
@@ -42,13 +43,8 @@ fn limiters(url: &str, slots: u64) -> (Limiter, Limiter) {
     (limiter("long", LONG), limiter("short", SHORT))
 }
 
-fn run(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(test);
-}
-
 /// Waits until one more slot is taken. Until then, each denial is for slots that are held.
-async fn until_granted(key: &RedisKey<'_, Connection>) -> Grant {
+pub(crate) async fn until_granted(key: &RedisKey<'_, Connection>) -> Grant {
     let start = Instant::now();
     loop {
         match key.try_acquire().await {
@@ -61,7 +57,40 @@ async fn until_granted(key: &RedisKey<'_, Connection>) -> Grant {
 }
 
 /// A process that is killed as `kill -9` does, also by a test that panics.
-struct Killed(Child);
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Killed {
+    /// Runs this program once more for one ignored test, as a client of the server at `url`.
+    pub(crate) fn client(test: &str, url: &str) -> Self {
+        let program = env::current_exe().expect("this program");
+        let mut command = Command::new(program);
+        command.args([test, "--exact", "--ignored", "--nocapture"]);
+        command.env(URL, url);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self(command.spawn().expect("a client"))
+    }
+
+    /// Waits for a line of its output that begins so, and returns the rest of the line.
+    pub(crate) fn wait_for(&mut self, begin: &str) -> String {
+        let output = self.0.stdout.as_mut().expect("its output");
+        let mut line = String::new();
+        while !line.starts_with(begin) {
+            line.clear();
+            let mut byte = [0];
+            while !line.ends_with('\n') {
+                let read = output.read(&mut byte).expect("its output");
+                assert!(read > 0, "it ends before it says {begin}");
+                line.push(byte[0].into());
+            }
+        }
+        line[begin.len()..].trim().to_owned()
+    }
+}
+
+/// Returns the server's address, in a client that is another process.
+pub(crate) fn url_of_client() -> Option<String> {
+    env::var(URL).ok()
+}
 
 impl Drop for Killed {
     fn drop(&mut self) {
@@ -74,7 +103,7 @@ impl Drop for Killed {
 #[test]
 #[ignore = "another test runs it"]
 fn a_client_holds_all_slots_until_it_is_killed() {
-    let Ok(url) = env::var(URL) else {
+    let Some(url) = url_of_client() else {
         return;
     };
     run(async {
@@ -92,19 +121,10 @@ fn a_client_holds_all_slots_until_it_is_killed() {
 fn slots_of_a_killed_client_are_free_after_their_lease() {
     on_each_server(|mut server| {
         server.start(false);
-        let program = env::current_exe().expect("this program");
-        let mut command = Command::new(program);
         let test = "slots::a_client_holds_all_slots_until_it_is_killed";
-        command.args([test, "--exact", "--ignored", "--nocapture"]);
-        command.env(URL, server.url());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut client = Killed(command.spawn().expect("a client"));
-        let output = BufReader::new(client.0.stdout.take().expect("its output"));
-        let held = output.lines().find_map(|line| {
-            let line = line.expect("a line");
-            line.strip_prefix("held since ")?.parse().ok()
-        });
-        let held = Duration::from_nanos(held.expect("the client holds the slots"));
+        let mut client = Killed::client(test, &server.url());
+        let held = client.wait_for("held since ").parse().expect("a tick");
+        let held = Duration::from_nanos(held);
         drop(client);
         run(async {
             let (long, short) = limiters(&server.url(), SLOTS);
