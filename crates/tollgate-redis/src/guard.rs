@@ -170,8 +170,9 @@ impl RedisGuard {
     /// Returns whether the guard is lost: its lease has ended without a renewal, or the server said
     /// that it does not hold all slots any more. A lost guard stays lost.
     ///
-    /// The lease ends by this process's clock, no later than on the server, unless the server's
-    /// clock jumps ahead. The guard finds a jump, or a lost key, at its next renewal.
+    /// The lease ends by the monotonic clock of this process, before the server frees the slots. If
+    /// the server loses the key, its clock jumps ahead, or this machine sleeps, the guard is lost
+    /// at its next renewal.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         match &self.held {

@@ -177,13 +177,11 @@ impl Limit {
 
     /// Creates a limit on concurrency: at most `limit` slots are held at a time.
     ///
-    /// [`undo`](crate::RedisKey::undo) gives a slot back. Otherwise it is free again when its lease
-    /// ends, so a client that crashes, or drops the grant, holds it for no longer.
-    /// [`renew`](crate::RedisKey::renew) begins the lease again. Call it every third of the lease,
-    /// and stop the work if it returns fewer slots than the grant has.
+    /// [`try_enter`](crate::RedisKey::try_enter) takes a slot with a [guard](crate::RedisGuard),
+    /// which renews it while it lives and gives it back when it is dropped. A slot that is not
+    /// renewed is free again when its lease ends, so a client that crashes holds it for no longer.
     ///
     /// ```no_run
-    /// use std::pin::pin;
     /// use std::sync::Arc;
     /// use std::time::Duration;
     /// use tollgate_redis::client::Connection;
@@ -191,24 +189,22 @@ impl Limit {
     ///
     /// # async fn upload() {}
     /// # async fn show(server: Arc<Server<Connection>>) -> Result<(), Box<dyn std::error::Error>> {
-    /// let lease = Duration::from_secs(60);
-    /// let limit = Limit::concurrency(3, lease)?;
+    /// let limit = Limit::concurrency(3, Duration::from_secs(60))?;
     /// let keys = Keys::new("api")?;
     /// let uploads = RedisLimiter::new(server, &keys, "uploads", limit, Fallback::Closed)?;
     ///
-    /// let alice = uploads.key("alice");
-    /// let slot = alice.try_acquire().await?;
-    /// let mut work = pin!(upload());
-    /// while tokio::time::timeout(lease / 3, work.as_mut()).await.is_err() {
-    ///     // If the server does not answer, the next turn tries again.
-    ///     if alice.renew(&slot).await == Ok(0) {
-    ///         return Err("the lease has ended, and another client may hold the slot".into());
-    ///     }
+    /// let guard = uploads.key("alice").try_enter().await?;
+    /// tokio::select! {
+    ///     () = upload() => drop(guard),
+    ///     () = guard.lost() => return Err("another client may hold the slot".into()),
     /// }
-    /// alice.undo(slot).await?;
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// Without a guard, [`try_acquire`](crate::RedisKey::try_acquire) takes a slot,
+    /// [`renew`](crate::RedisKey::renew) begins its lease again, and
+    /// [`undo`](crate::RedisKey::undo) gives it back.
     ///
     /// A request without a free slot is denied with [`Denied::Busy`](tollgate::Denied::Busy),
     /// because it is not known when a slot becomes free. A [`refund`](crate::RedisKey::refund)

@@ -166,6 +166,9 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 /// # }
 /// ```
 ///
+/// A limit on concurrency also has [`try_enter`](Self::try_enter), whose [guard](crate::RedisGuard)
+/// renews its slots.
+///
 /// A call whose future is dropped before the answer may have taken effect.
 #[must_use = "a key does nothing until a verb is called"]
 pub struct RedisKey<'a, C> {

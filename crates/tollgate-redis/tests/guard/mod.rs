@@ -445,7 +445,7 @@ async fn a_limit_without_slots_is_refused_and_the_server_is_not_asked() {
         Limit::sliding_log(quota),
     ] {
         let limit = limit.unwrap();
-        let error = of(&server, limit)
+        let error = of(&server, limit, Fallback::Closed)
             .key("alice")
             .try_enter()
             .await
