@@ -216,19 +216,22 @@ impl RedisGuard {
     /// [`Unavailable`] if the server does not answer, or if the runtime of the guard has shut down.
     /// The slots are then free when their lease ends.
     pub async fn leave(self) -> Result<u64, Unavailable> {
-        let is_lost = self.is_lost();
-        let leave = match self.held {
-            Held::Leased { leave, .. } => leave,
+        let (ends, leave) = match self.held {
+            Held::Leased { ends, leave } => (ends, leave),
             Held::Unleased(mut slots) => return Ok(slots.give()),
         };
+        // The task does not answer: it has ended with the guard's lease, or with its runtime.
+        let ended = |error: fn(String) -> ClientError| match has_ended(&ends.borrow()) {
+            true => Ok(0),
+            false => {
+                let why = "the task that renews the slots has ended".to_owned();
+                Err(Unavailable::Client(error(why)))
+            }
+        };
         let (ask, answer) = oneshot::channel();
-        let gone = "the runtime of the guard has shut down".to_owned();
         match leave.send(ask) {
-            Ok(()) => answer
-                .await
-                .unwrap_or(Err(Unavailable::Client(ClientError::Unknown(gone)))),
-            Err(_) if is_lost => Ok(0),
-            Err(_) => Err(Unavailable::Client(ClientError::NotSent(gone))),
+            Ok(()) => answer.await.unwrap_or_else(|_| ended(ClientError::Unknown)),
+            Err(_) => ended(ClientError::NotSent),
         }
     }
 }

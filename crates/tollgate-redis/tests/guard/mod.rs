@@ -209,6 +209,22 @@ async fn leaving_says_how_many_slots_came_back() {
     assert!(is_free(&limiter).await, "after its lease");
 }
 
+/// It compiles.
+#[tokio::test(start_paused = true)]
+async fn a_guard_can_be_shared_between_tasks() {
+    let server = Slots::default();
+    let entering = tokio::spawn(async move {
+        let limiter = limiter(&server, 1);
+        limiter.key("alice").try_enter().await
+    });
+    let guard = Arc::new(entering.await.unwrap().unwrap());
+    let shared = Arc::clone(&guard);
+    let watching = tokio::spawn(async move { shared.lost().await });
+    sleep(2 * LEASE).await;
+    assert!(!watching.is_finished());
+    watching.abort();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_fails_is_made_up_for_at_the_next_turn() {
     let server = Slots::default();
@@ -377,7 +393,7 @@ fn a_guard_whose_runtime_shuts_down_is_lost_after_its_lease() {
         assert!(
             error
                 .to_string()
-                .contains("the runtime of the guard has shut down")
+                .contains("the task that renews the slots has ended")
         );
 
         assert!(!guard.is_lost());
