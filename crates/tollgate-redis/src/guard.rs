@@ -18,6 +18,7 @@
 use std::error::Error;
 use std::fmt;
 use std::future::pending;
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -254,9 +255,14 @@ impl<C: Client> Keeper<C> {
         loop {
             if let Ok(left) = timeout_at(sent + third, &mut leaves).await {
                 let given = self.give().await;
-                if let Ok(asked) = left {
+                match left {
                     // An error says that the caller no longer waits for the answer.
-                    let _ = asked.send(given);
+                    Ok(asked) => _ = asked.send(given),
+                    // A lost answer counts already.
+                    Err(_) if given.is_err_and(|why| !why.may_have_taken_effect()) => {
+                        self.server.lost(slice::from_ref(&self.key));
+                    }
+                    Err(_) => {}
                 }
                 return;
             }

@@ -53,8 +53,8 @@ pub struct Stats {
     /// outage does not count.
     pub failed: u64,
     /// Calls that failed, or that their caller dropped, and that may have taken effect on the
-    /// server. Also grants that stay taken because they could not be undone after another limit
-    /// denied the request.
+    /// server. Also grants that stay taken because they could not be undone: after another limit
+    /// denied the request, or when their [guard](crate::RedisGuard) was dropped.
     pub lost: u64,
     /// Outages that have begun.
     pub outages: u64,

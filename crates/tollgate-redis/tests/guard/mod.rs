@@ -207,6 +207,16 @@ async fn leaving_says_how_many_slots_came_back() {
     assert_eq!(server.sent().len(), 3, "it is not sent again");
     sleep(MS).await;
     assert!(is_free(&limiter).await, "after its lease");
+    assert_eq!(limiter.server().stats().lost, 0, "the caller was told");
+
+    drop(alice.try_enter().await.unwrap());
+    sleep(MS).await;
+    assert_eq!(limiter.server().stats().lost, 0);
+    let guard = alice.try_enter().await.unwrap();
+    server.then(Then::Refuse);
+    drop(guard);
+    sleep(MS).await;
+    assert_eq!(limiter.server().stats().lost, 1, "no caller was told");
 }
 
 /// It compiles.
