@@ -5,13 +5,15 @@
 //! mind while it waits never leaves. A permit that comes back after its caller has left no longer
 //! counts. Then in no interval do more than `max(free + 1, most) + rate * interval` leave.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::compose::All;
 use tollgate::traits::{ReserveLimiter, SettleLimiter};
 use tollgate::{
-    AnyAlgorithm, Counted, Granted, LeakyBucket, Limiter, ManualClock, Quota, Sharded, TokenBucket,
+    Adjustable, AnyAlgorithm, Counted, Granted, Keyed, KeyedMap, LeakyBucket, Limiter, ManualClock,
+    Quota, Sharded, TokenBucket,
 };
 
 use crate::support::random::Random;
@@ -154,6 +156,17 @@ fn nor_do_those_of_any_other_limiter_of_a_queue() {
     histories(0x0070_11a7_e704, |free| {
         let sharded = Sharded::with_shards(queue(free), 1, ManualClock::new());
         sharded.expect("one shard")
+    });
+    histories(0x0070_11a7_e706, |free| {
+        Adjustable::with_clock(queue(free), ManualClock::new())
+    });
+    histories(0x0070_11a7_e707, |free| {
+        let table = Keyed::with_clock(queue(free), 9, ManualClock::new());
+        Arc::new(table.expect("a table")).key_owned("alice")
+    });
+    histories(0x0070_11a7_e708, |free| {
+        let map = KeyedMap::with_clock(queue(free), 9, ManualClock::new());
+        Arc::new(map.expect("a map")).key_owned("alice")
     });
 }
 
