@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::{Clock, Timer};
 use tollgate::wait::{Jitter, TokioTimer};
-use tollgate::{AsyncLimiter, Limiter, Quota, TokenBucket};
+use tollgate::{AsyncLimiter, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
 
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
 use crate::support::{Counting, HalfAsleep, SECOND, bucket, deadline, poll, run, tick};
@@ -87,6 +87,32 @@ fn a_dropped_future_gives_its_place_to_the_next() {
         assert_eq!(clock.sleepers(), 0);
         // A future that was never polled has taken nothing.
         drop(on.acquire_n(1));
+    }
+}
+
+#[test]
+fn dropped_futures_in_the_middle_of_a_queue_let_none_leave_faster_than_the_rate() {
+    let queue = LeakyBucket::queue(Quota::per_second(1).burst(20)).expect("a queue");
+    let clock = ManualClock::new();
+    let limiter = Limiter::with_clock(queue, clock.clone());
+    let on = limiter.with_timer(&clock);
+    let first = run(&clock, on.acquire()).expect("it leaves at once");
+    let mut waiting: Vec<_> = (0..5).map(|_| Box::pin(on.acquire())).collect();
+    for waits in &mut waiting {
+        assert!(poll(waits.as_mut()).is_pending());
+    }
+    let mut last = waiting.pop().expect("five");
+    drop(waiting);
+    assert_eq!(limiter.undo(first), 0, "another caller waits behind it");
+    let mut newcomers: Vec<_> = (0..5).map(|_| Box::pin(on.acquire())).collect();
+    for waits in &mut newcomers {
+        assert!(poll(waits.as_mut()).is_pending());
+    }
+    let left = run(&clock, last.as_mut()).expect("its turn");
+    assert_eq!(left.at(), tick(5 * SECOND));
+    for (turn, waits) in (6..).zip(&mut newcomers) {
+        let left = run(&clock, waits.as_mut()).expect("its turn");
+        assert_eq!(left.at(), tick(turn * SECOND));
     }
 }
 
