@@ -89,7 +89,8 @@ fn a_queue_gets_nothing_back_while_others_wait_behind_the_grant() {
         let keys = Keys::new("test").expect("a namespace");
         let queue = |name| {
             let limit = Limit::leaky_queue(Quota::per(1, PERIOD).burst(10), 0).expect("a quota");
-            RedisLimiter::new(Arc::clone(&server), &keys, name, limit, Fallback::Closed).expect("a limit")
+            RedisLimiter::new(Arc::clone(&server), &keys, name, limit, Fallback::Closed)
+                .expect("a limit")
         };
         let (one, other) = (queue("one"), queue("other"));
         let alice = one.key("alice");
