@@ -13,8 +13,11 @@ mod deadline;
 mod faults;
 #[cfg(feature = "blocking")]
 mod guards;
+mod hidden_users;
 mod many_processes;
 mod security;
+#[path = "../support/seen.rs"]
+mod seen;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../support/server.rs"]
 mod server;
