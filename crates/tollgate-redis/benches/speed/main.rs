@@ -24,6 +24,7 @@ use tollgate_redis::{Decider, Fallback, Keys, RedisAll, RedisLimiter, Server};
 
 use scripts::Loaded;
 
+mod key;
 mod scripts;
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../../tests/support/server.rs"]
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     let args: Vec<_> = env::args().collect();
     let rounds = args.iter().position(|arg| arg == "--rounds");
     let rounds = rounds.and_then(|at| args.get(at + 1)?.parse().ok());
+    println!("making a key: {:.0} ns", key::nanoseconds());
     let missed = Cell::new(false);
     server::on_each_server(|mut server| {
         server.start(false);
