@@ -1,5 +1,5 @@
-//! Any limit and user: the key has the tag that was chosen, and the limit and the user can be read
-//! from it again, unless they are hashed.
+//! Any limit and user: the key has the tag that was chosen, and the limit and a readable user can be
+//! read from it again, unless they are hashed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -38,17 +38,32 @@ fn split(key: Vec<u8>) -> (String, String) {
     (tag.into(), rest.strip_prefix(':').expect("a colon").into())
 }
 
+/// Checks that a part of a key is a hashed user.
+fn check_hash(part: &str, user: &[u8]) {
+    match user.is_empty() {
+        true => assert_eq!(part, "%empty"),
+        false => {
+            assert_eq!(part.len(), 22);
+            let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            assert!(part.bytes().all(is_digit));
+        }
+    }
+}
+
 fuzz_target!(|input: (&str, &str, &[u8])| {
     let (tag, limit, user) = input;
-    let keys = Keys::new("api").expect("a namespace");
-    let (written, rest) = split(keys.key(limit, user));
-    check(&written, user);
-    check(&rest, limit.as_bytes());
-    if let Ok(keys) = keys.with_tag(tag) {
-        let (chosen, rest) = split(keys.key(limit, user));
-        assert_eq!(chosen, tag);
-        let (first, second) = rest.split_once(':').expect("two parts");
-        check(first, limit.as_bytes());
-        check(second, user);
+    let hashed = Keys::new("api").expect("a namespace");
+    let readable = hashed.clone().with_readable_users();
+    for (keys, check_user) in [(hashed, check_hash as fn(&str, &[u8])), (readable, check)] {
+        let (written, rest) = split(keys.key(limit, user));
+        check_user(&written, user);
+        check(&rest, limit.as_bytes());
+        if let Ok(keys) = keys.with_tag(tag) {
+            let (chosen, rest) = split(keys.key(limit, user));
+            assert_eq!(chosen, tag);
+            let (first, second) = rest.split_once(':').expect("two parts");
+            check(first, limit.as_bytes());
+            check_user(second, user);
+        }
     }
 });

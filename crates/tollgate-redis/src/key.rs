@@ -10,14 +10,19 @@
 //! part that is not printable ASCII, or would be longer than [`MAX_PART`], becomes `%sha1-` and its
 //! SHA-1. An empty part becomes `%empty`. Neither is an escape: `s` and `m` are no hex digits.
 //!
+//! A user that is not empty is written as its [`UserHash`], unless users are readable.
+//!
 //! So the first `{` and the first `}` are the tag's, and the fields can be told apart. The
 //! namespace ends at the first `{`, and a written part is not empty and has no separator.
 
-use std::error::Error;
-use std::fmt;
+use crate::keys_error::KeysError;
+use crate::user_hash::UserHash;
 
-/// The greatest length of a namespace and of a tag.
-const MAX_NAME: usize = 64;
+/// The greatest length of a namespace and of a tag. A namespace fits one block of the hash.
+pub(crate) const MAX_NAME: usize = 64;
+
+/// The least length of a secret: that of the hash.
+pub(crate) const MIN_SECRET: usize = 16;
 
 /// The greatest length of a part as it is written. A longer one is hashed.
 const MAX_PART: usize = 128;
@@ -37,24 +42,49 @@ const MAX_PART: usize = 128;
 ///
 /// # fn main() -> Result<(), tollgate_redis::KeysError> {
 /// let keys = Keys::new("api")?;
-/// assert_eq!(keys.key("login", b"alice"), b"api:{alice}:login");
-/// assert_eq!(keys.key("login", b"a:{b}"), b"api:{a%3A%7Bb%7D}:login");
+/// assert_eq!(keys.key("login", b"alice"), b"api:{sQBspkE8zIeukU9kOO1yEw}:login");
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// The limit and the user are escaped where they contain `{`, `}`, `:`, `%` or a space. If one is
-/// not printable ASCII, or is longer than 128 bytes with its escapes, the key has its SHA-1
+/// # Users are hashed
+///
+/// A user is often a session, a token or an address. So a key has the user's hash: the server does
+/// not store the user, and shows it in no command, log, snapshot or error. The hash is HMAC-SHA-256,
+/// cut to 128 bits, in base64url. Its key is the HMAC of the secret under the namespace (the step
+/// *extract* of RFC 5869). All processes with the same namespace and the same secret make the same
+/// keys.
+///
+/// - With a [secret](Self::with_secret), a user can't be found from its key without the secret.
+/// - Without a secret, users are hidden from a glance, but not from guessing: whoever can read keys
+///   can hash each address or name that may be in use, and compare.
+///
+/// [`with_readable_users`](Self::with_readable_users) turns this off. The user of a limit that all
+/// users share is empty, and is written as `%empty`.
+///
+/// # Escapes
+///
+/// Limits, and readable users, are escaped where they contain `{`, `}`, `:`, `%` or a space. If one
+/// is not printable ASCII, or is longer than 128 bytes with its escapes, the key has its SHA-1
 /// instead, as `sha1sum` prints it. Two inputs with the same SHA-1 share one limit. A caller can
 /// make such a pair at great cost, but no way is known to find an input with the SHA-1 of another.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     namespace: Box<str>,
     tag: Option<Box<str>>,
+    users: Users,
+}
+
+/// How users are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Users {
+    Hashed(UserHash),
+    HashedWithSecret(UserHash),
+    Readable,
 }
 
 impl Keys {
-    /// Names keys in a namespace. Each user is its own hash tag.
+    /// Names keys in a namespace. Each user is hashed without a secret, and is its own hash tag.
     ///
     /// # Errors
     ///
@@ -74,7 +104,103 @@ impl Keys {
         Ok(Self {
             namespace: name("namespace", namespace)?,
             tag: None,
+            users: Users::Hashed(UserHash::new(namespace, b"")),
         })
+    }
+
+    /// Hashes users with a secret, so that they can't be found by guessing. The secret is at least
+    /// 16 random bytes, which all processes have in common. `openssl rand -hex 16` makes one.
+    ///
+    /// With another secret, limits start anew. Neither keys nor `Debug` show the secret.
+    ///
+    /// # Errors
+    ///
+    /// The secret must have at least 16 bytes.
+    ///
+    /// ```
+    /// use tollgate_redis::{Keys, KeysError};
+    ///
+    /// # fn main() -> Result<(), tollgate_redis::KeysError> {
+    /// let keys = Keys::new("api")?.with_secret("0123456789abcdef")?;
+    /// assert_eq!(keys.key("login", b"alice"), b"api:{u2OwexZEtAw1ZM-jcu4n9g}:login");
+    ///
+    /// let error = keys.with_secret("0123").unwrap_err();
+    /// assert_eq!(error, KeysError::ShortSecret { length: 4 });
+    /// assert_eq!(error.to_string(), "secret has 4 bytes, but must have at least 16 bytes");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_secret(self, secret: impl AsRef<[u8]>) -> Result<Self, KeysError> {
+        let secret = secret.as_ref();
+        if secret.len() < MIN_SECRET {
+            let length = secret.len();
+            return Err(KeysError::ShortSecret { length });
+        }
+        let hash = UserHash::new(&self.namespace, secret);
+        Ok(Self {
+            users: Users::HashedWithSecret(hash),
+            ..self
+        })
+    }
+
+    /// Writes users as they are, for limits whose users are no secret. The server, its logs and its
+    /// errors show them. Of this method and [`with_secret`](Self::with_secret), the last call
+    /// counts.
+    ///
+    /// ```
+    /// use tollgate_redis::Keys;
+    ///
+    /// # fn main() -> Result<(), tollgate_redis::KeysError> {
+    /// let keys = Keys::new("api")?.with_readable_users();
+    /// assert_eq!(keys.key("login", b"alice"), b"api:{alice}:login");
+    /// assert_eq!(keys.key("login", b"a:{b}"), b"api:{a%3A%7Bb%7D}:login");
+    /// assert_eq!(
+    ///     keys.key("login", "jürgen".as_bytes()),
+    ///     b"api:{%sha1-7c2336ed49150667a64ec6b1eb4932e3f2edcbfe}:login",
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_readable_users(self) -> Self {
+        Self {
+            users: Users::Readable,
+            ..self
+        }
+    }
+
+    /// Returns whether users are hashed with a secret.
+    ///
+    /// ```
+    /// use tollgate_redis::Keys;
+    ///
+    /// # fn main() -> Result<(), tollgate_redis::KeysError> {
+    /// let keys = Keys::new("api")?;
+    /// assert!(!keys.has_secret());
+    /// assert!(keys.with_secret("0123456789abcdef")?.has_secret());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn has_secret(&self) -> bool {
+        matches!(self.users, Users::HashedWithSecret(_))
+    }
+
+    /// Returns whether users are written as they are.
+    ///
+    /// ```
+    /// use tollgate_redis::Keys;
+    ///
+    /// # fn main() -> Result<(), tollgate_redis::KeysError> {
+    /// let keys = Keys::new("api")?;
+    /// assert!(!keys.has_readable_users());
+    /// assert!(keys.with_readable_users().has_readable_users());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn has_readable_users(&self) -> bool {
+        matches!(self.users, Users::Readable)
     }
 
     /// Gives all keys the same hash tag, so that one call can decide limits of different users.
@@ -89,7 +215,7 @@ impl Keys {
     ///
     /// # fn main() -> Result<(), tollgate_redis::KeysError> {
     /// let keys = Keys::new("api")?.with_tag("eu")?;
-    /// assert_eq!(keys.key("login", b"alice"), b"api:{eu}:login:alice");
+    /// assert_eq!(keys.key("login", b"alice"), b"api:{eu}:login:sQBspkE8zIeukU9kOO1yEw");
     /// # Ok(())
     /// # }
     /// ```
@@ -107,11 +233,8 @@ impl Keys {
     ///
     /// # fn main() -> Result<(), tollgate_redis::KeysError> {
     /// let keys = Keys::new("api")?;
+    /// assert_eq!(keys.key("login", b"alice"), b"api:{sQBspkE8zIeukU9kOO1yEw}:login");
     /// assert_eq!(keys.key("all requests", b""), b"api:{%empty}:all%20requests");
-    /// assert_eq!(
-    ///     keys.key("login", "jürgen".as_bytes()),
-    ///     b"api:{%sha1-7c2336ed49150667a64ec6b1eb4932e3f2edcbfe}:login",
-    /// );
     /// # Ok(())
     /// # }
     /// ```
@@ -126,15 +249,24 @@ impl Keys {
                 key.extend(b"}:");
                 write_part(&mut key, limit.as_bytes());
                 key.push(b':');
-                write_part(&mut key, user);
+                self.write_user(&mut key, user);
             }
             None => {
-                write_part(&mut key, user);
+                self.write_user(&mut key, user);
                 key.extend(b"}:");
                 write_part(&mut key, limit.as_bytes());
             }
         }
         key
+    }
+
+    fn write_user(&self, key: &mut Vec<u8>, user: &[u8]) {
+        match &self.users {
+            Users::Hashed(hash) | Users::HashedWithSecret(hash) if !user.is_empty() => {
+                key.extend(hash.text(user));
+            }
+            _ => write_part(key, user),
+        }
     }
 }
 
@@ -179,80 +311,3 @@ fn name(field: &'static str, text: &str) -> Result<Box<str>, KeysError> {
         None => Ok(text.into()),
     }
 }
-
-/// The reason why a namespace or a tag was not accepted.
-///
-/// ```
-/// use tollgate_redis::{Keys, KeysError};
-///
-/// let error = Keys::new("").unwrap_err();
-/// assert_eq!(error, KeysError::Empty { field: "namespace" });
-/// assert_eq!(error.to_string(), "namespace is empty, but must have 1 to 64 bytes");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum KeysError {
-    /// The field is empty.
-    Empty {
-        /// `"namespace"` or `"tag"`.
-        field: &'static str,
-    },
-    /// The field has more than 64 bytes.
-    TooLong {
-        /// `"namespace"` or `"tag"`.
-        field: &'static str,
-        /// How many bytes it has.
-        length: usize,
-    },
-    /// The field has a character that is a brace, a space or not printable ASCII.
-    BadCharacter {
-        /// `"namespace"` or `"tag"`.
-        field: &'static str,
-        /// The first such character.
-        found: char,
-        /// Where it begins, in bytes from the start.
-        at: usize,
-    },
-}
-
-impl KeysError {
-    /// Returns the name of the field: `"namespace"` or `"tag"`.
-    ///
-    /// ```
-    /// use tollgate_redis::Keys;
-    ///
-    /// let error = Keys::new("api").and_then(|keys| keys.with_tag("a b")).unwrap_err();
-    /// assert_eq!(error.field(), "tag");
-    /// ```
-    #[must_use]
-    pub const fn field(&self) -> &'static str {
-        match *self {
-            Self::Empty { field }
-            | Self::TooLong { field, .. }
-            | Self::BadCharacter { field, .. } => field,
-        }
-    }
-}
-
-impl fmt::Display for KeysError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Empty { field } => {
-                write!(f, "{field} is empty, but must have 1 to {MAX_NAME} bytes")
-            }
-            Self::TooLong { field, length } => {
-                write!(
-                    f,
-                    "{field} has {length} bytes, but must have 1 to {MAX_NAME} bytes"
-                )
-            }
-            Self::BadCharacter { field, found, at } => write!(
-                f,
-                "{field} has {found:?} at byte {at}, but must be printable ASCII without spaces \
-                 and braces"
-            ),
-        }
-    }
-}
-
-impl Error for KeysError {}

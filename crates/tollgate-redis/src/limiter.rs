@@ -118,7 +118,7 @@ impl<C> RedisLimiter<C> {
     /// let server = Arc::new(Server::new(()));
     /// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
     /// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
-    /// assert!(format!("{:?}", login.key("alice")).contains("api:{alice}:login"));
+    /// assert_eq!(login.key("alice").name(), keys.key("login", b"alice"));
     /// # Ok(())
     /// # }
     /// ```
@@ -177,6 +177,12 @@ pub struct RedisKey<'a, C> {
 }
 
 impl<C> RedisKey<'_, C> {
+    /// Returns the name of the key on the server, which [`Keys::key`] makes.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        &self.key
+    }
+
     pub(crate) fn part(&self, n: u64) -> Part<'_> {
         Part {
             key: &self.key,

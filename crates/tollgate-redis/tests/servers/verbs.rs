@@ -213,10 +213,12 @@ fn an_invalid_url_is_an_error_without_the_password() {
 fn the_documented_commands_show_when_a_bucket_is_full_and_delete_it() {
     let document = include_str!("../../../../docs/OPERATING.md");
     let (_, command) = document.split_once("redis-cli EVAL \"").expect("EVAL");
-    let (script, rest) = command.split_once("\" 1 '").expect("a script");
-    let (name, _) = rest.split_once('\'').expect("a key");
-    assert!(document.contains(&format!("`redis-cli DEL '{name}'`")));
-    assert!(document.contains(&format!("`redis-cli PTTL '{name}'`")));
+    let (script, _) = command.split_once("\" 1 \"$key\"\n").expect("a script");
+    assert!(document.contains("`redis-cli DEL \"$key\"`"));
+    assert!(document.contains("`redis-cli PTTL \"$key\"`"));
+    let keys = Keys::new("api").expect("a namespace");
+    let name = keys.key("login", b"alice");
+    let name = name.as_slice();
     on_each_server(|mut server| {
         server.start(false);
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -229,7 +231,6 @@ fn the_documented_commands_show_when_a_bucket_is_full_and_delete_it() {
             };
             assert_eq!(show(), None);
 
-            let keys = Keys::new("api").expect("a namespace");
             let quota = Quota::per(1, PERIOD).burst(10);
             let login =
                 RedisLimiter::new(connect(&server), &keys, "login", quota, Fallback::Closed);

@@ -178,8 +178,10 @@ fn a_key_with_a_foreign_value_falls_back_alone() {
         server.start(false);
         run(async {
             let (limiter, events) = limiter(&server, AMPLE, Fallback::Closed);
-            let _: String = server.run("SET test:{alice}:limit foreign");
-            let _: i64 = server.run("LPUSH test:{bob}:limit foreign");
+            let stored = |user: &str| String::from_utf8(limiter.key(user).name().to_vec());
+            let [alice, bob] = ["alice", "bob"].map(|user| stored(user).expect("text"));
+            let _: String = server.run(&format!("SET {alice} foreign"));
+            let _: i64 = server.run(&format!("LPUSH {bob} foreign"));
             for user in ["alice", "bob"] {
                 assert_eq!(take(&limiter.key(user)).await, (false, Decider::Closed));
                 assert!(limiter.key(user).available().await.is_err());
