@@ -1,6 +1,6 @@
 //! Makes a policy from what a file says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, Cost, Plans, strikes_text};
 use crate::rule_fact::RuleFact;
+use crate::secret::Secret;
 use crate::state::Saved;
 use crate::text::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
 use crate::together::check_always;
@@ -59,19 +60,22 @@ pub(crate) fn compile<C: PolicyClock>(
     } = given;
     problems.append(file.check_facts(|name| registry.resolvers.contains_key(name)));
     check_always(file, |store| registry.remotes.contains_key(store), problems);
+    let key_secret = key_secret(file, &registry, problems);
     let also = Also::of(file);
     let maker = Maker {
         registry: &registry,
         clock: &clock,
         hasher: &hasher,
+        key_secret: key_secret.as_ref(),
     };
+    let has_new_secret = previous.is_some_and(|old| old.key_secret != key_secret);
     let old = previous.map_or(&[][..], |policy| &policy.rules);
     let old: HashMap<&str, _> = old.iter().map(|rule| (&*rule.name, rule)).collect();
     let (mut changes, mut states) = (Vec::new(), Vec::new());
     let mut rules = Vec::new();
     for (index, rule) in file.rules.iter().enumerate() {
         let saved = saved.filter(|saved| saved.has(rule));
-        let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied(), saved);
+        let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied(), has_new_secret, saved);
         rules.push(compile_rule(
             rule,
             also.of_rule(index),
@@ -102,6 +106,7 @@ pub(crate) fn compile<C: PolicyClock>(
         rules,
         registry,
         hasher,
+        key_secret,
         clock,
         restored: Vec::new(),
     };
@@ -110,6 +115,32 @@ pub(crate) fn compile<C: PolicyClock>(
         changes,
         states,
     }
+}
+
+/// Returns the secret of a file's keys. A store that does not take it, and that a rule names, is an
+/// error.
+fn key_secret<C>(
+    file: &PolicyFile,
+    registry: &Registry<C>,
+    problems: &mut Problems,
+) -> Option<Secret> {
+    let secret = match file.resolve_key_secret() {
+        Ok(secret) => secret?,
+        Err(found) => {
+            problems.append(found);
+            return None;
+        }
+    };
+    let names: BTreeSet<&str> = file.rules.iter().map(|rule| rule.store.as_str()).collect();
+    for name in names {
+        let store = registry.remotes.get(name);
+        if let Some(Err(message)) = store.map(|store| store.take_key_secret()) {
+            let field = format!("key-secret of the store {}", quoted(name));
+            let position = file.key_secret.as_ref().and_then(|it| it.position);
+            problems.push(Problem::error(field, "", message).at(position));
+        }
+    }
+    Some(secret)
 }
 
 /// Returns conditions that no request has.

@@ -8,6 +8,7 @@ use tollgate::Overflow;
 pub use crate::disk::read_text;
 use crate::fact::FactName;
 use crate::problem::Position;
+use crate::secret::Secret;
 use crate::when::When;
 
 /// A value, and where the file says it. Values are equal wherever they are.
@@ -269,6 +270,15 @@ pub struct Rule {
     pub fallback: Option<At<Fallback>>,
 }
 
+/// The secret by which stores hide the keys of clients. `Debug` does not show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySecret {
+    /// The secret itself. A policy that is written again has it too.
+    Text(Secret),
+    /// The name of the environment variable that has it.
+    Env(String),
+}
+
 /// A whole policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PolicyFile {
@@ -279,6 +289,8 @@ pub struct PolicyFile {
     /// The names of facts that the program supplies, if the file lists them. Then other names are
     /// errors.
     pub facts: Option<Vec<At<String>>>,
+    /// The secret by which stores hide the keys of clients.
+    pub key_secret: Option<At<KeySecret>>,
     /// Requests that are denied.
     pub deny: Vec<Entry>,
     /// Requests that no rule limits.

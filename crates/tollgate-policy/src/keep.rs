@@ -49,6 +49,8 @@ pub(crate) type Overrides = Vec<(u64, AnyAlgorithm)>;
 /// A rule as the policy has it now, and what becomes of its limits.
 pub(crate) struct Reuse<'p, C> {
     old: Option<&'p CompiledRule<C>>,
+    /// Whether stores hide keys by another secret from now on.
+    has_new_secret: bool,
     /// The state of another process.
     saved: Option<&'p Saved>,
     fresh: Option<&'static str>,
@@ -56,9 +58,14 @@ pub(crate) struct Reuse<'p, C> {
 }
 
 impl<'p, C> Reuse<'p, C> {
-    pub(crate) const fn of(old: Option<&'p CompiledRule<C>>, saved: Option<&'p Saved>) -> Self {
+    pub(crate) const fn of(
+        old: Option<&'p CompiledRule<C>>,
+        has_new_secret: bool,
+        saved: Option<&'p Saved>,
+    ) -> Self {
         Self {
             old,
+            has_new_secret,
             saved,
             fresh: None,
             changes: Vec::new(),
@@ -93,6 +100,7 @@ impl<'p, C> Reuse<'p, C> {
         let old = self.old?;
         let found = match different(&old.source, rule) {
             Some(why) => Err(why),
+            None if self.has_new_secret && is_remote(old, index) => Err("the key secret changed"),
             None => changes(old, rule, index, specs, overrides),
         };
         match found {
@@ -144,6 +152,12 @@ impl<C: PolicyClock> Reuse<'_, C> {
             saved.restore_strikes(rule, text, strikes);
         }
     }
+}
+
+/// Returns whether a limit of a rule is one of a store that decides asynchronously.
+fn is_remote<C>(rule: &CompiledRule<C>, index: usize) -> bool {
+    let limit = rule.limits.get(index);
+    limit.is_some_and(|limit| matches!(**limit, RuleLimit::Remote(_)))
 }
 
 /// Returns why the state of a rule can't go on, if it can't.

@@ -16,6 +16,7 @@ use crate::policy::PolicyClock;
 use crate::problem::{Problem, Problems};
 use crate::refuse::{of_refusal, refuse, too_large};
 use crate::registry::{LimitSpec, Registry};
+use crate::secret::Secret;
 use crate::text::{MAX_PLANS, MEMORY, known_names};
 
 /// What limits are made with.
@@ -23,6 +24,8 @@ pub(crate) struct Maker<'m, C> {
     pub(crate) registry: &'m Registry<C>,
     pub(crate) clock: &'m C,
     pub(crate) hasher: &'m Hashed,
+    /// The secret by which stores hide keys.
+    pub(crate) key_secret: Option<&'m Secret>,
 }
 
 /// A limit of a rule, with what its text says, or that of each plan.
@@ -287,7 +290,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         };
         // A name is one of the two.
         if let Some(store) = self.registry.remotes.get(name) {
-            let made = store.limit(&remote_spec(rule, limit.index, texts));
+            let made = store.limit(&self.remote_spec(rule, limit.index, texts));
             let remote = |limit| Remote {
                 store: Arc::clone(store),
                 limit,
@@ -338,6 +341,23 @@ impl<C: PolicyClock> Maker<'_, C> {
         }
     }
 
+    fn remote_spec<'s>(
+        &'s self,
+        rule: &'s Rule,
+        index: usize,
+        limits: Vec<&'s str>,
+    ) -> RemoteSpec<'s> {
+        let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+        RemoteSpec {
+            rule: &rule.name,
+            index,
+            limits,
+            plans: plans.map(|(name, _)| name.as_str()).collect(),
+            fallback: fallback(rule),
+            key_secret: self.key_secret,
+        }
+    }
+
     /// Reads the limits of single keys.
     pub(crate) fn overrides(
         &self,
@@ -384,15 +404,4 @@ impl<C: PolicyClock> Maker<'_, C> {
 fn fallback(rule: &Rule) -> &Fallback {
     let fallback = rule.fallback.as_ref();
     fallback.map_or(&Fallback::Closed, |it| &it.value)
-}
-
-fn remote_spec<'s>(rule: &'s Rule, index: usize, limits: Vec<&'s str>) -> RemoteSpec<'s> {
-    let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
-    RemoteSpec {
-        rule: &rule.name,
-        index,
-        limits,
-        plans: plans.map(|(name, _)| name.as_str()).collect(),
-        fallback: fallback(rule),
-    }
 }

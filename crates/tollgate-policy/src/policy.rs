@@ -19,6 +19,7 @@ use crate::limit::{Hashed, KeyHash};
 use crate::problem::Problems;
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
+use crate::secret::Secret;
 use crate::state;
 use crate::when::Matcher;
 
@@ -56,6 +57,8 @@ pub struct Policy<C = SystemClock> {
     pub(crate) matcher: Matcher,
     pub(crate) registry: Arc<Registry<C>>,
     pub(crate) hasher: Hashed,
+    /// The secret by which stores hide keys.
+    pub(crate) key_secret: Option<Secret>,
     pub(crate) clock: C,
     /// What became of the state of each rule, if it was restored.
     pub(crate) restored: Vec<RuleState>,

@@ -44,6 +44,8 @@
 //!
 //! [`RedisStore::without_server`] checks policies. `docs/POLICY.md` has examples.
 
+mod stored;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,10 +60,13 @@ use tollgate_redis::{
 
 use crate::file;
 use crate::limit::{
-    FallbackKind, KeyRef, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants,
-    RemoteLimit, RemoteRefusal, RemoteSpec, RemoteStore,
+    FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
+    RemoteRefusal, RemoteSpec, RemoteStore,
 };
 use crate::text::known_names;
+
+pub use stored::{StoredKey, StoredKeyError};
+use stored::{algorithm, name, user};
 
 /// The algorithm that counts requests, not costs.
 const CONCURRENCY: &str = "concurrency";
@@ -186,14 +191,15 @@ impl<C: Client + 'static> RedisStore<C> {
     ) -> Result<Plan<C>, RemoteRefusal> {
         let refused = |message| RemoteRefusal::Limit(position, message);
         let limit: Limit = text.parse().map_err(|error| refused(message(&error)))?;
-        let written = limit.to_string();
-        let algorithm = written.split(' ').next().unwrap_or_default();
+        let algorithm = algorithm(&limit);
         let plan = spec.plans.get(position).copied();
         let concurrency = (algorithm == CONCURRENCY).then(|| limit.permits());
-        let name = name(spec.rule, spec.index, algorithm, plan);
+        let name = name(spec.rule, spec.index, &algorithm, plan);
         let server = Arc::clone(&self.server);
+        let keys = self.keys_under(spec.key_secret);
+        let keys = keys.map_err(|error| refused(error.to_string()))?;
         let fallback = fallback(spec.fallback);
-        let limiter = RedisLimiter::new(server, &self.keys, &name, limit, fallback);
+        let limiter = RedisLimiter::new(server, &keys, &name, limit, fallback);
         let limiter = limiter.map_err(|error| match error {
             LimitError::Fallback(error) => RemoteRefusal::Fallback(of_fallback(error)),
             _ => refused(error.to_string()),
@@ -222,6 +228,14 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         }
     }
 
+    fn take_key_secret(&self) -> Result<(), String> {
+        match (self.keys.has_secret(), self.keys.has_readable_users()) {
+            (true, _) => Err("must be left out: the program gives the store a secret".into()),
+            (_, true) => Err("must be left out: the program lets users be readable".into()),
+            _ => Ok(()),
+        }
+    }
+
     fn concurrency(&self, limit: &RemoteLimit, plan: usize) -> Option<u64> {
         plan_of::<C>(limit, plan)?.concurrency
     }
@@ -240,7 +254,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
                     fallback: None,
                 })?;
                 costs.push(plan.concurrency.map_or(ask.cost, |_| 1));
-                limits.push((plan.clone(), user(ask.key)));
+                limits.push((plan.clone(), user(ask.key.bytes())));
             }
             let taken = match all(&limits) {
                 Some(all) => all.try_acquire_each(&costs).await,
@@ -261,7 +275,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         Box::pin(async move {
             if let Some(plan) = plan::<C>(&ask) {
                 // A server that does not answer can't ban.
-                let _ = plan.limiter.key(user(ask.key)).ban_for(long).await;
+                let _ = plan.limiter.key(user(ask.key.bytes())).ban_for(long).await;
             }
         })
     }
@@ -321,25 +335,6 @@ fn plan<'a, C: Client + 'static>(ask: &RemoteAsk<'a>) -> Option<&'a Plan<C>> {
 
 fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Plan<C>> {
     limit.downcast_ref::<Plans<C>>()?.0.get(plan)
-}
-
-/// Returns the name of a limit on the server. Different limits have different names: only the last
-/// part can have a slash.
-fn name(rule: &str, index: usize, algorithm: &str, plan: Option<&str>) -> String {
-    let rule = rule.replace('%', "%25").replace('/', "%2F");
-    match plan {
-        Some(plan) => format!("{rule}/{index}/{algorithm}/{plan}"),
-        None => format!("{rule}/{index}/{algorithm}"),
-    }
-}
-
-/// Returns the user of a key on the server. A key that is one text is written as it is, so that an
-/// operator can read it. Others begin with a byte that is not printable, so they are different.
-fn user(key: KeyRef<'_>) -> Vec<u8> {
-    let bytes = key.bytes();
-    let text = bytes.strip_prefix(&[1]);
-    let text = text.filter(|text| text.first().is_some_and(u8::is_ascii_graphic));
-    text.unwrap_or(bytes).to_vec()
 }
 
 /// Says what the text of a limit must be.

@@ -15,14 +15,8 @@
 //! So the first `{` and the first `}` are the tag's, and the fields can be told apart. The
 //! namespace ends at the first `{`, and a written part is not empty and has no separator.
 
-use crate::keys_error::KeysError;
+use crate::keys_error::{KeysError, MAX_NAME, MIN_SECRET};
 use crate::user_hash::UserHash;
-
-/// The greatest length of a namespace and of a tag. A namespace fits one block of the hash.
-pub(crate) const MAX_NAME: usize = 64;
-
-/// The least length of a secret: that of the hash.
-pub(crate) const MIN_SECRET: usize = 16;
 
 /// The greatest length of a part as it is written. A longer one is hashed.
 const MAX_PART: usize = 128;

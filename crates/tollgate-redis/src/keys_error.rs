@@ -3,7 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::key::{MAX_NAME, MIN_SECRET};
+/// The greatest length of a namespace and of a tag. A namespace fits one block of the hash.
+pub(crate) const MAX_NAME: usize = 64;
+
+/// The least length of a secret: that of the hash.
+pub(crate) const MIN_SECRET: usize = 16;
 
 /// The reason why a namespace, a tag or a secret was not accepted.
 ///

@@ -12,6 +12,7 @@ use tollgate::outcome::{GrantInfo, Settled};
 
 use super::own::KeyRef;
 use crate::file::Fallback;
+use crate::secret::Secret;
 
 /// The future of a store's answer.
 pub type RemoteFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -36,6 +37,9 @@ pub struct RemoteSpec<'s> {
     pub plans: Vec<&'s str>,
     /// What decides while the store does not answer.
     pub fallback: &'s Fallback,
+    /// The secret by which the store hides keys, if the file has one. Only a store that
+    /// [takes](RemoteStore::take_key_secret) secrets gets one.
+    pub key_secret: Option<&'s Secret>,
 }
 
 /// What a [`RemoteStore`] refuses of a limit, and what it must be instead. The text follows the
@@ -173,6 +177,18 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
     ///
     /// All that must be different, if the store can't make the limit.
     fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>>;
+
+    /// Says whether the store hides keys by the secret of a policy: see
+    /// [`RemoteSpec::key_secret`].
+    ///
+    /// The default is that it does not. A policy with a secret is then refused.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong. The text follows the name of the field: `must be left out: ...`.
+    fn take_key_secret(&self) -> Result<(), String> {
+        Err("must be left out: the store does not hash keys".into())
+    }
 
     /// Returns how many requests may be inside at once under a plan, if the limit is a concurrency.
     /// Each request then weighs 1, whatever it costs, and fields of answers say the number.

@@ -18,6 +18,7 @@ mod parts;
 mod pattern;
 mod place;
 mod rule;
+mod secret;
 mod ser;
 mod table;
 mod toml;

@@ -10,11 +10,12 @@ use super::fields::{Fields, many, one_or_more};
 use super::parts::FIXED_COST;
 use super::parts::{BAN_OF, NETWORKS};
 use super::rule::{CAPACITY, COUNT, MEMORY, MISSING, OVERFLOW, REPEATED};
+use super::secret::KEY_SECRET;
 use super::top::APPLY;
 use super::tree::Tree;
 use super::write_when;
 use crate::file::{
-    Applies, At, Ban, Cost, Entry, Fallback, Networks, Override, Plans, PolicyFile, Rule,
+    Applies, At, Ban, Cost, Entry, Fallback, KeySecret, Networks, Override, Plans, PolicyFile, Rule,
 };
 
 /// Writes the fields that differ from their defaults. What is written is read as the same policy.
@@ -52,10 +53,20 @@ fn file(file: &PolicyFile) -> Tree {
     fields.push_choice("apply", &APPLY, file.apply);
     fields.push_some("memory", file.memory.as_ref(), number);
     fields.push_some("facts", file.facts.as_ref(), |facts| many(facts, text));
+    fields.push_some(KEY_SECRET, file.key_secret.as_ref(), |it| secret(it));
     fields.push_if(!file.deny.is_empty(), "deny", || many(&file.deny, entry));
     fields.push_if(!file.allow.is_empty(), "allow", || many(&file.allow, entry));
     fields.push_if(!file.rules.is_empty(), "rule", || many(&file.rules, rule));
     fields.table()
+}
+
+fn secret(secret: &KeySecret) -> Tree {
+    match secret {
+        KeySecret::Text(secret) => Tree::text(secret.reveal()),
+        KeySecret::Env(name) => Fields::default()
+            .with("env", Tree::text(name.as_str()))
+            .table(),
+    }
 }
 
 fn entry(entry: &Entry) -> Tree {

@@ -6,6 +6,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Error};
 
 use super::lines::Lines;
+use super::secret::KEY_SECRET;
 use super::tree::{Entries, Node, Tree, at};
 use crate::problem::{Position, Problem, Problems};
 
@@ -70,10 +71,17 @@ fn syntax_error(text: &str, error: &Error, lines: &Lines<'_>) -> Problem {
     let part = text.get(start..end).unwrap_or_default();
     let part = match part.trim() {
         "" => String::new(),
+        _ if shows_secret(text.get(..end).unwrap_or(text)) => String::new(),
         part => format!(" (at `{}`)", part.chars().take(40).collect::<String>()),
     };
     let message = format!("the text is not TOML: {}{part}", error.message());
     Problem::error("", "", message).at(lines.position(start))
+}
+
+/// Returns whether the text up to here ends with the secret of keys, or with fields that follow it.
+fn shows_secret(text: &str) -> bool {
+    let secret = text.rfind(KEY_SECRET).and_then(|at| text.get(at..));
+    secret.is_some_and(|rest| !rest.contains("\n["))
 }
 
 fn entries(table: DeTable<'_>, lines: &Lines<'_>) -> Entries {

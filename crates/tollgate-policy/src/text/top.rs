@@ -9,13 +9,16 @@ use super::field::{Field, refuse_text};
 use super::parts;
 use super::place::Place;
 use super::rule::rule;
+use super::secret::{KEY_SECRET, key_secret};
 use super::table::Table;
 use super::tree::{Entries, Node, Tree};
 use super::when::Reader;
 use crate::file::{Apply, At, Entry, PolicyFile, Rule};
 use crate::problem::Problems;
 
-const FIELDS: [&str; 6] = ["apply", "memory", "facts", "deny", "allow", "rule"];
+const FIELDS: [&str; 7] = [
+    "apply", "memory", "facts", KEY_SECRET, "deny", "allow", "rule",
+];
 pub(super) const APPLY: [(&str, Apply); 2] = [("first", Apply::First), ("all", Apply::All)];
 
 /// The most rules of a file, and the most entries of each of its lists.
@@ -31,6 +34,7 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
     table.only("a policy", &FIELDS, problems);
     let apply = table.get("apply");
     let memory = table.get("memory");
+    let secret = table.get(KEY_SECRET);
     let facts = table.get("facts").map(|facts| listed(facts, problems));
     let read_denied = |table: Table<'_>, problems: &mut Problems| {
         table.only("an entry of `deny`", &["name", "when", "status"], problems);
@@ -57,6 +61,7 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
             .unwrap_or_default(),
         memory: memory.and_then(|field| field.number(1, u64::MAX, problems)),
         facts,
+        key_secret: secret.and_then(|field| key_secret(field, problems)),
         deny,
         allow,
         rules,

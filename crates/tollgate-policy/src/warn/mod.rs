@@ -24,7 +24,7 @@ const OVERRIDE_BYTES: u128 = 1400;
 
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
 /// another one always does first, costs that no limit grants, names that are probably misspelled,
-/// tables that take more memory than the policy allows, and conditions under which more limits
+/// tables that take more memory than the policy allows, a secret that no store uses, and conditions under which more limits
 /// apply to one request than decide together at once.
 ///
 /// A warning is certain for requests whose facts have one value each; not everything that deserves
@@ -57,6 +57,7 @@ pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> b
     names::check(file, is_registered, &mut problems);
     unused(file, &mut problems);
     memory(file, &mut problems);
+    secret(file, &mut problems);
     unindexed(file, &mut problems);
     let names: HashMap<&str, &Rule> = file
         .rules
@@ -105,6 +106,17 @@ fn memory(file: &PolicyFile, problems: &mut Problems) {
         }
         let value = short_number(memory.value);
         problems.push(Problem::warning("memory", value, message).at(memory.position));
+    }
+}
+
+/// Warns of a secret that no store uses.
+fn secret(file: &PolicyFile, problems: &mut Problems) {
+    let Some(secret) = &file.key_secret else {
+        return;
+    };
+    if file.rules.iter().all(is_in_memory) {
+        let message = "has no effect: all rules are in memory";
+        problems.push(Problem::warning("key-secret", "", message).at(secret.position));
     }
 }
 

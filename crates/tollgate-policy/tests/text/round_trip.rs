@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::Overflow;
 use tollgate_policy::file::{
-    Applies, Apply, BanOf, Count, Failure, Fallback, Missing, PolicyFile, Rule,
+    Applies, Apply, BanOf, Count, Failure, Fallback, KeySecret, Missing, PolicyFile, Rule,
 };
 use tollgate_policy::when::Test;
 use tollgate_policy::{FactName, Position};
@@ -26,13 +26,16 @@ fn every_field_is_read() {
     assert_eq!(file.apply, Apply::All);
     assert_eq!(file.memory.map(|memory| memory.value), Some(512 << 20));
     assert_eq!(file.facts.as_ref().map(Vec::len), Some(4));
+    let secret = file.key_secret.as_ref().map(|secret| &secret.value);
+    let expected = KeySecret::Env("TOLLGATE_KEY_SECRET".into());
+    assert_eq!(secret, Some(&expected));
     assert_eq!(
         (file.deny.len(), file.allow.len(), file.rules.len()),
         (2, 1, 5)
     );
 
     let login = rule(&file, "login");
-    assert_eq!(login.name.position, Some(Position::new(20, 12)));
+    assert_eq!(login.name.position, Some(Position::new(21, 12)));
     assert_eq!(login.key, ["client-ip".to_owned().into()]);
     assert_eq!(login.missing, Missing::Deny);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
@@ -175,7 +178,7 @@ fn the_error_of_a_format_without_positions_lists_all_errors() {
     assert_eq!(
         error.to_string(),
         "error: Apply is not a field of a policy; did you mean `apply`? \
-         Known: apply, memory, facts, deny, allow, rule\n\
+         Known: apply, memory, facts, key-secret, deny, allow, rule\n\
          error: rule \"a\": limit is 5, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 2: name is missing\n\
          error: rule 2: limit is null, but must be text such as \"5/min\", or a list of such texts\n\

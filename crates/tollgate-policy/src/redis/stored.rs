@@ -1,0 +1,225 @@
+//! What the keys of a policy's rules are called on the server.
+
+use std::error::Error;
+use std::fmt;
+
+use tollgate_redis::{Keys, KeysError, Limit};
+
+use super::RedisStore;
+use crate::fact::Value;
+use crate::file::{PolicyFile, Rule};
+use crate::key::KeySpec;
+use crate::problem::{Problems, quoted};
+use crate::rule_fact::can_be_key;
+use crate::secret::Secret;
+use crate::text::{MEMORY, known_names};
+
+/// A key that a rule stores on the server: see [`RedisStore::stored_keys`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredKey {
+    /// The text of the limit.
+    pub limit: String,
+    /// The name of the plan, if the rule has plans.
+    pub plan: Option<String>,
+    /// The name of the key, in printable ASCII.
+    pub key: String,
+}
+
+/// The reason why a rule has no keys for some values: see [`RedisStore::stored_keys`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoredKeyError {
+    /// The policy has no such rule.
+    UnknownRule {
+        /// The name.
+        rule: String,
+        /// The names of the policy's rules.
+        known: Vec<String>,
+    },
+    /// The rule is in memory.
+    InMemory {
+        /// The name of the rule.
+        rule: String,
+    },
+    /// There must be one value for each part of the rule's key.
+    Values {
+        /// The name of the rule.
+        rule: String,
+        /// The parts of its key.
+        parts: Vec<String>,
+        /// How many values there are.
+        given: usize,
+    },
+    /// The part of a key must be an address.
+    Address {
+        /// The part.
+        part: String,
+        /// The value.
+        value: String,
+    },
+    /// The policy can't be used.
+    Policy(Problems),
+}
+
+impl fmt::Display for StoredKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownRule { rule, known } => {
+                let known = known_names(rule, known.iter().map(String::as_str));
+                write!(f, "rule {} is not in the policy{known}", quoted(rule))
+            }
+            Self::InMemory { rule } => {
+                let rule = quoted(rule);
+                write!(f, "rule {rule} is in memory, so no server stores its keys")
+            }
+            Self::Values { rule, parts, given } => {
+                let parts = match parts.len() {
+                    0 => "no value: it has no key".to_owned(),
+                    1 => format!("one value: {}", parts.join(", ")),
+                    n => format!("{n} values: {}", parts.join(", ")),
+                };
+                let rule = quoted(rule);
+                write!(f, "rule {rule} needs {parts}; the number given is {given}")
+            }
+            Self::Address { part, value } => {
+                write!(f, "{part} is {}, but must be an address", quoted(value))
+            }
+            Self::Policy(problems) => problems.fmt(f),
+        }
+    }
+}
+
+impl Error for StoredKeyError {}
+
+impl<C> RedisStore<C> {
+    /// Returns the keys that a rule stores for the values of its key, so that an operator can look
+    /// at them or delete them: one for each limit, or for each plan.
+    ///
+    /// The key has the values that an override of it would have: one for each part of the rule's
+    /// key, in its order. The policy must be one that this store accepts.
+    ///
+    /// ```
+    /// use tollgate_policy::file::PolicyFile;
+    /// use tollgate_policy::redis::RedisStore;
+    /// use tollgate_redis::Keys;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let text = "[[rule]]\nname = 'login'\nkey = 'user'\nlimit = '5/min'\nstore = 'redis'";
+    /// let keys = store.stored_keys(&PolicyFile::from_toml(text)?, "login", &["alice"])?;
+    /// assert_eq!(keys[0].key, "api:{sQBspkE8zIeukU9kOO1yEw}:login/0/token-bucket");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoredKeyError`] if there is no such rule on a store, if it needs other values, or if the
+    /// policy can't be used.
+    pub fn stored_keys(
+        &self,
+        file: &PolicyFile,
+        rule: &str,
+        values: &[&str],
+    ) -> Result<Vec<StoredKey>, StoredKeyError> {
+        let mut rules = file.rules.iter();
+        let Some(rule) = rules.find(|known| known.name.value == rule) else {
+            let names = file.rules.iter().map(|known| known.name.value.clone());
+            return Err(StoredKeyError::UnknownRule {
+                rule: rule.to_owned(),
+                known: names.collect(),
+            });
+        };
+        let user = user_of(rule, values)?;
+        let secret = file.resolve_key_secret();
+        let secret = secret.map_err(StoredKeyError::Policy)?;
+        let keys = self.keys_under(secret.as_ref());
+        let keys = keys.map_err(|error| wrong("key-secret", error.to_string()))?;
+        let limits = rule.limits.iter().enumerate();
+        let limits = limits.map(|(index, text)| (index, None, text));
+        let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+        let plans = plans.map(|(plan, text)| (0, Some(plan), text));
+        let stored = limits.chain(plans).map(|(index, plan, text)| {
+            let limit: Limit = text
+                .parse()
+                .map_err(|error| wrong("limit", format!("{error}")))?;
+            let plan = plan.map(|plan| plan.value.clone());
+            let name = name(&rule.name, index, &algorithm(&limit), plan.as_deref());
+            let key = String::from_utf8_lossy(&keys.key(&name, &user)).into_owned();
+            let limit = text.value.clone();
+            Ok(StoredKey { limit, plan, key })
+        });
+        stored.collect()
+    }
+
+    /// Returns the names of keys under the secret of a policy, if it has one.
+    pub(super) fn keys_under(&self, secret: Option<&Secret>) -> Result<Keys, KeysError> {
+        let keys = self.keys.clone();
+        match secret {
+            Some(secret) => keys.with_secret(secret.reveal()),
+            None => Ok(keys),
+        }
+    }
+}
+
+fn wrong(field: &str, message: String) -> StoredKeyError {
+    let mut problems = Problems::new();
+    problems.push(crate::problem::Problem::error(field, "", message));
+    StoredKeyError::Policy(problems)
+}
+
+/// Returns the user whose values these are.
+fn user_of(rule: &Rule, values: &[&str]) -> Result<Vec<u8>, StoredKeyError> {
+    let name = || rule.name.value.clone();
+    if rule.store.as_str() == MEMORY {
+        return Err(StoredKeyError::InMemory { rule: name() });
+    }
+    let parts = rule.key.iter().map(|part| part.value.clone());
+    if parts.len() != values.len() {
+        return Err(StoredKeyError::Values {
+            rule: name(),
+            parts: parts.collect(),
+            given: values.len(),
+        });
+    }
+    let is_key = |(part, value): &(&str, &str)| {
+        can_be_key(&crate::fact::FactName::new(part), &Value::from(*value))
+    };
+    let mut given = rule
+        .key
+        .iter()
+        .map(|part| part.as_str())
+        .zip(values.iter().copied());
+    if let Some((part, value)) = given.find(|given| !is_key(given)) {
+        let (part, value) = (part.to_owned(), value.to_owned());
+        return Err(StoredKeyError::Address { part, value });
+    }
+    let key = KeySpec::of(rule).of_values(values.iter().copied());
+    Ok(user(&key))
+}
+
+/// Returns the name of a limit's algorithm.
+pub(super) fn algorithm(limit: &Limit) -> String {
+    let written = limit.to_string();
+    written.split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// Returns the name of a limit on the server. Different limits have different names: only the last
+/// part can have a slash.
+pub(super) fn name(rule: &str, index: usize, algorithm: &str, plan: Option<&str>) -> String {
+    let rule = rule.replace('%', "%25").replace('/', "%2F");
+    match plan {
+        Some(plan) => format!("{rule}/{index}/{algorithm}/{plan}"),
+        None => format!("{rule}/{index}/{algorithm}"),
+    }
+}
+
+/// Returns the user of a key on the server. A key that is one text is that text, as in programs
+/// without a policy, and can be readable. Others begin with a byte that is not printable, so they
+/// are different.
+pub(super) fn user(key: &[u8]) -> Vec<u8> {
+    let text = key.strip_prefix(&[1]);
+    let text = text.filter(|text| text.first().is_some_and(u8::is_ascii_graphic));
+    text.unwrap_or(key).to_vec()
+}
