@@ -23,6 +23,7 @@ enum Command {
     Bench(bench::Arguments),
     Check(policy::check::Arguments),
     Explain(policy::explain::Arguments),
+    Key(policy::key::Arguments),
     Plot(plot::Arguments),
 }
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Check(arguments) => policy::check::run(&arguments),
         Command::Explain(arguments) => policy::explain::run(&arguments),
+        Command::Key(arguments) => policy::key::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match result {

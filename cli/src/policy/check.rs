@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 use tollgate_policy::Problems;
+use tollgate_redis::Keys;
 
 use super::registered::Registered;
 use super::source::Source;
@@ -56,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     };
     let rules = source.read().ok().map(|file| file.rules.len());
     let facts = arguments.facts.iter().map(String::as_str);
-    let problems = source.check(arguments.registered.builder(facts)?);
+    let keys = Keys::new("check")?;
+    let problems = source.check(arguments.registered.builder(keys, facts));
     let mut out = io::stdout().lock();
     if arguments.json {
         let report = Report {

@@ -9,6 +9,7 @@ use clap::Args;
 use comfy_table::{Cell, ContentArrangement, Table};
 use console::Term;
 use tollgate_policy::explain::{Applied, Asks, Explained, Explanation, explain};
+use tollgate_redis::Keys;
 
 use super::registered::Registered;
 use super::request::Request;
@@ -48,7 +49,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Ok(source) => source,
         Err(message) => return Ok(unusable(&message)),
     };
-    let builder = arguments.registered.builder(arguments.request.named())?;
+    let keys = Keys::new("explain")?;
+    let builder = arguments
+        .registered
+        .builder(keys, arguments.request.named());
     let file = match source.read_checked(builder) {
         Ok(file) => file,
         Err(problems) => {

@@ -5,7 +5,7 @@ use tollgate::clock::SystemClock;
 use tollgate::{Keyed, Quota, TokenBucket, const_unwrap};
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{Builder, LimitSpec, OwnLimit, Policy};
-use tollgate_redis::{Keys, KeysError};
+use tollgate_redis::Keys;
 
 /// What the program that uses the policy registers.
 #[derive(Debug, Args)]
@@ -21,17 +21,23 @@ pub(super) struct Registered {
 }
 
 /// The store of the crate tollgate-redis.
-const REDIS: &str = "redis";
+pub(super) const REDIS: &str = "redis";
 
 impl Registered {
+    /// Returns whether the program registers a store of this name.
+    pub(super) fn has_store(&self, name: &str) -> bool {
+        self.stores.iter().any(|known| known == name)
+    }
+
     /// Returns a builder that knows the names, and these facts. What they do is left out: any text
     /// is a limit of their algorithms and stores. The limits of `redis` are read as the store reads
     /// them.
     pub(super) fn builder<'f>(
         &self,
+        keys: Keys,
         facts: impl Iterator<Item = &'f str>,
-    ) -> Result<Builder<SystemClock>, KeysError> {
-        let redis = RedisStore::without_server(Keys::new("check")?);
+    ) -> Builder<SystemClock> {
+        let redis = RedisStore::without_server(keys);
         let mut builder = Policy::builder().remote_store(REDIS, redis);
         for name in &self.algorithms {
             builder = builder.algorithm(name, |_| Ok::<_, String>(BUCKET));
@@ -42,7 +48,7 @@ impl Registered {
         for name in facts {
             builder = builder.resolver(name, |_| None);
         }
-        Ok(builder)
+        builder
     }
 }
 

@@ -7,7 +7,8 @@
 //! | `report` | `tollgate bench --report`: a well-formed, accessible page |
 //! | `scaling` | `tollgate bench --scaling`: the machine, and threads up to all processors |
 //! | `figures`, `pictures` | `tollgate plot`: the figures behind the pictures, and the pictures |
-//! | `policy` | `tollgate check` and `tollgate explain`: golden transcripts |
+//! | `policy` | `tollgate check`, `tollgate explain` and `tollgate key`: golden transcripts |
+//! | `stored_keys` | `tollgate key` prints what decisions on Redis and Valkey write |
 //! | `guide` | the guide's examples, largest limits and pictures |
 //! | `stated_bounds` | the guide's bounds: no interval exceeds them, and the tight ones are reached |
 
@@ -20,7 +21,11 @@ mod pictures;
 mod policy;
 mod report;
 mod scaling;
+#[allow(dead_code, reason = "other tests use more of it")]
+#[path = "../../../crates/tollgate-redis/tests/support/server.rs"]
+mod server;
 mod stated_bounds;
+mod stored_keys;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `tollgate check` and `tollgate explain`, against transcripts in the folder `policy`, and those
+//! `tollgate check`, `tollgate explain` and `tollgate key`, against transcripts in the folder `policy`, and those
 //! of docs/POLICY.md. A transcript is a list of commands, each with what it prints and its exit
 //! code. To write the transcripts in the folder anew, run the tests with `TOLLGATE_RECORD=1`.
 
@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{deadline, folder};
+
+/// The secret of the policies that read it from the environment.
+const SECRET: &str = "swordfish-swordfish";
 
 /// Returns the folder of the transcripts.
 fn transcripts() -> PathBuf {
@@ -26,13 +29,14 @@ fn words(command: &str) -> Vec<String> {
 }
 
 /// Runs a command in a folder. Returns what it prints, and its exit code unless that is 0.
-fn run(command: &str, folder: &Path) -> String {
+pub(crate) fn run(command: &str, folder: &Path) -> String {
     let words = words(command);
     let ["$", "tollgate", ..] = &*words.iter().map(String::as_str).collect::<Vec<_>>() else {
         panic!("{command} is no command");
     };
     let mut program = Command::new(env!("CARGO_BIN_EXE_tollgate"));
     program.args(&words[2..]).current_dir(folder);
+    program.env("KEY_SECRET", SECRET);
     let output = deadline::deadline("the program", move || program.output());
     let output = output.expect("the program runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");
@@ -65,11 +69,12 @@ fn each_transcript_is_what_the_commands_print() {
     let entries = fs::read_dir(&folder).expect("the folder is there");
     let paths = entries.map(|entry| entry.expect("it can be read").path());
     let mut commands = 0;
-    let mut different = Vec::new();
+    let (mut different, mut printed) = (Vec::new(), Vec::new());
     for path in paths.filter(|path| path.extension().is_some_and(|end| end == "txt")) {
         let golden = fs::read_to_string(&path).expect("text");
         let (now, count) = rerun(&golden, &folder);
         commands += count;
+        printed.push(now.clone());
         if std::env::var_os("TOLLGATE_RECORD").is_some() {
             fs::write(&path, now).expect("it can be written");
         } else if golden != now {
@@ -77,6 +82,8 @@ fn each_transcript_is_what_the_commands_print() {
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
+    let shown = |text: &String| text.contains(SECRET) || text.contains("too short");
+    assert_eq!(printed.iter().find(|text| shown(text)), None, "a secret");
     assert!(commands >= 30, "{commands} commands");
 }
 

@@ -3,19 +3,20 @@
 use std::error::Error;
 use std::fmt;
 
+use serde::Serialize;
 use tollgate_redis::{Keys, KeysError, Limit};
 
 use super::RedisStore;
-use crate::fact::Value;
+use crate::fact::{FactName, Value};
 use crate::file::{PolicyFile, Rule};
 use crate::key::KeySpec;
-use crate::problem::{Problems, quoted};
+use crate::problem::{Problem, Problems, quoted};
 use crate::rule_fact::can_be_key;
 use crate::secret::Secret;
 use crate::text::{MEMORY, known_names};
 
 /// A key that a rule stores on the server: see [`RedisStore::stored_keys`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StoredKey {
     /// The text of the limit.
@@ -165,7 +166,7 @@ impl<C> RedisStore<C> {
 
 fn wrong(field: &str, message: String) -> StoredKeyError {
     let mut problems = Problems::new();
-    problems.push(crate::problem::Problem::error(field, "", message));
+    problems.push(Problem::error(field, "", message));
     StoredKeyError::Policy(problems)
 }
 
@@ -183,9 +184,8 @@ fn user_of(rule: &Rule, values: &[&str]) -> Result<Vec<u8>, StoredKeyError> {
             given: values.len(),
         });
     }
-    let is_key = |(part, value): &(&str, &str)| {
-        can_be_key(&crate::fact::FactName::new(part), &Value::from(*value))
-    };
+    let is_key =
+        |(part, value): &(&str, &str)| can_be_key(&FactName::new(part), &Value::from(*value));
     let mut given = rule
         .key
         .iter()
