@@ -1,5 +1,5 @@
-//! Any limit and user: the key has the tag that was chosen, and the limit and a readable user can be
-//! read from it again, unless they are hashed.
+//! Any limit and user: the key has the tag that was chosen, and the limit and a readable user can
+//! be read from it again, unless they are hashed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! `tollgate check`, `tollgate explain` and `tollgate key`: policies before they ship, and what they
-//! store.
+//! `tollgate check`, `tollgate explain` and `tollgate key`: policies before they ship, and what
+//! they store.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,6 +1,7 @@
-//! `tollgate check`, `tollgate explain` and `tollgate key`, against transcripts in the folder `policy`, and those
-//! of docs/POLICY.md. A transcript is a list of commands, each with what it prints and its exit
-//! code. To write the transcripts in the folder anew, run the tests with `TOLLGATE_RECORD=1`.
+//! `tollgate check`, `tollgate explain` and `tollgate key`, against transcripts in the folder
+//! `policy`, and those of docs/POLICY.md and docs/OPERATING.md. A transcript is a list of commands,
+//! each with what it prints and its exit code. To write the transcripts in the folder anew, run the
+//! tests with `TOLLGATE_RECORD=1`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,6 +110,23 @@ fn the_guide_shows_what_the_commands_print() {
     let (now, count) = rerun(transcript, &folder);
     assert_eq!(transcript, now);
     assert_eq!(count, 2);
+}
+
+#[test]
+fn the_operators_page_shows_what_the_command_prints() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/OPERATING.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let (transcript, rest) = block(&page, "console");
+    let folder = folder("policy-operating");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let policy = "[[rule]]\nname = 'login'\nkey = 'user'\nlimit = '5/min'\nstore = 'redis'\n";
+    fs::write(folder.join("limits.toml"), policy).expect("it can be written");
+    let (now, count) = rerun(transcript, &folder);
+    assert_eq!(transcript, now);
+    assert_eq!(count, 1);
+    let command = transcript.lines().next().expect("a command");
+    let again = format!("key=$({})\n", &command["$ ".len()..]);
+    assert!(rest.contains(&again), "{again}");
 }
 
 #[test]

@@ -39,6 +39,9 @@
 //! - Each process counts the denials that lead to a ban. The ban is in the memory of the process
 //!   that decided it, and on the server, where other processes see it.
 //! - Overrides of single keys are refused.
+//! - The keys on the server have hashes of the values of keys, under the `key-secret` of the policy
+//!   or the secret of the program's [`Keys`]. [`RedisStore::stored_keys`] tells what they are
+//!   called.
 //! - Dropping the future of a decision, or the decision, keeps the permits that the server granted.
 //!   A concurrency ends with its lease.
 //!

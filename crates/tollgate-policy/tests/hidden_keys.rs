@@ -204,8 +204,8 @@ fn values_without_a_key_are_errors() {
         error.to_string()
     };
     assert_eq!(
-        error("sesion", &["a"]),
-        "rule \"sesion\" is not in the policy; did you mean `session`? Known: session, token, \
+        error("sessions", &["a"]),
+        "rule \"sessions\" is not in the policy; did you mean `session`? Known: session, token, \
          search, memory"
     );
     assert_eq!(

@@ -44,10 +44,10 @@ const MAX_PART: usize = 128;
 /// # Users are hashed
 ///
 /// A user is often a session, a token or an address. So a key has the user's hash: the server does
-/// not store the user, and shows it in no command, log, snapshot or error. The hash is HMAC-SHA-256,
-/// cut to 128 bits, in base64url. Its key is the HMAC of the secret under the namespace (the step
-/// *extract* of RFC 5869). All processes with the same namespace and the same secret make the same
-/// keys.
+/// not store the user, and shows it in no command, log, snapshot or error. The hash is
+/// HMAC-SHA-256, cut to 128 bits, in base64url. Its key is the HMAC of the secret under the
+/// namespace (the step *extract* of RFC 5869). All processes with the same namespace and the same
+/// secret make the same keys.
 ///
 /// - With a [secret](Self::with_secret), a user can't be found from its key without the secret.
 /// - Without a secret, users are hidden from a glance, but not from guessing: whoever can read keys

@@ -60,6 +60,12 @@
 //! `docs/DISTRIBUTED.md` has the bounds, what each fault does to them, and what an operator needs
 //! to know.
 //!
+//! # What the server sees
+//!
+//! Keys have hashes of users, so what clients send is in no key, command, log or snapshot of the
+//! server, and in no error. [`Keys::with_secret`] hides users from guessing too. `tollgate key` and
+//! [`RedisKey::name`] tell what a key is called.
+//!
 //! # Clusters, threads, TLS
 //!
 //! - A cluster: `client::connect_to_cluster_lazily` in place of `client::connect_lazily`.

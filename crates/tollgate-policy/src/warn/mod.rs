@@ -24,8 +24,8 @@ const OVERRIDE_BYTES: u128 = 1400;
 
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
 /// another one always does first, costs that no limit grants, names that are probably misspelled,
-/// tables that take more memory than the policy allows, a secret that no store uses, and conditions under which more limits
-/// apply to one request than decide together at once.
+/// tables that take more memory than the policy allows, a secret that no store uses, and conditions
+/// under which more limits apply to one request than decide together at once.
 ///
 /// A warning is certain for requests whose facts have one value each; not everything that deserves
 /// one is found.

@@ -461,3 +461,16 @@ fn a_rule_in_the_shadow_takes_all_or_nothing_in_one_call() {
     assert_eq!((far.taken("trial"), far.taken("trial/1")), (1, 1));
     assert_eq!((far.taken("other-trial"), far.taken("far")), (2, 2));
 }
+
+#[test]
+fn a_store_that_takes_no_secret_refuses_one() {
+    let text = format!("key-secret = 'swordfish-swordfish'\n{FOUR}");
+    let builder = Policy::builder().remote_store("near", Store::default());
+    let builder = builder.remote_store("far", Store::default());
+    let refused = |store: &str| {
+        let field = format!("key-secret of the store \"{store}\"");
+        format!("1:14: error: {field} must be left out: the store does not hash keys")
+    };
+    let expected = format!("{}\n{}", refused("far"), refused("near"));
+    assert_eq!(builder.check_toml(&text).to_string(), expected);
+}
