@@ -119,7 +119,8 @@ fn the_operators_page_shows_what_the_command_prints() {
     let (transcript, rest) = block(&page, "console");
     let folder = folder("policy-operating");
     fs::create_dir_all(&folder).expect("the folder can be created");
-    let policy = "[[rule]]\nname = 'login'\nkey = 'user'\nlimit = '5/min'\nstore = 'redis'\n";
+    let policy = "[[rule]]\nname = 'login'\nkey = 'user'\nlimit = '5/min'\nstore = 'redis'\n\
+                  fallback = 'closed'\n";
     fs::write(folder.join("limits.toml"), policy).expect("it can be written");
     let (now, count) = rerun(transcript, &folder);
     assert_eq!(transcript, now);

@@ -21,11 +21,13 @@ const RULES: &str = "
     key = ['client-ip', 'header:x-device']
     limit = ['5/d', 'fixed-window 9/d']
     store = 'redis'
+    fallback = 'closed'
     [[rule]]
     name = 'per cent %'
     key = 'user'
     limit = 'concurrency 2 lease 1h'
     store = 'redis'
+    fallback = 'closed'
 ";
 
 const FACTS: [(&str, &str); 3] = [

@@ -145,6 +145,7 @@ fn a_reload_with_another_secret_starts_the_rules_on_the_server_anew() {
         key = 'user'
         limit = '5/d'
         store = 'redis'
+        fallback = 'closed'
         [[rule]]
         name = 'memory'
         key = 'user'

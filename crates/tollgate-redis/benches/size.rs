@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Keys, Limit, RedisKey, RedisLimiter};
+use tollgate_redis::{Fallback, Keys, Limit, RedisKey, RedisLimiter};
 
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../tests/support/server.rs"]
@@ -72,7 +72,8 @@ async fn grown(mut server: Server, limit: Limit, keys: &Keys, count: usize, verb
     server.start(false);
     let client = connect_lazily(server.url()).expect("an address");
     let shared = Arc::new(tollgate_redis::Server::new(client).with_budget(DEADLINE));
-    let limiter = RedisLimiter::new(shared, keys, "login", limit).expect("a limit");
+    let limiter =
+        RedisLimiter::new(shared, keys, "login", limit, Fallback::Closed).expect("a limit");
     let limiter = Arc::new(limiter);
     // The first call sends the script too.
     call(&limiter.key("first"), verb).await;

@@ -107,7 +107,8 @@ impl<C> RedisStore<C> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let text = "[[rule]]\nname = 'login'\nkey = 'user'\nlimit = '5/min'\nstore = 'redis'";
+    /// let text = "[[rule]]\nname = 'login'\nkey = 'user'\nlimit = '5/min'\nstore = 'redis'\n\
+    ///             fallback = 'closed'";
     /// let keys = store.stored_keys(&PolicyFile::from_toml(text)?, "login", &["alice"])?;
     /// assert_eq!(keys[0].key, "api:{sQBspkE8zIeukU9kOO1yEw}:login/0/token-bucket");
     /// # Ok(())
