@@ -11,6 +11,7 @@ mod compositions;
 #[path = "../../../../tests/support/deadline.rs"]
 mod deadline;
 mod faults;
+mod foreign_values;
 #[cfg(feature = "blocking")]
 mod guards;
 mod hidden_users;
