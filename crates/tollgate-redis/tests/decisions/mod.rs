@@ -11,6 +11,7 @@ mod against_core;
 #[path = "../../../../tests/traces/sources/classes.rs"]
 mod classes;
 mod departures;
+mod expiry;
 mod logs;
 mod mixed;
 mod model;

@@ -317,7 +317,10 @@ fn the_state_of_another_kind_of_limit_is_as_foreign() {
         run(async {
             let server = connected(&private);
             let mut connection = private.connection();
-            for (theirs, ours) in kinds.iter().flat_map(|one| kinds.map(|other| (*one, other))) {
+            for (theirs, ours) in kinds
+                .iter()
+                .flat_map(|one| kinds.map(|other| (*one, other)))
+            {
                 if theirs == ours {
                     continue;
                 }
