@@ -112,7 +112,12 @@ pub(crate) fn renew(part: Part<'_>, mark: Mark) -> Call {
 
 /// Makes the parts' keys idle again, and ends their bans. The reply is an integer.
 pub(crate) fn reset(parts: &[Part<'_>]) -> Call {
-    call(script::reset(), parts.iter(), std::iter::empty())
+    let args = parts.iter().map(|part| part.kind.argument(0));
+    call(
+        script::script(Verb::Reset, kinds(parts)),
+        parts.iter(),
+        args,
+    )
 }
 
 fn call<'a>(

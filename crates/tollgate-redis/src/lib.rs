@@ -81,8 +81,8 @@
 //!
 //! ```text
 //! ACL SETUSER limits on >password ~api:{* +evalsha +eval +ping
-//! ACL SETUSER limits +del +get +lindex +llen +lrem +ltrim +pexpire +psetex +rpop +rpush +set
-//! ACL SETUSER limits +time +zadd +zcount +zrem +zremrangebyscore +zrevrange +zscore
+//! ACL SETUSER limits +del +get +lindex +llen +lrem +lset +ltrim +pexpire +psetex +rpush +set
+//! ACL SETUSER limits +time +zadd +zcount +zrange +zrem +zremrangebyscore +zrevrange +zscore
 //! ```
 //!
 //! In a cluster it also needs `+cluster|slots +asking`; for a database other than 0, `+select`.

@@ -3,7 +3,7 @@
 //! ```text
 //! time.lua, span.lua                       the clock; the same for all
 //! bucket*.lua, window.lua, log.lua, ...    a kind of limits: a table of functions, with its state
-//! take.lua, look.lua, change.lua           a verb for keys of any kinds
+//! take.lua, look.lua, change.lua, ...      a verb for keys of any kinds
 //! ```
 //!
 //! A new kind is a file with these functions, a module in `kind`, and a variant of [`Kinds`].
@@ -31,6 +31,8 @@ pub(crate) enum Verb {
     Charge,
     /// Bans keys for a time.
     Ban,
+    /// Forgets keys.
+    Reset,
 }
 
 /// The kinds of limits that a script knows. Shorter scripts start faster.
@@ -146,6 +148,7 @@ pub(crate) fn script(verb: Verb, kinds: Kinds) -> &'static Script {
         Verb::Give => of_each_kind!(kinds; change!("give")),
         Verb::Charge => of_each_kind!(kinds; change!("charge")),
         Verb::Ban => of_each_kind!(kinds; change!("ban")),
+        Verb::Reset => of_each_kind!(kinds; include_str!("lua/reset.lua")),
     }
 }
 
@@ -186,11 +189,6 @@ pub(crate) fn renew() -> &'static Script {
     script!(clock!(), kinds!(Slots), change!("renew"))
 }
 
-/// Forgets keys of any kind.
-pub(crate) fn reset() -> &'static Script {
-    script!(include_str!("lua/reset.lua"))
-}
-
 impl Script {
     /// Returns the text, in Lua 5.1.
     pub(crate) fn text(&self) -> &str {
@@ -205,14 +203,15 @@ impl Script {
 
 #[cfg(test)]
 pub(crate) fn all() -> Vec<&'static Script> {
-    let mut all = vec![
-        take_one_bucket(),
-        take_buckets(),
-        reserve(),
-        renew(),
-        reset(),
-    ];
-    for verb in [Verb::Take, Verb::Look, Verb::Give, Verb::Charge, Verb::Ban] {
+    let mut all = vec![take_one_bucket(), take_buckets(), reserve(), renew()];
+    for verb in [
+        Verb::Take,
+        Verb::Look,
+        Verb::Give,
+        Verb::Charge,
+        Verb::Ban,
+        Verb::Reset,
+    ] {
         for kinds in [
             Kinds::Bucket,
             Kinds::Window,

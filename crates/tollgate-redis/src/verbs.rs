@@ -275,7 +275,7 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Deletes the state of the key on the server: all its permits are available, and it is not
-    /// banned.
+    /// banned. A value that is no state of this limit stays.
     ///
     /// ```no_run
     /// # async fn show(
@@ -289,7 +289,7 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// # Errors
     ///
-    /// [`Unavailable`] if the server does not answer.
+    /// [`Unavailable`] if the server does not answer, or if the key has a foreign value.
     pub async fn reset(&self) -> Result<(), Unavailable> {
         let call = call::reset(&[self.part(0)]);
         let server = &self.limiter.server;

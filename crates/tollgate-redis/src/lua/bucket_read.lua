@@ -24,8 +24,12 @@ if value then
     old, old_part, idle, written = parse('<I4I4dd', value)
     old = old - 134217728
   end
-  -- Written so that a number that is not one fails. 3 * SPAN is the latest tick that is stored.
-  if not (old_part < old and old <= 67108864 and idle <= 4733640000000000 and -written <= idle) then
+  -- Written so that a number that is not one fails. 3 * SPAN is the latest tick that is stored. It
+  -- was written, and a ban of it ends, before it is idle.
+  if
+    not (old_part < old and old <= 67108864 and idle <= 4733640000000000 and written <= idle
+      and -written <= idle and idle % 1 == 0 and written % 1 == 0)
+  then
     return redis.error_reply('BADSTATE key ' .. key .. ' is not a bucket of format 1')
   end
   if -written > now then

@@ -1,34 +1,51 @@
--- Sliding log: a list of the ticks of the permits, in order. At most `limit` of them are within a
--- period. A permit has one entry. While the key is banned, the last entry is 'b' and the end of the
--- ban.
+-- Sliding log: a list of a mark and the ticks of the permits, in order. At most `limit` of them are
+-- within a period. A permit has one entry. The mark is '!' and the end of the ban, or 0. A list that
+-- does not begin with it is of another program.
 --
 -- A permit counts at `at`: now, or at the last permit if that is later.
 --
 -- The argument: 'L', the permits of the request, the limit and the period.
 local log = {}
 
-local function entry(key, index)
-  return tonumber(redis.call('LINDEX', key, index))
+-- Returns the tick that a text says, if it is at most `most`.
+local function tick_of(text, most)
+  local tick = string.match(text, '^%d+$') and tonumber(text)
+  return tick and tick <= most and tick
+end
+
+-- Returns the tick of the permit with this index, or of the last one for -1. It is false or nil for
+-- what is none, which another program wrote.
+local function entry(key, index, most)
+  if index >= 0 then
+    index = index + 1
+  end
+  return tick_of(redis.call('LINDEX', key, index), most)
+end
+
+local function mark(ban)
+  return string.format('!%.0f', ban)
+end
+
+local function refuse(key)
+  return redis.error_reply('BADSTATE key ' .. key .. ' is not a log')
 end
 
 function log.see(key, arg)
   local _, n, limit, period = struct.unpack('<Bddd', arg)
-  local length, last, ban, has_mark = redis.call('LLEN', key), 0, 0, false
-  if length > 0 then
-    local tail = redis.call('LINDEX', key, -1)
-    local till = string.match(tail, '^b(%d+)$')
-    if till then
-      has_mark, length, ban = true, length - 1, tonumber(till)
-      tail = length > 0 and redis.call('LINDEX', key, -2) or '0'
+  local length, last, marked = redis.call('LLEN', key) - 1, 0, 0
+  local is_known = length >= 0
+  if is_known then
+    local head = redis.call('LINDEX', key, 0)
+    marked = string.sub(head, 1, 1) == '!' and tick_of(string.sub(head, 2), 2 * SPAN)
+    if length > 0 then
+      last = entry(key, -1, SPAN)
     end
-    last = string.match(tail, '^%d+$') and tonumber(tail)
-    if not (last and last <= SPAN and ban <= 2 * SPAN) then
-      return redis.error_reply('BADSTATE key ' .. key .. ' is not a log')
-    end
-    if ban <= now then
-      ban = 0
+    if not (marked and last) then
+      return refuse(key)
     end
   end
+  length = math.max(length, 0)
+  local ban = marked > now and marked or 0
   local at = math.max(now, last)
   local horizon = at - period
   -- How many entries are at least a period old. In most requests none is, or all are.
@@ -37,7 +54,10 @@ function log.see(key, arg)
     expired = length
   end
   while expired < young do
-    if entry(key, probe) <= horizon then
+    local tick = entry(key, probe, last)
+    if not tick then
+      return refuse(key)
+    elseif tick <= horizon then
       expired = probe + 1
     else
       young = probe
@@ -46,12 +66,16 @@ function log.see(key, arg)
   end
   local live, due = length - expired, 0
   if live + n > limit and n <= limit then
-    due = entry(key, length + n - limit - 1) + period
+    local tick = entry(key, length + n - limit - 1, last)
+    if not tick then
+      return refuse(key)
+    end
+    due = tick + period
   end
   return {
     kind = log, key = key, arg = arg, fits = ban == 0 and live + n <= limit, n = n, limit = limit,
     period = period, live = live, expired = expired, last = last, at = at, horizon = horizon,
-    ban = ban, has_mark = has_mark, due = due,
+    ban = ban, marked = marked, is_known = is_known, due = due,
   }
 end
 
@@ -61,19 +85,34 @@ function log.tell(state)
   return struct.pack('<dddd', state.live, state.last, state.due, state.ban)
 end
 
--- Appends permits, and removes those that are a period old. The key expires a second after no
--- permit counts and the ban is over.
-local function push(state, n)
-  local key, last = state.key, state.last
-  if state.has_mark then
-    redis.call('RPOP', key)
+-- The key expires a second after no permit counts and the ban is over.
+local function expire(state)
+  local last = entry(state.key, -1, SPAN)
+  last = math.max(last and last + state.period or 0, state.ban, now)
+  redis.call('PEXPIRE', state.key, string.format('%d', (last - now) / 1000 + 1001))
+end
+
+-- Removes the oldest permits, and writes the mark if it is another one.
+local function trim(state, n)
+  if n > 0 then
+    -- The last of them is kept, and the mark takes its place.
+    redis.call('LTRIM', state.key, n, -1)
   end
-  if state.expired > 0 then
-    redis.call('LTRIM', key, state.expired, -1)
+  if n > 0 or state.ban ~= state.marked then
+    redis.call('LSET', state.key, 0, mark(state.ban))
+  end
+end
+
+-- Appends permits, and removes those that are a period old.
+local function push(state, n)
+  local key = state.key
+  if state.is_known then
+    trim(state, state.expired)
+  else
+    redis.call('RPUSH', key, mark(state.ban))
   end
   if n > 0 then
-    last = state.at
-    local text, batch = string.format('%.0f', last), {}
+    local text, batch = string.format('%.0f', state.at), {}
     for i = 1, math.min(n, 1000) do
       batch[i] = text
     end
@@ -81,11 +120,7 @@ local function push(state, n)
       redis.call('RPUSH', key, unpack(batch, 1, math.min(left, 1000)))
     end
   end
-  if state.ban > 0 then
-    redis.call('RPUSH', key, string.format('b%.0f', state.ban))
-  end
-  last = math.max(last + state.period, state.ban)
-  redis.call('PEXPIRE', key, string.format('%d', (last - now) / 1000 + 1001))
+  expire(state)
 end
 
 function log.take(state)
@@ -99,15 +134,19 @@ end
 -- are a period old are not given back, and a banned log gets nothing. Returns how many were given
 -- back.
 function log.give(state)
-  local mark, given = struct.unpack('<d', state.arg, 26), math.min(state.n, state.live)
+  local at, given, oldest = struct.unpack('<d', state.arg, 26), math.min(state.n, state.live), 0
   if state.ban > 0 or given == 0 then
     given = 0
-  elseif mark < 0 then
-    redis.call('LTRIM', state.key, state.expired + given, -1)
-  elseif mark > state.horizon then
-    given = redis.call('LREM', state.key, -given, string.format('%.0f', mark))
+  elseif at < 0 then
+    oldest = given
+  elseif at > state.horizon then
+    given = redis.call('LREM', state.key, -given, string.format('%.0f', at))
   else
     given = 0
+  end
+  if given > 0 then
+    trim(state, state.expired + oldest)
+    expire(state)
   end
   return struct.pack('<d', given)
 end
@@ -122,7 +161,8 @@ function log.charge(state)
     first = 0
   end
   if live > state.limit then
-    clear = entry(state.key, first + live - state.limit - 1) + state.period
+    local index = first + live - state.limit - 1
+    clear = (entry(state.key, index, state.at) or state.at) + state.period
   end
   return struct.pack('<dddd', charged, state.at, live, clear)
 end

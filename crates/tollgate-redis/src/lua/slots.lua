@@ -1,5 +1,6 @@
 -- Concurrency: a sorted set of holders, each with the tick at which its lease ends. A holder that
--- crashes gives its slot back then. While the key is banned, '!' has the end of the ban.
+-- crashes gives its slot back then. The first member is the mark '!'. Its score is minus the end of
+-- the ban, or 0. A set without it is of another program.
 --
 -- The argument: 'C', the permits of the request, the limit, the lease, the number of the first
 -- holder, and 8 bytes that the names of this client's holders begin with.
@@ -10,20 +11,32 @@ local function score(tick)
   return string.format('%.0f', tick)
 end
 
+-- Returns the first member in this order of scores and its score, or nil.
+local function first_by(command, key)
+  local found = redis.call(command, key, 0, 0, 'WITHSCORES')
+  return found[1], tonumber(found[2])
+end
+
+-- Written so that a number that is not one is no tick.
+local function is_tick(number)
+  return number >= 0 and number <= 2 * SPAN and number % 1 == 0
+end
+
 function slots.see(key, arg)
   local _, n, limit, lease, first = struct.unpack('<Bdddd', arg)
-  local live = redis.call('ZCOUNT', key, '(' .. score(now), '+inf')
-  local ban, last = 0, 0
-  if live > 0 then
-    ban = tonumber(redis.call('ZSCORE', key, '!') or 0)
-    last = tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
-    if not (last <= 2 * SPAN) then
+  local live, last, ban = 0, 0, 0
+  local mark, lowest = first_by('ZRANGE', key)
+  if mark then
+    local _, highest = first_by('ZREVRANGE', key)
+    if not (mark == '!' and is_tick(-lowest) and is_tick(math.max(highest, 0))) then
       return redis.error_reply('BADSTATE key ' .. key .. ' has no slots')
     end
-    if ban > now then
-      live = live - 1
-    else
-      ban = 0
+    live = redis.call('ZCOUNT', key, '(' .. score(now), '+inf')
+    if live > 0 then
+      last = highest
+    end
+    if -lowest > now then
+      ban = -lowest
     end
   end
   return {
@@ -33,8 +46,8 @@ function slots.see(key, arg)
   }
 end
 
--- Returns how many slots are held, when the last lease or the ban ends (0 if there is none), the
--- number of the first holder, and the end of the ban, or 0.
+-- Returns how many slots are held, when the last lease ends (0 if there is none), the number of the
+-- first holder, and the end of the ban, or 0.
 function slots.tell(state)
   return struct.pack('<dddd', state.live, state.last, state.first, state.ban)
 end
@@ -43,22 +56,41 @@ local function holder(state, i)
   return state.base .. score(state.first + i)
 end
 
--- Writes when something ends. The key expires a second after the last of its ends.
-local function set(state, name, ends)
-  redis.call('ZADD', state.key, score(ends), name)
-  state.last = math.max(state.last, ends)
+-- The key expires a second after the last lease and the ban have ended.
+local function expire(state)
+  local _, last = first_by('ZREVRANGE', state.key)
+  last = math.max(last, state.ban, now)
+  redis.call('PEXPIRE', state.key, string.format('%d', (last - now) / 1000 + 1001))
 end
 
-local function expire(state)
-  redis.call('PEXPIRE', state.key, string.format('%d', (state.last - now) / 1000 + 1001))
+-- Removes the holders whose leases have ended.
+local function clean(state)
+  redis.call('ZREMRANGEBYSCORE', state.key, '(0', score(now))
+end
+
+-- Writes the mark, and begins the leases of these holders.
+local function save(state, names)
+  local batch, ends = { score(0 - state.ban), '!' }, score(now + state.lease)
+  for _, name in ipairs(names) do
+    batch[#batch + 1], batch[#batch + 2] = ends, name
+    if #batch >= 1000 then
+      redis.call('ZADD', state.key, unpack(batch))
+      batch = {}
+    end
+  end
+  if #batch > 0 then
+    redis.call('ZADD', state.key, unpack(batch))
+  end
+  expire(state)
 end
 
 local function add(state, n)
-  redis.call('ZREMRANGEBYSCORE', state.key, '-inf', score(now))
+  local names = {}
   for i = 0, n - 1 do
-    set(state, holder(state, i), now + state.lease)
+    names[i + 1] = holder(state, i)
   end
-  expire(state)
+  clean(state)
+  save(state, names)
 end
 
 function slots.take(state)
@@ -67,44 +99,50 @@ function slots.take(state)
   end
 end
 
-local function is_held(state, i)
-  return tonumber(redis.call('ZSCORE', state.key, holder(state, i)) or 0) > now
-end
-
 -- Frees the slots of the holders. Returns how many were still held.
 function slots.give(state)
-  local given = 0
-  for i = 0, state.n - 1 do
-    if is_held(state, i) then
-      given = given + redis.call('ZREM', state.key, holder(state, i))
+  local given, batch = 0, {}
+  if state.n > 0 and state.live > 0 then
+    clean(state)
+    for i = 1, state.n do
+      batch[#batch + 1] = holder(state, i - 1)
+      if #batch >= 1000 or i == state.n then
+        given = given + redis.call('ZREM', state.key, unpack(batch))
+        batch = {}
+      end
     end
+  end
+  if given > 0 then
+    expire(state)
   end
   return struct.pack('<d', given)
 end
 
 -- Begins the leases of the holders again. Returns how many were still held.
 function slots.renew(state)
-  local held = 0
+  local held = {}
   for i = 0, state.n - 1 do
-    if is_held(state, i) then
-      set(state, holder(state, i), now + state.lease)
-      held = held + 1
+    local name = holder(state, i)
+    if tonumber(redis.call('ZSCORE', state.key, name) or 0) > now then
+      held[#held + 1] = name
     end
   end
-  if held > 0 then
-    expire(state)
+  if #held > 0 then
+    save(state, held)
   end
-  return struct.pack('<d', held)
+  return struct.pack('<d', #held)
 end
 
 -- Takes slots whether or not they are free, up to twice the limit in all. Returns how many, how many
 -- are then held, and when the last lease or the ban ends, or 0.
 function slots.charge(state)
   local charged = math.max(math.min(state.n, 2 * state.limit - state.live), 0)
+  local last = math.max(state.last, state.ban)
   if charged > 0 then
     add(state, charged)
+    last = math.max(last, now + state.lease)
   end
-  return struct.pack('<ddd', charged, state.live + charged, state.last)
+  return struct.pack('<ddd', charged, state.live + charged, last)
 end
 
 -- Bans the key. The argument continues with how long. A ban can be made longer, but not shorter.
@@ -113,8 +151,7 @@ function slots.ban(state)
   local long = struct.unpack('<d', state.arg, 42)
   if long > 0 then
     state.ban = math.max(state.ban, now + long)
-    set(state, '!', state.ban)
-    expire(state)
+    save(state, {})
   end
   return struct.pack('<d', state.ban)
 end

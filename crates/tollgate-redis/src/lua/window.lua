@@ -50,6 +50,11 @@ local function move_on(tick, count, before, ends, period, shift, slides)
   return count, before * slides, ends
 end
 
+-- Written so that a number that is not one is no count.
+local function is_count(number)
+  return number >= 0 and number <= MOST and number % 1 == 0
+end
+
 local window = {}
 
 function window.see(key, arg)
@@ -61,9 +66,10 @@ function window.see(key, arg)
     if #value == 33 then
       version, count, before, ends, written = struct.unpack('<Bdddd', value)
     end
-    -- Written so that a number that is not one fails.
+    -- It was written, and a ban of it ends, before the window ends.
     if
-      not (version == 2 and count <= MOST and before <= MOST and ends < 4 * SPAN and -written < 4 * SPAN)
+      not (version == 2 and is_count(count) and is_count(before) and ends < 4 * SPAN
+        and ends % 1 == 0 and written % 1 == 0 and written <= ends and -written <= ends)
     then
       return redis.error_reply('BADSTATE key ' .. key .. ' is not a window of format 2')
     end
@@ -90,14 +96,16 @@ function window.tell(state)
   return struct.pack('<dddd', state.count, state.before, state.ends, state.ban)
 end
 
--- Writes a window. The key expires a second after the last tick at which it is counted.
+-- Writes a window. The key expires a second after the last tick at which a permit of it counts.
 local function save(state)
-  local written, last = now, state.ends
+  local written, last = now, now
   if state.ban > 0 then
     written = -state.ban
   end
   if state.slides == 1 and state.count > 0 then
-    last = last + state.period
+    last = end_of(state.ends, state.period, state.shift)
+  elseif state.count + state.before > 0 then
+    last = state.ends
   end
   local value = struct.pack('<Bdddd', 2, state.count, state.before, state.ends, written)
   redis.call('SET', state.key, value, 'PX', string.format('%d', (last - now) / 1000 + 1001))

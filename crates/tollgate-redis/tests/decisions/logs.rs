@@ -21,6 +21,7 @@ pub(super) struct LogModel {
     ticks: Vec<u64>,
     /// The end of the last ban, as it is stored: 0 if none is.
     ban: u64,
+    is_stored: bool,
     expiry: i64,
 }
 
@@ -33,6 +34,7 @@ impl LogModel {
             },
             ticks: Vec::new(),
             ban: 0,
+            is_stored: false,
             expiry: -2,
         };
         model.change(random);
@@ -61,22 +63,23 @@ impl LogModel {
 
     fn write(&mut self, n: u64, now: u64) {
         let at = now.max(self.last());
-        let newest = if n > 0 { at } else { self.last() };
         self.ticks = self.live(now);
         let before = self.ticks.len();
         self.ticks.extend((0..n).map(|_| at));
         assert!(self.ticks.len() <= before.max(2 * self.log.limit as usize));
+        self.wrote(now);
+    }
+
+    /// The key expires a second after it says the same as no key.
+    fn wrote(&mut self, now: u64) {
         if self.ban <= now {
             self.ban = 0;
         }
-        let last = self.ban.max(newest + self.log.period);
-        self.expiry = ((last - now) / 1000 + 1001) as i64;
-        let forgotten = self.first(now, |tick| tick >= self.ban && self.live(tick).is_empty());
-        assert!(now + self.expiry as u64 * 1000 > forgotten + 1_000_000);
-    }
-
-    fn is_stored(&self) -> bool {
-        self.ban > 0 || !self.ticks.is_empty()
+        self.is_stored = true;
+        let forgotten = self.first(now, |tick| {
+            tick >= self.ban && self.ticks.iter().all(|at| at + self.log.period <= tick)
+        });
+        self.expiry = ((forgotten - now) / 1000 + 1001) as i64;
     }
 }
 
@@ -145,14 +148,12 @@ impl Model for LogModel {
         if self.ban > now || n == 0 {
             return 0;
         }
-        match mark {
-            None => self.ticks = live[n..].to_vec(),
-            Some(mark) => {
-                let at = self.ticks.iter().position(|tick| *tick == mark.whole);
-                let at = at.expect("counted");
-                self.ticks.drain(at..at + n);
-            }
-        }
+        let from = mark.map_or(Some(0), |mark| {
+            live.iter().position(|tick| *tick == mark.whole)
+        });
+        let from = from.expect("counted");
+        self.ticks = [&live[..from], &live[from + n..]].concat();
+        self.wrote(now);
         n as u64
     }
 
@@ -179,15 +180,20 @@ impl Model for LogModel {
     fn reset(&mut self) {
         self.ticks.clear();
         self.ban = 0;
+        self.is_stored = false;
     }
 
     fn stored(&self) -> (&'static [&'static str], Reply, i64) {
-        let entries = self.ticks.iter().map(u64::to_string);
-        let ban = (self.ban > 0).then(|| format!("b{}", self.ban));
-        let entries = entries.chain(ban).map(String::into_bytes);
-        let list = Reply::List(entries.map(Reply::Bytes).collect());
-        let expiry = if self.is_stored() { self.expiry } else { -2 };
-        (&["LRANGE", "0", "-1"], list, expiry)
+        let mark = self.is_stored.then(|| format!("!{}", self.ban));
+        let entries = mark.into_iter();
+        let entries = entries.chain(self.ticks.iter().map(u64::to_string));
+        let entries = entries.map(|entry| Reply::Bytes(entry.into_bytes()));
+        let expiry = if self.is_stored { self.expiry } else { -2 };
+        (
+            &["LRANGE", "0", "-1"],
+            Reply::List(entries.collect()),
+            expiry,
+        )
     }
 }
 
@@ -338,7 +344,7 @@ fn the_largest_log_has_an_entry_for_each_permit() {
         let charged = charged.expect("a reply")[0];
         assert_eq!((charged.n(), charged.debt()), (100_000, 100_000));
         assert_eq!(charged.clear_after(), wait(2).expect("a wait"));
-        assert_eq!(connection.llen("large"), Ok(200_000));
+        assert_eq!(connection.llen("large"), Ok(1 + 200_000));
         let mark = Mark {
             at: Ticks {
                 whole: SOME_DAY as u64,
@@ -349,7 +355,7 @@ fn the_largest_log_has_an_entry_for_each_permit() {
         let parts = [(part(100_000), Some(mark))];
         let reply = send(&call::give(&parts), SOME_DAY + 10, connection);
         assert_eq!(call::given(&parts, &reply), Ok(vec![99_999]));
-        assert_eq!(connection.llen("large"), Ok(100_001));
+        assert_eq!(connection.llen("large"), Ok(1 + 100_001));
     });
 }
 
@@ -359,19 +365,24 @@ fn another_list_is_refused_and_left_alone() {
         .expect("accepted")
         .kind;
     server::on_each_server(|connection| {
-        for last in [
-            "one",
-            "-1",
-            "1.5",
-            "nan",
-            "",
-            "b",
-            "b-1",
-            "b1.5",
-            "1577880000000001",
+        for list in [
+            &["1"][..],
+            &["5", "b0"],
+            &["!"],
+            &["!-1"],
+            &["!1.5"],
+            &["!3155760000000001"],
+            &["!0", "one"],
+            &["!0", "-1"],
+            &["!0", "1.5"],
+            &["!0", "nan"],
+            &["!0", ""],
+            &["!0", "1577880000000001"],
+            &["!0", "one", "1577880000000000"],
+            &["!0", "1577880000000001", "1577880000000000"],
         ] {
             stored::refused_and_left(&kind, connection, |connection| {
-                connection.rpush("{t}bad", &["1", last]).expect("a list")
+                connection.rpush("{t}bad", list).expect("a list")
             });
         }
         stored::refused_and_left(&kind, connection, |connection| {

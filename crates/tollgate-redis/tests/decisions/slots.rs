@@ -23,6 +23,7 @@ pub(super) struct SlotsModel {
     base: Vec<u8>,
     /// The end of the last ban, as it is stored: 0 if none is.
     ban: u64,
+    is_stored: bool,
     expiry: i64,
 }
 
@@ -33,6 +34,7 @@ impl SlotsModel {
             holders: BTreeMap::new(),
             base: Vec::new(),
             ban: 0,
+            is_stored: false,
             expiry: -2,
         };
         model.change(random);
@@ -48,22 +50,27 @@ impl SlotsModel {
         *ends.max().expect("one")
     }
 
-    fn set_expiry(&mut self, last: u64, now: u64) {
-        self.expiry = ((last - now) / 1000 + 1001) as i64;
-        assert!(self.last(now) <= last && now + self.expiry as u64 * 1000 > last + 1_000_000);
+    /// The key expires a second after the last lease and the ban have ended.
+    fn wrote(&mut self, now: u64) {
+        self.is_stored = true;
+        self.expiry = ((self.last(now) - now) / 1000 + 1001) as i64;
+    }
+
+    fn forget_ban(&mut self, now: u64) {
+        if self.ban <= now {
+            self.ban = 0;
+        }
     }
 
     fn add(&mut self, n: u64, now: u64, first: &Holder) {
         self.holders.retain(|_, end| *end > now);
-        if self.ban <= now {
-            self.ban = 0;
-        }
+        self.forget_ban(now);
         self.base.clone_from(&first.base);
         for number in first.number..first.number + n {
             let known = self.holders.insert(number, now + self.slots.lease);
             assert_eq!(known, None, "a holder's name must be new");
         }
-        self.set_expiry(self.last(now), now);
+        self.wrote(now);
     }
 
     /// Returns which holders of a grant still hold their slots.
@@ -133,9 +140,16 @@ impl Model for SlotsModel {
     }
 
     fn give(&mut self, n: u64, mark: Option<Ticks>, now: u64) -> u64 {
-        let held = mark.map(|mark| self.held(n, mark, now)).unwrap_or_default();
-        for number in &held {
-            self.holders.remove(number);
+        let Some(mark) = mark else {
+            return 0;
+        };
+        let held = self.held(n, mark, now);
+        if n > 0 && self.live(now) > 0 {
+            let is_left = |number: &u64, end: &mut u64| *end > now && !held.contains(number);
+            self.holders.retain(is_left);
+        }
+        if !held.is_empty() {
+            self.wrote(now);
         }
         held.len() as u64
     }
@@ -155,16 +169,17 @@ impl Model for SlotsModel {
 
     fn ban(&mut self, long: u64, now: u64) {
         self.ban = self.ban.max(now + long);
-        self.set_expiry(self.last(now), now);
+        self.wrote(now);
     }
 
     fn renew(&mut self, n: u64, mark: Ticks, now: u64) -> u64 {
-        let (held, before) = (self.held(n, mark, now), self.last(now));
+        let held = self.held(n, mark, now);
         for number in &held {
             self.holders.insert(*number, now + self.slots.lease);
         }
         if !held.is_empty() {
-            self.set_expiry(self.last(now).max(before), now);
+            self.forget_ban(now);
+            self.wrote(now);
         }
         held.len() as u64
     }
@@ -172,17 +187,18 @@ impl Model for SlotsModel {
     fn reset(&mut self) {
         self.holders.clear();
         self.ban = 0;
+        self.is_stored = false;
     }
 
     fn stored(&self) -> (&'static [&'static str], Reply, i64) {
         let holders = self.holders.iter().map(|(number, end)| {
             let name = [&self.base, number.to_string().as_bytes()].concat();
-            (*end, name)
+            (*end as i64, name)
         });
-        let ban = (self.ban > 0).then(|| (self.ban, b"!".to_vec()));
-        let mut all: Vec<_> = holders.chain(ban).collect();
+        let mark = self.is_stored.then(|| (-(self.ban as i64), b"!".to_vec()));
+        let mut all: Vec<_> = holders.chain(mark).collect();
         all.sort();
-        let expiry = if all.is_empty() { -2 } else { self.expiry };
+        let expiry = if self.is_stored { self.expiry } else { -2 };
         let all = all
             .into_iter()
             .flat_map(|(end, name)| [name, end.to_string().into_bytes()]);
@@ -318,9 +334,21 @@ fn another_value_is_refused_and_left_alone() {
     let limit = Limit::concurrency(20, Duration::from_secs(60));
     let kind = limit.expect("accepted").kind;
     server::on_each_server(|connection| {
-        for score in ["inf", "1e300", "3155760000000001"] {
+        for members in [
+            &[("5", "a")][..],
+            &[("0", "a")],
+            &[("-5", "a")],
+            &[("5", "!")],
+            &[("-1.5", "!")],
+            &[("-inf", "!")],
+            &[("-3155760000000001", "!")],
+            &[("0", "!"), ("-1", "a")],
+            &[("0", "!"), ("5.5", "a")],
+            &[("0", "!"), ("inf", "a")],
+            &[("0", "!"), ("3155760000000001", "a")],
+        ] {
             stored::refused_and_left(&kind, connection, |connection| {
-                connection.zadd("{t}bad", "a", score).expect("a set")
+                connection.zadd_multiple("{t}bad", members).expect("a set")
             });
         }
         stored::refused_and_left(&kind, connection, |connection| {

@@ -202,10 +202,9 @@ impl Key {
         self.ban = self.ban.max(until);
     }
 
-    /// Returns what is stored. When the key expires, it says the same as no key.
+    /// Returns what is stored. When the key expires, it counts nothing, as no key does.
     pub(super) fn stored(&self) -> Stored {
-        let counts_on = self.rule.shape == Shape::Slides && self.count > 0;
-        let last = self.ends + if counts_on { self.rule.period } else { 0 };
+        let last = self.forgotten().max(self.ban);
         let stored = Stored {
             count: self.count,
             before: self.before,
@@ -215,11 +214,7 @@ impl Key {
             expiry: (last - self.now) / 1000 + 1001,
         };
         let expired = Self::of(Some(stored), self.rule, self.now + stored.expiry * 1000);
-        let none = Self::of(None, self.rule, expired.now);
-        assert_eq!(
-            (expired.count, expired.before, expired.ends, expired.ban),
-            (none.count, none.before, none.ends, none.ban)
-        );
+        assert_eq!((expired.count, expired.before, expired.ban), (0, 0, 0));
         stored
     }
 }
