@@ -96,14 +96,17 @@ def moves(prover):
 
 def expiry(prover):
     m, slides = Script(), z3.Bool("slides")
-    last = m.fits(ENDS + z3.If(z3.And(slides, COUNT > 0), PERIOD, 0))
-    expired = expires(m, last)
-    # The end of the window in which the key expires.
+    _, after = end_of(m, ENDS)
+    last = z3.If(z3.And(slides, COUNT > 0), after, z3.If(COUNT + BEFORE > 0, ENDS, NOW))
+    expired = expires(m, m.fits(last))
+    # The end of the window in which the key expires. Ends differ by whole periods.
     ends = TICK
+    aligned = z3.Implies(ends > after, ends >= after + PERIOD)
     before = z3.If(z3.And(slides, ends - ENDS <= PERIOD), COUNT, 0)
+    nothing = z3.If(expired >= ENDS, before == 0, z3.And(COUNT == 0, BEFORE == 0))
     prover.theorem("windows: when the key expires, nothing is counted and its ban has ended",
-                   [*GIVEN, NOW < ENDS, BAN < ENDS, ends > expired, *m.facts],
-                   z3.And(m.nothing_wraps(), expired >= ENDS, before == 0, expired > BAN, expired > NOW))
+                   [*GIVEN, NOW < ENDS, BAN < ENDS, z3.Or(BAN <= NOW, COUNT > 0), ends > expired, aligned, *m.facts],
+                   z3.And(m.nothing_wraps(), nothing, expired > BAN, expired > NOW))
 
 
 def bound(prover):
