@@ -7,7 +7,7 @@ mod server;
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::SystemClock;
@@ -332,6 +332,50 @@ fn plans_count_on_their_own_and_their_names_can_be_read() {
             assert!(matches!(denied, Denied::Banned { .. }), "{denied:?}");
         });
     });
+}
+
+#[test]
+fn the_process_that_bans_a_key_tells_the_wait_that_the_server_tells_others() {
+    on_each_server(|mut private| {
+        private.start(false);
+        for limit in [
+            "2/h",
+            "2/min",
+            "fixed-window 2/h first-hit",
+            "sliding-log 2/h",
+        ] {
+            let () = private.run("FLUSHALL");
+            run(async {
+                let text = format!(
+                    "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'\nstore = 'redis'\n\
+                     ban = {{ after = 1, for = '10min' }}"
+                );
+                let ((one, _), (other, _)) = (policy(&private, &text), policy(&private, &text));
+                for _ in 0..2 {
+                    assert!(one.decide_async(&ANN).await.is_allowed());
+                }
+                let start = Instant::now();
+                let told = banned_for(one.decide_async(&ANN).await.reason());
+                let later = banned_for(other.decide_async(&ANN).await.reason());
+                // Both count microseconds on the server's clock.
+                let between = start.elapsed() + Duration::from_millis(1);
+                assert!(
+                    later <= told && told <= later + between,
+                    "{limit}: {told:?} here, {later:?} elsewhere"
+                );
+            });
+        }
+    });
+}
+
+fn banned_for(reason: Option<Reason<'_>>) -> Duration {
+    match reason {
+        Some(Reason::Limit {
+            denied: Denied::Banned { retry_after, .. },
+            ..
+        }) => retry_after.expect("a wait"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
