@@ -274,11 +274,21 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         })
     }
 
-    fn ban_for<'a>(&'a self, ask: RemoteAsk<'a>, long: Duration) -> RemoteFuture<'a, ()> {
+    fn ban_for<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+        long: Duration,
+    ) -> RemoteFuture<'a, Option<Duration>> {
         Box::pin(async move {
-            if let Some(plan) = plan::<C>(&ask) {
-                // A server that does not answer can't ban.
-                let _ = plan.limiter.key(user(ask.key.bytes())).ban_for(long).await;
+            let plan = plan::<C>(&ask)?;
+            let key = plan.limiter.key(user(ask.key.bytes()));
+            // A server that does not answer can't ban.
+            key.ban_for(long).await.ok()?;
+            let cost = plan.concurrency.map_or(ask.cost, |_| 1);
+            let denial = key.check_n(cost).await.err()?;
+            match denial.decider().is_fallback() {
+                true => None,
+                false => denial.denied().retry_after(),
             }
         })
     }

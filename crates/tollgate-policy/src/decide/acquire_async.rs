@@ -45,19 +45,22 @@ where
             let rule = Some(rule).filter(|rule| rule.bans_denials())?;
             Some((by.ask, rule.strike(by.ask.hash)?))
         });
-        if let (Some((_, ban)), Some(by)) = (ban, &mut remotes.denied) {
-            // The ban is the longer wait.
-            if by.denied.retry_after().is_some_and(|wait| wait < ban) {
-                by.denied = Denied::banned(by.denied.requested(), Some(ban));
-            }
-        }
         // If the store does not answer, the permits stay taken there.
         let _ = remotes.undo().await;
         if let Some((ask, long)) = ban {
             let mut members = remotes.members.iter();
             if let Some(member) = members.find(|member| member.ask.is_same(&ask)) {
                 let store = &member.remote.store;
-                store.ban_for(remotes.ask(member), long).await;
+                let told = store.ban_for(remotes.ask(member), long).await;
+                // A store that does not say the wait may not have banned the key, but this process
+                // has.
+                if let Some(by) = &mut remotes.denied {
+                    let before = by.denied.retry_after();
+                    let own = || before.is_some_and(|wait| wait < long).then_some(long);
+                    if let Some(wait) = told.or_else(own) {
+                        by.denied = Denied::banned(by.denied.requested(), Some(wait));
+                    }
+                }
             }
         }
     }

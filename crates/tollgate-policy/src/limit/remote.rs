@@ -155,8 +155,12 @@ impl FallbackKind {
 ///         Box::pin(async move { Err(RemoteDenied { index: 0, denied, fallback }) })
 ///     }
 ///
-///     fn ban_for<'a>(&'a self, _: RemoteAsk<'a>, _: Duration) -> RemoteFuture<'a, ()> {
-///         Box::pin(async {})
+///     fn ban_for<'a>(
+///         &'a self,
+///         _: RemoteAsk<'a>,
+///         _: Duration,
+///     ) -> RemoteFuture<'a, Option<Duration>> {
+///         Box::pin(async { None })
 ///     }
 /// }
 ///
@@ -212,7 +216,14 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
     ) -> RemoteFuture<'a, Result<Box<dyn RemoteGrants>, RemoteDenied>>;
 
     /// Bans a key for this long. If the store can't, it does nothing.
-    fn ban_for<'a>(&'a self, ask: RemoteAsk<'a>, long: Duration) -> RemoteFuture<'a, ()>;
+    ///
+    /// Returns how long the request must wait then, as the store tells others: until the ban is
+    /// over and the limit has its permits. `None` if the store does not know.
+    fn ban_for<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+        long: Duration,
+    ) -> RemoteFuture<'a, Option<Duration>>;
 }
 
 /// What a [`RemoteStore`] granted: one grant for each limit that was asked. Dropping it keeps the

@@ -160,9 +160,13 @@ impl RemoteStore for Store {
         })
     }
 
-    fn ban_for<'a>(&'a self, ask: RemoteAsk<'a>, long: Duration) -> RemoteFuture<'a, ()> {
+    fn ban_for<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+        long: Duration,
+    ) -> RemoteFuture<'a, Option<Duration>> {
         self.state().banned.push((key(&ask), long));
-        Box::pin(async {})
+        Box::pin(async { None })
     }
 }
 

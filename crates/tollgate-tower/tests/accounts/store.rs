@@ -125,8 +125,8 @@ impl RemoteStore for SlowStore {
         })
     }
 
-    fn ban_for<'a>(&'a self, _: RemoteAsk<'a>, _: Duration) -> RemoteFuture<'a, ()> {
-        Box::pin(async {})
+    fn ban_for<'a>(&'a self, _: RemoteAsk<'a>, _: Duration) -> RemoteFuture<'a, Option<Duration>> {
+        Box::pin(async { None })
     }
 }
 
