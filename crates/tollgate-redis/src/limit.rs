@@ -150,7 +150,9 @@ impl Limit {
 
     /// Creates a sliding log: at most `n` permits in every period, wherever it begins.
     ///
-    /// The server stores an entry for each permit. `n` can be at most 100 000.
+    /// The server stores an entry for each permit, and decides nothing else while it writes them.
+    /// So `n` can be at most 20 000. A [sliding window](Self::sliding_window) or a bucket can have
+    /// more.
     ///
     /// If the server's clock goes back, a permit counts at the last one before it, as in
     /// [`tollgate::SlidingLog`]. A [`refund`](crate::RedisKey::refund) gives back the oldest
@@ -161,8 +163,8 @@ impl Limit {
     /// use tollgate::Quota;
     /// use tollgate_redis::Limit;
     ///
-    /// let error = Limit::sliding_log(Quota::per_day(100_001)).unwrap_err();
-    /// assert_eq!(error.to_string(), "n is 100001, but must be at most 100000");
+    /// let error = Limit::sliding_log(Quota::per_day(20_001)).unwrap_err();
+    /// assert!(error.to_string().starts_with("n is 20001, but must be at most 20000"));
     /// ```
     ///
     /// # Errors
@@ -170,7 +172,12 @@ impl Limit {
     /// [`LimitError`] if there are too many permits, or as for
     /// [`fixed_window`](Self::fixed_window).
     pub fn sliding_log(quota: Quota) -> Result<Self, LimitError> {
-        let (limit, period) = counted(quota, MOST_LOGGED)?;
+        let n = quota.permits();
+        if n > MOST_LOGGED {
+            let max = MOST_LOGGED;
+            return Err(LimitError::TooManyLogged { n, max });
+        }
+        let (limit, period) = counted(quota)?;
         let kind = Kind::Log(Log { limit, period });
         Ok(Self { kind, quota })
     }
@@ -221,7 +228,7 @@ impl Limit {
     ///
     /// # Errors
     ///
-    /// [`LimitError`] if the limit is not from 1 to 100 000, or if the lease is not from 1 ms to 50
+    /// [`LimitError`] if the limit is not from 1 to 2000, or if the lease is not from 1 ms to 50
     /// years.
     pub fn concurrency(limit: u64, lease: Duration) -> Result<Self, LimitError> {
         if limit == 0 || limit > MOST_SLOTS {
@@ -255,7 +262,7 @@ impl Limit {
 }
 
 fn window(quota: Quota, shape: Shape) -> Result<Limit, LimitError> {
-    let (limit, period) = counted(quota, MOST_COUNTED)?;
+    let (limit, period) = counted(quota)?;
     let kind = Kind::Window(Window {
         limit,
         period,
@@ -265,7 +272,7 @@ fn window(quota: Quota, shape: Shape) -> Result<Limit, LimitError> {
 }
 
 /// Returns the permits and the microseconds of a quota without a burst of its own.
-fn counted(quota: Quota, max: u64) -> Result<(u64, u64), LimitError> {
+fn counted(quota: Quota) -> Result<(u64, u64), LimitError> {
     let (n, period, burst) = (quota.permits(), quota.period(), quota.burst_size());
     if n == 0 {
         return Err(LimitError::ZeroPermits);
@@ -279,7 +286,8 @@ fn counted(quota: Quota, max: u64) -> Result<(u64, u64), LimitError> {
     if period.subsec_nanos() % 1000 > 0 {
         return Err(LimitError::PeriodNotWhole { period });
     }
-    if n > max {
+    if n > MOST_COUNTED {
+        let max = MOST_COUNTED;
         return Err(LimitError::TooManyPermits { n, max });
     }
     if burst != n {

@@ -44,8 +44,15 @@ pub enum LimitError {
         /// The requested period.
         period: Duration,
     },
-    /// A window or a log has too many permits.
+    /// A window has too many permits.
     TooManyPermits {
+        /// The requested number of permits.
+        n: u64,
+        /// The largest number.
+        max: u64,
+    },
+    /// A sliding log has too many permits: the server stores each.
+    TooManyLogged {
         /// The requested number of permits.
         n: u64,
         /// The largest number.
@@ -100,7 +107,10 @@ impl LimitError {
     #[must_use]
     pub const fn field(&self) -> &'static str {
         match self {
-            Self::ZeroPermits | Self::RateTooFine { .. } | Self::TooManyPermits { .. } => "n",
+            Self::ZeroPermits
+            | Self::RateTooFine { .. }
+            | Self::TooManyPermits { .. }
+            | Self::TooManyLogged { .. } => "n",
             Self::ZeroPeriod | Self::PeriodTooLong { .. } | Self::PeriodNotWhole { .. } => "period",
             Self::Burst { .. } | Self::BurstOfWindow { .. } => "burst",
             Self::Initial { .. } => "initial",
@@ -133,6 +143,11 @@ impl fmt::Display for LimitError {
             Self::TooManyPermits { n, max } => {
                 write!(f, "{field} is {n}, but must be at most {max}")
             }
+            Self::TooManyLogged { n, max } => write!(
+                f,
+                "{field} is {n}, but must be at most {max}, because the server stores each permit \
+                 of a log: a sliding window or a bucket can have more"
+            ),
             Self::Burst { burst, max } => {
                 write!(f, "{field} is {burst}, but must be from 1 to {max}")?;
                 match *max < MAX_BURST {
@@ -151,7 +166,14 @@ impl fmt::Display for LimitError {
                  a key that does not exist is full"
             ),
             Self::Slots { limit, max } => {
-                write!(f, "{field} is {limit}, but must be from 1 to {max}")
+                write!(f, "{field} is {limit}, but must be from 1 to {max}")?;
+                match limit > max {
+                    true => f.write_str(
+                        ", because the server stores each slot: split it over several names, or \
+                         limit the rate by a bucket",
+                    ),
+                    false => Ok(()),
+                }
             }
             Self::Lease { lease } => write!(
                 f,

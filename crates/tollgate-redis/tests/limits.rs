@@ -89,15 +89,16 @@ fn what_cant_be_read_is_an_error_that_says_why() {
         ),
         (
             "concurrency 0 lease 5s",
-            "limit is 0, but must be from 1 to 100000",
+            "limit is 0, but must be from 1 to 2000",
         ),
         (
             "concurrency 5 lease 5us",
             "lease is 5\u{b5}s, but must be from 1ms",
         ),
         (
-            "sliding-log 100001/h",
-            "n is 100001, but must be at most 100000",
+            "sliding-log 20001/h",
+            "n is 20001, but must be at most 20000, because the server stores each permit of a log: a \
+             sliding window or a bucket can have more",
         ),
         (
             "sliding-log 1/3ns",
@@ -109,8 +110,9 @@ fn what_cant_be_read_is_an_error_that_says_why() {
         ),
         ("0/s", "n is 0, but must be at least 1 permit"),
         (
-            "concurrency 100001 lease 60s",
-            "limit is 100001, but must be from 1 to 100000",
+            "concurrency 2001 lease 60s",
+            "limit is 2001, but must be from 1 to 2000, because the server stores each slot: split it \
+             over several names, or limit the rate by a bucket",
         ),
     ] {
         let error = text.parse::<Limit>().expect_err(text).to_string();

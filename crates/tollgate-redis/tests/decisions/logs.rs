@@ -317,7 +317,7 @@ fn same_as_core(
 
 #[test]
 fn the_largest_log_has_an_entry_for_each_permit() {
-    let quota = Quota::per_day(100_000);
+    let quota = Quota::per_day(20_000);
     let kind = Limit::sliding_log(quota).expect("accepted").kind;
     server::on_each_server(|connection| {
         let part = |n| Part {
@@ -331,20 +331,20 @@ fn the_largest_log_has_an_entry_for_each_permit() {
             let taken = call::taken(&[part(n)], &reply).expect("a reply");
             taken.map_err(|(_, denied)| denied.retry_after())
         };
-        assert!(taken(99_999, SOME_DAY, connection).is_ok());
+        assert!(taken(19_999, SOME_DAY, connection).is_ok());
         assert!(taken(2, SOME_DAY, connection).is_err());
         let last = taken(1, SOME_DAY + 7, connection).expect("a grant");
         assert_eq!(last[0].granted.remaining(), 0);
         let day = Duration::from_secs(24 * 3600);
         let wait = |micros| Some(day - Duration::from_micros(micros));
-        assert_eq!(taken(99_999, SOME_DAY + 9, connection), Err(wait(9)));
-        assert_eq!(taken(100_000, SOME_DAY + 9, connection), Err(wait(2)));
+        assert_eq!(taken(19_999, SOME_DAY + 9, connection), Err(wait(9)));
+        assert_eq!(taken(20_000, SOME_DAY + 9, connection), Err(wait(2)));
         let reply = send(&call::charge(&[part(u64::MAX)]), SOME_DAY + 9, connection);
         let charged = call::charged(&[part(u64::MAX)], &reply);
         let charged = charged.expect("a reply")[0];
-        assert_eq!((charged.n(), charged.debt()), (100_000, 100_000));
+        assert_eq!((charged.n(), charged.debt()), (20_000, 20_000));
         assert_eq!(charged.clear_after(), wait(2).expect("a wait"));
-        assert_eq!(connection.llen("large"), Ok(1 + 200_000));
+        assert_eq!(connection.llen("large"), Ok(1 + 40_000));
         let mark = Mark {
             at: Ticks {
                 whole: SOME_DAY as u64,
@@ -352,10 +352,10 @@ fn the_largest_log_has_an_entry_for_each_permit() {
             },
             is_reserved: false,
         };
-        let parts = [(part(100_000), Some(mark))];
+        let parts = [(part(20_000), Some(mark))];
         let reply = send(&call::give(&parts), SOME_DAY + 10, connection);
-        assert_eq!(call::given(&parts, &reply), Ok(vec![99_999]));
-        assert_eq!(connection.llen("large"), Ok(1 + 100_001));
+        assert_eq!(call::given(&parts, &reply), Ok(vec![19_999]));
+        assert_eq!(connection.llen("large"), Ok(1 + 20_001));
     });
 }
 

@@ -285,8 +285,8 @@ fn no_reply_panics() {
         Limit::fixed_window(quota("4503599627370495/d")),
         Limit::first_hit_window(quota("5/min")),
         Limit::sliding_window(quota("4503599627370495/18250d")),
-        Limit::sliding_log(quota("100000/h")),
-        Limit::concurrency(100_000, lease),
+        Limit::sliding_log(quota("20000/h")),
+        Limit::concurrency(2_000, lease),
     ];
     let kinds = limits.map(|limit| limit.expect("accepted").kind);
     for _ in 0..200_000 {
