@@ -11,10 +11,9 @@ local function score(tick)
   return string.format('%.0f', tick)
 end
 
--- Returns the first member in this order of scores and its score, or nil.
-local function first_by(command, key)
-  local found = redis.call(command, key, 0, 0, 'WITHSCORES')
-  return found[1], tonumber(found[2])
+-- Returns the highest score.
+local function highest_of(key)
+  return tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
 end
 
 -- Written so that a number that is not one is no tick.
@@ -25,10 +24,10 @@ end
 function slots.see(key, arg)
   local _, n, limit, lease, first = struct.unpack('<Bdddd', arg)
   local live, last, ban = 0, 0, 0
-  local mark, lowest = first_by('ZRANGE', key)
-  if mark then
-    local _, highest = first_by('ZREVRANGE', key)
-    if not (mark == '!' and is_tick(-lowest) and is_tick(math.max(highest, 0))) then
+  local mark = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  if mark[1] then
+    local lowest, highest = tonumber(mark[2]), highest_of(key)
+    if not (mark[1] == '!' and is_tick(-lowest) and is_tick(math.max(highest, 0))) then
       return redis.error_reply('BADSTATE key ' .. key .. ' has no slots')
     end
     live = redis.call('ZCOUNT', key, '(' .. score(now), '+inf')
@@ -58,8 +57,7 @@ end
 
 -- The key expires a second after the last lease and the ban have ended.
 local function expire(state)
-  local _, last = first_by('ZREVRANGE', state.key)
-  last = math.max(last, state.ban, now)
+  local last = math.max(highest_of(state.key), state.ban, now)
   redis.call('PEXPIRE', state.key, string.format('%d', (last - now) / 1000 + 1001))
 end
 

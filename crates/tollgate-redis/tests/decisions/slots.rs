@@ -88,7 +88,7 @@ impl Model for SlotsModel {
 
     fn change(&mut self, random: &mut Random) {
         let limit = match random.below(16) {
-            0 => 1 + random.any_size(3000),
+            0 => 1 + random.any_size(1999),
             _ => 1 + random.any_size(20),
         };
         let lease = Duration::from_micros(1000 + random.any_size(END - 1000));

@@ -145,7 +145,7 @@ fn slots_of_a_killed_client_are_free_after_their_lease() {
 
 #[test]
 fn calls_that_are_given_up_hold_no_slot_after_the_lease() {
-    const CALLS: u64 = 10_000;
+    const CALLS: u64 = 2_000;
     on_each_server(|mut server| {
         server.start(false);
         run(async {
