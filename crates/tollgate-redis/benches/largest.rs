@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Keys, Limit, LimitError, RedisLimiter, Server};
+use tollgate_redis::{Fallback, Keys, Limit, LimitError, RedisLimiter, Server};
 
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../tests/support/server.rs"]
@@ -87,7 +87,8 @@ async fn measure(private: &server::Server) -> Times {
         let keys = Keys::new("largest").expect("a namespace");
         let [long, short] = limits.map(|limit| {
             let limit = limit.expect("a limit");
-            RedisLimiter::new(Arc::clone(&server), &keys, name, limit).expect("a limit")
+            RedisLimiter::new(Arc::clone(&server), &keys, name, limit, Fallback::Closed)
+                .expect("a limit")
         });
         for round in 0..=ROUNDS {
             let mut timed = Timed {

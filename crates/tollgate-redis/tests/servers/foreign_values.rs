@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{
-    Decider, Denial, Grant, Keys, Limit, RedisAll, RedisKey, RedisLimiter, Unavailable,
+    Decider, Denial, Fallback, Grant, Keys, Limit, RedisAll, RedisKey, RedisLimiter, Unavailable,
 };
 
 use crate::ask::{run, take};
@@ -172,7 +172,7 @@ fn connected(server: &Server) -> Arc<tollgate_redis::Server<Connection>> {
 fn limiter(server: &Arc<tollgate_redis::Server<Connection>>, name: &str, limit: &str) -> Limiter {
     let keys = Keys::new("test").expect("a namespace");
     let limit: Limit = limit.parse().expect("a limit");
-    RedisLimiter::new(Arc::clone(server), &keys, name, limit).expect("a limit")
+    RedisLimiter::new(Arc::clone(server), &keys, name, limit, Fallback::Closed).expect("a limit")
 }
 
 fn assert_refused<T: Debug>(answer: Result<T, Unavailable>, what: &str) {
