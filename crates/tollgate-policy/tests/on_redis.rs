@@ -348,7 +348,7 @@ fn the_process_that_bans_a_key_tells_the_wait_that_the_server_tells_others() {
             run(async {
                 let text = format!(
                     "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'\nstore = 'redis'\n\
-                     ban = {{ after = 1, for = '10min', within = '1h' }}"
+                     fallback = 'closed'\nban = {{ after = 1, for = '10min', within = '1h' }}"
                 );
                 let ((one, _), (other, _)) = (policy(&private, &text), policy(&private, &text));
                 for _ in 0..2 {

@@ -170,7 +170,9 @@ fn connected(server: &Server) -> Arc<tollgate_redis::Server<Connection>> {
 
 /// Returns a limit whose keys all have the same tag, so that one call can be about several.
 fn limiter(server: &Arc<tollgate_redis::Server<Connection>>, name: &str, limit: &str) -> Limiter {
-    let keys = Keys::new("test").expect("a namespace");
+    let keys = Keys::new("test")
+        .expect("a namespace")
+        .with_readable_users();
     let limit: Limit = limit.parse().expect("a limit");
     RedisLimiter::new(Arc::clone(server), &keys, name, limit, Fallback::Closed).expect("a limit")
 }
