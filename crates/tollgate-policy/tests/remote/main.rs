@@ -197,6 +197,21 @@ fn a_store_that_is_down_is_another_reason_than_a_limit() {
     }
 }
 
+/// A shadow rule decides nothing, so its fallback does not either.
+#[test]
+fn the_fallback_of_a_shadow_rule_is_none_of_the_decision() {
+    let (policy, near, far) = policy(
+        "apply = 'all'\n\
+         [[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\nfallback = 'closed'\n\
+         [[rule]]\nname = 'trial'\nlimit = '9'\nstore = 'near'\nfallback = 'closed'\nshadow = true",
+    );
+    near.state().is_down = true;
+    let decision = run(policy.decide_async(&ANN));
+    assert!(decision.is_allowed());
+    assert_eq!(decision.fallback(), None);
+    assert_eq!(far.taken("a"), 1);
+}
+
 #[test]
 fn a_policy_of_a_program_names_a_fallback_too() {
     let text = "[[rule]]\nname = 'a'\nlimit = '9'\nstore = 'far'\nfallback = 'open'";

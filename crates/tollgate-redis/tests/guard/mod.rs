@@ -482,3 +482,42 @@ async fn a_limit_without_slots_is_refused_and_the_server_is_not_asked() {
     }
     assert_eq!(server.sent(), []);
 }
+
+/// Other keys can begin an outage of a server that answers for this one.
+#[tokio::test(start_paused = true)]
+async fn a_guard_renews_and_leaves_in_an_outage() {
+    let slots = Slots::default();
+    let server = Server::new(slots.clone()).with_probe_every(Duration::from_secs(24 * 3600));
+    let keys = Keys::new("test").unwrap();
+    let limit = Limit::concurrency(1, LEASE).unwrap();
+    let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", limit, Fallback::Closed);
+    let limiter = limiter.unwrap();
+    let guard = limiter.key("alice").try_enter().await.unwrap();
+    slots.then(Then::Refuse);
+    assert!(limiter.key("bob").try_acquire().await.is_err());
+    assert!(limiter.server().is_down());
+    slots.then(Then::Answer);
+    // Only a probe would end the outage, if nobody renewed.
+    sleep(THIRD + MS).await;
+    assert!(!limiter.server().is_down());
+    slots.then(Then::Refuse);
+    assert!(limiter.key("bob").try_acquire().await.is_err());
+    slots.then(Then::Answer);
+    assert!(limiter.server().is_down() && !guard.is_lost());
+    assert_eq!(guard.leave().await, Ok(1));
+}
+
+/// The runtime that entered runs only while something blocks on it.
+#[test]
+fn leaving_ends_with_the_lease_if_the_runtime_of_the_guard_stands_still() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().start_paused(true).build().unwrap()
+    };
+    let (first, second) = (runtime(), runtime());
+    let server = Slots::default();
+    let limiter = limiter(&server, 1);
+    let guard = first.block_on(async { limiter.key("alice").try_enter().await.unwrap() });
+    let left = second.block_on(async { timeout(2 * LEASE, guard.leave()).await });
+    assert!(left.is_ok(), "it waits for ever");
+}

@@ -110,6 +110,23 @@ fn inside_of_async_code_a_future_that_yields_ends() {
     });
 }
 
+/// A task there, such as that of a guard, may call a function of the program that waits.
+#[test]
+fn on_its_own_thread_it_ends() {
+    deadline("a wait on the thread of the same runtime", || {
+        let blocking = Arc::new(Blocking::new().expect("a thread"));
+        let own = Arc::clone(&blocking);
+        let inner = async move {
+            own.wait(async {
+                let slow = std::future::pending::<()>();
+                tokio::time::timeout(Duration::from_millis(1), slow).await
+            })
+        };
+        let ended = blocking.wait(async { tokio::spawn(inner).await });
+        assert!(ended.expect("it does not panic").is_err());
+    });
+}
+
 #[test]
 fn inside_of_async_code_it_blocks_and_does_not_panic() {
     on_each_server(|mut server| {
