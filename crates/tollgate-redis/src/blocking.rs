@@ -6,7 +6,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
@@ -45,6 +45,7 @@ use tokio::task::unconstrained;
 /// Keep it as long as the limits are used: when it is dropped, its connections end.
 pub struct Blocking {
     runtime: Handle,
+    thread: ThreadId,
     /// The background thread ends when this is dropped.
     _stop: oneshot::Sender<()>,
 }
@@ -74,9 +75,10 @@ impl Blocking {
             let _ = runtime.block_on(stopped);
         };
         let thread = thread::Builder::new().name("tollgate-redis".into());
-        thread.spawn(run)?;
+        let thread = thread.spawn(run)?;
         Ok(Self {
             runtime: handle,
+            thread: thread.thread().id(),
             _stop: stop,
         })
     }
@@ -84,9 +86,20 @@ impl Blocking {
     /// Blocks this thread until the future is ready, and returns its output. The future may borrow.
     ///
     /// In async code, await the future instead. If this is called there all the same, it does not
-    /// panic, but it blocks the thread, with all its other tasks.
+    /// panic, but it blocks the thread, with all its other tasks. In a task on the background
+    /// thread itself, that includes those of all connections, so limits fall back.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
-        let is_in_runtime = Handle::try_current().is_ok();
+        if thread::current().id() == self.thread {
+            // This thread would wait for itself. Without another one, it does.
+            if let Ok(other) = Self::new() {
+                return other.wait(future);
+            }
+        }
+        // A future that yields is woken by the runtime that this thread runs and blocks.
+        let mut most = match Handle::try_current() {
+            Ok(_) => Duration::from_millis(1),
+            Err(_) => Duration::MAX,
+        };
         let _inside = self.runtime.enter();
         // In a task of another runtime, a used-up budget would make the future pending for ever.
         let mut future = pin!(unconstrained(future));
@@ -96,9 +109,10 @@ impl Blocking {
         loop {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(output) => return output,
-                // A future that yields is woken by the runtime that this thread runs and blocks.
-                Poll::Pending if is_in_runtime => parker.park_for(Duration::from_millis(1)),
-                Poll::Pending => parker.park_for(Duration::MAX),
+                Poll::Pending => parker.park_for(most),
+            }
+            if most < Duration::from_millis(50) {
+                most = most.saturating_mul(2);
             }
         }
     }

@@ -40,7 +40,7 @@ impl Grant {
                 at: taken.mark,
                 is_reserved,
             },
-            episode: Episode::Alone(0),
+            episode: Episode::None,
         }
     }
 

@@ -39,14 +39,15 @@ pub enum Fallback {
     Open,
     /// Grant some permits, over all keys of the limit in this process, and then deny as `Closed`
     /// does.
-    ///
-    /// The next outage shares the count if the server has granted nothing between the two. Calls
-    /// that fail while there is no outage have a count of their own.
     OpenAtMost {
         /// The most permits in one outage, and in one minute for calls that fail without an outage.
+        ///
+        /// Outages of several nodes at the same time are one. The next outage shares the count if
+        /// the server has granted nothing between the two: it may answer what takes nothing.
         at_most: u64,
-        /// If there is one, `at_most` holds for each such period, in place of the whole outage and
-        /// the minute. The first period begins with the outage.
+        /// If there is one, `at_most` holds for each such period, in place of the outage and the
+        /// minute, over all outages and calls that fail. A period begins with the first grant after
+        /// the one before. With it, a server that comes and goes does not renew the bound.
         per: Option<Duration>,
     },
     /// Grant each key a share of the limit, which a limiter in this process enforces. Limits on
@@ -84,13 +85,16 @@ pub(crate) struct AtMost {
     granted: Mutex<GrantedIn>,
 }
 
-/// What a fallback counts its grants in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a fallback counted a grant in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Episode {
-    /// A period of an outage: the number of the outage, and that of the period in it.
-    Outage(u64, u128),
-    /// A period in which calls fail without an outage.
-    Alone(u128),
+    /// It counts nothing.
+    #[default]
+    None,
+    /// The outage with this number.
+    Outage(u64),
+    /// The period with this number.
+    Period(u64),
 }
 
 /// The period of calls that fail without an outage, if a fallback has none of its own.
@@ -129,34 +133,25 @@ impl Deputy {
         }
     }
 
-    /// Returns what the grants of a moment are counted in.
-    pub(crate) fn episode(&self, outage: Outage) -> Episode {
-        let per = match self {
-            Self::AtMost(AtMost { per, .. }) => *per,
-            _ => None,
-        };
-        let periods = |per: Duration| outage.age.as_nanos().checked_div(per.as_nanos());
-        match outage.number {
-            Some(number) => Episode::Outage(number, per.and_then(periods).unwrap_or(0)),
-            None => Episode::Alone(periods(per.unwrap_or(MINUTE)).unwrap_or(0)),
-        }
-    }
-
-    /// Takes permits of a key.
-    pub(crate) fn take(&self, key: &[u8], n: u64, outage: Outage) -> Result<Granted, Denied> {
+    /// Takes permits of a key. Returns what they are counted in, too.
+    pub(crate) fn take(
+        &self,
+        key: &[u8],
+        n: u64,
+        outage: Outage,
+    ) -> Result<(Granted, Episode), Denied> {
         let granted = |left| Granted::new(n, Tick::from_nanos(0)).with_room(left, NonZeroU64::MIN);
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
-            Self::Open(most) => Ok(granted(most.saturating_sub(n))),
-            Self::AtMost(open) => {
-                let taken = open.lock().take(self.episode(outage), n, open.at_most);
-                let denied = Denied::later(n, outage.retry_after);
-                taken.map(|left| granted(left.min(open.most))).ok_or(denied)
-            }
-            Self::Local(limiter) => {
-                let taken = limiter.key(key).try_acquire_n(n);
-                taken.map_err(|denied| temporary(denied, outage))
-            }
+            Self::Open(most) => Ok((granted(most.saturating_sub(n)), Episode::None)),
+            Self::AtMost(open) => match open.lock().take(outage, n, open) {
+                Some((left, episode)) => Ok((granted(left.min(open.most)), episode)),
+                None => Err(Denied::later(n, outage.retry_after)),
+            },
+            Self::Local(limiter) => match limiter.key(key).try_acquire_n(n) {
+                Ok(granted) => Ok((granted, Episode::None)),
+                Err(denied) => Err(temporary(denied, outage)),
+            },
         }
     }
 
@@ -168,8 +163,8 @@ impl Deputy {
                 checked.map_err(|denied| temporary(denied, outage))
             }
             Self::Closed | Self::Open(_) | Self::AtMost(_) => {
-                let granted = self.take(key, n, outage)?;
-                self.undo(key, granted, self.episode(outage));
+                let (granted, episode) = self.take(key, n, outage)?;
+                self.undo(key, granted, episode);
                 Ok(())
             }
         }
@@ -258,58 +253,79 @@ impl AtMost {
     }
 }
 
-/// What [`Fallback::OpenAtMost`] has granted, in the latest period of an outage and in the latest
-/// one without.
+/// What [`Fallback::OpenAtMost`] has granted, in the latest outage and in the latest period.
 #[derive(Debug, Default)]
 pub(crate) struct GrantedIn {
     outage: Count,
-    alone: Count,
+    period: Count,
+    /// When the latest period began: with the first grant after the one before.
+    since: Duration,
 }
 
-/// What was granted in a period.
+/// What was granted in an outage or a period with a number.
 #[derive(Debug, Default)]
 struct Count {
-    /// The number of the outage, and that of the period.
-    period: (u64, u128),
+    number: u64,
     granted: u64,
 }
 
 impl GrantedIn {
-    /// Returns the count of an episode, and the episode's numbers.
-    fn count(&mut self, episode: Episode) -> (&mut Count, (u64, u128)) {
+    /// Takes permits if the outage, or the period, grants no more than the bound. Returns how many
+    /// are left, and what counts them: for a caller that is late, the latest one.
+    fn take(&mut self, outage: Outage, n: u64, open: &AtMost) -> Option<(u64, Episode)> {
+        let (count, is_outage) = match (outage.number, open.per) {
+            (Some(number), None) => {
+                if number > self.outage.number {
+                    self.outage = Count { number, granted: 0 };
+                }
+                (&mut self.outage, true)
+            }
+            (_, per) => {
+                let per = per.unwrap_or(MINUTE);
+                let is_over = outage.now.saturating_sub(self.since) >= per;
+                if is_over || self.period.granted == 0 {
+                    self.since = self.since.max(outage.now);
+                    self.period.number = self.period.number.saturating_add(1);
+                    self.period.granted = 0;
+                }
+                (&mut self.period, false)
+            }
+        };
+        let granted = count.granted.saturating_add(n);
+        let left = open.at_most.checked_sub(granted)?;
+        count.granted = granted;
+        Some(match is_outage {
+            true => (left, Episode::Outage(count.number)),
+            false => (left, Episode::Period(count.number)),
+        })
+    }
+
+    /// Returns the count of an episode, and the episode's number.
+    fn count(&mut self, episode: Episode) -> Option<(&mut Count, u64)> {
         match episode {
-            Episode::Outage(number, period) => (&mut self.outage, (number, period)),
-            Episode::Alone(period) => (&mut self.alone, (0, period)),
+            Episode::None => None,
+            Episode::Outage(number) => Some((&mut self.outage, number)),
+            Episode::Period(number) => Some((&mut self.period, number)),
         }
     }
 
-    /// Takes permits if the whole episode grants no more than `at_most`. Returns how many are left.
-    /// A caller of an earlier episode that is late takes from the latest one.
-    fn take(&mut self, episode: Episode, n: u64, at_most: u64) -> Option<u64> {
-        let (count, period) = self.count(episode);
-        if period > count.period {
-            *count = Count { period, granted: 0 };
-        }
-        let left = at_most.saturating_sub(count.granted).checked_sub(n)?;
-        count.granted = at_most.saturating_sub(left);
-        Some(left)
-    }
-
-    /// Takes permits unconditionally.
+    /// Takes permits unconditionally, from the latest outage or period.
     fn charge(&mut self, episode: Episode, n: u64) {
-        let (count, _) = self.count(episode);
-        count.granted = count.granted.saturating_add(n);
+        if let Some((count, _)) = self.count(episode) {
+            count.granted = count.granted.saturating_add(n);
+        }
     }
 
     /// Gives permits of an episode back. Those of an earlier one are of no use.
     fn give(&mut self, episode: Episode, n: u64) -> u64 {
-        let (count, period) = self.count(episode);
-        if period != count.period {
-            return 0;
+        match self.count(episode) {
+            Some((count, number)) if number == count.number => {
+                let back = n.min(count.granted);
+                count.granted = count.granted.saturating_sub(back);
+                back
+            }
+            _ => 0,
         }
-        let back = n.min(count.granted);
-        count.granted = count.granted.saturating_sub(back);
-        back
     }
 }
 

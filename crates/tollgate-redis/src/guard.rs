@@ -40,10 +40,10 @@ use crate::verbs;
 /// Slots of a [limit on concurrency](Limit::concurrency), from [`RedisKey::try_enter`]. Dropping
 /// the guard leaves them.
 ///
-/// While it lives, a task on the runtime that entered renews its lease, every third of the lease.
-/// If a renewal fails, the next turn tries again. The guard is lost if no renewal succeeds for a
-/// lease, or if the server says that it does not hold the slots any more: then other clients may
-/// hold them, and the work should stop.
+/// While it lives, a task on the runtime that entered renews its lease, every third of the lease,
+/// in an outage too. If a renewal fails, the next turn tries again. The guard is lost if no renewal
+/// succeeds for a lease, or if the server says that it does not hold the slots any more: then other
+/// clients may hold them, and the work should stop.
 ///
 /// ```no_run
 /// # async fn upload() {}
@@ -230,9 +230,14 @@ impl RedisGuard {
             }
         };
         let (ask, answer) = oneshot::channel();
-        match leave.send(ask) {
-            Ok(()) => answer.await.unwrap_or_else(|_| ended(ClientError::Unknown)),
-            Err(_) => ended(ClientError::NotSent),
+        if leave.send(ask).is_err() {
+            return ended(ClientError::NotSent);
+        }
+        // The guard's runtime may stand still for longer than the lease.
+        let end = *ends.borrow();
+        match timeout_at(end, answer).await {
+            Ok(Ok(given)) => given,
+            _ => ended(ClientError::Unknown),
         }
     }
 }
@@ -295,7 +300,7 @@ impl<C: Client> Keeper<C> {
     }
 
     async fn give(&self) -> Result<u64, Unavailable> {
-        verbs::give(&self.server, self.part(), Some(self.mark)).await
+        verbs::leave(&self.server, self.part(), self.mark).await
     }
 
     fn part(&self) -> Part<'_> {

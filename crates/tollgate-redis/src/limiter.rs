@@ -197,11 +197,11 @@ impl<C> RedisKey<'_, C> {
         let taken = deputy.take(&self.key, n, outage);
         let decider = deputy.decider();
         taken
-            .map(|granted| Grant {
+            .map(|(granted, episode)| Grant {
                 granted,
                 decider,
                 mark: Mark::default(),
-                episode: deputy.episode(outage),
+                episode,
             })
             .map_err(|denied| self.denial(denied, decider))
     }

@@ -177,24 +177,24 @@ pub(crate) struct Outage {
     /// The node that has failed: see [`Client::node_of`](crate::client::Client::node_of).
     pub(crate) node: u64,
     /// The number of the outage, if there is one. A later one of the server has a greater number,
-    /// unless no node of it had granted anything since its own one before: then it has the same
-    /// number. Numbers begin with 0.
+    /// unless another node was down when it began, or its node had granted nothing since its own
+    /// one before: then it has the same number. Numbers begin with 0.
     pub(crate) number: Option<u64>,
-    /// The time since the outage with this number began, or since the server was created if there
-    /// is none.
-    pub(crate) age: Duration,
+    /// The time since the server was created.
+    pub(crate) now: Duration,
     /// How long it is until the next probe, or an interval if there is no outage.
     pub(crate) probe_in: Duration,
     /// When the caller should come back: behind the next probe, spread over an interval.
     pub(crate) retry_after: Duration,
 }
 
-/// The latest outage of a server, over all nodes.
-#[derive(Debug, Default)]
-pub(crate) struct Latest {
-    number: u64,
-    /// When the first outage with this number began.
-    since: Option<u64>,
+/// What a server knows of its other nodes when a call to one fails.
+#[derive(Debug)]
+pub(crate) struct Others<'a> {
+    /// The number of the server's latest outage, over all nodes.
+    pub(crate) latest: &'a mut u64,
+    /// Whether another node is down.
+    pub(crate) is_down: bool,
 }
 
 /// This many calls in a row without an answer begin an outage.
@@ -264,9 +264,8 @@ pub(crate) struct Breaker {
 
 #[derive(Debug)]
 struct Down {
-    /// The number of the outage, and when the first one with this number began.
+    /// The number of the outage.
     number: u64,
-    first_since: u64,
     since: u64,
     probe_at: u64,
     /// [`Stats::fallbacks`] at the beginning.
@@ -300,6 +299,15 @@ impl Breaker {
             }
             Some(_) => Err(self.outage(now, interval)),
         }
+    }
+
+    /// As [`ask`](Self::ask), but the call is always sent. In an outage it is the probe of the next
+    /// interval.
+    pub(crate) fn ask_anyway(&mut self, now: u64, interval: u64) -> Result<Pass, Outage> {
+        if let Some(down) = &mut self.down {
+            down.probe_at = now;
+        }
+        self.ask(now, interval)
     }
 
     /// Notes that the server has answered, and whether it granted permits. A probe's answer ends
@@ -340,7 +348,7 @@ impl Breaker {
         why: &Unavailable,
         now: u64,
         interval: u64,
-        latest: &mut Latest,
+        others: Others<'_>,
     ) -> Option<OutageEvent> {
         self.stats.failed = self.stats.failed.saturating_add(1);
         if why.may_have_taken_effect() {
@@ -367,14 +375,12 @@ impl Breaker {
             return None;
         }
         self.period = self.period.saturating_add(1);
-        if mem::take(&mut self.has_granted) {
-            latest.number = latest.number.saturating_add(1);
-            latest.since = None;
+        if mem::take(&mut self.has_granted) && !others.is_down {
+            *others.latest = others.latest.saturating_add(1);
         }
         self.stats.outages = self.stats.outages.saturating_add(1);
         self.down = Some(Down {
-            number: latest.number,
-            first_since: *latest.since.get_or_insert(now),
+            number: *others.latest,
             since: now,
             probe_at,
             fallbacks: self.stats.fallbacks(),
@@ -398,16 +404,16 @@ impl Breaker {
 
     /// Returns the outage, or what a failure without one is.
     pub(crate) fn outage(&self, now: u64, interval: u64) -> Outage {
-        let (number, since, probe_at) = match &self.down {
-            Some(down) => (Some(down.number), down.first_since, down.probe_at),
-            None => (None, 0, now.saturating_add(interval.max(1))),
+        let (number, probe_at) = match &self.down {
+            Some(down) => (Some(down.number), down.probe_at),
+            None => (None, now.saturating_add(interval.max(1))),
         };
         let probe_in = probe_at.saturating_sub(now);
         let spread = self.down.as_ref().map_or(0, |_| interval);
         Outage {
             node: self.node,
             number,
-            age: Duration::from_micros(now.saturating_sub(since)),
+            now: Duration::from_micros(now),
             probe_in: Duration::from_micros(probe_in),
             retry_after: Duration::from_micros(probe_in.saturating_add(spread)),
         }

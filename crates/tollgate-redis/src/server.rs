@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::call::Call;
 use crate::client::{self, Client, Reply, Waiting};
-use crate::outage::{Breaker, Decider, Latest, Outage, OutageEvent, Pass, Stats, Unavailable};
+use crate::outage::{Breaker, Decider, Others, Outage, OutageEvent, Pass, Stats, Unavailable};
 use crate::packed::BadReply;
 use crate::report;
 
@@ -60,7 +60,8 @@ struct State {
     nodes: BTreeMap<u64, Breaker>,
     /// What was counted for nodes that have no keys any more.
     of_others: Stats,
-    latest: Latest,
+    /// The number of the latest outage.
+    latest: u64,
     /// For intervals that differ between processes.
     random: u64,
 }
@@ -94,7 +95,7 @@ impl<C> Server<C> {
             state: Mutex::new(State {
                 nodes: BTreeMap::new(),
                 of_others: Stats::default(),
-                latest: Latest::default(),
+                latest: 0,
                 random: RandomState::new().hash_one(0) | 1,
             }),
         }
@@ -216,9 +217,12 @@ impl<C> Server<C> {
         let (event, outage) = {
             let mut state = self.state();
             let interval = self.interval(&mut state);
+            let mut others = state.nodes.values().filter(|other| other.node() != node);
+            let is_down = others.any(Breaker::is_down);
             let State { nodes, latest, .. } = &mut *state;
+            let others = Others { latest, is_down };
             let breaker = nodes.entry(node).or_insert_with(|| Breaker::of(node));
-            let event = breaker.failed(pass, why, now, interval, latest);
+            let event = breaker.failed(pass, why, now, interval, others);
             (event, breaker.outage(now, interval))
         };
         self.tell(event);
@@ -268,7 +272,17 @@ impl<C: Client> Server<C> {
         call: &Call,
         read: impl FnOnce(&Reply) -> Result<T, BadReply>,
     ) -> Result<T, (Unavailable, Outage)> {
-        self.call_to_take(call, read, |_| false).await
+        self.send(call, read, |_| false, Breaker::ask).await
+    }
+
+    /// As [`call`](Self::call), but sends the call in an outage too, as a probe: a guard would
+    /// lose its slots if it waited for the turn of others.
+    pub(crate) async fn call_anyway<T>(
+        &self,
+        call: &Call,
+        read: impl FnOnce(&Reply) -> Result<T, BadReply>,
+    ) -> Result<T, (Unavailable, Outage)> {
+        self.send(call, read, |_| false, Breaker::ask_anyway).await
     }
 
     /// As [`call`](Self::call). `granted` says whether the server has granted permits: then its
@@ -279,6 +293,16 @@ impl<C: Client> Server<C> {
         read: impl FnOnce(&Reply) -> Result<T, BadReply>,
         granted: impl FnOnce(&T) -> bool,
     ) -> Result<T, (Unavailable, Outage)> {
+        self.send(call, read, granted, Breaker::ask).await
+    }
+
+    async fn send<T>(
+        &self,
+        call: &Call,
+        read: impl FnOnce(&Reply) -> Result<T, BadReply>,
+        granted: impl FnOnce(&T) -> bool,
+        ask: fn(&mut Breaker, u64, u64) -> Result<Pass, Outage>,
+    ) -> Result<T, (Unavailable, Outage)> {
         let now = self.now();
         let node = self.client.node_of(&call.keys);
         let (asked, ended) = {
@@ -288,7 +312,7 @@ impl<C: Client> Server<C> {
                 true => Vec::new(),
                 false => self.forget(&mut state, now),
             };
-            (state.node(node).ask(now, interval), ended)
+            (ask(state.node(node), now, interval), ended)
         };
         for event in ended {
             self.tell(Some(event));

@@ -16,7 +16,8 @@ pub enum Decider {
     Server,
     /// [`Fallback::Closed`](crate::Fallback::Closed).
     Closed,
-    /// [`Fallback::Open`](crate::Fallback::Open).
+    /// [`Fallback::Open`](crate::Fallback::Open), or
+    /// [`Fallback::OpenAtMost`](crate::Fallback::OpenAtMost).
     Open,
     /// [`Fallback::Local`](crate::Fallback::Local).
     Local,
@@ -43,9 +44,11 @@ impl Decider {
 pub struct Stats {
     /// Calls that the server answered: decisions and all other verbs.
     pub server: u64,
-    /// Decisions by [`Fallback::Closed`](crate::Fallback::Closed).
+    /// Decisions by [`Fallback::Closed`](crate::Fallback::Closed). If several limits are asked
+    /// together, each grant counts, or else the denial.
     pub closed: u64,
-    /// Decisions by [`Fallback::Open`](crate::Fallback::Open).
+    /// Decisions by [`Fallback::Open`](crate::Fallback::Open) and
+    /// [`Fallback::OpenAtMost`](crate::Fallback::OpenAtMost).
     pub open: u64,
     /// Decisions by [`Fallback::Local`](crate::Fallback::Local).
     pub local: u64,

@@ -96,6 +96,7 @@ impl<C: Client> RedisKey<'_, C> {
     /// Begins the lease of a grant of [concurrency](crate::Limit::concurrency) again, and returns
     /// how many of its slots it still holds: fewer than it had if its lease has ended or the key
     /// was reset. For another limit it returns 0, and for a fallback's grant all that was granted.
+    /// It is sent in an outage too, as a probe.
     ///
     /// A [guard](Self::try_enter) does this by itself.
     ///
@@ -338,22 +339,27 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     async fn give(&self, n: u64, mark: Option<Mark>) -> Result<u64, Unavailable> {
-        give(&self.limiter.server, self.part(n), mark).await
+        let parts = [(self.part(n), mark)];
+        let read = |reply: &_| first(call::given(&parts, reply)?);
+        let server = &self.limiter.server;
+        server.call(&call::give(&parts), read).await.map_err(why)
     }
 }
 
-/// Gives permits back: those of a grant with its mark, or any.
-pub(crate) async fn give<C: Client>(
+/// Gives a grant's slots back, also in an outage, and returns how many came back.
+pub(crate) async fn leave<C: Client>(
     server: &Server<C>,
     part: Part<'_>,
-    mark: Option<Mark>,
+    mark: Mark,
 ) -> Result<u64, Unavailable> {
-    let parts = [(part, mark)];
+    let parts = [(part, Some(mark))];
     let read = |reply: &_| first(call::given(&parts, reply)?);
-    server.call(&call::give(&parts), read).await.map_err(why)
+    let called = server.call_anyway(&call::give(&parts), read).await;
+    called.map_err(why)
 }
 
-/// Begins the lease of a grant's slots again, and returns how many were still held.
+/// Begins the lease of a grant's slots again, also in an outage, and returns how many were still
+/// held.
 pub(crate) async fn renew<C: Client>(
     server: &Server<C>,
     part: Part<'_>,
@@ -362,7 +368,7 @@ pub(crate) async fn renew<C: Client>(
     let parts = [(part, Some(mark))];
     let read = |reply: &_| first(call::given(&parts, reply)?);
     let call = call::renew(part, mark);
-    server.call(&call, read).await.map_err(why)
+    server.call_anyway(&call, read).await.map_err(why)
 }
 
 fn why((why, _): (Unavailable, Outage)) -> Unavailable {

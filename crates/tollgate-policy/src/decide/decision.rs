@@ -265,7 +265,7 @@ where
 
     /// Returns which fallback decided, because a store did not answer: that of the limit that
     /// denies the request, or of the first one whose fallback grants it. `None` if each limit
-    /// decided itself.
+    /// decided itself. Shadow rules decide nothing.
     ///
     /// ```
     /// # #[cfg(feature = "redis")]
@@ -295,7 +295,10 @@ where
     pub fn fallback(&self) -> Option<FallbackKind> {
         match self.denied_elsewhere() {
             Some(by) => by.fallback,
-            None => self.asked_elsewhere().find_map(|asked| asked.fallback()),
+            None => {
+                let mut asked = self.asked_elsewhere().filter(|asked| !asked.is_shadow());
+                asked.find_map(|asked| asked.fallback())
+            }
         }
     }
 

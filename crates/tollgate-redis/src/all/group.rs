@@ -189,7 +189,7 @@ pub(crate) async fn check<C: Client>(requests: &[(&RedisKey<'_, C>, u64)]) -> Re
                 checked.map_err(|denial| Denial { index, ..denial })
             });
             let denied = checked.filter_map(Result::err).reduce(Denial::more_telling);
-            count(one, denied.as_ref(), outage);
+            count(requests, denied.as_ref(), outage);
             denied.map_or(Ok(()), Err)
         }
     }
@@ -211,9 +211,7 @@ pub(crate) fn take_without<C>(
             }
         }
     }
-    if let Some((key, _)) = requests.first() {
-        count(key, denied.as_ref(), outage);
-    }
+    count(requests, denied.as_ref(), outage);
     match denied {
         None => Ok(grants.into_iter().map(|(_, grant)| grant).collect()),
         Some(denial) => {
@@ -225,11 +223,20 @@ pub(crate) fn take_without<C>(
     }
 }
 
-/// Counts a decision of fallbacks once: for the limit that denies, or for the first one.
-fn count<C>(first: &RedisKey<'_, C>, denial: Option<&Denial>, outage: Outage) {
-    let of_first = first.limiter.deputy.decider();
-    let decider = denial.map_or(of_first, |denial| denial.decider);
-    first.limiter.server.count(decider, outage);
+/// Counts what fallbacks decided: the grant of each limit, or the denial.
+fn count<C>(requests: &[(&RedisKey<'_, C>, u64)], denial: Option<&Denial>, outage: Outage) {
+    let Some((one, _)) = requests.first() else {
+        return;
+    };
+    let server = &one.limiter.server;
+    match denial {
+        Some(denial) => server.count(denial.decider, outage),
+        None => {
+            for (key, _) in requests {
+                server.count(key.limiter.deputy.decider(), outage);
+            }
+        }
+    }
 }
 
 /// Returns the hash tag of a key, which [`crate::Keys`] has made.

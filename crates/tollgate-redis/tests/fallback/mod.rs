@@ -7,14 +7,17 @@ use super::*;
 const RETRY: Duration = Duration::from_secs(7);
 
 fn outage(node: u64, number: u64) -> Outage {
-    at(Some(number), Duration::ZERO, node)
-}
-
-fn at(number: Option<u64>, age: Duration, node: u64) -> Outage {
     Outage {
         node,
+        ..at(Some(number), Duration::ZERO)
+    }
+}
+
+fn at(number: Option<u64>, now: Duration) -> Outage {
+    Outage {
+        node: 0,
         number,
-        age,
+        now,
         probe_in: RETRY / 2,
         retry_after: RETRY,
     }
@@ -57,11 +60,19 @@ fn an_open_limit_grants_its_bound_in_each_outage_over_all_nodes() {
     for number in 1..4 {
         let denied = Denied::later(1, RETRY);
         assert_eq!(
-            deputy.take(b"a", 2, outage(0, number)).unwrap().remaining(),
+            deputy
+                .take(b"a", 2, outage(0, number))
+                .unwrap()
+                .0
+                .remaining(),
             1
         );
         assert_eq!(
-            deputy.take(b"b", 1, outage(7, number)).unwrap().remaining(),
+            deputy
+                .take(b"b", 1, outage(7, number))
+                .unwrap()
+                .0
+                .remaining(),
             0
         );
         assert_eq!(deputy.take(b"a", 1, outage(0, number)).unwrap_err(), denied);
@@ -74,9 +85,9 @@ fn what_is_settled_after_its_outage_is_lost() {
         at_most: 3,
         per: None,
     });
-    let granted = deputy.take(b"a", 3, outage(0, 1)).unwrap();
+    let (granted, episode) = deputy.take(b"a", 3, outage(0, 1)).unwrap();
     assert!(deputy.take(b"a", 3, outage(0, 2)).is_ok());
-    let settled = deputy.settle(b"a", granted, 1, deputy.episode(outage(0, 1)));
+    let settled = deputy.settle(b"a", granted, 1, episode);
     assert_eq!((settled.returned, settled.lost), (0, 2));
     assert!(deputy.take(b"a", 1, outage(0, 2)).is_err());
 }
@@ -93,38 +104,46 @@ fn a_closed_limit_denies_until_the_next_probe() {
 fn an_open_limit_without_a_bound_grants_everything() {
     let deputy = deputy(Fallback::Open);
     for _ in 0..100 {
-        let granted = deputy.take(b"a", 3, outage(0, 1)).unwrap();
+        let (granted, _) = deputy.take(b"a", 3, outage(0, 1)).unwrap();
         // Answers say that a key has no more than its limit.
         assert_eq!((granted.n(), granted.remaining()), (3, 2));
         assert!(deputy.check(b"a", 5, outage(0, 1)).is_ok());
     }
 }
 
+/// Returns how many of nine permits a fallback grants.
+fn granted(deputy: &Deputy, number: Option<u64>, now: Duration) -> usize {
+    let taken = (0..9).map(|_| deputy.take(b"a", 1, at(number, now)));
+    taken.filter(Result::is_ok).count()
+}
+
+const MOMENT: Duration = Duration::from_nanos(1);
+
 #[test]
-fn an_open_limit_with_a_period_grants_its_bound_in_each_period_of_an_outage() {
+fn an_open_limit_with_a_period_grants_its_bound_in_each_over_outages_and_calls_that_fail() {
     let per = Duration::from_secs(90);
     let deputy = deputy(Fallback::OpenAtMost {
         at_most: 3,
         per: Some(per),
     });
-    let granted = |number, age| {
-        let outage = at(number, age, 0);
-        let taken = (0..9).map(|_| deputy.take(b"a", 1, outage));
-        taken.filter(Result::is_ok).count()
-    };
-    let moment = Duration::from_nanos(1);
+    let begun = Duration::from_secs(1000);
+    let granted = |number, after| granted(&deputy, number, begun + after);
     assert_eq!(granted(Some(1), Duration::ZERO), 3);
-    assert_eq!(granted(Some(1), per - moment), 0);
-    assert_eq!(granted(Some(1), per), 3);
-    assert_eq!(granted(Some(1), per * 2 - moment), 0);
+    assert_eq!(granted(Some(2), per - MOMENT), 0);
+    assert_eq!(granted(None, per - MOMENT), 0);
+    assert_eq!(granted(None, per), 3);
+    assert_eq!(granted(Some(7), per * 2 - MOMENT), 0);
     // A caller that is late renews nothing.
     assert_eq!(granted(Some(1), Duration::ZERO), 0);
-    assert_eq!(granted(Some(2), Duration::ZERO), 3);
-    assert_eq!(granted(Some(1), per * 9), 0);
-    // Calls that fail without an outage have a count of their own.
-    assert_eq!(granted(None, per), 3);
-    assert_eq!(granted(None, per * 2 - moment), 0);
-    assert_eq!(granted(None, per * 2), 3);
+    // The next period begins with its first grant.
+    assert_eq!(granted(Some(7), per * 5), 3);
+    assert_eq!(granted(Some(7), per * 6 - MOMENT), 0);
+    // A period of which everything came back is over.
+    let outage = at(None, begun + per * 6);
+    let (all, episode) = deputy.take(b"a", 3, outage).unwrap();
+    assert_eq!(deputy.undo(b"a", all, episode), 3);
+    assert_eq!(granted(None, per * 6 + per / 2), 3);
+    assert_eq!(granted(None, per * 7), 0);
 }
 
 #[test]
@@ -133,34 +152,31 @@ fn calls_that_fail_without_an_outage_have_a_bound_for_each_minute() {
         at_most: 3,
         per: None,
     });
-    let episodes =
-        [0, 59, 60, 7 * 60].map(|age| deputy.episode(at(None, Duration::from_secs(age), 0)));
-    assert_eq!(episodes, [0, 0, 1, 7].map(Episode::Alone));
-    let outage = at(Some(1), Duration::from_secs(24 * 3600), 0);
-    assert_eq!(deputy.episode(outage), Episode::Outage(1, 0));
+    let minute = Duration::from_secs(60);
+    assert_eq!(granted(&deputy, None, minute - MOMENT), 3);
+    assert_eq!(granted(&deputy, None, minute * 2 - MOMENT * 2), 0);
+    assert_eq!(granted(&deputy, None, minute * 2 - MOMENT), 3);
+    // An outage has a count of its own, however long it is.
+    assert_eq!(granted(&deputy, Some(1), minute * 2), 3);
+    assert_eq!(granted(&deputy, Some(1), minute * 2000), 0);
 }
 
 #[test]
-fn an_open_outage_grants_its_bound_once_however_long_it_is() {
-    let mut bound = GrantedIn::default();
-    let [first, second] = [1, 2].map(|number| Episode::Outage(number, 0));
-    let mut granted = 0;
-    for _ in 0..1000 {
-        granted += u64::from(bound.take(first, 3, 10).is_some()) * 3;
+fn what_a_late_caller_takes_in_another_outage_comes_back() {
+    let deputy = deputy(Fallback::OpenAtMost {
+        at_most: 3,
+        per: None,
+    });
+    assert!(deputy.take(b"a", 1, outage(0, 2)).is_ok());
+    // Its outage was over when it took.
+    let (late, episode) = deputy.take(b"a", 2, outage(0, 1)).unwrap();
+    assert!(deputy.check(b"a", 1, outage(0, 1)).is_err());
+    assert_eq!(deputy.undo(b"a", late, episode), 2);
+    for _ in 0..9 {
+        assert!(deputy.check(b"a", 2, outage(0, 1)).is_ok());
     }
-    assert_eq!(granted, 9);
-    assert_eq!(bound.take(first, 1, 10), Some(0));
-    assert_eq!(bound.give(first, 4), 4);
-    assert_eq!(bound.take(first, 4, 10), Some(0));
-    assert_eq!(bound.take(second, 10, 10), Some(0));
-    // A decision that is late, from an earlier outage, does not renew it.
-    assert!(bound.take(first, 1, 10).is_none());
-    assert!(bound.take(second, 1, 10).is_none());
-    assert_eq!(bound.give(first, 5), 0);
-    // A minute has a count of its own.
-    let minute = Episode::Alone(2);
-    assert_eq!(bound.take(minute, 10, 10), Some(0));
-    assert!(bound.take(minute, 1, 10).is_none());
-    assert_eq!(bound.give(second, 1), 1);
-    assert!(bound.take(minute, 1, 10).is_none());
+    let (two, episode) = deputy.take(b"a", 2, outage(0, 2)).unwrap();
+    // Those of an earlier outage are of no use.
+    assert!(deputy.take(b"a", 3, outage(0, 3)).is_ok());
+    assert_eq!(deputy.undo(b"a", two, episode), 0);
 }

@@ -15,7 +15,11 @@ fn no_server() -> Unavailable {
 
 /// Fails a call.
 fn fail(breaker: &mut Breaker, pass: Pass, why: &Unavailable, now: u64) -> Option<OutageEvent> {
-    breaker.failed(pass, why, now, EVERY, &mut Latest::default())
+    let others = Others {
+        latest: &mut 0,
+        is_down: false,
+    };
+    breaker.failed(pass, why, now, EVERY, others)
 }
 
 #[test]
@@ -88,19 +92,21 @@ fn an_outage_has_one_beginning_and_one_end() {
 }
 
 #[test]
-fn an_outage_has_a_number_of_its_own_if_its_node_has_granted_since_the_one_before() {
-    let mut latest = Latest::default();
+fn an_outage_has_a_number_of_its_own_if_its_node_has_granted_and_no_other_is_down() {
+    let mut latest = 0;
     let mut nodes = [Breaker::of(1), Breaker::of(2)];
     let mut numbers = Vec::new();
-    for (now, (node, grants)) in [
-        (0, false),
-        (0, true),
-        (1, false),
-        (0, true),
-        (0, false),
-        (1, true),
-        (0, true),
-        (1, true),
+    for (now, (node, grants, is_down)) in [
+        (0, false, false),
+        (0, true, false),
+        (1, false, false),
+        (0, true, false),
+        (0, false, false),
+        (1, true, false),
+        (0, true, false),
+        (1, true, true),
+        (1, false, false),
+        (0, true, true),
     ]
     .into_iter()
     .enumerate()
@@ -108,26 +114,38 @@ fn an_outage_has_a_number_of_its_own_if_its_node_has_granted_since_the_one_befor
         let now = u64::try_from(now).unwrap() * 10 * EVERY;
         let breaker = &mut nodes[node];
         let pass = breaker.ask(now, EVERY).unwrap();
-        let why = no_server();
+        let others = Others {
+            latest: &mut latest,
+            is_down,
+        };
         assert!(
             breaker
-                .failed(pass, &why, now, EVERY, &mut latest)
+                .failed(pass, &no_server(), now, EVERY, others)
                 .is_some()
         );
         let Err(outage) = breaker.ask(now, EVERY) else {
             panic!("a call is sent in an outage");
         };
         numbers.push(outage.number.unwrap());
-        let first = numbers.iter().position(|it| Some(*it) == outage.number);
-        let first = u64::try_from(first.unwrap()).unwrap() * 10 * EVERY;
-        assert_eq!(outage.age, Duration::from_micros(now - first));
+        assert_eq!(outage.now, Duration::from_micros(now));
         let probe = breaker.ask(now + EVERY, EVERY).unwrap();
         assert!(breaker.answered(probe, now + EVERY, grants).is_some());
-        let between = breaker.outage(now + EVERY, EVERY);
-        assert_eq!(between.number, None);
-        assert_eq!(between.age, Duration::from_micros(now + EVERY));
+        assert_eq!(breaker.outage(now + EVERY, EVERY).number, None);
     }
-    assert_eq!(numbers, [0, 0, 0, 1, 2, 2, 2, 3]);
+    assert_eq!(numbers, [0, 0, 0, 1, 2, 2, 2, 2, 3, 3]);
+}
+
+#[test]
+fn a_call_that_is_sent_anyway_is_the_probe_of_the_next_interval() {
+    let mut breaker = Breaker::default();
+    let pass = breaker.ask(0, EVERY).unwrap();
+    assert!(fail(&mut breaker, pass, &no_server(), 0).is_some());
+    assert!(breaker.ask(10, EVERY).is_err());
+    assert!(breaker.ask_anyway(10, EVERY).is_ok());
+    assert!(breaker.ask_anyway(20, EVERY).is_ok());
+    assert!(breaker.ask(19 + EVERY, EVERY).is_err());
+    let probe = breaker.ask(20 + EVERY, EVERY).unwrap();
+    assert!(breaker.answered(probe, 21 + EVERY, false).is_some());
 }
 
 #[test]
