@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tollgate::Denied;
+use tollgate::{Denied, Quota};
 use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Fallback, Grant, Keys, Limit, RedisKey, RedisLimiter};
 
@@ -41,6 +41,37 @@ pub(crate) fn limiters(url: &str, slots: u64) -> (Limiter, Limiter) {
             .expect("accepted")
     };
     (limiter("long", LONG), limiter("short", SHORT))
+}
+
+/// The most that a server may have to do in one call: `--bench largest` says how long that takes.
+#[test]
+fn one_call_takes_renews_and_gives_back_the_most_slots_and_logged_permits() {
+    const SLOTS: u64 = 2000;
+    const LOGGED: u64 = 20_000;
+    assert!(Limit::concurrency(SLOTS + 1, LONG).is_err());
+    assert!(Limit::sliding_log(Quota::per_day(LOGGED + 1)).is_err());
+    on_each_server(|mut server| {
+        server.start(false);
+        run(async {
+            let (slots, _) = limiters(&server.url(), SLOTS);
+            let (shared, keys) = (Arc::clone(slots.server()), Keys::new("test").expect("one"));
+            let log = Limit::sliding_log(Quota::per_day(LOGGED)).expect("a limit");
+            let log = RedisLimiter::new(shared, &keys, "log", log, Fallback::Closed);
+            let log = log.expect("accepted");
+            for (limiter, most) in [(&slots, SLOTS), (&log, LOGGED)] {
+                let alice = limiter.key("alice");
+                let grant = alice.try_acquire_n(most).await.expect("all of them");
+                assert!(alice.try_acquire().await.is_err());
+                if most == SLOTS {
+                    assert_eq!(alice.renew(&grant).await, Ok(most));
+                }
+                assert_eq!(alice.undo(grant).await, Ok(most));
+                assert_eq!(alice.charge(2 * most).await.map(|it| it.n()), Ok(2 * most));
+                assert!(alice.try_acquire().await.is_err());
+            }
+            assert_eq!(slots.server().stats().failed, 0);
+        });
+    });
 }
 
 /// Waits until one more slot is taken. Until then, each denial is for slots that are held.
