@@ -20,7 +20,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Returns the text. Show it to nobody.
+    /// Returns the text. Do not log or print it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

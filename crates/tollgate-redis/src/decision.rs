@@ -101,8 +101,8 @@ impl Denial {
     }
 
     /// Returns which limit of a [`RedisAll`](crate::RedisAll) denied the request, counted from 0.
-    /// If several did, it is one that a server denies, with the longest wait in its call. Else it is
-    /// one that a local share denies, or else the first one, in the order of the calls.
+    /// If several did, it is one that a server denies, with the longest wait in its call. Else it
+    /// is one that a local share denies, or else the first one, in the order of the calls.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index

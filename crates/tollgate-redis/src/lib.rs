@@ -43,7 +43,7 @@
 //! | [`Limit::sliding_log`] | at most `n` in the last minute, exactly; stores each permit |
 //! | [`Limit::fixed_window`] | at most `n` in a calendar day, in UTC |
 //! | [`Limit::first_hit_window`] | at most `n` in a period that begins with the first permit |
-//! | [`Limit::concurrency`] | at most `n` at a time, in slots with leases, so that a crashed client leaks none. A [`RedisGuard`] holds them |
+//! | [`Limit::concurrency`] | at most `n` at a time, in slots with leases, which a [`RedisGuard`] renews |
 //!
 //! [`RedisAll`] takes from several limits, all or nothing: those of one user in one call.
 //! [`RedisAll::with_local`] asks limits of this process first.

@@ -6,7 +6,7 @@ use tollgate::Denied;
 use tollgate::outcome::{Charged, Settled};
 
 use crate::all;
-use crate::call::{self, Part};
+use crate::call::{self, Call, Part};
 use crate::client::Client;
 use crate::decision::{Denial, Grant};
 use crate::kind::{Kind, Mark, Seen};
@@ -352,10 +352,8 @@ pub(crate) async fn leave<C: Client>(
     part: Part<'_>,
     mark: Mark,
 ) -> Result<u64, Unavailable> {
-    let parts = [(part, Some(mark))];
-    let read = |reply: &_| first(call::given(&parts, reply)?);
-    let called = server.call_anyway(&call::give(&parts), read).await;
-    called.map_err(why)
+    let call = call::give(&[(part, Some(mark))]);
+    call_anyway(server, &call, part, mark).await
 }
 
 /// Begins the lease of a grant's slots again, also in an outage, and returns how many were still
@@ -365,10 +363,19 @@ pub(crate) async fn renew<C: Client>(
     part: Part<'_>,
     mark: Mark,
 ) -> Result<u64, Unavailable> {
+    call_anyway(server, &call::renew(part, mark), part, mark).await
+}
+
+/// Sends a call about a grant's slots, also in an outage, and returns how many were held.
+async fn call_anyway<C: Client>(
+    server: &Server<C>,
+    call: &Call,
+    part: Part<'_>,
+    mark: Mark,
+) -> Result<u64, Unavailable> {
     let parts = [(part, Some(mark))];
     let read = |reply: &_| first(call::given(&parts, reply)?);
-    let call = call::renew(part, mark);
-    server.call_anyway(&call, read).await.map_err(why)
+    server.call_anyway(call, read).await.map_err(why)
 }
 
 fn why((why, _): (Unavailable, Outage)) -> Unavailable {

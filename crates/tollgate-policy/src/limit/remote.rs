@@ -132,8 +132,8 @@ impl FallbackKind {
 ///
 /// use tollgate::Denied;
 /// use tollgate_policy::{
-///     FallbackKind, Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
-///     RemoteSpec, RemoteStore,
+///     FallbackKind, Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants, RemoteLimit,
+///     RemoteRefusal, RemoteSpec, RemoteStore,
 /// };
 ///
 /// /// A store that is closed for maintenance.

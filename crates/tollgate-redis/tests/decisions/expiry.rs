@@ -19,7 +19,7 @@ enum Step {
     Charge(u64, i128),
     /// Renews the last grant.
     Renew(i128),
-    /// Bans for so many seconds.
+    /// Bans the key for this number of seconds.
     Ban(u64, i128),
 }
 

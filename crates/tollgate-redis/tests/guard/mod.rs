@@ -497,7 +497,7 @@ async fn a_guard_renews_and_leaves_in_an_outage() {
     assert!(limiter.key("bob").try_acquire().await.is_err());
     assert!(limiter.server().is_down());
     slots.then(Then::Answer);
-    // Only a probe would end the outage, if nobody renewed.
+    // The renewal is the probe that ends the outage: no other one is due.
     sleep(THIRD + MS).await;
     assert!(!limiter.server().is_down());
     slots.then(Then::Refuse);
