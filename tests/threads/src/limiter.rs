@@ -107,21 +107,35 @@ fn a_new_window_is_entered_once() {
 fn undone_permits_are_all_available_again() {
     deadline("threads that undo", || {
         for algorithm in each(THREADS * 3) {
+            // Nothing comes back to a queue while others wait behind the grant.
+            let may_keep = algorithm.to_string().starts_with("leaky-queue");
             let limiter = Limiter::unstarted(algorithm, NoClock);
             let at = limiter.at(NOW);
-            let undone = sum(0..THREADS, |id| {
-                let granted = (0..TURNS).map(|_| at.try_acquire_n(id % 3 + 1));
-                granted
-                    .map(|granted| at.undo(granted.expect("enough")))
-                    .sum()
+            let each = on_threads(0..THREADS, |id| {
+                let (mut granted, mut undone) = (0, 0);
+                for _ in 0..TURNS {
+                    match at.try_acquire_n(id % 3 + 1) {
+                        Ok(grant) => {
+                            granted += grant.n();
+                            undone += at.undo(grant);
+                        }
+                        Err(denied) => assert!(may_keep, "{algorithm}: {denied}"),
+                    }
+                }
+                (granted, undone)
             });
-            let asked = (0..THREADS).map(|id| id % 3 + 1).sum::<u64>();
-            assert_eq!(undone, TURNS * asked, "{algorithm}");
-            assert_eq!(at.available(), THREADS * 3, "{algorithm}");
-            assert!(at.level().is_zero(), "{algorithm}");
+            let granted: u64 = each.iter().map(|(granted, _)| granted).sum();
+            let undone: u64 = each.iter().map(|(_, undone)| undone).sum();
+            let kept = granted - undone;
+            assert!(
+                may_keep || kept == 0,
+                "{algorithm}: {kept} permits did not come back"
+            );
+            assert_eq!(at.level().ceil(), kept, "{algorithm}");
+            assert_eq!(at.available(), THREADS * 3 - kept, "{algorithm}");
             // A period that a permit opened may begin up to a quantum after the request.
             let soon = NOW.saturating_add(Duration::from_nanos(1000));
-            assert!(limiter.at(soon).is_idle(), "{algorithm}");
+            assert!(kept > 0 || limiter.at(soon).is_idle(), "{algorithm}");
         }
     });
 }

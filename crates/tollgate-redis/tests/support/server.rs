@@ -27,6 +27,8 @@ pub(crate) struct Server {
     program: String,
     folder: PathBuf,
     port: Option<u16>,
+    /// The port for the other nodes of a cluster.
+    bus: Option<u16>,
     child: Option<Child>,
 }
 
@@ -46,6 +48,7 @@ impl Server {
             program: program.to_owned(),
             folder,
             port: None,
+            bus: None,
             child: None,
         }
     }
@@ -54,6 +57,13 @@ impl Server {
     pub(crate) fn with_port(program: &str) -> Self {
         let mut server = Self::new(program);
         server.port = Some(free_port());
+        server
+    }
+
+    /// Returns a node of a cluster that is not started, with two ports.
+    pub(crate) fn with_bus(program: &str) -> Self {
+        let mut server = Self::with_port(program);
+        server.bus = Some(free_port());
         server
     }
 
@@ -73,7 +83,7 @@ impl Server {
 
     /// Starts the server with more arguments, and waits until it answers.
     pub(crate) fn start_with(&mut self, arguments: &[&str]) {
-        // The port may be in use by now.
+        // The ports may be in use by now.
         for _ in 0..10 {
             self.spawn(arguments);
             if self.connect().is_some() {
@@ -81,6 +91,7 @@ impl Server {
             }
             self.kill();
             self.port = self.port.map(|_| free_port());
+            self.bus = self.bus.map(|_| free_port());
         }
         panic!("{} does not start with {arguments:?}", self.program);
     }
@@ -90,6 +101,9 @@ impl Server {
         command.args(["--save", "", "--appendfsync", "always"]);
         command.args(["--bind", "127.0.0.1"]);
         command.args(["--port", &self.port.unwrap_or(0).to_string()]);
+        if let Some(bus) = self.bus {
+            command.args(["--cluster-port", &bus.to_string()]);
+        }
         command.arg("--unixsocket").arg(self.socket());
         command.arg("--dir").arg(&self.folder);
         command.args(arguments);
@@ -178,6 +192,11 @@ impl Server {
         self.port.expect("a server with a port")
     }
 
+    /// Returns the port for the other nodes of a cluster.
+    pub(crate) fn bus(&self) -> u16 {
+        self.bus.expect("a node of a cluster")
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.join("socket")
     }
@@ -229,10 +248,23 @@ impl Drop for Server {
     }
 }
 
-/// Returns a port of the loopback address that nothing uses now.
+/// Returns a port of the loopback address that nothing uses now. It lies below the ports that systems
+/// give to clients (32768 and above), so that no client takes it before the server does.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").port()
+    const FIRST: u32 = 12_000;
+    const PORTS: u32 = 20_000;
+    static LAST: Mutex<u32> = Mutex::new(0);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..PORTS {
+        *last += 1;
+        // Processes at the same time begin at ports that are far apart.
+        let port = FIRST + process::id().wrapping_mul(101).wrapping_add(*last) % PORTS;
+        let port = u16::try_from(port).expect("a port");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no port is free");
 }
 
 /// Runs a test on each program that this machine has.

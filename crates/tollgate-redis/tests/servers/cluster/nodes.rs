@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::server::{DEADLINE, Server, free_port};
+use crate::server::{DEADLINE, Server};
 
 const SLOTS: u16 = 16_384;
 
@@ -14,15 +14,12 @@ const PRIMARIES: u16 = 3;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) server: Server,
-    /// The port for other nodes.
-    bus: u16,
 }
 
 impl Node {
     fn new(program: &str) -> Self {
         let mut node = Self {
-            server: Server::with_port(program),
-            bus: free_port(),
+            server: Server::with_bus(program),
         };
         node.start();
         node
@@ -30,12 +27,9 @@ impl Node {
 
     /// Starts the node, also after it was killed. It has no data then.
     pub(crate) fn start(&mut self) {
-        let bus = self.bus.to_string();
         self.server.start_with(&[
             "--cluster-enabled",
             "yes",
-            "--cluster-port",
-            &bus,
             // No node fails over by itself, however busy the machine is.
             "--cluster-node-timeout",
             "60000",
@@ -76,7 +70,7 @@ impl Nodes {
                 .run(&format!("CLUSTER ADDSLOTSRANGE {first} {last}"));
         }
         for node in &nodes[1..] {
-            let (port, bus) = (node.server.port(), node.bus);
+            let (port, bus) = (node.server.port(), node.server.bus());
             let _: String = nodes[0]
                 .server
                 .run(&format!("CLUSTER MEET 127.0.0.1 {port} {bus}"));
