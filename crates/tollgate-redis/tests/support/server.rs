@@ -248,8 +248,8 @@ impl Drop for Server {
     }
 }
 
-/// Returns a port of the loopback address that nothing uses now. It lies below the ports that systems
-/// give to clients (32768 and above), so that no client takes it before the server does.
+/// Returns a port of the loopback address that nothing uses now. It lies below the ports that
+/// systems give to clients (32768 and above), so that no client takes it before the server does.
 pub(crate) fn free_port() -> u16 {
     const FIRST: u32 = 12_000;
     const PORTS: u32 = 20_000;
