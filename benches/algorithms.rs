@@ -65,13 +65,13 @@ struct ToldLimiter<A>(Limiter<A, NoClock>, Kind);
 impl<A: Algorithm + Sync> Contestant for ToldLimiter<A> {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
-        self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()
+        self.0.at(Tick::from_nanos(turn)).try_acquire().is_ok()
     }
 
     fn prepare(&self) {
         self.0.reset();
         if self.1 == Kind::Denied {
-            let _ = self.0.try_acquire_at(Tick::ZERO);
+            let _ = self.0.at(Tick::ZERO).try_acquire();
         }
     }
 }

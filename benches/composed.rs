@@ -52,7 +52,7 @@ impl<const N: usize> Contestant for Plain<N> {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
         let now = Tick::from_nanos(turn);
-        let decide = |all, limiter: &Bucket| all & limiter.try_acquire_at(now).is_ok();
+        let decide = |all, limiter: &Bucket| all & limiter.at(now).try_acquire().is_ok();
         self.0.iter().fold(true, decide)
     }
 }
@@ -65,7 +65,7 @@ impl Contestant for PlainOnClock {
     fn decide(&self, _turn: u64) -> bool {
         let [a, b] = &self.0;
         let now = SystemClock.now();
-        a.try_acquire_at(now).is_ok() & b.try_acquire_at(now).is_ok()
+        a.at(now).try_acquire().is_ok() & b.at(now).try_acquire().is_ok()
     }
 }
 

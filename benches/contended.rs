@@ -53,7 +53,9 @@ impl Contestant for HotKey {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
         self.0
-            .try_acquire_at(&7_u64, Tick::from_nanos(turn))
+            .key(&7_u64)
+            .at(Tick::from_nanos(turn))
+            .try_acquire()
             .is_ok()
     }
 }
@@ -63,7 +65,7 @@ struct Changing(Adjustable<TokenBucket, NoClock>);
 impl Contestant for Changing {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
-        self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()
+        self.0.at(Tick::from_nanos(turn)).try_acquire().is_ok()
     }
 }
 

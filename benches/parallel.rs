@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tollgate::algorithm::Algorithm;
 use tollgate::clock::NoClock;
-use tollgate::{Counted, Limiter, Quota, Sharded, Tick, TokenBucket};
+use tollgate::{Counted, Limiter, Quota, RateLimiter, Sharded, Tick, TokenBucket};
 
 const REQUESTS: u64 = 1_000_000;
 
@@ -43,7 +43,7 @@ fn compare(mut bench: Bench<'_>) {
         limiter.expect("a quota that can be split")
     };
     bench.run("sharded", sharded, |limiter| {
-        limiter.try_acquire_at(Tick::ZERO).is_ok()
+        limiter.at(Tick::ZERO).try_acquire().is_ok()
     });
     let counted = move || Counted::new(sharded());
     bench.run("sharded_counted", counted, |limiter| {
@@ -51,7 +51,7 @@ fn compare(mut bench: Bench<'_>) {
     });
     let word = move || Limiter::unstarted(bucket, NoClock);
     bench.run("word", word, |limiter| {
-        limiter.try_acquire_at(Tick::ZERO).is_ok()
+        limiter.at(Tick::ZERO).try_acquire().is_ok()
     });
     let locked = move || Mutex::new(bucket.initial_word(Tick::ZERO));
     bench.run("std_mutex", locked, move |word| {

@@ -105,7 +105,7 @@ mod limiter;
 #[cfg(feature = "std")]
 mod metrics;
 #[cfg(feature = "std")]
-mod multiword;
+pub mod multiword;
 pub mod outcome;
 #[cfg(any(feature = "keyed", feature = "map"))]
 mod overflow;
@@ -151,7 +151,9 @@ pub use keyed_map::limiter::KeyedMap;
 pub use leases::limiter::Leases;
 pub use limiter::Limiter;
 #[cfg(feature = "std")]
-pub use multiword::{SlidingLog, SlottedWindow};
+pub use multiword::log::SlidingLog;
+#[cfg(feature = "std")]
+pub use multiword::slotted::SlottedWindow;
 pub use outcome::denied::Denied;
 pub use outcome::granted::Granted;
 #[cfg(any(feature = "keyed", feature = "map"))]

@@ -481,7 +481,7 @@ fn a_keyed_table_does_not_allocate() {
             .with_overrides(100)
             .expect("two plans");
         for key in (0..3_000_u64).step_by(50) {
-            let own = limiter.set_quota_of(&key, Quota::per_hour(9));
+            let own = limiter.key(&key).set_quota(Quota::per_hour(9));
             own.expect("one is left");
         }
         let mut outcomes = [const { Err(Denied::busy(1)) }; 40];
@@ -501,7 +501,7 @@ fn a_keyed_table_does_not_allocate() {
                     black_box((view.undo(took), view.refund(1), view.charge(key % 3)));
                     match key % 64 {
                         0 => drop(black_box(view.remove())),
-                        1 => drop(black_box(limiter.ban_for(&key, Duration::from_secs(9)))),
+                        1 => drop(black_box(limiter.key(&key).ban_for(Duration::from_secs(9)))),
                         2 => view.reset(),
                         3 => drop(black_box(view.reserve(1).map(|kept| kept.cancel()))),
                         4 if changed => {
@@ -595,7 +595,7 @@ fn overrides_that_are_set_and_taken_away_allocate_nothing() {
         let limiter = Keyed::with_clock(bucket, 10, ManualClock::new()).expect("a table");
         let limiter = limiter.with_overrides(max as usize).expect("one plan");
         let set = |key, permits| {
-            let own = limiter.set_quota_of(&key, Quota::per_hour(permits));
+            let own = limiter.key(&key).set_quota(Quota::per_hour(permits));
             own.expect("one is left");
         };
         let allocated = allocations(|| {
@@ -603,7 +603,7 @@ fn overrides_that_are_set_and_taken_away_allocate_nothing() {
                 (0..max).for_each(|key| set(key, permits));
             }
             for key in 0..20 * max {
-                assert!(limiter.unset_algorithm(&key), "{key}");
+                assert!(limiter.key(&key).unset_algorithm(), "{key}");
                 set(key + max, 7);
             }
         });

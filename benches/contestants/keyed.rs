@@ -104,7 +104,7 @@ impl ByKey for Keyed<TokenBucket> {
 impl ByKey for Keyed<TokenBucket, NoClock> {
     #[inline(always)]
     fn is_allowed(&self, key: u64, now: Tick) -> bool {
-        self.try_acquire_at(&key, now).is_ok()
+        self.key(&key).at(now).try_acquire().is_ok()
     }
 }
 

@@ -46,7 +46,7 @@ impl ToldShards {
 impl Contestant for ToldShards {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
-        self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()
+        self.0.at(Tick::from_nanos(turn)).try_acquire().is_ok()
     }
 }
 

@@ -20,14 +20,14 @@ pub(crate) trait Window: Sync {
 impl<C: Sync> Window for SlottedWindow<C> {
     #[inline(always)]
     fn is_allowed_at(&self, now: Tick) -> bool {
-        self.try_acquire_at(now).is_ok()
+        self.at(now).try_acquire().is_ok()
     }
 }
 
 impl<C: Sync> Window for SlidingLog<C> {
     #[inline(always)]
     fn is_allowed_at(&self, now: Tick) -> bool {
-        self.try_acquire_at(now).is_ok()
+        self.at(now).try_acquire().is_ok()
     }
 }
 

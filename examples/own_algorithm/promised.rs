@@ -41,7 +41,7 @@ fn log(limiter: &Limiter<Daily, NoClock>, thread: u64) -> Log {
     let mut log = Log::new();
     let mut now = Tick::ZERO.saturating_add(hour * thread as u32);
     while now.as_nanos() < 10 * DAY_NS {
-        if let Ok(granted) = limiter.try_acquire_n_at(1 + thread, now) {
+        if let Ok(granted) = limiter.at(now).try_acquire_n(1 + thread) {
             log.granted(&granted);
         }
         now = now.saturating_add(hour / 60);

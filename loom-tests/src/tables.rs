@@ -116,7 +116,7 @@ pub fn take_by<A: Algorithm + 'static>(
     name: impl Into<String>,
 ) -> Action<A> {
     Action::new(name, move |limiter, memory| {
-        match limiter.plan(plan).try_acquire_n_at(&key, n, tick(at)) {
+        match limiter.plan(plan).key(&key).at(tick(at)).try_acquire_n(n) {
             Ok(granted) => {
                 memory.last = Some(granted);
                 memory.granted.push((key, granted));
@@ -173,7 +173,7 @@ pub fn available<A: Algorithm + 'static>(key: u64, at: u64) -> Action<A> {
 /// Removes a key.
 pub fn forget<A: Algorithm + 'static>(key: u64) -> Action<A> {
     Action::new(format!("forget {key:#x}"), move |limiter, _| {
-        Answer::Is(limiter.remove(&key))
+        Answer::Is(limiter.key(&key).remove())
     })
 }
 

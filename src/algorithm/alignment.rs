@@ -95,7 +95,7 @@ macro_rules! alignable {
             /// let windows = windows.offset(Duration::from_millis(300));
             /// let limiter = Limiter::unstarted(windows, NoClock);
             /// let now = Tick::from_nanos(200_000_000);
-            /// limiter.try_acquire_n_at(2, now)?;
+            /// limiter.at(now).try_acquire_n(2)?;
             /// // The window ends at 300 ms.
             /// assert!(limiter.at(now).time_until(1) >= Some(Duration::from_millis(100)));
             /// # Ok(())

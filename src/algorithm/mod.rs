@@ -101,8 +101,8 @@ use crate::quota::{ConfigError, Quota};
 /// }
 ///
 /// let limiter = Limiter::unstarted(Total(2), NoClock);
-/// assert!(limiter.try_acquire_n_at(2, Tick::ZERO).is_ok());
-/// assert!(limiter.try_acquire_at(Tick::MAX).is_err());
+/// assert!(limiter.at(Tick::ZERO).try_acquire_n(2).is_ok());
+/// assert!(limiter.at(Tick::MAX).try_acquire().is_err());
 /// ```
 pub trait Algorithm {
     /// Decides on `n` permits at `now`. Returns the next word and the grant.

@@ -129,7 +129,7 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let limiter = Limiter::unstarted(Gcra::new(Quota::per_second(10))?, NoClock);
-/// assert!(limiter.try_acquire_at(Tick::from_nanos(7)).is_ok());
+/// assert!(limiter.at(Tick::from_nanos(7)).try_acquire().is_ok());
 /// # Ok(())
 /// # }
 /// ```

@@ -197,7 +197,7 @@ limiter!(reserves [A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate:
 #[cfg(feature = "std")]
 limiter!([A: Split + Debt, C] C, crate::sharded::limiter::Sharded<A, C>);
 #[cfg(feature = "std")]
-limiter!([C] C, crate::multiword::SlottedWindow<C>);
+limiter!([C] C, crate::multiword::slotted::SlottedWindow<C>);
 #[cfg(feature = "keyed")]
 limiter!(reserves [A: GiveBack + Debt, C] C, crate::keyed::Key<'_, A, C>);
 #[cfg(feature = "keyed")]
@@ -283,7 +283,7 @@ impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<
 }
 
 #[cfg(feature = "std")]
-cannot_undo!([] crate::multiword::SlidingLog<C>, |log, held| {
+cannot_undo!([] crate::multiword::log::SlidingLog<C>, |log, held| {
     log.available_at(held.granted.at())
 });
 #[cfg(feature = "std")]

@@ -14,28 +14,6 @@ impl<G: RateLimiter, S: Borrow<Counters>> Counted<G, S> {
     pub fn stats(&self) -> LimiterStats {
         self.counts()
     }
-
-    /// Takes `n` permits or none at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if fewer than `n` permits are available.
-    #[inline(always)]
-    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        let outcome = self.limiter.try_acquire_n_at(n, now);
-        self.counters().outcome(&outcome);
-        outcome
-    }
-
-    /// Takes one permit at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if no permit is available.
-    #[inline]
-    pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(1, now)
-    }
 }
 
 impl<G: RateLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
@@ -127,9 +105,11 @@ impl<G: RateLimiter, S: Borrow<Counters>> RateLimiter for Counted<G, S> {
         self.limiter.place()
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(n, now)
+        let outcome = self.limiter.try_acquire_n_at(n, now);
+        self.counters().outcome(&outcome);
+        outcome
     }
 
     #[inline]

@@ -62,33 +62,6 @@ impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
 }
 
 impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Takes one permit of this key at this tick: [`Keyed::try_acquire_at`], counted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Keyed::try_acquire_at`].
-    #[inline(always)]
-    pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(key, 1, now)
-    }
-
-    /// Takes `n` permits of this key at this tick: [`Keyed::try_acquire_n_at`], counted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Keyed::try_acquire_n_at`].
-    #[inline(always)]
-    pub fn try_acquire_n_at<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        n: u64,
-        now: Tick,
-    ) -> Result<Granted, Denied> {
-        let outcome = self.limiter().try_acquire_n_at(key, n, now);
-        self.counters().outcome(&outcome);
-        outcome
-    }
-
     /// Takes one permit of each key at this tick: [`Keyed::try_acquire_many_at`], counted.
     ///
     /// # Errors

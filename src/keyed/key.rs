@@ -85,8 +85,8 @@ limiter_verbs!([] [] Key<'_, A, C>);
 waits!([] [] copied Key<'_, A, C>);
 
 impl<A: Algorithm, C> Key<'_, A, C> {
-    /// Removes the key from the table, and returns whether it was there. This allows one more
-    /// burst, and ends a ban.
+    /// Removes the key from the table, and returns whether it was there. If the key comes back it
+    /// is fresh: this allows one more burst, and ends a ban.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -105,7 +105,36 @@ impl<A: Algorithm, C> Key<'_, A, C> {
 }
 
 impl<A: Algorithm, C: Clock> Key<'_, A, C> {
-    /// Bans this key until a tick: see [`Keyed::ban`](super::Keyed::ban).
+    /// Bans this key: it gets no permits before tick `until`, even if permits are given back. Then
+    /// it refills from empty, as after a spent burst. During the ban, requests are denied with
+    /// [`Denied::Banned`], including those that could wait, and
+    /// [`banned_until`](Self::banned_until) returns the tick of the first permit.
+    ///
+    /// The ban is over with the first grant after `until`. From then on a caller whose tick is
+    /// older counts at the tick of that grant, as for every key. So it can be granted a permit
+    /// although its own tick is before `until`.
+    ///
+    /// Another ban can extend a ban, but not shorten it. A tick in the past bans nothing. The ban
+    /// ends early if the key is [removed](Self::remove) or [reset](Self::reset), or if its quota is
+    /// changed with [`Keep::Fresh`](crate::adjustable::Keep::Fresh).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(5))?;
+    /// let limiter = Keyed::with_clock(bucket, 1000, clock.clone())?;
+    /// let mallory = limiter.key("mallory");
+    /// mallory.ban(mallory.now().saturating_add(Duration::from_secs(60)))?;
+    /// clock.advance(Duration::from_secs(60));
+    /// assert!(mallory.try_acquire().is_err());
+    /// clock.advance(Duration::from_secs(1));
+    /// assert!(mallory.try_acquire().is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -115,7 +144,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
         self.at(self.now()).ban(until)
     }
 
-    /// Bans this key for this duration: see [`Keyed::ban_for`](super::Keyed::ban_for).
+    /// Bans this key for this duration: see [`ban`](Self::ban).
     ///
     /// ```
     /// use std::time::Duration;
@@ -140,7 +169,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     }
 
     /// Returns the tick of the key's first permit, or `None` if the key is not banned. This tick is
-    /// later than the one that was passed to [`ban`](super::Keyed::ban): a bucket needs the time of
+    /// later than the one that was passed to [`ban`](Self::ban): a bucket needs the time of
     /// one permit, and a window waits for its next edge. Finding it takes about a microsecond.
     ///
     /// ```
@@ -153,7 +182,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     /// let limiter = Keyed::with_clock(bucket, 1000, ManualClock::new())?;
     /// assert_eq!(limiter.key("mallory").banned_until(), None);
     ///
-    /// limiter.ban_for("mallory", Duration::from_secs(60))?;
+    /// limiter.key("mallory").ban_for(Duration::from_secs(60))?;
     /// let until = limiter.key("mallory").banned_until().ok_or("not banned")?;
     /// // The ban lasts 60 seconds, and the first permit comes a second later.
     /// let left = until.saturating_since(limiter.clock().now());

@@ -186,7 +186,7 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
 
 impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// Returns the same table, empty, with room for up to `n` overrides: algorithms or quotas of
-    /// single keys ([`set_algorithm`](Self::set_algorithm)).
+    /// single keys ([`set_algorithm`](super::Key::set_algorithm)).
     ///
     /// All memory for overrides is allocated here, 600 to 1400 bytes each. A table with overrides
     /// has at most seven plans. Overrides do not slow down decisions on known keys that have none.
@@ -196,7 +196,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1000)?.with_overrides(100)?;
-    /// limiter.set_quota_of("alice", Quota::per_hour(1000))?;
+    /// limiter.key("alice").set_quota(Quota::per_hour(1000))?;
     /// assert_eq!(limiter.key("alice").available(), 1000);
     /// assert_eq!(limiter.key("bob").available(), 10);
     /// # Ok(())

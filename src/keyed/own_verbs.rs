@@ -1,155 +1,11 @@
 //! The methods that give single keys algorithms of their own.
 
-use core::hash::Hash;
-
+use super::Keyed;
 use super::key::Key;
-use super::{KeyHasher, Keyed};
 use crate::algorithm::{ChangeQuota, Settings};
-use crate::clock::{Clock, Tick};
+use crate::clock::Clock;
 use crate::quota::{ConfigError, Quota};
 use crate::store::view::View;
-
-impl<A: ChangeQuota + Settings + Clone, C: Clock, S: KeyHasher> Keyed<A, C, S> {
-    /// Gives a key an algorithm of its own. It decides on the key whichever plan is requested,
-    /// until it is [removed](Self::unset_algorithm) or replaced.
-    ///
-    /// A key that is in the table keeps its permits, up to what the new algorithm can hold, or its
-    /// debt ([`ChangeQuota::carry_over`]). A ban still ends at the same tick. Earlier grants can't
-    /// be undone. A key that is not in the table starts with the whole burst of its own algorithm.
-    /// The key keeps its algorithm when it leaves the table, even if it is evicted or
-    /// [removed](Self::remove), and starts afresh when it returns.
-    ///
-    /// The table must be created [with overrides](Self::with_overrides). Another key whose hash
-    /// agrees in 60 bits gets the same algorithm. A decision on a key with its own algorithm takes
-    /// about seven times the instructions of one on another known key.
-    ///
-    /// ```
-    /// use tollgate::{Keyed, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
-    /// limiter.try_acquire_n("alice", 2)?;
-    /// limiter.set_algorithm("alice", TokenBucket::new(Quota::per_hour(100))?)?;
-    /// assert_eq!(limiter.key("alice").available(), 3); // of 100
-    /// limiter.remove("alice");
-    /// assert_eq!(limiter.key("alice").available(), 100);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError::NoOverrides`] if the table was created without overrides.
-    /// [`ConfigError::OverridesInUse`] if [`max_overrides`](Self::max_overrides) other keys already
-    /// have algorithms of their own. Nothing has changed then.
-    pub fn set_algorithm<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        algorithm: A,
-    ) -> Result<(), ConfigError> {
-        self.key(key).set_algorithm(algorithm)
-    }
-
-    /// Gives a key a quota of its own. Its algorithm is that of the first plan, with this quota:
-    /// see [`set_algorithm`](Self::set_algorithm). `plan(i).key(key).set_quota(quota)` uses the
-    /// algorithm of plan `i`.
-    ///
-    /// ```
-    /// use tollgate::{Keyed, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::gcra(Quota::per_hour(5), 1000)?.with_overrides(10)?;
-    /// limiter.set_quota_of("alice", Quota::per_hour(100).burst(20))?;
-    /// assert!(limiter.try_acquire_n("alice", 20).is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] as for [`set_algorithm`](Self::set_algorithm), and if the quota can't be
-    /// represented: then nothing has changed.
-    pub fn set_quota_of<Q: Hash + ?Sized>(&self, key: &Q, quota: Quota) -> Result<(), ConfigError> {
-        self.key(key).set_quota(quota)
-    }
-
-    /// Removes a key's own algorithm, and returns whether it had one. The key continues in the
-    /// first plan and keeps its permits; `plan(i).key(key).unset_algorithm()` returns it to another
-    /// plan.
-    ///
-    /// ```
-    /// use tollgate::{Keyed, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
-    /// limiter.set_quota_of("alice", Quota::per_hour(100))?;
-    /// limiter.try_acquire_n("alice", 98)?;
-    /// assert!(limiter.unset_algorithm("alice"));
-    /// assert_eq!(limiter.key("alice").available(), 2); // of 5
-    /// assert!(!limiter.unset_algorithm("alice"));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn unset_algorithm<Q: Hash + ?Sized>(&self, key: &Q) -> bool {
-        self.key(key).unset_algorithm()
-    }
-}
-
-impl<A: ChangeQuota + Settings + Clone, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Gives a key an algorithm of its own at this tick: see
-    /// [`set_algorithm`](Self::set_algorithm).
-    ///
-    /// # Errors
-    ///
-    /// As for [`set_algorithm`](Self::set_algorithm).
-    pub fn set_algorithm_at<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        algorithm: A,
-        now: Tick,
-    ) -> Result<(), ConfigError> {
-        self.key(key).at(now).set_algorithm(algorithm)
-    }
-
-    /// Gives a key a quota of its own at this tick: see [`set_quota_of`](Self::set_quota_of).
-    ///
-    /// # Errors
-    ///
-    /// As for [`set_quota_of`](Self::set_quota_of).
-    pub fn set_quota_of_at<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        quota: Quota,
-        now: Tick,
-    ) -> Result<(), ConfigError> {
-        self.key(key).at(now).set_quota(quota)
-    }
-
-    /// Removes a key's own algorithm at this tick: see [`unset_algorithm`](Self::unset_algorithm).
-    pub fn unset_algorithm_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> bool {
-        self.key(key).at(now).unset_algorithm()
-    }
-
-    /// Returns a key's own algorithm, or `None` if the key uses its plan.
-    ///
-    /// ```
-    /// use tollgate::algorithm::ChangeQuota;
-    /// use tollgate::{Keyed, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
-    /// limiter.set_quota_of("alice", Quota::per_hour(100))?;
-    /// let own = limiter.own_algorithm("alice").ok_or("none of its own")?;
-    /// assert_eq!(own.quota(), Quota::per_hour(100));
-    /// assert!(limiter.own_algorithm("bob").is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn own_algorithm<Q: Hash + ?Sized>(&self, key: &Q) -> Option<A> {
-        self.key(key).own_algorithm()
-    }
-}
 
 impl<A, C, S> Keyed<A, C, S> {
     /// Returns how many keys have algorithms of their own, including keys that are not in the
@@ -160,7 +16,7 @@ impl<A, C, S> Keyed<A, C, S> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
-    /// limiter.set_quota_of("alice", Quota::per_hour(100))?;
+    /// limiter.key("alice").set_quota(Quota::per_hour(100))?;
     /// assert_eq!((limiter.overrides(), limiter.max_overrides()), (1, 10));
     /// # Ok(())
     /// # }
@@ -179,12 +35,39 @@ impl<A, C, S> Keyed<A, C, S> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock> Key<'_, A, C> {
-    /// Gives this key an algorithm of its own: see
-    /// [`Keyed::set_algorithm`](super::Keyed::set_algorithm).
+    /// Gives this key an algorithm of its own. It decides on the key whichever plan is requested,
+    /// until it is [removed](Self::unset_algorithm) or replaced.
+    ///
+    /// A key that is in the table keeps its permits, up to what the new algorithm can hold, or its
+    /// debt ([`ChangeQuota::carry_over`]). A ban still ends at the same tick. Earlier grants can't
+    /// be undone. A key that is not in the table starts with the whole burst of its own algorithm.
+    /// The key keeps its algorithm when it leaves the table, even if it is evicted or
+    /// [removed](Self::remove), and starts afresh when it returns.
+    ///
+    /// The table must be created [with overrides](super::Keyed::with_overrides). Another key whose
+    /// hash agrees in 60 bits gets the same algorithm. A decision on a key with its own algorithm
+    /// takes about seven times the instructions of one on another known key.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+    /// let alice = limiter.key("alice");
+    /// alice.try_acquire_n(2)?;
+    /// alice.set_algorithm(TokenBucket::new(Quota::per_hour(100))?)?;
+    /// assert_eq!(alice.available(), 3); // of 100
+    /// alice.remove();
+    /// assert_eq!(alice.available(), 100);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As for [`Keyed::set_algorithm`](super::Keyed::set_algorithm).
+    /// [`ConfigError::NoOverrides`] if the table was created without overrides.
+    /// [`ConfigError::OverridesInUse`] if [`max_overrides`](super::Keyed::max_overrides) other keys
+    /// already have algorithms of their own. Nothing has changed then.
     pub fn set_algorithm(&self, algorithm: A) -> Result<(), ConfigError> {
         self.at(self.now()).set_algorithm(algorithm)
     }
@@ -216,6 +99,21 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Key<'_, A, C> {
 
     /// Removes this key's own algorithm, and returns whether it had one. The key continues in the
     /// plan of this view, and keeps its permits.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+    /// let alice = limiter.key("alice");
+    /// alice.set_quota(Quota::per_hour(100))?;
+    /// alice.try_acquire_n(98)?;
+    /// assert!(alice.unset_algorithm());
+    /// assert_eq!(alice.available(), 2); // of 5
+    /// assert!(!alice.unset_algorithm());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn unset_algorithm(&self) -> bool {
         self.at(self.now()).unset_algorithm()
     }
@@ -223,6 +121,20 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Key<'_, A, C> {
 
 impl<A: ChangeQuota + Settings + Clone, C> Key<'_, A, C> {
     /// Returns this key's own algorithm, or `None` if it uses its plan.
+    ///
+    /// ```
+    /// use tollgate::algorithm::ChangeQuota;
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+    /// limiter.key("alice").set_quota(Quota::per_hour(100))?;
+    /// let own = limiter.key("alice").own_algorithm().ok_or("none of its own")?;
+    /// assert_eq!(own.quota(), Quota::per_hour(100));
+    /// assert!(limiter.key("bob").own_algorithm().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn own_algorithm(&self) -> Option<A> {
         self.core.own(&self.probe_seq)

@@ -2,16 +2,13 @@
 
 use core::fmt;
 use core::hash::Hash;
-use core::time::Duration;
 use std::sync::Arc;
 
 use super::hasher::{KeyHasher, SeededHasher};
 use super::key::Key;
 use super::limiter::Keyed;
 use super::probe_seq::ProbeSeq;
-use crate::algorithm::Algorithm;
-use crate::clock::{Clock, SystemClock, Tick};
-use crate::outcome::Denied;
+use crate::clock::{SystemClock, Tick};
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::view::View;
 use crate::wait::waits;
@@ -100,6 +97,22 @@ impl<A, C, S: KeyHasher> OwnedKey<A, C, S> {
 
 impl<A, C, S> OwnedKey<A, C, S> {
     /// Returns the key, borrowed from this one.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Arc::new(Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?);
+    /// let mallory = limiter.key_owned("mallory");
+    /// mallory.key().ban_for(Duration::from_secs(60))?;
+    /// assert!(mallory.key().banned_until().is_some());
+    /// assert!(mallory.key().remove());
+    /// assert!(mallory.key().banned_until().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn key(&self) -> Key<'_, A, C> {
         Key::new(
@@ -125,56 +138,6 @@ impl<A, C, S> OwnedKey<A, C, S> {
     /// Returns the table.
     pub const fn table(&self) -> &Arc<Keyed<A, C, S>> {
         &self.table
-    }
-}
-
-impl<A: Algorithm, C, S> OwnedKey<A, C, S> {
-    /// Removes the key from the table: see [`Key::remove`].
-    pub fn remove(&self) -> bool {
-        self.key().remove()
-    }
-}
-
-impl<A: Algorithm, C: Clock, S> OwnedKey<A, C, S> {
-    /// Bans the key until a tick: see [`Keyed::ban`].
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use std::time::Duration;
-    /// use tollgate::{Keyed, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Arc::new(Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?);
-    /// let mallory = limiter.key_owned("mallory");
-    /// mallory.ban_for(Duration::from_secs(60))?;
-    /// assert!(mallory.banned_until().is_some());
-    /// assert!(mallory.remove());
-    /// assert!(mallory.banned_until().is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban. [`Denied::NoSuchPlan`] if the
-    /// plan of this view does not exist.
-    pub fn ban(&self, until: Tick) -> Result<(), Denied> {
-        self.key().ban(until)
-    }
-
-    /// Bans the key for this duration: see [`ban`](Self::ban).
-    ///
-    /// # Errors
-    ///
-    /// As for [`ban`](Self::ban).
-    pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
-        self.key().ban_for(long)
-    }
-
-    /// Returns the tick of the first permit: see [`Key::banned_until`].
-    #[must_use]
-    pub fn banned_until(&self) -> Option<Tick> {
-        self.key().banned_until()
     }
 }
 

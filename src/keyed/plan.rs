@@ -53,33 +53,6 @@ impl<'a, A, C, S> KeyedPlan<'a, A, C, S> {
     }
 }
 
-impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
-    /// Takes one permit of this key at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if the permit is not granted: then nothing is taken.
-    #[inline(always)]
-    pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
-        self.key(key).at(now).try_acquire()
-    }
-
-    /// Takes `n` permits of this key, or none, at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if the permits are not granted: then nothing is taken.
-    #[inline(always)]
-    pub fn try_acquire_n_at<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        n: u64,
-        now: Tick,
-    ) -> Result<Granted, Denied> {
-        self.key(key).at(now).try_acquire_n(n)
-    }
-}
-
 impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     /// Takes one permit of this key.
     ///

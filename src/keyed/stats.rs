@@ -86,7 +86,7 @@ pub struct KeyedStats {
     /// key is evicted only if every key that competes for the slot is protected or banned. A ban
     /// neither protects a key nor ends its protection.
     pub evicted_protected: u64,
-    /// How many keys were removed by [`remove`](super::Keyed::remove), or replaced by a
+    /// How many keys were removed by [`remove`](super::Key::remove), or replaced by a
     /// [restored](super::Keyed::restore) snapshot.
     pub removed: u64,
     /// How often a key found no room. [`Overflow`](crate::Overflow) says whether it was denied, or

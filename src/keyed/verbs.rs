@@ -1,7 +1,6 @@
 //! The methods of a table: decisions, bans, statistics and quota changes.
 
 use core::hash::Hash;
-use core::time::Duration;
 use std::string::String;
 
 use super::stats::Event;
@@ -118,31 +117,6 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Takes one permit of this key at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if the permit is not granted: then nothing is taken.
-    #[inline(always)]
-    pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
-        self.plan(0).try_acquire_at(key, now)
-    }
-
-    /// Takes `n` permits of this key, or none, at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if the permits are not granted: then nothing is taken.
-    #[inline(always)]
-    pub fn try_acquire_n_at<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        n: u64,
-        now: Tick,
-    ) -> Result<Granted, Denied> {
-        self.plan(0).try_acquire_n_at(key, n, now)
-    }
-
     /// Takes one permit of each key at this tick: see [`try_acquire_many`](Self::try_acquire_many).
     ///
     /// # Errors
@@ -156,25 +130,6 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
         now: Tick,
     ) -> Result<(), ConfigError> {
         self.plan(0).try_acquire_many_at(keys, outcomes, now)
-    }
-
-    /// Removes the key from the table, and returns whether it was there. If the key comes back it
-    /// is fresh: this allows one more burst, and ends a ban.
-    ///
-    /// ```
-    /// use tollgate::{Keyed, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::token_bucket(Quota::per_hour(1), 1000)?;
-    /// limiter.try_acquire("alice")?;
-    /// assert!(limiter.remove("alice"));
-    /// assert!(!limiter.remove("alice"));
-    /// assert!(limiter.try_acquire("alice").is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn remove<Q: Hash + ?Sized>(&self, key: &Q) -> bool {
-        self.key(key).remove()
     }
 }
 
@@ -226,73 +181,6 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), ConfigError> {
         self.plan(0).try_acquire_many(keys, outcomes)
-    }
-
-    /// Bans this key: it gets no permits before tick `until`, even if permits are given back. Then
-    /// it refills from empty, as after a spent burst. During the ban, requests are denied with
-    /// [`Denied::Banned`], including those that could wait, and
-    /// [`banned_until`](Self::banned_until) returns the tick of the first permit.
-    ///
-    /// The ban is over with the first grant after `until`. From then on a caller whose tick is
-    /// older counts at the tick of that grant, as for every key. So it can be granted a permit
-    /// although its own tick is before `until`.
-    ///
-    /// Another ban can extend a ban, but not shorten it. A tick in the past bans nothing. The ban
-    /// ends early if the key is [removed](Self::remove) or [reset](Key::reset), or if its quota is
-    /// changed with [`Keep::Fresh`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let clock = ManualClock::new();
-    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(5))?;
-    /// let limiter = Keyed::with_clock(bucket, 1000, clock.clone())?;
-    /// limiter.ban_for("mallory", Duration::from_secs(60))?;
-    /// clock.advance(Duration::from_secs(60));
-    /// assert!(limiter.try_acquire("mallory").is_err());
-    /// clock.advance(Duration::from_secs(1));
-    /// assert!(limiter.try_acquire("mallory").is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban.
-    pub fn ban<Q: Hash + ?Sized>(&self, key: &Q, until: Tick) -> Result<(), Denied> {
-        self.key(key).ban(until)
-    }
-
-    /// Bans this key for this duration: see [`ban`](Self::ban).
-    ///
-    /// # Errors
-    ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban.
-    pub fn ban_for<Q: Hash + ?Sized>(&self, key: &Q, long: Duration) -> Result<(), Denied> {
-        let now = self.clock().now();
-        self.key(key).at(now).ban(now.saturating_add(long))
-    }
-
-    /// Returns the tick of this key's first permit, which is later than the tick that was passed to
-    /// [`ban`](Self::ban). Returns `None` if the key is not banned: see [`Key::banned_until`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Keyed, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_second(5))?, 1000)?;
-    /// limiter.ban_for("mallory", Duration::from_secs(60))?;
-    /// assert!(limiter.banned_until("mallory").is_some());
-    /// assert!(limiter.banned_until("alice").is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn banned_until<Q: Hash + ?Sized>(&self, key: &Q) -> Option<Tick> {
-        self.key(key).banned_until()
     }
 
     /// Counts the keys in the table and those that left. To find idle keys it visits the whole
@@ -348,7 +236,7 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     /// Changes the quota of all keys at once. In a table with several plans, it changes that of
-    /// plan 0. A key with an [algorithm of its own](Self::set_algorithm) keeps that. `keep` says
+    /// plan 0. A key with an [algorithm of its own](Key::set_algorithm) keeps that. `keep` says
     /// what happens to the permits that a key has. The call visits one of 30 parts of the table.
     /// Any other key is converted when it is next used, with the same result as if it were
     /// converted now.

@@ -9,6 +9,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 use crate::counted::{Counted, Counters};
 use crate::outcome::{Denied, Granted};
+use crate::rate_limiter::RateLimiter;
 
 impl<K, A, C, H, S: Borrow<Counters>> Counted<KeyedMap<K, A, C, H>, S> {
     /// Returns a counted view of one key: see [`KeyedMap::key`].

@@ -1,8 +1,8 @@
-//! Windows that need more than one word of memory: [`SlottedWindow`] and [`SlidingLog`].
+//! Windows that need more than one word of memory: [`SlottedWindow`](crate::SlottedWindow) and
+//! [`SlidingLog`](crate::SlidingLog).
 
-mod log;
-mod slotted;
+pub(crate) mod log;
+pub(crate) mod slotted;
 mod verbs;
 
-pub use log::SlidingLog;
-pub use slotted::SlottedWindow;
+pub use verbs::WindowView;

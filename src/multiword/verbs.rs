@@ -1,7 +1,31 @@
 //! Generates the methods of limiters whose state is more than one word, from the common lists of
 //! methods.
 
-/// Implements a limiter's clock-reading methods and its traits by its methods that take a tick.
+use crate::clock::Tick;
+
+/// A [`SlidingLog`](crate::SlidingLog) or a [`SlottedWindow`](crate::SlottedWindow) at one tick:
+/// every method runs at that tick, without reading a clock. The method `at` of the limiter creates
+/// it.
+///
+/// ```
+/// use tollgate::{Quota, SlidingLog, Tick};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let log = SlidingLog::new(Quota::per_second(1))?;
+/// let view = log.at(Tick::from_nanos(7));
+/// assert!(view.try_acquire().is_ok());
+/// assert_eq!(view.available(), 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct WindowView<'a, L> {
+    pub(crate) window: &'a L,
+    pub(crate) now: Tick,
+}
+
+/// Implements a limiter's clock-reading methods, its view, and its traits, by its methods that
+/// take a tick.
 /// Each `$group` names a list of methods in `rate_limiter::verbs`.
 macro_rules! verbs_by_ticks {
     ($limiter:ident: $($group:ident),*) => {
@@ -16,17 +40,22 @@ macro_rules! verbs_by_ticks {
                 &self.clock
             }
 
-            /// Takes one permit at this tick.
+            /// Returns a view whose methods run at this tick and read no clock.
+            #[inline]
+            pub const fn at(&self, now: $crate::clock::Tick) -> $crate::multiword::WindowView<'_, Self> {
+                $crate::multiword::WindowView { window: self, now }
+            }
+        }
+
+        impl<C> $crate::multiword::WindowView<'_, $limiter<C>> {
+            /// Takes one permit.
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if no permit is available.
+            /// [`Denied`](crate::Denied) if no permit is available. Then nothing was taken.
             #[inline]
-            pub fn try_acquire_at(
-                &self,
-                now: $crate::clock::Tick,
-            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
-                self.try_acquire_n_at(1, now)
+            pub fn try_acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.try_acquire_n(1)
             }
         }
 
@@ -60,7 +89,7 @@ macro_rules! verbs_by_ticks {
 }
 pub(crate) use verbs_by_ticks;
 
-/// Generates the clock-reading methods of a group.
+/// Generates the methods of a group, on the limiter's clock and in its view.
 macro_rules! clock_forms_by_ticks {
     (
         {$limiter:ident}
@@ -74,6 +103,14 @@ macro_rules! clock_forms_by_ticks {
             #[inline]
             pub fn $verb(&self $(, $argument: $type)*) -> $answer {
                 self.$verb_at($($argument,)* self.now())
+            }
+        )*}
+
+        impl<C> $crate::multiword::WindowView<'_, $limiter<C>> {$(
+            $(#[$meta])*
+            #[inline]
+            pub fn $verb(&self $(, $argument: $type)*) -> $answer {
+                self.window.$verb_at($($argument,)* self.now)
             }
         )*}
     };

@@ -37,7 +37,7 @@ pub enum Denied {
         /// How long until the permits are available, if no other caller takes any.
         retry_after: Duration,
     },
-    /// The key is banned, by `Keyed::ban`.
+    /// The key is banned, by `Key::ban`.
     #[non_exhaustive]
     Banned {
         /// The number of permits requested.

@@ -6,33 +6,6 @@
 macro_rules! limiter_verbs {
     ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
         impl<A: $crate::algorithm::Algorithm $($bound)*, C, $($parameters)*> $limiter {
-            /// Takes one permit at this tick.
-            ///
-            /// # Errors
-            ///
-            /// [`Denied`](crate::Denied) if it is not available.
-            #[inline(always)]
-            pub fn try_acquire_at(
-                &self,
-                now: $crate::clock::Tick,
-            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
-                self.at(now).try_acquire()
-            }
-
-            /// Takes `n` permits, or none, at this tick.
-            ///
-            /// # Errors
-            ///
-            /// [`Denied`](crate::Denied) if they are not all available.
-            #[inline(always)]
-            pub fn try_acquire_n_at(
-                &self,
-                n: u64,
-                now: $crate::clock::Tick,
-            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
-                self.at(now).try_acquire_n(n)
-            }
-
             /// Makes the limiter fresh and full again, which allows one more burst. Reserved
             /// permits stay due at the same time.
             ///

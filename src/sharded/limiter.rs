@@ -158,7 +158,7 @@ impl<A: Split, C> Sharded<A, C> {
     /// # fn main() -> Result<(), ConfigError> {
     /// let bucket = TokenBucket::new(Quota::per_second(3))?;
     /// let limiter = Sharded::starting_at(bucket, 3, NoClock, Tick::ZERO)?;
-    /// assert!(limiter.try_acquire_n_at(3, Tick::ZERO).is_ok());
+    /// assert!(limiter.at(Tick::ZERO).try_acquire_n(3).is_ok());
     /// assert_eq!(
     ///     Sharded::starting_at(bucket, 16, NoClock, Tick::ZERO).unwrap_err(),
     ///     ConfigError::TooManyShards { shards: 16, max: 3 }
@@ -222,23 +222,8 @@ impl<A: Split, C> Sharded<A, C> {
         }
     }
 
-    /// Takes one permit at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if no shard has a permit.
     #[inline]
-    pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(1, now)
-    }
-
-    /// Takes `n` permits, or none, at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if the shards have fewer than `n` permits together.
-    #[inline]
-    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+    fn decide(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         match self.try_once(n, now) {
             Some(outcome) => outcome,
             None => self.acquire_at(n, now),
@@ -444,7 +429,7 @@ impl<A: Split, C> RateLimiter for Sharded<A, C> {
 
     #[inline]
     fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).try_acquire_n(n)
+        self.decide(n, now)
     }
 
     #[inline]

@@ -168,7 +168,7 @@ fn each_statistic_is_written_under_its_name() {
     for key in 0..3_u64 {
         assert!(table.try_acquire(&key).is_ok() && map.try_acquire(&key).is_ok());
     }
-    assert!(table.limiter().remove(&1_u64) && map.limiter().remove(&1));
+    assert!(table.limiter().key(&1_u64).remove() && map.limiter().remove(&1));
     is(&table.stats(), &[&decided[..], &keys, &left].concat());
     is(&table.limiter().stats(), &[&keys[..], &left].concat());
     is(&map.stats(), &[&decided[..], &keys[..1], &left].concat());

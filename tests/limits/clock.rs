@@ -119,8 +119,8 @@ fn a_limiter_runs_on_every_clock() {
     takes_two(Limiter::with_clock(bucket(), Arc::new(CoarseClock::new())));
     takes_two(Limiter::with_clock(bucket(), ManualClock::new()));
     let limiter = Limiter::unstarted(bucket(), NoClock);
-    assert!(limiter.try_acquire_n_at(2, Tick::ZERO).is_ok());
-    assert!(limiter.try_acquire_at(Tick::ZERO).is_err());
+    assert!(limiter.at(Tick::ZERO).try_acquire_n(2).is_ok());
+    assert!(limiter.at(Tick::ZERO).try_acquire().is_err());
 }
 
 /// Windows of an hour and a day, on clocks that started at any time of day.

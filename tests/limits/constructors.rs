@@ -116,7 +116,7 @@ fn the_debug_of_an_algorithm_is_its_text() {
     let any = tollgate::AnyAlgorithm::from(queue);
     assert_eq!(format!("{any:?}"), any.to_string());
     let sharded = Sharded::token_bucket(quota).expect("a bucket");
-    let _ = sharded.try_acquire_at(Tick::ZERO);
+    let _ = sharded.at(Tick::ZERO).try_acquire();
     let view = format!("{:?}", sharded.at(Tick::ZERO));
     assert!(
         view.starts_with("ShardedView { algorithm: token-bucket 7/s burst 40, available: 39,"),

@@ -294,9 +294,9 @@ fn two_limiters_on_one_word_are_one() {
     let [one, other] = [(); 2].map(|()| Limiter::with_cell(bucket, NoClock, &word));
     let now = Tick::from_nanos(7);
     assert_eq!(one.at(now).available(), 3);
-    assert!(one.try_acquire_n_at(2, now).is_ok());
+    assert!(one.at(now).try_acquire_n(2).is_ok());
     assert_eq!(other.at(now).available(), 1);
-    assert!(other.try_acquire_n_at(2, now).is_err());
+    assert!(other.at(now).try_acquire_n(2).is_err());
     one.reset();
     assert_eq!(other.at(now).available(), 5);
     let by_reference: &dyn AtomicWord = &&word;

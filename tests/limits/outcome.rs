@@ -97,7 +97,8 @@ fn adding_to_a_grant_keeps_the_rest_of_it() {
     let fresh = || {
         limiter.reset();
         limiter
-            .try_acquire_n_at(9, Tick::from_nanos(12_345))
+            .at(Tick::from_nanos(12_345))
+            .try_acquire_n(9)
             .expect("fresh")
     };
     let granted = fresh();

@@ -107,7 +107,7 @@ fn the_examples_of_the_sliding_window_hold() -> Result<(), ConfigError> {
         let window = SlidingWindow::new(Quota::per_minute(limit))?;
         let limiter = Limiter::unstarted(window, NoClock);
         let second = |at: u64| Tick::from_nanos(at * 1_000_000_000);
-        assert!(limiter.try_acquire_n_at(before, second(59)).is_ok());
+        assert!(limiter.at(second(59)).try_acquire_n(before).is_ok());
         let _ = limiter.at(second(60 + at)).charge(now);
         Ok(limiter.at(second(60 + at)).level().as_f64())
     };

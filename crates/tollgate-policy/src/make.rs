@@ -161,7 +161,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         if let RuleLimit::Table(table) = &made {
             for (hash, algorithm) in overrides {
                 // There is room for all of them.
-                let _ = table.set_algorithm(&KeyHash(*hash), *algorithm);
+                let _ = table.key(&KeyHash(*hash)).set_algorithm(*algorithm);
             }
         }
         Ok(made)

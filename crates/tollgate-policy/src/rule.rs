@@ -133,15 +133,15 @@ impl<C: Clock> CompiledRule<C> {
         let mut known = false;
         for limit in &self.limits {
             if let RuleLimit::Table(table) = &**limit {
-                known |= table.remove(key);
+                known |= table.key(key).remove();
             }
         }
         if let Some(ban) = &self.ban {
             if let Some(RuleLimit::Table(table)) = ban.attempts.as_deref().map(|it| &it.limit) {
-                known |= table.remove(key);
+                known |= table.key(key).remove();
             }
-            known |= ban.strikes.remove(key);
-            known |= ban.bans.remove(key);
+            known |= ban.strikes.key(key).remove();
+            known |= ban.bans.key(key).remove();
         }
         known
     }
@@ -156,7 +156,7 @@ impl<C: Clock> CompiledRule<C> {
                 // Without a slot for the ban, the key is not banned.
                 let time = ban.duration.saturating_sub(AFTER_BAN);
                 let _ = ban.bans.key(&key).ban_for(time);
-                ban.strikes.remove(&key);
+                ban.strikes.key(&key).remove();
                 Some(ban.duration)
             }
             // If it is denied, another caller has just reached the number.

@@ -126,7 +126,7 @@ impl RequestKey for ByAddress {
 /// A client chooses its headers, so a limit by a header alone is only as good as the check of its
 /// value. It is read as [`RequestFacts::header`] reads it: a request with several lines that differ
 /// is refused, because a client could add a line to have another limit. To ban a key of a table, or
-/// to set its quota, pass the text: `table.set_quota_of("k1", quota)`.
+/// to set its quota, pass the text: `table.key("k1").set_quota(quota)`.
 ///
 /// ```
 /// use http::{HeaderName, Request};

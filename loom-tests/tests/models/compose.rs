@@ -320,7 +320,7 @@ fn a_key_leaves(run: &mut Run) {
         Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
     });
     let remove = Action::new("remove", |limits, ()| {
-        let _ = limits.table.remove("alice");
+        let _ = limits.table.key("alice").remove();
         Answer::Done
     });
     let takes_key = Action::new("plain key", |limits, ()| {

@@ -52,7 +52,9 @@ fn own(key: u64, limit: u64) -> Action {
             let now = Tick::from_nanos(NOW);
             Answer::Is(
                 limiter
-                    .set_algorithm_at(&key, Total::of(limit), now)
+                    .key(&key)
+                    .at(now)
+                    .set_algorithm(Total::of(limit))
                     .is_ok(),
             )
         },
@@ -62,7 +64,14 @@ fn own(key: u64, limit: u64) -> Action {
 fn none(key: u64) -> Action {
     Action::new(
         format!("{key:#x} has none of its own"),
-        move |limiter, _| Answer::Is(limiter.unset_algorithm_at(&key, Tick::from_nanos(NOW))),
+        move |limiter, _| {
+            Answer::Is(
+                limiter
+                    .key(&key)
+                    .at(Tick::from_nanos(NOW))
+                    .unset_algorithm(),
+            )
+        },
     )
 }
 

@@ -30,13 +30,13 @@ fn then(limit: u64) -> Vec<Call> {
 fn call(limiter: &Tested, call: Call) -> Answer {
     let tick = Tick::from_nanos;
     match call {
-        Take(n, at) => match limiter.try_acquire_n_at(n, tick(at)) {
+        Take(n, at) => match limiter.at(tick(at)).try_acquire_n(n) {
             Ok(granted) => Answer::Granted(granted),
             Err(denied) => Answer::Denied(denied),
         },
-        TakeUpTo(n, at) => Answer::Granted(limiter.take_up_to_at(n, tick(at))),
-        Available(at) => Answer::Count(limiter.available_at(tick(at))),
-        TimeUntil(n, at) => Answer::Wait(limiter.time_until_at(n, tick(at))),
+        TakeUpTo(n, at) => Answer::Granted(limiter.at(tick(at)).take_up_to(n)),
+        Available(at) => Answer::Count(limiter.at(tick(at)).available()),
+        TimeUntil(n, at) => Answer::Wait(limiter.at(tick(at)).time_until(n)),
     }
 }
 

@@ -30,7 +30,8 @@ fn tick(nanos: u64) -> Tick {
 
 fn take(n: u64, at: u64) -> Action {
     Action::new(format!("take {n} at {at}"), move |limiter, _| match limiter
-        .try_acquire_n_at(n, tick(at))
+        .at(tick(at))
+        .try_acquire_n(n)
     {
         Ok(granted) => Answer::Granted(granted),
         Err(denied) => Answer::Denied(denied),

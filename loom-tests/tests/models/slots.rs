@@ -38,7 +38,7 @@ fn answer(granted: Granted, memory: &mut Option<Granted>) -> Answer {
 fn take(n: u64, at: u64) -> Action {
     Action::new(
         format!("take {n} at {at}"),
-        move |limiter, memory| match limiter.try_acquire_n_at(n, tick(at)) {
+        move |limiter, memory| match limiter.at(tick(at)).try_acquire_n(n) {
             Ok(granted) => answer(granted, memory),
             Err(denied) => Answer::Denied(denied),
         },
@@ -47,7 +47,7 @@ fn take(n: u64, at: u64) -> Action {
 
 fn take_up_to(n: u64, at: u64) -> Action {
     Action::new(format!("take up to {n} at {at}"), move |limiter, memory| {
-        answer(limiter.take_up_to_at(n, tick(at)), memory)
+        answer(limiter.at(tick(at)).take_up_to(n), memory)
     })
 }
 
@@ -55,7 +55,7 @@ fn undo(at: u64) -> Action {
     Action::new(
         format!("undo at {at}"),
         move |limiter, memory| match memory.take() {
-            Some(granted) => Answer::Returned(limiter.undo_at(granted, tick(at))),
+            Some(granted) => Answer::Returned(limiter.at(tick(at)).undo(granted)),
             None => Answer::Done,
         },
     )
@@ -63,25 +63,25 @@ fn undo(at: u64) -> Action {
 
 fn refund(n: u64, at: u64) -> Action {
     Action::new(format!("refund {n} at {at}"), move |limiter, _| {
-        Answer::Returned(limiter.refund_at(n, tick(at)))
+        Answer::Returned(limiter.at(tick(at)).refund(n))
     })
 }
 
 fn charge(n: u64, at: u64) -> Action {
     Action::new(format!("charge {n} at {at}"), move |limiter, _| {
-        Answer::Charged(limiter.charge_at(n, tick(at)))
+        Answer::Charged(limiter.at(tick(at)).charge(n))
     })
 }
 
 fn available(at: u64) -> Action {
     Action::new(format!("available at {at}"), move |limiter, _| {
-        Answer::Count(limiter.available_at(tick(at)))
+        Answer::Count(limiter.at(tick(at)).available())
     })
 }
 
 fn time_until(n: u64, at: u64) -> Action {
     Action::new(format!("time until {n} at {at}"), move |limiter, _| {
-        Answer::Wait(limiter.time_until_at(n, tick(at)))
+        Answer::Wait(limiter.at(tick(at)).time_until(n))
     })
 }
 
@@ -93,7 +93,7 @@ fn scenario(slots: u64) -> Scenario {
             .into_iter()
             .map(|slot| tick(slot * SLOT_NS));
         ticks
-            .map(|now| Answer::Level(limiter.level_at(now)))
+            .map(|now| Answer::Level(limiter.at(now).level()))
             .collect()
     };
     Scenario::at(move || limiter(slots)).after(after)

@@ -25,7 +25,7 @@ fn limiter() -> Tested {
 /// Takes permits that the caller uses at once.
 fn take(n: u64) -> Action {
     Action::new(format!("take {n}"), move |limiter, _| {
-        match limiter.try_acquire_n_at(n, NOW) {
+        match limiter.at(NOW).try_acquire_n(n) {
             Ok(granted) => Answer::Granted(granted),
             Err(denied) => Answer::Denied(denied),
         }

@@ -36,7 +36,11 @@ fn at_different_ticks() {
             let mut grants = Vec::new();
             for _ in 0..CALLS {
                 now += below(4);
-                grants.extend(limiter.try_acquire_n_at(1 + below(2), Tick::from_nanos(now)));
+                grants.extend(
+                    limiter
+                        .at(Tick::from_nanos(now))
+                        .try_acquire_n(1 + below(2)),
+                );
             }
             grants
         })
@@ -94,7 +98,7 @@ fn exactly_the_burst() {
         let limiter = Arc::clone(&limiter);
         actor(move || {
             let calls = 1 + below(3);
-            let granted = (0..calls).filter(|_| limiter.try_acquire_at(now).is_ok());
+            let granted = (0..calls).filter(|_| limiter.at(now).try_acquire().is_ok());
             (calls, granted.count() as u64)
         })
     });

@@ -58,7 +58,7 @@ fn takes<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
             }
             1 => ledger.enter(key, 1, Ok(limiter.key(&key).at(NOW).take_up_to(1))),
             2 => assert!(limiter.key(&key).at(NOW).available() <= BURST),
-            _ => ledger.enter(key, 1, limiter.try_acquire_at(&key, NOW)),
+            _ => ledger.enter(key, 1, limiter.key(&key).at(NOW).try_acquire()),
         }
     }
     ledger
@@ -97,7 +97,7 @@ fn takes_and_forgets<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
         let key = below(KEYS as u64) as usize;
         let view = limiter.key(&key).at(NOW);
         match below(6) {
-            0 => ledger.removed[key] += u64::from(limiter.remove(&key)),
+            0 => ledger.removed[key] += u64::from(limiter.key(&key).remove()),
             1 => {
                 if let Some(granted) = ledger.grants[key].pop() {
                     match view.undo(granted) {

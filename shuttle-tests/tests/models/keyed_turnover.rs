@@ -82,7 +82,7 @@ fn goes_on(limiter: &Tested, size: Size, ledger: &mut Ledger<KEYS>) {
         let (key, at) = (below(size.keys) as usize, Tick::from_nanos(now));
         let view = limiter.key(&key).at(at);
         match below(8) {
-            0 if size.forgets => ledger.removed[key] += u64::from(limiter.remove(&key)),
+            0 if size.forgets => ledger.removed[key] += u64::from(limiter.key(&key).remove()),
             0 => {
                 let keys = [key, below(size.keys) as usize];
                 let mut outcomes = [Err(Denied::busy(1)); 2];
@@ -116,7 +116,7 @@ fn turnover(size: Size) {
     check(&limiter, &Ledger::of_all(ledger), stopped);
     for key in 0..KEYS {
         let later = Tick::from_nanos(LATER * (key as u64 + 1));
-        let has_come = limiter.try_acquire_at(&key, later).is_ok();
+        let has_come = limiter.key(&key).at(later).try_acquire().is_ok();
         assert!(has_come, "no room for a later caller");
     }
     check_table::<_, KEYS>(&limiter, stopped);

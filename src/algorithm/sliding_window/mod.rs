@@ -173,7 +173,7 @@ impl SlidingWindow {
     /// let exact = SlidingWindow::new(Quota::per_second(2))?;
     /// for (window, there) in [(exact, 0), (exact.rounding(Rounding::Down), 1)] {
     ///     let limiter = Limiter::unstarted(window, NoClock);
-    ///     limiter.try_acquire_n_at(2, Tick::ZERO)?;
+    ///     limiter.at(Tick::ZERO).try_acquire_n(2)?;
     ///     // 1.8 of the two earlier permits are still within a second.
     ///     assert_eq!(limiter.at(Tick::from_nanos(1_100_000_000)).available(), there);
     /// }

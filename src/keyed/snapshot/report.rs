@@ -23,7 +23,7 @@ pub struct Restored {
 }
 
 /// Counts the keys of a snapshot that had an algorithm of their own
-/// ([`Keyed::set_algorithm`](crate::Keyed::set_algorithm)) or have one in the table, including idle
+/// ([`set_algorithm`](crate::keyed::Key::set_algorithm)) or have one in the table, including idle
 /// keys. A restore sets no overrides: a key continues with the algorithm that the table has for it.
 ///
 /// ```
@@ -36,7 +36,7 @@ pub struct Restored {
 /// let limiter = || {
 ///     let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
 ///     let limiter = limiter.with_hasher(SeededHasher::new([7, 9]));
-///     limiter.set_quota_of("alice", Quota::per_hour(100))?;
+///     limiter.key("alice").set_quota(Quota::per_hour(100))?;
 ///     Ok::<_, tollgate::ConfigError>(limiter)
 /// };
 /// let mut bytes = Vec::new();

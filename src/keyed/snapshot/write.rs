@@ -290,9 +290,9 @@ mod tests {
         let bucket = |burst| TokenBucket::new(Quota::per_hour(burst)).expect("a bucket");
         let table = Keyed::new(bucket(5), 1).and_then(|table| table.with_overrides(2));
         let table = table.expect("there is memory");
-        let set = |key, burst| table.set_algorithm_at(key, bucket(burst), now);
+        let set = |key, burst| table.key(key).at(now).set_algorithm(bucket(burst));
         set("key", 1000).expect("a place");
-        assert!(table.try_acquire_n_at("key", 999, now).is_ok());
+        assert!(table.key("key").at(now).try_acquire_n(999).is_ok());
         let live = || {
             let mut all = table.core.table.all();
             all.find(|(_, held)| held.is_live()).expect("the key")

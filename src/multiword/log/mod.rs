@@ -113,7 +113,7 @@ impl<C> SlidingLog<C> {
     ///
     /// [`Denied`] if fewer than `n` permits are available.
     #[inline(always)]
-    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+    pub(crate) fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         if n == 1 {
             if let Some(outcome) = self.try_one(now) {
                 return outcome;
@@ -188,7 +188,7 @@ impl<C> SlidingLog<C> {
 
     /// Takes up to `n` permits at this tick: see [`take_up_to`](Self::take_up_to).
     #[must_use = "the grant says how many permits were taken"]
-    pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+    pub(crate) fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         loop {
             let view = self.look(now);
             match self.expired(&view).min(n) {
@@ -204,12 +204,12 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// Returns what [`try_acquire_n_at`](Self::try_acquire_n_at) would answer. Takes nothing.
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
     ///
     /// # Errors
     ///
     /// The [`Denied`] that the request would get.
-    pub fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
+    pub(crate) fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
         if n > self.shape.limit {
             return Err(Denied::never(n, self.shape.limit));
         }
@@ -221,7 +221,7 @@ impl<C> SlidingLog<C> {
     }
 
     /// Returns how many permits are [available](Self::available) at this tick.
-    pub fn available_at(&self, now: Tick) -> u64 {
+    pub(crate) fn available_at(&self, now: Tick) -> u64 {
         loop {
             let view = self.look(now);
             let expired = self.expired(&view);
@@ -233,7 +233,7 @@ impl<C> SlidingLog<C> {
 
     /// Returns how long it takes until `n` permits are available: see
     /// [`time_until`](Self::time_until).
-    pub fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
+    pub(crate) fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
         if n > self.shape.limit {
             return None;
         }

@@ -140,7 +140,7 @@ impl<C> SlottedWindow<C> {
     ///
     /// [`Denied`] if fewer than `n` permits are available.
     #[inline(always)]
-    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+    pub(crate) fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         let (shape, word) = (&self.shape, self.load());
         let (slot, total) = (shape.slot(word), shape.count(word));
         // Within the word's own slot, nothing needs to be summed.
@@ -226,7 +226,7 @@ impl<C> SlottedWindow<C> {
 
     /// Takes up to `n` permits at this tick: see [`take_up_to`](Self::take_up_to).
     #[must_use = "the grant says how many permits were taken"]
-    pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+    pub(crate) fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         self.change(now, |view| {
             let n = n.min(self.shape.limit.saturating_sub(view.total));
             if n == 0 {
@@ -238,12 +238,12 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// Returns what [`try_acquire_n_at`](Self::try_acquire_n_at) would answer. Takes nothing.
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
     ///
     /// # Errors
     ///
     /// The [`Denied`] that the request would get.
-    pub fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
+    pub(crate) fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
         if n > self.shape.limit {
             return Err(Denied::never(n, self.shape.limit));
         }
@@ -255,20 +255,20 @@ impl<C> SlottedWindow<C> {
     }
 
     /// Returns how many permits are [available](Self::available) at this tick.
-    pub fn available_at(&self, now: Tick) -> u64 {
+    pub(crate) fn available_at(&self, now: Tick) -> u64 {
         self.change(now, |view| {
             Some(self.shape.limit.saturating_sub(view.total))
         })
     }
 
     /// Returns the [level](Self::level) at this tick: whole permits.
-    pub fn level_at(&self, now: Tick) -> Level {
+    pub(crate) fn level_at(&self, now: Tick) -> Level {
         self.change(now, |view| Some(Level::of_permits(view.total)))
     }
 
     /// Returns how long it takes until `n` permits are available: see
     /// [`time_until`](Self::time_until).
-    pub fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
+    pub(crate) fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
         if n > self.shape.limit {
             return None;
         }
@@ -277,12 +277,12 @@ impl<C> SlottedWindow<C> {
     }
 
     /// Gives back a grant at this tick: see [`undo`](Self::undo).
-    pub fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
+    pub(crate) fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
         self.give_back(granted.n(), Some(granted.mark()), now)
     }
 
     /// Gives back `n` permits at this tick: see [`refund`](Self::refund).
-    pub fn refund_at(&self, n: u64, now: Tick) -> u64 {
+    pub(crate) fn refund_at(&self, n: u64, now: Tick) -> u64 {
         self.give_back(n, None, now)
     }
 
@@ -300,7 +300,7 @@ impl<C> SlottedWindow<C> {
     }
 
     /// Takes `n` permits unconditionally at this tick: see [`charge`](Self::charge).
-    pub fn charge_at(&self, n: u64, now: Tick) -> Charged {
+    pub(crate) fn charge_at(&self, n: u64, now: Tick) -> Charged {
         let shape = &self.shape;
         self.change(now, |view| {
             let n = n.min(shape.most.saturating_sub(view.total));

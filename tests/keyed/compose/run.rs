@@ -211,7 +211,7 @@ impl Run<'_> {
             6 => limits.keys.key(&key).take_up_to_at(n, now).n(),
             7 => limits.map.key(&key).take_up_to_at(n, now).n(),
             8 => limits.log.take_up_to_at(n, now).n(),
-            9 if n < 2 => u64::from(limits.keys.remove(&key)),
+            9 if n < 2 => u64::from(limits.keys.key(&key).remove()),
             9 => u64::from(limits.map.remove(&key)),
             _ => limits.inside.set_limit(n + 3).expect("a limit"),
         });

@@ -46,12 +46,16 @@ fn a_banned_key_gets_nothing_before_its_longest_ban_ends_and_then_as_after_a_bur
             let before = limiter.key("key").take_up_to(1);
             for past in [0, 1, NOW - 1, NOW] {
                 limiter
-                    .ban("stranger", tick(past))
+                    .key("stranger")
+                    .ban(tick(past))
                     .expect("nothing to keep");
             }
             assert!(limiter.len() <= 1);
             for long in bans {
-                limiter.ban("key", tick(NOW + long)).expect("there is room");
+                limiter
+                    .key("key")
+                    .ban(tick(NOW + long))
+                    .expect("there is room");
             }
             assert_eq!(limiter.key("key").undo(before), 0, "{algorithm}");
             is_banned(limiter.key("key"), until, &algorithm);
@@ -84,7 +88,7 @@ fn callers_with_older_ticks_get_nothing_before_the_first_grant_after_a_ban_and_t
             let until = NOW + long;
             let key = limiter.key("key");
             let _ = key.take_up_to(1);
-            limiter.ban("key", tick(until)).expect("there is room");
+            limiter.key("key").ban(tick(until)).expect("there is room");
             let over = key.banned_until().expect("it is banned");
             assert!(
                 over > tick(until),
@@ -123,11 +127,11 @@ fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
             assert!(matches!(denied, Denied::Later { .. }), "{denied:?}");
             assert_eq!(key.at(at).banned_until(), None, "{algorithm}");
         };
-        assert_eq!(limiter.banned_until("key"), None);
+        assert_eq!(limiter.key("key").banned_until(), None);
         is_spent(tick(NOW));
         let end = tick(NOW + 7 * period / 2);
-        limiter.ban("key", end).expect("there is room");
-        let over = limiter.banned_until("key").expect("it is banned");
+        limiter.key("key").ban(end).expect("there is room");
+        let over = limiter.key("key").banned_until().expect("it is banned");
         assert!(end < over && over <= tick(end.as_nanos() + 2 * period));
         for now in [tick(NOW), end, tick(over.as_nanos() - 1)] {
             for plan in [0, 1] {
@@ -158,7 +162,7 @@ fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
 #[test]
 fn a_ban_is_reported_until_it_ends() {
     let enders: [fn(&Keyed<TokenBucket, ManualClock>); 3] = [
-        |limiter| assert!(limiter.remove("key")),
+        |limiter| assert!(limiter.key("key").remove()),
         |limiter| limiter.key("key").reset(),
         |limiter| {
             let quota = Quota::per_second(20);
@@ -167,16 +171,16 @@ fn a_ban_is_reported_until_it_ends() {
     ];
     for end in enders {
         let limiter = table(bucket("10/s"));
-        limiter.ban_for("key", Duration::MAX).expect("room");
+        limiter.key("key").ban_for(Duration::MAX).expect("room");
         // Other changes do not end the ban.
         let quota = Quota::per_second(5);
         limiter.set_quota(quota, Keep::Scaled).expect("a quota");
         let denied = limiter.try_acquire("key").expect_err("it is banned");
         assert_eq!(denied, Denied::banned(1, None));
         assert!(denied.is_permanent() && denied.retry_after().is_none());
-        assert!(limiter.banned_until("key") > Some(tick(45 * 365 * 86_400 * SECOND)));
+        assert!(limiter.key("key").banned_until() > Some(tick(45 * 365 * 86_400 * SECOND)));
         end(&limiter);
-        assert_eq!(limiter.banned_until("key"), None);
+        assert_eq!(limiter.key("key").banned_until(), None);
         assert!(limiter.try_acquire("key").is_ok());
     }
 }
@@ -185,7 +189,7 @@ fn a_ban_is_reported_until_it_ends() {
 fn a_query_for_a_ban_inserts_no_key_into_the_table() {
     for algorithm in every() {
         let limiter = table(algorithm);
-        assert_eq!(limiter.banned_until("key"), None);
+        assert_eq!(limiter.key("key").banned_until(), None);
         assert_eq!(limiter.plan(1).key("key").banned_until(), None);
         assert!(limiter.is_empty(), "{algorithm}");
     }
@@ -196,15 +200,16 @@ fn a_query_for_a_ban_inserts_no_key_into_the_table() {
 fn a_ban_without_an_end_never_ends() {
     for algorithm in every() {
         let limiter = table(algorithm);
-        limiter.ban("key", Tick::MAX).expect("there is room");
+        limiter.key("key").ban(Tick::MAX).expect("there is room");
         is_banned(limiter.key("key"), 45 * 365 * 86_400 * SECOND, &algorithm);
         for turn in 0..4 {
             limiter
-                .ban_for("other", Duration::MAX)
+                .key("other")
+                .ban_for(Duration::MAX)
                 .expect("there is room");
             assert!(limiter.try_acquire("other").is_err());
             match turn % 2 {
-                0 => assert!(limiter.remove("other")),
+                0 => assert!(limiter.key("other").remove()),
                 _ => limiter.key("other").reset(),
             }
             // A key that is reset has all permits, and a new one its initial permits.
@@ -223,7 +228,7 @@ fn reserved_and_charged_permits_can_be_returned_after_a_ban() {
     let limiter = table(bucket("1/s burst 5"));
     let key = limiter.key("key");
     for turn in 0..4 {
-        assert!(limiter.ban_for("key", Duration::from_secs(10)).is_ok());
+        assert!(limiter.key("key").ban_for(Duration::from_secs(10)).is_ok());
         limiter.clock().advance(Duration::from_secs(100));
         if turn % 2 == 0 {
             assert_eq!((key.charge(3).n(), key.refund(3)), (3, 3));
@@ -240,7 +245,7 @@ fn a_ban_survives_a_new_quota_and_another_plan() {
             let limiter = with_plans(&[old, algorithm("gcra 10/s")]);
             let period = period(&old);
             let until = NOW + 5 * period / 2;
-            limiter.ban("key", tick(until)).expect("there is room");
+            limiter.key("key").ban(tick(until)).expect("there is room");
             let quota = Quota::per(7, old.quota().period());
             limiter.set_quota(quota, keep).expect("a quota");
             for plan in [0, 1] {
@@ -262,7 +267,7 @@ fn a_ban_that_can_not_be_recorded_is_denied() {
         let limiter = crowded(bucket("1/h")).with_overflow(overflow);
         let bans = in_sixteen_slots(18)
             .iter()
-            .map(|key| limiter.ban(key, Tick::MAX));
+            .map(|key| limiter.key(key).ban(Tick::MAX));
         assert_eq!(bans.filter(Result::is_ok).count(), 16);
         assert_eq!((limiter.len(), limiter.stats().no_room), (16, 2));
     }
@@ -274,7 +279,8 @@ fn a_ban_that_a_new_quota_ended_is_over() {
     let limiter = table(bucket("10/s burst 5 initial 0"));
     assert!(
         limiter
-            .ban_for("mallory", Duration::from_secs(1000))
+            .key("mallory")
+            .ban_for(Duration::from_secs(1000))
             .is_ok()
     );
     let _ = limiter.try_acquire("alice");

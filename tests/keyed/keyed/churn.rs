@@ -96,8 +96,8 @@ impl Churn {
         let own = (!self.random.one_in(3)).then_some(own);
         self.model.set_own(key, own, 0, self.now);
         match own {
-            Some(own) => assert_eq!(self.table.set_algorithm(&key, own), Ok(())),
-            None => drop(self.table.unset_algorithm(&key)),
+            Some(own) => assert_eq!(self.table.key(&key).set_algorithm(own), Ok(())),
+            None => drop(self.table.key(&key).unset_algorithm()),
         }
     }
 
@@ -235,7 +235,7 @@ fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Over
     if let Some(own) = own {
         churn.table = churn.table.with_overrides(keys.len()).expect("one plan");
         for key in keys.iter().step_by(3) {
-            assert_eq!(churn.table.set_algorithm(key, own), Ok(()));
+            assert_eq!(churn.table.key(key).set_algorithm(own), Ok(()));
             churn.model.set_own(*key, Some(own), 0, churn.now);
         }
     }

@@ -143,7 +143,7 @@ impl Run {
         let (held, is) = (self.model.keys.get(&key), self.model.of(key, plan).0);
         if held.is_some_and(|(of, _, is_banned)| *is_banned && *of != is) {
             self.model.keys.remove(&key);
-            assert!(self.table.remove(&key));
+            assert!(self.table.key(&key).remove());
         }
         let right = self.model.ask(key, plan, now, &verb);
         let asked = format!("{verb:?}");
@@ -153,17 +153,17 @@ impl Run {
         let way = self.random.below(8);
         let said = match (&verb, way, plan) {
             (Verb::Acquire(n), 0, 0) => outcome(table.try_acquire_n(&key, *n)),
-            (Verb::Acquire(n), 1, 0) => outcome(table.try_acquire_n_at(&key, *n, now)),
+            (Verb::Acquire(n), 1, 0) => outcome(table.key(&key).at(now).try_acquire_n(*n)),
             (Verb::Acquire(n), 2, _) => outcome(of_plan.try_acquire_n(&key, *n)),
             (Verb::Acquire(1), 3, 0) => outcome(table.try_acquire(&key)),
-            (Verb::Acquire(1), 4, 0) => outcome(table.try_acquire_at(&key, now)),
+            (Verb::Acquire(1), 4, 0) => outcome(table.key(&key).at(now).try_acquire()),
             (Verb::Acquire(1), 5, _) => {
                 let mut said = [Err(Denied::busy(1))];
                 assert_eq!(of_plan.try_acquire_many(&[key], &mut said), Ok(()));
                 let [said] = said;
                 outcome(said)
             }
-            (Verb::Forget, 0..=3, _) => Answer::Yes(table.remove(&key)),
+            (Verb::Forget, 0..=3, _) => Answer::Yes(table.key(&key).remove()),
             // A reset without a clock may move an idle key to this plan.
             (Verb::Reset, _, _) if self.model.plans.len() > 1 => {
                 ask_at(&of_plan.key(&key).at(now), verb)
@@ -236,7 +236,7 @@ impl Run {
         // whether this one has.
         if held.is_some_and(|(_, _, is_banned)| *is_banned) || self.keys != FEW {
             self.model.keys.remove(&key);
-            self.table.remove(&key);
+            self.table.key(&key).remove();
         }
         // A key that left as idle starts again with its initial permits, so where keys leave, none
         // has a quota with initial permits.
@@ -267,12 +267,12 @@ impl Run {
                 self.model.set_own(key, Some(own), plan, now);
             }
             _ => {
-                assert_eq!(self.table.set_algorithm_at(&key, own, now), Ok(()));
+                assert_eq!(self.table.key(&key).at(now).set_algorithm(own), Ok(()));
                 self.model.set_own(key, Some(own), plan, now);
             }
         }
         let own = self.model.own.get(&key).map(|(own, _)| *own);
-        assert_eq!(self.table.own_algorithm(&key), own);
+        assert_eq!(self.table.key(&key).own_algorithm(), own);
         assert_eq!(self.table.overrides(), self.model.own.len());
     }
 
@@ -430,7 +430,7 @@ fn a_batch_answers_as_single_requests_do() {
             0 => many.plan(0).try_acquire_many_at(&keys, &mut said, now),
             _ => many.try_acquire_many_at(&keys, &mut said, now),
         };
-        let right = keys.iter().map(|key| one.try_acquire_at(key, now));
+        let right = keys.iter().map(|key| one.key(key).at(now).try_acquire());
         assert_eq!((done, &said), (Ok(()), &right.collect()));
         denied += said.iter().filter(|outcome| outcome.is_err()).count();
     }

@@ -20,7 +20,8 @@ fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: 
         assert!(limiter.try_acquire_n(&key, BURST).is_ok());
         assert!(
             limiter
-                .ban(&(SPENT + key), tick(NOW + 3_600 * SECOND))
+                .key(&(SPENT + key))
+                .ban(tick(NOW + 3_600 * SECOND))
                 .is_ok()
         );
     }

@@ -34,7 +34,7 @@ fn abandoned_claims_are_reused_before_a_key_is_evicted() {
             // The first operation is on a fresh word, the second on the claim.
             at_call(Call::Step, 1, || panic!("it stops"));
             let decision = catch_unwind(AssertUnwindSafe(|| {
-                limiter.try_acquire_at(key, tick(NOW - 1))
+                limiter.key(key).at(tick(NOW - 1)).try_acquire()
             }));
             assert!(decision.is_err(), "{decision:?}");
             assert!(!unhook());
@@ -93,7 +93,7 @@ fn a_key_that_is_banned_during_a_refund_gets_nothing_back() {
     let (key, others) = (limiter.key(&1_u64), Rc::clone(&limiter));
     let granted = key.take_up_to(2);
     at_call(Call::Step, 0, move || {
-        assert!(others.ban(&1_u64, tick(NOW + SECOND)).is_ok());
+        assert!(others.key(&1_u64).ban(tick(NOW + SECOND)).is_ok());
     });
     assert_eq!((key.undo(granted), unhook()), (0, false));
     assert_eq!((key.refund(1), key.available()), (0, 0));
@@ -112,16 +112,16 @@ fn a_key_that_another_caller_inserts_meanwhile_has_one_slot() {
                 for key in there {
                     assert!(limiter.try_acquire(key).is_ok());
                 }
-                assert!(limiter.remove(free));
+                assert!(limiter.key(free).remove());
                 let others = Rc::clone(&limiter);
                 at_call(Call::Step, step, move || {
-                    assert!(others.remove(freed));
+                    assert!(others.key(freed).remove());
                     assert!(others.try_acquire(&new[0]).is_ok());
                 });
-                let decision = limiter.try_acquire_at(&new[0], tick(NOW - 1));
+                let decision = limiter.key(&new[0]).at(tick(NOW - 1)).try_acquire();
                 assert!(decision.is_err(), "{free} {freed} {step}");
                 assert!(!unhook(), "the decision was not interrupted");
-                assert!(limiter.remove(&new[0]) && !limiter.remove(&new[0]));
+                assert!(limiter.key(&new[0]).remove() && !limiter.key(&new[0]).remove());
                 assert_eq!((limiter.len(), limiter.stats().inserted), (14, 17));
             }
         }

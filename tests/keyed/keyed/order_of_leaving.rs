@@ -61,7 +61,7 @@ fn leave<A: Algorithm, K>(
         for _ in 0..2 {
             let _ = limiter.key(new).take_up_to(1);
         }
-        assert!(limiter.ban(new, Tick::MAX).is_ok());
+        assert!(limiter.key(new).ban(Tick::MAX).is_ok());
         let all = all.iter().zip(keys);
         let fresh = all.filter(|(of, key)| limiter.plan(of.plan).key(*key).is_idle());
         let fresh = fresh.map(|(of, _)| of.name);
@@ -334,7 +334,7 @@ fn a_key_spent_at_a_slightly_later_tick_counts_as_the_newest() {
             acquire(limiter.key(key).at(tick(at)), &[100].as_slice());
         }
         for key in new {
-            assert!(limiter.ban(key, Tick::MAX).is_ok());
+            assert!(limiter.key(key).ban(Tick::MAX).is_ok());
         }
         for (index, key) in there.iter().enumerate() {
             let is_gone = limiter.key(key).is_idle();
@@ -360,7 +360,7 @@ fn protected_keys_are_evicted_last_at_any_tick_of_the_new_key() {
             acquire(limiter.key(key).at(tick(NOW)), &parts);
         }
         for key in &keys[16..] {
-            assert!(limiter.try_acquire_n_at(key, 100, at).is_ok());
+            assert!(limiter.key(key).at(at).try_acquire_n(100).is_ok());
         }
         let stats = limiter.stats_at(at);
         let evicted = (stats.evicted, stats.evicted_protected, stats.expired);

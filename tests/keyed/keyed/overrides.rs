@@ -29,7 +29,7 @@ fn left<A: ChangeQuota>(limiter: &Keyed<A, ManualClock>, key: &str) -> u64 {
 #[test]
 fn a_table_without_overrides_refuses_them_by_name() {
     let limiter = table(bucket("5/h"));
-    let refused = limiter.set_algorithm("alice", bucket("100/h"));
+    let refused = limiter.key("alice").set_algorithm(bucket("100/h"));
     let error = refused.expect_err("it has none");
     assert_eq!(
         (error, error.field()),
@@ -38,7 +38,9 @@ fn a_table_without_overrides_refuses_them_by_name() {
     assert!(error.to_string().contains("with_overrides"), "{error}");
     let refused = limiter.key("alice").set_quota(Quota::per_hour(100));
     assert_eq!(refused, Err(ConfigError::NoOverrides));
-    assert!(!limiter.unset_algorithm("alice") && limiter.own_algorithm("alice").is_none());
+    assert!(
+        !limiter.key("alice").unset_algorithm() && limiter.key("alice").own_algorithm().is_none()
+    );
     assert_eq!((limiter.overrides(), limiter.max_overrides()), (0, 0));
     assert_eq!(left(&limiter, "alice"), 5);
 }
@@ -68,23 +70,24 @@ fn impossible_numbers_of_overrides_are_errors() {
 fn an_override_too_many_is_an_error_that_names_the_bound_and_changes_nothing() {
     let limiter = of_bucket("5/h", 3);
     for key in ["a", "b", "c"] {
-        assert_eq!(limiter.set_algorithm(key, bucket("100/h")), Ok(()));
+        assert_eq!(limiter.key(key).set_algorithm(bucket("100/h")), Ok(()));
     }
     let max = 3;
     let error = limiter
-        .set_algorithm("d", bucket("100/h"))
+        .key("d")
+        .set_algorithm(bucket("100/h"))
         .expect_err("one too many");
     assert_eq!(error, ConfigError::OverridesInUse { max });
     assert!(error.to_string().contains("at most 3 keys"), "{error}");
     assert_eq!((left(&limiter, "d"), limiter.overrides()), (5, 3));
     // A key with an override may get another one, and a removed override is free for another key.
-    assert_eq!(limiter.set_algorithm("a", bucket("50/h")), Ok(()));
-    assert!(limiter.unset_algorithm("b"));
-    assert_eq!(limiter.set_algorithm("d", bucket("70/h")), Ok(()));
+    assert_eq!(limiter.key("a").set_algorithm(bucket("50/h")), Ok(()));
+    assert!(limiter.key("b").unset_algorithm());
+    assert_eq!(limiter.key("d").set_algorithm(bucket("70/h")), Ok(()));
     let all = ["a", "b", "c", "d"].map(|key| left(&limiter, key));
     assert_eq!(all, [50, 5, 100, 70]);
     let quota = Quota::per_hour(7).burst(0);
-    let refused = limiter.set_quota_of("a", quota);
+    let refused = limiter.key("a").set_quota(quota);
     assert_eq!(refused, Err(ConfigError::ZeroBurst));
     let refused = limiter.plan(1).key("a").set_quota(Quota::per_hour(7));
     assert_eq!(refused, Err(ConfigError::NoSuchPlan { plan: 1, plans: 1 }));
@@ -100,11 +103,11 @@ fn overrides_are_found_by_their_own_keys_only_and_entries_are_reused() {
     for turn in 0..20_000_u64 {
         let key = random.below(300);
         if owned.contains_key(&key) && random.one_in(3) {
-            assert!(limiter.unset_algorithm(&key));
+            assert!(limiter.key(&key).unset_algorithm());
             owned.remove(&key);
         } else if owned.contains_key(&key) || owned.len() < 100 {
             let n = 10 + turn % 1000;
-            assert_eq!(limiter.set_quota_of(&key, Quota::per_hour(n)), Ok(()));
+            assert_eq!(limiter.key(&key).set_quota(Quota::per_hour(n)), Ok(()));
             owned.insert(key, n);
         }
         let key = random.below(300);
@@ -122,11 +125,14 @@ fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
         .expect("one plan");
     let keys = in_sixteen_slots(120);
     let (alice, others) = keys.split_first().expect("many");
-    assert_eq!(limiter.set_algorithm(alice, bucket("2/s burst 20")), Ok(()));
+    assert_eq!(
+        limiter.key(alice).set_algorithm(bucket("2/s burst 20")),
+        Ok(())
+    );
     let fresh = || assert_eq!(limiter.key(alice).available(), 20);
     fresh();
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
-    assert!(limiter.remove(alice));
+    assert!(limiter.key(alice).remove());
     fresh();
     // This key has spent half of its burst, and all others more of theirs, so it is evicted first.
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
@@ -158,7 +164,7 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
     let plans = [bucket("5/h"), bucket("50/h")];
     let limiter = with_plans(&plans).with_overrides(2).expect("two plans");
     assert!(limiter.plan(1).try_acquire_n("alice", 10).is_ok());
-    assert_eq!(limiter.set_algorithm("alice", bucket("1000/h")), Ok(()));
+    assert_eq!(limiter.key("alice").set_algorithm(bucket("1000/h")), Ok(()));
     let of = |plan: usize| limiter.plan(plan).key("alice").available();
     assert_eq!([of(0), of(1)], [40, 40]);
     let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
@@ -184,7 +190,7 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
         Ok(())
     );
     assert_eq!(
-        (of(1), limiter.unset_algorithm("alice"), of(1)),
+        (of(1), limiter.key("alice").unset_algorithm(), of(1)),
         (38, true, 5)
     );
 }
@@ -196,24 +202,24 @@ fn changes_gain_no_permits_and_forgive_no_debt() {
     assert_eq!(limiter.key("alice").charge(12).debt(), 7);
     for turn in 0..100_u64 {
         let own = bucket(&format!("{}/h", 1 + turn * 7 % 200));
-        assert_eq!(limiter.set_algorithm("alice", own), Ok(()));
+        assert_eq!(limiter.key("alice").set_algorithm(own), Ok(()));
         if turn % 3 == 0 {
-            assert!(limiter.unset_algorithm("alice"));
+            assert!(limiter.key("alice").unset_algorithm());
         }
         assert_eq!(left(&limiter, "alice"), 0);
     }
-    limiter.unset_algorithm("alice");
+    limiter.key("alice").unset_algorithm();
     let due = limiter.key("alice").time_until(1).expect("in time");
     assert!(due >= Duration::from_secs(8 * 720), "{due:?}");
     // A grant from before returns nothing under another algorithm.
     let granted = limiter.try_acquire_n("bob", 3).expect("fresh");
-    assert_eq!(limiter.set_algorithm("bob", bucket("100/h")), Ok(()));
+    assert_eq!(limiter.key("bob").set_algorithm(bucket("100/h")), Ok(()));
     assert_eq!(
         (limiter.key("bob").undo(granted), left(&limiter, "bob")),
         (0, 2)
     );
     let granted = limiter.try_acquire_n("bob", 2).expect("there");
-    assert_eq!(limiter.set_algorithm("bob", bucket("100/h")), Ok(()));
+    assert_eq!(limiter.key("bob").set_algorithm(bucket("100/h")), Ok(()));
     assert_eq!(
         (limiter.key("bob").undo(granted), left(&limiter, "bob")),
         (0, 0)
@@ -231,15 +237,16 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
         let limiter = table(one).with_overrides(1).expect("one plan");
         let long = 40 * 60 * SECOND;
         limiter
-            .ban("mallory", tick(NOW + long))
+            .key("mallory")
+            .ban(tick(NOW + long))
             .expect("there is room");
-        let over = limiter.banned_until("mallory").expect("banned");
+        let over = limiter.key("mallory").banned_until().expect("banned");
         for own in [Some(other), Some(one), Some(other), None] {
             match own {
-                Some(own) => assert_eq!(limiter.set_algorithm("mallory", own), Ok(())),
-                None => assert!(limiter.unset_algorithm("mallory")),
+                Some(own) => assert_eq!(limiter.key("mallory").set_algorithm(own), Ok(())),
+                None => assert!(limiter.key("mallory").unset_algorithm()),
             }
-            let until = limiter.banned_until("mallory").expect("still");
+            let until = limiter.key("mallory").banned_until().expect("still");
             // A window can't begin in the middle of another, so the ban may end later.
             assert!(until >= over, "{one} {other}");
             let denied = limiter.try_acquire("mallory");
@@ -248,12 +255,16 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
     }
     // This also holds for a key that a ban inserted.
     let limiter = of_bucket("5/h", 1);
-    assert_eq!(limiter.set_algorithm("mallory", bucket("100/s")), Ok(()));
+    assert_eq!(
+        limiter.key("mallory").set_algorithm(bucket("100/s")),
+        Ok(())
+    );
     limiter
-        .ban_for("mallory", Duration::from_secs(60))
+        .key("mallory")
+        .ban_for(Duration::from_secs(60))
         .expect("there is room");
     assert_eq!(
-        limiter.banned_until("mallory"),
+        limiter.key("mallory").banned_until(),
         Some(tick(NOW + 60 * SECOND + SECOND / 100))
     );
     limiter.key("mallory").reset();
@@ -274,7 +285,7 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
             0 => format!("fixed-window {n}/h"),
             _ => format!("token-bucket 36/h burst {n}"),
         };
-        assert_eq!(limiter.set_algorithm(&key, algorithm(&own)), Ok(()));
+        assert_eq!(limiter.key(&key).set_algorithm(algorithm(&own)), Ok(()));
         assert!(limiter.try_acquire(&key).is_ok());
     }
     // No busy key is mistaken for an idle one.
@@ -286,7 +297,7 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
     }
     limiter.clock().advance(Duration::from_secs(100 * 300));
     for (_, key) in alike() {
-        assert!(limiter.unset_algorithm(&key));
+        assert!(limiter.key(&key).unset_algorithm());
     }
     // Four of them had fewer permits than the plan gives.
     assert_eq!((limiter.overrides(), limiter.stats().idle), (0, 252));
@@ -303,7 +314,7 @@ fn a_key_without_room_is_answered_by_its_own_algorithm() {
         for key in others {
             assert!(limiter.try_acquire(key).is_ok());
         }
-        assert_eq!(limiter.set_algorithm(alice, bucket("100/h")), Ok(()));
+        assert_eq!(limiter.key(alice).set_algorithm(bucket("100/h")), Ok(()));
         let said = limiter.try_acquire_n(alice, 50);
         match overflow {
             Overflow::Deny => assert_eq!(said, Err(Denied::no_room(50))),
@@ -317,12 +328,12 @@ fn a_key_without_room_is_answered_by_its_own_algorithm() {
 #[test]
 fn a_new_hasher_or_bound_removes_all_overrides() {
     let limiter = of_bucket("5/h", 2);
-    assert_eq!(limiter.set_algorithm("alice", bucket("100/h")), Ok(()));
+    assert_eq!(limiter.key("alice").set_algorithm(bucket("100/h")), Ok(()));
     assert!(limiter.try_acquire("alice").is_ok());
     let limiter = limiter.with_hasher(SeededHasher::new([1, 2]));
     assert_eq!((limiter.overrides(), limiter.max_overrides()), (0, 2));
     assert_eq!(left(&limiter, "alice"), 5);
-    assert_eq!(limiter.set_algorithm("alice", bucket("100/h")), Ok(()));
+    assert_eq!(limiter.key("alice").set_algorithm(bucket("100/h")), Ok(()));
     assert!(limiter.try_acquire("alice").is_ok());
     let limiter = limiter.with_overrides(9).expect("one plan");
     let there = (limiter.overrides(), limiter.max_overrides(), limiter.len());
@@ -346,13 +357,13 @@ fn threads_get_no_more_than_a_burst_while_algorithms_change() {
                     }
                     match turn / KEYS % 4 {
                         3 => {
-                            limiter.unset_algorithm(&key);
+                            limiter.key(&key).unset_algorithm();
                         }
                         n => {
                             // Intervals of whole nanoseconds, so that nothing is rounded.
                             let rate = [5, 20, 40][n as usize];
                             let own = bucket(&format!("{rate}/s burst {}", 1000 + n));
-                            let _ = limiter.set_algorithm(&key, own);
+                            let _ = limiter.key(&key).set_algorithm(own);
                         }
                     }
                 }
@@ -381,13 +392,13 @@ fn a_key_may_have_an_algorithm_of_another_kind() {
         let limiter: Keyed<AnyAlgorithm, _, IdentityState> = crowded(*one);
         let limiter = limiter.with_overrides(1).expect("one plan");
         let now = tick(NOW);
-        assert_eq!(limiter.set_algorithm_at(&7_u64, *other, now), Ok(()));
+        assert_eq!(limiter.key(&7_u64).at(now).set_algorithm(*other), Ok(()));
         let alone = table(*other);
         for n in [1, 2, 0, 3, 1, 1, 9] {
-            let said = limiter.try_acquire_n_at(&7_u64, n, now).map(SameGrant);
-            let right = alone.try_acquire_n_at(&7_u64, n, now).map(SameGrant);
+            let said = limiter.key(&7_u64).at(now).try_acquire_n(n).map(SameGrant);
+            let right = alone.key(&7_u64).at(now).try_acquire_n(n).map(SameGrant);
             assert_eq!(said, right, "{one} {other}");
         }
-        assert_eq!(limiter.own_algorithm(&7_u64), Some(*other));
+        assert_eq!(limiter.key(&7_u64).own_algorithm(), Some(*other));
     }
 }

@@ -100,7 +100,7 @@ fn a_reservation_does_not_wait_for_the_end_of_a_ban() {
         let table = table(bucket("1/s burst 3"));
         let (second, key) = (Duration::from_secs(1), table.key("mallory"));
         let before = key.reserve(2).expect("it is there");
-        assert!(table.ban_for("mallory", 60 * second).is_ok());
+        assert!(table.key("mallory").ban_for(60 * second).is_ok());
         assert_eq!(before.cancel().lost, 2);
         for _ in 0..1000 {
             let denied = key.reserve(1).map(|_| ()).expect_err("it is banned");

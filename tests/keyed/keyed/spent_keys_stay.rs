@@ -173,7 +173,7 @@ pub(super) fn are_protected<A: Algorithm + Debug>(limiter: &Full<A>, protected: 
         for _ in 0..2 {
             let _ = limiter.key(key).take_up_to(1);
         }
-        assert!(limiter.ban(key, Tick::MAX).is_ok());
+        assert!(limiter.key(key).ban(Tick::MAX).is_ok());
         let stats = limiter.stats();
         let right = (evicted + protected).saturating_sub(16);
         let gone = stats.evicted - before.evicted;
@@ -322,7 +322,7 @@ fn an_idle_key_that_returns_is_protected_and_a_removed_one_is_not() {
         limiter.clock().advance(Duration::from_secs(3_600));
         assert_eq!(limiter.stats().idle, 16);
         for key in in_sixteen_slots(16) {
-            assert!(!is_removed || limiter.remove(key));
+            assert!(!is_removed || limiter.key(key).remove());
             assert!(limiter.try_acquire(key).is_ok());
         }
         are_protected(&limiter, protected);
@@ -346,7 +346,7 @@ fn a_key_inserted_by_a_ban_or_denial_is_protected_by_its_first_grant() {
     for protected in [0, 16] {
         for key in in_sixteen_slots(16) {
             if protected == 0 {
-                assert!(banned.ban(key, tick(NOW + SECOND)).is_ok());
+                assert!(banned.key(key).ban(tick(NOW + SECOND)).is_ok());
                 assert!(empty.try_acquire(key).is_err());
             } else {
                 assert!(banned.try_acquire(key).is_ok());
@@ -396,7 +396,7 @@ fn a_change_of_the_quota_keeps_keys_protected() {
                     match comes_again {
                         true => assert!(limiter.try_acquire(key).is_ok()),
                         // Nothing is idle, even if everything is fresh.
-                        false => assert!(limiter.ban(key, tick(NOW + SECOND)).is_ok()),
+                        false => assert!(limiter.key(key).ban(tick(NOW + SECOND)).is_ok()),
                     }
                 }
                 are_protected(&limiter, if comes_again { 16 } else { 8 });
@@ -438,7 +438,7 @@ fn a_ban_and_its_end_keep_keys_protected() {
         let until = limiter.clock().now().saturating_add(Duration::from_secs(1));
         let bans = in_sixteen_slots(16).iter();
         assert!(
-            bans.map(|key| limiter.ban(key, until))
+            bans.map(|key| limiter.key(key).ban(until))
                 .all(|ban| ban.is_ok())
         );
     };

@@ -57,7 +57,7 @@ fn without_room(capacity: usize, seed: [u64; 2], apart: u64) -> [usize; 2] {
     let (mut random, turns) = (Random(seed[0]), 1 + capacity / 2);
     for key in 0..turns as u64 {
         let place = random.below(there.len() as u64) as usize;
-        assert!(limiter.remove(&there.swap_remove(place)));
+        assert!(limiter.key(&there.swap_remove(place)).remove());
         // As many as before, regardless of which found no slot.
         let mut new = (1..11).map(|attempt| (attempt << 60) + key * apart);
         there.extend(new.find(|key| limiter.try_acquire(key).is_ok()));

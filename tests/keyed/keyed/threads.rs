@@ -294,16 +294,16 @@ fn a_key_that_two_threads_insert_at_once_has_one_slot() {
                 let both = Arc::new(Barrier::new(2));
                 let granted = on_threads(2, |id| {
                     if id == 0 {
-                        limiter.remove(one);
+                        limiter.key(one).remove();
                         return ask_and_wait(&limiter, &new[0], &both, 2, 1);
                     }
                     both.wait();
-                    limiter.remove(another);
+                    limiter.key(another).remove();
                     ask_and_wait(&limiter, &new[0], &both, 1, 1)
                 });
                 assert_ne!(granted[0], granted[1], "{one} {another}");
                 assert_eq!(limiter.len(), 15, "{one} {another}");
-                assert!(limiter.remove(&new[0]) && !limiter.remove(&new[0]));
+                assert!(limiter.key(&new[0]).remove() && !limiter.key(&new[0]).remove());
             }
         }
     });

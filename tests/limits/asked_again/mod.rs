@@ -290,7 +290,7 @@ fn of_features(algorithm: AnyAlgorithm) -> Vec<Subject> {
     #[cfg(feature = "keyed")]
     all.push(Subject::of("a key", algorithm, move || {
         let limiter = Keyed::with_clock(algorithm, 16, ManualClock::new()).expect("a table");
-        Box::new(move |n, now| limiter.try_acquire_n_at("key", n, now).map(drop))
+        Box::new(move |n, now| limiter.key("key").at(now).try_acquire_n(n).map(drop))
     }));
     #[cfg(feature = "map")]
     all.push(Subject::of("a key of a map", algorithm, move || {

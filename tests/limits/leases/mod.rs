@@ -158,7 +158,7 @@ fn a_lease_grants_whenever_its_limiter_would() {
             };
             let (tick, n) = (Tick::from_nanos(now), 1 + random.below(limit / 4));
             leases.limiter().clock().set(tick);
-            let right = limiter.try_acquire_n_at(n, tick);
+            let right = limiter.at(tick).try_acquire_n(n);
             let got = lease.try_acquire_n(n);
             let why = format!("{n} of {text} at {tick:?} in turn {turn}");
             ahead += u64::from(right.as_ref().is_ok_and(|right| right.at() > tick));

@@ -34,7 +34,7 @@ fn is_slotted(quota: Quota, slots: usize) -> bool {
         Ok(limiter) => {
             assert_eq!((limiter.quota(), limiter.slots()), (quota, slots));
             assert_eq!(limiter.slot_length().as_nanos() * parts, period);
-            assert_eq!(limiter.available_at(Tick::MAX), quota.permits());
+            assert_eq!(limiter.at(Tick::MAX).available(), quota.permits());
             assert!((1..=SlottedWindow::MAX_SLOTS).contains(&slots));
             return true;
         }
@@ -93,7 +93,7 @@ fn is_log(quota: Quota) -> bool {
     match log(quota) {
         Ok(limiter) => {
             assert_eq!(
-                (limiter.quota(), limiter.available_at(Tick::MAX)),
+                (limiter.quota(), limiter.at(Tick::MAX).available()),
                 (quota, n)
             );
             assert!((1..=SlidingLog::MAX_PERMITS).contains(&n));

@@ -66,10 +66,10 @@ fn run<S: Subject>(limiter: &S, model: impl Model, random: &mut Random, moments:
 
 /// Calls the verb by the limiter's clock or at this tick.
 macro_rules! by {
-    ($limiter:ident, $door:ident, $now:ident, $verb:ident / $verb_at:ident($($argument:expr),*)) => {
+    ($limiter:ident, $door:ident, $now:ident, $verb:ident($($argument:expr),*)) => {
         match $door {
             0 => $limiter.$verb($($argument),*),
-            _ => $limiter.$verb_at($($argument,)* $now),
+            _ => $limiter.at($now).$verb($($argument),*),
         }
     };
 }
@@ -83,18 +83,18 @@ macro_rules! verbs_of_both {
         }
         fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied> {
             match n {
-                1 => by!(self, door, now, try_acquire / try_acquire_at()),
-                _ => by!(self, door, now, try_acquire_n / try_acquire_n_at(n)),
+                1 => by!(self, door, now, try_acquire()),
+                _ => by!(self, door, now, try_acquire_n(n)),
             }
         }
         fn take_up_to(&self, door: u64, n: u64, now: Tick) -> Granted {
-            by!(self, door, now, take_up_to / take_up_to_at(n))
+            by!(self, door, now, take_up_to(n))
         }
         fn available(&self, door: u64, now: Tick) -> u64 {
-            by!(self, door, now, available / available_at())
+            by!(self, door, now, available())
         }
         fn time_until(&self, door: u64, n: u64, now: Tick) -> Option<Duration> {
-            by!(self, door, now, time_until / time_until_at(n))
+            by!(self, door, now, time_until(n))
         }
     };
 }

@@ -61,7 +61,7 @@ fn served(limiter: &Tested, load: Load) -> (u32, u32) {
         };
         let view = limiter.at(now).from_shard(shard);
         parts += u32::from(view.try_acquire_n(load.n).is_ok());
-        one += u32::from(whole.try_acquire_n_at(load.n, now).is_ok());
+        one += u32::from(whole.at(now).try_acquire_n(load.n).is_ok());
     }
     (parts, one)
 }
@@ -265,7 +265,7 @@ fn returned_permits_are_spread_evenly() {
     assert_eq!(back, 784);
     let _ = whole.at(at(0)).take_up_to(1024 - 784);
     for _ in 0..95 {
-        let served = (ask(0, 230).is_ok(), whole.try_acquire_at(at(230)).is_ok());
+        let served = (ask(0, 230).is_ok(), whole.at(at(230)).try_acquire().is_ok());
         assert_eq!(served, (true, true));
     }
     let left = [
@@ -298,7 +298,7 @@ fn bursts_after_rests_are_served() {
                         let tick = Tick::from_nanos(now as u64);
                         let view = limiter.at(tick).from_shard(1);
                         parts += u32::from(view.try_acquire().is_ok());
-                        one += u32::from(whole.try_acquire_at(tick).is_ok());
+                        one += u32::from(whole.at(tick).try_acquire().is_ok());
                     }
                 }
                 now += 1.1 * full;
@@ -347,7 +347,7 @@ fn callers_that_retry_when_told_are_served_as_by_one_word() {
                                 .try_acquire_n(n)
                                 .map(|_| ())
                         });
-                        let one = time_of(|now| whole.try_acquire_n_at(n, now).map(|_| ()));
+                        let one = time_of(|now| whole.at(now).try_acquire_n(n).map(|_| ()));
                         let label = format!("{n} each of {algorithm} in {shards}: {parts}, {one}");
                         assert!(parts as f64 <= one as f64 * 1.01 + 1e3, "{label}");
                     }

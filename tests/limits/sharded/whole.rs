@@ -93,7 +93,7 @@ fn shards_return_as_many_permits_as_one_word() {
                     whole.reset();
                     let from = parts.at(now).from_shard(random.next() as usize);
                     let few = from.try_acquire_n(n).expect("all are there");
-                    let all = whole.try_acquire_n_at(n, now).expect("all are there");
+                    let all = whole.at(now).try_acquire_n(n).expect("all are there");
                     let (parts, whole) = (parts.at(back), whole.at(back));
                     let (few, all) = match random.below(3) {
                         0 => (parts.undo(few), whole.undo(all)),
@@ -227,7 +227,7 @@ fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
 /// Takes permits one by one, as many as are available, with a maximum in case a denial never comes.
 fn drain(limiter: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
     (0..2000)
-        .take_while(|_| limiter.try_acquire_at(now).is_ok())
+        .take_while(|_| limiter.at(now).try_acquire().is_ok())
         .count()
 }
 

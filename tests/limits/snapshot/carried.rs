@@ -132,7 +132,7 @@ impl Settings for Total {
 #[test]
 fn a_custom_algorithm_without_checks_is_restored_only_with_the_same_parameters() {
     let saved = Limiter::unstarted(Total(10), NoClock);
-    saved.try_acquire_n_at(4, Tick::ZERO).expect("fresh");
+    saved.at(Tick::ZERO).try_acquire_n(4).expect("fresh");
     let bytes = saved.at(Tick::ZERO).snapshot();
     let same = Limiter::unstarted(Total(10), NoClock);
     let other = Limiter::unstarted(Total(11), NoClock);

@@ -17,7 +17,7 @@ const NOW: Tick = Tick::from_nanos(7_000_000_000);
 fn bucket() -> Limiter<TokenBucket, NoClock> {
     let bucket = TokenBucket::new(Quota::per_hour(10)).expect("a quota");
     let limiter = Limiter::unstarted(bucket, NoClock);
-    limiter.try_acquire_n_at(4, NOW).expect("fresh");
+    limiter.at(NOW).try_acquire_n(4).expect("fresh");
     limiter
 }
 

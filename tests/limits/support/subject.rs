@@ -74,8 +74,8 @@ impl<A: Every> Subject for Limiter<A, ManualClock> {
         match (door, n) {
             (0, 1) => self.try_acquire(),
             (0, _) => self.try_acquire_n(n),
-            (1, 1) => self.try_acquire_at(now),
-            (1, _) => self.try_acquire_n_at(n, now),
+            (1, 1) => self.at(now).try_acquire(),
+            (1, _) => self.at(now).try_acquire_n(n),
             (_, 1) => view.try_acquire(),
             (_, _) => view.try_acquire_n(n),
         }

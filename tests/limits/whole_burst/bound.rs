@@ -209,8 +209,8 @@ fn recorded(algorithm: AnyAlgorithm, shards: usize, start: Tick) -> Audit {
     let parts = sharded(algorithm, shards.max(1));
     for _ in 0..100 {
         let answer = match shards {
-            0 => whole.try_acquire_at(now),
-            _ => parts.try_acquire_at(now),
+            0 => whole.at(now).try_acquire(),
+            _ => parts.at(now).try_acquire(),
         };
         match answer {
             Ok(granted) => drop(log.granted(&granted)),

@@ -85,7 +85,7 @@ fn each_key_grants_the_burst_at_one_tick() {
         let left = (old.burst_size() - n).min(new.burst_size());
         grants_exactly(&used, left, now, &format!("{n} taken, {label}"));
         for key in ["fresh", "used"] {
-            table.remove(&(turn, key));
+            table.key(&(turn, key)).remove();
         }
     }
 }

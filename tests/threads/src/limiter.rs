@@ -59,7 +59,7 @@ fn each_algorithm_grants_exactly_what_is_available() {
         for algorithm in each(n) {
             let limiter = Limiter::unstarted(algorithm, NoClock);
             let granted = sum(0..THREADS, |id| {
-                let one = || u64::from(limiter.try_acquire_at(NOW).is_ok());
+                let one = || u64::from(limiter.at(NOW).try_acquire().is_ok());
                 let two = || limiter.at(NOW).take_up_to(2).n();
                 (0..TURNS)
                     .map(|_| if id % 2 == 0 { one() } else { two() })
@@ -96,7 +96,7 @@ fn a_new_window_is_entered_once() {
             });
             assert_eq!(granted, n, "{algorithm}");
             assert_eq!(limiter.at(ticks[1]).available(), 0, "{algorithm}");
-            let denied = limiter.try_acquire_at(ticks[0]);
+            let denied = limiter.at(ticks[0]).try_acquire();
             assert!(matches!(denied, Err(Denied::Later { .. })), "{denied:?}");
         }
     });

@@ -87,5 +87,5 @@ fn a_borrow_from_a_table_lives_as_long_as_the_table() {
         outcomes.iter().all(|outcome| outcome.is_ok()),
         "{outcomes:?}"
     );
-    assert!(limiter.remove("bob") && limiter.len() == 1);
+    assert!(limiter.key("bob").remove() && limiter.len() == 1);
 }

@@ -31,7 +31,7 @@ fn start_of(slot: u64) -> Tick {
 fn roll_over(limiter: &SlottedWindow<NoClock>, mut now: Tick) -> Vec<u64> {
     let mut taken = Vec::new();
     while now < start_of(SLOTS) {
-        let wait = match limiter.try_acquire_at(now) {
+        let wait = match limiter.at(now).try_acquire() {
             Ok(granted) => {
                 taken.push(granted.mark());
                 now = start_of(granted.mark() + 1);
@@ -56,7 +56,7 @@ fn a_count_recorded_late_changes_no_later_one() {
             let limiter = SlottedWindow::with_clock(quota, slots as usize, NoClock).expect("slots");
             let mut taken = vec![0; SLOTS as usize];
             for slot in 0..slots {
-                assert!(limiter.try_acquire_at(start_of(slot)).is_ok());
+                assert!(limiter.at(start_of(slot)).try_acquire().is_ok());
                 taken[slot as usize] = 1;
             }
             for slot in on_threads(0..THREADS, |_| roll_over(&limiter, start_of(slots))).concat() {
@@ -84,13 +84,13 @@ fn a_claim_entered_by_another_thread_counts_no_earlier_than_its_permits_expire()
     deadline("a thread that claims, and one that looks", || {
         for limit in [1, 2, 3] {
             let (log, is_done) = (log(limit), AtomicU64::new(0));
-            let first = log.try_acquire_n_at(limit, tick(PERIOD));
+            let first = log.at(tick(PERIOD)).try_acquire_n(limit);
             assert!(first.is_ok());
             let told = on_threads(0..THREADS, |id| {
                 if id == 0 {
                     let due = (2..2 + CLAIMS).map(|period| tick(period * PERIOD));
                     let taken = |due| {
-                        let granted = log.try_acquire_n_at(limit, due);
+                        let granted = log.at(due).try_acquire_n(limit);
                         granted.is_ok_and(|granted| granted.at() == due)
                     };
                     let wrong = due.filter(|due| !taken(*due)).count();
@@ -100,7 +100,7 @@ fn a_claim_entered_by_another_thread_counts_no_earlier_than_its_permits_expire()
                 }
                 let mut wrong = 0;
                 while is_done.load(Ordering::Relaxed) == 0 {
-                    wrong += usize::from(log.available_at(Tick::ZERO) > 0);
+                    wrong += usize::from(log.at(Tick::ZERO).available() > 0);
                 }
                 wrong
             });
@@ -126,7 +126,7 @@ fn threads_that_overtake_each_other_get_ticks_within_the_bound() {
                 let mut ticks = Vec::new();
                 for turn in 0..CLAIMS {
                     let n = 1 + (turn + id) % limit;
-                    match log.try_acquire_n_at(n, now) {
+                    match log.at(now).try_acquire_n(n) {
                         Ok(granted) => {
                             ticks.extend((0..n).map(|_| granted.at().as_nanos()));
                             now = granted.at();

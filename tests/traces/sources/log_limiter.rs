@@ -99,7 +99,8 @@ impl LogLimiter {
         let log = made(quota)?;
         for (t, n) in &entries {
             let _ = log
-                .try_acquire_n_at(*n, Tick::from_nanos(*t))
+                .at(Tick::from_nanos(*t))
+                .try_acquire_n(*n)
                 .map_err(|denied| Malformed(format!("{n} at {t}: {denied}")))?;
         }
         log.clock().set(now);

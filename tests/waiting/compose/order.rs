@@ -32,7 +32,7 @@ fn earliest() -> Vec<Tick> {
         if leaves.len() == LIMIT {
             now = leaves.pop_first().map_or(now, |(at, _)| at);
         }
-        while let Err(denied) = rate.try_acquire_n_at(1, now) {
+        while let Err(denied) = rate.at(now).try_acquire_n(1) {
             now = now.saturating_add(denied.retry_after().expect("a wait"));
         }
         leaves.insert((tick(now.as_nanos() + stay(caller)), caller));

@@ -103,12 +103,12 @@ pub(crate) static READ: &[Row] = &[
     }),
     ("fixed-at-retry-after", |count| {
         let limiter = started(fixed(dry()));
-        assert!(limiter.try_acquire_at(later()).is_ok());
+        assert!(limiter.at(later()).try_acquire().is_ok());
         times(count, || counted_retry_at(&limiter, later()).is_some())
     }),
     ("sliding-at-retry-after", |count| {
         let limiter = started(sliding(dry()));
-        assert!(limiter.try_acquire_at(later()).is_ok());
+        assert!(limiter.at(later()).try_acquire().is_ok());
         times(count, || counted_retry_at(&limiter, later()).is_some())
     }),
     ("sliding-at-level", |count| level(sliding(wide()), count)),
@@ -117,6 +117,6 @@ pub(crate) static READ: &[Row] = &[
 
 fn level<A: Gauge>(algorithm: A, count: u64) -> u64 {
     let (limiter, now): (Limiter<A, _>, _) = (started(algorithm), later());
-    assert!(limiter.try_acquire_at(now).is_ok());
+    assert!(limiter.at(now).try_acquire().is_ok());
     times(count, || counted_level_at(&limiter, now) == 1)
 }

@@ -37,14 +37,14 @@ mod counted {
 
     #[inline(never)]
     pub(super) fn counted_plain_two(a: &Bucket, b: &Bucket, now: Tick) -> bool {
-        a.try_acquire_at(now).is_ok() & b.try_acquire_at(now).is_ok()
+        a.at(now).try_acquire().is_ok() & b.at(now).try_acquire().is_ok()
     }
 
     #[inline(never)]
     pub(super) fn counted_plain_three(a: &Bucket, b: &Bucket, c: &Bucket, now: Tick) -> bool {
-        a.try_acquire_at(now).is_ok()
-            & b.try_acquire_at(now).is_ok()
-            & c.try_acquire_at(now).is_ok()
+        a.at(now).try_acquire().is_ok()
+            & b.at(now).try_acquire().is_ok()
+            & c.at(now).try_acquire().is_ok()
     }
 }
 use counted::*;
@@ -54,7 +54,7 @@ fn made(full: bool) -> Bucket {
     let limiter = Limiter::unstarted(bucket(if full { wide() } else { dry() }), SystemClock);
     limiter.at(Tick::ZERO).start();
     if !full {
-        assert!(limiter.try_acquire_at(SOON).is_ok());
+        assert!(limiter.at(SOON).try_acquire().is_ok());
     }
     limiter
 }

@@ -26,7 +26,7 @@ mod counted {
 
     #[inline(never)]
     pub(super) fn counted_keyed_at(table: &Table, key: &u64, now: Tick) -> bool {
-        table.try_acquire_at(key, now).is_ok()
+        table.key(key).at(now).try_acquire().is_ok()
     }
 
     #[inline(never)]
@@ -122,7 +122,7 @@ fn several(allowed: bool, count: u64, ask: impl Fn(&Table, &[u64], &mut Outcomes
 }
 
 fn at_tick(allowed: bool, count: u64) -> u64 {
-    let ask = |table: &Table, key: &u64| table.try_acquire_at(key, Tick::ZERO).is_ok();
+    let ask = |table: &Table, key: &u64| table.key(key).at(Tick::ZERO).try_acquire().is_ok();
     let (table, keys) = full(allowed, key, ask);
     let now = black_box(SOON);
     each(&keys, allowed, count, |key| {
@@ -136,7 +136,7 @@ fn holding(keys: u64, capacity: u64, overflow: Overflow, burst: u32) -> (Table, 
     let quota = dry().burst(burst.into());
     let table = Keyed::new(bucket(quota), capacity as usize).expect("a capacity");
     let table = black_box(table.with_overflow(overflow));
-    let came_in = |key: &u64| table.try_acquire_at(key, Tick::ZERO).is_ok();
+    let came_in = |key: &u64| table.key(key).at(Tick::ZERO).try_acquire().is_ok();
     let keys = (0..keys).map(key).filter(came_in).collect();
     (table, keys)
 }
@@ -151,10 +151,10 @@ fn owned(overrides: usize) -> (Table, Vec<u64>) {
     let table = black_box(table.expect("one plan"));
     let keys: Vec<u64> = (0..KEYS / 2).map(key).collect();
     for key in keys.iter().take(overrides) {
-        table.set_quota_of(key, quota).expect("one for each");
+        table.key(key).set_quota(quota).expect("one for each");
     }
     let mut twice = keys.iter().chain(&keys);
-    assert!(twice.all(|key| table.try_acquire_at(key, Tick::ZERO).is_ok()));
+    assert!(twice.all(|key| table.key(key).at(Tick::ZERO).try_acquire().is_ok()));
     (table, keys)
 }
 
@@ -247,7 +247,7 @@ pub(crate) static KEYED: &[Row] = &[
     ("keyed-new-full", |count| {
         let (table, keys) = holding(KEYS, KEYS, Overflow::Evict, ONE);
         // Remove as many keys as are inserted. Filling the table may have evicted some.
-        let left = keys.iter().filter(|key| table.remove(key));
+        let left = keys.iter().filter(|key| table.key(key).remove());
         assert_eq!(left.take(count as usize).count() as u64, count);
         new(&table, Tick::ZERO, true, count)
     }),

@@ -72,7 +72,7 @@ struct ForTwo(Sharded<TokenBucket, NoClock>);
 impl AskAt for ForTwo {
     #[inline(always)]
     fn is_allowed_at(&self, now: Tick) -> bool {
-        self.0.try_acquire_n_at(2, now).is_ok()
+        self.0.at(now).try_acquire_n(2).is_ok()
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) static MANY: &[Row] = &[
     // The thread's own shard is empty, and each permit comes from its sibling.
     ("sharded-at-sibling", |count| {
         let limiter = black_box(shards(SHARDS, wide()));
-        assert!(limiter.try_acquire_n_at(PLENTY / 2, START).is_ok());
+        assert!(limiter.at(START).try_acquire_n(PLENTY / 2).is_ok());
         times(count, || counted_ask_at(&limiter, START))
     }),
     // One in 64 draws from the limiter.

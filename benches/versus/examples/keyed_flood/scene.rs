@@ -63,14 +63,14 @@ impl Scene {
 
     /// Makes a request for a key other than the spent ones.
     fn asks(&self, key: u64) {
-        let _ = self.table.try_acquire_at(&key, self.time.step());
+        let _ = self.table.key(&key).at(self.time.step()).try_acquire();
     }
 
     /// Takes all permits of the spent keys.
     fn spend(&mut self) {
         let now = self.time.now();
         for (granted, number) in self.granted.iter_mut().zip(0..) {
-            while self.table.try_acquire_at(&key(number), now).is_ok() {
+            while self.table.key(&key(number)).at(now).try_acquire().is_ok() {
                 *granted += 1;
             }
         }
@@ -100,7 +100,7 @@ impl Scene {
         let made = thread::scope(|scope| {
             let asking = scope.spawn(move || {
                 for _ in 0..others {
-                    let _ = table.try_acquire_at(&other(), time.step());
+                    let _ = table.key(&other()).at(time.step()).try_acquire();
                 }
             });
             let mut made = 0;
@@ -152,7 +152,7 @@ fn pass(
 ) {
     let start = Instant::now();
     for (granted, number) in granted.iter_mut().zip(0..) {
-        *granted += u64::from(table.try_acquire_at(&key(number), now).is_ok());
+        *granted += u64::from(table.key(&key(number)).at(now).try_acquire().is_ok());
     }
     if let Some(kept) = kept {
         *kept = start.elapsed().as_nanos() as u32;

@@ -30,7 +30,7 @@ macro_rules! tables {
     ($($table:ty),*) => {$(
         impl Table for $table {
             fn takes(&self, key: u64, n: u64, now: Tick) -> bool {
-                self.try_acquire_n_at(&key, n, now).is_ok()
+                self.key(&key).at(now).try_acquire_n(n).is_ok()
             }
 
             fn has(&self, key: u64, now: Tick) -> u64 {

@@ -21,17 +21,21 @@ pub(crate) const ROWS: [Row; 8] = [
     ("governor, String", |keys| governor(keys, "String", name)),
     ("tollgate, u64", |keys| {
         table(keys, "u64", |table, number| {
-            table.try_acquire_at(&key(number), NOW).is_ok()
+            table.key(&key(number)).at(NOW).try_acquire().is_ok()
         })
     }),
     ("tollgate, IpAddr", |keys| {
         table(keys, "IpAddr", |table, number| {
-            table.try_acquire_at(&address(number), NOW).is_ok()
+            table.key(&address(number)).at(NOW).try_acquire().is_ok()
         })
     }),
     ("tollgate, String", |keys| {
         table(keys, "String", |table, number| {
-            table.try_acquire_at(name(number).as_str(), NOW).is_ok()
+            table
+                .key(name(number).as_str())
+                .at(NOW)
+                .try_acquire()
+                .is_ok()
         })
     }),
     ("room", room),
@@ -142,12 +146,12 @@ const OFFERED: u64 = 100_000;
 fn room(keys: u64) {
     let table = empty(keys);
     let allocations = ALLOCATOR.calls();
-    let ask = |number| table.try_acquire_at(&key(number), NOW).is_ok();
+    let ask = |number| table.key(&key(number)).at(NOW).try_acquire().is_ok();
     let filling = (0..keys).filter(|&number| !ask(number)).count();
     let in_use = table.len();
     let offered = keys..keys + OFFERED;
     let refused = offered
-        .filter(|&number| !(ask(number) && table.remove(&key(number))))
+        .filter(|&number| !(ask(number) && table.key(&key(number)).remove()))
         .count();
     assert_eq!(table.len(), in_use, "every offered key was removed again");
     assert_eq!(

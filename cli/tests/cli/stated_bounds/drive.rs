@@ -63,7 +63,7 @@ impl Driven {
 
     /// Requests `n` permits, and returns whether they were granted.
     pub(super) fn ask(&mut self, n: u64, now: u64) -> bool {
-        let Ok(granted) = self.limiter.try_acquire_n_at(n, Tick::from_nanos(now)) else {
+        let Ok(granted) = self.limiter.at(Tick::from_nanos(now)).try_acquire_n(n) else {
             return false;
         };
         let at = granted.at();

@@ -290,19 +290,19 @@ fn same_as_core(
         }
         let seen = call::seen(&parts, &looked).expect("a state")[0];
         let refused = kind.refused(&seen, n, 0).map(|(_, denied)| denied);
-        assert_eq!(kind.available(&seen), core.available_at(tick));
-        assert_eq!(refused.map_or(Ok(()), Err), core.check_n_at(n, tick));
+        assert_eq!(kind.available(&seen), core.at(tick).available());
+        assert_eq!(refused.map_or(Ok(()), Err), core.at(tick).check_n(n));
         let wait = refused.map_or(Some(Duration::ZERO), |denied| denied.retry_after());
-        assert_eq!(wait, core.time_until_at(n, tick));
+        assert_eq!(wait, core.at(tick).time_until(n));
         match (
             call::taken(&parts, &taken).expect("a reply"),
-            core.try_acquire_n_at(n, tick),
+            core.at(tick).try_acquire_n(n),
         ) {
             (Ok(ours), Ok(cores)) => {
                 let ours = &ours[0].granted;
                 assert_eq!((ours.n(), ours.at()), (cores.n(), cores.at()));
                 assert_eq!(ours.reset_after(), cores.reset_after());
-                assert_eq!(ours.remaining(), core.available_at(tick));
+                assert_eq!(ours.remaining(), core.at(tick).available());
             }
             (ours, cores) => {
                 assert_eq!(

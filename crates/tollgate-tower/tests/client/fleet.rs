@@ -207,7 +207,7 @@ impl Simulation<'_> {
     }
 
     fn arrives(&mut self, now: Tick, client: usize, sent: Tick) {
-        let decided = self.limiter.try_acquire_at(now);
+        let decided = self.limiter.at(now).try_acquire();
         let answer = match &decided {
             Ok(granted) => Answer {
                 granted: true,

@@ -148,7 +148,7 @@ async fn partitions_do_not_show_the_hashes_of_the_table() {
 #[tokio::test]
 async fn fields_have_the_quota_of_the_key() {
     let table = table(Quota::per_minute(1), 100).with_overrides(10).unwrap();
-    table.set_quota_of("ann", Quota::per_minute(3)).unwrap();
+    table.key("ann").set_quota(Quota::per_minute(3)).unwrap();
     let service = RateLimitLayer::by_key(table, by_api_key())
         .fields(Fields::LIST)
         .layer(Ok200);

@@ -218,7 +218,7 @@ fn a_banned_key_does_not_wait() {
             .wait(secs(60), 9)
             .unwrap();
         let limited = Limited::new(clock, &layer);
-        table.ban_for("a", secs(5)).unwrap();
+        table.key("a").ban_for(secs(5)).unwrap();
         let ended = limited.call(0, secs(0)).await;
         assert_eq!((ended.status, ended.polls, ended.at), (429, 1, secs(0)));
 

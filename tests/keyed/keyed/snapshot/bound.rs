@@ -33,7 +33,7 @@ fn a_restart_grants_no_extra_burst() {
             limiter.clock().set(now);
             let (key, n) = (random.below(5), 1 + random.below(3));
             let granted = limiter.try_acquire_n(&key, n);
-            let right = stays.try_acquire_n_at(&key, n, tick(time));
+            let right = stays.key(&key).at(tick(time)).try_acquire_n(n);
             let is_right = granted.is_ok() == right.is_ok();
             assert!(is_right || !is_exact, "{turn} {text}");
             if let Ok(granted) = granted {

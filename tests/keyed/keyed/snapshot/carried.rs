@@ -86,7 +86,7 @@ fn a_restored_ban_ends_at_its_tick() {
         let to = [0.0, 3.21, 60.5].into_iter().cycle();
         for (new, to) in all().into_iter().chain([old]).zip(to) {
             let limiter = table(old, ticks(100.5));
-            limiter.ban_for("mallory", 70 * SECOND).expect("room");
+            limiter.key("mallory").ban_for(70 * SECOND).expect("room");
             let next = restarted(&limiter, new, ticks(to), 4 * SECOND);
             // Nothing can be returned.
             assert_eq!(next.key("mallory").refund(100), 0);
@@ -98,7 +98,7 @@ fn a_restored_ban_ends_at_its_tick() {
     }
     // A bucket's ban is exact to the nanosecond: it ends, and then a permit comes.
     let limiter = table(bucket("10/s"), ticks(100.0));
-    limiter.ban("mallory", ticks(107.5)).expect("room");
+    limiter.key("mallory").ban(ticks(107.5)).expect("room");
     for (quota, due) in [("10/s", 5500 + 100), ("1000/s", 5600)] {
         let next = restarted(&limiter, bucket(quota), ticks(1.0), 2 * SECOND);
         let wait = next.key("mallory").at(ticks(1.0)).time_until(1);
@@ -119,7 +119,7 @@ fn daily_windows_continue_after_a_restart() {
     for (key, n) in [("alice", 10), ("bob", 4)] {
         limiter.try_acquire_n(key, n).expect("fresh");
     }
-    limiter.ban_for("mallory", 30 * hour).expect("room");
+    limiter.key("mallory").ban_for(30 * hour).expect("room");
     for (elapsed, to) in [(1, 0), (1, 20), (21, 3)] {
         // At 1:00 plus the pause, the next clock shows that time.
         let origin = (48 + 1 + elapsed - to) % 24;

@@ -178,7 +178,12 @@ fn forged_numbers_never_panic() {
         for key in 0..8_u64 {
             let _ = limiter.try_acquire_n(&key, 1 + key % 3);
         }
-        assert!(limiter.ban_for("mallory", Duration::from_secs(5)).is_ok());
+        assert!(
+            limiter
+                .key("mallory")
+                .ban_for(Duration::from_secs(5))
+                .is_ok()
+        );
         let bytes = written(&limiter);
         // The name has three letters. Whole numbers follow it.
         let head = (0..9).map(|place| 8 * place);

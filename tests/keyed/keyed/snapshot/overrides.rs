@@ -19,7 +19,7 @@ fn of(quota: &str, overrides: &[(&str, &str)]) -> Keyed<TokenBucket, ManualClock
     let limiter = table(bucket(quota), ticks(1.0)).with_overrides(10);
     let limiter = limiter.expect("one plan");
     for (key, quota) in overrides {
-        assert_eq!(limiter.set_algorithm(key, bucket(quota)), Ok(()));
+        assert_eq!(limiter.key(key).set_algorithm(bucket(quota)), Ok(()));
     }
     limiter
 }
@@ -72,7 +72,7 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     let mut next = next_table(bucket("100/h"), ticks(1.0))
         .with_overrides(10)
         .expect("one plan");
-    assert_eq!(next.set_algorithm("alice", bucket("1000/h")), Ok(()));
+    assert_eq!(next.key("alice").set_algorithm(bucket("1000/h")), Ok(()));
     assert!(next.try_acquire_n("alice", 1).is_ok());
     let error = read(&mut next, &bytes).expect_err("of another seed");
     let is_it = matches!(error, RestoreError::OverridesOfAnotherSeed { overrides: 1 });
@@ -81,11 +81,11 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
         "{error}"
     );
     assert_eq!((next.key("alice").available(), next.overrides()), (999, 1));
-    assert!(next.unset_algorithm("alice"));
+    assert!(next.key("alice").unset_algorithm());
     let restored = read(&mut next, &bytes).expect("whole");
     assert_eq!(found(&restored), [0, 0, 1, 0]);
     assert_eq!(next.key("alice").available(), 50);
-    assert_eq!(next.set_algorithm("alice", bucket("1000/h")), Ok(()));
+    assert_eq!(next.key("alice").set_algorithm(bucket("1000/h")), Ok(()));
     assert_eq!(next.key("alice").available(), 50);
     // A table without overrides reads it too.
     let mut next = next_table(bucket("100/h"), ticks(1.0));
@@ -105,9 +105,9 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
 fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
     let old = of("100/h", &[("mallory", "1000/h"), ("trudy", "1000/h")]);
     for key in ["mallory", "trudy"] {
-        assert!(old.ban_for(key, Duration::from_secs(60)).is_ok());
+        assert!(old.key(key).ban_for(Duration::from_secs(60)).is_ok());
     }
-    let until = old.banned_until("mallory").expect("banned");
+    let until = old.key("mallory").banned_until().expect("banned");
     let bytes = written(&old);
     for overrides in [&[("mallory", "1000/h")][..], &[("mallory", "7/h")], &[]] {
         let mut next = of("100/h", overrides);
@@ -116,7 +116,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
             let denied = next.try_acquire(key);
             assert!(matches!(denied, Err(Denied::Banned { .. })), "{denied:?}");
         }
-        let again = next.banned_until("mallory").expect("still");
+        let again = next.key("mallory").banned_until().expect("still");
         assert!(again == until, "{again:?} {until:?}");
     }
     let owned = || {
@@ -124,7 +124,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
             .with_overrides(16)
             .expect("one plan");
         for key in in_sixteen_slots(16) {
-            assert_eq!(limiter.set_algorithm(key, bucket("100/min")), Ok(()));
+            assert_eq!(limiter.key(key).set_algorithm(bucket("100/min")), Ok(()));
         }
         limiter
     };
@@ -135,7 +135,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
     assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
     let protected = |limiter: Keyed<_, _, _>| {
         for key in in_sixteen_slots(16) {
-            assert!(limiter.unset_algorithm(key));
+            assert!(limiter.key(key).unset_algorithm());
         }
         are_protected(&limiter, 8);
     };
@@ -152,7 +152,7 @@ fn a_table_with_overrides_is_the_same_after_a_restart() {
         let mut random = Random(seed);
         let own = |limiter: &Keyed<AnyAlgorithm, ManualClock>| {
             for (key, own) in (0..).step_by(3).zip(all()) {
-                assert_eq!(limiter.set_algorithm(&(key as u64), own), Ok(()));
+                assert_eq!(limiter.key(&(key as u64)).set_algorithm(own), Ok(()));
             }
         };
         let made = || {
@@ -188,7 +188,7 @@ fn of_one_key(algorithm: AnyAlgorithm, own: AnyAlgorithm) -> Vec<u8> {
     let limiter = table(algorithm, ticks(100.0))
         .with_overrides(1)
         .expect("one plan");
-    assert_eq!(limiter.set_algorithm(&7_u64, own), Ok(()));
+    assert_eq!(limiter.key(&7_u64).set_algorithm(own), Ok(()));
     assert!(limiter.key(&7_u64).take_up_to(3).n() > 0);
     written(&limiter)
 }
@@ -198,7 +198,7 @@ fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
     let limiter = table(bucket("10/s"), ticks(1.0))
         .with_overrides(1)
         .expect("one plan");
-    assert_eq!(limiter.set_algorithm("alice", bucket("20/s")), Ok(()));
+    assert_eq!(limiter.key("alice").set_algorithm(bucket("20/s")), Ok(()));
     assert!(limiter.try_acquire_n("alice", 3).is_ok());
     let bytes = written(&limiter);
     // The key's numbers come last, before those of the end.
@@ -257,14 +257,14 @@ fn forged_numbers_of_a_key_with_its_own_algorithm_never_panic() {
                 let mut next = next.with_overrides(1).expect("one plan");
                 if random.one_in(2) {
                     let own = all()[random.below(13) as usize];
-                    assert_eq!(next.set_algorithm(&7_u64, own), Ok(()));
+                    assert_eq!(next.key(&7_u64).set_algorithm(own), Ok(()));
                 }
                 match read(&mut next, &with_number(&bytes, at, number)) {
                     Ok(_) => {
                         restored += 1;
                         asked(&next);
                         let own = all()[random.below(13) as usize];
-                        assert_eq!(next.set_algorithm(&7_u64, own), Ok(()));
+                        assert_eq!(next.key(&7_u64).set_algorithm(own), Ok(()));
                         asked(&next);
                     }
                     Err(error) => {
@@ -285,7 +285,7 @@ fn keys_are_written_in_the_order_of_their_slots() {
     // In the first pair of buckets, in the middle, and in the last.
     let keys = [0_u64, 128, 255].map(|pair| pair << 52 | 0x1234_5678_9ABC);
     let [_, own, _] = keys;
-    assert_eq!(limiter.set_algorithm(&own, bucket("20/s")), Ok(()));
+    assert_eq!(limiter.key(&own).set_algorithm(bucket("20/s")), Ok(()));
     for key in keys {
         assert!(limiter.try_acquire(&key).is_ok());
     }

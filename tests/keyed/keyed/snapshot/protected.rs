@@ -35,7 +35,7 @@ fn protected_keys_stay_protected_after_a_restore() {
     }
     // Banned keys stay protected too.
     for key in in_sixteen_slots(16) {
-        assert!(limiter.ban(key, tick(NOW + SECOND)).is_ok());
+        assert!(limiter.key(key).ban(tick(NOW + SECOND)).is_ok());
     }
     for quota in ["100/min", "90/min"] {
         let mut next = crowded(bucket(quota));
@@ -148,7 +148,12 @@ fn a_snapshot_of_version_1_is_read() {
     for key in 0..1000_u64 {
         assert!(limiter.try_acquire_n(&key, 1 + key % 100).is_ok());
     }
-    assert!(limiter.ban_for("mallory", Duration::from_secs(5)).is_ok());
+    assert!(
+        limiter
+            .key("mallory")
+            .ban_for(Duration::from_secs(5))
+            .is_ok()
+    );
     // No key is protected, so except for the number this is the format of that version.
     let old = with_number(&written(&limiter), 8, 1);
     let mut next = of_capacity(1000, bucket("100/min"));

@@ -62,8 +62,8 @@ impl Pair {
                 assert_eq!(next, old, "{key} {of:?}");
             }
             let (key, n) = (random.below(KEYS), 1 + random.below(3));
-            let next = self.next.key(&key).try_acquire_n_at(n, now).is_ok();
-            let old = self.stays.key(&key).try_acquire_n_at(n, then).is_ok();
+            let next = self.next.key(&key).at(now).try_acquire_n(n).is_ok();
+            let old = self.stays.key(&key).at(then).try_acquire_n(n).is_ok();
             assert_eq!(next, old, "{of:?}");
         }
     }
@@ -143,6 +143,6 @@ fn a_late_caller_counts_at_the_tick_of_the_restart() {
     // The key is idle when the snapshot is written, and so is not in it.
     let next = restarted(&limiter, bucket("10/s"), ticks(1.0), SECOND);
     assert!(next.is_empty());
-    let granted = next.try_acquire_n_at("alice", 10, ticks(0.0));
+    let granted = next.key("alice").at(ticks(0.0)).try_acquire_n(10);
     assert_eq!(granted.expect("fresh").at(), ticks(1.0));
 }

@@ -162,7 +162,7 @@ fn a_restored_key_is_granted_nothing_more_than_a_tick_sooner() {
                 sooner += u64::from(new < old);
                 if new > 0 {
                     let early = after(to, new - 1);
-                    let denied = next.try_acquire_n_at(&key, n, early);
+                    let denied = next.key(&key).at(early).try_acquire_n(n);
                     assert!(denied.is_err(), "{n} of {key}, {algorithm}");
                 }
             }

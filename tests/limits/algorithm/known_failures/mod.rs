@@ -27,7 +27,7 @@ impl Tested {
     }
 
     fn take(&self, n: u64, now_ns: u64) -> Result<Granted, Denied> {
-        self.0.try_acquire_n_at(n, Tick::from_nanos(now_ns))
+        self.0.at(Tick::from_nanos(now_ns)).try_acquire_n(n)
     }
 
     /// Returns how many of `tries` single permits are granted at this tick.

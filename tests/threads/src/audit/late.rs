@@ -37,7 +37,7 @@ fn a_caller_late_by_less_than_a_quantum_keeps_the_bound() {
         let limiter = Limiter::unstarted(algorithm, NoClock);
         let mut log = Log::new();
         for (n, tick) in takes {
-            let granted = limiter.try_acquire_n_at(n, Tick::from_nanos(tick));
+            let granted = limiter.at(Tick::from_nanos(tick)).try_acquire_n(n);
             log.granted(&granted.unwrap_or_else(|denied| panic!("{n} at {tick}: {denied}")));
         }
         let history: Audit = [log].into_iter().collect();
