@@ -1,4 +1,4 @@
-//! Bans, for tables and maps of keys: a banned key has no permits before a certain tick.
+//! Bans, for tables of keys: a banned key has no permits before a certain tick.
 
 use core::convert::Infallible;
 

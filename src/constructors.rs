@@ -1,16 +1,11 @@
 //! Constructors that take a quota, such as `Limiter::token_bucket(quota)`: one for each limiter and
 //! each algorithm. Each is named like the algorithm in text form.
 
-#[cfg(feature = "map")]
-use core::hash::Hash;
-
 #[cfg(feature = "wide")]
 use crate::adjustable::limiter::Adjustable;
 use crate::algorithm::{FixedWindow, Gcra, Intervals, LeakyBucket, SlidingWindow, TokenBucket};
 #[cfg(feature = "keyed")]
 use crate::keyed::limiter::Keyed;
-#[cfg(feature = "map")]
-use crate::keyed_map::limiter::KeyedMap;
 #[cfg(feature = "std")]
 use crate::leases::limiter::Leases;
 use crate::limiter::Limiter;
@@ -51,13 +46,12 @@ macro_rules! each_that_lends {
 macro_rules! constructor {
     (
         {
-            $define:ident! [$($generics:tt)*] $limiter:ident [$($key:ident)?]
-            ($($argument:ident: $type:ty),*) $algorithm:ident => $made:expr;
+            $define:ident! $limiter:ident ($($argument:ident: $type:ty),*) $algorithm:ident => $made:expr;
             $before:literal $after:literal
         }
         $kind:ident $name:ident $new:ident $about:literal
     ) => {
-        impl<$($generics)*> $limiter<$($key,)? $kind> {
+        impl $limiter<$kind> {
             $define! {
                 #[doc = $about]
                 /// It uses the system clock.
@@ -97,42 +91,35 @@ macro_rules! as_is {
 }
 
 each_algorithm!(constructor! {
-    const_unless_loom! [] Limiter [] () algorithm => Ok(Self::new(algorithm));
+    const_unless_loom! Limiter () algorithm => Ok(Self::new(algorithm));
     "limiter = Limiter::" "(Quota::per_hour(5))?;
 limiter.try_acquire()?;"
 });
 
 #[cfg(feature = "std")]
 each_algorithm!(constructor! {
-    as_is! [] Sharded [] () algorithm => Self::new(algorithm);
+    as_is! Sharded () algorithm => Self::new(algorithm);
     "limiter = Sharded::" "(Quota::per_hour(1000))?;
 limiter.try_acquire()?;"
 });
 
 #[cfg(feature = "std")]
 each_that_lends!(constructor! {
-    as_is! [] Leases [] (total: u64) algorithm => Self::new(algorithm, total);
+    as_is! Leases (total: u64) algorithm => Self::new(algorithm, total);
     "limiter = Leases::" "(Quota::per_hour(1000), 100)?; // leases hold at most 100
 limiter.lease(10).try_acquire()?;"
 });
 
 #[cfg(feature = "wide")]
 each_algorithm!(constructor! {
-    as_is! [] Adjustable [] () algorithm => Ok(Self::new(algorithm));
+    as_is! Adjustable () algorithm => Ok(Self::new(algorithm));
     "limiter = Adjustable::" "(Quota::per_hour(5))?;
 limiter.try_acquire()?;"
 });
 
 #[cfg(feature = "keyed")]
 each_algorithm!(constructor! {
-    as_is! [] Keyed [] (capacity: usize) algorithm => Self::new(algorithm, capacity);
+    as_is! Keyed (capacity: usize) algorithm => Self::new(algorithm, capacity);
     "limiter = Keyed::" "(Quota::per_hour(5), 1000)?; // for 1000 keys
 limiter.try_acquire(\"alice\")?;"
-});
-
-#[cfg(feature = "map")]
-each_algorithm!(constructor! {
-    as_is! [K: Hash + Eq] KeyedMap [K] (capacity: usize) algorithm => Self::new(algorithm, capacity);
-    "map: KeyedMap<String, _> = KeyedMap::" "(Quota::per_hour(5), 1000)?; // for 1000 keys
-map.try_acquire(\"alice\")?;"
 });

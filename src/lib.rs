@@ -44,7 +44,7 @@
 //! | limiter | for |
 //! |---|---|
 //! | `Keyed` (feature `keyed`; `huge-pages` for large tables) | a million keys in one table of fixed size |
-//! | `KeyedMap` (feature `map`) | keys that can be listed and removed, and can have limits of their own |
+//! | [`store::AtomicWord`] in a map of your own (`examples/own_map.rs`) | keys that can be listed |
 //!
 //! Waiting ([`wait`]):
 //!
@@ -63,21 +63,22 @@
 //!
 //! A limiter's *verbs* are its methods that take, return and count permits, such as `try_acquire`.
 //! [`RateLimiter`] is the common trait of all limiters with the verbs of [`Limiter`], and of the
-//! keys of a table or map. [`Concurrency`], the smooth limiters and the waiting types do not
+//! keys of a table. [`Concurrency`], the smooth limiters and the waiting types do not
 //! implement it. [`traits`] has the verbs that only some limiters support. To write an algorithm,
-//! see [`algorithm`]. To keep a limiter's state in your own memory, see [`store`].
+//! see [`algorithm`]. To keep a limiter's state in your own memory, or keys in your own map, see
+//! [`store`].
 
 // Without `std`, the items linked to above do not exist. These definitions link to docs.rs instead.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub mod adjustable;
 pub mod algorithm;
 #[cfg(feature = "audit")]
 pub mod audit;
-#[cfg(any(feature = "keyed", feature = "map"))]
+#[cfg(feature = "keyed")]
 mod ban;
 pub mod clock;
 pub mod compose;
@@ -90,15 +91,12 @@ mod counted;
     any(doc, doctest),
     feature = "futures",
     feature = "keyed",
-    feature = "map",
     feature = "tokio",
     feature = "wide"
 ))]
 pub mod guide;
 #[cfg(feature = "keyed")]
 pub mod keyed;
-#[cfg(feature = "map")]
-pub mod keyed_map;
 #[cfg(feature = "std")]
 pub mod leases;
 mod limiter;
@@ -107,7 +105,7 @@ mod metrics;
 #[cfg(feature = "std")]
 pub mod multiword;
 pub mod outcome;
-#[cfg(any(feature = "keyed", feature = "map"))]
+#[cfg(feature = "keyed")]
 mod overflow;
 mod quota;
 mod rate_limiter;
@@ -145,8 +143,6 @@ pub use concurrency::limiter::Concurrency;
 pub use counted::Counted;
 #[cfg(feature = "keyed")]
 pub use keyed::limiter::Keyed;
-#[cfg(feature = "map")]
-pub use keyed_map::limiter::KeyedMap;
 #[cfg(feature = "std")]
 pub use leases::limiter::Leases;
 pub use limiter::Limiter;
@@ -156,7 +152,7 @@ pub use multiword::log::SlidingLog;
 pub use multiword::slotted::SlottedWindow;
 pub use outcome::denied::Denied;
 pub use outcome::granted::Granted;
-#[cfg(any(feature = "keyed", feature = "map"))]
+#[cfg(feature = "keyed")]
 pub use overflow::Overflow;
 pub use quota::{ConfigError, Quota};
 pub use rate_limiter::RateLimiter;
@@ -235,9 +231,9 @@ pub mod error {
 /// |---|---|---|
 /// | `granted`, `denied` | requests | [`Counted`] |
 /// | `permits`, `returned`, `charged` | permits granted, returned and charged | [`Counted`] |
-/// | `tracked`, `idle` | keys in the table, and those that are idle | `Keyed`, `KeyedMap` (without `idle`) |
-/// | `inserted`, `expired`, `evicted`, `evicted_protected`, `removed` | keys that entered and left | `Keyed`, `KeyedMap` (without `inserted`) |
-/// | `no_room` | requests of new keys for which the table had no slot | `Keyed`, `KeyedMap` |
+/// | `tracked`, `idle` | keys in the table, and those that are idle | `Keyed` |
+/// | `inserted`, `expired`, `evicted`, `evicted_protected`, `removed` | keys that entered and left | `Keyed` |
+/// | `no_room` | requests of new keys for which the table had no slot | `Keyed` |
 /// | `inside`, `peak`, `limit`, `waiting` | the weight of callers; `waiting` counts callers | [`Concurrency`] |
 /// | `lent`, `max_lent` | permits | [`Leases`] |
 /// | `waiting_permits`, `longest_wait` | permits, and a time | [`WaitingRoom`] |
@@ -252,8 +248,6 @@ pub mod stats {
     pub use crate::counted::{Counters, LimiterStats};
     #[cfg(feature = "keyed")]
     pub use crate::keyed::stats::KeyedStats;
-    #[cfg(feature = "map")]
-    pub use crate::keyed_map::stats::MapStats;
     pub use crate::metrics::{Metrics, MetricsError, write_prometheus};
 }
 

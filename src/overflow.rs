@@ -1,20 +1,16 @@
-/// The treatment of a new key if the table or map has no slot for it: every slot that it may use
-/// holds another key, and none of those keys is idle.
+/// The treatment of a new key if the table has no slot for it: every slot that it may use holds
+/// another key, and none of those keys is idle.
 ///
 /// The statistics count these cases.
 ///
 /// ```
-/// # #[cfg(feature = "keyed")]
 /// use tollgate::{Keyed, Overflow, Quota};
 ///
-/// # #[cfg(feature = "keyed")]
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1000)?.with_overflow(Overflow::Deny);
 /// assert_eq!(limiter.overflow(), Overflow::Deny);
 /// # Ok(())
 /// # }
-/// # #[cfg(not(feature = "keyed"))]
-/// # fn main() {}
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {

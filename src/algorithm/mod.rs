@@ -9,8 +9,7 @@
 //! - **Zero is fresh, and fresh is full.** The word 0 is a limiter that has never been used.
 //! - **A grant never lowers the word.** Giving permits back may lower it.
 //! - **No algorithm uses the word of all ones.** A [`Limiter`](crate::Limiter) reserves it to mark
-//!   a limiter that has not started. (A map of keys also reserves the next lower word. It replaces
-//!   a larger word by the largest one below both.)
+//!   a limiter that has not started.
 //!
 //! A word is *idle* if it behaves like a fresh one from now on. It is in *debt* if more permits
 //! were taken than were available.

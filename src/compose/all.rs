@@ -59,8 +59,9 @@ use crate::quota::ConfigError;
 /// # A limit that appears twice
 ///
 /// Its costs are added up: `All::new((&a, &a))` takes two permits of `a` for each request. A key of
-/// a `Keyed` that appears twice is recognized too. A key of a `KeyedMap` is not: a request takes
-/// from it twice, and rolls the first part back if the second is denied.
+/// a `Keyed` that appears twice is recognized too. A word of your own whose place has a
+/// [hash](crate::store::Place::with_hash) is not: a request takes from it twice, and rolls the
+/// first part back if the second is denied.
 pub struct All<M, C = SystemClock> {
     pub(super) members: M,
     pub(super) order: Order,

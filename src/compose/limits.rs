@@ -1,15 +1,9 @@
 //! Which limits can be members.
 
-#[cfg(feature = "map")]
-use core::borrow::Borrow;
-#[cfg(feature = "map")]
-use core::hash::{BuildHasher, Hash};
 #[cfg(feature = "keyed")]
 use core::num::NonZeroU64;
 #[cfg(feature = "keyed")]
 use core::ops::Deref;
-#[cfg(feature = "map")]
-use std::borrow::ToOwned;
 
 use super::held::Held;
 use super::member::Member;
@@ -203,18 +197,6 @@ limiter!(reserves [A: GiveBack + Debt, C] C, crate::keyed::Key<'_, A, C>);
 #[cfg(feature = "keyed")]
 limiter!(reserves [A: GiveBack + Debt, C, S] C, crate::keyed::OwnedKey<A, C, S>);
 
-#[cfg(feature = "map")]
-limiter!(reserves [
-        K: Hash + Eq + Borrow<Q>, Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-        A: GiveBack + Debt, C, S: BuildHasher
-    ]
-    C, crate::keyed_map::MapKey<'_, K, Q, A, C, S>
-);
-#[cfg(feature = "map")]
-limiter!(reserves [K: Hash + Eq + Clone, A: GiveBack + Debt, C, S: BuildHasher]
-    C, crate::keyed_map::OwnedMapKey<K, A, C, S>
-);
-
 macro_rules! reserves {
     ($($algorithm:ty)*) => {$(
         impl<C, P: AtomicWord> ReserveMembers<C> for Limiter<$algorithm, C, P> {}
@@ -227,22 +209,6 @@ macro_rules! reserves {
 
         #[cfg(feature = "keyed")]
         impl<C, S> ReserveMembers<C> for crate::keyed::OwnedKey<$algorithm, C, S> {}
-
-        #[cfg(feature = "map")]
-        impl<K, Q, C, S> ReserveMembers<C>
-            for crate::keyed_map::MapKey<'_, K, Q, $algorithm, C, S>
-        where
-            K: Hash + Eq + Borrow<Q>,
-            Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-            S: BuildHasher,
-        {
-        }
-
-        #[cfg(feature = "map")]
-        impl<K: Hash + Eq + Clone, C, S: BuildHasher> ReserveMembers<C>
-            for crate::keyed_map::OwnedMapKey<K, $algorithm, C, S>
-        {
-        }
     )*};
 }
 

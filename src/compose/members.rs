@@ -139,8 +139,7 @@ pub trait SettleMembers<C>: Members<C> {}
 pub trait DebtMembers<C>: SettleMembers<C> {}
 
 /// Members that can be [reserved](super::All::reserve) together: limiters, adjustable limiters
-/// and keys of tables and maps, with a [`TokenBucket`](crate::TokenBucket) or a
-/// [`Gcra`](crate::Gcra).
+/// and keys of tables, with a [`TokenBucket`](crate::TokenBucket) or a [`Gcra`](crate::Gcra).
 ///
 /// A reservation takes from all members at one later tick, and earlier callers must not get these
 /// permits. Other limits can't do this:

@@ -6,7 +6,8 @@
 /// defines the same labels at its end. Markdown uses the first definition.
 macro_rules! links {
     () => {
-        "
+        concat!(
+            "
 [first-steps]: crate::guide::first_steps
 [which-limiter]: crate::guide::which_limiter
 [keys]: crate::guide::keys
@@ -23,7 +24,11 @@ macro_rules! links {
 [orderings]: crate::guide::orderings
 [traces]: crate::guide::traces
 [glossary]: crate::guide::glossary
+[own-map]: https://docs.rs/crate/tollgate/",
+            env!("CARGO_PKG_VERSION"),
+            "/source/examples/own_map.rs
 "
+        )
     };
 }
 

@@ -19,8 +19,8 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// A limit for each key, such as a user, an address or a token, in one table of fixed size.
 ///
 /// A bounded number of keys can have algorithms of their own:
-/// [`with_overrides`](Self::with_overrides). `KeyedMap` (feature `map`) stores the keys, can list
-/// them, and can give any of them its own algorithm. It needs more memory and time for each key.
+/// [`with_overrides`](Self::with_overrides). The table stores hashes of the keys, so it can't list
+/// the keys; `examples/own_map.rs` can.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};

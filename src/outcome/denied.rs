@@ -53,8 +53,8 @@ pub enum Denied {
         /// The number of permits requested.
         requested: u64,
     },
-    /// A table or map of keys has no room for another key: every slot that the key may use holds a
-    /// key that is in use. A slot becomes free when its key is idle.
+    /// A table of keys has no room for another key: every slot that the key may use holds a key
+    /// that is in use. A slot becomes free when its key is idle.
     #[non_exhaustive]
     NoRoom {
         /// The number of permits requested.

@@ -95,12 +95,6 @@ pub enum RestoreError {
     /// The snapshot is of a table with a hasher that gives other hashes. A hasher that can't be
     /// rebuilt from its seed gives other hashes in each process.
     OtherHasher,
-    /// A key's bytes could not be read by
-    /// [`SnapshotKey`](https://docs.rs/tollgate/latest/tollgate/keyed_map/trait.SnapshotKey.html).
-    InvalidKey {
-        /// The number of the key in the snapshot. The first key is number 1.
-        key: u64,
-    },
     /// There is not enough memory for another table.
     NoMemory,
 }
@@ -221,10 +215,6 @@ impl fmt::Display for RestoreError {
             }
             Self::OtherHasher => f.write_str(
                 "the snapshot is of a table with another hasher, so its keys would not be found",
-            ),
-            Self::InvalidKey { key } => write!(
-                f,
-                "key {key} of the snapshot can't be read as a key of this map's type"
             ),
             Self::NoMemory => f.write_str("there is not enough memory for the snapshot's keys"),
         }

@@ -1,5 +1,5 @@
-//! Snapshots: the state of one limiter as bytes, for the next process. Snapshots of tables and maps
-//! share some of its parts.
+//! Snapshots: the state of one limiter as bytes, for the next process. Snapshots of tables share
+//! some of its parts.
 //!
 //! All numbers have 64 bits, lowest byte first.
 //!
@@ -20,9 +20,9 @@
 pub(crate) mod crc;
 pub(crate) mod elapsed;
 pub(crate) mod error;
-#[cfg(any(feature = "keyed", feature = "map"))]
+#[cfg(feature = "keyed")]
 pub(crate) mod file;
-#[cfg(any(feature = "keyed", feature = "map"))]
+#[cfg(feature = "keyed")]
 pub(crate) mod numbers;
 pub(crate) mod parameters;
 pub(crate) mod verbs;

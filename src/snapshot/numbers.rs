@@ -83,23 +83,6 @@ impl<'r> Input<'r> {
         Ok(String::from_utf8_lossy(&name).into_owned())
     }
 
-    /// Replaces `bytes` by the next `length` bytes. It allocates no more than the reader provides,
-    /// even if `length` is damaged.
-    #[cfg(feature = "map")]
-    pub(crate) fn bytes_of_length(
-        &mut self,
-        length: u64,
-        bytes: &mut std::vec::Vec<u8>,
-    ) -> Result<(), RestoreError> {
-        bytes.clear();
-        let read = (&mut *self.reader).take(length).read_to_end(bytes)?;
-        self.crc.add(bytes);
-        match read as u64 == length {
-            true => Ok(()),
-            false => Err(RestoreError::Truncated),
-        }
-    }
-
     /// Reads the parameters of an algorithm.
     pub(crate) fn parameters(&mut self) -> Result<Parameters, RestoreError> {
         let (field, most) = ("number of parameters", MAX_SETTINGS as u64);

@@ -6,12 +6,14 @@
 //!
 //! A *verb* is a method of a limiter, such as `try_acquire`. Each verb is written once, on
 //! [`View`], as an operation that the store runs. The stores of this crate are a [`WordStore`] (for
-//! a [`Limiter`](crate::Limiter)), a word next to parameters that change (`Adjustable`), a slot of
-//! a table (`Key`) and an entry of a map (`MapKey`).
+//! a [`Limiter`](crate::Limiter)), a word next to parameters that change (`Adjustable`) and a slot
+//! of a table (`Key`).
 //!
 //! For a word in memory of your own, implement [`AtomicWord`], which is all that
-//! [`Limiter::with_cell`](crate::Limiter::with_cell) needs. Implement [`Store`] if the algorithm
-//! differs from word to word, or if more than one word must be exchanged.
+//! [`Limiter::with_cell`](crate::Limiter::with_cell) needs: `examples/mapped_file.rs` shares a word
+//! between processes, and `examples/own_map.rs` keeps the words of keys in a concurrent map.
+//! Implement [`Store`] if the algorithm differs from word to word, or if more than one word must be
+//! exchanged.
 
 mod as_of;
 pub(crate) mod cell;

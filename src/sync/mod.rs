@@ -59,7 +59,7 @@ pub(crate) type Count = source::Count;
 pub(crate) type AtomicU128 = source::AtomicU128;
 
 /// A fence between accesses to several atomics.
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub(crate) use source::fence;
 
 /// Stops the compiler, but not the processor, from moving accesses across it.
@@ -74,7 +74,7 @@ pub(crate) type MutexGuard<'a, T> = source::MutexGuard<'a, T>;
 
 /// A lock that serializes threads that change parameters. Decisions never take it, so they continue
 /// even if its holder stops forever.
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub(crate) type SettersMutex<T> = source::SettersMutex<T>;
 
 /// A thread that sleeps until it is woken.

@@ -1,4 +1,4 @@
-//! A counted table or map counts the decisions on all its keys, in every way of asking for a key.
+//! A counted table counts the decisions on all its keys, in every way of asking for a key.
 //! Owned keys, which keep their table alive, act on that table.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tollgate::clock::Clock;
 use tollgate::stats::LimiterStats;
 use tollgate::traits::ReserveLimiter;
 use tollgate::{
-    Counted, Denied, FixedWindow, Granted, Keyed, KeyedMap, ManualClock, Quota, RateLimiter, Tick,
+    Counted, Denied, FixedWindow, Granted, Keyed, ManualClock, Quota, RateLimiter, Tick,
     TokenBucket,
 };
 
@@ -109,35 +109,6 @@ fn a_plan_that_does_not_exist_is_counted_as_denied() {
 }
 
 #[test]
-fn a_map_counts_each_verb_of_each_key() {
-    let clock = ManualClock::new();
-    let map = KeyedMap::<u64, _, _>::with_clock(bucket(), 1000, clock.clone()).expect("a map");
-    let map = Counted::new(map);
-    let (mut random, mut right) = (Random(12), LimiterStats::default());
-    for _ in 0..3000 {
-        let (key, verb) = (random.below(300), random.below(11));
-        match verb {
-            7 => add(&mut right, &map.try_acquire(&key)),
-            8 => add(&mut right, &map.try_acquire_n(&key, 2)),
-            9 => add(&mut right, &map.try_acquire_at(&key, clock.now())),
-            10 => add(&mut right, &map.try_acquire_n_at(&key, 3, clock.now())),
-            verb => ask(&map.key(&key), verb, &mut right),
-        }
-        assert_eq!(map.stats().decisions, Some(right));
-    }
-    assert!(
-        right
-            .granted
-            .min(right.denied)
-            .min(right.returned)
-            .min(right.charged)
-            > 50
-    );
-    assert_eq!(map.limiter().stats().decisions, None);
-    assert_eq!(map.stats().tracked, map.limiter().len() as u64);
-}
-
-#[test]
 fn threads_lose_no_counts() {
     deadline("threads", || {
         let table = Keyed::with_clock(bucket(), 1000, ManualClock::new()).expect("a table");
@@ -225,21 +196,4 @@ fn a_counted_table_and_an_owned_key_find_a_plan_by_name() {
     assert!(counted.plan_named("trial").is_none());
     let decisions = counted.stats().decisions.expect("counted");
     assert_eq!((decisions.granted, decisions.permits), (1, 6));
-}
-
-#[test]
-fn an_owned_key_of_a_map_acts_on_the_same_key() {
-    let map = KeyedMap::<String, _, _>::with_clock(bucket(), 1000, ManualClock::new());
-    let map = Arc::new(map.expect("a map"));
-    let alice = map.key_owned("alice".to_owned());
-    shares_its_key(alice.clone(), &|| map.key("alice").available());
-    let reservation = alice.clone().reserve_owned(5).expect("the burst");
-    drop(map);
-    let cancelled = thread::spawn(move || reservation.cancel()).join();
-    assert_eq!(cancelled.expect("no panic").returned, 5);
-    assert!(alice.try_acquire().is_ok() && alice.key().remove());
-    assert_eq!(
-        (alice.key().key(), alice.map().len()),
-        (&"alice".to_owned(), 0)
-    );
 }

@@ -1,9 +1,8 @@
-//! Limits for each key: the table of fixed size, its snapshots, and the map that stores its keys.
+//! Limits for each key: the table of fixed size and its snapshots.
 
 mod compose;
 mod concurrency;
 mod counted;
 mod keyed;
-mod keyed_map;
 mod metrics;
 mod support;

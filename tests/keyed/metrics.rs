@@ -8,8 +8,7 @@ use std::time::Duration;
 use tollgate::smooth::SmoothBursty;
 use tollgate::stats::{LimiterStats, Metrics, MetricsError, write_prometheus};
 use tollgate::{
-    Concurrency, Counted, Keyed, KeyedMap, Leases, Limiter, ManualClock, Quota, TokenBucket,
-    WaitingRoom,
+    Concurrency, Counted, Keyed, Leases, Limiter, ManualClock, Quota, TokenBucket, WaitingRoom,
 };
 
 use crate::support::Random;
@@ -163,16 +162,12 @@ fn each_statistic_is_written_under_its_name() {
     ];
     let table = Keyed::with_clock(bucket(), 100, ManualClock::new()).expect("a table");
     let table = Counted::new(table);
-    let map = KeyedMap::<u64, _, _>::with_clock(bucket(), 100, ManualClock::new());
-    let map = Counted::new(map.expect("a map"));
     for key in 0..3_u64 {
-        assert!(table.try_acquire(&key).is_ok() && map.try_acquire(&key).is_ok());
+        assert!(table.try_acquire(&key).is_ok());
     }
-    assert!(table.limiter().key(&1_u64).remove() && map.limiter().remove(&1));
+    assert!(table.limiter().remove(&1_u64));
     is(&table.stats(), &[&decided[..], &keys, &left].concat());
     is(&table.limiter().stats(), &[&keys[..], &left].concat());
-    is(&map.stats(), &[&decided[..], &keys[..1], &left].concat());
-    is(&map.limiter().stats(), &[&keys[..1], &left].concat());
 
     let uploads = Concurrency::new(8).expect("a limit");
     drop(uploads.try_enter_n(5));

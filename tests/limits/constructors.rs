@@ -4,17 +4,15 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+#[cfg(feature = "wide")]
+use tollgate::Adjustable;
+#[cfg(feature = "keyed")]
+use tollgate::Keyed;
 use tollgate::clock::NoClock;
 use tollgate::{
     ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Leases, Limiter, Quota, Sharded,
     SlidingWindow, Tick, TokenBucket,
 };
-#[cfg(feature = "map")]
-type KeyedMap<A> = tollgate::KeyedMap<String, A>;
-#[cfg(feature = "wide")]
-use tollgate::Adjustable;
-#[cfg(feature = "keyed")]
-use tollgate::Keyed;
 
 /// Checks that each limiter shows its whole algorithm.
 #[track_caller]
@@ -72,8 +70,6 @@ fn each_short_constructor_makes_the_same_limiter_as_the_general_one() {
     check_all!(Adjustable, |algorithm| Ok(Adjustable::new(algorithm)));
     #[cfg(feature = "keyed")]
     check_all!(Keyed, |algorithm| Keyed::new(algorithm, 70), 70);
-    #[cfg(feature = "map")]
-    check_all!(KeyedMap, |algorithm| KeyedMap::new(algorithm, 70), 70);
 }
 
 /// The `Debug` of leases shows the quota of their limiter, which is smaller than the whole by the
@@ -102,8 +98,6 @@ fn a_short_constructor_of_leases_takes_the_total() {
 fn the_short_constructor_refuses_the_same_capacities() {
     let zero = Err(ConfigError::ZeroCapacity);
     assert_eq!(Keyed::gcra(Quota::per_hour(5), 0).map(drop), zero);
-    #[cfg(feature = "map")]
-    assert_eq!(KeyedMap::gcra(Quota::per_hour(5), 0).map(drop), zero);
 }
 
 #[test]

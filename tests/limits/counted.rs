@@ -10,8 +10,8 @@ use tollgate::compose::{All, Shadow};
 use tollgate::stats::LimiterStats;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate::{
-    Concurrency, Counted, Denied, Granted, Keyed, KeyedMap, Leases, Limiter, ManualClock, Quota,
-    RateLimiter, Sharded, SlidingLog, SlottedWindow, TokenBucket,
+    Concurrency, Counted, Denied, Granted, Keyed, Leases, Limiter, ManualClock, Quota, RateLimiter,
+    Sharded, SlidingLog, SlottedWindow, TokenBucket,
 };
 
 use crate::deadline::deadline;
@@ -134,12 +134,6 @@ fn a_request_for_no_permits_of_a_key_is_a_request() {
     assert!(table.plan(0).key("cid").try_acquire_n(0).is_ok());
     let decisions = |decisions: Option<LimiterStats>| requests(decisions.expect("it counts"));
     assert_eq!(decisions(table.stats().decisions), (3, 0, 0));
-
-    let map = KeyedMap::<String, _, _>::with_clock(bucket(), 9, ManualClock::new());
-    let map = Counted::new(map.expect("a map"));
-    assert!(map.try_acquire_n("ann", 0).is_ok());
-    assert!(map.key("bob").try_acquire_n(0).is_ok());
-    assert_eq!(decisions(map.stats().decisions), (2, 0, 0));
 }
 
 /// A composition counts each request once, and so does each member, whatever it is asked for.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 29] = [
+const LEVELS: [(&str, u8); 28] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -33,7 +33,6 @@ const LEVELS: [(&str, u8); 29] = [
     ("thread_index", 2),
     ("wait", 2),
     ("keyed", 3),
-    ("keyed_map", 3),
     ("compose", 3),
     ("constructors", 3),
     ("guide", 3),

@@ -5,7 +5,7 @@ use super::{CONDITIONS, checker, stop_if_due, wrote};
 use crate::sync::{Ordering, const_unless_loom};
 
 /// The checker's fence under the current conditions. A fence weakened to `Relaxed` is no fence.
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 #[track_caller]
 pub(crate) fn fence(order: Ordering) {
     match under_conditions(order) {

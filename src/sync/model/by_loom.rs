@@ -1,7 +1,7 @@
 //! The parts of loom that models use.
 
 pub(super) use loom::sync::atomic::AtomicU64;
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub(super) use loom::sync::atomic::fence;
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(super) use loom::thread_local;

@@ -4,7 +4,7 @@
 pub(super) use shuttle::sync::atomic::AtomicU64;
 #[cfg(feature = "wide")]
 pub(super) use shuttle::sync::atomic::AtomicU128;
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub(super) use shuttle::sync::atomic::fence;
 pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 pub(super) use shuttle::thread_local;

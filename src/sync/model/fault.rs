@@ -125,32 +125,6 @@ pub enum Fault {
     LeavesTheSlot,
     /// Overrides: a quota is changed while a key returns to its plan.
     ChangesQuotasMeanwhile,
-    /// Keyed map: a key is removed while permits can still be taken from its word.
-    RemovesUnretired,
-    /// Keyed map: a new key starts at its caller's own tick.
-    CountsAtOwnTick,
-    /// Keyed map: the horizon is read before the key is inserted.
-    ReadsTheHorizonFirst,
-    /// Keyed map: a thread removes a key whose algorithm is being changed.
-    TakesOutMoving,
-    /// Keyed map: the thread that first decides on a key does not check whether the quota was set
-    /// since the key was inserted.
-    TrustsItsBirth,
-    /// Keyed map: a ban ends before the grant that ends it.
-    EndsTheBanFirst,
-    /// Keyed map: a new quota is published after the walk through all keys.
-    WalksFirst,
-    /// Keyed map: an algorithm is carried over from a word that permits can still be taken from.
-    CarriesUnretired,
-    /// Keyed map: room is taken after a check that no longer holds.
-    LooksForRoomFirst,
-    /// Keyed map: a key is protected after its second grant.
-    ProtectsAfterwards,
-    /// Keyed map: a key is evicted although it was protected after it was chosen.
-    EvictsAsItWas,
-    /// Keyed map: a thread that needs room for a key evicts that key, which another thread has just
-    /// inserted.
-    EvictsItsOwnKey,
     /// Composition: a request takes from its members without looking at them first.
     TakesWithoutALook,
     /// Composition: members are taken from in the caller's order.

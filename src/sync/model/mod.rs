@@ -21,12 +21,12 @@ use by_loom as checker;
 use by_shuttle as checker;
 
 pub use atomic::AtomicU64;
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub(crate) use atomic::fence;
 pub(crate) use checker::{Mutex, MutexGuard, Sleeper};
 pub use fault::Fault;
 pub(crate) use fault::inject_fault;
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub use lock::{SettersGuard, SettersMutex};
 
 #[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]

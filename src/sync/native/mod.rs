@@ -17,14 +17,14 @@ pub(super) type Count = AtomicU64;
 #[cfg(feature = "wide")]
 pub(super) type AtomicU128 = portable_atomic::AtomicU128;
 
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub(crate) use core::sync::atomic::fence;
 
 #[cfg(feature = "std")]
 pub(super) type Mutex<T> = std::sync::Mutex<T>;
 #[cfg(feature = "std")]
 pub(super) type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
-#[cfg(any(feature = "map", feature = "wide"))]
+#[cfg(feature = "wide")]
 pub(super) type SettersMutex<T> = std::sync::Mutex<T>;
 
 #[cfg(feature = "std")]

@@ -4,56 +4,55 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::compose::{All, Named};
-use tollgate::{Counted, Denied, Keyed, KeyedMap, Limiter, ManualClock, Overflow, TokenBucket};
+use tollgate::{Counted, Denied, Keyed, Limiter, ManualClock, Overflow, TokenBucket};
 
-use crate::support::{NOW, SECOND, bucket, tick};
+use crate::support::{NOW, bucket, tick};
 
 type Table = Keyed<TokenBucket, ManualClock>;
-type Map = KeyedMap<u64, TokenBucket, ManualClock>;
 
 fn service(n: &str, clock: &ManualClock) -> Limiter<TokenBucket, ManualClock> {
     Limiter::with_clock(bucket(n), clock.clone())
 }
 
-fn tables(quota: &str) -> (ManualClock, Table, Map) {
+fn tables(quota: &str) -> (ManualClock, Table, Table) {
     let clock = ManualClock::at(tick(NOW));
-    let table = Keyed::with_clock(bucket(quota), 100, clock.clone()).expect("a table");
-    let map = KeyedMap::with_clock(bucket(quota), 100, clock.clone()).expect("a map");
-    (clock, table, map)
+    let table = || Keyed::with_clock(bucket(quota), 100, clock.clone()).expect("a table");
+    let (one, other) = (table(), table());
+    (clock, one, other)
 }
 
 /// Whichever member denies, and whichever is first: keys that were not in their tables are not
 /// inserted.
 #[test]
 fn a_denial_inserts_no_key() {
-    let (clock, table, map) = tables("5/h");
+    let (clock, table, other) = tables("5/h");
     let low = service("2/h", &clock);
-    let all = All::new((&low, table.key("alice"), map.key(&7))).expect("three limits");
-    let other = All::new((map.key(&7), table.key("alice"), &low)).expect("three limits");
+    let all = All::new((&low, table.key("alice"), other.key(&7))).expect("three limits");
+    let back = All::new((other.key(&7), table.key("alice"), &low)).expect("three limits");
     for n in [3, 6, u64::MAX] {
-        assert!(all.try_acquire_n(n).is_err() && other.try_acquire_n(n).is_err());
+        assert!(all.try_acquire_n(n).is_err() && back.try_acquire_n(n).is_err());
         // By their own costs, only one of the members denies.
         let costs = [[n, 1, 1], [1, n.max(6), 1], [1, 1, n.max(6)]];
         for [a, b, c] in costs {
             assert!(all.try_acquire_each([a, b, c]).is_err());
-            assert!(other.try_acquire_each([c, b, a]).is_err());
+            assert!(back.try_acquire_each([c, b, a]).is_err());
             assert!(all.check_each_at([a, b, c], all.now()).is_err());
         }
     }
-    assert_eq!((table.len(), map.len(), low.available()), (0, 0, 2));
-    assert_eq!((all.available(), other.available()), (2, 2));
-    assert_eq!((table.len(), map.len()), (0, 0), "a query inserted");
+    assert_eq!((table.len(), other.len(), low.available()), (0, 0, 2));
+    assert_eq!((all.available(), back.available()), (2, 2));
+    assert_eq!((table.len(), other.len()), (0, 0), "a query inserted");
     drop(all.try_acquire_n(2).expect("they have it"));
-    assert_eq!((table.len(), map.len(), low.available()), (1, 1, 0));
+    assert_eq!((table.len(), other.len(), low.available()), (1, 1, 0));
 }
 
 /// A key that starts with less than its burst fills from its first request on, even if that was
 /// denied, wherever the key stands in the composition.
 #[test]
 fn keys_that_start_empty_fill_from_their_first_denied_request_on() {
-    let (clock, table, map) = tables("5/h burst 5 initial 0");
+    let (clock, table, other) = tables("5/h burst 5 initial 0");
     let (low, high) = (service("9/h", &clock), service("9/h", &clock));
-    let all = All::new((&low, table.key("alice"), map.key(&7), &high)).expect("four limits");
+    let all = All::new((&low, table.key("alice"), other.key(&7), &high)).expect("four limits");
     for hour in 0..4 {
         let denied = all.try_acquire_n(5).expect_err("it is empty");
         assert_eq!(
@@ -130,48 +129,31 @@ fn a_counted_key_twice_is_one_limit() {
 
 #[test]
 fn keys_of_two_tables_are_two_limits() {
-    let (clock, table, _) = tables("4/h");
-    let other: Table = Keyed::with_clock(bucket("4/h"), 100, clock).expect("a table");
+    let (_, table, other) = tables("4/h");
     let all = All::new([table.key("alice"), other.key("alice")]).expect("two keys");
     assert_eq!(all.available(), 4);
     drop(all.try_acquire_n(4).expect("four each"));
-}
-
-/// Keys of a map are taken one after the other, so what the first took comes back.
-#[test]
-fn a_key_of_a_map_twice_is_all_or_nothing() {
-    let (clock, _, map) = tables("5/h");
-    let all = All::new([map.key(&7), map.key(&7)]).expect("two members");
-    assert!(all.try_acquire_n(3).is_err());
-    assert_eq!(map.key(&7).available(), 5);
-    assert_eq!(all.try_acquire_each([3, 2]).expect("five").undo(), 5);
-    assert_eq!(map.key(&7).available(), 5);
-    drop(all.try_acquire_n(2).expect("four of five"));
-    assert!(all.try_acquire().is_err());
-    assert_eq!(map.key(&7).available(), 1);
-    clock.advance(Duration::from_nanos(720 * SECOND));
-    assert!(all.try_acquire().is_ok());
 }
 
 /// A table without room is a denial like others: nothing is taken.
 #[test]
 fn a_table_without_room_denies_the_whole_request() {
     let clock = ManualClock::at(tick(NOW));
-    let map: Map = KeyedMap::with_clock(bucket("5/h"), 1, clock.clone()).expect("a map");
-    let map = map.with_overflow(Overflow::Deny);
+    let table: Table = Keyed::with_clock(bucket("5/h"), 1, clock.clone()).expect("a table");
+    let table = table.with_overflow(Overflow::Deny);
     let other = service("9/h", &clock);
     let mut inserted = 0;
-    while map.try_acquire_n(&inserted, 1).is_ok() {
+    while table.try_acquire_n(&inserted, 1).is_ok() {
         inserted += 1;
     }
-    let new = inserted + 1;
+    let new = inserted;
     for all in [0, 1] {
         let denied = match all {
-            0 => All::new((&other, map.key(&new)))
+            0 => All::new((&other, table.key(&new)))
                 .expect("two")
                 .try_acquire()
                 .map(drop),
-            _ => All::new((map.key(&new), &other))
+            _ => All::new((table.key(&new), &other))
                 .expect("two")
                 .try_acquire()
                 .map(drop),

@@ -7,8 +7,8 @@ use tollgate::concurrency::ConcurrencyGuard;
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
 use tollgate::{
-    Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, KeyedMap, Limiter, ManualClock,
-    Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick,
+    Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Limiter, ManualClock, Quota,
+    RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick,
 };
 
 use crate::support::{Random, algorithm};
@@ -50,7 +50,7 @@ pub(super) struct Limits {
     pub(super) sharded: Sharded<AnyAlgorithm, ManualClock>,
     pub(super) slotted: SlottedWindow<ManualClock>,
     pub(super) keys: Keyed<AnyAlgorithm, ManualClock>,
-    pub(super) map: KeyedMap<u64, AnyAlgorithm, ManualClock>,
+    pub(super) other_keys: Keyed<AnyAlgorithm, ManualClock>,
     pub(super) inside: Arc<Concurrency>,
     pub(super) log: SlidingLog<ManualClock>,
 }
@@ -63,7 +63,7 @@ pub(super) enum Pick {
     Sharded,
     Slotted,
     Key(u64),
-    MapKey(&'static u64),
+    OtherKey(u64),
     Inside,
     Log,
 }
@@ -80,7 +80,7 @@ impl Limits {
         let per = |n, ns| Quota::per(n, std::time::Duration::from_nanos(ns));
         let mut word = || any(&WORDS, random);
         let words = [word(), word(), word()];
-        let (adjustable, key, map_key) = (word(), word(), word());
+        let (adjustable, key, other_key) = (word(), word(), word());
         let slots = 1 + random.below(5) as usize;
         Self {
             words: words.map(|word| Limiter::with_clock(word, clock())),
@@ -88,7 +88,7 @@ impl Limits {
             sharded: Sharded::with_shards(any(&SHARDED, random), 1, clock()).expect("a shard"),
             slotted: SlottedWindow::with_clock(per(9, 240), slots, clock()).expect("slots"),
             keys: Keyed::with_clock(key, 100, clock()).expect("a table"),
-            map: KeyedMap::with_clock(map_key, 100, clock()).expect("a map"),
+            other_keys: Keyed::with_clock(other_key, 100, clock()).expect("a table"),
             inside: Arc::new(Concurrency::new(1 + random.below(9)).expect("a limit")),
             log: SlidingLog::with_clock(per(8, 220), clock()).expect("a log"),
         }
@@ -101,7 +101,7 @@ impl Limits {
             Pick::Sharded => Limit::Settles(Box::new(&self.sharded)),
             Pick::Slotted => Limit::Settles(Box::new(&self.slotted)),
             Pick::Key(key) => Limit::Settles(Box::new(self.keys.key(&key))),
-            Pick::MapKey(key) => Limit::Settles(Box::new(self.map.key(key))),
+            Pick::OtherKey(key) => Limit::Settles(Box::new(self.other_keys.key(&key))),
             Pick::Inside => Limit::Inside(&self.inside),
             Pick::Log => Limit::Log(&self.log),
         }

@@ -19,7 +19,7 @@ const PICKS: [Pick; 10] = [
     Pick::Slotted,
     Pick::Key(0),
     Pick::Key(1),
-    Pick::MapKey(&0),
+    Pick::OtherKey(0),
     Pick::Inside,
 ];
 
@@ -32,8 +32,7 @@ fn picks(n: usize, random: &mut Random) -> Vec<Pick> {
         random.below(n as u64) as usize,
         random.below(n as u64) as usize,
     );
-    // Keys of a map are not recognized as the same.
-    if random.one_in(4) && !matches!(picks[from], Pick::MapKey(_)) {
+    if random.one_in(4) {
         picks[to] = picks[from];
     }
     if picks.iter().all(|pick| *pick == Pick::Inside) {
@@ -164,7 +163,7 @@ fn a_tuple_of_every_kind_answers_as_its_members_do() {
             Pick::Sharded,
             Pick::Slotted,
         ];
-        let keys = [Pick::Key(0), Pick::MapKey(&0), Pick::Inside, Pick::Word(1)];
+        let keys = [Pick::Key(0), Pick::OtherKey(0), Pick::Inside, Pick::Word(1)];
         [words, keys].concat()
     };
     let seen = compare(0xc0_4404, picks, |run, _, random, seen| {
@@ -175,7 +174,7 @@ fn a_tuple_of_every_kind_answers_as_its_members_do() {
             &of.sharded,
             &of.slotted,
             of.keys.key(&0_u64),
-            of.map.key(&0),
+            of.other_keys.key(&0_u64),
             &of.inside,
             &of.words[1],
         );
@@ -190,12 +189,12 @@ fn a_tuple_of_every_kind_answers_as_its_members_do() {
 fn a_tuple_with_a_log_answers_as_its_members_do() {
     let picks = |_: &mut Random| {
         let first = [Pick::Log, Pick::Word(0), Pick::Key(0)];
-        let last = [Pick::MapKey(&1), Pick::Slotted, Pick::Inside];
+        let last = [Pick::OtherKey(1), Pick::Slotted, Pick::Inside];
         [first, last].concat()
     };
     let seen = compare(0xc0_4405, picks, |run, _, random, seen| {
         let of = run.members;
-        let keys = (of.keys.key(&0_u64), of.map.key(&1));
+        let keys = (of.keys.key(&0_u64), of.other_keys.key(&1_u64));
         dropping(
             run,
             (&of.log, &of.words[0], keys, &of.slotted, &*of.inside),

@@ -1,4 +1,4 @@
-//! Keys of tables and maps, and limits whose quota changes, as members of a reservation.
+//! Keys of tables, and limits whose quota changes, as members of a reservation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +6,7 @@ use std::time::Duration;
 use tollgate::adjustable::Keep;
 use tollgate::compose::{All, Member, ReserveMembers};
 use tollgate::{
-    Adjustable, Denied, Keyed, KeyedMap, Limiter, ManualClock, Overflow, Quota, RateLimiter,
-    TokenBucket,
+    Adjustable, Denied, Keyed, Limiter, ManualClock, Overflow, Quota, RateLimiter, TokenBucket,
 };
 
 use crate::support::{NOW, SECOND, bucket, tick};
@@ -71,10 +70,6 @@ fn every_kind_of_member_is_reserved_alike() {
     let table = Arc::new(Keyed::with_clock(bucket(QUOTA), 100, one.clone()).expect("a table"));
     is_reserved(&table.key("borrowed"), &one);
     is_reserved(&table.key_owned("owned"), &one);
-    let one = clock();
-    let map = Arc::new(KeyedMap::with_clock(bucket(QUOTA), 100, one.clone()).expect("a map"));
-    is_reserved(&map.key(&1), &one);
-    is_reserved(&map.key_owned(2), &one);
 }
 
 /// The due tick is that of other members. A key that is idle by then is not idle now, and stays.
@@ -83,23 +78,16 @@ fn a_reservation_evicts_no_key_that_is_busy_now() {
     let clock = ManualClock::at(tick(NOW));
     let table = Keyed::with_clock(bucket("1/s"), 1, clock.clone()).expect("a table");
     let table = table.with_overflow(Overflow::Deny);
-    let map = KeyedMap::with_clock(bucket("1/s"), 1, clock.clone()).expect("a map");
-    let map = map.with_overflow(Overflow::Deny);
     let mut taken = 0;
     while table.try_acquire(&taken).is_ok() {
         taken += 1;
     }
-    assert!(map.try_acquire(&0).is_ok());
     let slow = empty(1, &clock);
     for _ in 0..2 {
         let keys = All::new((&slow, table.key(&taken))).expect("two limits");
         let denied = keys.reserve(1).map(drop).expect_err("no room");
         assert_eq!(denied.denied(), Some(Denied::no_room(1)));
-        let keys = All::new((&slow, map.key(&1))).expect("two limits");
-        let denied = keys.reserve(1).map(drop).expect_err("no room");
-        assert_eq!(denied.denied(), Some(Denied::no_room(1)));
         assert!(table.try_acquire(&0).is_err(), "the key was evicted");
-        assert!(map.try_acquire(&0).is_err(), "the key was evicted");
     }
     assert_eq!(
         slow.check_n(1).map_err(|denied| denied.retry_after()),
@@ -111,35 +99,26 @@ fn a_reservation_evicts_no_key_that_is_busy_now() {
 fn no_reservation_waits_for_the_end_of_a_ban() {
     let clock = ManualClock::at(tick(NOW));
     let table = Keyed::with_clock(bucket(QUOTA), 100, clock.clone()).expect("a table");
-    let map = KeyedMap::with_clock(bucket(QUOTA), 100, clock.clone()).expect("a map");
     let slow = empty(1, &clock);
-    table.key("alice").ban(tick(NOW + SECOND)).expect("room");
-    map.ban("alice", tick(NOW + SECOND)).expect("room");
+    table.ban("alice", tick(NOW + SECOND)).expect("room");
     let denied = |denied: Result<(), tollgate::compose::AllDenied>| {
         let denied = denied.expect_err("a ban").denied();
         assert!(matches!(denied, Some(Denied::Banned { .. })), "{denied:?}");
     };
     // A ban between the look and the taking.
     let (due, now) = (tick(NOW + 9 * SECOND), tick(NOW));
-    let took = [
-        table.key("alice").take_as_of(1, due, now).map(drop),
-        map.key("alice").take_as_of(1, due, now).map(drop),
-    ];
-    for took in took {
-        assert!(matches!(took, Err(Denied::Banned { .. })), "{took:?}");
-    }
+    let took = table.key("alice").take_as_of(1, due, now).map(drop);
+    assert!(matches!(took, Err(Denied::Banned { .. })), "{took:?}");
     // With a limit that is due sooner, and one that is due later.
     let later = empty(1, &clock);
     later.charge(5);
     for other in [&slow, &later] {
         let all = All::new((table.key("alice"), other)).expect("two limits");
         denied(all.reserve(1).map(drop));
-        let all = All::new((map.key("alice"), other)).expect("two limits");
-        denied(all.reserve(1).map(drop));
     }
     assert!(slow.check_n(1).expect_err("empty").retry_after() == Some(Duration::from_secs(1)));
     clock.advance(Duration::from_secs(2));
-    let all = All::new((table.key("alice"), map.key("alice"), &slow)).expect("three limits");
+    let all = All::new((table.key("alice"), &slow)).expect("two limits");
     assert!(all.reserve(1).is_ok(), "the ban is over");
 }
 
@@ -151,10 +130,7 @@ fn a_cancelled_reservation_does_not_shorten_a_ban() {
     let slow = empty(1, &clock);
     let all = All::new((table.key("alice"), &slow)).expect("two limits");
     let reserved = all.reserve(1).expect("due in 1 s");
-    table
-        .key("alice")
-        .ban(tick(NOW + 10 * SECOND))
-        .expect("room");
+    table.ban("alice", tick(NOW + 10 * SECOND)).expect("room");
     assert_eq!(reserved.cancel(), 1); // of the other limit
     assert_eq!(table.key("alice").available(), 0);
     clock.advance(Duration::from_secs(9));

@@ -209,10 +209,10 @@ impl Run<'_> {
             4 => limits.sharded.take_up_to_at(n, now).n(),
             5 => limits.slotted.take_up_to_at(n, now).n(),
             6 => limits.keys.key(&key).take_up_to_at(n, now).n(),
-            7 => limits.map.key(&key).take_up_to_at(n, now).n(),
+            7 => limits.other_keys.key(&key).take_up_to_at(n, now).n(),
             8 => limits.log.take_up_to_at(n, now).n(),
-            9 if n < 2 => u64::from(limits.keys.key(&key).remove()),
-            9 => u64::from(limits.map.remove(&key)),
+            9 if n < 2 => u64::from(limits.keys.remove(&key)),
+            9 => u64::from(limits.other_keys.remove(&key)),
             _ => limits.inside.set_limit(n + 3).expect("a limit"),
         });
         assert_eq!(changed[0], changed[1], "choice {choice}");

@@ -12,8 +12,6 @@ pub(crate) enum Call {
     IsIdle,
     CarryOver,
     Hash,
-    Eq,
-    Clone,
 }
 
 /// Returns whether it is to be called again.
@@ -130,21 +128,5 @@ impl Hash for HookedKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         called(Call::Hash);
         self.0.hash(state);
-    }
-}
-
-impl PartialEq for HookedKey {
-    fn eq(&self, other: &Self) -> bool {
-        called(Call::Eq);
-        self.0 == other.0
-    }
-}
-
-impl Eq for HookedKey {}
-
-impl Clone for HookedKey {
-    fn clone(&self) -> Self {
-        called(Call::Clone);
-        Self(self.0)
     }
 }

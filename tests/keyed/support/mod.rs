@@ -8,7 +8,6 @@ mod waits;
 
 pub(crate) mod histories;
 pub(crate) mod hooks;
-pub(crate) mod memory;
 pub(crate) mod model;
 
 use std::hash::{BuildHasherDefault, Hasher};

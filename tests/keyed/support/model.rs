@@ -67,7 +67,7 @@ pub(crate) enum Answer {
     Done,
 }
 
-/// The verbs of a key at a tick or by the clock, in a table or a map.
+/// The verbs of a key at a tick or by the clock.
 macro_rules! say {
     ($view:expr, $verb:expr) => {
         match $verb {
@@ -87,7 +87,6 @@ macro_rules! say {
         }
     };
 }
-pub(crate) use say;
 
 /// Makes a request for a table's key at this tick.
 pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> Answer {

@@ -12,8 +12,8 @@ use tollgate::clock::Clock;
 use tollgate::compose::All;
 use tollgate::traits::{ReserveLimiter, SettleLimiter};
 use tollgate::{
-    Adjustable, AnyAlgorithm, Counted, Granted, Keyed, KeyedMap, LeakyBucket, Limiter, ManualClock,
-    Quota, Sharded, TokenBucket,
+    Adjustable, AnyAlgorithm, Counted, Granted, Keyed, LeakyBucket, Limiter, ManualClock, Quota,
+    Sharded, TokenBucket,
 };
 
 use crate::support::random::Random;
@@ -163,10 +163,6 @@ fn nor_do_those_of_any_other_limiter_of_a_queue() {
     histories(0x0070_11a7_e707, |free| {
         let table = Keyed::with_clock(queue(free), 9, ManualClock::new());
         Arc::new(table.expect("a table")).key_owned("alice")
-    });
-    histories(0x0070_11a7_e708, |free| {
-        let map = KeyedMap::with_clock(queue(free), 9, ManualClock::new());
-        Arc::new(map.expect("a map")).key_owned("alice")
     });
 }
 

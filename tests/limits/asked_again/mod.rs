@@ -11,8 +11,6 @@ use std::time::Duration;
 use tollgate::Adjustable;
 #[cfg(feature = "keyed")]
 use tollgate::Keyed;
-#[cfg(feature = "map")]
-use tollgate::KeyedMap;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Lend, Reserve, Split};
 use tollgate::clock::NoClock;
 use tollgate::{
@@ -291,11 +289,6 @@ fn of_features(algorithm: AnyAlgorithm) -> Vec<Subject> {
     all.push(Subject::of("a key", algorithm, move || {
         let limiter = Keyed::with_clock(algorithm, 16, ManualClock::new()).expect("a table");
         Box::new(move |n, now| limiter.key("key").at(now).try_acquire_n(n).map(drop))
-    }));
-    #[cfg(feature = "map")]
-    all.push(Subject::of("a key of a map", algorithm, move || {
-        let limiter = KeyedMap::with_clock(algorithm, 16, ManualClock::new()).expect("a map");
-        Box::new(move |n, now| limiter.try_acquire_n_at("key", n, now).map(drop))
     }));
     let _ = (algorithm, &mut all);
     all

@@ -9,8 +9,8 @@ use tollgate::clock::Clock;
 use tollgate::compose::{All, BoxMember, Exempt, Named, OrElse, OwnLimiter, Shadow};
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
 use tollgate::{
-    Adjustable, AnyAlgorithm, Counted, Denied, Keyed, KeyedMap, Limiter, ManualClock, Quota,
-    Sharded, Tick, TokenBucket,
+    Adjustable, AnyAlgorithm, Counted, Denied, Keyed, Limiter, ManualClock, Quota, Sharded, Tick,
+    TokenBucket,
 };
 
 use super::scripted::{Scripted, Step};
@@ -60,14 +60,12 @@ where
     play("a shadow", &one, Box::new(Shadow::new(&one)));
     let one = Adjustable::with_clock(algorithm.clone(), clock.clone());
     play("an adjustable limiter", &one, Box::new(&one));
-    let table = Keyed::with_clock(algorithm.clone(), 8, clock.clone()).expect("a table");
+    let table = Keyed::with_clock(algorithm, 8, clock).expect("a table");
     play(
         "a key of a table",
         &table.key("a"),
         Box::new(table.key("a")),
     );
-    let map = KeyedMap::<String, A, _>::with_clock(algorithm, 8, clock).expect("a map");
-    play("a key of a map", &map.key("a"), Box::new(map.key("a")));
 }
 
 /// Takes from the member, and from one that denies after `meanwhile`.

@@ -1,8 +1,10 @@
 //! A limit that appears more than once: its costs are added up.
 
+use std::time::Duration;
+
 use tollgate::compose::{All, Named, OwnLimiter};
 use tollgate::outcome::Charged;
-use tollgate::store::WordCell;
+use tollgate::store::{AtomicWord, Place, WordCell};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate::{Concurrency, Denied, Granted, Limiter, ManualClock, RateLimiter, Tick};
 
@@ -73,6 +75,46 @@ fn a_word_that_two_limiters_share_is_one_limit() {
     let other = WordCell::new(0);
     let other = Limiter::with_cell(algorithm(5), clock.clone(), &other);
     assert!(!other.place().is_same(&all.inner().0.place()));
+}
+
+/// A word whose place has a hash that other words may share.
+struct Hashed(WordCell);
+
+impl AtomicWord for Hashed {
+    fn load(&self) -> u64 {
+        self.0.load()
+    }
+
+    fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
+        self.0.compare_exchange(word, next)
+    }
+
+    fn swap(&self, next: u64) -> u64 {
+        self.0.swap(next)
+    }
+
+    fn place(&self) -> Place {
+        Place::of(self).with_hash(7)
+    }
+}
+
+/// They are taken from one after the other, so what the first took comes back.
+#[test]
+fn a_word_with_a_hashed_place_twice_is_all_or_nothing() {
+    let (clock, word) = (ManualClock::new(), Hashed(WordCell::new(0)));
+    let limiter = || Limiter::with_cell(algorithm(5), clock.clone(), &word);
+    let (one, all) = (limiter(), All::new([limiter(), limiter()]));
+    let all = all.expect("two members");
+    assert!(!one.place().is_same(&one.place()));
+    assert!(all.try_acquire_n(3).is_err());
+    assert_eq!(one.available(), 5);
+    assert_eq!(all.try_acquire_each([3, 2]).expect("five").undo(), 5);
+    assert_eq!(one.available(), 5);
+    drop(all.try_acquire_n(2).expect("four of five"));
+    assert!(all.try_acquire().is_err());
+    assert_eq!(one.available(), 1);
+    clock.advance(Duration::from_secs(1));
+    assert!(all.try_acquire().is_ok());
 }
 
 #[test]

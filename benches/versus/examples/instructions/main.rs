@@ -17,7 +17,6 @@ mod algorithms;
 mod composed;
 mod keyed;
 mod many;
-mod map;
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -282,7 +281,7 @@ static ROWS: [Row; 19] = [
 fn all() -> impl Iterator<Item = &'static Row> {
     let rows = ROWS.iter().chain(algorithms::EACH).chain(algorithms::READ);
     let rows = rows.chain(many::MANY).chain(keyed::KEYED);
-    rows.chain(map::MAP).chain(composed::COMPOSED)
+    rows.chain(composed::COMPOSED)
 }
 
 /// Marks the end of a row for callgrind.

@@ -2,11 +2,24 @@
 
 use std::time::Duration;
 
-use tollgate::Tick;
+use foldhash::quality::FixedState;
+use tollgate::clock::SystemClock;
+use tollgate::{Keyed, Tick, TokenBucket};
 use tollgate_versus::keys::key;
 
 use crate::scene::{BURST, START, refilled};
-use crate::stores::{Counts, Store, Table};
+
+/// A table whose keys have the same slots in each run.
+pub(crate) type Table = Keyed<TokenBucket, SystemClock, FixedState>;
+
+/// What happened to keys without a slot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    /// Keys that were evicted.
+    pub(crate) evicted: u64,
+    /// Requests that found no slot.
+    pub(crate) no_room: u64,
+}
 
 /// The grants that each key of a flood requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +59,7 @@ pub(crate) type ByGrants<T> = [T; 2];
 /// A table whose victims have spent their burst. Keys that have just taken one permit each fill the
 /// rest of its capacity.
 pub(crate) struct Flooded {
-    table: Box<dyn Table>,
+    table: Table,
     /// The number of victims of each sort.
     victims: u64,
     /// The number of the next new key.
@@ -56,12 +69,12 @@ pub(crate) struct Flooded {
 }
 
 impl Flooded {
-    /// Creates the table. Each new key advances the time by `step`.
-    pub(crate) fn new(store: Store, table: Box<dyn Table>, victims: u64, step: Duration) -> Self {
+    /// Fills an empty table of this capacity. Each new key advances the time by `step`.
+    pub(crate) fn new(table: Table, capacity: u64, victims: u64, step: Duration) -> Self {
         let flooded = Self {
             table,
             victims,
-            next: store.capacity(),
+            next: capacity,
             now: START,
             step,
         };
@@ -70,7 +83,7 @@ impl Flooded {
             let grants = if number < victims { several } else { one };
             assert!(flooded.asks(number, grants), "a victim spends its burst");
         }
-        for number in 2 * victims..store.capacity() {
+        for number in 2 * victims..capacity {
             flooded.asks(number, &[1]);
         }
         assert_eq!(flooded.reset(), [0, 0], "all victims are in the table");
@@ -80,7 +93,7 @@ impl Flooded {
     /// Requests these grants for a key, until one is denied.
     fn asks(&self, number: u64, grants: &[u64]) -> bool {
         let mut grants = grants.iter();
-        grants.all(|n| self.table.takes(key(number), *n, self.now))
+        grants.all(|n| (self.table.try_acquire_n_at(&key(number), *n, self.now)).is_ok())
     }
 
     /// Makes the requests of a new key.
@@ -92,11 +105,11 @@ impl Flooded {
 
     /// Floods the table with new keys. Returns how many victims were reset, and the table's counts.
     pub(crate) fn flood(&mut self, flood: Flood, keys: u64) -> (ByGrants<u64>, Counts) {
-        let before = self.table.counts();
+        let before = self.table.stats();
         for _ in 0..keys {
             self.new_key(flood);
         }
-        let after = self.table.counts();
+        let after = self.table.stats();
         let counts = Counts {
             evicted: after.evicted - before.evicted,
             no_room: after.no_room - before.no_room,
@@ -126,7 +139,7 @@ impl Flooded {
         let due = refilled(self.now);
         assert!(due < BURST, "a full bucket would not show a reset");
         let is_reset = |number| {
-            let has = self.table.has(key(number), self.now);
+            let has = self.table.key(&key(number)).at(self.now).available();
             assert!(has >= due, "a victim has {has} permits, and {due} are due");
             has > due
         };

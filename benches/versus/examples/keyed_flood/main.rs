@@ -15,7 +15,6 @@ mod cost;
 mod floods;
 mod resets;
 mod scene;
-mod stores;
 
 use std::env;
 use std::process::ExitCode;

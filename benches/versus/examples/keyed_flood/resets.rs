@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use tollgate::Overflow;
+use foldhash::quality::FixedState;
+use tollgate::{Keyed, Overflow};
 
 use crate::floods::{ByGrants, Flood, Flooded};
-use crate::scene::SPENT;
-use crate::stores::Store;
+use crate::scene::{SPENT, bucket};
 
 const OVERFLOWS: [Overflow; 3] = [Overflow::Evict, Overflow::Deny, Overflow::Admit];
 
@@ -23,7 +23,7 @@ const MOST_SLOW: u64 = 5_000_000;
 /// A table, and the number of new keys a second.
 #[derive(Clone, Copy)]
 struct Case {
-    store: Store,
+    capacity: u64,
     per_second: u32,
     keys: u64,
     seed: u64,
@@ -31,12 +31,10 @@ struct Case {
 
 /// Prints the tables, and returns how many targets are missed.
 pub(crate) fn print(keys: u64, seed: u64) -> usize {
-    let fast = [1000, 10_000, 100_000, 1_000_000].map(|capacity| (Store::Keyed(capacity), FAST));
-    let maps = [1000, 10_000].map(|capacity| (Store::KeyedMap(capacity), FAST));
-    let slow = [(Store::Keyed(10_000), SLOW)];
-    let cases = [&fast[..], &slow, &maps].concat();
-    let cases = cases.into_iter().map(|(store, per_second)| Case {
-        store,
+    let fast = [1000, 10_000, 100_000, 1_000_000].map(|capacity| (capacity, FAST));
+    let cases = fast.into_iter().chain([(10_000, SLOW)]);
+    let cases = cases.map(|(capacity, per_second)| Case {
+        capacity,
         per_second,
         keys: match per_second {
             SLOW => keys.min(MOST_SLOW),
@@ -73,9 +71,10 @@ pub(crate) fn print(keys: u64, seed: u64) -> usize {
 
 impl Case {
     fn flooded(self, overflow: Overflow, victims: u64) -> Flooded {
-        let table = self.store.with_overflow(overflow, self.seed);
+        let table = Keyed::new(bucket(), self.capacity as usize).expect("a valid capacity");
+        let table = table.with_hasher(FixedState::with_seed(self.seed));
         let step = Duration::from_secs(1) / self.per_second;
-        Flooded::new(self.store, table, victims, step)
+        Flooded::new(table.with_overflow(overflow), self.capacity, victims, step)
     }
 
     fn name(self) -> String {
@@ -84,11 +83,7 @@ impl Case {
         } else {
             ""
         };
-        format!(
-            "{} {}{slow}",
-            self.store.name(),
-            grouped(self.store.capacity())
-        )
+        format!("`Keyed` {}{slow}", grouped(self.capacity))
     }
 
     /// Returns the row of one kind of flood against two hundred victims.

@@ -10,10 +10,7 @@ use tollgate::{
     Adjustable, AnyAlgorithm, Concurrency, Keyed, Limiter, ManualClock, Quota, Sharded, SlidingLog,
     SlottedWindow,
 };
-#[cfg(feature = "map")]
-use tollgate::{KeyedMap, keyed_map::MapKey};
 
-use super::THREADS;
 use super::recorded::{Record, Recorded};
 use crate::audit::stopping::Stopping;
 use crate::audit::work::{START, TakesBack};
@@ -51,10 +48,6 @@ pub(super) const TEXTS: [&str; N] = [
 
 const SLOTS: usize = 4;
 
-/// Room for each thread that inserts the key at the same time. With less, a thread may find no room
-/// while another holds it.
-const MAP_CAPACITY: usize = THREADS;
-
 const fn of_nanos(period: u64) -> Quota {
     Quota::per(40, Duration::from_nanos(period))
 }
@@ -69,17 +62,6 @@ pub(super) fn bound(limit: usize) -> Bound {
 
 type One = Limiter<Stopping, ManualClock>;
 
-// The map needs other crates, which Miri and ThreadSanitizer would have to build.
-#[cfg(feature = "map")]
-type Map = KeyedMap<&'static str, Stopping, ManualClock>;
-#[cfg(not(feature = "map"))]
-type Map = Keyed<Stopping, ManualClock>;
-#[cfg(feature = "map")]
-type KeyOfMap<'l> =
-    MapKey<'l, &'static str, &'static str, Stopping, ManualClock, std::hash::RandomState>;
-#[cfg(not(feature = "map"))]
-type KeyOfMap<'l> = Key<'l, Stopping, ManualClock>;
-
 pub(super) struct Limits {
     word: One,
     keys: Keyed<Stopping, ManualClock>,
@@ -88,7 +70,7 @@ pub(super) struct Limits {
     fixed: One,
     sharded: Sharded<Stopping, ManualClock>,
     pub(super) adjustable: Adjustable<AnyAlgorithm, ManualClock>,
-    map: Map,
+    other_keys: Keyed<Stopping, ManualClock>,
     slotted: SlottedWindow<ManualClock>,
     share: One,
     pool: One,
@@ -110,7 +92,7 @@ impl Limits {
             fixed: one(FIXED),
             sharded: Sharded::with_shards(of(SHARDED), 3, clock.clone()).expect("three shards"),
             adjustable: Adjustable::with_clock(of(ADJUSTABLE).0, clock.clone()),
-            map: Map::with_clock(of(7), MAP_CAPACITY, clock.clone()).expect("a map"),
+            other_keys: Keyed::with_clock(of(7), 1, clock.clone()).expect("a table"),
             slotted: slots.expect("slots"),
             share: one(SHARE),
             pool: one(POOL),
@@ -127,13 +109,13 @@ impl Limits {
         self.keys.key("alice")
     }
 
-    fn key_of_map(&self) -> KeyOfMap<'_> {
-        self.map.key(&"alice")
+    fn other_key(&self) -> Key<'_, Stopping, ManualClock> {
+        self.other_keys.key("alice")
     }
 
     /// Returns how many permits each limit but the log has, less its debt.
     pub(super) fn balances(&self) -> [i64; LOG] {
-        let (key, key_of_map) = (self.key(), self.key_of_map());
+        let (key, other_key) = (self.key(), self.other_key());
         let all: [&dyn TakesBack<Clock = ManualClock>; LOG] = [
             &self.word,
             &key,
@@ -142,7 +124,7 @@ impl Limits {
             &self.fixed,
             &self.sharded,
             &self.adjustable,
-            &key_of_map,
+            &other_key,
             &self.slotted,
             &self.share,
             &self.pool,
@@ -164,7 +146,7 @@ pub(super) type Eleven<'r> = (
     (
         Part<'r, Sharded<Stopping, ManualClock>>,
         Part<'r, Adjustable<AnyAlgorithm, ManualClock>>,
-        Recorded<'r, KeyOfMap<'r>>,
+        Recorded<'r, Key<'r, Stopping, ManualClock>>,
         Part<'r, SlottedWindow<ManualClock>>,
     ),
     OrElse<Part<'r, One>, Part<'r, One>>,
@@ -176,7 +158,7 @@ pub(super) type Two<'r> = (Part<'r, One>, Part<'r, One>);
 pub(super) type Boxed<'r> = Vec<BoxDebt<'r, ManualClock>>;
 
 pub(super) type Five<'r> = (
-    Recorded<'r, KeyOfMap<'r>>,
+    Recorded<'r, Key<'r, Stopping, ManualClock>>,
     Part<'r, Sharded<Stopping, ManualClock>>,
     Part<'r, One>,
     Recorded<'r, Key<'r, Stopping, ManualClock>>,
@@ -225,7 +207,7 @@ impl<'r> Compositions<'r> {
         let fixed = part!(FIXED, &limits.fixed);
         let sharded = part!(SHARDED, &limits.sharded);
         let adjustable = part!(ADJUSTABLE, &limits.adjustable);
-        let key_of_map = part!(7, limits.key_of_map());
+        let other_key = part!(7, limits.other_key());
         let slotted = part!(SLOTTED, &limits.slotted);
         let share = part!(SHARE, &limits.share);
         let pool = part!(POOL, &limits.pool);
@@ -233,11 +215,11 @@ impl<'r> Compositions<'r> {
         let eleven = (
             (word, key, leaky, sliding),
             [fixed],
-            (sharded, adjustable, key_of_map, slotted),
+            (sharded, adjustable, other_key, slotted),
             OrElse::new(share, pool),
             &limits.inside,
         );
-        let five = (key_of_map, sharded, fixed, key, leaky);
+        let five = (other_key, sharded, fixed, key, leaky);
         let boxed: [BoxDebt<'r, ManualClock>; 4] = [
             Box::new(pool),
             Box::new(slotted),
