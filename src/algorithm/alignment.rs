@@ -77,10 +77,23 @@ macro_rules! alignable {
             }
 
             /// Returns how long before tick 0 the window that contains tick 0 began.
-            #[cfg(feature = "audit")]
-            pub(crate) const fn lead(&self) -> u64 {
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Quota};")]
+            ///
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            #[doc = concat!("let windows = ", stringify!($algorithm), "::new(Quota::per_second(2))?;")]
+            /// let windows = windows.offset(Duration::from_millis(300));
+            /// assert_eq!(windows.lead(), Duration::from_millis(700));
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[must_use]
+            pub const fn lead(&self) -> core::time::Duration {
                 // The period fits: it was checked when the algorithm was made.
-                self.alignment.lead(self.quota.period().as_nanos() as u64)
+                let period = self.quota.period().as_nanos() as u64;
+                core::time::Duration::from_nanos(self.alignment.lead(period))
             }
 
             /// Delays the beginning of every window by `offset`. Repeated offsets add up.

@@ -80,7 +80,22 @@ impl Gcra {
 
     /// Returns the tolerance if it is not a multiple of the interval, and so can't be expressed by
     /// the quota.
-    pub(crate) const fn uneven_tolerance(&self) -> Option<Duration> {
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Gcra;
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let tolerance = Duration::from_millis(25);
+    /// let uneven = Gcra::from_interval(Duration::from_millis(10), tolerance)?;
+    /// assert_eq!(uneven.uneven_tolerance(), Some(tolerance));
+    /// let even = Gcra::from_interval(Duration::from_millis(5), tolerance)?;
+    /// assert_eq!(even.uneven_tolerance(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn uneven_tolerance(&self) -> Option<Duration> {
         let excess = self.pace.excess();
         if excess.is_multiple_of(self.pace.unit()) {
             None

@@ -70,10 +70,20 @@ impl TokenBucket {
         &self.pace
     }
 
-    /// Returns the units per permit if a permit may be less than one unit early, or `None` if the
-    /// rate is exact.
-    #[cfg(feature = "audit")]
-    pub(crate) const fn inexact_unit(&self) -> Option<core::num::NonZeroU64> {
+    /// Returns how many units of the bucket make a permit if a permit may be less than one unit
+    /// early, or `None` if the rate is exact.
+    ///
+    /// ```
+    /// use tollgate::{Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// assert!(TokenBucket::new(Quota::per_second(13))?.inexact_unit().is_some());
+    /// assert_eq!(TokenBucket::new(Quota::per_second(10))?.inexact_unit(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn inexact_unit(&self) -> Option<core::num::NonZeroU64> {
         self.pace.inexact_unit()
     }
 

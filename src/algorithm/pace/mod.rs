@@ -226,7 +226,6 @@ impl Pace {
 
     /// Returns the units per permit if `made` can lose a fraction of a unit, or `None` if the pace
     /// is exact.
-    #[cfg(feature = "audit")]
     pub(super) const fn inexact_unit(&self) -> Option<NonZeroU64> {
         match self.meter.speed.get() % (1 << SPEED_BITS) {
             0 => None,
