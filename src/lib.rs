@@ -66,7 +66,7 @@
 //! keys of a table. [`Concurrency`], the smooth limiters and the waiting types do not
 //! implement it. [`traits`] has the verbs that only some limiters support. To write an algorithm,
 //! see [`algorithm`]. To keep a limiter's state in your own memory, or keys in your own map, see
-//! [`store`].
+//! [`store`]. The crate `tollgate-audit` checks in tests that a limiter keeps its bound.
 
 // Without `std`, the items linked to above do not exist. These definitions link to docs.rs instead.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]
@@ -76,8 +76,6 @@
 #[cfg(feature = "wide")]
 pub mod adjustable;
 pub mod algorithm;
-#[cfg(feature = "audit")]
-pub mod audit;
 #[cfg(feature = "keyed")]
 mod ban;
 pub mod clock;

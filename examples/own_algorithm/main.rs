@@ -2,13 +2,12 @@
 //! with recorded decisions, and checks its bound on real threads.
 //!
 //! ```text
-//! cargo run --example own_algorithm --features audit
+//! cargo run --example own_algorithm
 //! ```
 //!
 //! loom-tests/tests/models/own_algorithm.rs checks it with loom.
 
 mod daily;
-#[cfg(feature = "audit")]
 mod promised;
 mod recorded;
 
@@ -23,7 +22,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let report = recorded::replayed();
     print!("{report}");
     assert_eq!(report.failures, []);
-    #[cfg(feature = "audit")]
     promised::checked()?;
     Ok(())
 }

@@ -4,9 +4,9 @@
 use std::thread;
 use std::time::Duration;
 
-use tollgate::audit::{Audit, Bound, Excess, Log, Summary};
 use tollgate::clock::NoClock;
 use tollgate::{Limiter, Quota, Tick};
+use tollgate_audit::{Audit, Bound, Excess, Log, Summary};
 
 use crate::daily::{DAY_NS, Daily};
 

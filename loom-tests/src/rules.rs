@@ -2,8 +2,8 @@
 //! has a winner, the balance of permits, and the bound.
 
 use tollgate::Tick;
-use tollgate::audit::Bound;
 use tollgate::store::UNSTARTED;
+use tollgate_audit::Bound;
 
 use crate::traced_word::TracedWord;
 use crate::verb::{Answer, Kind};

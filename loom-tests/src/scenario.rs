@@ -8,8 +8,8 @@ mod read;
 use std::fmt::{self, Debug, Display};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::audit::Bound;
 use tollgate::sync::model::{Conditions, Stop, stopping, under};
+use tollgate_audit::Bound;
 
 use crate::action::Action;
 use crate::expected::Expected;

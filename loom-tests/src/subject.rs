@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tollgate::Tick;
 use tollgate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack};
-use tollgate::audit::Bound;
 use tollgate::store::UNSTARTED;
+use tollgate_audit::Bound;
 
 use crate::verb::Verb;
 use crate::word_scenario::{Turn, WordScenario};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
-use tollgate::audit::Bound;
 use tollgate::clock::Clock;
 use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
+use tollgate_audit::Bound;
 
 use crate::action::Action as Any;
 use crate::rules;

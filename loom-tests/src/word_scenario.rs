@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use tollgate::algorithm::Algorithm;
-use tollgate::audit::Bound;
 use tollgate::store::UNSTARTED;
 use tollgate::store::WordStore;
 use tollgate::sync::AtomicU64;
 use tollgate::{Granted, Tick};
+use tollgate_audit::Bound;
 
 use crate::expected::Expected;
 use crate::layout::{Layout, actor};

@@ -21,7 +21,6 @@ const LEVELS: [(&str, u8); 28] = [
     ("snapshot", 1),
     ("limiter", 2),
     ("adjustable", 2),
-    ("audit", 2),
     ("ban", 2),
     ("concurrency", 2),
     ("counted", 2),
@@ -242,7 +241,7 @@ fn no_file_on_the_decision_path_contains_a_panic() {
     assert!(!indexes(
         "#[inline] fn f(x: &[u64; 2]) -> Box<[u8]> { [1, 2]; vec![3] }"
     ));
-    let not_on_it = ["sync", "audit", "seq_lock", "striped", "overflow"];
+    let not_on_it = ["sync", "seq_lock", "striped", "overflow"];
     let words = [
         "unsafe ",
         ".unwrap()",

@@ -223,8 +223,6 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<(SlottedWindow, SlottedWindow<ManualClock>)>();
     is_shared::<(SlidingLog, SlidingLog<NoClock>)>();
     is_shared::<(Counted<Sharded<Gcra>>, LimiterStats)>();
-    #[cfg(feature = "audit")]
-    is_shared::<(tollgate::audit::Audit, tollgate::audit::Log)>();
 }
 
 #[test]

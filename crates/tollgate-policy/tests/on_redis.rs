@@ -9,9 +9,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::SystemClock;
 use tollgate::{Denied, Quota, TokenBucket};
+use tollgate_audit::{Audit, Bounded, Log};
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{Outcome, Policy, Reason};
 use tollgate_redis::client::{Connection, connect_lazily};

@@ -5,8 +5,8 @@ pub mod windows;
 use std::time::Duration;
 
 use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack};
-use tollgate::audit::Bounded;
 use tollgate::{Gcra, Quota, TokenBucket};
+use tollgate_audit::Bounded;
 
 use crate::subject::Subject;
 use crate::words::MakeWord;

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tollgate::algorithm::Algorithm;
-use tollgate::audit::Bound;
 use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
+use tollgate_audit::Bound;
 use tollgate_loom_tests::{Subject, broken, model, samples, suite, words};
 
 #[test]

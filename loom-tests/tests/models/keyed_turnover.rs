@@ -3,9 +3,9 @@
 //! hide no key, and keys that share a tag share nothing else. The models find faults in this.
 
 use tollgate::algorithm::ChangeQuota;
-use tollgate::audit::Bound;
 use tollgate::sync::model::Fault;
 use tollgate::{Overflow, Tick};
+use tollgate_audit::Bound;
 use tollgate_loom_tests::tables::{
     self, A, Action, B, C, Scenario, Table, Y, Z, available, bucket, forget, take,
 };

@@ -6,7 +6,7 @@ mod daily;
 
 use daily::{DAY_NS, Daily};
 use tollgate::Quota;
-use tollgate::audit::Bound;
+use tollgate_audit::Bound;
 use tollgate_loom_tests::{Subject, broken, deep, model, suite, words};
 
 /// Two permits a day, with midnight between the threads' ticks. A caller that takes all permits

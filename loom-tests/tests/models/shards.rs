@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use tollgate::audit::Bounded;
 use tollgate::clock::NoClock;
 use tollgate::sync::model::Fault;
 use tollgate::{AnyAlgorithm, FixedWindow, Granted, Quota, Sharded, Tick, TokenBucket};
+use tollgate_audit::Bounded;
 use tollgate_loom_tests::{
     Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, deep, model, stored,
     with_fault,

@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tollgate::algorithm::Algorithm;
-use tollgate::audit::Bounded;
 use tollgate::{Denied, FixedWindow, Granted, Intervals, Quota, SlidingWindow, Tick};
+use tollgate_audit::Bounded;
 use tollgate_loom_tests::{Run, Subject, Verb, broken, model, samples, suite, words};
 
 const LIMIT: u64 = 2;

@@ -5,9 +5,9 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
-use tollgate::audit::Bound;
 use tollgate::outcome::Charged;
 use tollgate::{Denied, Granted, Quota, Tick};
+use tollgate_audit::Bound;
 use tollgate_loom_tests::races::FIXED;
 use tollgate_loom_tests::{Subject, broken, model, suite};
 

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate::adjustable::Keep;
-use tollgate::audit::{Audit, Log};
 use tollgate::stats::KeyedStats;
 use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Overflow, Quota, TokenBucket};
+use tollgate_audit::{Audit, Log};
 
 use crate::support::histories::{bursts_more, of_each};
 use crate::support::hooks::{Call, Hooked, on_calls, unhook};

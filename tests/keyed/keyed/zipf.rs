@@ -3,8 +3,8 @@
 //! without room.
 
 use tollgate::Overflow;
-use tollgate::audit::{Audit, Log};
 use tollgate::stats::KeyedStats;
+use tollgate_audit::{Audit, Log};
 
 use crate::support::histories::{bursts_more, of_each};
 use crate::support::{Random, SECOND, algorithm, often, table, tick};

@@ -1,7 +1,7 @@
 //! The grants that threads recorded, and whether each key kept its bound.
 
 use tollgate::algorithm::ChangeQuota;
-use tollgate::audit::{Audit, Bound, Bounded, Log};
+use tollgate_audit::{Audit, Bound, Bounded, Log};
 
 use super::algorithm;
 

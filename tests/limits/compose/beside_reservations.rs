@@ -4,7 +4,6 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::Clock;
 use tollgate::compose::{All, BoxMember, Exempt, Named, OrElse, OwnLimiter, Shadow};
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
@@ -12,6 +11,7 @@ use tollgate::{
     Adjustable, AnyAlgorithm, Counted, Denied, Keyed, Limiter, ManualClock, Quota, Sharded, Tick,
     TokenBucket,
 };
+use tollgate_audit::{Audit, Bounded, Log};
 
 use super::scripted::{Scripted, Step};
 

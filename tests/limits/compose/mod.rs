@@ -1,7 +1,7 @@
 //! Compositions of limits: what they take, what a denial leaves, and which input they refuse.
 
 mod bad_input;
-#[cfg(all(feature = "audit", feature = "keyed"))]
+#[cfg(feature = "keyed")]
 mod beside_reservations;
 mod denials_write_nothing;
 mod known_failures;

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, Debt, Lend};
-#[cfg(feature = "audit")]
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, Denied, Limiter, Tick};
+use tollgate_audit::{Audit, Bounded, Log};
 
 /// The state of a lease.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +101,6 @@ impl Model {
     }
 
     /// Returns whether all used permits are within the bound of the full burst.
-    #[cfg(feature = "audit")]
     pub(super) fn keeps_the_bound(&self) -> bool {
         let mut log = Log::new();
         for (now, n) in &self.used {

@@ -37,7 +37,6 @@ impl Run<'_> {
         }
         self.leases.clear();
         self.right("lent in the end", self.limiter.lent(), 0);
-        #[cfg(feature = "audit")]
         if self.is_bounded {
             let keeps = self.model.keeps_the_bound();
             self.right("whether the bound holds", keeps, true);

@@ -3,9 +3,9 @@
 //! change of quota or clock within the interval adds one unit of the quotas.
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, Rebase};
-use tollgate::audit::{Audit, Bound, Bounded, Log};
 use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, Denied, Limiter, Quota, Tick};
+use tollgate_audit::{Audit, Bound, Bounded, Log};
 
 use crate::algorithm::quotas::{DAY, SECOND, elsewhere, exact};
 use crate::support::random::Random;

@@ -1,5 +1,5 @@
 //! Real threads on one limiter. `scripts/sanitize` runs these tests under Miri and ThreadSanitizer,
-//! so they need no other crate, and are small where Miri runs them.
+//! so they need no other crate than these of tollgate, and are small where Miri runs them.
 
 #[cfg(feature = "audit")]
 mod audit;

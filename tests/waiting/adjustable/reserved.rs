@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tollgate::adjustable::Keep;
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::{Adjustable, ManualClock, Quota, TokenBucket};
+use tollgate_audit::{Audit, Bounded, Log};
 
 use super::{KEEPS, adjustable, algorithm};
 use crate::support::{millis, on_threads, tick};

@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate::adjustable::Keep;
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Adjustable, AnyAlgorithm, Granted, ManualClock};
+use tollgate_audit::{Audit, Bounded, Log};
 
 use super::{MANY, algorithm};
 use crate::support::{Random, deadline, on_threads_while, tick};

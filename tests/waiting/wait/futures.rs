@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::{Clock, Timer};
 use tollgate::wait::{Jitter, TokioTimer};
 use tollgate::{AsyncLimiter, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
+use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
 use crate::support::{Counting, HalfAsleep, SECOND, bucket, deadline, poll, run, tick};

@@ -1,4 +1,4 @@
-//! The bounds as docs/WHICH_LIMITER.md states them. `tollgate::audit::Bounded` has the proofs,
+//! The bounds as docs/WHICH_LIMITER.md states them. `tollgate_audit::Bounded` has the proofs,
 //! except for three bounds that only this file checks:
 //!
 //! # Departures from a queue

@@ -9,8 +9,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::{ManualClock, Quota, TokenBucket};
+use tollgate_audit::{Audit, Bounded, Log};
 use tollgate_policy::{LivePolicy, Policy, RuleState};
 
 fn live(text: &str) -> (LivePolicy<ManualClock>, ManualClock) {

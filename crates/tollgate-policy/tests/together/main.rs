@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::thread;
 
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::SystemClock;
 use tollgate::{Gcra, Keyed, ManualClock, Quota, SlidingWindow, TokenBucket};
+use tollgate_audit::{Audit, Bounded, Log};
 use tollgate_policy::{LimitSpec, OwnLimit, Policy, PolicyClock};
 
 /// A store of the program's own: GCRAs in a table.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::algorithm::ChangeQuota;
-use tollgate::audit::{Audit, Bound, Log};
+use tollgate_audit::{Audit, Bound, Log};
 
 use super::{restarted, table};
 use crate::support::{Random, algorithm, tick};

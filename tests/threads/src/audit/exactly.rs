@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate::audit::{Audit, Bound, Log};
 use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, Tick};
+use tollgate_audit::{Audit, Bound, Log};
 
 use crate::deadline::deadline;
 use crate::random::Random;

@@ -5,9 +5,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use tollgate::audit::{Audit, Bound, Bounded, Log};
 use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, Sharded, Tick};
+use tollgate_audit::{Audit, Bound, Bounded, Log};
 
 use super::stopping::{Stopping, interrupt, was_interrupted};
 use crate::support::algorithm;

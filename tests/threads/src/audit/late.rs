@@ -1,9 +1,9 @@
 //! Callers whose clocks are behind by less than a quantum: their grants count at ticks that keep
 //! the bound.
 
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::NoClock;
 use tollgate::{Limiter, Tick};
+use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::algorithm;
 

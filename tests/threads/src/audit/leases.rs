@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use tollgate::algorithm::Lend;
-use tollgate::audit::{Bounded, Log};
 use tollgate::leases::Lease;
 use tollgate::{Leases, ManualClock, Tick};
+use tollgate_audit::{Bounded, Log};
 
 use super::stopping::Stopping;
 use super::work::{START, kept};

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::audit::{Audit, Bound, Bounded, Log};
 use tollgate::clock::NoClock;
 use tollgate::{Leases, ManualClock, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick};
+use tollgate_audit::{Audit, Bound, Bounded, Log};
 
 use crate::deadline::deadline;
 use crate::support::{algorithm, scaled};

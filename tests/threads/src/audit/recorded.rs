@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::audit::{Bound, Bounded, Summary};
 use tollgate::{AnyAlgorithm, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow};
+use tollgate_audit::{Bound, Bounded, Summary};
 
 use super::stopping::Stopping;
 use super::work::{EVERYTHING, Mix, START, TAKING, Verbs, kept};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tollgate::audit::{Audit, Bound, Log, Summary};
 use tollgate::clock::Clock;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate::{ManualClock, RateLimiter, Tick};
+use tollgate_audit::{Audit, Bound, Log, Summary};
 
 use crate::random::Random;
 use crate::support::on_threads;

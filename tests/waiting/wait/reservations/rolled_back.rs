@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, GiveBack, Reserve};
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::{AnyAlgorithm, Granted, Tick};
+use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::tick;
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::Quota;
-use tollgate::audit::{Audit, Bounded, Log};
+use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::{Bucket, Random, bucket, on_threads};
 

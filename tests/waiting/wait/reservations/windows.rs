@@ -5,8 +5,8 @@ use std::mem;
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, Forecast, Gauge, Reserve};
-use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
+use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::{Random, tick};
 

@@ -3,13 +3,13 @@
 use std::array;
 use std::time::Duration;
 
-use tollgate::audit::{Bound, Bounded};
 use tollgate::compose::{All, BoxDebt, OrElse};
 use tollgate::keyed::Key;
 use tollgate::{
     Adjustable, AnyAlgorithm, Concurrency, Keyed, Limiter, ManualClock, Quota, Sharded, SlidingLog,
     SlottedWindow,
 };
+use tollgate_audit::{Bound, Bounded};
 
 use super::recorded::{Record, Recorded};
 use crate::audit::stopping::Stopping;

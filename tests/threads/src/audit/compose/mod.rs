@@ -8,8 +8,8 @@ mod work;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use tollgate::audit::Audit;
 use tollgate::clock::Clock;
+use tollgate_audit::Audit;
 
 use self::limits::{
     ADJUSTABLE, Compositions, FIXED, INSIDE, LOG, Limits, N, POOL, SHARDED, SHARE, SLIDING,

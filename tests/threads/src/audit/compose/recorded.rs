@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate::audit::Log;
 use tollgate::clock::Clock;
 use tollgate::compose::{
     DebtMembers, Held, Member, Members, OneMember, SettleMembers, Slot, Visitor,
@@ -10,6 +9,7 @@ use tollgate::compose::{
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::{Place, Prepared};
 use tollgate::{Denied, Granted, ManualClock, Tick};
+use tollgate_audit::Log;
 
 /// What one thread took from a limit, including what it took and gave back in a lost race.
 #[derive(Default)]

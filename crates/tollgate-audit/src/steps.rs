@@ -16,11 +16,11 @@
 //! over those `a` with `x > y`. A [`Tree`] finds the second. The first may include beginnings with
 //! `x > y`, since their value in the second is greater.
 
-use super::Excess;
-use super::bound::{Bound, Comes};
-use super::credits::{Credits, Worth};
-use super::moment::Moment;
-use crate::clock::Tick;
+use crate::Excess;
+use crate::bound::{Bound, Comes};
+use crate::credits::{Credits, Worth};
+use crate::moment::Moment;
+use tollgate::Tick;
 
 /// A tick at which an interval may begin.
 #[derive(Clone, Copy)]
@@ -85,7 +85,7 @@ impl Tree {
 }
 
 /// Checks every tick at which permits were granted.
-pub(super) fn run<'h>(
+pub(crate) fn run<'h>(
     bound: &Bound,
     credits: &'h [Worth],
     moments: impl Iterator<Item = Moment<'h>> + Clone,

@@ -10,14 +10,14 @@
 //! ```
 //!
 //! where `b - a` counts as one unit longer if the bucket can't express the rate exactly. A unit is
-//! at most a quarter of a nanosecond (see [`TokenBucket`](crate::TokenBucket)). Each change of the
-//! quota or the clock adds another one: see [`Bound::across_changes`].
+//! at most a quarter of a nanosecond (see [`TokenBucket`]). Each change of the quota or the clock
+//! adds another one: see [`Bound::across_changes`].
 //!
-//! A grant counts at [`Granted::at`](crate::Granted::at). Permits that are given back count in the
-//! intervals in which they come back, and a reset allows one more burst in every interval that
-//! contains it. Charges count too, but only grants are checked: a charge may go into debt, and no
-//! grant may follow until the debt is paid. A reset forgives debt. So does the end of the window in
-//! which it was charged, for algorithms that forget debt with the window.
+//! A grant counts at [`Granted::at`]. Permits that are given back count in the intervals in which
+//! they come back, and a reset allows one more burst in every interval that contains it. Charges
+//! count too, but only grants are checked: a charge may go into debt, and no grant may follow until
+//! the debt is paid. A reset forgives debt. So does the end of the window in which it was charged,
+//! for algorithms that forget debt with the window.
 //!
 //! # Preempted threads
 //!
@@ -32,7 +32,7 @@
 //! by which the ticks overlap.
 //!
 //! The shared clock must order its readings with the operations: use `Instant`, or a counter that
-//! all threads increment. The [`SystemClock`](crate::clock::SystemClock) does not do so between
+//! all threads increment. The [`SystemClock`] does not do so between
 //! threads, because the processor may read its counter a little early or late. The shared clock
 //! need not be the clock that the ticks come from.
 //!
@@ -66,7 +66,7 @@
 //! and then again together with the charges that certainly preceded later grants.
 //!
 //! ```
-//! use tollgate::audit::{Bounded, Audit, Log};
+//! use tollgate_audit::{Bounded, Audit, Log};
 //! use tollgate::{Limiter, Quota};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -93,6 +93,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Granted::at`]: tollgate::Granted::at
+//! [`SystemClock`]: tollgate::clock::SystemClock
+//! [`TokenBucket`]: tollgate::TokenBucket
 
 mod allowed;
 mod bound;
@@ -103,8 +107,6 @@ mod log;
 mod moment;
 mod steps;
 mod sweep;
-#[cfg(test)]
-mod tests;
 mod windows;
 mod within;
 
@@ -116,7 +118,7 @@ pub use bounded::Bounded;
 pub use check::Audit;
 pub use log::{Entry, Log};
 
-use crate::clock::Tick;
+use tollgate::Tick;
 
 /// The totals of a history that kept the bound.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -162,3 +164,8 @@ impl fmt::Display for Excess {
 }
 
 impl Error for Excess {}
+
+/// Runs the example of the README with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

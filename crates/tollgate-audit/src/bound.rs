@@ -1,9 +1,8 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use super::windows::{Windows, period_of};
-use crate::algorithm::TokenBucket;
-use crate::quota::{ConfigError, Quota};
+use crate::windows::{Windows, period_of};
+use tollgate::{ConfigError, Quota, TokenBucket};
 
 /// The most that a limiter grants in every interval `[a, b]`:
 ///
@@ -17,23 +16,23 @@ use crate::quota::{ConfigError, Quota};
 /// | [`of_log`](Self::of_log) | `n`, if the interval is shorter than a period |
 /// | [`of_slots`](Self::of_slots) | `n`, if the interval lies within `slots` adjacent slots |
 ///
-/// An algorithm states its own with [`Bounded`](super::Bounded).
+/// An algorithm states its own with [`Bounded`](crate::Bounded).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
     /// Units in a permit. All amounts of a bound are in the same unit; `burst` units are allowed at
     /// a single tick.
-    pub(super) permit: u64,
-    pub(super) burst: u128,
+    pub(crate) permit: u64,
+    pub(crate) burst: u128,
     /// For a bucket that loses fractions: what the rate allows in one unit of time, rounded up.
     /// Otherwise 0.
-    pub(super) unit_of_time: u64,
-    pub(super) comes: Comes,
-    pub(super) debt: Owed,
+    pub(crate) unit_of_time: u64,
+    pub(crate) comes: Comes,
+    pub(crate) debt: Owed,
 }
 
 /// How the allowance grows with the length of the interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comes {
+pub(crate) enum Comes {
     /// By `rate` units each nanosecond.
     Steadily { rate: u64 },
     /// By `units` at the beginning of each window.
@@ -49,7 +48,7 @@ pub(super) enum Comes {
 
 /// How long debt counts against grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owed {
+pub(crate) enum Owed {
     /// Refills pay it.
     Paid,
     /// It counts against grants only in the window in which it was charged.
@@ -62,7 +61,7 @@ impl Bound {
     /// Returns the bound of a token bucket or GCRA with this quota: at most
     /// `burst + rate * (b - a)`, plus what the rate allows in one unit of time if the bucket can't
     /// express the rate exactly. A unit is at most a quarter of a nanosecond: see
-    /// [`TokenBucket`](crate::TokenBucket).
+    /// [`TokenBucket`](tollgate::TokenBucket).
     ///
     /// # Errors
     ///
@@ -71,7 +70,7 @@ impl Bound {
     /// ```
     /// use std::time::Duration;
     /// use tollgate::Quota;
-    /// use tollgate::audit::Bound;
+    /// use tollgate_audit::Bound;
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
     /// // The ninth permit after a burst is due 692 307 692.3 ns later: less than a third of a
@@ -85,9 +84,9 @@ impl Bound {
     /// # }
     /// ```
     pub const fn of_quota(quota: Quota) -> Result<Self, ConfigError> {
-        match quota.valid_period_ns() {
-            Ok(_) if quota.burst_size() == 0 => Err(ConfigError::ZeroBurst),
-            Ok(_) => Ok(Self::bucket(quota)),
+        match check_rate(quota) {
+            Ok(()) if quota.burst_size() == 0 => Err(ConfigError::ZeroBurst),
+            Ok(()) => Ok(Self::bucket(quota)),
             Err(error) => Err(error),
         }
     }
@@ -122,7 +121,7 @@ impl Bound {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::audit::{Bound, Audit, Log};
+    /// use tollgate_audit::{Bound, Audit, Log};
     /// use tollgate::{Quota, Tick};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -137,13 +136,17 @@ impl Bound {
     /// # }
     /// ```
     pub const fn of_windows(quota: Quota) -> Result<Self, ConfigError> {
-        if let Err(error) = quota.valid_period_ns() {
+        if let Err(error) = check_rate(quota) {
             return Err(error);
         }
-        match quota.check_is_window() {
-            Ok(()) => Ok(Self::anew(quota, Windows::of(quota, 0))),
-            Err(error) => Err(error),
+        let (n, burst, initial) = (quota.permits(), quota.burst_size(), quota.initial_permits());
+        if burst != n {
+            return Err(ConfigError::BurstInWindow { burst, n });
         }
+        if initial != n {
+            return Err(ConfigError::InitialInWindow { initial, n });
+        }
+        Ok(Self::anew(quota, Windows::of(quota, Duration::ZERO)))
     }
 
     /// Returns the bound of a bucket that gets the quota's `n` permits at once at the beginning of
@@ -157,7 +160,7 @@ impl Bound {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::audit::Bound;
+    /// use tollgate_audit::Bound;
     /// use tollgate::{Quota, Tick};
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -172,7 +175,7 @@ impl Bound {
     /// ```
     pub const fn of_refills(quota: Quota) -> Result<Self, ConfigError> {
         match Self::of_quota(quota) {
-            Ok(_) => Ok(Self::at_edges(quota, Windows::of(quota, 0))),
+            Ok(_) => Ok(Self::at_edges(quota, Windows::of(quota, Duration::ZERO))),
             Err(error) => Err(error),
         }
     }
@@ -186,7 +189,7 @@ impl Bound {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::audit::Bound;
+    /// use tollgate_audit::Bound;
     /// use tollgate::Quota;
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -213,7 +216,7 @@ impl Bound {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::audit::{Bound, Audit, Log};
+    /// use tollgate_audit::{Bound, Audit, Log};
     /// use tollgate::{Quota, Tick};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -250,7 +253,7 @@ impl Bound {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::audit::Bound;
+    /// use tollgate_audit::Bound;
     /// use tollgate::{Quota, Tick};
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -309,14 +312,14 @@ impl Bound {
     }
 
     /// Allows for this many changes of the quota or the clock during the history, such as those by
-    /// [`set_quota`](crate::Adjustable::set_quota) and by a restore from a snapshot. If the rate of
-    /// the bucket is not exact, each change adds what the rate allows in one unit of time, which is
-    /// at most a quarter of a nanosecond. All other bounds stay the same.
+    /// `Adjustable::set_quota` and by a restore from a snapshot. If the rate of the bucket is not
+    /// exact, each change adds what the rate allows in one unit of time, which is at most a quarter
+    /// of a nanosecond. All other bounds stay the same.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::Quota;
-    /// use tollgate::audit::Bound;
+    /// use tollgate_audit::Bound;
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
     /// let bound = Bound::of_quota(Quota::per_second(13))?;
@@ -340,7 +343,7 @@ impl Bound {
     /// charge.
     ///
     /// ```
-    /// use tollgate::audit::{Bound, Audit, Log};
+    /// use tollgate_audit::{Bound, Audit, Log};
     /// use tollgate::outcome::Charged;
     /// use tollgate::{Quota, Tick};
     ///
@@ -366,7 +369,7 @@ impl Bound {
 
 /// Constructors from validated quotas.
 impl Bound {
-    pub(super) const fn steady(quota: Quota) -> Self {
+    pub(crate) const fn steady(quota: Quota) -> Self {
         let period = period_of(quota).get();
         Self {
             permit: period,
@@ -384,7 +387,7 @@ impl Bound {
     /// In `d` nanoseconds the clock makes less than `1 + d * unit * n / period` units. So
     /// `count * period < burst * period + d * n + period / unit`, and all but the last of these are
     /// whole numbers.
-    pub(super) const fn bucket(quota: Quota) -> Self {
+    pub(crate) const fn bucket(quota: Quota) -> Self {
         let steady = Self::steady(quota);
         let unit = match TokenBucket::new(quota) {
             Ok(bucket) => bucket.inexact_unit(),
@@ -401,7 +404,7 @@ impl Bound {
         }
     }
 
-    pub(super) const fn spaced(interval: Duration, tolerance: Duration) -> Self {
+    pub(crate) const fn spaced(interval: Duration, tolerance: Duration) -> Self {
         Self {
             permit: interval.as_nanos() as u64,
             burst: interval.as_nanos() + tolerance.as_nanos(),
@@ -411,7 +414,7 @@ impl Bound {
         }
     }
 
-    pub(super) const fn anew(quota: Quota, windows: Windows) -> Self {
+    pub(crate) const fn anew(quota: Quota, windows: Windows) -> Self {
         Self {
             permit: 1,
             burst: quota.permits() as u128,
@@ -421,7 +424,7 @@ impl Bound {
         }
     }
 
-    pub(super) const fn at_edges(quota: Quota, windows: Windows) -> Self {
+    pub(crate) const fn at_edges(quota: Quota, windows: Windows) -> Self {
         Self {
             permit: 1,
             burst: quota.burst_size() as u128,
@@ -434,7 +437,7 @@ impl Bound {
         }
     }
 
-    pub(super) const fn in_steps(quota: Quota) -> Self {
+    pub(crate) const fn in_steps(quota: Quota) -> Self {
         Self {
             permit: 1,
             burst: quota.burst_size() as u128,
@@ -454,7 +457,16 @@ impl Bound {
                 places: Windows::each(place),
                 span,
             },
-            ..Self::anew(quota, Windows::of(quota, 0))
+            ..Self::anew(quota, Windows::of(quota, Duration::ZERO))
         }
+    }
+}
+
+/// Checks the permits and the period. A bucket of these with a burst of 1 is refused for nothing
+/// else.
+const fn check_rate(quota: Quota) -> Result<(), ConfigError> {
+    match TokenBucket::new(Quota::per(quota.permits(), quota.period()).burst(1)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error),
     }
 }

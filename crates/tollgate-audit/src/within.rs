@@ -11,12 +11,12 @@ use core::cmp::Reverse;
 use core::mem;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::Excess;
-use super::bound::{Bound, Comes};
-use super::credits::{Credits, Worth};
-use super::moment::Moment;
-use super::windows::Windows;
-use crate::clock::Tick;
+use crate::Excess;
+use crate::bound::{Bound, Comes};
+use crate::credits::{Credits, Worth};
+use crate::moment::Moment;
+use crate::windows::Windows;
+use tollgate::Tick;
 
 /// A tick at which an interval may begin.
 struct Beginning {
@@ -30,7 +30,7 @@ struct Beginning {
 
 /// The state of the check at one tick. No sum comes near the limits of 128 bits: each event adds at
 /// most 64 bits.
-pub(super) struct Within<'h> {
+pub(crate) struct Within<'h> {
     bound: &'h Bound,
     places: Windows,
     span: u128,
@@ -53,7 +53,7 @@ pub(super) struct Within<'h> {
 
 impl<'h> Within<'h> {
     /// Checks all moments. Does nothing if the bound is of another kind.
-    pub(super) fn run(
+    pub(crate) fn run(
         bound: &'h Bound,
         credits: &'h [Worth],
         moments: impl Iterator<Item = Moment<'h>>,

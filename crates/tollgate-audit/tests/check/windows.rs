@@ -1,10 +1,15 @@
 //! Examples of bounds with windows and steps, and the bounds that the algorithms state.
 
-use super::*;
-use crate::algorithm::{
-    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Rounding, SlidingWindow, TokenBucket,
+use core::time::Duration;
+
+use tollgate::algorithm::Rounding;
+use tollgate::{
+    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow,
+    Tick, TokenBucket,
 };
-use crate::quota::ConfigError;
+use tollgate_audit::{Audit, Bound, Bounded};
+
+use super::{Kind, history, instant};
 
 fn ten_ns(n: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(10))
@@ -116,11 +121,17 @@ fn each_algorithm_states_its_bound() {
     let intervals = Intervals::new(wide).unwrap();
     let spaced = Gcra::from_interval(Duration::from_nanos(10), Duration::from_nanos(25)).unwrap();
 
-    assert_eq!(TokenBucket::new(wide).unwrap().bound().burst, 50);
-    assert_eq!(Gcra::new(wide).unwrap().bound().burst, 50);
-    assert_eq!(LeakyBucket::queue(wide).unwrap().bound().burst, 50);
-    // Its quota, one permit in 10 ns with a burst of 3, would allow 30.
-    assert_eq!(spaced.bound().burst, 35);
+    // The lengths at which there is one permit more, and those before, fix each burst exactly.
+    let allows = |bound: Bound, ns| bound.allows(Duration::from_nanos(ns));
+    for bound in [
+        TokenBucket::new(wide).unwrap().bound(),
+        Gcra::new(wide).unwrap().bound(),
+        LeakyBucket::queue(wide).unwrap().bound(),
+    ] {
+        assert_eq!([0, 3, 4, 10].map(|ns| allows(bound, ns)), [5, 5, 6, 8]);
+    }
+    // Its quota, one permit in 10 ns with a burst of 3, would allow one in another 10 ns.
+    assert_eq!([4, 5].map(|ns| allows(spaced.bound(), ns)), [3, 4]);
 
     let bound = windows.offset(offset).bound();
     assert_eq!(bound.allows_between(tick(4), tick(13)), 3);
@@ -144,7 +155,14 @@ fn each_algorithm_states_its_bound() {
 
     let sliding = SlidingWindow::new(quota).unwrap();
     let down = sliding.rounding(Rounding::Down);
-    assert_eq!(sliding.bound().burst, 30);
-    assert_eq!(down.bound().burst, 39);
+    let lengths = [0, 1, 3, 4, 7, 10];
+    assert_eq!(
+        lengths.map(|ns| allows(sliding.bound(), ns)),
+        [3, 3, 3, 4, 5, 6]
+    );
+    assert_eq!(
+        lengths.map(|ns| allows(down.bound(), ns)),
+        [3, 4, 4, 5, 6, 6]
+    );
     assert_eq!(AnyAlgorithm::from(down).bound(), down.bound());
 }

@@ -1,23 +1,23 @@
 //! The grants and charges of one tick.
 
-use super::log::Taking;
-use crate::clock::Tick;
+use crate::log::Taking;
+use tollgate::Tick;
 
 /// The takings (grants and charges) of one tick.
 #[derive(Clone, Copy)]
-pub(super) struct Moment<'h> {
-    pub(super) tick: Tick,
+pub(crate) struct Moment<'h> {
+    pub(crate) tick: Tick,
     takings: &'h [Taking],
     /// The earliest beginning of a grant at this tick or a later one.
-    pub(super) grants_begin: Tick,
+    pub(crate) grants_begin: Tick,
     /// The earliest beginning of a taking at this tick or a later one.
-    pub(super) begin: Tick,
+    pub(crate) begin: Tick,
 }
 
 impl<'h> Moment<'h> {
     /// Makes the moment of `takings`, which are not empty. `start` is the index of the first of
     /// them.
-    pub(super) fn of(
+    pub(crate) fn of(
         takings: &'h [Taking],
         start: usize,
         grants_begin: &[Tick],
@@ -32,20 +32,20 @@ impl<'h> Moment<'h> {
         }
     }
 
-    pub(super) fn grants(&self) -> impl Iterator<Item = &'h Taking> {
+    pub(crate) fn grants(&self) -> impl Iterator<Item = &'h Taking> {
         self.takings.iter().filter(|taking| !taking.is_charge)
     }
 
-    pub(super) fn charges(&self) -> impl Iterator<Item = &'h Taking> {
+    pub(crate) fn charges(&self) -> impl Iterator<Item = &'h Taking> {
         self.takings.iter().filter(|taking| taking.is_charge)
     }
 
-    pub(super) fn granted(&self) -> u128 {
+    pub(crate) fn granted(&self) -> u128 {
         self.grants().map(|taking| u128::from(taking.n)).sum()
     }
 
     /// Returns when the last grant of this tick ended.
-    pub(super) fn done(&self) -> Option<Tick> {
+    pub(crate) fn done(&self) -> Option<Tick> {
         self.grants().map(|taking| taking.took.done).max()
     }
 }

@@ -6,9 +6,9 @@ mod within;
 
 use core::time::Duration;
 
-use super::*;
-use crate::outcome::Charged;
-use crate::quota::Quota;
+use tollgate::outcome::Charged;
+use tollgate::{ConfigError, Quota, Tick};
+use tollgate_audit::{Audit, Bound, Log};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -126,4 +126,46 @@ fn extremes_saturate_to_an_excess() {
     let year = Quota::per(1, Duration::from_secs(365 * 86_400));
     let bound = Bound::of_quota(year).expect("a quota");
     assert!(history(&all).check(&bound).is_err());
+}
+
+/// A bound needs a rate and a burst that are possible, and no algorithm that has room for them.
+#[test]
+fn bounds_are_refused_for_their_rate_alone() {
+    let day = Duration::from_secs(86_400);
+    let possible = [
+        Quota::per(1, 365 * day),
+        Quota::per(3, 3 * 365 * day),
+        Quota::per(11, 11 * 365 * day),
+        Quota::per(10, Duration::from_nanos(1)),
+        Quota::per(99_999_999_999, Duration::from_nanos(9_999_999_999 + 1)),
+        Quota::per(u64::MAX / 2, Duration::from_nanos(u64::MAX)),
+        Quota::per(1_000_000_007, Duration::from_nanos(u64::MAX)),
+        Quota::per(10, day).initial(99),
+    ];
+    for quota in possible {
+        for quota in [quota, quota.burst(1), quota.burst(u64::MAX)] {
+            assert!(Bound::of_quota(quota).is_ok(), "{quota}");
+        }
+    }
+    let refused = |quota, error| assert_eq!(Bound::of_quota(quota), Err(error));
+    let ns = Duration::from_nanos;
+    refused(Quota::per(0, day), ConfigError::ZeroPermits);
+    refused(Quota::per(1, ns(0)), ConfigError::ZeroPeriod);
+    refused(Quota::per_second(1).burst(0), ConfigError::ZeroBurst);
+    let (n, period) = (11, ns(1));
+    refused(
+        Quota::per(n, period),
+        ConfigError::RateTooHigh { n, period },
+    );
+    let (n, period) = (1, 366 * day);
+    refused(Quota::per(n, period), ConfigError::RateTooLow { n, period });
+    let period = Duration::MAX;
+    refused(Quota::per(n, period), ConfigError::PeriodTooLong { period });
+}
+
+#[test]
+fn audits_can_be_shared() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<(Audit, Log, Bound)>();
+    is_shared::<(tollgate_audit::Summary, tollgate_audit::Excess)>();
 }

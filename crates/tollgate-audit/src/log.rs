@@ -1,28 +1,28 @@
-use crate::clock::Tick;
-use crate::outcome::{Charged, Granted};
+use tollgate::outcome::Charged;
+use tollgate::{Granted, Tick};
 
 /// Permits that were granted or charged at a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Taking {
-    pub(super) tick: Tick,
-    pub(super) n: u64,
-    pub(super) is_charge: bool,
-    pub(super) took: Span,
+pub(crate) struct Taking {
+    pub(crate) tick: Tick,
+    pub(crate) n: u64,
+    pub(crate) is_charge: bool,
+    pub(crate) took: Span,
 }
 
 /// Permits that came back, or a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Credit {
-    pub(super) n: u64,
-    pub(super) is_reset: bool,
-    pub(super) took: Span,
+pub(crate) struct Credit {
+    pub(crate) n: u64,
+    pub(crate) is_reset: bool,
+    pub(crate) took: Span,
 }
 
 /// When an operation began and ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) begun: Tick,
-    pub(super) done: Tick,
+pub(crate) struct Span {
+    pub(crate) begun: Tick,
+    pub(crate) done: Tick,
 }
 
 impl Span {
@@ -37,7 +37,7 @@ impl Span {
 /// The events of one thread.
 ///
 /// ```
-/// use tollgate::audit::Log;
+/// use tollgate_audit::Log;
 /// use tollgate::Tick;
 ///
 /// let mut log = Log::new();
@@ -47,8 +47,8 @@ impl Span {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
-    pub(super) takings: Vec<Taking>,
-    pub(super) credits: Vec<Credit>,
+    pub(crate) takings: Vec<Taking>,
+    pub(crate) credits: Vec<Credit>,
 }
 
 impl Log {
@@ -110,7 +110,7 @@ impl Log {
         self.len() == 0
     }
 
-    pub(super) fn take(&mut self, tick: Tick, n: u64, is_charge: bool) -> Entry<'_> {
+    pub(crate) fn take(&mut self, tick: Tick, n: u64, is_charge: bool) -> Entry<'_> {
         if n == 0 {
             return Entry { took: None };
         }
@@ -148,7 +148,7 @@ impl Entry<'_> {
     /// Records when the operation began and ended, by one clock that all threads share.
     ///
     /// ```
-    /// use tollgate::audit::Log;
+    /// use tollgate_audit::Log;
     /// use tollgate::Tick;
     ///
     /// let mut log = Log::new();

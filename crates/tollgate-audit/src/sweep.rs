@@ -5,14 +5,14 @@
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Excess;
-use super::bound::{Bound, Comes};
-use super::credits::{Credits, Worth};
-use super::moment::Moment;
-use crate::clock::Tick;
+use crate::Excess;
+use crate::bound::{Bound, Comes};
+use crate::credits::{Credits, Worth};
+use crate::moment::Moment;
+use tollgate::Tick;
 
 /// The state of the check at one tick.
-pub(super) struct Sweep<'h> {
+pub(crate) struct Sweep<'h> {
     bound: &'h Bound,
     now: Tick,
     /// The most by which an interval that ends now exceeds its refill, in units. That interval
@@ -34,7 +34,7 @@ pub(super) struct Sweep<'h> {
 
 impl<'h> Sweep<'h> {
     /// Checks all moments. The bound's allowance must add up.
-    pub(super) fn run(
+    pub(crate) fn run(
         bound: &'h Bound,
         credits: &'h [Worth],
         moments: impl Iterator<Item = Moment<'h>>,

@@ -3,10 +3,10 @@
 use core::time::Duration;
 
 use super::Kind::{self, Charge, GiveBack, Grant, Reset};
-use super::{Bound, Event, history};
-use crate::algorithm::{Rounding, SlidingWindow};
-use crate::audit::Bounded;
-use crate::quota::Quota;
+use super::{Event, history};
+use tollgate::algorithm::Rounding;
+use tollgate::{Quota, SlidingWindow};
+use tollgate_audit::{Bound, Bounded};
 
 /// A bound, and its meaning written without the code under test.
 struct Promise {

@@ -1,7 +1,11 @@
 //! Examples of the bounds of a sliding log and of a slotted window.
 
-use super::*;
-use crate::quota::ConfigError;
+use core::time::Duration;
+
+use tollgate::{ConfigError, Quota, Tick};
+use tollgate_audit::{Audit, Bound};
+
+use super::{Kind, history, instant};
 
 fn ten_ns(n: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(10))

@@ -3,15 +3,15 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use super::bound::{Bound, Comes, Owed};
-use crate::clock::Tick;
+use crate::bound::{Bound, Comes, Owed};
+use tollgate::Tick;
 
 impl Bound {
     /// Returns how many permits may be granted in any interval of this length.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::audit::Bound;
+    /// use tollgate_audit::Bound;
     /// use tollgate::Quota;
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -49,7 +49,7 @@ impl Bound {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::audit::Bound;
+    /// use tollgate_audit::Bound;
     /// use tollgate::{Quota, Tick};
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -85,7 +85,7 @@ impl Bound {
     /// For some bounds there is no such number. For refills in steps, this returns what an interval
     /// from `from` to `to` may have beyond a burst. For fixed windows and for spans, it returns 0,
     /// the refill of an interval within one window or span.
-    pub(super) const fn made(&self, from: Tick, to: Tick) -> u128 {
+    pub(crate) const fn made(&self, from: Tick, to: Tick) -> u128 {
         let length = to.saturating_since(from).as_nanos();
         match self.comes {
             Comes::Steadily { rate } => (rate as u128).saturating_mul(length),
@@ -99,7 +99,7 @@ impl Bound {
 
     /// Returns how many units a reset allows. Ticks before the reset go up to `latest`, and ticks
     /// after it begin at `earliest`, so this is a burst and the refill between the two.
-    pub(super) const fn worth_of_reset(&self, earliest: Tick, latest: Tick) -> u128 {
+    pub(crate) const fn worth_of_reset(&self, earliest: Tick, latest: Tick) -> u128 {
         self.burst.saturating_add(self.made(earliest, latest))
     }
 
@@ -108,7 +108,7 @@ impl Bound {
     ///
     /// Refills in steps are bounded by a steady refill that begins with one step:
     /// `ceil(x / period) <= (x + period - 1) / period`.
-    pub(super) fn with_charges(&self) -> Option<Self> {
+    pub(crate) fn with_charges(&self) -> Option<Self> {
         match (self.debt, self.comes) {
             (Owed::Forgotten, _) => None,
             (_, Comes::InSteps { units, period }) => {
@@ -126,7 +126,7 @@ impl Bound {
     }
 
     /// Returns whether debt charged at the tick `charged` still counts against grants at `now`.
-    pub(super) const fn remembers(&self, charged: Tick, now: Tick) -> bool {
+    pub(crate) const fn remembers(&self, charged: Tick, now: Tick) -> bool {
         match self.debt {
             Owed::Paid => true,
             Owed::ForgottenAfter(windows) => windows.index(charged) == windows.index(now),

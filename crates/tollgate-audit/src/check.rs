@@ -1,11 +1,11 @@
-use super::bound::{Bound, Comes};
-use super::credits::Worth;
-use super::log::{Credit, Log, Span, Taking};
-use super::moment::Moment;
-use super::sweep::Sweep;
-use super::within::Within;
-use super::{Excess, Summary, steps};
-use crate::clock::Tick;
+use crate::bound::{Bound, Comes};
+use crate::credits::Worth;
+use crate::log::{Credit, Log, Span, Taking};
+use crate::moment::Moment;
+use crate::sweep::Sweep;
+use crate::within::Within;
+use crate::{Excess, Summary, steps};
+use tollgate::Tick;
 
 /// The collected [`Log`]s of all threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,21 +1,22 @@
-use super::bound::{Bound, Owed};
-use super::windows::Windows;
-use crate::algorithm::{
-    Algorithm, AnyAlgorithm, ChangeQuota, FixedWindow, Gcra, Intervals, LeakyBucket, Rounding,
-    SlidingWindow, TokenBucket,
+use tollgate::algorithm::{Algorithm, ChangeQuota, Rounding};
+use tollgate::{
+    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, SlidingWindow, TokenBucket,
 };
+
+use crate::bound::{Bound, Owed};
+use crate::windows::Windows;
 
 /// An algorithm that states its bound, so that the bound can be checked.
 ///
-/// The documentation of each implementation in this crate proves its bound. In these proofs,
-/// operations are ordered by when they changed the limiter's word, and `made(t)` is the number of
-/// units refilled up to the tick `t`. In that order, `f` is the first and `l` the last grant whose
-/// tick is in the interval `[a, b]`. Operations between `f` and `l` that took permits at ticks
-/// outside the interval count too. That is safe, since they only add to the number that the bound
-/// limits.
+/// The documentation of each implementation for an algorithm of tollgate proves its bound. In these
+/// proofs, operations are ordered by when they changed the limiter's word, and `made(t)` is the
+/// number of units refilled up to the tick `t`. In that order, `f` is the first and `l` the last
+/// grant whose tick is in the interval `[a, b]`. Operations between `f` and `l` that took permits
+/// at ticks outside the interval count too. That is safe, since they only add to the number that
+/// the bound limits.
 ///
 /// ```
-/// use tollgate::audit::{Bounded, Audit, Log};
+/// use tollgate_audit::{Bounded, Audit, Log};
 /// use tollgate::{AnyAlgorithm, Limiter, ManualClock};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -35,8 +36,8 @@ use crate::algorithm::{
 /// # }
 /// ```
 pub trait Bounded: Algorithm {
-    /// Returns the bound on grants, counted at [`Granted::at`](crate::Granted::at), net of permits
-    /// that were given back.
+    /// Returns the bound on grants, counted at [`Granted::at`](tollgate::Granted::at), net of
+    /// permits that were given back.
     fn bound(&self) -> Bound;
 }
 
@@ -111,9 +112,9 @@ impl Bounded for SlidingWindow {
     fn bound(&self) -> Bound {
         let quota = self.quota();
         let steady = Bound::steady(quota);
-        let grace = match self.rounds() {
-            Rounding::Exact => 0,
-            Rounding::Down => quota.period().as_nanos().saturating_sub(1),
+        let grace = match *self == self.rounding(Rounding::Exact) {
+            true => 0,
+            false => quota.period().as_nanos().saturating_sub(1),
         };
         Bound {
             burst: steady.burst + grace,
@@ -152,6 +153,8 @@ impl Bounded for AnyAlgorithm {
             Self::FixedWindow(this) => this.bound(),
             Self::SlidingWindow(this) => this.bound(),
             Self::Intervals(this) => this.bound(),
+            // A newer algorithm. None of the others has a smaller bound than the bucket.
+            _ => Bound::bucket(self.quota()),
         }
     }
 }
