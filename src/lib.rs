@@ -246,7 +246,7 @@ pub mod stats {
     pub use crate::counted::{Counters, LimiterStats};
     #[cfg(feature = "keyed")]
     pub use crate::keyed::stats::KeyedStats;
-    pub use crate::metrics::{Metrics, MetricsError, write_prometheus};
+    pub use crate::metrics::{Metric, Metrics, MetricsError, Value, write_prometheus};
 }
 
 /// Traits for verbs that only some algorithms support, such as reserving and giving back permits.

@@ -1,7 +1,7 @@
 use super::Concurrency;
-use crate::metrics::{Metric, MetricSource, Value};
+use crate::metrics::{Metric, Metrics, Value};
 
-impl MetricSource for Concurrency {
+impl Metrics for Concurrency {
     fn value(&self, metric: Metric) -> Option<Value> {
         Some(match metric {
             Metric::Inside => self.inside().into(),

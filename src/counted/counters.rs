@@ -1,6 +1,6 @@
 use core::fmt;
 
-use crate::metrics::{Metric, MetricSource, Value};
+use crate::metrics::{Metric, Metrics, Value};
 use crate::outcome::{Denied, Granted};
 use crate::striped::StripedCounters;
 
@@ -109,7 +109,7 @@ impl fmt::Debug for Counters {
     }
 }
 
-impl MetricSource for LimiterStats {
+impl Metrics for LimiterStats {
     fn value(&self, metric: Metric) -> Option<Value> {
         Some(match metric {
             Metric::Granted => self.granted.into(),

@@ -1,5 +1,5 @@
 use crate::counted::LimiterStats;
-use crate::metrics::{Metric, MetricSource, Value};
+use crate::metrics::{Metric, Metrics, Value};
 use crate::striped::StripedCounters;
 
 /// An event in the table.
@@ -96,7 +96,7 @@ pub struct KeyedStats {
     pub decisions: Option<LimiterStats>,
 }
 
-impl MetricSource for KeyedStats {
+impl Metrics for KeyedStats {
     fn value(&self, metric: Metric) -> Option<Value> {
         Some(match metric {
             Metric::Tracked => self.tracked.into(),

@@ -6,7 +6,7 @@ use crossbeam_utils::CachePadded;
 use crate::algorithm::Lend;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::limiter::Limiter;
-use crate::metrics::{Metric, MetricSource, Value};
+use crate::metrics::{Metric, Metrics, Value};
 use crate::outcome::{Denied, Granted};
 use crate::quota::ConfigError;
 use crate::rate_limiter::RateLimiter;
@@ -261,7 +261,7 @@ impl<A: Lend, C> RateLimiter for Leases<A, C> {
     }
 }
 
-impl<A, C> MetricSource for Leases<A, C> {
+impl<A, C> Metrics for Leases<A, C> {
     fn value(&self, metric: Metric) -> Option<Value> {
         match metric {
             Metric::Lent => Some(self.lent().into()),

@@ -2,16 +2,51 @@
 
 use core::fmt;
 
-/// A source of some of the metrics.
-pub trait MetricSource {
+/// A source of metrics for [`write_prometheus`](super::write_prometheus): the statistics in this
+/// module, [`Concurrency`](crate::Concurrency), [`Leases`](crate::Leases),
+/// [`WaitingRoom`](crate::WaitingRoom), and limiters of your own.
+///
+/// ```
+/// use tollgate::stats::{Metric, Metrics, Value, write_prometheus};
+///
+/// struct Line {
+///     waiting: u64,
+/// }
+///
+/// impl Metrics for Line {
+///     fn value(&self, metric: Metric) -> Option<Value> {
+///         match metric {
+///             Metric::Waiting => Some(self.waiting.into()),
+///             _ => None,
+///         }
+///     }
+/// }
+///
+/// # fn main() -> Result<(), tollgate::stats::MetricsError> {
+/// let mut text = String::new();
+/// write_prometheus(&mut text, "shop", &[(&[], &Line { waiting: 7 })])?;
+/// assert!(text.ends_with("\nshop_waiting 7\n"));
+/// # Ok(())
+/// # }
+/// ```
+pub trait Metrics {
     /// Returns the value of a metric, or `None` if the source does not have it.
     fn value(&self, metric: Metric) -> Option<Value>;
 }
 
 /// The value of a metric: an integer or a real number.
-#[derive(Debug, Clone, Copy)]
+///
+/// ```
+/// use tollgate::stats::Value;
+///
+/// assert_eq!(Value::from(7), Value::Whole(7));
+/// assert_eq!(Value::from(0.5).to_string(), "0.5");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
+    /// An integer, such as a number of requests.
     Whole(u64),
+    /// A real number, such as a rate.
     Real(f64),
 }
 
@@ -45,9 +80,15 @@ pub(super) enum Kind {
 
 macro_rules! metrics {
     ($($metric:ident $name:literal $kind:ident $help:literal)*) => {
-        /// Identifies a metric.
+        /// A metric. It has one name, kind and meaning for all limiters.
+        ///
+        /// See [`Metrics`] for an example.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Metric {$($metric),*}
+        #[non_exhaustive]
+        pub enum Metric {$(
+            #[doc = $help]
+            $metric,
+        )*}
 
         impl Metric {
             pub(super) const ALL: &[Self] = &[$(Self::$metric),*];

@@ -8,7 +8,7 @@ use super::error::SmoothError;
 use super::reservation::SmoothReservation;
 use super::state::{NEVER, SmoothState};
 use crate::clock::{Clock, Tick};
-use crate::metrics::{Metric, MetricSource, Value};
+use crate::metrics::{Metric, Metrics, Value};
 use crate::outcome::Denied;
 
 impl<K: Curve, C> Smooth<K, C> {
@@ -272,7 +272,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     }
 }
 
-impl<K: Curve, C: Clock> MetricSource for Smooth<K, C> {
+impl<K: Curve, C: Clock> Metrics for Smooth<K, C> {
     fn value(&self, metric: Metric) -> Option<Value> {
         Some(match metric {
             Metric::Rate => self.rate().into(),

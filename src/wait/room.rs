@@ -4,7 +4,7 @@ use super::{Reservation, blocking};
 use crate::algorithm::{ChangeQuota, Reserve};
 use crate::clock::{Clock, SleepClock, Tick};
 use crate::limiter::Limiter;
-use crate::metrics::{Metric, MetricSource, Value};
+use crate::metrics::{Metric, Metrics, Value};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 use crate::store::AtomicWord;
@@ -206,7 +206,7 @@ impl<G: ReserveLimiter<Clock: SleepClock>> WaitingRoom<G> {
     }
 }
 
-impl<G: ReserveLimiter<Clock: Clock>> MetricSource for WaitingRoom<G> {
+impl<G: ReserveLimiter<Clock: Clock>> Metrics for WaitingRoom<G> {
     fn value(&self, metric: Metric) -> Option<Value> {
         match metric {
             Metric::WaitingPermits => Some(self.waiting_permits().into()),
