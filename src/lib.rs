@@ -37,7 +37,6 @@
 //! | [`SlidingLog`] | at most `n` in the last minute, exactly |
 //! | `Adjustable` (feature `wide`) | a quota that changes while the limiter is in use |
 //! | [`Counted`] | statistics of any limiter ([`stats`]) |
-//! | `smooth` (feature `wide`) | callers that wait for their turn, at a rate that can change, like Guava's `RateLimiter` |
 //!
 //! A limit for each key:
 //!
@@ -61,12 +60,15 @@
 //!
 //! [`compose::All`] takes from several limits at once, or from none.
 //!
+//! The crate `tollgate-smooth` has Guava's limiters, whose callers wait for their turn at a rate
+//! that can change.
+//!
 //! A limiter's *verbs* are its methods that take, return and count permits, such as `try_acquire`.
 //! [`RateLimiter`] is the common trait of all limiters with the verbs of [`Limiter`], and of the
-//! keys of a table. [`Concurrency`], the smooth limiters and the waiting types do not
-//! implement it. [`traits`] has the verbs that only some limiters support. To write an algorithm,
-//! see [`algorithm`]. To keep a limiter's state in your own memory, or keys in your own map, see
-//! [`store`]. The crate `tollgate-audit` checks in tests that a limiter keeps its bound.
+//! keys of a table. [`Concurrency`] and the waiting types do not implement it. [`traits`] has the
+//! verbs that only some limiters support. To write an algorithm, see [`algorithm`]. To keep a
+//! limiter's state in your own memory, or keys in your own map, see [`store`]. The crate
+//! `tollgate-audit` checks in tests that a limiter keeps its bound.
 
 // Without `std`, the items linked to above do not exist. These definitions link to docs.rs instead.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]
@@ -111,8 +113,6 @@ mod rate_limiter;
 mod seq_lock;
 #[cfg(feature = "std")]
 pub mod sharded;
-#[cfg(feature = "wide")]
-pub mod smooth;
 mod snapshot;
 pub mod store;
 #[cfg(feature = "std")]
@@ -235,7 +235,7 @@ pub mod error {
 /// | `inside`, `peak`, `limit`, `waiting` | the weight of callers; `waiting` counts callers | [`Concurrency`] |
 /// | `lent`, `max_lent` | permits | [`Leases`] |
 /// | `waiting_permits`, `longest_wait` | permits, and a time | [`WaitingRoom`] |
-/// | `rate`, `stored`, `max_stored` | permits | the smooth limiters |
+/// | `rate`, `stored`, `max_stored` | permits | the limiters of `tollgate-smooth` |
 ///
 /// [`Counted`]: crate::Counted
 /// [`Concurrency`]: crate::Concurrency

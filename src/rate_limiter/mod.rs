@@ -57,8 +57,8 @@ macro_rules! declare_traits {
     ) => {
         /// A limiter that grants permits. All limiters with the verbs of a
         /// [`Limiter`](crate::Limiter) (`try_acquire`, `take_up_to`, `available` and so on)
-        /// implement it, and so do their wrappers and the keys of a table. `Concurrency`,
-        /// the smooth limiters and the waiting types do not.
+        /// implement it, and so do their wrappers and the keys of a table. `Concurrency` and the
+        /// waiting types do not.
         ///
         /// Limiters also have these verbs as inherent methods. Use the trait for code that works
         /// with any limiter.

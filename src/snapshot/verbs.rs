@@ -123,10 +123,10 @@ macro_rules! snapshot_verbs {
             /// # Other limiters
             ///
             /// [`Limiter`](crate::Limiter), `Adjustable` and `Keyed` have snapshots. `Sharded`,
-            /// `SlottedWindow`, `SlidingLog` and the smooth limiters don't: their state is more
-            /// than one word, and can't be read in one step while other threads decide.
-            /// `Leases` has none because the permits that threads hold would be missing.
-            /// `Concurrency` has none because its guards end with the process.
+            /// `SlottedWindow` and `SlidingLog` don't: their state is more than one word, and can't
+            /// be read in one step while other threads decide. `Leases` has none because the
+            /// permits that threads hold would be missing. `Concurrency` has none because its
+            /// guards end with the process.
             #[must_use = "it is what `restore` needs"]
             pub fn snapshot(&self) -> [u8; $crate::store::SNAPSHOT_BYTES] {
                 self.at(self.now()).snapshot()

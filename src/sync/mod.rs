@@ -74,7 +74,7 @@ pub(crate) type MutexGuard<'a, T> = source::MutexGuard<'a, T>;
 
 /// A lock that serializes threads that change parameters. Decisions never take it, so they continue
 /// even if its holder stops forever.
-#[cfg(feature = "wide")]
+#[cfg(feature = "keyed")]
 pub(crate) type SettersMutex<T> = source::SettersMutex<T>;
 
 /// A thread that sleeps until it is woken.

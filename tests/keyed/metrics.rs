@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use tollgate::smooth::SmoothBursty;
 use tollgate::stats::{LimiterStats, Metrics, MetricsError, write_prometheus};
 use tollgate::{
     Concurrency, Counted, Keyed, Leases, Limiter, ManualClock, Quota, TokenBucket, WaitingRoom,
@@ -187,12 +186,6 @@ fn each_statistic_is_written_under_its_name() {
     assert!((0..3).all(|_| room.reserve(1).is_ok()));
     let waits = [("waiting_permits", 2.0), ("longest_wait_seconds", 2.5)];
     is(&room, &waits);
-
-    let smooth = SmoothBursty::with_clock(0.5, ManualClock::new()).expect("a rate");
-    is(
-        &smooth,
-        &[("rate", 0.5), ("stored", 0.0), ("max_stored", 0.5)],
-    );
 }
 
 #[test]

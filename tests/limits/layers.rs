@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 28] = [
+const LEVELS: [(&str, u8); 27] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -27,7 +27,6 @@ const LEVELS: [(&str, u8); 28] = [
     ("leases", 2),
     ("multiword", 2),
     ("sharded", 2),
-    ("smooth", 2),
     ("striped", 2),
     ("thread_index", 2),
     ("wait", 2),

@@ -45,13 +45,10 @@ fn recorded_decisions_are_reproduced() {
 fn the_differences_are_exactly_the_expected_ones() {
     let expected = include_str!("expected.txt");
     for file in &OWN_COPY.files {
-        // The adapters for Guava need the feature `wide`.
-        if cfg!(feature = "wide") || !file.file.starts_with("guava") {
-            assert!(
-                expected.contains(&format!("\n{file}\n")),
-                "not expected: {file}"
-            );
-        }
+        assert!(
+            expected.contains(&format!("\n{file}\n")),
+            "not expected: {file}"
+        );
     }
     let expected = expected
         .lines()

@@ -1,9 +1,8 @@
-//! Limits over time: waiting, reservations, concurrency, smooth rates and changing quotas.
+//! Limits over time: waiting, reservations, concurrency and changing quotas.
 
 mod adjustable;
 mod compose;
 mod concurrency;
 mod counted;
-mod smooth;
 mod support;
 mod wait;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::clock::NoClock;
-use tollgate::smooth::SmoothReservation;
-use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
 use tollgate::sync::model::Fault;
 use tollgate::{Denied, Tick};
 use tollgate_loom_tests::{
     Action as Any, Answer, Run, Scenario as AnyScenario, Site, model, relaxed, stored, with_fault,
 };
+use tollgate_smooth::SmoothReservation;
+use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 
 /// A limiter that warms up, so that the stored permits affect the cost of a turn.
 type Tested = SmoothWarmingUp<NoClock>;
@@ -293,8 +293,8 @@ fn faults_are_found() {
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     Site {
-        file: "smooth/rates.rs",
-        text: include_str!("../../../src/smooth/rates.rs"),
+        file: "tollgate-smooth/src/rates.rs",
+        text: include_str!("../../../crates/tollgate-smooth/src/rates.rs"),
         operation,
     }
 }

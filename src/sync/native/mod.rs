@@ -24,7 +24,7 @@ pub(crate) use core::sync::atomic::fence;
 pub(super) type Mutex<T> = std::sync::Mutex<T>;
 #[cfg(feature = "std")]
 pub(super) type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
-#[cfg(feature = "wide")]
+#[cfg(feature = "keyed")]
 pub(super) type SettersMutex<T> = std::sync::Mutex<T>;
 
 #[cfg(feature = "std")]

@@ -1,9 +1,6 @@
 //! The wait in a denial is exact for every limiter. If no other caller comes, a retry at exactly
 //! that time is granted, and a retry a nanosecond sooner is denied.
 
-#[cfg(feature = "wide")]
-mod smooth;
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -5,7 +5,7 @@
 //! only translates units and arguments: one that repeated the recorded limiter's mistakes would
 //! test itself. It asks a [`ReplayedLimiter`] and pairs the recorded values with the answers in a
 //! [`Comparison`]. [`run_folder`] and [`run_text`] judge the comparison. An accepted difference has
-//! a [`Class`], and every other one is a failure.
+//! a [`Class`], and every other one is a failure. [`proof`] shows that a replay notices changes.
 //!
 //! ```
 //! use std::time::Duration;
@@ -50,6 +50,7 @@ mod comparison;
 mod format;
 mod level;
 mod limiter;
+pub mod proof;
 mod report;
 mod runner;
 

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tollgate_replay::{Report, run_folder};
 
-use super::{Cut, sources};
+use super::{cuts, sources};
 
 /// Creates a folder for this test with only these files.
 fn folder(name: &str, files: &[(&str, &[u8])]) -> PathBuf {
@@ -33,7 +33,7 @@ fn packed(text: &str) -> Vec<u8> {
 
 /// One trace of 280 ops, as text.
 fn trace() -> String {
-    let cuts = Cut::all("rust_governor_gcra.jsonl.gz");
+    let cuts = cuts("rust_governor_gcra.jsonl.gz");
     cuts[0].0.join("\n") + "\n"
 }
 

@@ -28,17 +28,6 @@ classes! {
     /// the capacity and `reset_after` is 0. Ours answers with its actual state. The decision and
     /// the TAT are the same.
     ABOVE_CAPACITY: "theirs reports a full limiter to a request above the capacity" in OtherValue;
-    // Guava.
-    #[cfg(feature = "wide")]
-    /// In theirs, a request for 0 or fewer permits is an error. Ours takes nothing for 0, and
-    /// negative requests are impossible.
-    NO_PERMITS: "a request for no permits: theirs fails, ours takes nothing" in OtherValue;
-    #[cfg(feature = "wide")]
-    /// With a warm-up of 0 they divide 0 by 0. The stored permits become NaN, and each call is free
-    /// from then on, until the rate is set. Ours charges an interval for a permit.
-    FREE_FOR_EVER:
-        "a warm-up of 0: theirs stops limiting, ours keeps the steady rate"
-            in TheyAdmitMore, OtherValue;
     // limits' fixed window.
     /// In theirs, a hit of 0 opens a window if none is open. Nothing is counted in that window, and
     /// the next hit opens a new one. In ours, 0 changes nothing.

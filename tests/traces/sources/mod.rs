@@ -5,8 +5,6 @@ mod classes;
 mod first_hit;
 mod flexible_theirs;
 mod gcra;
-#[cfg(feature = "wide")]
-mod guava;
 mod limits_fixed_window;
 mod limits_moving_window;
 mod limits_sliding_window;
@@ -47,10 +45,6 @@ impl Source for Adapter {
 pub(crate) const fn all() -> &'static [&'static dyn Source] {
     &[
         &Adapter("governor ", "gcra", gcra::governor),
-        #[cfg(feature = "wide")]
-        &Adapter("guava ", "SmoothBursty", guava::begin),
-        #[cfg(feature = "wide")]
-        &Adapter("guava ", "SmoothWarmingUp", guava::begin),
         &Adapter("limits ", "fixed-window", limits_fixed_window::begin),
         &Adapter("limits ", "moving-window", limits_moving_window::begin),
         &Adapter(

@@ -5,6 +5,8 @@ mod clocks;
 mod deadline;
 #[path = "../../support/random.rs"]
 mod random;
+#[path = "../../support/sleep.rs"]
+mod sleep;
 pub(crate) mod storm;
 
 use std::future::Future;
@@ -16,9 +18,10 @@ use std::thread;
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
 
-pub(crate) use clocks::{Counting, HalfAsleep, Leaping};
+pub(crate) use clocks::Counting;
 pub(crate) use deadline::deadline;
 pub(crate) use random::Random;
+pub(crate) use sleep::{HalfAsleep, Leaping};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 

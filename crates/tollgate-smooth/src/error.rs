@@ -6,7 +6,7 @@ use core::time::Duration;
 /// variant names a field, its value, and what is allowed.
 ///
 /// ```
-/// use tollgate::smooth::SmoothBursty;
+/// use tollgate_smooth::SmoothBursty;
 ///
 /// let error = SmoothBursty::new(0.0).unwrap_err();
 /// assert_eq!(error.field(), "rate");

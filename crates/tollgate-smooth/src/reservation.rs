@@ -1,13 +1,13 @@
 use core::time::Duration;
 
-use crate::clock::Tick;
+use tollgate::Tick;
 
 /// The turn of a caller: the permits that were taken, and the first tick at which the caller may
 /// go.
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::smooth::SmoothBursty;
+/// use tollgate_smooth::SmoothBursty;
 /// use tollgate::ManualClock;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,7 +29,7 @@ pub struct SmoothReservation {
 }
 
 impl SmoothReservation {
-    pub(super) const fn new(n: u64, at: Tick, due: Tick) -> Self {
+    pub(crate) const fn new(n: u64, at: Tick, due: Tick) -> Self {
         Self { n, at, due }
     }
 

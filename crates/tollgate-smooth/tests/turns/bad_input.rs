@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tollgate::clock::NoClock;
-use tollgate::smooth::SmoothError;
-use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
 use tollgate::{Denied, Tick};
+use tollgate_smooth::SmoothError;
+use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 
 use super::{bursty, warming_up};
 use crate::support::{Random, SECOND, tick};

@@ -17,23 +17,23 @@ const VERSION_BITS: u32 = 4;
 const VERSIONS: u64 = 1 << VERSION_BITS;
 
 /// A turn that never comes. Later turns become this one, so nothing wraps.
-pub(super) const NEVER: u64 = u64::MAX >> VERSION_BITS;
+pub(crate) const NEVER: u64 = u64::MAX >> VERSION_BITS;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct SmoothState {
+pub(crate) struct SmoothState {
     /// In the limiter's unit, at most [`NEVER`].
-    pub(super) next: u64,
-    pub(super) version: u64,
-    pub(super) stored: f64,
+    pub(crate) next: u64,
+    pub(crate) version: u64,
+    pub(crate) stored: f64,
 }
 
 impl SmoothState {
-    pub(super) const fn pack(self) -> u128 {
+    pub(crate) const fn pack(self) -> u128 {
         let high = (self.next << VERSION_BITS) | self.version;
         ((high as u128) << 64) | self.stored.to_bits() as u128
     }
 
-    pub(super) const fn unpack(word: u128) -> Self {
+    pub(crate) const fn unpack(word: u128) -> Self {
         let high = (word >> 64) as u64;
         Self {
             next: high >> VERSION_BITS,
@@ -45,7 +45,7 @@ impl SmoothState {
     /// Returns the state with the next version and this number of stored permits. When the versions
     /// wrap, the next turn also moves later by one unit, unless this change has `moved` it already.
     /// So no pair of a next turn and a version ever occurs twice.
-    pub(super) const fn next_version(self, stored: f64, moved: bool) -> Self {
+    pub(crate) const fn next_version(self, stored: f64, moved: bool) -> Self {
         let version = (self.version + 1) % VERSIONS;
         let next = match version {
             0 if self.next < NEVER && !moved => self.next + 1,

@@ -1,13 +1,18 @@
-//! The retry times of the smooth limiters, which say when the next turn comes.
+//! The wait in a denial is exact. If no other caller comes, a retry at exactly that time gets its
+//! turn, and a retry a nanosecond sooner is denied.
 
 use std::time::Duration;
 
-use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
-use tollgate::{ManualClock, Tick};
+use tollgate::{Denied, ManualClock, Tick};
+use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 
-use super::{Ask, NANOSECOND};
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::{Random, SECOND};
+
+const NANOSECOND: Duration = Duration::from_nanos(1);
+const FIFTY_YEARS: u64 = 50 * 36_525 * 864 * SECOND;
+
+/// Asks a limiter for permits at a tick.
+type Ask = Box<dyn FnMut(u64, Tick) -> Result<(), Denied>>;
 
 const RATES: [f64; 5] = [1.0, 2.5, 97.0, 1e6 / 7.0, 3e-3];
 /// Timeouts, in units of the time between two turns.

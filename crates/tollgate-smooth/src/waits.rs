@@ -2,15 +2,16 @@
 
 use core::time::Duration;
 
-use super::Smooth;
-use super::curve::Curve;
-use super::reservation::SmoothReservation;
-#[cfg(feature = "wait")]
-use crate::clock::Clock;
-use crate::clock::SleepClock;
-use crate::outcome::Denied;
-#[cfg(feature = "wait")]
-use crate::wait::sleep_check::SleepCheck;
+use tollgate::Denied;
+use tollgate::clock::{Clock, SleepClock, Timer};
+
+use crate::Smooth;
+use crate::curve::Curve;
+use crate::reservation::SmoothReservation;
+
+/// How long the clock may fail to follow the timer before that is a mismatch. This is long, since a
+/// coarse clock may stand still for a while.
+const MOST_IN_VAIN: Duration = Duration::from_secs(60);
 
 impl<K: Curve, C: SleepClock> Smooth<K, C> {
     /// Takes one permit and waits for its turn.
@@ -31,7 +32,7 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
     ///
     /// ```
     /// use tollgate::clock::Clock;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = SmoothBursty::new(1_000_000.0)?;
@@ -58,7 +59,7 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -76,7 +77,6 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
     }
 }
 
-#[cfg(feature = "wait")]
 impl<K: Curve, C: Clock> Smooth<K, C> {
     /// Takes `n` permits and waits for their turn in a future, on any runtime that can sleep. The
     /// first poll takes the permits. A future that is dropped while it waits loses its turn; the
@@ -88,11 +88,9 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// not follow the limiter's clock.
     ///
     /// ```
-    /// # #[cfg(feature = "tokio")]
     /// use tollgate::wait::TokioTimer;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     ///
-    /// # #[cfg(feature = "tokio")]
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     /// # runtime.block_on(async {
@@ -103,24 +101,29 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// # Ok(())
     /// # })
     /// # }
-    /// # #[cfg(not(feature = "tokio"))]
-    /// # fn main() {}
     /// ```
-    pub async fn acquire_with_timer<T: crate::clock::Timer>(
+    pub async fn acquire_with_timer<T: Timer>(
         &self,
         timer: T,
         n: u64,
     ) -> Result<SmoothReservation, Denied> {
         let turn = self.reserve(n)?;
-        let (mut now, mut check) = (turn.at(), SleepCheck::new());
+        // `in_vain` is the length of the latest sleeps in a row that the clock did not follow.
+        let (mut now, mut in_vain) = (turn.at(), Duration::ZERO);
         while now < turn.due() {
             let wait = turn.due().saturating_since(now);
-            check.begins(now, wait);
             timer.sleep(wait).await;
-            now = self.clock.now();
-            if now < turn.due() && check.finds_mismatch(now) {
+            let woke = self.clock.now();
+            let is_followed = woke.saturating_since(now) >= wait / 2;
+            let before = in_vain;
+            in_vain = match is_followed {
+                true => Duration::ZERO,
+                false => before.saturating_add(wait),
+            };
+            if woke < turn.due() && before > Duration::ZERO && in_vain >= MOST_IN_VAIN {
                 return Err(Denied::timer_mismatch(n));
             }
+            now = woke;
         }
         Ok(turn)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::Tick;
 use tollgate::clock::NoClock;
-use tollgate::smooth::SmoothWarmingUp;
+use tollgate_smooth::SmoothWarmingUp;
 
 use super::warming_up;
 use crate::support::{Random, SECOND, tick};

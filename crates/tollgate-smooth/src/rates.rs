@@ -16,16 +16,17 @@
 //! state with the old rate or with the new one. A denial depends only on the next turn, so one load
 //! answers it.
 
-use super::Smooth;
-use super::curve::{Curve, StoredPermits};
-use super::pace::Unit;
-use super::state::SmoothState;
-use crate::sync::{AtomicU64, Backoff, Ordering, inject_fault};
 use std::sync::PoisonError;
+
+use crate::Smooth;
+use crate::curve::{Curve, StoredPermits};
+use crate::pace::Unit;
+use crate::state::SmoothState;
+use crate::sync::{AtomicU64, Ordering, inject_fault};
 
 impl<K: Curve, C> Smooth<K, C> {
     #[inline]
-    pub(super) fn load(&self) -> SmoothState {
+    pub(crate) fn load(&self) -> SmoothState {
         // ORDERING: Acquire. It pairs with the release in `change`, also through exchanges of other
         // threads in between: a thread that sees a version sees its rate. Models: smooth::
         SmoothState::unpack(self.state.load(Ordering::Acquire))
@@ -56,7 +57,7 @@ impl<K: Curve, C> Smooth<K, C> {
     /// Returns the rate of the state's version. (If the state has changed, it may be the rate of
     /// another version. The exchange will fail then.)
     #[inline]
-    pub(super) fn rate_of(&self, state: SmoothState) -> f64 {
+    pub(crate) fn rate_of(&self, state: SmoothState) -> f64 {
         // ORDERING: Acquire. It pairs with the release of the rate in `change`: a thread that reads
         // a newer rate, written over the rate of this version, then sees a changed state, in its
         // next load as in its exchange. The models check the load. That the exchange fails is only
@@ -65,7 +66,7 @@ impl<K: Curve, C> Smooth<K, C> {
     }
 
     /// Returns the state, and the store at the rate that was current with it.
-    pub(super) fn look(&self) -> (SmoothState, StoredPermits<K>) {
+    pub(crate) fn look(&self) -> (SmoothState, StoredPermits<K>) {
         let mut state = self.load();
         loop {
             let store = self.store(self.rate_of(state));
@@ -78,21 +79,20 @@ impl<K: Curve, C> Smooth<K, C> {
         }
     }
 
-    pub(super) fn store(&self, rate: f64) -> StoredPermits<K> {
+    pub(crate) fn store(&self, rate: f64) -> StoredPermits<K> {
         StoredPermits::new(self.curve, self.unit, rate)
     }
 
     /// Checks the state, and then changes it by a step at the current rate. The check needs no
     /// rate; if it fails, nothing changes. The step may run several times.
     #[inline]
-    pub(super) fn step<T, E>(
+    pub(crate) fn step<T, E>(
         &self,
         check: impl Fn(SmoothState) -> Result<(), E>,
         step: impl Fn(SmoothState, &StoredPermits<K>) -> (SmoothState, T),
     ) -> Result<T, E> {
         let mut early =
             inject_fault!(ReadsTheRateFirst => Some(self.rate_of(self.load())), else None);
-        let mut backoff = Backoff::new();
         loop {
             let state = self.load();
             check(state)?;
@@ -101,12 +101,12 @@ impl<K: Curve, C> Smooth<K, C> {
             if self.exchange(state, next) {
                 return Ok(answer);
             }
-            backoff.wait();
+            core::hint::spin_loop();
         }
     }
 
     /// Makes `rate` the current rate. `now` is the caller's tick, in units.
-    pub(super) fn change(&self, rate: f64, now: u64) {
+    pub(crate) fn change(&self, rate: f64, now: u64) {
         let alone = inject_fault!(SetsTogether => None, else
             Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner)));
         // No other thread changes the version or the rate of the next one.

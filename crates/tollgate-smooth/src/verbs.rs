@@ -2,14 +2,15 @@
 
 use core::time::Duration;
 
-use super::Smooth;
-use super::curve::{Curve, check_rate};
-use super::error::SmoothError;
-use super::reservation::SmoothReservation;
-use super::state::{NEVER, SmoothState};
-use crate::clock::{Clock, Tick};
-use crate::metrics::{Metric, Metrics, Value};
-use crate::outcome::Denied;
+use tollgate::clock::Clock;
+use tollgate::stats::{Metric, Metrics, Value};
+use tollgate::{Denied, Tick};
+
+use crate::Smooth;
+use crate::curve::{Curve, check_rate};
+use crate::error::SmoothError;
+use crate::reservation::SmoothReservation;
+use crate::state::{NEVER, SmoothState};
 
 impl<K: Curve, C> Smooth<K, C> {
     /// Takes `n` permits at this tick. The reservation says when the caller may go: see
@@ -105,9 +106,9 @@ impl<K: Curve, C> Smooth<K, C> {
     /// Returns the current rate, in permits a second.
     ///
     /// ```
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     ///
-    /// # fn main() -> Result<(), tollgate::smooth::SmoothError> {
+    /// # fn main() -> Result<(), tollgate_smooth::SmoothError> {
     /// assert_eq!(SmoothBursty::new(2.5)?.rate(), 2.5);
     /// # Ok(())
     /// # }
@@ -120,9 +121,9 @@ impl<K: Curve, C> Smooth<K, C> {
     /// Returns the largest number of permits that can be stored at the current rate.
     ///
     /// ```
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     ///
-    /// # fn main() -> Result<(), tollgate::smooth::SmoothError> {
+    /// # fn main() -> Result<(), tollgate_smooth::SmoothError> {
     /// assert_eq!(SmoothBursty::new(2.5)?.max_stored(), 2.5);
     /// # Ok(())
     /// # }
@@ -166,7 +167,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -202,7 +203,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -228,7 +229,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -246,7 +247,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     }
 
     /// Returns how many permits are stored. For a
-    /// [`SmoothWarmingUp`](crate::smooth::SmoothWarmingUp), this says how cold it is.
+    /// [`SmoothWarmingUp`](crate::SmoothWarmingUp), this says how cold it is.
     #[must_use]
     pub fn stored(&self) -> f64 {
         self.stored_at(self.clock.now())
@@ -256,7 +257,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// taken so far cost. [`Tick::MAX`] if never.
     ///
     /// ```
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     /// use tollgate::{ManualClock, Tick};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::Tick;
 use tollgate::clock::Clock;
-use tollgate::smooth::SmoothBursty;
+use tollgate_smooth::SmoothBursty;
 
 use super::{bursty, warming_up};
 use crate::support::{HalfAsleep, Leaping, SECOND, run, tick};

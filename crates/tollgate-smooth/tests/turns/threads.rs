@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::Tick;
-use tollgate::smooth::SmoothReservation;
+use tollgate_smooth::SmoothReservation;
 
 use super::{bursty, warming_up};
 use crate::support::{Random, SECOND, on_threads, tick};

@@ -2,12 +2,13 @@
 
 use core::time::Duration;
 
-use super::state::NEVER;
-use crate::clock::Tick;
+use tollgate::Tick;
+
+use crate::state::NEVER;
 
 /// The unit of time, which also decides how costs are rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// Nanoseconds. A call's cost is rounded up to a whole one, and permits that accumulate are
     /// rounded down.
     Nanos,
@@ -23,7 +24,7 @@ impl Unit {
         }
     }
 
-    pub(super) const fn a_second(self) -> f64 {
+    pub(crate) const fn a_second(self) -> f64 {
         match self {
             Self::Nanos => 1e9,
             Self::Micros => 1e6,
@@ -31,12 +32,12 @@ impl Unit {
     }
 
     /// Returns the whole units since the clock's start, at most [`NEVER`].
-    pub(super) const fn of(self, tick: Tick) -> u64 {
+    pub(crate) const fn of(self, tick: Tick) -> u64 {
         let units = tick.as_nanos() / self.nanos();
         if units < NEVER { units } else { NEVER }
     }
 
-    pub(super) const fn of_wait(self, wait: Duration) -> u64 {
+    pub(crate) const fn of_wait(self, wait: Duration) -> u64 {
         let units = wait.as_nanos() / self.nanos() as u128;
         if units < NEVER as u128 {
             units as u64
@@ -45,14 +46,14 @@ impl Unit {
         }
     }
 
-    pub(super) const fn tick(self, units: u64) -> Tick {
+    pub(crate) const fn tick(self, units: u64) -> Tick {
         Tick::from_nanos(units.saturating_mul(self.nanos()))
     }
 
     /// Rounds stored permits down to a multiple of the last digit of a double as large as `max`,
     /// and to at most `max`. Sums and differences of such numbers are exact, so a store never has
     /// more than accumulated. In microseconds nothing is rounded.
-    pub(super) fn settle(self, permits: f64, max: f64) -> f64 {
+    pub(crate) fn settle(self, permits: f64, max: f64) -> f64 {
         if self == Self::Micros || max <= 0.0 {
             return permits;
         }
@@ -72,7 +73,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    pub(super) const fn none(unit: Unit) -> Self {
+    pub(crate) const fn none(unit: Unit) -> Self {
         Self {
             unit,
             parts: 0.0,
@@ -80,7 +81,7 @@ impl Cost {
         }
     }
 
-    pub(super) fn and(self, part: f64) -> Self {
+    pub(crate) fn and(self, part: f64) -> Self {
         match self.unit {
             Unit::Nanos => Self {
                 parts: self.parts + part,
@@ -94,7 +95,7 @@ impl Cost {
     }
 
     /// Returns the sum in whole units.
-    pub(super) fn total(self) -> u64 {
+    pub(crate) fn total(self) -> u64 {
         match self.unit {
             Unit::Micros => self.cut,
             Unit::Nanos => {

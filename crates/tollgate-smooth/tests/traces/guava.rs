@@ -8,14 +8,38 @@ use std::time::Duration;
 
 use tollgate::Tick;
 use tollgate::clock::NoClock;
-use tollgate::smooth::SmoothError;
-use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+use tollgate_replay::{Class, Comparison, Direction, Header, Malformed, Op, Replay, Source};
+use tollgate_smooth::{SmoothBursty, SmoothError, SmoothWarmingUp};
 
-use super::Begun;
-use super::classes::{FREE_FOR_EVER, NO_PERMITS};
+/// In theirs, a request for 0 or fewer permits is an error. Ours takes nothing for 0, and negative
+/// requests are impossible.
+static NO_PERMITS: Class = Class {
+    name: "a request for no permits: theirs fails, ours takes nothing",
+    directions: &[Direction::OtherValue],
+};
 
-pub(super) fn begin(header: &Header) -> Begun {
+/// With a warm-up of 0 they divide 0 by 0. The stored permits become NaN, and each call is free
+/// from then on, until the rate is set. Ours charges an interval for a permit.
+static FREE_FOR_EVER: Class = Class {
+    name: "a warm-up of 0: theirs stops limiting, ours keeps the steady rate",
+    directions: &[Direction::TheyAdmitMore, Direction::OtherValue],
+};
+
+/// The adapter. It translates units and arguments, and nothing else.
+pub(super) struct Guava;
+
+impl Source for Guava {
+    fn knows(&self, header: &Header) -> bool {
+        let algorithms = ["SmoothBursty", "SmoothWarmingUp"];
+        header.source.starts_with("guava ") && algorithms.contains(&header.algorithm.as_str())
+    }
+
+    fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed> {
+        begin(header)
+    }
+}
+
+fn begin(header: &Header) -> Result<Box<dyn Replay>, Malformed> {
     let start = header.time_zero()?;
     let limiter = Smooth::new(header, start)?;
     let initial = (

@@ -3,48 +3,48 @@
 
 use core::time::Duration;
 
-use super::error::SmoothError;
-use super::pace::{Cost, Unit};
-use super::state::{NEVER, SmoothState};
+use crate::error::SmoothError;
+use crate::pace::{Cost, Unit};
+use crate::state::{NEVER, SmoothState};
 
 /// The slowest rate: one permit in 365 days.
-pub(super) const MIN_RATE: f64 = 1.0 / (365.0 * 86_400.0);
+pub(crate) const MIN_RATE: f64 = 1.0 / (365.0 * 86_400.0);
 /// The fastest rate.
-pub(super) const MAX_RATE: f64 = 1e12;
+pub(crate) const MAX_RATE: f64 = 1e12;
 /// The largest number of permits that a store can hold. Up to here, a double distinguishes each
 /// number from the next.
 const MAX_STORED: f64 = (1_u64 << 50) as f64;
 /// The longest time that a store may take to fill.
 const MAX_FILL: Duration = Duration::from_secs(365 * 86_400);
 /// The largest cold factor.
-pub(super) const MAX_COLD_FACTOR: f64 = 1e6;
+pub(crate) const MAX_COLD_FACTOR: f64 = 1e6;
 
-/// The curve of [`SmoothBursty`](crate::smooth::SmoothBursty): stored permits are free.
+/// The curve of [`SmoothBursty`](crate::SmoothBursty): stored permits are free.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bursty {
-    pub(super) max_burst: Duration,
+    pub(crate) max_burst: Duration,
 }
 
-/// The curve of [`SmoothWarmingUp`](crate::smooth::SmoothWarmingUp): stored permits cost more, the
+/// The curve of [`SmoothWarmingUp`](crate::SmoothWarmingUp): stored permits cost more, the
 /// more of them there are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmingUp {
-    pub(super) warm_up: Duration,
-    pub(super) cold_factor: f64,
+    pub(crate) warm_up: Duration,
+    pub(crate) cold_factor: f64,
 }
 
 /// A rate, with its interval in the limiter's unit.
 #[derive(Debug, Clone, Copy)]
 pub struct PermitInterval {
-    pub(super) unit: Unit,
+    pub(crate) unit: Unit,
     /// In permits a second.
-    pub(super) rate: f64,
+    pub(crate) rate: f64,
     /// The time from one permit to the next, in units.
-    pub(super) interval: f64,
+    pub(crate) interval: f64,
 }
 
 impl PermitInterval {
-    pub(super) fn new(unit: Unit, rate: f64) -> Self {
+    pub(crate) fn new(unit: Unit, rate: f64) -> Self {
         Self {
             unit,
             rate,
@@ -159,7 +159,7 @@ fn max_fill(rate: f64, times: f64) -> Duration {
     longest.map_or(MAX_FILL, |longest| longest.min(MAX_FILL))
 }
 
-pub(super) fn check_rate(rate: f64, max: f64) -> Result<(), SmoothError> {
+pub(crate) fn check_rate(rate: f64, max: f64) -> Result<(), SmoothError> {
     match (MIN_RATE..=max).contains(&rate) {
         true => Ok(()),
         false => Err(SmoothError::Rate {
@@ -170,14 +170,14 @@ pub(super) fn check_rate(rate: f64, max: f64) -> Result<(), SmoothError> {
     }
 }
 
-pub(super) fn check_max_burst(max_burst: Duration, rate: f64) -> Result<Bursty, SmoothError> {
+pub(crate) fn check_max_burst(max_burst: Duration, rate: f64) -> Result<Bursty, SmoothError> {
     match max_fill(rate, 1.0) {
         max if max_burst > max => Err(SmoothError::MaxBurst { max_burst, max }),
         _ => Ok(Bursty { max_burst }),
     }
 }
 
-pub(super) fn check_warm_up(warm_up: Duration, rate: f64) -> Result<(), SmoothError> {
+pub(crate) fn check_warm_up(warm_up: Duration, rate: f64) -> Result<(), SmoothError> {
     match max_fill(rate, MOST_A_PERIOD) {
         max if warm_up > max => Err(SmoothError::WarmUp { warm_up, max }),
         _ => Ok(()),
@@ -186,31 +186,31 @@ pub(super) fn check_warm_up(warm_up: Duration, rate: f64) -> Result<(), SmoothEr
 
 /// The store at a rate. Its methods are pure functions of the state.
 #[derive(Clone, Copy)]
-pub(super) struct StoredPermits<K> {
+pub(crate) struct StoredPermits<K> {
     curve: K,
     pace: PermitInterval,
 }
 
 impl<K: Curve> StoredPermits<K> {
-    pub(super) fn new(curve: K, unit: Unit, rate: f64) -> Self {
+    pub(crate) fn new(curve: K, unit: Unit, rate: f64) -> Self {
         let pace = PermitInterval::new(unit, rate);
         Self { curve, pace }
     }
 
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.pace.rate
     }
 
-    pub(super) fn max(&self) -> f64 {
+    pub(crate) fn max(&self) -> f64 {
         self.curve.max(&self.pace)
     }
 
-    pub(super) fn initial(&self) -> f64 {
+    pub(crate) fn initial(&self) -> f64 {
         self.curve.initial(&self.pace)
     }
 
     /// Adds the permits that accumulated until now, unless a turn is still pending.
-    pub(super) fn resync(&self, state: SmoothState, now: u64) -> SmoothState {
+    pub(crate) fn resync(&self, state: SmoothState, now: u64) -> SmoothState {
         if now <= state.next {
             return state;
         }
@@ -234,7 +234,7 @@ impl<K: Curve> StoredPermits<K> {
 
     /// Returns the state after taking `n` permits, stored ones first. The next caller waits for
     /// them.
-    pub(super) fn take(&self, state: SmoothState, n: u64) -> SmoothState {
+    pub(crate) fn take(&self, state: SmoothState, n: u64) -> SmoothState {
         let n = n as f64;
         let spent = n.min(state.stored);
         let cost = self.curve.cost(&self.pace, state.stored, spent);
@@ -247,7 +247,7 @@ impl<K: Curve> StoredPermits<K> {
     }
 
     /// Converts a number of stored permits to the same fraction of a full store at another rate.
-    pub(super) fn scaled(&self, stored: f64, new: &Self) -> f64 {
+    pub(crate) fn scaled(&self, stored: f64, new: &Self) -> f64 {
         let (old, max) = (self.max(), new.max());
         match old > 0.0 {
             true => self.pace.unit.settle(stored * max / old, max),

@@ -1,5 +1,5 @@
-//! Rate limiters that space permits at a steady rate, which can be changed in use: [`SmoothBursty`]
-//! and [`SmoothWarmingUp`], as in Guava.
+//! Rate limiters that space permits at a steady rate, which can be changed in use: Guava's
+//! [`SmoothBursty`] and [`SmoothWarmingUp`], for programs that also use [tollgate].
 //!
 //! Each request gets a *turn*: the first tick at which its caller may go. A request never waits for
 //! its own permits: the **next** one does. So if no turn is pending, a caller gets any number of
@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use tollgate::smooth::SmoothWarmingUp;
+//! use tollgate_smooth::SmoothWarmingUp;
 //! use tollgate::ManualClock;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -66,30 +66,33 @@ mod pace;
 mod rates;
 mod reservation;
 mod state;
+mod sync;
 mod verbs;
 mod waits;
 
 use core::fmt;
 use core::time::Duration;
 
-pub use curve::{Bursty, WarmingUp};
-pub use error::SmoothError;
-pub use reservation::SmoothReservation;
+use tollgate::Tick;
+use tollgate::clock::{Clock, SystemClock};
 
-use crate::clock::{Clock, SystemClock, Tick};
-use crate::sync::{AtomicU64, AtomicU128, SettersMutex};
-use curve::{
+pub use crate::curve::{Bursty, WarmingUp};
+pub use crate::error::SmoothError;
+pub use crate::reservation::SmoothReservation;
+
+use crate::curve::{
     Curve, MAX_COLD_FACTOR, MAX_RATE, StoredPermits, check_max_burst, check_rate, check_warm_up,
 };
-use pace::Unit;
-use state::SmoothState;
+use crate::pace::Unit;
+use crate::state::SmoothState;
+use crate::sync::{AtomicU64, AtomicU128, SettersMutex};
 
 /// A rate limiter that spaces permits at a steady rate. While no caller comes, it stores the
 /// permits of up to a second (or [`max_burst`](Smooth::max_burst)). Stored permits are free.
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::smooth::SmoothBursty;
+/// use tollgate_smooth::SmoothBursty;
 /// use tollgate::ManualClock;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -113,7 +116,7 @@ pub type SmoothBursty<C = SystemClock> = Smooth<Bursty, C>;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::smooth::SmoothWarmingUp;
+/// use tollgate_smooth::SmoothWarmingUp;
 /// use tollgate::ManualClock;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -138,7 +141,7 @@ pub struct Smooth<K, C = SystemClock> {
     odd: AtomicU64,
     curve: K,
     unit: Unit,
-    setting: SettersMutex<()>,
+    setting: SettersMutex,
     clock: C,
 }
 
@@ -150,7 +153,7 @@ pub struct Smooth<K, C = SystemClock> {
 ///
 /// ```
 /// # #[cfg(target_arch = "aarch64")]
-/// assert!(tollgate::smooth::is_lock_free());
+/// assert!(tollgate_smooth::is_lock_free());
 /// ```
 #[must_use]
 pub fn is_lock_free() -> bool {
@@ -167,7 +170,7 @@ impl SmoothBursty {
     /// above 10^12.
     ///
     /// ```
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     ///
     /// assert!(SmoothBursty::new(0.5).is_ok());
     /// assert!(SmoothBursty::new(f64::NAN).is_err());
@@ -199,7 +202,7 @@ impl<C> Smooth<Bursty, C> {
     ///
     /// ```
     /// use tollgate::clock::NoClock;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     /// use tollgate::Tick;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -225,9 +228,9 @@ impl<C> Smooth<Bursty, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     ///
-    /// # fn main() -> Result<(), tollgate::smooth::SmoothError> {
+    /// # fn main() -> Result<(), tollgate_smooth::SmoothError> {
     /// let limiter = SmoothBursty::new(10.0)?.max_burst(Duration::from_secs(60))?;
     /// assert_eq!(limiter.max_stored(), 600.0);
     /// # Ok(())
@@ -253,7 +256,7 @@ impl SmoothWarmingUp {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::smooth::SmoothWarmingUp;
+    /// use tollgate_smooth::SmoothWarmingUp;
     ///
     /// assert!(SmoothWarmingUp::new(100.0, Duration::from_secs(10)).is_ok());
     /// assert!(SmoothWarmingUp::new(-1.0, Duration::from_secs(10)).is_err());
@@ -286,7 +289,7 @@ impl<C> Smooth<WarmingUp, C> {
     /// ```
     /// use std::time::Duration;
     /// use tollgate::clock::NoClock;
-    /// use tollgate::smooth::SmoothWarmingUp;
+    /// use tollgate_smooth::SmoothWarmingUp;
     /// use tollgate::Tick;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -322,9 +325,9 @@ impl<C> Smooth<WarmingUp, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::smooth::SmoothWarmingUp;
+    /// use tollgate_smooth::SmoothWarmingUp;
     ///
-    /// # fn main() -> Result<(), tollgate::smooth::SmoothError> {
+    /// # fn main() -> Result<(), tollgate_smooth::SmoothError> {
     /// let limiter = SmoothWarmingUp::new(2.0, Duration::from_secs(4))?.cold_factor(7.0)?;
     /// assert_eq!(limiter.max_stored(), 6.0);
     /// # Ok(())
@@ -375,7 +378,7 @@ impl<K: Curve, C> Smooth<K, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate_smooth::SmoothBursty;
     /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -410,3 +413,8 @@ impl<K: Curve, C: fmt::Debug> fmt::Debug for Smooth<K, C> {
             .finish_non_exhaustive()
     }
 }
+
+/// Runs the example of the README with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate::Tick;
 use tollgate::clock::NoClock;
-use tollgate::smooth::SmoothBursty;
+use tollgate_smooth::SmoothBursty;
 
 use super::bursty;
 use crate::support::{Random, SECOND, tick};
