@@ -51,6 +51,17 @@ pub enum AllDenied {
     },
     /// All members would grant, but other callers wait in the line of the composition.
     Line,
+    /// A member denies now or other callers wait, and the line of the composition is full: see
+    /// `Line::max_waiting_permits`.
+    #[non_exhaustive]
+    LineFull {
+        /// The largest cost of the request.
+        requested: u64,
+        /// The number of permits that callers in line wait for.
+        waiting_permits: u64,
+        /// The most permits that callers in line can wait for.
+        max_waiting_permits: u64,
+    },
 }
 
 impl AllDenied {
@@ -79,7 +90,7 @@ impl AllDenied {
     pub const fn member(&self) -> Option<usize> {
         match self {
             Self::Member { member, .. } => Some(*member),
-            Self::CostsLength { .. } | Self::Line => None,
+            Self::CostsLength { .. } | Self::Line | Self::LineFull { .. } => None,
         }
     }
 
@@ -88,7 +99,7 @@ impl AllDenied {
     pub const fn name(&self) -> Option<&'static str> {
         match self {
             Self::Member { name, .. } => *name,
-            Self::CostsLength { .. } | Self::Line => None,
+            Self::CostsLength { .. } | Self::Line | Self::LineFull { .. } => None,
         }
     }
 
@@ -97,7 +108,7 @@ impl AllDenied {
     pub const fn denied(&self) -> Option<Denied> {
         match self {
             Self::Member { denied, .. } => Some(*denied),
-            Self::CostsLength { .. } | Self::Line => None,
+            Self::CostsLength { .. } | Self::Line | Self::LineFull { .. } => None,
         }
     }
 
@@ -107,7 +118,7 @@ impl AllDenied {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Member { denied, .. } => denied.retry_after(),
-            Self::CostsLength { .. } | Self::Line => None,
+            Self::CostsLength { .. } | Self::Line | Self::LineFull { .. } => None,
         }
     }
 
@@ -152,7 +163,7 @@ impl AllDenied {
         match self {
             Self::Member { denied, .. } => denied.is_permanent(),
             Self::CostsLength { .. } => true,
-            Self::Line => false,
+            Self::Line | Self::LineFull { .. } => false,
         }
     }
 
@@ -188,6 +199,11 @@ impl fmt::Display for AllDenied {
             } => write!(f, "{name}: {denied}"),
             Self::Member { member, denied, .. } => write!(f, "member {member}: {denied}"),
             Self::Line => f.write_str("other callers wait in line"),
+            Self::LineFull {
+                requested,
+                waiting_permits,
+                max_waiting_permits,
+            } => Denied::line_full(*requested, *waiting_permits, *max_waiting_permits).fmt(f),
             Self::CostsLength { costs, members } => {
                 write!(
                     f,

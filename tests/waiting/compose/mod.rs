@@ -2,10 +2,12 @@
 //! members do.
 
 mod blocking;
+mod bounded;
 mod dropped;
 mod lines;
 mod order;
 mod panics;
+mod queue_limit;
 mod timeouts;
 mod verbs;
 

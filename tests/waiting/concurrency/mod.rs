@@ -24,9 +24,16 @@ fn limiter(limit: u64) -> Tested {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
+/// A limiter whose callers wait for at most `waiting` permits.
+fn bounded(limit: u64, waiting: u64) -> Tested {
+    let limiter = Concurrency::new(limit).expect("a limit");
+    Arc::new(limiter.max_waiting_permits(waiting))
+}
+
 /// Asserts that no caller is inside or waits, and that the whole limit is available.
 fn assert_empty(limiter: &Tested) {
     assert_eq!((limiter.inside(), limiter.waiting()), (0, 0));
+    assert_eq!(limiter.waiting_permits(), 0);
     let all = limiter.try_enter_n(limiter.limit()).expect("there is room");
     assert!(limiter.try_enter().is_err());
     drop(all);

@@ -19,6 +19,8 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) limit: u64,
+    /// The most permits that can wait.
+    max_waiting: u64,
     pub(super) inside: u64,
     pub(super) peak: u64,
     pub(super) line: VecDeque<(Name, u64)>,
@@ -27,9 +29,10 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(limit: u64) -> Self {
+    pub(super) fn new(limit: u64, max_waiting: u64) -> Self {
         Self {
             limit,
+            max_waiting,
             inside: 0,
             peak: 0,
             line: VecDeque::new(),
@@ -61,11 +64,18 @@ impl Model {
         match self.try_enter(n, false) {
             Ok(()) => State::ConcurrencyGuard,
             Err(denied) if denied.is_permanent() => State::Refused(denied),
+            Err(_) if self.waiting_permits() + n > self.max_waiting => State::Refused(
+                Denied::line_full(n, self.waiting_permits(), self.max_waiting),
+            ),
             Err(_) => {
                 self.line.push_back((name, n));
                 State::Waits
             }
         }
+    }
+
+    pub(super) fn waiting_permits(&self) -> u64 {
+        self.line.iter().map(|(_, n)| n).sum()
     }
 
     pub(super) fn give_up(&mut self, name: Name) {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tollgate::Concurrency;
 use tollgate::concurrency::ConcurrencyGuard;
+use tollgate::{Concurrency, Denied};
 
 use super::model::{Model, Name, State};
-use super::{Tested, Waiter, assert_empty, limiter};
+use super::{Tested, Waiter, assert_empty, bounded};
 use crate::support::Random;
 
 const STEPS: u64 = if cfg!(debug_assertions) {
@@ -30,20 +30,20 @@ struct Pair {
     names: Name,
     most: u64,
     /// The number of times that each kind of step had an effect.
-    seen: [u64; 8],
+    seen: [u64; 9],
 }
 
 impl Pair {
-    fn new(seed: u64, most: u64) -> Self {
+    fn new(seed: u64, most: u64, max_waiting: u64) -> Self {
         Self {
-            limiter: limiter(most),
-            model: Model::new(most),
+            limiter: bounded(most, max_waiting),
+            model: Model::new(most, max_waiting),
             guards: Vec::new(),
             waiters: BTreeMap::new(),
             random: Random(seed),
             names: 0,
             most,
-            seen: [0; 8],
+            seen: [0; 9],
         }
     }
 
@@ -115,6 +115,8 @@ impl Pair {
         if *state == State::New {
             *state = self.model.begin(name, *n);
             self.seen[2] += u64::from(*state == State::Waits);
+            let is_full = matches!(state, State::Refused(Denied::LineFull { .. }));
+            self.seen[8] += u64::from(is_full);
         } else if *state == State::Waits {
             // Another task now polls the waiter.
             waiter.wake_counter = Arc::default();
@@ -195,6 +197,7 @@ impl Pair {
             (limiter.waiting(), limiter.peak()),
             (model.line.len(), model.peak)
         );
+        assert_eq!(limiter.waiting_permits(), model.waiting_permits());
         if self.random.one_in(50) {
             assert_eq!(limiter.reset_peak(), model.peak);
             self.model.peak = self.model.inside;
@@ -204,8 +207,17 @@ impl Pair {
 
 #[test]
 fn every_step_matches_the_model() {
-    for (seed, most) in [(1, 2), (2, 7), (3, 40), (4, Concurrency::MAX_LIMIT)] {
-        let mut pair = Pair::new(seed, most);
+    const MOST: u64 = Concurrency::MAX_LIMIT;
+    for (seed, most, max_waiting) in [
+        (1, 2, u64::MAX),
+        (2, 7, u64::MAX),
+        (3, 40, u64::MAX),
+        (4, MOST, u64::MAX),
+        (5, 7, 20),
+        (6, 40, 41),
+        (7, MOST, 4 * MOST),
+    ] {
+        let mut pair = Pair::new(seed, most, max_waiting);
         for _ in 0..STEPS {
             pair.step();
             // With less capacity than they ask for, the queue would only grow.
@@ -214,7 +226,10 @@ fn every_step_matches_the_model() {
                 pair.tell();
             }
         }
-        assert!(pair.seen.iter().all(|seen| *seen > 5), "{:?}", pair.seen);
+        let is_bounded = max_waiting < u64::MAX;
+        let (refused, others) = pair.seen.split_last().expect("nine kinds");
+        assert!(others.iter().all(|seen| *seen > 5), "{:?}", pair.seen);
+        assert_eq!(*refused > 5, is_bounded, "{:?}", pair.seen);
         pair.waiters.clear();
         pair.guards.clear();
         assert_empty(&pair.limiter);

@@ -1,0 +1,204 @@
+//! A line holds exactly as many permits that wait as it is told, whatever the limit before which it
+//! stands.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tollgate::compose::{All, AllDenied, BoxMember, Line};
+use tollgate::{
+    Concurrency, Denied, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, ManualClock, Quota,
+    SlidingLog, SlidingWindow, SlottedWindow, TokenBucket,
+};
+
+use super::rate;
+use crate::support::{SECOND, deadline, poll, tick};
+
+type Limit = BoxMember<'static, ManualClock>;
+
+/// Returns each kind of limit, with ten permits a second and a burst of ten.
+fn limits(clock: &ManualClock) -> Vec<(&'static str, Limit)> {
+    let quota = Quota::per_second(10);
+    macro_rules! limiter {
+        ($algorithm:expr) => {
+            Box::new(Limiter::with_clock(
+                $algorithm.expect("a quota"),
+                clock.clone(),
+            ))
+        };
+    }
+    let windows = SlottedWindow::with_clock(quota, 10, clock.clone());
+    let log = SlidingLog::with_clock(quota, clock.clone());
+    vec![
+        ("token bucket", limiter!(TokenBucket::new(quota))),
+        ("gcra", limiter!(Gcra::new(quota))),
+        ("leaky meter", limiter!(LeakyBucket::meter(quota))),
+        ("fixed window", limiter!(FixedWindow::new(quota))),
+        ("sliding window", limiter!(SlidingWindow::new(quota))),
+        ("intervals", limiter!(Intervals::new(quota))),
+        ("slots", Box::new(windows.expect("a quota"))),
+        ("log", Box::new(log.expect("a quota"))),
+    ]
+}
+
+/// Fills a line with callers for one permit each, and returns how many wait.
+fn fill(line: &Line<&All<Limit, ManualClock>>, clock: &ManualClock) -> u64 {
+    let on = line.with_timer(clock);
+    let mut waiting = Vec::new();
+    loop {
+        let mut one = Box::pin(on.acquire());
+        match poll(one.as_mut()) {
+            Poll::Pending => waiting.push(one),
+            Poll::Ready(Ok(granted)) => panic!("not emptied: {granted:?}"),
+            Poll::Ready(Err(AllDenied::LineFull { .. })) => break waiting.len() as u64,
+            Poll::Ready(Err(denied)) => panic!("{denied}"),
+        }
+        assert!(waiting.len() < 100_000, "the line has no bound");
+    }
+}
+
+#[test]
+fn a_line_before_each_kind_of_limit_holds_exactly_its_bound() {
+    for bound in [0, 1, 5, 300] {
+        let clock = ManualClock::new();
+        for (name, limit) in limits(&clock) {
+            let limit = All::new(limit).expect("a limit");
+            let line = Line::new(&limit).max_waiting_permits(bound);
+            drop(line.try_acquire_n(10).expect("it is full"));
+            assert_eq!(fill(&line, &clock), bound, "{name}");
+            // All of them have been dropped.
+            assert_eq!((line.waiting(), line.waiting_permits()), (0, 0), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_line_holds_exactly_its_bound_at_every_rate() {
+    for n in [1, 7, 300, 999_999_937, 3_000_000_000] {
+        for (burst, bound) in [(1, 0), (1, 1), (1, 100), (4, 3), (4, 1000), (6, 10_000)] {
+            let clock = ManualClock::new();
+            let limit: Limit = Box::new(rate(Quota::per_second(n).burst(burst), &clock));
+            let limit = All::new(limit).expect("a limit");
+            let line = Line::new(&limit).max_waiting_permits(bound);
+            drop(line.try_acquire_n(burst).expect("it is full"));
+            assert_eq!(fill(&line, &clock), bound, "{n} a second, {burst} at once");
+        }
+    }
+}
+
+#[test]
+fn a_request_waits_for_the_largest_of_its_costs() {
+    let clock = ManualClock::new();
+    let (requests, tokens) = (
+        rate(Quota::per_second(10), &clock),
+        rate(Quota::per_second(1000), &clock),
+    );
+    let limits = All::new((&requests, &tokens)).expect("two limits");
+    let line = Line::new(&limits).max_waiting_permits(1500);
+    drop(line.try_acquire_each([1, 1000]).expect("it is full"));
+    let on = line.with_timer(&clock);
+    let mut first = Box::pin(on.acquire_each([1, 800]));
+    assert!(poll(first.as_mut()).is_pending());
+    assert_eq!(line.waiting_permits(), 800);
+    let mut other = pin!(on.acquire_each([1, 701]));
+    let Poll::Ready(Err(denied)) = poll(other.as_mut()) else {
+        panic!("it waits");
+    };
+    assert!(matches!(
+        denied,
+        AllDenied::LineFull {
+            requested: 701,
+            waiting_permits: 800,
+            max_waiting_permits: 1500,
+            ..
+        }
+    ));
+    let mut second = pin!(on.acquire_each([9, 700]));
+    assert!(poll(second.as_mut()).is_pending());
+    drop(first);
+    assert_eq!(line.waiting_permits(), 700);
+}
+
+#[test]
+fn a_caller_whose_time_runs_out_makes_room() {
+    let clock = ManualClock::new();
+    let inside = Concurrency::new(1).expect("a limit");
+    let limits = All::new((rate(Quota::per_second(10), &clock), &inside)).expect("two limits");
+    let line = Line::new(&limits).max_waiting_permits(1);
+    let granted = line.try_acquire().expect("both have room");
+    let on = line.with_timer(&clock);
+    let mut short = pin!(on.acquire_timeout(1, Duration::from_secs(1)));
+    assert!(poll(short.as_mut()).is_pending());
+    let is_full = || {
+        let mut other = pin!(on.acquire());
+        matches!(
+            poll(other.as_mut()),
+            Poll::Ready(Err(AllDenied::LineFull { .. }))
+        )
+    };
+    assert!(is_full());
+    clock.set(tick(SECOND));
+    assert!(matches!(
+        poll(short.as_mut()),
+        Poll::Ready(Err(AllDenied::Member { .. }))
+    ));
+    assert_eq!(line.waiting_permits(), 0);
+    let mut next = pin!(on.acquire());
+    assert!(poll(next.as_mut()).is_pending());
+    assert!(is_full());
+    drop(granted);
+    assert!(matches!(poll(next.as_mut()), Poll::Ready(Ok(_))));
+    assert_eq!(line.waiting_permits(), 0);
+}
+
+#[test]
+fn a_thread_is_refused_at_once() {
+    deadline("a thread that is refused", || {
+        let clock = ManualClock::new();
+        let limit = All::new(rate(Quota::per_second(10), &clock)).expect("a limit");
+        let line = Line::new(&limit).max_waiting_permits(2);
+        drop(line.acquire_n(10).expect("it is full"));
+        let second = Duration::from_secs(1);
+        for denied in [
+            line.acquire_n(3).err(),
+            line.acquire_each([3]).err(),
+            line.acquire_timeout(3, second).err(),
+            line.acquire_each_timeout([3], second).err(),
+        ] {
+            assert!(
+                matches!(denied, Some(AllDenied::LineFull { .. })),
+                "{denied:?}"
+            );
+        }
+        assert_eq!((line.waiting(), line.waiting_permits()), (0, 0));
+    });
+}
+
+/// The first in line waits in the member's own line, which is bounded too.
+#[test]
+fn the_bound_of_a_concurrency_holds_for_lines_before_it() {
+    let clock = ManualClock::new();
+    let inside = Concurrency::new(2).expect("a limit").max_waiting_permits(1);
+    let inside = Arc::new(inside);
+    let limits = All::new((rate(Quota::per_second(10), &clock), Arc::clone(&inside)));
+    let limits = limits.expect("two limits");
+    let line = Line::new(&limits);
+    let outside = inside.try_enter_owned(2).expect("room");
+    let mut other = inside.enter_owned(1);
+    assert!(poll(Pin::new(&mut other)).is_pending());
+    let on = line.with_timer(&clock);
+    let mut refused = pin!(on.acquire());
+    let Poll::Ready(Err(denied)) = poll(refused.as_mut()) else {
+        panic!("it waits in a full line");
+    };
+    assert_eq!(denied.member(), Some(1));
+    assert_eq!(denied.denied(), Some(Denied::line_full(1, 1, 1)));
+    drop(other);
+    let mut first = pin!(on.acquire());
+    assert!(poll(first.as_mut()).is_pending());
+    assert_eq!((inside.waiting_permits(), line.waiting_permits()), (1, 1));
+    drop(outside);
+    assert!(poll(first.as_mut()).is_ready());
+    assert_eq!((inside.waiting_permits(), line.waiting_permits()), (0, 0));
+}

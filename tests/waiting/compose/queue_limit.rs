@@ -1,0 +1,288 @@
+//! A line that is bounded by the permits that wait decides as .NET's `QueueLimit` does (oldest
+//! first): nine cases, three for each of three limiters of four permits that come back with time.
+//!
+//! .NET's sliding window of four segments is a `SlottedWindow` of four slots.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tollgate::clock::Clock;
+use tollgate::compose::{All, AllDenied, BoxMember, Line};
+use tollgate::{FixedWindow, Limiter, ManualClock, Quota, SlottedWindow, TokenBucket};
+
+use crate::support::{SECOND, WakeCounter, poll_by, tick};
+
+type Limits = Arc<All<BoxMember<'static, ManualClock>, ManualClock>>;
+type Acquire = Pin<Box<dyn Future<Output = Result<(), AllDenied>> + Send>>;
+
+/// The limiters of .NET that replenish with time.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// Gets one permit a second.
+    TokenBucket,
+    /// Begins anew every four seconds.
+    FixedWindow,
+    /// Is four seconds long, and moves on each second.
+    SlidingWindow,
+}
+
+/// A future that stands in line.
+struct Waiter {
+    name: char,
+    acquire: Acquire,
+    wakes: Arc<WakeCounter>,
+    /// The number of wake-ups before the latest poll.
+    seen: u64,
+}
+
+impl Waiter {
+    fn poll(&mut self) -> Poll<Result<(), AllDenied>> {
+        self.seen = self.wakes.wakes();
+        poll_by(self.acquire.as_mut(), &self.wakes.clone().into())
+    }
+}
+
+/// A limiter with a bounded line, and the callers in line.
+struct Queue {
+    clock: ManualClock,
+    line: Arc<Line<Limits>>,
+    waiters: Vec<Waiter>,
+    /// Who was granted, and in which second.
+    granted: Vec<(char, u64)>,
+}
+
+impl Queue {
+    fn before(
+        clock: ManualClock,
+        limiter: BoxMember<'static, ManualClock>,
+        max_waiting: u64,
+    ) -> Self {
+        let limits = Arc::new(All::new(limiter).expect("a limit"));
+        let line = Arc::new(Line::new(limits).max_waiting_permits(max_waiting));
+        Self {
+            clock,
+            line,
+            waiters: Vec::new(),
+            granted: Vec::new(),
+        }
+    }
+
+    /// Makes a limiter without a permit. Those of the sliding window were taken in two seconds.
+    fn emptied(kind: Kind, queue_limit: u64) -> Self {
+        let clock = ManualClock::new();
+        let four = Quota::per(4, Duration::from_secs(4));
+        let on = clock.clone();
+        let limiter: BoxMember<'static, ManualClock> = match kind {
+            Kind::TokenBucket => {
+                let bucket = TokenBucket::new(four).expect("a quota");
+                Box::new(Limiter::with_clock(bucket, on))
+            }
+            Kind::FixedWindow => {
+                let window = FixedWindow::new(four).expect("a quota");
+                Box::new(Limiter::with_clock(window, on))
+            }
+            Kind::SlidingWindow => {
+                Box::new(SlottedWindow::with_clock(four, 4, on).expect("a quota"))
+            }
+        };
+        let queue = Self::before(clock, limiter, queue_limit);
+        let first = match kind {
+            Kind::SlidingWindow => 2,
+            _ => 4,
+        };
+        drop(queue.line.try_acquire_n(first).expect("it is full"));
+        if first < 4 {
+            queue.clock.advance(Duration::from_secs(1));
+            drop(queue.line.try_acquire_n(4 - first).expect("two are left"));
+        }
+        queue
+    }
+
+    /// Asks for permits. Returns whether the caller stands in line.
+    fn ask(&mut self, name: char, n: u64) -> Result<bool, AllDenied> {
+        let (line, clock) = (Arc::clone(&self.line), self.clock.clone());
+        let acquire = async move { line.with_timer(&clock).acquire_n(n).await.map(drop) };
+        let mut waiter = Waiter {
+            name,
+            acquire: Box::pin(acquire),
+            wakes: Arc::default(),
+            seen: 0,
+        };
+        match waiter.poll() {
+            Poll::Ready(answer) => answer.map(|()| false),
+            Poll::Pending => {
+                self.waiters.push(waiter);
+                Ok(true)
+            }
+        }
+    }
+
+    fn waits(&mut self, name: char, n: u64) {
+        assert_eq!(self.ask(name, n), Ok(true), "{name} does not wait");
+    }
+
+    /// Asserts that this request is refused at once, and changes nothing.
+    fn is_refused(&mut self, n: u64, waiting: u64, max_waiting: u64) {
+        let before = (self.line.waiting(), self.clock.sleepers());
+        let denied = self.ask('-', n).expect_err("the line is full");
+        assert_eq!(
+            denied.to_string(),
+            format!(
+                "line is full: {waiting} permits wait, and {n} more would exceed {max_waiting}"
+            )
+        );
+        assert!(matches!(denied, AllDenied::LineFull { requested, .. } if requested == n));
+        assert_eq!((denied.is_permanent(), denied.retry_after()), (false, None));
+        assert_eq!((self.line.waiting(), self.clock.sleepers()), before);
+        assert_eq!(self.line.waiting_permits(), waiting);
+    }
+
+    /// Drops a caller's future, and polls the callers that are woken.
+    fn cancels(&mut self, name: char) {
+        let waiter = self.waiters.iter().position(|waiter| waiter.name == name);
+        drop(self.waiters.remove(waiter.expect("it waits")));
+        self.poll_woken();
+    }
+
+    fn poll_woken(&mut self) {
+        while let Some(woken) = self
+            .waiters
+            .iter()
+            .position(|waiter| waiter.wakes.wakes() > waiter.seen)
+        {
+            if let Poll::Ready(answer) = self.waiters[woken].poll() {
+                assert_eq!(answer, Ok(()));
+                let second = self.clock.now().as_nanos() / SECOND;
+                self.granted.push((self.waiters.remove(woken).name, second));
+            }
+        }
+    }
+
+    /// Moves the clock by seconds until one more caller is granted.
+    fn until_granted(&mut self) {
+        let granted = self.granted.len();
+        while self.granted.len() == granted {
+            let now = self.clock.now().as_nanos() / SECOND;
+            assert!(now < 20, "a caller is not granted");
+            self.clock.advance(Duration::from_secs(1));
+            self.poll_woken();
+        }
+    }
+
+    fn ends_empty(&mut self, granted: &[(char, u64)], available: u64) {
+        while !self.waiters.is_empty() {
+            self.until_granted();
+        }
+        assert_eq!(self.granted, granted);
+        assert_eq!((self.line.waiting(), self.line.waiting_permits()), (0, 0));
+        assert_eq!(self.line.inner().available(), available);
+    }
+}
+
+/// Requests are refused at once if the permits that wait and those that they ask for are more than
+/// the bound.
+fn refuses_what_exceeds_the_bound(kind: Kind) {
+    let mut queue = Queue::emptied(kind, 3);
+    queue.waits('a', 2);
+    queue.is_refused(2, 2, 3);
+    queue.waits('b', 1);
+    queue.is_refused(1, 3, 3);
+    queue.is_refused(4, 3, 3);
+
+    // All permits of a request count, even if some are there.
+    let mut queue = Queue::emptied(kind, 3);
+    queue.clock.set(tick(8 * SECOND));
+    drop(queue.line.try_acquire_n(3).expect("there are four"));
+    queue.waits('a', 3);
+    assert_eq!(queue.line.inner().available(), 1);
+    queue.is_refused(1, 3, 3);
+
+    // Without room, only what is there is granted.
+    let mut queue = Queue::emptied(kind, 0);
+    queue.is_refused(1, 0, 0);
+    queue.clock.set(tick(8 * SECOND));
+    assert_eq!(queue.ask('a', 3), Ok(false));
+    queue.is_refused(2, 0, 0);
+    assert_eq!(queue.ask('b', 1), Ok(false));
+}
+
+/// As permits come back, callers are granted in order, and each makes room for its permits.
+fn grants_in_order(kind: Kind, granted: [(char, u64); 3], available: u64) {
+    let mut queue = Queue::emptied(kind, 3);
+    queue.waits('a', 2);
+    queue.waits('b', 1);
+    queue.until_granted();
+    queue.waits('c', 2);
+    let waiting = queue.line.waiting_permits();
+    queue.is_refused(2, waiting, 3);
+    queue.ends_empty(&granted, available);
+}
+
+/// A caller that gives up makes room for its permits, also if it is the first in line. Requests
+/// that can never be granted, and requests for no permits, need no room.
+fn cancelled_waits_make_room(kind: Kind, granted: [(char, u64); 3], available: u64) {
+    let mut queue = Queue::emptied(kind, 3);
+    queue.waits('a', 2);
+    queue.waits('b', 1);
+    queue.is_refused(1, 3, 3);
+    queue.cancels('b');
+    queue.waits('c', 1);
+    queue.is_refused(1, 3, 3);
+    queue.cancels('a');
+    assert_eq!(queue.line.waiting_permits(), 1);
+    queue.is_refused(3, 1, 3);
+    queue.waits('d', 2);
+    queue.is_refused(1, 3, 3);
+    let denied = queue.ask('e', 5).expect_err("more than the limit");
+    assert!(denied.is_permanent());
+    queue.waits('f', 0);
+    queue.ends_empty(&granted, available);
+}
+
+#[test]
+fn a_token_bucket_refuses_what_exceeds_the_bound() {
+    refuses_what_exceeds_the_bound(Kind::TokenBucket);
+}
+
+#[test]
+fn a_fixed_window_refuses_what_exceeds_the_bound() {
+    refuses_what_exceeds_the_bound(Kind::FixedWindow);
+}
+
+#[test]
+fn a_sliding_window_refuses_what_exceeds_the_bound() {
+    refuses_what_exceeds_the_bound(Kind::SlidingWindow);
+}
+
+#[test]
+fn a_token_bucket_grants_in_order() {
+    grants_in_order(Kind::TokenBucket, [('a', 2), ('b', 3), ('c', 5)], 0);
+}
+
+#[test]
+fn a_fixed_window_grants_in_order() {
+    grants_in_order(Kind::FixedWindow, [('a', 4), ('b', 4), ('c', 8)], 2);
+}
+
+#[test]
+fn a_sliding_window_grants_in_order() {
+    grants_in_order(Kind::SlidingWindow, [('a', 4), ('b', 5), ('c', 8)], 1);
+}
+
+#[test]
+fn cancelled_waits_for_a_token_bucket_make_room() {
+    cancelled_waits_make_room(Kind::TokenBucket, [('c', 1), ('d', 3), ('f', 3)], 0);
+}
+
+#[test]
+fn cancelled_waits_for_a_fixed_window_make_room() {
+    cancelled_waits_make_room(Kind::FixedWindow, [('c', 4), ('d', 4), ('f', 4)], 1);
+}
+
+#[test]
+fn cancelled_waits_for_a_sliding_window_make_room() {
+    cancelled_waits_make_room(Kind::SlidingWindow, [('c', 4), ('d', 5), ('f', 5)], 1);
+}
