@@ -232,7 +232,8 @@ pub mod error {
 /// | `tracked`, `idle` | keys in the table, and those that are idle | `Keyed` |
 /// | `inserted`, `expired`, `evicted`, `evicted_protected`, `removed` | keys that entered and left | `Keyed` |
 /// | `no_room` | requests of new keys for which the table had no slot | `Keyed` |
-/// | `inside`, `peak`, `limit`, `waiting` | the weight of callers; `waiting` counts callers | [`Concurrency`] |
+/// | `inside`, `peak`, `limit` | the weight of callers | [`Concurrency`] |
+/// | `waiting`, `waiting_permits` | callers, and permits | [`Concurrency`], [`Line`] |
 /// | `lent`, `max_lent` | permits | [`Leases`] |
 /// | `waiting_permits`, `longest_wait` | permits, and a time | [`WaitingRoom`] |
 /// | `rate`, `stored`, `max_stored` | permits | the limiters of `tollgate-smooth` |
@@ -240,6 +241,7 @@ pub mod error {
 /// [`Counted`]: crate::Counted
 /// [`Concurrency`]: crate::Concurrency
 /// [`Leases`]: crate::Leases
+/// [`Line`]: crate::compose::Line
 /// [`WaitingRoom`]: crate::WaitingRoom
 #[cfg(feature = "std")]
 pub mod stats {

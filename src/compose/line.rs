@@ -17,8 +17,10 @@ use super::protocol::cost_of;
 #[cfg(feature = "wait")]
 use super::turn::sleep_until;
 use super::turn::take_when_granted;
+use super::waiting_permits::WaitingPermits;
 use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
+use crate::metrics::{Metric, MetricSource, Value};
 use crate::sync::inject_fault;
 
 /// A line of callers that wait for a composition, in threads and in futures.
@@ -76,14 +78,19 @@ pub struct Line<R> {
     pub(super) all: R,
     /// A `Concurrency` of 1: the first in line is inside, and the others wait for it.
     turns: Concurrency,
+    /// The permits that all of them wait for.
+    permits: WaitingPermits,
 }
 
 impl<R> Line<R> {
     /// Creates an empty line before a composition.
     #[must_use]
     pub fn new(all: R) -> Self {
-        let turns = Concurrency::of(1);
-        Self { all, turns }
+        Self {
+            all,
+            turns: Concurrency::of(1),
+            permits: WaitingPermits::bounded(u64::MAX),
+        }
     }
 
     /// Returns the reference to the composition.
@@ -130,8 +137,8 @@ impl<R> Line<R> {
     /// # fn main() {}
     /// ```
     #[must_use]
-    pub fn max_waiting_permits(self, permits: u64) -> Self {
-        let _ = permits;
+    pub fn max_waiting_permits(mut self, permits: u64) -> Self {
+        self.permits = WaitingPermits::bounded(permits);
         self
     }
 
@@ -139,7 +146,7 @@ impl<R> Line<R> {
     /// [`max_waiting_permits`](Self::max_waiting_permits).
     #[must_use]
     pub fn waiting_permits(&self) -> u64 {
-        0
+        self.permits.sum()
     }
 
     /// Returns how many callers wait.
@@ -260,22 +267,37 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
         Ok(AllGranted::new(self.all.clone(), grants))
     }
 
-    /// Stands in line, and takes from all members when they grant. Does not sleep past `latest`.
+    /// Stands in line unless it is full, and takes from all members when they grant. Does not sleep
+    /// past `latest`.
     pub(super) async fn wait(
         &self,
         cost: &impl Fn(usize) -> u64,
         timer: &impl Timer,
         latest: Tick,
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
+        let costs = (0..self.all.members()).map(cost);
+        // A caller that gives up leaves the line before its permits leave the sum.
+        let permits = self.permits.add(costs.max().unwrap_or(0))?;
         // Dropping the guard passes the turn on. (A weight of 1 is never refused.)
         let turn = self.turns.enter().await.ok();
         let taken = take_when_granted(&*self.all, cost, timer, latest).await;
         let taken = taken.map(|grants| AllGranted::new(self.all.clone(), grants));
+        drop(permits);
         match inject_fault!(PassesNoTurn) {
             true => core::mem::forget(turn),
             false => drop(turn),
         }
         taken
+    }
+}
+
+impl<R> MetricSource for Line<R> {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        Some(match metric {
+            Metric::Waiting => (self.waiting() as u64).into(),
+            Metric::WaitingPermits => self.waiting_permits().into(),
+            _ => return None,
+        })
     }
 }
 

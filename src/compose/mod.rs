@@ -81,6 +81,8 @@ mod turn;
 mod undo;
 mod verbs;
 mod visits;
+#[cfg(feature = "std")]
+mod waiting_permits;
 
 pub use all::All;
 pub use denied::AllDenied;

@@ -72,6 +72,8 @@ pub struct Concurrency {
     /// The highest weight that was inside.
     pub(super) peak: AtomicU64,
     pub(super) line: Mutex<WaitQueue>,
+    /// The most permits that can wait in line.
+    pub(super) max_waiting_permits: u64,
 }
 
 /// Returns the limit if it is valid.
@@ -121,6 +123,7 @@ impl Concurrency {
             word: AtomicU64::new(Occupancy::empty(limit).0),
             peak: AtomicU64::new(0),
             line: Mutex::new(WaitQueue::default()),
+            max_waiting_permits: u64::MAX,
         }
     }
 
@@ -146,8 +149,8 @@ impl Concurrency {
     /// # }
     /// ```
     #[must_use]
-    pub fn max_waiting_permits(self, permits: u64) -> Self {
-        let _ = permits;
+    pub fn max_waiting_permits(mut self, permits: u64) -> Self {
+        self.max_waiting_permits = permits;
         self
     }
 
@@ -345,13 +348,13 @@ impl Concurrency {
     /// Returns the number of callers that wait, regardless of weight.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.standing()
+        self.standing().0
     }
 
     /// Returns the total weight of the callers that wait.
     #[must_use]
     pub fn waiting_permits(&self) -> u64 {
-        0
+        self.standing().1
     }
 
     /// Returns the highest total weight inside since the limiter was created or since

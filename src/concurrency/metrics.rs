@@ -8,6 +8,7 @@ impl Metrics for Concurrency {
             Metric::Peak => self.peak().into(),
             Metric::Limit => self.limit().into(),
             Metric::Waiting => (self.waiting() as u64).into(),
+            Metric::WaitingPermits => self.waiting_permits().into(),
             _ => return None,
         })
     }

@@ -37,6 +37,8 @@ struct Waiter {
 pub(super) struct WaitQueue {
     next: QueueTicket,
     waiting: BTreeMap<QueueTicket, Waiter>,
+    /// The permits that those in `waiting` wait for.
+    permits: u64,
     /// Waiters that were refused because the limit was lowered, with that limit, until they learn
     /// of it.
     refused: BTreeMap<QueueTicket, u64>,
@@ -64,11 +66,26 @@ impl WaitQueue {
         // At one ticket per nanosecond, this takes five centuries to wrap.
         self.next = ticket.wrapping_add(1);
         self.waiting.insert(ticket, Waiter { n, waker });
+        // No waiter weighs more than `MAX_CONCURRENCY`, so this does not wrap.
+        self.permits = self.permits.wrapping_add(n);
         ticket
     }
 
+    /// Removes a waiter, whose permits then wait no longer.
+    fn remove(&mut self, ticket: QueueTicket) -> Option<Waiter> {
+        let waiter = self.waiting.remove(&ticket)?;
+        self.permits = self.permits.wrapping_sub(waiter.n);
+        Some(waiter)
+    }
+
+    /// Returns the first waiter in line, and its weight.
+    fn first(&self) -> Option<(QueueTicket, u64)> {
+        let first = self.waiting.first_key_value();
+        first.map(|(ticket, waiter)| (*ticket, waiter.n))
+    }
+
     fn is_first(&self, ticket: QueueTicket) -> bool {
-        self.waiting.first_key_value().map(|(first, _)| *first) == Some(ticket)
+        self.first().is_some_and(|(first, _)| first == ticket)
     }
 
     /// Removes all waiters that weigh more than `limit`, and returns their wakers.
@@ -77,9 +94,7 @@ impl WaitQueue {
         let heavy: Vec<QueueTicket> = heavy.map(|(ticket, _)| *ticket).collect();
         self.refused
             .extend(heavy.iter().map(|ticket| (*ticket, limit)));
-        let waiters = heavy
-            .iter()
-            .filter_map(|ticket| self.waiting.remove(ticket));
+        let waiters = heavy.iter().filter_map(|ticket| self.remove(*ticket));
         waiters.map(|waiter| waiter.waker).collect()
     }
 }
@@ -92,7 +107,17 @@ impl Concurrency {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters at once if that is possible; otherwise takes the last place in line.
+    /// Returns a denial if a weight of `n` does not fit into this line any more.
+    fn check_line(&self, line: &WaitQueue, n: u64) -> Result<(), Denied> {
+        let (waiting, max) = (line.permits, self.max_waiting_permits);
+        match n <= max.saturating_sub(waiting) {
+            true => Ok(()),
+            false => Err(Denied::line_full(n, waiting, max)),
+        }
+    }
+
+    /// Enters at once if that is possible; otherwise takes the last place in line, unless the line
+    /// is full.
     pub(super) fn stand_in_line(&self, n: u64, waker: Waker) -> Enqueued {
         let mut line = self.line();
         let mut word = self.load();
@@ -100,11 +125,16 @@ impl Concurrency {
             if n > word.limit() {
                 return Enqueued::Refused(word.denied(n));
             }
+            let has_room = word.has_room(n);
+            if word.somebody_waits() || !has_room {
+                if let Err(denied) = self.check_line(&line, n) {
+                    return Enqueued::Refused(denied);
+                }
+            }
             // Only a thread that holds the lock changes the flag.
             if word.somebody_waits() {
                 return Enqueued::Waits(line.push(n, waker));
             }
-            let has_room = word.has_room(n);
             if !has_room && inject_fault!(WaitsBlindly) {
                 // ORDERING: Relaxed, as in `exchange` on failure. This fault exists only in models.
                 self.word.fetch_or(WAITING, Relaxed);
@@ -174,12 +204,15 @@ impl Concurrency {
     pub(super) fn give_up(&self, ticket: QueueTicket) -> GaveUp {
         let mut line = self.line();
         let was_first = line.is_first(ticket);
-        let Some(waiter) = line.waiting.remove(&ticket) else {
+        let Some(waiter) = line.remove(ticket) else {
             return match line.refused.remove(&ticket) {
                 Some(limit) => GaveUp::Refused(limit),
                 None => GaveUp::Inside,
             };
         };
+        if inject_fault!(KeepsItsPermits) {
+            line.permits = line.permits.wrapping_add(waiter.n);
+        }
         self.note_emptied(&line);
         // The next waiter may need less.
         let let_in = match was_first && !inject_fault!(GivesUpSilently) {
@@ -206,10 +239,9 @@ impl Concurrency {
         let mut let_in = Vec::new();
         loop {
             let others = line.waiting.len() > 1;
-            let Some(first) = line.waiting.first_entry() else {
+            let Some((first, n)) = line.first() else {
                 return let_in;
             };
-            let n = first.get().n;
             let mut word = self.load();
             loop {
                 if !word.has_room(n) {
@@ -220,7 +252,7 @@ impl Concurrency {
                     Err(seen) => word = seen,
                 }
             }
-            let_in.push(first.remove().waker);
+            let_in.extend(line.remove(first).map(|waiter| waiter.waker));
         }
     }
 
@@ -260,12 +292,13 @@ impl Concurrency {
         }
     }
 
-    /// Returns how many stand in line.
-    pub(super) fn standing(&self) -> usize {
-        match self.load().somebody_waits() {
-            true => self.line().waiting.len(),
-            false => 0,
+    /// Returns how many stand in line, and for how many permits.
+    pub(super) fn standing(&self) -> (usize, u64) {
+        if !self.load().somebody_waits() {
+            return (0, 0);
         }
+        let line = self.line();
+        (line.waiting.len(), line.permits)
     }
 }
 

@@ -3,8 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
+use tollgate::compose::{All, Line};
 use tollgate::stats::{LimiterStats, Metrics, MetricsError, write_prometheus};
 use tollgate::{
     Concurrency, Counted, Keyed, Leases, Limiter, ManualClock, Quota, TokenBucket, WaitingRoom,
@@ -172,8 +176,16 @@ fn each_statistic_is_written_under_its_name() {
     drop(uploads.try_enter_n(5));
     let guard = uploads.try_enter_n(3);
     let inside = [("inside", 3.0), ("peak", 5.0), ("limit", 8.0)];
-    is(&uploads, &[&inside[..], &[("waiting", 0.0)]].concat());
+    let waiting = |callers, permits| [("waiting", callers), ("waiting_permits", permits)];
+    is(&uploads, &[&inside[..], &waiting(0.0, 0.0)].concat());
+    let mut waits = pin!(uploads.enter_n(7));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waits.as_mut().poll(&mut context).is_pending());
+    is(&uploads, &[&inside[..], &waiting(1.0, 7.0)].concat());
     drop(guard);
+
+    let limits = All::new(Limiter::with_clock(bucket(), ManualClock::new())).expect("a limit");
+    is(&Line::new(&limits), &waiting(0.0, 0.0));
 
     let leases = Leases::with_clock(bucket(), 3, ManualClock::new()).expect("leases");
     let lease = leases.lease(2);
@@ -203,7 +215,7 @@ fn several_limiters_share_each_metrics_description() {
         ],
     );
     let families = read(&text);
-    assert_eq!(families.len(), 5 + 4);
+    assert_eq!(families.len(), 5 + 5);
     for family in families {
         let is_gauge = family.kind == "gauge";
         assert_eq!(family.samples.len(), if is_gauge { 1 } else { 2 });

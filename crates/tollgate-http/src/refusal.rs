@@ -63,7 +63,7 @@ impl Cause {
     pub const fn of(denied: &Denied) -> Self {
         match denied {
             Denied::Banned { .. } => Self::Banned,
-            Denied::Busy { .. } | Denied::NoRoom { .. } => Self::Overload,
+            Denied::Busy { .. } | Denied::LineFull { .. } | Denied::NoRoom { .. } => Self::Overload,
             Denied::NoSuchPlan { .. } => Self::NoPlan,
             Denied::Never { .. } => Self::TooLarge,
             Denied::TimerMismatch { .. } => Self::Misconfigured,

@@ -20,6 +20,12 @@ fn limiter(limit: u64) -> Tested {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
+/// A limiter whose waiters wait for at most `waiting` permits.
+fn bounded(limit: u64, waiting: u64) -> Tested {
+    let limiter = Concurrency::new(limit).expect("a limit");
+    Arc::new(limiter.max_waiting_permits(waiting))
+}
+
 /// Whether the waiter was woken. Loom does not track it.
 #[derive(Default)]
 struct WakeFlag(Mutex<bool>);
@@ -61,6 +67,11 @@ impl Waiter {
         }
     }
 
+    fn was_woken(&self) -> bool {
+        let flag = self.wake_flag.0.lock();
+        *flag.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns what the waiter was told when all actors have finished, polling again if necessary.
     /// Then it leaves.
     fn end(mut self) -> &'static str {
@@ -68,11 +79,7 @@ impl Waiter {
         if !at_once {
             self.poll();
         }
-        let woken = *self
-            .wake_flag
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let woken = self.was_woken();
         match (self.guard.is_some() || self.refused, at_once || woken) {
             (true, false) => "not woken",
             (true, true) if self.refused => "refused",
@@ -116,11 +123,7 @@ fn leave_against_enter(run: &mut Run) {
         waiters.sort_by_key(|waiter| waiter.guard.is_none());
         let inside = limiter.inside();
         let (first, other) = (waiters.remove(0), waiters.remove(0));
-        let others_turn = *other
-            .wake_flag
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let others_turn = other.was_woken();
         let ends = match others_turn && first.guard.is_none() {
             true => [other.end(), first.end()],
             false => [first.end(), other.end()],
@@ -245,6 +248,79 @@ fn a_waiter_that_gives_up_loses_nothing() {
     model(name, None, enter_against_give_up);
     let (fault, why) = (Fault::GivesUpSilently, "a waiter was forgotten");
     with_fault(name, fault, why, None, enter_against_give_up);
+}
+
+/// The only waiter that the line holds gives up while another one arrives.
+fn give_up_against_a_bound(run: &mut Run) {
+    let expected = Expected::all(vec!["refused", "waits"]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let limiter = bounded(1, 1);
+        let held = limiter.try_enter_owned(1).expect("room");
+        let first = Waiter::new(&limiter, 1);
+        let newcomer = Arc::clone(&limiter);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(first);
+                None
+            }),
+            actor(move || Some(Waiter::new(&newcomer, 1).end())),
+        ]);
+        noted.note(&told.into_iter().flatten().next().expect("it arrived"));
+        let next = Waiter::new(&limiter, 1).end();
+        assert_eq!(next, "waits", "a waiter that left is counted");
+        drop(held);
+        check_empty(&limiter);
+    });
+    expected.assert_reached();
+}
+
+/// One actor leaves while two arrive, of which one may wait.
+fn leave_against_a_bound(run: &mut Run) {
+    let expected = Expected::all(vec!["both", "one"]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let limiter = bounded(1, 1);
+        let held = limiter.try_enter_owned(1).expect("room");
+        let wait = || {
+            let limiter = Arc::clone(&limiter);
+            actor(move || Some(Waiter::new(&limiter, 1)))
+        };
+        let leave = actor(move || {
+            drop(held);
+            None
+        });
+        let told = layout.act(vec![leave, wait(), wait()]);
+        let (refused, waiters): (Vec<_>, Vec<_>) = told
+            .into_iter()
+            .flatten()
+            .partition(|waiter| waiter.refused);
+        assert!(
+            refused.len() <= 1,
+            "a waiter was refused although there was room"
+        );
+        let standing = limiter.waiting();
+        assert!(standing <= 1, "a line holds more than its bound");
+        noted.note(&["both", "one"][refused.len()]);
+        // The waiter that was let in leaves first, which lets the other one in.
+        let mut waiters = waiters;
+        waiters.sort_by_key(|waiter| waiter.guard.is_none() && !waiter.was_woken());
+        for waiter in waiters {
+            assert_eq!(waiter.end(), "inside", "a waiter was forgotten");
+        }
+        check_empty(&limiter);
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn a_line_holds_at_most_its_bound() {
+    let name = "one gives up, one arrives, one may wait";
+    model(name, Some(3), give_up_against_a_bound);
+    let (fault, why) = (Fault::KeepsItsPermits, "a waiter that left is counted");
+    with_fault(name, fault, why, Some(3), give_up_against_a_bound);
+    let name = "one leaves, two arrive, one may wait";
+    model(name, Some(2), leave_against_a_bound);
 }
 
 /// One actor leaves while a waiter's time runs out: the waiter is either let in or too late.

@@ -11,7 +11,7 @@ use tollgate::clock::Timer;
 use tollgate::compose::{All, AllDenied, AllGranted, Line};
 use tollgate::sync::model::Fault;
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
-use tollgate_loom_tests::{Run, actor, model, with_fault};
+use tollgate_loom_tests::{Expected, Run, actor, model, stored, with_fault};
 
 type Members = (Limiter<TokenBucket, ManualClock>, Arc<Concurrency>);
 type Limits = Arc<All<Members, ManualClock>>;
@@ -25,12 +25,17 @@ struct Tested {
 
 /// The rate has `permits`, and gets no more.
 fn tested(permits: u64) -> Arc<Tested> {
+    bounded(permits, u64::MAX)
+}
+
+/// The same. Callers in line wait for at most `waiting` permits.
+fn bounded(permits: u64, waiting: u64) -> Arc<Tested> {
     let bucket = TokenBucket::new(Quota::per_second(1).burst(2)).expect("a quota");
     let rate = Limiter::with_clock(bucket, ManualClock::new());
     rate.charge(2 - permits);
     let inside = Arc::new(Concurrency::new(1).expect("a limit"));
     let all = All::new((rate, Arc::clone(&inside))).expect("two limits");
-    let line = Line::new(Arc::new(all));
+    let line = Line::new(Arc::new(all)).max_waiting_permits(waiting);
     Arc::new(Tested { inside, line })
 }
 
@@ -47,6 +52,7 @@ impl Tested {
             ((0, 0), 0),
             "something was lost"
         );
+        assert_eq!(self.line.waiting_permits(), 0, "permits of none wait");
         self.rate()
     }
 }
@@ -83,6 +89,8 @@ struct Caller {
     acquire: Pin<Box<dyn Future<Output = Result<Grant, AllDenied>> + Send>>,
     wake_flag: Arc<WakeFlag>,
     granted: Option<Grant>,
+    /// Whether the line was full.
+    is_refused: bool,
 }
 
 impl Caller {
@@ -94,6 +102,7 @@ impl Caller {
             acquire: Box::pin(acquire),
             wake_flag: Arc::default(),
             granted: None,
+            is_refused: false,
         };
         caller.poll();
         caller
@@ -101,8 +110,10 @@ impl Caller {
 
     fn poll(&mut self) {
         let waker = Waker::from(Arc::clone(&self.wake_flag));
-        if let Poll::Ready(granted) = self.acquire.as_mut().poll(&mut Context::from_waker(&waker)) {
-            self.granted = Some(granted.expect("it is not denied"));
+        match self.acquire.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Err(AllDenied::LineFull { .. })) => self.is_refused = true,
+            Poll::Ready(granted) => self.granted = Some(granted.expect("it is not denied")),
+            Poll::Pending => {}
         }
     }
 
@@ -237,6 +248,66 @@ fn try_against_enter(run: &mut Run) {
     });
 }
 
+/// The only caller that may wait gives up while another one comes.
+fn give_up_against_enter(run: &mut Run) {
+    let expected = Expected::all(vec!["refused", "waits"]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let tested = bounded(2, 1);
+        let held = tested.inside.try_enter_owned(1).expect("room");
+        let first = Caller::new(&tested);
+        let other = Arc::clone(&tested);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(first);
+                None
+            }),
+            actor(move || {
+                let caller = Caller::new(&other);
+                assert!(
+                    other.line.waiting() <= 1,
+                    "a line holds more than its bound"
+                );
+                Some(caller)
+            }),
+        ]);
+        let waits = told.into_iter().flatten().next().expect("a caller came");
+        noted.note(&match waits.is_refused {
+            true => "refused",
+            false => "waits",
+        });
+        let waiting = tested.line.waiting() as u64;
+        let permits = tested.line.waiting_permits();
+        assert_eq!(permits, waiting, "permits of none wait");
+        drop((held, waits));
+        assert_eq!(tested.check_empty(), 2, "permits were lost");
+    });
+    expected.assert_reached();
+}
+
+/// Two callers come into a line that holds one.
+fn enter_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let tested = bounded(2, 1);
+        let held = tested.inside.try_enter_owned(1).expect("room");
+        let enter = || {
+            let tested = Arc::clone(&tested);
+            actor(move || Caller::new(&tested))
+        };
+        let callers = layout.act(vec![enter(), enter()]);
+        let refused = callers.iter().filter(|caller| caller.is_refused).count();
+        assert_eq!(refused, 1, "a line holds more than its bound");
+        drop(held);
+        serve(
+            callers
+                .into_iter()
+                .filter(|caller| !caller.is_refused)
+                .collect(),
+        );
+        assert_eq!(tested.check_empty(), 1, "permits were lost");
+    });
+}
+
 /// Threads that sleep: loom would report one that is never woken.
 fn threads_sleep(run: &mut Run) {
     run.explore(|layout| {
@@ -289,4 +360,20 @@ fn no_caller_in_line_is_overtaken() {
     model(name, Some(3), try_against_enter);
     let (fault, why) = (Fault::PassesTheLine, "a caller in line was overtaken");
     with_fault(name, fault, why, Some(3), try_against_enter);
+}
+
+#[test]
+fn a_line_never_holds_more_than_its_bound() {
+    let name = "line: two come, one may wait";
+    model(name, Some(3), enter_against_enter);
+    let why = "a line holds more than its bound";
+    stored(name, why, Some(3), enter_against_enter);
+}
+
+#[test]
+fn a_caller_in_line_that_gives_up_makes_room() {
+    let name = "line: one gives up, one comes, one may wait";
+    model(name, Some(3), give_up_against_enter);
+    let (fault, why) = (Fault::KeepsItsPermitsInLine, "permits of none wait");
+    with_fault(name, fault, why, Some(3), give_up_against_enter);
 }

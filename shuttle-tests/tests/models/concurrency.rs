@@ -76,8 +76,9 @@ fn gives_up(limiter: &Arc<Concurrency>, n: u64) -> Option<ConcurrencyGuard<Arc<C
     None
 }
 
-fn at_a_limiter<const CHANGES: bool>() {
-    let limiter = Arc::new(Concurrency::new(LIMIT).expect("a limit"));
+fn at_a_limiter<const CHANGES: bool, const MAX_WAITING: u64>() {
+    let limiter = Concurrency::new(LIMIT).expect("a limit");
+    let limiter = Arc::new(limiter.max_waiting_permits(MAX_WAITING));
     let count = Count::default();
     let actors = (0..THREADS).map(|_| {
         let (limiter, count) = (Arc::clone(&limiter), Arc::clone(&count));
@@ -86,6 +87,15 @@ fn at_a_limiter<const CHANGES: bool>() {
     act(actors.collect());
     let lost = (limiter.inside(), limiter.waiting() as u64);
     assert_eq!(lost, (0, 0), "weight or waiters remain");
+    // As much as the line holds can wait again.
+    let highest = limiter.limit();
+    let all = limiter.try_enter_n(highest);
+    let mut waits = pin!(limiter.enter_n(MAX_WAITING.min(highest)));
+    let polled = waits.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(
+        all.is_ok() && polled.is_pending(),
+        "weight or waiters remain"
+    );
 }
 
 const WRONG: &str =
@@ -94,23 +104,52 @@ const WRONG: &str =
 #[test]
 fn no_waiter_is_forgotten() {
     let name = "concurrency::no_waiter_is_forgotten";
-    model(name, 5_000, &["a thread waits"], at_a_limiter::<false>);
+    model(
+        name,
+        5_000,
+        &["a thread waits"],
+        at_a_limiter::<false, { u64::MAX }>,
+    );
     for fault in [
         Fault::WaitsBlindly,
         Fault::LeavesSilently,
         Fault::KeepsWhatWasHanded,
         Fault::TooLateAnyhow,
     ] {
-        with_fault("concurrency", fault, WRONG, at_a_limiter::<false>);
+        with_fault(
+            "concurrency",
+            fault,
+            WRONG,
+            at_a_limiter::<false, { u64::MAX }>,
+        );
     }
-    stored("concurrency", WRONG, at_a_limiter::<false>);
+    stored("concurrency", WRONG, at_a_limiter::<false, { u64::MAX }>);
+}
+
+#[test]
+fn a_waiter_that_leaves_makes_room_for_others() {
+    let name = "concurrency::a_waiter_that_leaves_makes_room_for_others";
+    let waits = ["a thread waits"];
+    model(name, 5_000, &waits, at_a_limiter::<false, LIMIT>);
+    let (name, fault) = ("concurrency, bounded", Fault::KeepsItsPermits);
+    with_fault(name, fault, WRONG, at_a_limiter::<false, LIMIT>);
 }
 
 #[test]
 fn no_waiter_is_forgotten_while_the_limit_changes() {
     let name = "concurrency::no_waiter_is_forgotten_while_the_limit_changes";
-    model(name, 5_000, &["a thread waits"], at_a_limiter::<true>);
+    model(
+        name,
+        5_000,
+        &["a thread waits"],
+        at_a_limiter::<true, { u64::MAX }>,
+    );
     for fault in [Fault::LowersSilently, Fault::SetsByStore] {
-        with_fault("concurrency, limits", fault, WRONG, at_a_limiter::<true>);
+        with_fault(
+            "concurrency, limits",
+            fault,
+            WRONG,
+            at_a_limiter::<true, { u64::MAX }>,
+        );
     }
 }

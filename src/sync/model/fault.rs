@@ -58,6 +58,8 @@ pub enum Fault {
     GivesUpSilently,
     /// Concurrency: a waiter that gives up after being let in keeps its room.
     KeepsWhatWasHanded,
+    /// Concurrency: a waiter that gives up keeps its permits in the sum of those that wait.
+    KeepsItsPermits,
     /// Concurrency: raising the limit lets no waiter in.
     RaisesSilently,
     /// Concurrency: a waiter that is let in at the last moment is told that it is too late.
@@ -143,6 +145,8 @@ pub enum Fault {
     PassesTheLine,
     /// Line of a composition: a caller that is served does not pass its turn on.
     PassesNoTurn,
+    /// Line of a composition: a caller that leaves keeps its permits in the sum of those that wait.
+    KeepsItsPermitsInLine,
     /// Line of a composition: the first in line stays inside a member while it sleeps for another.
     SleepsInside,
 }

@@ -51,6 +51,7 @@ fn each_denial_has_its_cause() {
         (Denied::banned(1, Some(SECOND)), Cause::Banned),
         (Denied::banned(1, None), Cause::Banned),
         (Denied::busy(1), Cause::Overload),
+        (Denied::line_full(1, 9, 9), Cause::Overload),
         (Denied::never(2, 1), Cause::TooLarge),
         (Denied::no_such_plan(1), Cause::NoPlan),
         (Denied::stuck(1), Cause::Limit),
