@@ -20,7 +20,7 @@ use super::turn::take_when_granted;
 use super::waiting_permits::WaitingPermits;
 use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
-use crate::metrics::{Metric, MetricSource, Value};
+use crate::metrics::{Metric, Metrics, Value};
 use crate::sync::inject_fault;
 
 /// A line of callers that wait for a composition, in threads and in futures.
@@ -291,7 +291,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
     }
 }
 
-impl<R> MetricSource for Line<R> {
+impl<R> Metrics for Line<R> {
     fn value(&self, metric: Metric) -> Option<Value> {
         Some(match metric {
             Metric::Waiting => (self.waiting() as u64).into(),
