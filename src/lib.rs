@@ -52,7 +52,6 @@
 //! | [`Limiter::reserve`], [`Reservation`] | permits that become due at a later time |
 //! | [`Limiter::acquire`] | a thread that blocks until its permit is due |
 //! | `Limiter::with_timer`, `AsyncLimiter` (feature `wait`) | futures; with `futures` and `tokio` also streams, sinks and bytes |
-//! | [`Pacer`] | evenly spaced work, without bursts |
 //! | [`WaitingRoom`] | a bounded wait: overload is refused early |
 //!
 //! [`Concurrency`] limits how many callers are inside at once, not how often they enter.
@@ -158,8 +157,6 @@ pub use rate_limiter::RateLimiter;
 pub use sharded::limiter::Sharded;
 #[cfg(feature = "wait")]
 pub use wait::async_limiter::AsyncLimiter;
-#[cfg(feature = "std")]
-pub use wait::pacer::Pacer;
 #[cfg(feature = "std")]
 pub use wait::reservation::Reservation;
 #[cfg(feature = "std")]

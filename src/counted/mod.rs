@@ -4,7 +4,6 @@ mod concurrency;
 mod counters;
 mod leases;
 mod limiter;
-mod pacer;
 mod waits;
 
 pub use counters::{Counters, LimiterStats};
@@ -40,7 +39,6 @@ use core::fmt;
 /// | `Keyed` | all keys together: `key(..)` is a `Counted` key, and `stats()` has the table's statistics and these counts as `decisions` |
 /// | [`Leases`](crate::Leases) | permits taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
 /// | [`Concurrency`](crate::Concurrency) | callers that entered, with their weights, and callers that were denied |
-/// | [`Pacer`](crate::Pacer) | its reservations |
 /// | [`All`](crate::compose::All) | requests to the composition, with the permits of all members together |
 /// | a member of a composition | requests that the composition granted, and those that this member denied |
 ///

@@ -12,7 +12,6 @@ mod blocking_bytes;
 mod bytes;
 #[cfg(feature = "wait")]
 mod jitter;
-pub(crate) mod pacer;
 #[cfg(feature = "wait")]
 mod permit_wait;
 pub(crate) mod reservation;
@@ -35,7 +34,6 @@ pub use blocking_bytes::BlockingBytes;
 pub use bytes::Throttled;
 #[cfg(feature = "wait")]
 pub use jitter::Jitter;
-pub(crate) use pacer::Pacer;
 pub use reservation::Cancelled;
 pub(crate) use reservation::Reservation;
 #[cfg(feature = "futures")]

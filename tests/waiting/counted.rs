@@ -9,7 +9,7 @@ use std::time::Duration;
 use tollgate::clock::Clock;
 use tollgate::stats::LimiterStats;
 use tollgate::{
-    Concurrency, Counted, Leases, ManualClock, Pacer, Quota, Reservation, TokenBucket, WaitingRoom,
+    Concurrency, Counted, Leases, ManualClock, Quota, Reservation, TokenBucket, WaitingRoom,
 };
 
 use crate::support::{bucket, deadline, millis, on_threads, poll, run};
@@ -77,18 +77,6 @@ fn waits_in_a_waiting_room_of_a_counted_limiter_are_counted() {
     assert_eq!(reserved, [true, true, true, false]);
     assert!(room.enter(1).is_err());
     assert_eq!(room.limiter().stats(), counts(3, 3, 2, 0));
-}
-
-#[test]
-fn a_pacer_is_counted() {
-    let clock = ManualClock::new();
-    let pacer = Pacer::with_clock(Quota::per_second(10), 0, clock.clone()).expect("a quota");
-    let pacer = Counted::new(pacer);
-    assert!(pacer.acquire().is_ok());
-    assert!(pacer.reserve_at(clock.now()).is_ok());
-    assert_eq!(pacer.reserve().expect("in time").cancel().returned, 1);
-    assert!(run(&clock, pacer.with_timer(&clock).acquire()).is_ok());
-    assert_eq!(pacer.stats(), counts(4, 4, 0, 1));
 }
 
 #[test]

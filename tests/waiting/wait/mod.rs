@@ -6,7 +6,7 @@ mod blocking_bytes;
 mod bytes;
 mod futures;
 mod jitter;
-mod pacer;
+mod paced;
 mod reservations;
 mod room;
 mod sleepers;
