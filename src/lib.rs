@@ -52,7 +52,7 @@
 //! | [`Limiter::reserve`], [`Reservation`] | permits that become due at a later time |
 //! | [`Limiter::acquire`] | a thread that blocks until its permit is due |
 //! | `Limiter::with_timer`, `AsyncLimiter` (feature `wait`) | futures; with `futures` and `tokio` also streams, sinks and bytes |
-//! | [`WaitingRoom`] | a bounded wait: overload is refused early |
+//! | [`compose::Line`] | callers that wait in order, for at most so many permits |
 //!
 //! [`Concurrency`] limits how many callers are inside at once, not how often they enter.
 //! `keyed::KeyedConcurrency` (feature `keyed`) does the same for each key.
@@ -159,8 +159,6 @@ pub use sharded::limiter::Sharded;
 pub use wait::async_limiter::AsyncLimiter;
 #[cfg(feature = "std")]
 pub use wait::reservation::Reservation;
-#[cfg(feature = "std")]
-pub use wait::room::WaitingRoom;
 
 /// Unwraps a constructor's `Result` at compile time, for a `static` or a `const`.
 ///
@@ -232,14 +230,12 @@ pub mod error {
 /// | `inside`, `peak`, `limit` | the weight of callers | [`Concurrency`] |
 /// | `waiting`, `waiting_permits` | callers, and permits | [`Concurrency`], [`Line`] |
 /// | `lent`, `max_lent` | permits | [`Leases`] |
-/// | `waiting_permits`, `longest_wait` | permits, and a time | [`WaitingRoom`] |
 /// | `rate`, `stored`, `max_stored` | permits | the limiters of `tollgate-smooth` |
 ///
 /// [`Counted`]: crate::Counted
 /// [`Concurrency`]: crate::Concurrency
 /// [`Leases`]: crate::Leases
 /// [`Line`]: crate::compose::Line
-/// [`WaitingRoom`]: crate::WaitingRoom
 #[cfg(feature = "std")]
 pub mod stats {
     pub use crate::counted::{Counters, LimiterStats};

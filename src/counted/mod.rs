@@ -42,8 +42,8 @@ use core::fmt;
 /// | [`All`](crate::compose::All) | requests to the composition, with the permits of all members together |
 /// | a member of a composition | requests that the composition granted, and those that this member denied |
 ///
-/// To count what an `AsyncLimiter` or a [`WaitingRoom`](crate::WaitingRoom) does, count the limiter
-/// inside it: `WaitingRoom::for_wait(Counted::new(limiter), longest)`.
+/// To count what an `AsyncLimiter` does, count the limiter inside it:
+/// `Counted::new(limiter).with_timer(timer)`.
 ///
 /// `S` is [`Counters`], or a reference to them in the key of a counted table.
 #[derive(Clone, Copy)]

@@ -122,7 +122,6 @@ metrics! {
     Limit "limit" Gauge "Largest total weight of guards that can be held at once."
     Waiting "waiting" Gauge "Callers that are waiting."
     WaitingPermits "waiting_permits" Gauge "Permits that callers are waiting for."
-    LongestWait "longest_wait_seconds" Gauge "Longest time that a caller can be made to wait."
     Lent "lent" Gauge "Permits that the live leases can hold."
     MaxLent "max_lent" Gauge "Largest number of permits that leases can hold together."
     Rate "rate" Gauge "Permits a second."

@@ -15,7 +15,6 @@ mod jitter;
 #[cfg(feature = "wait")]
 mod permit_wait;
 pub(crate) mod reservation;
-pub(crate) mod room;
 pub(crate) mod sleep_check;
 #[cfg(feature = "futures")]
 mod streams;

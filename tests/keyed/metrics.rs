@@ -6,12 +6,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use tollgate::compose::{All, Line};
 use tollgate::stats::{LimiterStats, Metrics, MetricsError, write_prometheus};
 use tollgate::{
-    Concurrency, Counted, Keyed, Leases, Limiter, ManualClock, Quota, TokenBucket, WaitingRoom,
+    Concurrency, Counted, Keyed, Leases, Limiter, ManualClock, Quota, TokenBucket,
 };
 
 use crate::support::Random;
@@ -192,12 +191,6 @@ fn each_statistic_is_written_under_its_name() {
     is(&leases, &[("lent", 2.0), ("max_lent", 3.0)]);
     drop(lease);
 
-    let second = TokenBucket::new(Quota::per_second(1)).expect("a quota");
-    let second = Limiter::with_clock(second, ManualClock::new());
-    let room = WaitingRoom::for_wait(second, Duration::from_millis(2500));
-    assert!((0..3).all(|_| room.reserve(1).is_ok()));
-    let waits = [("waiting_permits", 2.0), ("longest_wait_seconds", 2.5)];
-    is(&room, &waits);
 }
 
 #[test]

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::stats::LimiterStats;
-use tollgate::{
-    Concurrency, Counted, Leases, ManualClock, Quota, Reservation, TokenBucket, WaitingRoom,
-};
+use tollgate::{Concurrency, Counted, Leases, ManualClock, Quota, Reservation, TokenBucket};
 
 use crate::support::{bucket, deadline, millis, on_threads, poll, run};
 
@@ -70,13 +68,13 @@ fn futures_that_wait_are_counted_once_and_give_back_when_dropped() {
 }
 
 #[test]
-fn waits_in_a_waiting_room_of_a_counted_limiter_are_counted() {
+fn waits_of_at_most_a_time_are_counted() {
     let (_, limiter) = bucket(Quota::per_second(10).burst(1));
-    let room = WaitingRoom::for_wait(Counted::new(limiter), Duration::from_millis(200));
-    let reserved = [(); 4].map(|()| room.reserve(1).is_ok());
+    let (limiter, longest) = (Counted::new(limiter), Duration::from_millis(200));
+    let reserved = [(); 4].map(|()| limiter.reserve_within(1, longest).is_ok());
     assert_eq!(reserved, [true, true, true, false]);
-    assert!(room.enter(1).is_err());
-    assert_eq!(room.limiter().stats(), counts(3, 3, 2, 0));
+    assert!(limiter.acquire_timeout(1, longest).is_err());
+    assert_eq!(limiter.stats(), counts(3, 3, 2, 0));
 }
 
 #[test]

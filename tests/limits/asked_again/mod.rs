@@ -12,7 +12,7 @@ use tollgate::algorithm::{Algorithm, ChangeQuota, Lend, Reserve, Split};
 use tollgate::clock::NoClock;
 use tollgate::{
     AnyAlgorithm, Counted, Denied, Gcra, LeakyBucket, Leases, Limiter, ManualClock, Quota,
-    RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket, WaitingRoom,
+    RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
 };
 
 use crate::support::algorithms::read;
@@ -228,8 +228,8 @@ fn leases(algorithm: AnyAlgorithm) -> impl Iterator<Item = Subject> {
     })
 }
 
-/// Returns limiters that know how long the caller can wait: reservations and a waiting room.
-/// Permits leave a queue one after the other, so there is a maximum that leaves in that time.
+/// Returns limiters that know how long the caller can wait. Permits leave a queue one after the
+/// other, so there is a maximum that leaves in that time.
 fn with_patience<A: Reserve + ChangeQuota + Copy + 'static>(
     algorithm: A,
     is_queue: bool,
@@ -245,17 +245,17 @@ fn with_patience<A: Reserve + ChangeQuota + Copy + 'static>(
     };
     let interval = quota.period() / quota.permits() as u32;
     let mut all = Vec::new();
-    for (waiting, patience) in [(0, Duration::ZERO), (3, interval * 7 / 2)] {
+    for (waiting, patience) in [
+        (0, Duration::ZERO),
+        (3, interval * 7 / 2),
+        (9, interval * 19 / 2),
+    ] {
         let name = format!("a reservation within {patience:?}");
         all.push(Subject::new(&name, most(waiting), quota, move || {
             let limiter = Limiter::unstarted(algorithm, NoClock);
             Box::new(move |n, now| limiter.reserve_within_at(n, patience, now).map(drop))
         }));
     }
-    all.push(Subject::new("a waiting room", most(9), quota, move || {
-        let room = WaitingRoom::for_permits(Limiter::unstarted(algorithm, NoClock), 9);
-        Box::new(move |n, now| room.reserve_at(n, now).map(drop))
-    }));
     all
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use tollgate::adjustable::Keep;
 use tollgate::clock::Clock;
-use tollgate::{Adjustable, AnyAlgorithm, Denied, Limiter, ManualClock, Quota, WaitingRoom};
+use tollgate::{Adjustable, AnyAlgorithm, Denied, Limiter, ManualClock, Quota};
 
 use crate::support::{Leaping, millis, run};
 
@@ -67,11 +67,12 @@ fn every_waiting_verb_waits_until_the_same_ticks() {
         assert_eq!(acquired.map(millis), line, "Adjustable of {text}");
 
         let (_, waiting) = limiter(text);
-        let room = WaitingRoom::for_wait(waiting, Duration::from_millis(line[1]));
-        assert!(room.reserve(2).expect(text).is_due());
-        let due = [(); 2].map(|()| room.reserve(1).expect(text).due());
+        let longest = Duration::from_millis(line[1]);
+        let reserve = |n| waiting.reserve_within(n, longest);
+        assert!(reserve(2).expect(text).is_due());
+        let due = [(); 2].map(|()| reserve(1).expect(text).due());
         assert_eq!(due.map(millis), [line[0], line[1]], "{text}");
-        let denied = room.reserve(1).map(drop);
+        let denied = reserve(1).map(drop);
         assert_eq!(denied.is_err(), line[2] > line[1], "{text}");
     }
 }

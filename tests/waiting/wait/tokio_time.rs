@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tollgate::clock::{Clock, SystemClock, TokioClock};
 use tollgate::traits::ReserveLimiter;
 use tollgate::wait::{Jitter, TokioTimer};
-use tollgate::{Denied, Limiter, Quota, TokenBucket, WaitingRoom};
+use tollgate::{Denied, Limiter, Quota, TokenBucket};
 
 fn limiter(quota: Quota) -> Limiter<TokenBucket, TokioClock> {
     Limiter::with_clock(TokenBucket::new(quota).expect("a quota"), TokioClock)
@@ -63,8 +63,8 @@ async fn a_clock_that_the_timer_does_not_follow_is_an_error() {
         // Its permits came back.
         assert_eq!(limiter.waiting_at(SystemClock.now()), 0);
     }
-    let room = WaitingRoom::for_wait(&limiter, Duration::from_secs(200));
-    let denied = room.enter_with_timer(TokioTimer, 1).await;
+    let on = limiter.with_timer(TokioTimer);
+    let denied = on.acquire_timeout(1, Duration::from_secs(200)).await;
     assert!(matches!(denied, Err(Denied::TimerMismatch { .. })));
     let mut text = String::new();
     let mut reader = limiter.with_timer(TokioTimer).bytes(&b"4"[..]);
