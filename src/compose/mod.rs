@@ -28,6 +28,7 @@
 //! | wait for any members, first come, first served | `Line::acquire_n`, `Line::acquire_timeout` |
 //! | take permits of buckets in advance and start the work when they are due | [`All::reserve`] |
 //! | take an estimated cost and correct it later | [`All::try_acquire_each`], [`AllGranted::settle`] |
+//! | give an estimated cost back after an error | [`AllGranted::undo_on_drop`] |
 //! | record a cost that is already spent | [`All::charge_each`] |
 //! | ask without taking | [`All::check_n`], [`All::time_until`] |
 //!
@@ -45,9 +46,6 @@
 //! | `Counted` | counts the requests of the composition |
 //! | `BoxMember`, `BoxSettle`, `BoxDebt`, `BoxReserve` | holds a member of any type, chosen at run time |
 //! | [`OwnLimiter`] | holds a limiter of your own |
-//!
-//! [`Estimate`] does for a single limiter what [`AllGranted`] does for several: it takes permits
-//! for an estimated cost, and settles them later.
 
 mod all;
 #[cfg(feature = "std")]
@@ -57,7 +55,6 @@ mod counted;
 mod denied;
 #[cfg(feature = "std")]
 mod dynamic;
-mod estimate;
 mod fixed;
 mod granted;
 mod held;
@@ -79,6 +76,7 @@ mod slot;
 #[cfg(feature = "std")]
 mod turn;
 mod undo;
+mod undo_on_drop;
 mod verbs;
 mod visits;
 #[cfg(feature = "std")]
@@ -90,7 +88,6 @@ pub use denied::AllDenied;
 pub use dynamic::{
     BoxDebt, BoxMember, BoxReserve, BoxSettle, DebtMember, ReserveMember, SettleMember,
 };
-pub use estimate::{Estimate, UndoOnDrop};
 pub use fixed::{Closed, Exempt};
 pub use granted::{AllGranted, Within};
 pub use held::Held;
@@ -107,6 +104,7 @@ pub use reserved::AllReserved;
 #[cfg(feature = "std")]
 pub use shadow::Shadow;
 pub use slot::Slot;
+pub use undo_on_drop::UndoOnDrop;
 
 /// The most members that a composition can have.
 ///

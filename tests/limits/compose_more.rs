@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::compose::{
-    All, BoxDebt, BoxMember, BoxSettle, Closed, Estimate, Exempt, Named, OrElse,
+    All, AllDenied, BoxDebt, BoxMember, BoxSettle, Closed, Exempt, Named, OrElse,
 };
+use tollgate::outcome::Settled;
 use tollgate::{
     Concurrency, Counted, Denied, Leases, Limiter, ManualClock, Quota, SlidingLog, SlidingWindow,
     TokenBucket,
@@ -371,8 +372,10 @@ fn grants_that_own_the_composition_leave_it_on_another_thread() {
 fn an_estimate_of_one_limiter_stays_or_comes_back() {
     let clock = ManualClock::new();
     let limiter = bucket(10, &clock);
-    let estimate = || Estimate::new(&limiter, 4).expect("granted");
+    let limit = All::new(&limiter).expect("a composition");
+    let estimate = || limit.try_acquire_n(4).expect("granted");
     let check = || limiter.available();
+    let settled = |settled: Result<Settled, AllDenied>| settled.expect("a cost");
     drop(estimate());
     assert_eq!(check(), 6);
     assert_eq!(estimate().undo(), 4);
@@ -381,14 +384,14 @@ fn an_estimate_of_one_limiter_stays_or_comes_back() {
     assert_eq!(check(), 6);
     assert_eq!(estimate().undo_on_drop().undo(), 4);
     assert_eq!(check(), 6);
-    assert_eq!(estimate().undo_on_drop().settle(1).returned, 3);
+    assert_eq!(settled(estimate().undo_on_drop().settle([1])).returned, 3);
     assert_eq!(check(), 5);
-    assert_eq!(estimate().settle(5).charged, 1);
+    assert_eq!(settled(estimate().settle([5])).charged, 1);
     assert_eq!(check(), 0);
-    assert!(Estimate::new(&limiter, 4).is_err());
+    assert!(limit.try_acquire_n(4).is_err());
     clock.advance(Duration::from_secs(1));
     let mut kept = estimate().undo_on_drop();
-    assert_eq!(kept.granted().n(), 4);
+    assert_eq!(kept.member(0).map(|granted| granted.n()), Some(4));
     kept.keep();
     drop(kept);
     assert_eq!(check(), 6);
