@@ -167,7 +167,7 @@ fn each_statistic_is_written_under_its_name() {
     for key in 0..3_u64 {
         assert!(table.try_acquire(&key).is_ok());
     }
-    assert!(table.limiter().remove(&1_u64));
+    assert!(table.limiter().key(&1_u64).remove());
     is(&table.stats(), &[&decided[..], &keys, &left].concat());
     is(&table.limiter().stats(), &[&keys[..], &left].concat());
 

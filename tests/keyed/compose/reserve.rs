@@ -100,7 +100,7 @@ fn no_reservation_waits_for_the_end_of_a_ban() {
     let clock = ManualClock::at(tick(NOW));
     let table = Keyed::with_clock(bucket(QUOTA), 100, clock.clone()).expect("a table");
     let slow = empty(1, &clock);
-    table.ban("alice", tick(NOW + SECOND)).expect("room");
+    table.key("alice").ban(tick(NOW + SECOND)).expect("room");
     let denied = |denied: Result<(), tollgate::compose::AllDenied>| {
         let denied = denied.expect_err("a ban").denied();
         assert!(matches!(denied, Some(Denied::Banned { .. })), "{denied:?}");
@@ -130,7 +130,10 @@ fn a_cancelled_reservation_does_not_shorten_a_ban() {
     let slow = empty(1, &clock);
     let all = All::new((table.key("alice"), &slow)).expect("two limits");
     let reserved = all.reserve(1).expect("due in 1 s");
-    table.ban("alice", tick(NOW + 10 * SECOND)).expect("room");
+    table
+        .key("alice")
+        .ban(tick(NOW + 10 * SECOND))
+        .expect("room");
     assert_eq!(reserved.cancel(), 1); // of the other limit
     assert_eq!(table.key("alice").available(), 0);
     clock.advance(Duration::from_secs(9));

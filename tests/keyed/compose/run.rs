@@ -211,8 +211,8 @@ impl Run<'_> {
             6 => limits.keys.key(&key).take_up_to_at(n, now).n(),
             7 => limits.other_keys.key(&key).take_up_to_at(n, now).n(),
             8 => limits.log.take_up_to_at(n, now).n(),
-            9 if n < 2 => u64::from(limits.keys.remove(&key)),
-            9 => u64::from(limits.other_keys.remove(&key)),
+            9 if n < 2 => u64::from(limits.keys.key(&key).remove()),
+            9 => u64::from(limits.other_keys.key(&key).remove()),
             _ => limits.inside.set_limit(n + 3).expect("a limit"),
         });
         assert_eq!(changed[0], changed[1], "choice {choice}");

@@ -93,7 +93,7 @@ impl Flooded {
     /// Requests these grants for a key, until one is denied.
     fn asks(&self, number: u64, grants: &[u64]) -> bool {
         let mut grants = grants.iter();
-        grants.all(|n| (self.table.try_acquire_n_at(&key(number), *n, self.now)).is_ok())
+        grants.all(|n| (self.table.key(&key(number)).at(self.now).try_acquire_n(*n)).is_ok())
     }
 
     /// Makes the requests of a new key.
