@@ -3,8 +3,8 @@
 use core::fmt;
 
 /// A source of metrics for [`write_prometheus`](super::write_prometheus): the statistics in this
-/// module, [`Concurrency`](crate::Concurrency), [`Leases`](crate::Leases),
-/// [`WaitingRoom`](crate::WaitingRoom), and limiters of your own.
+/// module, [`Concurrency`](crate::Concurrency), [`Line`](crate::compose::Line),
+/// [`Leases`](crate::Leases), and limiters of your own.
 ///
 /// ```
 /// use tollgate::stats::{Metric, Metrics, Value, write_prometheus};

@@ -9,9 +9,7 @@ use std::task::{Context, Waker};
 
 use tollgate::compose::{All, Line};
 use tollgate::stats::{LimiterStats, Metrics, MetricsError, write_prometheus};
-use tollgate::{
-    Concurrency, Counted, Keyed, Leases, Limiter, ManualClock, Quota, TokenBucket,
-};
+use tollgate::{Concurrency, Counted, Keyed, Leases, Limiter, ManualClock, Quota, TokenBucket};
 
 use crate::support::Random;
 
@@ -190,7 +188,6 @@ fn each_statistic_is_written_under_its_name() {
     let lease = leases.lease(2);
     is(&leases, &[("lent", 2.0), ("max_lent", 3.0)]);
     drop(lease);
-
 }
 
 #[test]

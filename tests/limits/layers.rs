@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 27] = [
+const LEVELS: [(&str, u8); 26] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
