@@ -188,8 +188,6 @@ impl<A: Algorithm, C: Clock, P: AtomicWord> Limiter<A, C, P> {
 
 limiter_verbs!([] [P: AtomicWord] Limiter<A, C, P>);
 snapshot_verbs!(['a, P: AtomicWord] WordStore<'a, A, P>, [P: AtomicWord] Limiter<A, C, P>);
-#[cfg(feature = "std")]
-crate::wait::waits!([] [P: AtomicWord] borrowed Limiter<A, C, P>);
 
 impl<A: ChangeQuota, C, P> Limiter<A, C, P> {
     /// Returns the quota that the algorithm was made from.

@@ -33,14 +33,13 @@ use self::error::RestoreError;
 use self::parameters::{MAX_NAME, Parameters, name_of};
 use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Rebase, Settings};
 use crate::clock::Tick;
+use crate::store::SNAPSHOT_BYTES;
 use crate::store::cell::UNSTARTED;
-
-/// The size of a limiter's snapshot, in bytes.
-pub const SNAPSHOT_BYTES: usize = NUMBERS * 8;
 
 /// Five numbers before the name, the name, the parameters with their count, the word and the
 /// checksum.
 const NUMBERS: usize = 5 + MAX_NAME / 8 + 1 + MAX_SETTINGS + 2;
+const _: () = assert!(NUMBERS * 8 == SNAPSHOT_BYTES);
 
 /// A transfer that treats the file as text changes the last four bytes, so these detect it. The
 /// snapshot of a table begins with other bytes.

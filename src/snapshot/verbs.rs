@@ -3,10 +3,11 @@
 use core::convert::Infallible;
 use core::time::Duration;
 
+use super::Saved;
 use super::elapsed::{Elapsed, time_of_day};
 use super::error::RestoreError;
-use super::{SNAPSHOT_BYTES, Saved};
 use crate::algorithm::{ChangeQuota, Rebase, Settings};
+use crate::store::SNAPSHOT_BYTES;
 use crate::store::Store;
 use crate::store::op::{Current, Op, Step};
 use crate::store::view::View;

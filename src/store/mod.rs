@@ -26,13 +26,15 @@ pub(crate) mod word;
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-pub use crate::snapshot::SNAPSHOT_BYTES;
 pub use cell::{AtomicWord, UNSTARTED, WordCell};
 pub use op::{Current, Op, OpResult, Refusal, Step};
 pub use place::Place;
 pub use prepared::Prepared;
 pub use view::View;
 pub use word::WordStore;
+
+/// The size of a limiter's snapshot, in bytes.
+pub const SNAPSHOT_BYTES: usize = 248;
 
 /// State that operations run on, together with its current algorithm. A [`View`] provides the
 /// verbs.

@@ -37,3 +37,8 @@ pub use reservation::Cancelled;
 pub(crate) use reservation::Reservation;
 #[cfg(feature = "futures")]
 pub use streams::{LimitedSink, LimitedStream};
+
+use crate::limiter::Limiter;
+use crate::store::AtomicWord;
+
+waits!([] [P: AtomicWord] borrowed Limiter<A, C, P>);
