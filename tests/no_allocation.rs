@@ -509,7 +509,7 @@ fn a_keyed_table_does_not_allocate() {
                             limiter.set_quota(quota, Keep::Scaled).expect("a quota");
                         }
                         5 => {
-                            let many = limiter.try_acquire_many(&[key; 40], &mut outcomes);
+                            let many = limiter.try_acquire_batch(&[key; 40], &mut outcomes);
                             many.expect("as long as the keys");
                         }
                         _ => {}

@@ -16,13 +16,13 @@ const AHEAD: usize = 16;
 
 impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     /// Takes one permit of each key at this tick: see
-    /// [`try_acquire_many`](super::Keyed::try_acquire_many).
+    /// [`try_acquire_batch`](super::Keyed::try_acquire_batch).
     ///
     /// # Errors
     ///
     /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
     /// decided.
-    pub fn try_acquire_many_at<Q: Hash>(
+    pub fn try_acquire_batch_at<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
@@ -55,17 +55,17 @@ impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
 
 impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     /// Takes one permit of each key under this plan: see
-    /// [`try_acquire_many`](super::Keyed::try_acquire_many).
+    /// [`try_acquire_batch`](super::Keyed::try_acquire_batch).
     ///
     /// # Errors
     ///
     /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
     /// decided.
-    pub fn try_acquire_many<Q: Hash>(
+    pub fn try_acquire_batch<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), ConfigError> {
-        self.try_acquire_many_at(keys, outcomes, self.limiter.clock.now())
+        self.try_acquire_batch_at(keys, outcomes, self.limiter.clock.now())
     }
 }

@@ -62,18 +62,18 @@ impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
 }
 
 impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Takes one permit of each key at this tick: [`Keyed::try_acquire_many_at`], counted.
+    /// Takes one permit of each key at this tick: [`Keyed::try_acquire_batch_at`], counted.
     ///
     /// # Errors
     ///
-    /// As for [`Keyed::try_acquire_many_at`].
-    pub fn try_acquire_many_at<Q: Hash>(
+    /// As for [`Keyed::try_acquire_batch_at`].
+    pub fn try_acquire_batch_at<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
         now: Tick,
     ) -> Result<(), ConfigError> {
-        self.plan(0).try_acquire_many_at(keys, outcomes, now)
+        self.plan(0).try_acquire_batch_at(keys, outcomes, now)
     }
 }
 
@@ -100,17 +100,17 @@ impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A,
         outcome
     }
 
-    /// Takes one permit of each key: [`Keyed::try_acquire_many`], counted.
+    /// Takes one permit of each key: [`Keyed::try_acquire_batch`], counted.
     ///
     /// # Errors
     ///
-    /// As for [`Keyed::try_acquire_many`].
-    pub fn try_acquire_many<Q: Hash>(
+    /// As for [`Keyed::try_acquire_batch`].
+    pub fn try_acquire_batch<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), ConfigError> {
-        self.plan(0).try_acquire_many(keys, outcomes)
+        self.plan(0).try_acquire_batch(keys, outcomes)
     }
 
     /// Counts the keys, and the decisions on all of them: see [`Keyed::stats`]. It visits the whole
@@ -159,18 +159,18 @@ impl<'a, A, C, H: KeyHasher> Counted<KeyedPlan<'a, A, C, H>, &'a Counters> {
 }
 
 impl<A: Algorithm, C, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
-    /// Takes one permit of each key at this tick: [`KeyedPlan::try_acquire_many_at`], counted.
+    /// Takes one permit of each key at this tick: [`KeyedPlan::try_acquire_batch_at`], counted.
     ///
     /// # Errors
     ///
-    /// As for [`KeyedPlan::try_acquire_many_at`].
-    pub fn try_acquire_many_at<Q: Hash>(
+    /// As for [`KeyedPlan::try_acquire_batch_at`].
+    pub fn try_acquire_batch_at<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
         now: Tick,
     ) -> Result<(), ConfigError> {
-        self.limiter.try_acquire_many_at(keys, outcomes, now)?;
+        self.limiter.try_acquire_batch_at(keys, outcomes, now)?;
         let counters = self.counters();
         outcomes
             .iter()
@@ -180,17 +180,17 @@ impl<A: Algorithm, C, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
 }
 
 impl<A: Algorithm, C: Clock, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
-    /// Takes one permit of each key: [`KeyedPlan::try_acquire_many`], counted.
+    /// Takes one permit of each key: [`KeyedPlan::try_acquire_batch`], counted.
     ///
     /// # Errors
     ///
-    /// As for [`KeyedPlan::try_acquire_many`].
-    pub fn try_acquire_many<Q: Hash>(
+    /// As for [`KeyedPlan::try_acquire_batch`].
+    pub fn try_acquire_batch<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), ConfigError> {
         let now = self.limiter.limiter.clock.now();
-        self.try_acquire_many_at(keys, outcomes, now)
+        self.try_acquire_batch_at(keys, outcomes, now)
     }
 }

@@ -117,19 +117,20 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Takes one permit of each key at this tick: see [`try_acquire_many`](Self::try_acquire_many).
+    /// Takes one permit of each key at this tick: see
+    /// [`try_acquire_batch`](Self::try_acquire_batch).
     ///
     /// # Errors
     ///
     /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
     /// decided.
-    pub fn try_acquire_many_at<Q: Hash>(
+    pub fn try_acquire_batch_at<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
         now: Tick,
     ) -> Result<(), ConfigError> {
-        self.plan(0).try_acquire_many_at(keys, outcomes, now)
+        self.plan(0).try_acquire_batch_at(keys, outcomes, now)
     }
 }
 
@@ -165,7 +166,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// let limiter = Keyed::token_bucket(Quota::per_hour(1), 1000)?;
     /// let keys = ["alice", "bob", "alice"];
     /// let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
-    /// limiter.try_acquire_many(&keys, &mut outcomes)?;
+    /// limiter.try_acquire_batch(&keys, &mut outcomes)?;
     /// assert_eq!(outcomes.map(|outcome| outcome.is_ok()), [true, true, false]);
     /// # Ok(())
     /// # }
@@ -175,12 +176,12 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
     /// decided.
-    pub fn try_acquire_many<Q: Hash>(
+    pub fn try_acquire_batch<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), ConfigError> {
-        self.plan(0).try_acquire_many(keys, outcomes)
+        self.plan(0).try_acquire_batch(keys, outcomes)
     }
 
     /// Counts the keys in the table and those that left. To find idle keys it visits the whole

@@ -70,10 +70,10 @@ fn a_table_counts_each_verb_of_each_key() {
                 let mut outcomes = [const { Err(Denied::busy(1)) }; 20];
                 let keys: [u64; 20] = std::array::from_fn(|i| key + i as u64 / 2);
                 table
-                    .try_acquire_many(&keys, &mut outcomes)
+                    .try_acquire_batch(&keys, &mut outcomes)
                     .expect("as many");
                 outcomes.iter().for_each(|outcome| add(&mut right, outcome));
-                let few = table.try_acquire_many(&keys[..3], &mut outcomes);
+                let few = table.try_acquire_batch(&keys[..3], &mut outcomes);
                 assert!(few.is_err(), "a batch with too few outcomes is an error");
             }
             verb => ask(&table.key(&key), verb, &mut right),

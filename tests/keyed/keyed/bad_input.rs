@@ -106,7 +106,7 @@ fn an_unknown_plan_grants_nothing() {
         for plan in [2, 7, 8, 9, 63, 255, 256, 257, 512, usize::MAX] {
             let of_plan = limiter.plan(plan);
             let mut outcomes = [const { Err(Denied::busy(1)) }; 2];
-            let done = of_plan.try_acquire_many(&["key", "new"], &mut outcomes);
+            let done = of_plan.try_acquire_batch(&["key", "new"], &mut outcomes);
             done.expect("an outcome for each key");
             let zero = of_plan.try_acquire_n("new", 0);
             for outcome in outcomes
@@ -136,12 +136,12 @@ fn a_batch_with_too_few_or_too_many_outcomes_is_an_error_and_decides_nothing() {
     for (keys, outcomes) in [(0, 1), (1, 0), (3, 2), (2, 3), (40, 39)] {
         let asked = vec!["key"; keys];
         let mut said: Vec<_> = (0..outcomes).map(|_| Err(Denied::busy(7))).collect();
-        let error = limiter.try_acquire_many(&asked, &mut said);
+        let error = limiter.try_acquire_batch(&asked, &mut said);
         assert_eq!(error, Err(ConfigError::OutcomesLength { keys, outcomes }));
         assert!(said.iter().all(|said| *said == Err(Denied::busy(7))));
     }
     assert!(limiter.is_empty());
-    assert_eq!(limiter.try_acquire_many::<&str>(&[], &mut []), Ok(()));
+    assert_eq!(limiter.try_acquire_batch::<&str>(&[], &mut []), Ok(()));
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
                 assert!(matches!(never, Denied::Never { .. }), "{never:?}");
             }
             let mut outcome = [const { Err(Denied::busy(1)) }];
-            let asked = limiter.try_acquire_many_at(&["key"], &mut outcome, now);
+            let asked = limiter.try_acquire_batch_at(&["key"], &mut outcome, now);
             asked.expect("an outcome for each key");
             assert!(matches!(outcome, [Err(Denied::Banned { .. })]));
         }

@@ -159,7 +159,7 @@ impl Run {
             (Verb::Acquire(1), 4, 0) => outcome(table.key(&key).at(now).try_acquire()),
             (Verb::Acquire(1), 5, _) => {
                 let mut said = [Err(Denied::busy(1))];
-                assert_eq!(of_plan.try_acquire_many(&[key], &mut said), Ok(()));
+                assert_eq!(of_plan.try_acquire_batch(&[key], &mut said), Ok(()));
                 let [said] = said;
                 outcome(said)
             }
@@ -427,8 +427,8 @@ fn a_batch_answers_as_single_requests_do() {
         let keys: Vec<u64> = (0..turn % 67).map(|_| random.skewed(50)).collect();
         let mut said: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
         let done = match turn % 2 {
-            0 => many.plan(0).try_acquire_many_at(&keys, &mut said, now),
-            _ => many.try_acquire_many_at(&keys, &mut said, now),
+            0 => many.plan(0).try_acquire_batch_at(&keys, &mut said, now),
+            _ => many.try_acquire_batch_at(&keys, &mut said, now),
         };
         let right = keys.iter().map(|key| one.key(key).at(now).try_acquire());
         assert_eq!((done, &said), (Ok(()), &right.collect()));

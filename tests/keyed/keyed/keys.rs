@@ -79,7 +79,7 @@ fn a_key_that_panics_leaves_the_table_intact() {
         assert!(hashed < 50, "on purpose");
         true
     });
-    let many = AssertUnwindSafe(|| limiter.try_acquire_many(&batch, &mut outcomes));
+    let many = AssertUnwindSafe(|| limiter.try_acquire_batch(&batch, &mut outcomes));
     assert!(catch_unwind(many).is_err());
     let decided = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     assert_eq!(limiter.len(), 100 + decided);

@@ -168,7 +168,7 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
     let of = |plan: usize| limiter.plan(plan).key("alice").available();
     assert_eq!([of(0), of(1)], [40, 40]);
     let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
-    let many = limiter.try_acquire_many(&["alice", "bob", "alice"], &mut outcomes);
+    let many = limiter.try_acquire_batch(&["alice", "bob", "alice"], &mut outcomes);
     assert!(many.is_ok() && outcomes.iter().all(Result::is_ok));
     assert_eq!((of(1), limiter.key("bob").available()), (38, 4));
     // An unknown plan is unknown for this key too.

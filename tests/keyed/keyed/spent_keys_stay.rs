@@ -240,7 +240,7 @@ fn batches_and_reservations_protect_keys() {
         let limiter = crowded(bucket("100/min"));
         let mut outcomes = [const { Err(Denied::busy(1)) }; 16];
         for _ in 0..times {
-            let decided = limiter.try_acquire_many(keys, &mut outcomes);
+            let decided = limiter.try_acquire_batch(keys, &mut outcomes);
             assert!(decided.is_ok() && outcomes.iter().all(Result::is_ok));
         }
         are_protected(&limiter, 16 * (times - 1));

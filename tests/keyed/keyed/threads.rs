@@ -151,7 +151,7 @@ fn all_ways_to_ask_together_grant_each_key_exactly_its_burst() {
         0 => {
             let mut outcomes: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
             limiter
-                .try_acquire_many(keys, &mut outcomes)
+                .try_acquire_batch(keys, &mut outcomes)
                 .expect("an outcome for each key");
             Vec::from_iter(outcomes.iter().map(|outcome| match outcome {
                 Ok(_) => true,

@@ -80,7 +80,7 @@ fn a_borrow_from_a_table_lives_as_long_as_the_table() {
     let mut outcomes = [const { Err(Denied::stuck(0)) }; 2];
     assert!(
         limiter
-            .try_acquire_many(&["alice", "bob"], &mut outcomes)
+            .try_acquire_batch(&["alice", "bob"], &mut outcomes)
             .is_ok()
     );
     assert!(

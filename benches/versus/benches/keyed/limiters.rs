@@ -78,7 +78,7 @@ impl<const N: usize> Row for Many<'_, N> {
         let mut allowed = 0;
         for keys in keys.chunks(N) {
             let outcomes = outcomes.get_mut(..keys.len()).unwrap_or_default();
-            let checked = black_box(self).0.try_acquire_many(keys, outcomes);
+            let checked = black_box(self).0.try_acquire_batch(keys, outcomes);
             checked.expect("as many outcomes as keys");
             allowed += outcomes.iter().filter(|outcome| outcome.is_ok()).count() as u64;
         }

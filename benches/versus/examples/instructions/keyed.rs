@@ -38,7 +38,7 @@ mod counted {
     pub(super) fn counted_keyed_many(table: &Table, keys: &[u64], outcomes: &mut Outcomes) {
         let outcomes = outcomes.get_mut(..keys.len()).unwrap_or_default();
         table
-            .try_acquire_many(keys, outcomes)
+            .try_acquire_batch(keys, outcomes)
             .expect("as many as keys");
     }
 
