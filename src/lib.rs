@@ -52,7 +52,7 @@
 //! | [`Limiter::reserve`], [`Reservation`] | permits that become due at a later time |
 //! | [`Limiter::acquire`] | a thread that blocks until its permit is due |
 //! | `Limiter::with_timer`, `AsyncLimiter` (feature `wait`) | futures; with `futures` and `tokio` also streams, sinks and bytes |
-//! | [`compose::Line`] | callers that wait in order, for at most so many permits |
+//! | [`compose::Line`] | callers that wait in order; the permits that they wait for can be bounded |
 //!
 //! [`Concurrency`] limits how many callers are inside at once, not how often they enter.
 //! `keyed::KeyedConcurrency` (feature `keyed`) does the same for each key.

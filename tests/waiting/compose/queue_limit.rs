@@ -50,7 +50,7 @@ struct Queue {
     clock: ManualClock,
     line: Arc<Line<Limits>>,
     waiters: Vec<Waiter>,
-    /// Who was granted, and in which second.
+    /// Each granted caller, and the second of its grant.
     granted: Vec<(char, u64)>,
 }
 

@@ -4,6 +4,8 @@
 //! `TOLLGATE_TRACES`, and prints what it compared. `tests/traces/README.md` in the repository
 //! describes the files, and `tests/replay` is the runner.
 
+#[path = "../../../../tests/support/deadline.rs"]
+mod deadline;
 mod guava;
 
 use std::env;
@@ -22,8 +24,10 @@ fn own_copy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces")
 }
 
-static OWN_COPY: LazyLock<Report> =
-    LazyLock::new(|| run_folder(&own_copy(), SOURCES).expect("tests/traces"));
+static OWN_COPY: LazyLock<Report> = LazyLock::new(|| {
+    let run = || run_folder(&own_copy(), SOURCES);
+    deadline::deadline("an answer to a recorded call", run).expect("tests/traces")
+});
 
 #[test]
 fn recorded_decisions_are_reproduced() {
