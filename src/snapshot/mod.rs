@@ -38,8 +38,7 @@ use crate::store::cell::UNSTARTED;
 
 /// Five numbers before the name, the name, the parameters with their count, the word and the
 /// checksum.
-const NUMBERS: usize = 5 + MAX_NAME / 8 + 1 + MAX_SETTINGS + 2;
-const _: () = assert!(NUMBERS * 8 == SNAPSHOT_BYTES);
+const _: () = assert!((5 + MAX_NAME / 8 + 1 + MAX_SETTINGS + 2) * 8 == SNAPSHOT_BYTES);
 
 /// A transfer that treats the file as text changes the last four bytes, so these detect it. The
 /// snapshot of a table begins with other bytes.
