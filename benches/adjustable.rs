@@ -14,8 +14,8 @@ use criterion::{Criterion, SamplingMode};
 use tollgate::algorithm::{Algorithm, Settings};
 use tollgate::clock::{Clock, NoClock, SystemClock};
 use tollgate::{
-    Adjustable, AnyAlgorithm, ConfigError, FixedWindow, Intervals, Limiter, Quota, RateLimiter,
-    SlidingWindow, Tick, TokenBucket,
+    Adjustable, AnyAlgorithm, ConfigError, FixedWindow, Intervals, Limiter, Quota, SlidingWindow,
+    Tick, TokenBucket, TryAcquire,
 };
 
 fn main() {
@@ -45,7 +45,7 @@ fn compare(criterion: &mut Criterion, kind: Kind) {
 /// A limiter that reads the system clock.
 struct OnTheClock<G>(G, fn(&G));
 
-impl<G: RateLimiter<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
+impl<G: TryAcquire<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
         self.0.try_acquire().is_ok()
@@ -60,7 +60,7 @@ impl<G: RateLimiter<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
 /// A limiter that takes a tick: each turn is a nanosecond later.
 struct Told<G>(G, fn(&G));
 
-impl<G: RateLimiter + Sync> Contestant for Told<G> {
+impl<G: TryAcquire + Sync> Contestant for Told<G> {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
         self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tollgate::algorithm::Algorithm;
 use tollgate::clock::NoClock;
-use tollgate::{Counted, Limiter, Quota, RateLimiter, Sharded, Tick, TokenBucket};
+use tollgate::{Counted, Limiter, Quota, Sharded, Tick, TokenBucket, TryAcquire};
 
 const REQUESTS: u64 = 1_000_000;
 

@@ -30,7 +30,7 @@ struct Acquires(Limiter<TokenBucket>);
 impl Contestant for Acquires {
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
-        self.0.acquire().is_ok()
+        self.0.blocking_acquire().is_ok()
     }
 
     fn prepare(&self) {

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     assert!(served >= 20);
-    limiter.acquire()?; // waits for a permit
+    limiter.blocking_acquire()?; // waits for a permit
     println!("26: served after a wait");
     Ok(())
 }

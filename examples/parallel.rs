@@ -12,7 +12,7 @@ use std::error::Error;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use tollgate::clock::NoClock;
-use tollgate::{Counted, Quota, RateLimiter, Sharded, Tick, TokenBucket};
+use tollgate::{Counted, Quota, Sharded, Tick, TokenBucket, TryAcquire};
 
 const LIMIT: u64 = 250_000;
 

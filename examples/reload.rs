@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::PlanMatch;
 use tollgate::{Keyed, ManualClock, Quota, TokenBucket};

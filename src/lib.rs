@@ -50,7 +50,7 @@
 //! | | for |
 //! |---|---|
 //! | [`Limiter::reserve`], [`Reservation`] | permits that become due at a later time |
-//! | [`Limiter::acquire`] | a thread that blocks until its permit is due |
+//! | [`Limiter::blocking_acquire`] | a thread that blocks until its permit is due |
 //! | `Limiter::with_timer`, `AsyncLimiter` (feature `wait`) | futures; with `futures` and `tokio` also streams, sinks and bytes |
 //! | [`compose::Line`] | callers that wait in order; the permits that they wait for can be bounded |
 //!
@@ -63,7 +63,7 @@
 //! that can change.
 //!
 //! A limiter's *verbs* are its methods that take, return and count permits, such as `try_acquire`.
-//! [`RateLimiter`] is the common trait of all limiters with the verbs of [`Limiter`], and of the
+//! [`TryAcquire`] is the common trait of all limiters with the verbs of [`Limiter`], and of the
 //! keys of a table. [`Concurrency`] and the waiting types do not implement it. [`traits`] has the
 //! verbs that only some limiters support. To write an algorithm, see [`algorithm`]. To keep a
 //! limiter's state in your own memory, or keys in your own map, see [`store`]. The crate
@@ -75,7 +75,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "wide")]
-pub mod adjustable;
+mod adjustable;
 pub mod algorithm;
 #[cfg(feature = "keyed")]
 mod ban;
@@ -104,10 +104,7 @@ mod metrics;
 #[cfg(feature = "std")]
 pub mod multiword;
 pub mod outcome;
-#[cfg(feature = "keyed")]
-mod overflow;
 mod quota;
-mod rate_limiter;
 #[cfg(feature = "wide")]
 mod seq_lock;
 #[cfg(feature = "std")]
@@ -119,9 +116,12 @@ mod striped;
 pub mod sync;
 #[cfg(feature = "std")]
 mod thread_index;
+pub mod traits;
 #[cfg(feature = "std")]
 pub mod wait;
 
+#[cfg(feature = "wide")]
+pub use adjustable::keep::Keep;
 #[cfg(feature = "wide")]
 pub use adjustable::limiter::Adjustable;
 pub use algorithm::any::AnyAlgorithm;
@@ -149,14 +149,10 @@ pub use multiword::log::SlidingLog;
 pub use multiword::slotted::SlottedWindow;
 pub use outcome::denied::Denied;
 pub use outcome::granted::Granted;
-#[cfg(feature = "keyed")]
-pub use overflow::Overflow;
 pub use quota::{ConfigError, Quota};
-pub use rate_limiter::RateLimiter;
 #[cfg(feature = "std")]
 pub use sharded::limiter::Sharded;
-#[cfg(feature = "wait")]
-pub use wait::async_limiter::AsyncLimiter;
+pub use traits::TryAcquire;
 #[cfg(feature = "std")]
 pub use wait::reservation::Reservation;
 
@@ -242,11 +238,6 @@ pub mod stats {
     #[cfg(feature = "keyed")]
     pub use crate::keyed::stats::KeyedStats;
     pub use crate::metrics::{Metric, Metrics, MetricsError, Value, write_prometheus};
-}
-
-/// Traits for verbs that only some algorithms support, such as reserving and giving back permits.
-pub mod traits {
-    pub use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, ReserveLimiter, SettleLimiter};
 }
 
 /// Runs the examples of the README with the documentation tests.

@@ -5,12 +5,12 @@ use core::fmt;
 use crate::algorithm::{Algorithm, ChangeQuota};
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::quota::Quota;
-use crate::rate_limiter::forms::limiter_verbs;
 use crate::snapshot::verbs::snapshot_verbs;
 use crate::store::cell::{AtomicWord, UNSTARTED, WordCell};
 use crate::store::view::View;
 use crate::store::word::WordStore;
 use crate::sync::const_unless_loom;
+use crate::traits::forms::limiter_verbs;
 
 /// A rate limiter. Share it by reference, from a `static` or in an `Arc`.
 ///

@@ -16,14 +16,15 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Rebase};
 use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock};
 use tollgate::compose::{All, Line, Member, Named};
+use tollgate::keyed::Overflow;
 use tollgate::keyed::SeededHasher;
 use tollgate::{
     Adjustable, AnyAlgorithm, Concurrency, Counted, Denied, Keyed, Leases, Limiter, ManualClock,
-    Overflow, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
+    Quota, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket, TryAcquire,
 };
 
 thread_local! {
@@ -339,7 +340,7 @@ fn slots_logs_and_counted_limiters_do_not_allocate() {
     let counted = Counted::new(Limiter::with_clock(bucket(), ManualClock::new()));
     let shards = Sharded::with_shards(bucket(), 2, ManualClock::new()).expect("two parts");
     let shards = Counted::new(shards);
-    let limiters: [&dyn RateLimiter<Clock = ManualClock>; 4] = [&slots, &log, &counted, &shards];
+    let limiters: [&dyn TryAcquire<Clock = ManualClock>; 4] = [&slots, &log, &counted, &shards];
     let allocated = allocations(|| {
         for (turn, now) in turns(1).chain(turns(10)) {
             for limiter in limiters {
@@ -538,7 +539,8 @@ fn callers_that_need_not_wait_do_not_allocate() {
         let allocated = allocations(|| {
             for _ in 0..100 {
                 assert!(
-                    limiter.acquire().is_ok() && limiter.acquire_timeout(1, Duration::ZERO).is_ok()
+                    limiter.blocking_acquire().is_ok()
+                        && limiter.blocking_acquire_timeout(1, Duration::ZERO).is_ok()
                 );
                 let first = limiter.reserve(2).expect("it will be there");
                 let second = limiter.reserve_within(1, Duration::from_secs(1));
@@ -555,7 +557,7 @@ fn callers_that_need_not_wait_do_not_allocate() {
         let line = Line::new(&all);
         let allocated = allocations(|| {
             for _ in 0..100 {
-                assert!(line.try_acquire().is_ok() && line.acquire_each([1, 2]).is_ok());
+                assert!(line.try_acquire().is_ok() && line.blocking_acquire_each([1, 2]).is_ok());
                 assert!(line.try_acquire().is_err());
                 clock.advance(Duration::from_secs(1));
             }

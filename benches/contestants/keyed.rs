@@ -2,8 +2,9 @@
 //! `keyed`. Every thread walks over all keys, each from its own starting place.
 
 use tollgate::clock::{NoClock, SystemClock};
+use tollgate::keyed::Overflow;
 use tollgate::sync::{AtomicU64, Ordering};
-use tollgate::{ConfigError, Keyed, Overflow, Quota, Tick, TokenBucket};
+use tollgate::{ConfigError, Keyed, Quota, Tick, TokenBucket};
 
 use super::contestants::timing::{Handle, Handled, Kind, PerThread};
 use super::contestants::{Entry, Source};

@@ -4,7 +4,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use tollgate::algorithm::{Algorithm, ChangeQuota};
 use tollgate::clock::Clock;
-use tollgate::{Denied, Granted, Keyed, Overflow, Tick};
+use tollgate::keyed::Overflow;
+use tollgate::{Denied, Granted, Keyed, Tick};
 
 /// A clock that stands still. Calls pass their ticks explicitly.
 #[derive(Debug, Clone, Copy)]

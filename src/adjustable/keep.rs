@@ -5,7 +5,7 @@ use crate::clock::Tick;
 /// limiter or of a key.
 ///
 /// ```
-/// use tollgate::adjustable::Keep;
+/// use tollgate::Keep;
 /// use tollgate::{Adjustable, ManualClock, Quota, TokenBucket};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

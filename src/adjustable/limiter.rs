@@ -12,7 +12,7 @@ use crate::sync::{AtomicU128, Mutex};
 /// A [`Limiter`](crate::Limiter) whose quota can be changed while it is in use.
 ///
 /// ```
-/// use tollgate::adjustable::Keep;
+/// use tollgate::Keep;
 /// use tollgate::{Adjustable, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -62,7 +62,7 @@ use crate::sync::{AtomicU128, Mutex};
 /// A grant identifies its version by 32 bits, so don't keep it for 2^32 changes.
 ///
 /// ```
-/// use tollgate::adjustable::Keep;
+/// use tollgate::Keep;
 /// use tollgate::{Adjustable, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -130,7 +130,7 @@ impl<A: Algorithm + Settings + Clone, C: Clock> Adjustable<A, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::adjustable::Keep;
+    /// use tollgate::Keep;
     /// use tollgate::{Adjustable, FixedWindow, ManualClock, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -157,7 +157,7 @@ impl<A: Algorithm + Settings + Clone, C> Adjustable<A, C> {
     /// [`NoClock`](crate::clock::NoClock).
     ///
     /// ```
-    /// use tollgate::adjustable::Keep;
+    /// use tollgate::Keep;
     /// use tollgate::clock::NoClock;
     /// use tollgate::{Adjustable, Quota, Tick, TokenBucket};
     ///
@@ -192,7 +192,7 @@ impl<A, C> Adjustable<A, C> {
     /// Returns how many times the quota was changed.
     ///
     /// ```
-    /// use tollgate::adjustable::Keep;
+    /// use tollgate::Keep;
     /// use tollgate::{Adjustable, Quota};
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {

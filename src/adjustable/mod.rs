@@ -3,11 +3,11 @@
 
 // `ring.rs` explains the protocol.
 
-mod keep;
+pub(crate) mod keep;
 pub(crate) mod limiter;
 mod retry;
 mod ring;
 mod verbs;
 
-pub use keep::Keep;
+pub(crate) use keep::Keep;
 pub(crate) use limiter::Adjustable;

@@ -6,11 +6,11 @@ use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
 use crate::quota::{ConfigError, Quota};
-use crate::rate_limiter::forms::limiter_verbs;
 use crate::snapshot::verbs::snapshot_verbs;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
 use crate::store::view::View;
+use crate::traits::forms::limiter_verbs;
 use crate::wait::waits;
 
 impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
@@ -62,7 +62,7 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
     /// [`ConfigError`] if the quota can't be represented; nothing changes then.
     ///
     /// ```
-    /// use tollgate::adjustable::Keep;
+    /// use tollgate::Keep;
     /// use tollgate::{Adjustable, ConfigError, Quota};
     ///
     /// # fn main() -> Result<(), ConfigError> {
@@ -85,7 +85,7 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
     /// an [`AnyAlgorithm`](crate::AnyAlgorithm) into another algorithm.
     ///
     /// ```
-    /// use tollgate::adjustable::Keep;
+    /// use tollgate::Keep;
     /// use tollgate::{Adjustable, AnyAlgorithm, ManualClock};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -21,7 +21,7 @@
 //! | [`GiveBack`] | takes permits back | `undo`, `refund` |
 //! | [`Debt`] | takes more permits than are available | `charge` |
 //! | [`Forecast`] | knows when permits will be available | `time_until` |
-//! | [`Reserve`] | grants permits before they are available | `reserve`, `acquire` |
+//! | [`Reserve`] | grants permits before they are available | `reserve`, `blocking_acquire` |
 //! | [`ChangeQuota`] | is made from a quota, which can change | `quota` |
 //! | [`Rebase`] | moves its word to another clock | |
 //! | [`Gauge`] | reports how much it has counted | `level` |

@@ -26,8 +26,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ///
     /// [`AllDenied`] if a member will never grant, or if it does not say how long to wait. A busy
     /// [`Concurrency`](crate::Concurrency) is waited for.
-    pub fn acquire(&self) -> Result<AllGranted<R, M, C>, AllDenied> {
-        self.acquire_n(1)
+    pub fn blocking_acquire(&self) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.blocking_acquire_n(1)
     }
 
     /// Takes `n` permits of each member. Blocks this thread until it has its turn and all members
@@ -35,7 +35,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ///
     /// # Errors
     ///
-    /// The same as for [`acquire`](Self::acquire).
+    /// The same as for [`blocking_acquire`](Self::blocking_acquire).
     ///
     /// ```
     /// use tollgate::compose::{All, Line};
@@ -43,13 +43,13 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limits = All::new([Limiter::token_bucket(Quota::per_second(10))?])?;
-    /// let denied = Line::new(&limits).acquire_n(11).unwrap_err();
+    /// let denied = Line::new(&limits).blocking_acquire_n(11).unwrap_err();
     /// assert!(denied.is_permanent());
     /// # Ok(())
     /// # }
     /// ```
-    pub fn acquire_n(&self, n: u64) -> Result<AllGranted<R, M, C>, AllDenied> {
-        self.acquire_timeout(n, Duration::MAX)
+    pub fn blocking_acquire_n(&self, n: u64) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.blocking_acquire_timeout(n, Duration::MAX)
     }
 
     /// Takes `n` permits of each member, blocking this thread for at most `timeout` on the members'
@@ -58,7 +58,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ///
     /// # Errors
     ///
-    /// The same as for [`acquire`](Self::acquire). After the timeout it is the denial that
+    /// The same as for [`blocking_acquire`](Self::blocking_acquire). After the timeout it is the
+    /// denial that
     /// [`try_acquire_n`](Self::try_acquire_n) would return, such as [`AllDenied::Line`] or
     /// [`Denied::Busy`](crate::Denied::Busy) of a member. In each case nothing is taken.
     ///
@@ -71,18 +72,18 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     /// let rate = Limiter::token_bucket(Quota::per_hour(2))?;
     /// let limits = All::new((&rate, Concurrency::new(1)?))?;
     /// let line = Line::new(&limits);
-    /// let granted = line.acquire_timeout(1, Duration::ZERO)?;
-    /// let denied = line.acquire_timeout(1, Duration::from_millis(1)).unwrap_err();
+    /// let granted = line.blocking_acquire_timeout(1, Duration::ZERO)?;
+    /// let denied = line.blocking_acquire_timeout(1, Duration::from_millis(1)).unwrap_err();
     /// assert_eq!((denied.member(), denied.retry_after()), (Some(1), None)); // busy
     ///
     /// drop(granted);
-    /// drop(line.acquire()?);
-    /// let denied = line.acquire_timeout(1, Duration::from_secs(60)).unwrap_err(); // at once
+    /// drop(line.blocking_acquire()?);
+    /// let denied = line.blocking_acquire_timeout(1, Duration::from_secs(60)).unwrap_err(); // at once
     /// assert!(denied.retry_after().is_some_and(|wait| wait > Duration::from_secs(60)));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn acquire_timeout(
+    pub fn blocking_acquire_timeout(
         &self,
         n: u64,
         timeout: Duration,
@@ -95,20 +96,23 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ///
     /// # Errors
     ///
-    /// The same as for [`acquire`](Self::acquire), and [`AllDenied::CostsLength`] if there is not
-    /// one cost for each member.
-    pub fn acquire_each(&self, costs: impl AsRef<[u64]>) -> Result<AllGranted<R, M, C>, AllDenied> {
-        self.acquire_each_timeout(costs, Duration::MAX)
+    /// The same as for [`blocking_acquire`](Self::blocking_acquire), and [`AllDenied::CostsLength`]
+    /// if there is not one cost for each member.
+    pub fn blocking_acquire_each(
+        &self,
+        costs: impl AsRef<[u64]>,
+    ) -> Result<AllGranted<R, M, C>, AllDenied> {
+        self.blocking_acquire_each_timeout(costs, Duration::MAX)
     }
 
     /// Takes `costs[0]` permits from member 0, and so on, blocking this thread for at most
-    /// `timeout`: see [`acquire_timeout`](Self::acquire_timeout).
+    /// `timeout`: see [`blocking_acquire_timeout`](Self::blocking_acquire_timeout).
     ///
     /// # Errors
     ///
-    /// The same as for [`acquire_timeout`](Self::acquire_timeout), and [`AllDenied::CostsLength`]
-    /// if there is not one cost for each member.
-    pub fn acquire_each_timeout(
+    /// The same as for [`blocking_acquire_timeout`](Self::blocking_acquire_timeout), and
+    /// [`AllDenied::CostsLength`] if there is not one cost for each member.
+    pub fn blocking_acquire_each_timeout(
         &self,
         costs: impl AsRef<[u64]>,
         timeout: Duration,

@@ -16,9 +16,9 @@ use crate::clock::Tick;
 use crate::keyed::{ConcurrencyKey, KeyedConcurrency};
 use crate::limiter::Limiter;
 use crate::outcome::{Charged, Denied, Granted, Settled};
-use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, RateLimiter, SettleLimiter};
 use crate::store::{AtomicWord, Place, Prepared};
 use crate::sync::inject_fault;
+use crate::traits::{DebtLimiter, GiveBackLimiter, SettleLimiter, TryAcquire};
 
 /// Implements [`Member`] for a limiter that can settle.
 macro_rules! limiter {
@@ -41,49 +41,49 @@ macro_rules! limiter {
             #[inline]
             fn clock(&self) -> Option<&$clock> {
                 let $this = self; let inner = $inner;
-                Some(RateLimiter::clock(inner))
+                Some(TryAcquire::clock(inner))
             }
 
             #[inline]
             fn place(&self) -> Place {
                 let $this = self; let inner = $inner;
-                RateLimiter::place(inner)
+                TryAcquire::place(inner)
             }
 
             #[inline(always)]
             fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
                 let $this = self; let inner = $inner;
-                RateLimiter::check_n_at(inner, n, now)
+                TryAcquire::check_n_at(inner, n, now)
             }
 
             #[inline(always)]
             fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
                 let $this = self; let inner = $inner;
-                RateLimiter::try_acquire_n_at(inner, n, now).map(Held::from)
+                TryAcquire::try_acquire_n_at(inner, n, now).map(Held::from)
             }
 
             #[inline(always)]
             fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
                 let $this = self; let inner = $inner;
-                RateLimiter::prepare_n_at(inner, n, now)
+                TryAcquire::prepare_n_at(inner, n, now)
             }
 
             #[inline(always)]
             fn take_prepared(&self, prepared: &Prepared) -> bool {
                 let $this = self; let inner = $inner;
-                RateLimiter::take_prepared(inner, prepared)
+                TryAcquire::take_prepared(inner, prepared)
             }
 
             #[inline(always)]
             fn grant_prepared(&self, prepared: &Prepared) -> Granted {
                 let $this = self; let inner = $inner;
-                RateLimiter::grant_prepared(inner, prepared)
+                TryAcquire::grant_prepared(inner, prepared)
             }
 
             #[inline]
             fn available_at(&self, now: Tick) -> u64 {
                 let $this = self; let inner = $inner;
-                RateLimiter::available_at(inner, now)
+                TryAcquire::available_at(inner, now)
             }
 
             #[inline]
@@ -127,12 +127,12 @@ macro_rules! cannot_undo {
         impl<C, $($parameters)*> Member<C> for $limiter {
             #[inline]
             fn clock(&self) -> Option<&C> {
-                Some(RateLimiter::clock(self))
+                Some(TryAcquire::clock(self))
             }
 
             #[inline]
             fn place(&self) -> Place {
-                RateLimiter::place(self)
+                TryAcquire::place(self)
             }
 
             #[inline]
@@ -142,17 +142,17 @@ macro_rules! cannot_undo {
 
             #[inline(always)]
             fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-                RateLimiter::check_n_at(self, n, now)
+                TryAcquire::check_n_at(self, n, now)
             }
 
             #[inline(always)]
             fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-                RateLimiter::try_acquire_n_at(self, n, now).map(Held::from)
+                TryAcquire::try_acquire_n_at(self, n, now).map(Held::from)
             }
 
             #[inline]
             fn available_at(&self, now: Tick) -> u64 {
-                RateLimiter::available_at(self, now)
+                TryAcquire::available_at(self, now)
             }
 
             #[inline]

@@ -36,7 +36,7 @@ use crate::sync::inject_fault;
 ///
 /// let line = Line::new(&limits);
 /// for _ in 0..3 {
-///     let granted = line.acquire()?; // the second and the third wait for a millisecond
+///     let granted = line.blocking_acquire()?; // the second and the third wait for a millisecond
 ///     // ... work, and leave `inside` at the end of the scope
 ///     drop(granted);
 /// }
@@ -59,16 +59,16 @@ use crate::sync::inject_fault;
 /// are given back, or a raised quota, do not wake it early.
 ///
 /// It does not wait for a busy `Concurrency` inside an [`OrElse`](super::OrElse), or for a busy key
-/// of a `KeyedConcurrency`: `acquire` returns their denial.
+/// of a `KeyedConcurrency`: it returns their denial.
 ///
 /// A caller that gives up leaves the line and has taken nothing. A future gives up when it is
-/// dropped, and `acquire_timeout` does after a time.
+/// dropped, and one with a timeout does after a time.
 ///
 /// # Instead of a line
 ///
 /// To be denied at once, use [`All::try_acquire`]. If every member is a token bucket or a GCRA,
 /// [`All::reserve`] takes the permits in advance and says when they are due. To wait for a single
-/// limiter, use its own `acquire`: it needs no line.
+/// limiter, use its own `blocking_acquire`: it needs no line.
 ///
 /// # Cost
 ///
@@ -102,10 +102,10 @@ impl<R> Line<R> {
     /// raise their sum above `permits` is denied at once, with [`AllDenied::LineFull`]. The default
     /// is [`u64::MAX`].
     ///
-    /// A request waits for the largest of its costs: for `n` permits after `acquire_n(n)`. All of
-    /// them count from when the caller stands in line until it is granted, denied or gives up,
-    /// even if some are available before. A bound of 0 lets no request wait, unless it is for no
-    /// permits.
+    /// A request waits for the largest of its costs: for `n` permits after `blocking_acquire_n(n)`.
+    /// All of them count from when the caller stands in line until it is granted, denied or gives
+    /// up, even if some are available before. A bound of 0 lets no request wait, unless it is for
+    /// no permits.
     ///
     /// For a line before a single limiter, compose that limiter alone.
     ///
@@ -127,7 +127,7 @@ impl<R> Line<R> {
     /// let on = line.with_timer(&clock);
     /// let mut first = Box::pin(on.acquire_n(2));
     /// assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    /// assert!(matches!(line.acquire_n(2), Err(AllDenied::LineFull { .. }))); // at once
+    /// assert!(matches!(line.blocking_acquire_n(2), Err(AllDenied::LineFull { .. }))); // at once
     /// assert_eq!(line.waiting_permits(), 2);
     /// drop(first);
     /// assert_eq!(line.waiting_permits(), 0);

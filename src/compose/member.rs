@@ -91,7 +91,7 @@ pub trait Member<C> {
         0
     }
 
-    /// Returns where the state is: see [`RateLimiter::place`](crate::RateLimiter::place). A member
+    /// Returns where the state is: see [`TryAcquire::place`](crate::TryAcquire::place). A member
     /// whose first field is another limit has its address: use `Place::of(self).with_key(1)`.
     fn place(&self) -> Place;
 

@@ -40,7 +40,7 @@ use crate::store::Place;
 ///   other compositions use the first limit directly, two competing requests may both be denied.
 /// - Do not put a limit inside an `OrElse` and beside it in one composition: its costs are not
 ///   added up.
-/// - A `Line` does not wait for a busy `Concurrency` inside an `OrElse`: `acquire` returns its
+/// - A `Line` does not wait for a busy `Concurrency` inside an `OrElse`: it returns its
 ///   denial.
 /// - The second limit may grant a request while another request holds permits of the first limit
 ///   that it then rolls back.

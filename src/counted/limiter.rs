@@ -1,14 +1,14 @@
-//! A `RateLimiter` in a `Counted`.
+//! A `TryAcquire` in a `Counted`.
 
 use core::borrow::Borrow;
 
 use super::{Counted, Counters, LimiterStats};
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Charged, Denied, Granted};
-use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, RateLimiter, ReserveLimiter};
 use crate::store::Place;
+use crate::traits::{DebtLimiter, GiveBackLimiter, ReserveLimiter, TryAcquire};
 
-impl<G: RateLimiter, S: Borrow<Counters>> Counted<G, S> {
+impl<G: TryAcquire, S: Borrow<Counters>> Counted<G, S> {
     /// Returns what was counted so far.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
@@ -16,7 +16,7 @@ impl<G: RateLimiter, S: Borrow<Counters>> Counted<G, S> {
     }
 }
 
-impl<G: RateLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
+impl<G: TryAcquire<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
     /// Reads the limiter's clock.
     #[inline]
     pub fn now(&self) -> Tick {
@@ -92,7 +92,7 @@ impl<G: DebtLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
     }
 }
 
-impl<G: RateLimiter, S: Borrow<Counters>> RateLimiter for Counted<G, S> {
+impl<G: TryAcquire, S: Borrow<Counters>> TryAcquire for Counted<G, S> {
     type Clock = G::Clock;
 
     #[inline]

@@ -35,7 +35,7 @@ use core::fmt;
 ///
 /// | wrapped | counts |
 /// |---|---|
-/// | any [`RateLimiter`](crate::RateLimiter), or a key of a table | its methods, including those that reserve and wait |
+/// | any [`TryAcquire`](crate::TryAcquire), or a key of a table | its methods, including those that reserve and wait |
 /// | `Keyed` | all keys together: `key(..)` is a `Counted` key, and `stats()` has the table's statistics and these counts as `decisions` |
 /// | [`Leases`](crate::Leases) | permits taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
 /// | [`Concurrency`](crate::Concurrency) | callers that entered, with their weights, and callers that were denied |

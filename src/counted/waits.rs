@@ -2,7 +2,7 @@
 
 use super::{Counted, Counters};
 use crate::clock::{Clock, SleepClock};
-use crate::rate_limiter::ReserveLimiter;
+use crate::traits::ReserveLimiter;
 use crate::wait::waits;
 
 waits!(

@@ -2,6 +2,7 @@
 //! word is the state of the key's limit ([`slot`](super::slot)).
 
 use super::claimable::{Claimable, ClaimedBy};
+use super::overflow::Overflow;
 use super::overrides::OWN;
 use super::plans::{InForce, Plans};
 use super::probe::Lookup;
@@ -12,7 +13,6 @@ use super::table::{SlotIndex, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
-use crate::overflow::Overflow;
 use crate::store::op::{Current, Op, OpResult, Refusal};
 use crate::sync::{AtomicU64, Backoff, inject_fault};
 

@@ -14,6 +14,7 @@
 use super::claimable::{Claimable, ClaimedBy};
 use super::core::Core;
 use super::leaving::{By, FirstToLeave};
+use super::overflow::Overflow;
 use super::probe::Probe;
 use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
@@ -21,7 +22,6 @@ use super::stats::Event;
 use super::table::SlotIndex;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::overflow::Overflow;
 use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: Algorithm> Core<A> {

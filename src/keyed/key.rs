@@ -9,17 +9,17 @@ use crate::algorithm::Algorithm;
 use crate::ban::{Ban, BannedUntil};
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
-use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
 use crate::store::operations::Reset;
 use crate::store::place::Place;
 use crate::store::view::View;
+use crate::traits::forms::limiter_verbs;
 use crate::wait::waits;
 
 /// A view of one key of a [`Keyed`](super::Keyed) table, made by [`Keyed::key`](super::Keyed::key).
 /// It has all methods of a [`Limiter`](crate::Limiter), including those that wait, and implements
-/// [`RateLimiter`](crate::RateLimiter).
+/// [`TryAcquire`](crate::TryAcquire).
 ///
 /// A `Key` contains the key's hash, and each method looks the key up in the table. So you can keep
 /// it while the key leaves the table and comes back. It is `Copy`, and a
@@ -30,7 +30,7 @@ use crate::wait::waits;
 /// a change of the table's quota, returns no permits. While the key is banned, no permits can be
 /// returned. A [`reset`](Self::reset) ends the ban. Queries don't insert the key. If the table has
 /// no room for the key, requests are denied with [`Denied::NoRoom`], unless its
-/// [`Overflow`](crate::Overflow) admits them.
+/// [`Overflow`](crate::keyed::Overflow) admits them.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};
@@ -116,7 +116,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     ///
     /// Another ban can extend a ban, but not shorten it. A tick in the past bans nothing. The ban
     /// ends early if the key is [removed](Self::remove) or [reset](Self::reset), or if its quota is
-    /// changed with [`Keep::Fresh`](crate::adjustable::Keep::Fresh).
+    /// changed with [`Keep::Fresh`](crate::Keep::Fresh).
     ///
     /// ```
     /// use std::time::Duration;

@@ -5,6 +5,7 @@ use ::core::num::NonZeroU64;
 use std::string::String;
 
 use super::core::Core;
+use super::overflow::Overflow;
 use super::plans::Plans;
 use super::probe_seq::LEAST_PAIRS;
 use super::table::Table;
@@ -12,7 +13,6 @@ use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::SystemClock;
-use crate::overflow::Overflow;
 use crate::quota::ConfigError;
 use crate::sync::{IS_MODEL, SLOTS};
 
@@ -273,7 +273,8 @@ impl<A, C, S> Keyed<A, C, S> {
     /// Returns the same table with this behavior when there is no room for a key.
     ///
     /// ```
-    /// use tollgate::{Keyed, Overflow, Quota};
+    /// use tollgate::keyed::Overflow;
+    /// use tollgate::{Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1)?.with_overflow(Overflow::Deny);

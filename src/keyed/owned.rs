@@ -9,8 +9,8 @@ use super::key::Key;
 use super::limiter::Keyed;
 use super::probe_seq::ProbeSeq;
 use crate::clock::{SystemClock, Tick};
-use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::view::View;
+use crate::traits::forms::limiter_verbs;
 use crate::wait::waits;
 
 /// A view of one key that keeps its [`Keyed`] table alive, made by [`Keyed::key_owned`]. It has the

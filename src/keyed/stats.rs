@@ -89,8 +89,8 @@ pub struct KeyedStats {
     /// How many keys were removed by [`remove`](super::Key::remove), or replaced by a
     /// [restored](super::Keyed::restore) snapshot.
     pub removed: u64,
-    /// How often a key found no room. [`Overflow`](crate::Overflow) says whether it was denied, or
-    /// admitted without a record.
+    /// How often a key found no room. [`Overflow`](crate::keyed::Overflow) says whether it was
+    /// denied, or admitted without a record.
     pub no_room: u64,
     /// The decisions on all keys, if the table is in a [`Counted`](crate::Counted).
     pub decisions: Option<LimiterStats>,

@@ -250,7 +250,7 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     /// has filled, so new keys find no idle slots. With [`Keep::Scaled`], idle keys stay idle.
     ///
     /// ```
-    /// use tollgate::adjustable::Keep;
+    /// use tollgate::Keep;
     /// use tollgate::{Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -284,7 +284,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// Returns the current quota. In a table with several plans, this is that of plan 0.
     ///
     /// ```
-    /// use tollgate::adjustable::Keep;
+    /// use tollgate::Keep;
     /// use tollgate::{Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

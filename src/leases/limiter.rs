@@ -9,8 +9,8 @@ use crate::limiter::Limiter;
 use crate::metrics::{Metric, Metrics, Value};
 use crate::outcome::{Denied, Granted};
 use crate::quota::ConfigError;
-use crate::rate_limiter::RateLimiter;
 use crate::sync::{AtomicU64, Ordering};
+use crate::traits::TryAcquire;
 use std::sync::Arc;
 
 /// A [`Limiter`] that lends permits to threads: while a [`Lease`] holds permits, it grants them
@@ -232,7 +232,7 @@ impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Leases<A, C> {
 }
 
 /// Decides without a lease.
-impl<A: Lend, C> RateLimiter for Leases<A, C> {
+impl<A: Lend, C> TryAcquire for Leases<A, C> {
     type Clock = C;
 
     #[inline]

@@ -26,7 +26,7 @@ pub struct WindowView<'a, L> {
 
 /// Implements a limiter's clock-reading methods, its view, and its traits, by its methods that
 /// take a tick.
-/// Each `$group` names a list of methods in `rate_limiter::verbs`.
+/// Each `$group` names a list of methods in `traits::verbs`.
 macro_rules! verbs_by_ticks {
     ($limiter:ident: $($group:ident),*) => {
         impl<C> $limiter<C> {
@@ -78,10 +78,10 @@ macro_rules! verbs_by_ticks {
         }
 
         $(
-            $crate::rate_limiter::verbs::$group!(
+            $crate::traits::verbs::$group!(
                 [$crate::multiword::verbs::clock_forms_by_ticks] {$limiter}
             );
-            $crate::rate_limiter::verbs::$group!(
+            $crate::traits::verbs::$group!(
                 [$crate::multiword::verbs::traits_by_ticks] {$limiter}
             );
         )*
@@ -126,8 +126,8 @@ macro_rules! traits_by_ticks {
             fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
         )*}
     ) => {
-        impl<C> $crate::rate_limiter::$name for $limiter<C> {
-            $crate::rate_limiter::forms::clock_of!($name C);
+        impl<C> $crate::traits::$name for $limiter<C> {
+            $crate::traits::forms::clock_of!($name C);
             $(
                 #[inline]
                 fn $verb_at(

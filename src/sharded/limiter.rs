@@ -14,10 +14,10 @@ use crate::algorithm::Split;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
-use crate::rate_limiter::RateLimiter;
-use crate::rate_limiter::forms::{clock_forms, settle_form, traits_by_views};
-use crate::rate_limiter::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs};
 use crate::thread_index::ThreadIndex;
+use crate::traits::TryAcquire;
+use crate::traits::forms::{clock_forms, settle_form, traits_by_views};
+use crate::traits::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs};
 
 /// A rate limiter for many cores: the limit is split into shards, each in cache lines of its own,
 /// and each thread uses its own shard first.
@@ -419,7 +419,7 @@ impl<A: fmt::Debug + Split, C: fmt::Debug> fmt::Debug for Sharded<A, C> {
     }
 }
 
-impl<A: Split, C> RateLimiter for Sharded<A, C> {
+impl<A: Split, C> TryAcquire for Sharded<A, C> {
     type Clock = C;
 
     #[inline]

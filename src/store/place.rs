@@ -6,7 +6,7 @@
 /// recognizes a member that appears twice.
 ///
 /// ```
-/// use tollgate::{Limiter, Quota, RateLimiter};
+/// use tollgate::{Limiter, Quota, TryAcquire};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let (a, b) = (Limiter::token_bucket(Quota::per_second(1))?, Limiter::gcra(Quota::per_second(1))?);

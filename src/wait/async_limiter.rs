@@ -10,7 +10,7 @@ use super::Jitter;
 use super::permit_wait::PermitWait;
 use crate::clock::{Clock, Timer};
 use crate::outcome::{Denied, Granted};
-use crate::rate_limiter::ReserveLimiter;
+use crate::traits::ReserveLimiter;
 
 /// A limiter whose callers wait in futures, on any runtime.
 /// [`Limiter::with_timer`](crate::Limiter::with_timer) returns one.

@@ -2,7 +2,7 @@
 
 use crate::clock::{SleepClock, Tick};
 use crate::outcome::{Denied, Granted};
-use crate::rate_limiter::ReserveLimiter;
+use crate::traits::ReserveLimiter;
 
 /// Takes `n` permits and sleeps until they are due, if they are due at `latest` or sooner. If they
 /// are available now, only the fast path runs.
@@ -183,7 +183,7 @@ macro_rules! waits {
         #[cfg(feature = "wait")]
         impl<$($clock)*> $limiter {
             /// Returns this limiter for callers that wait in futures: see
-            /// [`AsyncLimiter`](crate::AsyncLimiter).
+            /// [`AsyncLimiter`](crate::wait::AsyncLimiter).
             #[inline]
             pub fn with_timer<T: $crate::clock::Timer>(
                 &self,
@@ -261,15 +261,15 @@ macro_rules! waits {
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_second(1000).burst(1))?;
-            /// let first = limiter.acquire()?;
-            /// let second = limiter.acquire()?;
+            /// let first = limiter.blocking_acquire()?;
+            /// let second = limiter.blocking_acquire()?;
             /// assert!((second.at().saturating_since(first.at())).as_millis() >= 1);
             /// # Ok(())
             /// # }
             /// ```
             #[inline]
-            pub fn acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
-                self.acquire_n(1)
+            pub fn blocking_acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.blocking_acquire_n(1)
             }
 
             /// Takes `n` permits together, and blocks this thread until they are available.
@@ -278,7 +278,7 @@ macro_rules! waits {
             ///
             /// [`Denied`](crate::Denied) if the permits will never be available.
             #[inline(always)]
-            pub fn acquire_n(&self, n: u64) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+            pub fn blocking_acquire_n(&self, n: u64) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 $crate::wait::acquire(self, n, self.now(), $crate::clock::Tick::MAX)
             }
 
@@ -294,14 +294,14 @@ macro_rules! waits {
             /// use std::time::Duration;
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
-            /// limiter.acquire_timeout(1, Duration::ZERO)?;
-            /// let denied = limiter.acquire_timeout(1, Duration::from_secs(1)).unwrap_err();
+            /// limiter.blocking_acquire_timeout(1, Duration::ZERO)?;
+            /// let denied = limiter.blocking_acquire_timeout(1, Duration::from_secs(1)).unwrap_err();
             /// assert!(denied.retry_after().unwrap() > Duration::from_secs(3000));
             /// # Ok(())
             /// # }
             /// ```
             #[inline]
-            pub fn acquire_timeout(&self, n: u64, timeout: core::time::Duration) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+            pub fn blocking_acquire_timeout(&self, n: u64, timeout: core::time::Duration) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 let now = self.now();
                 $crate::wait::acquire(self, n, now, now.saturating_add(timeout))
             }

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use super::blocking;
 use crate::clock::{Clock, SleepClock, Tick};
 use crate::outcome::{Denied, Granted};
-use crate::rate_limiter::ReserveLimiter;
+use crate::traits::ReserveLimiter;
 
 /// The most permits taken at once while bytes keep coming.
 const MOST: u64 = 64 * 1024;

@@ -14,7 +14,7 @@ use super::AsyncLimiter;
 use super::permit_wait::{BoxedSleeps, PermitWait};
 use crate::clock::{Clock, Timer};
 use crate::outcome::{Denied, Granted};
-use crate::rate_limiter::ReserveLimiter;
+use crate::traits::ReserveLimiter;
 
 /// The most permits taken at once while bytes keep coming.
 const MOST: u64 = 64 * 1024;

@@ -4,7 +4,7 @@ use std::hash::RandomState;
 
 /// A random delay, drawn anew for each caller that has to wait.
 ///
-/// [`AsyncLimiter::jitter`](crate::AsyncLimiter::jitter) says when callers are delayed.
+/// [`AsyncLimiter::jitter`](crate::wait::AsyncLimiter::jitter) says when callers are delayed.
 ///
 /// ```
 /// use std::time::Duration;

@@ -24,9 +24,7 @@ mod tokio;
 #[cfg(feature = "tokio")]
 pub use self::tokio::TokioTimer;
 #[cfg(feature = "wait")]
-pub use async_limiter::AcquireFuture;
-#[cfg(feature = "wait")]
-pub(crate) use async_limiter::AsyncLimiter;
+pub use async_limiter::{AcquireFuture, AsyncLimiter};
 pub(crate) use blocking::{acquire, waits};
 pub use blocking_bytes::BlockingBytes;
 #[cfg(feature = "tokio")]

@@ -11,7 +11,7 @@ use super::AsyncLimiter;
 use super::sleep_check::SleepCheck;
 use crate::clock::{Clock, Tick, Timer};
 use crate::outcome::{Denied, Granted};
-use crate::rate_limiter::ReserveLimiter;
+use crate::traits::ReserveLimiter;
 
 pin_project! {
     /// The state of a future that waits for permits: its stage, and the sleep until the stage ends.

@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use crate::clock::{Clock, SleepClock, Tick};
 use crate::outcome::{Denied, Granted, Settled};
-use crate::rate_limiter::ReserveLimiter;
+use crate::traits::ReserveLimiter;
 
 /// Permits that are taken, and may be used once they are [due](Self::due).
 ///

@@ -13,7 +13,7 @@ use super::AsyncLimiter;
 use super::permit_wait::{BoxedSleeps, PermitWait};
 use crate::clock::{Clock, Timer};
 use crate::outcome::Granted;
-use crate::rate_limiter::ReserveLimiter;
+use crate::traits::ReserveLimiter;
 
 impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     /// Limits a stream to the limiter's rate: each item takes a permit, and waits until it is

@@ -9,8 +9,7 @@ use tollgate::clock::Clock;
 use tollgate::stats::LimiterStats;
 use tollgate::traits::ReserveLimiter;
 use tollgate::{
-    Counted, Denied, FixedWindow, Granted, Keyed, ManualClock, Quota, RateLimiter, Tick,
-    TokenBucket,
+    Counted, Denied, FixedWindow, Granted, Keyed, ManualClock, Quota, Tick, TokenBucket, TryAcquire,
 };
 
 use crate::support::{Random, deadline};
@@ -43,7 +42,7 @@ where
         2 => add(right, &Ok(key.take_up_to(3))),
         3 => right.returned += key.refund(1),
         4 => right.charged += key.charge(1).n(),
-        5 => add(right, &key.acquire_timeout(1, Duration::ZERO)),
+        5 => add(right, &key.blocking_acquire_timeout(1, Duration::ZERO)),
         _ => {
             let outcome = key.reserve(1).expect("below the burst");
             right.granted += 1;
@@ -130,7 +129,7 @@ fn threads_lose_no_counts() {
 /// Checks that each verb of an owned key acts on the key of the table.
 fn shares_its_key<K>(own: K, borrowed: &dyn Fn() -> u64)
 where
-    K: RateLimiter<Clock = ManualClock> + ReserveLimiter + Clone + Send + 'static,
+    K: TryAcquire<Clock = ManualClock> + ReserveLimiter + Clone + Send + 'static,
 {
     assert!(own.try_acquire_n(3).is_ok());
     assert_eq!((own.available_at(Tick::ZERO), borrowed()), (2, 2));

@@ -157,7 +157,7 @@ fn the_debug_of_a_key_inserts_nothing() {
 #[cfg(feature = "wide")]
 #[test]
 fn debug_shows_the_current_quota() {
-    use tollgate::adjustable::Keep;
+    use tollgate::Keep;
 
     let quotas = [Quota::per_hour(80), Quota::per_hour(70)];
     let adjustable = Adjustable::token_bucket(Quota::per_hour(90)).expect("a bucket");

@@ -10,8 +10,8 @@ use tollgate::compose::{All, Shadow};
 use tollgate::stats::LimiterStats;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate::{
-    Concurrency, Counted, Denied, Granted, Keyed, Leases, Limiter, ManualClock, Quota, RateLimiter,
-    Sharded, SlidingLog, SlottedWindow, TokenBucket,
+    Concurrency, Counted, Denied, Granted, Keyed, Leases, Limiter, ManualClock, Quota, Sharded,
+    SlidingLog, SlottedWindow, TokenBucket, TryAcquire,
 };
 
 use crate::deadline::deadline;
@@ -53,7 +53,7 @@ fn each_verb_counts_what_it_answers() {
             0 => clock.set(now.saturating_add(Duration::from_nanos(700 * n))),
             1 => this = of(limiter.try_acquire().as_ref()),
             2 => this = of(limiter.try_acquire_at(now).as_ref()),
-            3 => this = of(RateLimiter::try_acquire_n_at(&limiter, n, now).as_ref()),
+            3 => this = of(TryAcquire::try_acquire_n_at(&limiter, n, now).as_ref()),
             4 => this = of(Ok(&limiter.take_up_to(n))),
             5 => this.returned = limiter.refund(n),
             6 => this.returned = granted.take().map_or(0, |granted| limiter.undo(granted)),
@@ -173,7 +173,7 @@ fn counts_of_huge_numbers_wrap() {
     assert_eq!(limiter.stats().charged, charged);
 }
 
-type AnyLimiter = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
+type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;
 
 const LIMIT: u64 = 500;
 

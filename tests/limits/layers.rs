@@ -7,16 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 26] = [
+const LEVELS: [(&str, u8); 25] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
-    ("overflow", 0),
     ("metrics", 0),
     ("algorithm", 1),
     ("outcome", 1),
     ("store", 1),
-    ("rate_limiter", 1),
+    ("traits", 1),
     ("seq_lock", 1),
     ("snapshot", 1),
     ("limiter", 2),

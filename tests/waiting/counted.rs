@@ -24,15 +24,18 @@ fn counts(granted: u64, permits: u64, denied: u64, returned: u64) -> LimiterStat
 fn threads_that_wait_are_counted_once() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
     let limiter = Counted::new(limiter);
-    assert!(limiter.acquire_n(2).is_ok()); // at once
-    assert!(limiter.acquire().is_ok()); // later
+    assert!(limiter.blocking_acquire_n(2).is_ok()); // at once
+    assert!(limiter.blocking_acquire().is_ok()); // later
     assert_eq!(millis(clock.now()), 100);
     assert!(
         limiter
-            .acquire_timeout(1, Duration::from_millis(99))
+            .blocking_acquire_timeout(1, Duration::from_millis(99))
             .is_err()
     );
-    assert!(limiter.acquire_n(3).is_err(), "more than the burst");
+    assert!(
+        limiter.blocking_acquire_n(3).is_err(),
+        "more than the burst"
+    );
     assert_eq!(limiter.stats(), counts(2, 3, 2, 0));
 }
 
@@ -73,7 +76,7 @@ fn waits_of_at_most_a_time_are_counted() {
     let (limiter, longest) = (Counted::new(limiter), Duration::from_millis(200));
     let reserved = [(); 4].map(|()| limiter.reserve_within(1, longest).is_ok());
     assert_eq!(reserved, [true, true, true, false]);
-    assert!(limiter.acquire_timeout(1, longest).is_err());
+    assert!(limiter.blocking_acquire_timeout(1, longest).is_err());
     assert_eq!(limiter.stats(), counts(3, 3, 2, 0));
 }
 

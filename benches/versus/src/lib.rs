@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{
-    Adjustable, AnyAlgorithm, Counted, FixedWindow, Keyed, Limiter, Quota, RateLimiter, Sharded,
-    SlidingLog, SlottedWindow, Tick, TokenBucket,
+    Adjustable, AnyAlgorithm, Counted, FixedWindow, Keyed, Limiter, Quota, Sharded, SlidingLog,
+    SlottedWindow, Tick, TokenBucket, TryAcquire,
 };
 
 /// A limiter that reads its clock, through the method that users call.
@@ -66,7 +66,7 @@ asked! {
     [C: Clock + Sync] Sharded<TokenBucket, C>,
     [C: Clock + Sync] SlottedWindow<C>,
     [C: Clock + Sync] SlidingLog<C>,
-    [G: RateLimiter<Clock: Clock> + Sync] Counted<G>,
+    [G: TryAcquire<Clock: Clock> + Sync] Counted<G>,
 }
 
 told! {
@@ -77,7 +77,7 @@ told! {
     [C: Sync] Sharded<TokenBucket, C>,
     [C: Sync] SlottedWindow<C>,
     [C: Sync] SlidingLog<C>,
-    [G: RateLimiter + Sync] Counted<G>,
+    [G: TryAcquire + Sync] Counted<G>,
 }
 
 /// Two days, which is after all slots of a window have ended.

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use tollgate::Overflow;
+use tollgate::keyed::Overflow;
 
 pub use crate::disk::read_text;
 use crate::fact::FactName;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::{AnyAlgorithm, Quota};
 

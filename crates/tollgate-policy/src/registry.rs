@@ -29,7 +29,7 @@ pub struct LimitSpec<'s, C> {
     /// The number of keys in use at once.
     pub capacity: usize,
     /// What happens to a new key that finds no slot.
-    pub overflow: tollgate::Overflow,
+    pub overflow: tollgate::keyed::Overflow,
     /// What decides while the store does not answer.
     pub fallback: &'s Fallback,
     /// The policy's clock.

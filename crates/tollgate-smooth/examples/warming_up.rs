@@ -19,7 +19,7 @@ fn requests(limiter: &SmoothWarmingUp<ManualClock>, time: Duration) -> Result<u3
     let mut count = 0;
     while clock.now() < end {
         let turn = limiter.reserve(1)?;
-        // A program sleeps instead: `limiter.acquire()` does both.
+        // A program sleeps instead: `limiter.blocking_acquire()` does both.
         clock.advance(turn.delay());
         count += 1;
     }

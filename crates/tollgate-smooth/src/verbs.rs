@@ -47,14 +47,14 @@ impl<K: Curve, C> Smooth<K, C> {
     }
 
     /// Takes `n` permits at this tick, if their turn comes within `timeout`: see
-    /// [`acquire_timeout`](Self::acquire_timeout). It does not wait: the reservation says at which
-    /// tick the turn comes.
+    /// [`blocking_acquire_timeout`](Self::blocking_acquire_timeout). It does not wait: the
+    /// reservation says at which tick the turn comes.
     ///
     /// # Errors
     ///
-    /// The same as for [`acquire_timeout`](Self::acquire_timeout).
+    /// The same as for [`blocking_acquire_timeout`](Self::blocking_acquire_timeout).
     #[inline]
-    pub fn acquire_timeout_at(
+    pub fn reserve_within_at(
         &self,
         n: u64,
         timeout: Duration,
@@ -157,7 +157,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// that all earlier permits cost. The caller does not wait for its own permits; the next caller
     /// does. A request for 0 permits takes nothing and may go at once.
     ///
-    /// This does not wait: [`acquire_n`](Self::acquire_n) does.
+    /// This does not wait: [`blocking_acquire_n`](Self::blocking_acquire_n) does.
     ///
     /// # Errors
     ///

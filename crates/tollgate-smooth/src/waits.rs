@@ -19,8 +19,8 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
     /// # Errors
     ///
     /// The same as for [`reserve`](Self::reserve).
-    pub fn acquire(&self) -> Result<SmoothReservation, Denied> {
-        self.acquire_n(1)
+    pub fn blocking_acquire(&self) -> Result<SmoothReservation, Denied> {
+        self.blocking_acquire_n(1)
     }
 
     /// Takes any number `n` of permits, and waits for the time that all earlier permits cost. The
@@ -36,13 +36,13 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = SmoothBursty::new(1_000_000.0)?;
-    /// limiter.acquire_n(100)?;
-    /// let turn = limiter.acquire()?; // 100 microseconds later
+    /// limiter.blocking_acquire_n(100)?;
+    /// let turn = limiter.blocking_acquire()?; // 100 microseconds later
     /// assert!(limiter.clock().now() >= turn.due());
     /// # Ok(())
     /// # }
     /// ```
-    pub fn acquire_n(&self, n: u64) -> Result<SmoothReservation, Denied> {
+    pub fn blocking_acquire_n(&self, n: u64) -> Result<SmoothReservation, Denied> {
         let turn = self.reserve(n)?;
         self.clock.sleep_until(turn.due(), turn.at());
         Ok(turn)
@@ -65,13 +65,17 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = SmoothBursty::with_clock(10.0, ManualClock::new())?;
     /// let _ = limiter.reserve(10)?;
-    /// let denied = limiter.acquire_timeout(1, Duration::from_millis(600)).unwrap_err();
+    /// let denied = limiter.blocking_acquire_timeout(1, Duration::from_millis(600)).unwrap_err();
     /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(400)));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> Result<SmoothReservation, Denied> {
-        let turn = self.acquire_timeout_at(n, timeout, self.clock.now())?;
+    pub fn blocking_acquire_timeout(
+        &self,
+        n: u64,
+        timeout: Duration,
+    ) -> Result<SmoothReservation, Denied> {
+        let turn = self.reserve_within_at(n, timeout, self.clock.now())?;
         self.clock.sleep_until(turn.due(), turn.at());
         Ok(turn)
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::clock::NoClock;
 use tollgate::sync::model::Fault;
 use tollgate::{Adjustable, Granted, Quota, Tick};

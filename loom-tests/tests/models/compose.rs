@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::compose::{All, AllDenied, AllReserved, OrElse};
+use tollgate::keyed::Overflow;
 use tollgate::sync::model::Fault;
 use tollgate::{
-    Adjustable, FixedWindow, Keyed, Limiter, ManualClock, Overflow, Quota, RateLimiter, Tick,
-    TokenBucket,
+    Adjustable, FixedWindow, Keyed, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire,
 };
 use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tollgate::compose::{All, BoxMember};
 use tollgate::sync::model::Fault;
-use tollgate::{Limiter, ManualClock, RateLimiter};
+use tollgate::{Limiter, ManualClock, TryAcquire};
 use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
 
 use super::compose::{Bucket, NOW, bucket, granted, rest, told};

@@ -3,8 +3,9 @@
 //! burst for each time that it is evicted or removed. A thread that stops does not hold up the
 //! others. The models find faults in this.
 
+use tollgate::Tick;
+use tollgate::keyed::Overflow;
 use tollgate::sync::model::Fault;
-use tollgate::{Overflow, Tick};
 use tollgate_loom_tests::tables::{
     self, A, Action, B, C, Scenario, Table, Y, available, ban, bucket, charge, forget, refund,
     reset, take, take_up_to, undo,

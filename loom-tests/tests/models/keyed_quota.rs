@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::sync::model::Fault;
 use tollgate::{Keyed, Quota, Tick};
 use tollgate_loom_tests::tables::{

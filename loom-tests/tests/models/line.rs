@@ -314,10 +314,10 @@ fn threads_sleep(run: &mut Run) {
         let tested = tested(2);
         let held = tested.inside.try_enter_owned(1).expect("room");
         let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
-        let wait = actor(move || one.line.acquire().is_ok());
+        let wait = actor(move || one.line.blocking_acquire().is_ok());
         let leave = actor(move || {
             drop(held);
-            other.line.acquire().is_ok()
+            other.line.blocking_acquire().is_ok()
         });
         assert_eq!(layout.act(vec![wait, leave]), [true, true]);
         assert_eq!(tested.check_empty(), 0, "permits were lost");

@@ -58,7 +58,7 @@ fn try_take(n: u64, at: u64) -> Action {
 fn try_within(seconds: u64, at: u64) -> Action {
     let name = format!("try 1 within {seconds} at {at}");
     Action::new(name, move |limiter, ()| {
-        answer(limiter.acquire_timeout_at(1, Duration::from_secs(seconds), tick(at)))
+        answer(limiter.reserve_within_at(1, Duration::from_secs(seconds), tick(at)))
     })
 }
 

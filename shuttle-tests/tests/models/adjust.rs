@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::clock::NoClock;
 use tollgate::sync::model::{Fault, Stop, stopping};
 use tollgate::{Adjustable, Granted, Quota, Tick};

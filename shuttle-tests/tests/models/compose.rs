@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tollgate::compose::{All, AllGranted, BoxSettle, OrElse, SettleMembers};
 use tollgate::sync::model::Fault;
-use tollgate::{Concurrency, Limiter, ManualClock, Quota, RateLimiter, Tick, TokenBucket};
+use tollgate::{Concurrency, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
 use tollgate_shuttle_tests::{act, actor, below, model, one_in, one_of, reached, with_fault};
 
 type One = Limiter<TokenBucket, ManualClock>;

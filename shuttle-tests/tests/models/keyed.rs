@@ -5,8 +5,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tollgate::keyed::Overflow;
 use tollgate::sync::model::Fault;
-use tollgate::{Denied, Granted, Overflow, Quota, Tick, TokenBucket};
+use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_shuttle_tests::{
     Ledger, Table, act, actor, below, check_table, model, reached, stored, table, with_fault,
 };

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
+use tollgate::keyed::Overflow;
 use tollgate::sync::model::{Fault, Stop, stopping};
-use tollgate::{Overflow, Quota, Tick};
+use tollgate::{Quota, Tick};
 use tollgate_shuttle_tests::{
     Ledger, Table, WRONG, Watched, act, actor, below, check_table, model, one_of, reached, stored,
     table, with_fault,

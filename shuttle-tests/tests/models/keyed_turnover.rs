@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::keyed::Overflow;
 use tollgate::sync::model::{Fault, Stop, stopping};
-use tollgate::{Denied, Overflow, Quota, Tick, TokenBucket};
+use tollgate::{Denied, Quota, Tick, TokenBucket};
 use tollgate_shuttle_tests::{
     Ledger, Promise, Table, act, actor, below, check_table, model, reached, stored, table,
     with_fault,

@@ -15,9 +15,9 @@ use crate::quota::{ConfigError, Quota};
 
 /// Any algorithm of this crate, for code that chooses one at run time.
 ///
-/// It supports all verbs. Those that wait (`reserve`, `acquire`) wait for all algorithms except
-/// `fixed-window`, and `greedy` intervals with a burst below `n`. For these two they grant only
-/// permits that are available now. Otherwise they return [`Denied::Later`] at once, whose
+/// It supports all verbs. Those that wait (`reserve`, `blocking_acquire`) wait for all algorithms
+/// except `fixed-window`, and `greedy` intervals with a burst below `n`. For these two they grant
+/// only permits that are available now. Otherwise they return [`Denied::Later`] at once, whose
 /// `retry_after` says when to try again. [`Reserve`](crate::algorithm::Reserve) says why.
 ///
 /// A decision costs one predictable branch more than with the algorithm itself. It can be parsed

@@ -17,8 +17,8 @@ use crate::clock::{SystemClock, Tick};
 use crate::multiword::verbs::verbs_by_ticks;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
-use crate::rate_limiter::forms::settle_form;
 use crate::sync::{AtomicU64, Backoff};
+use crate::traits::forms::settle_form;
 
 /// A sliding window that is divided into slots: grants at most `n` permits in the current slot and
 /// the `slots - 1` slots before it.

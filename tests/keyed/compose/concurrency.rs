@@ -135,10 +135,10 @@ fn a_line_ends_with_the_denial_of_a_busy_key() {
         let (rate, calls) = (rate(&clock), calls(1));
         let all = All::new((&rate, calls.key("acme"))).expect("two limits");
         let line = Line::new(&all);
-        let granted = line.acquire().expect("room");
-        assert!(line.acquire().is_err_and(is_busy));
+        let granted = line.blocking_acquire().expect("room");
+        assert!(line.blocking_acquire().is_err_and(is_busy));
         drop(granted);
-        assert!(line.acquire().is_ok());
+        assert!(line.blocking_acquire().is_ok());
         assert_eq!((line.waiting(), rate.available()), (0, 8));
     });
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::compose::{All, Named};
-use tollgate::{Counted, Denied, Keyed, Limiter, ManualClock, Overflow, TokenBucket};
+use tollgate::keyed::Overflow;
+use tollgate::{Counted, Denied, Keyed, Limiter, ManualClock, TokenBucket};
 
 use crate::support::{NOW, bucket, tick};
 

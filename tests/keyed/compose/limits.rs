@@ -8,7 +8,7 @@ use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
 use tollgate::{
     Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Limiter, ManualClock, Quota,
-    RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick,
+    Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire,
 };
 
 use crate::support::{Random, algorithm};

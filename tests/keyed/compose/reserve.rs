@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::compose::{All, Member, ReserveMembers};
-use tollgate::{
-    Adjustable, Denied, Keyed, Limiter, ManualClock, Overflow, Quota, RateLimiter, TokenBucket,
-};
+use tollgate::keyed::Overflow;
+use tollgate::{Adjustable, Denied, Keyed, Limiter, ManualClock, Quota, TokenBucket, TryAcquire};
 
 use crate::support::{NOW, SECOND, bucket, tick};
 
@@ -21,7 +20,7 @@ fn empty(burst: u64, clock: &ManualClock) -> Limiter<TokenBucket, ManualClock> {
 /// has them in 3 s, in every way that a reservation can end.
 fn is_reserved<M>(member: &M, clock: &ManualClock)
 where
-    M: ReserveMembers<ManualClock> + RateLimiter<Clock = ManualClock>,
+    M: ReserveMembers<ManualClock> + TryAcquire<Clock = ManualClock>,
 {
     let other = empty(3, clock);
     let all = All::new((member, &other)).expect("two limits");

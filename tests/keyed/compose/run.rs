@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::clock::Clock;
 use tollgate::compose::{All, AllDenied, AllGranted, Members};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Denied, ManualClock, Quota, RateLimiter, Tick};
+use tollgate::{Denied, ManualClock, Quota, Tick, TryAcquire};
 
 use super::limits::{EACH, Kept, Limit, Limits, Pick};
 use crate::support::Random;

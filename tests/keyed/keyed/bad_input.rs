@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
-use tollgate::{
-    ConfigError, Denied, Granted, Keyed, ManualClock, Overflow, Quota, Tick, TokenBucket,
-};
+use tollgate::keyed::Overflow;
+use tollgate::{ConfigError, Denied, Granted, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
 use crate::support::{bucket, every, tick};
 

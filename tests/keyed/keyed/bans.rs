@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Key;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Overflow, Quota, Tick, TokenBucket};
+use tollgate::keyed::Overflow;
+use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
 use crate::support::{
     NOW, SECOND, algorithm, all, bucket, crowded, every, in_sixteen_slots, period, queue, table,

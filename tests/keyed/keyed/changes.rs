@@ -5,8 +5,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
-use tollgate::{Overflow, Quota};
+use tollgate::Keep;
+use tollgate::Quota;
+use tollgate::keyed::Overflow;
 
 use crate::support::hooks::{Call, Hooked, on_calls};
 use crate::support::{bucket, crowded, in_sixteen_slots, table};

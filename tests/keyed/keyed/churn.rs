@@ -8,8 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tollgate::algorithm::Algorithm;
+use tollgate::keyed::Overflow;
 use tollgate::outcome::Charged;
-use tollgate::{AnyAlgorithm, Denied, Granted, Keyed, ManualClock, Overflow, Tick};
+use tollgate::{AnyAlgorithm, Denied, Granted, Keyed, ManualClock, Tick};
 
 use crate::support::model::{Answer, Model, SameGrant, Verb, ask_at};
 use crate::support::{

@@ -2,7 +2,7 @@
 //! algorithm: for late callers, through changes of quotas, in other plans, and when idle keys have
 //! left and come back.
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::{ChangeQuota, Debt, GiveBack, Settings};
 use tollgate::{
     AnyAlgorithm, ConfigError, Denied, FixedWindow, Gcra, Granted, Intervals, Keyed, LeakyBucket,

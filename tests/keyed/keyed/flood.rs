@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Keyed, ManualClock, Overflow};
+use tollgate::keyed::Overflow;
+use tollgate::{AnyAlgorithm, Keyed, ManualClock};
 
 use crate::support::{NOW, SECOND, algorithm, deadline, often, on_threads, table, tick};
 

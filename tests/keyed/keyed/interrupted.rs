@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
-use tollgate::{Keyed, ManualClock, Overflow, Quota};
+use tollgate::Keep;
+use tollgate::keyed::Overflow;
+use tollgate::{Keyed, ManualClock, Quota};
 
 use crate::support::hooks::{Call, Hooked, at_call, unhook};
 use crate::support::{IdentityState, NOW, SECOND, bucket, crowded, in_sixteen_slots, table, tick};

@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tollgate::keyed::KeyHasher;
-use tollgate::{Denied, Keyed, Overflow, TokenBucket};
+use tollgate::keyed::Overflow;
+use tollgate::{Denied, Keyed, TokenBucket};
 
 use crate::support::hooks::{Call, HookedKey, at_call, on_calls};
 use crate::support::{bucket, crowded, table};

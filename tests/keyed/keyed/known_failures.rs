@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::Algorithm;
-use tollgate::{AnyAlgorithm, Denied, Granted, Overflow, Tick};
+use tollgate::keyed::Overflow;
+use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
 
 use crate::support::{SECOND, algorithm, bucket, deadline, on_threads, table, tick};
 

@@ -2,7 +2,7 @@
 //! banned ones. Within each group, keys that have spent fewer whole permits leave first. Of keys
 //! that have spent the same the newest leaves first. Keys in debt leave after those without debt.
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::{Algorithm, Debt};
 use tollgate::keyed::Key;
 use tollgate::store::View;

@@ -4,12 +4,11 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
+use tollgate::keyed::Overflow;
 use tollgate::keyed::SeededHasher;
-use tollgate::{
-    AnyAlgorithm, ConfigError, Denied, Keyed, ManualClock, Overflow, Quota, TokenBucket,
-};
+use tollgate::{AnyAlgorithm, ConfigError, Denied, Keyed, ManualClock, Quota, TokenBucket};
 
 use crate::support::model::SameGrant;
 use crate::support::{

@@ -105,7 +105,7 @@ fn a_reservation_does_not_wait_for_the_end_of_a_ban() {
         for _ in 0..1000 {
             let denied = key.reserve(1).map(|_| ()).expect_err("it is banned");
             assert_eq!(denied.retry_after(), Some(61 * second));
-            assert_eq!(key.acquire(), Err(denied));
+            assert_eq!(key.blocking_acquire(), Err(denied));
             let within = key.reserve_within(1, 100 * second).map(|_| ());
             assert_eq!(within, Err(denied));
         }

@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::Algorithm;
 use tollgate::clock::Clock;
 use tollgate::keyed::Key;

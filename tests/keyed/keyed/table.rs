@@ -1,7 +1,8 @@
 //! A table has the documented size, and slots for nearly as many keys as its capacity.
 
+use tollgate::keyed::Overflow;
 use tollgate::keyed::{KeyHasher, SeededHasher};
-use tollgate::{Keyed, ManualClock, Overflow, TokenBucket};
+use tollgate::{Keyed, ManualClock, TokenBucket};
 
 use crate::support::{Random, bucket, of_capacity, often, pairs};
 

@@ -7,9 +7,10 @@ use std::sync::{Arc, Barrier, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
+use tollgate::keyed::Overflow;
 use tollgate::stats::KeyedStats;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Overflow, Quota, TokenBucket};
+use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Log};
 
 use crate::support::histories::{bursts_more, of_each};

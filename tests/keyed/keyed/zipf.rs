@@ -2,7 +2,7 @@
 //! its grants count, each key stays within its bound, plus one burst for each eviction or admission
 //! without room.
 
-use tollgate::Overflow;
+use tollgate::keyed::Overflow;
 use tollgate::stats::KeyedStats;
 use tollgate_audit::{Audit, Log};
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack, Level};
 use tollgate::keyed::Key;
 use tollgate::outcome::Charged;

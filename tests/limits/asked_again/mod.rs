@@ -11,8 +11,8 @@ use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Lend, Reserve, Split};
 use tollgate::clock::NoClock;
 use tollgate::{
-    AnyAlgorithm, Counted, Denied, Gcra, LeakyBucket, Leases, Limiter, ManualClock, Quota,
-    RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
+    AnyAlgorithm, Counted, Denied, Gcra, LeakyBucket, Leases, Limiter, ManualClock, Quota, Sharded,
+    SlidingLog, SlottedWindow, Tick, TokenBucket, TryAcquire,
 };
 
 use crate::support::algorithms::read;
@@ -171,7 +171,7 @@ impl Subject {
     }
 }
 
-fn asks<G: RateLimiter + 'static>(limiter: G) -> Ask {
+fn asks<G: TryAcquire + 'static>(limiter: G) -> Ask {
     Box::new(move |n, now| limiter.try_acquire_n_at(n, now).map(drop))
 }
 

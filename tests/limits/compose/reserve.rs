@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::compose::{All, Named};
-use tollgate::{Denied, Gcra, Limiter, ManualClock, Quota, RateLimiter, Tick, TokenBucket};
+use tollgate::{Denied, Gcra, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
 
 use super::super::support::random::Random;
 use super::{Bucket, bucket, secs};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::compose::{All, AllReserved};
-use tollgate::{Granted, Limiter, ManualClock, Quota, RateLimiter, Tick, TokenBucket};
+use tollgate::{Granted, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
 
 use super::super::support::random::Random;
 use super::Bucket;

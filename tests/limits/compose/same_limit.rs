@@ -6,7 +6,7 @@ use tollgate::compose::{All, Named, OwnLimiter};
 use tollgate::outcome::Charged;
 use tollgate::store::{AtomicWord, Place, WordCell};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Concurrency, Denied, Granted, Limiter, ManualClock, RateLimiter, Tick};
+use tollgate::{Concurrency, Denied, Granted, Limiter, ManualClock, Tick, TryAcquire};
 
 use super::{algorithm, bucket, secs};
 
@@ -132,11 +132,11 @@ fn a_concurrency_twice_is_entered_with_both_weights() {
 /// A limiter of the user's own, whose only field is a limiter. It denies every request.
 struct Fence(super::Bucket);
 
-impl RateLimiter for Fence {
+impl TryAcquire for Fence {
     type Clock = ManualClock;
 
     fn clock(&self) -> &ManualClock {
-        RateLimiter::clock(&self.0)
+        TryAcquire::clock(&self.0)
     }
 
     fn try_acquire_n_at(&self, n: u64, _: Tick) -> Result<Granted, Denied> {

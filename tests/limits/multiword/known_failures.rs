@@ -6,9 +6,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{
-    Granted, ManualClock, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick,
-};
+use tollgate::{Granted, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire};
 
 use super::SECOND;
 use crate::deadline::deadline;
@@ -18,7 +16,7 @@ fn at(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }
 
-type AnyLimiter = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
+type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;
 
 /// Windows that slide: by a tenth of their length, and exactly.
 fn sliding(quota: Quota) -> [AnyLimiter; 2] {

@@ -1,17 +1,17 @@
 //! After a change of quota a bucket has exactly the permits that it had, and a larger bucket grants
 //! them in any split. Keys and leases grant whole bursts too.
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::clock::NoClock;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Adjustable, Keyed, Leases, ManualClock, Quota, RateLimiter, Tick};
+use tollgate::{Adjustable, Keyed, Leases, ManualClock, Quota, Tick, TryAcquire};
 
 use crate::support::random::Random;
 use crate::whole_burst::{any_tick, bucket, quotas};
 
 /// Takes permits one by one, or in a few parts if there are many, until none is left.
 #[track_caller]
-fn grants_exactly(limiter: &impl RateLimiter, left: u64, now: Tick, label: &str) {
+fn grants_exactly(limiter: &impl TryAcquire, left: u64, now: Tick, label: &str) {
     assert_eq!(limiter.available_at(now), left, "{label}");
     let mut rest = left;
     while rest > 0 {

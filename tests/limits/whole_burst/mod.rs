@@ -8,7 +8,7 @@ mod changes;
 mod verbs;
 
 use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Limiter, Quota, RateLimiter, Sharded, Tick};
+use tollgate::{AnyAlgorithm, Limiter, Quota, Sharded, Tick, TryAcquire};
 
 use crate::algorithm::quotas::{DAY, SECOND, per_ns};
 use crate::support::algorithms::read;

@@ -4,7 +4,7 @@
 use tollgate::algorithm::Level;
 use tollgate::clock::NoClock;
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
-use tollgate::{Adjustable, AnyAlgorithm, Granted, Limiter, Quota, RateLimiter, Sharded, Tick};
+use tollgate::{Adjustable, AnyAlgorithm, Granted, Limiter, Quota, Sharded, Tick, TryAcquire};
 
 use crate::support::random::Random;
 use crate::whole_burst::{any_tick, bucket, quotas};

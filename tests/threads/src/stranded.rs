@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::{
-    AnyAlgorithm, Leases, ManualClock, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick,
+    AnyAlgorithm, Leases, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire,
 };
 
 use crate::deadline::deadline;
@@ -25,7 +25,7 @@ const PERIOD: Duration = Duration::from_nanos(SLOT_NS * 1000);
 /// The middle of a period of any kind.
 const START: Tick = Tick::from_nanos(1_000_000 * SLOT_NS + SLOT_NS / 3);
 
-type AnyLimiter = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
+type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;
 
 /// Limits from 1 to `all`, and some larger ones. Under Miri, which is slow, only one.
 fn limits(all: u64) -> impl Iterator<Item = u64> {

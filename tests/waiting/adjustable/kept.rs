@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::Algorithm;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::clock::NoClock;

@@ -11,7 +11,7 @@ mod stuck;
 mod threads;
 mod whole;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::clock::NoClock;
 use tollgate::{Adjustable, AnyAlgorithm, Tick};
 

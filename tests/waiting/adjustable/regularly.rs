@@ -1,6 +1,6 @@
 //! A quota that changes slightly and often still grants its rate.
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::{Quota, Tick};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::{Adjustable, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
 

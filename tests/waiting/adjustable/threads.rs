@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Adjustable, AnyAlgorithm, Granted, ManualClock};
 use tollgate_audit::{Audit, Bounded, Log};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Settings};
 use tollgate::clock::NoClock;
 use tollgate::{Adjustable, ConfigError, Denied, Granted, Quota, Tick};

@@ -17,8 +17,8 @@ fn threads_and_a_future_share_the_line() {
         let work = |thread: u64| {
             for time in 0..TIMES {
                 let granted = match (thread + time) % 2 {
-                    0 => tested.line.acquire(),
-                    _ => tested.line.acquire_each([1, 2]),
+                    0 => tested.line.blocking_acquire(),
+                    _ => tested.line.blocking_acquire_each([1, 2]),
                 };
                 assert!(tested.inside.inside() <= 2);
                 drop(granted.expect("it will be there"));
@@ -51,18 +51,18 @@ fn a_thread_sleeps_for_the_longest_wait() {
     let inside = Concurrency::new(5).expect("a limit");
     let all = All::new((&inside, &seconds, &minutes)).expect("three limits");
     let line = Line::new(&all);
-    drop(line.acquire().expect("the first"));
+    drop(line.blocking_acquire().expect("the first"));
     assert_eq!(leaping.0.now(), tick(0));
-    let granted = line.acquire_n(1).expect("in a minute");
+    let granted = line.blocking_acquire_n(1).expect("in a minute");
     assert_eq!((leaping.0.now(), inside.inside()), (tick(60 * SECOND), 1));
     assert_eq!((line.waiting(), inside.waiting()), (0, 0));
     drop(granted);
     let denied = line
-        .acquire_each([1, 2, 1])
+        .blocking_acquire_each([1, 2, 1])
         .expect_err("more than the burst");
     assert_eq!((denied.member(), denied.is_permanent()), (Some(1), true));
     assert!(
-        line.acquire_each([1])
+        line.blocking_acquire_each([1])
             .is_err_and(|denied| denied.is_permanent())
     );
     assert_eq!(inside.inside(), 0);

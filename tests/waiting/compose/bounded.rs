@@ -158,13 +158,13 @@ fn a_thread_is_refused_at_once() {
         let clock = ManualClock::new();
         let limit = All::new(rate(Quota::per_second(10), &clock)).expect("a limit");
         let line = Line::new(&limit).max_waiting_permits(2);
-        drop(line.acquire_n(10).expect("it is full"));
+        drop(line.blocking_acquire_n(10).expect("it is full"));
         let second = Duration::from_secs(1);
         for denied in [
-            line.acquire_n(3).err(),
-            line.acquire_each([3]).err(),
-            line.acquire_timeout(3, second).err(),
-            line.acquire_each_timeout([3], second).err(),
+            line.blocking_acquire_n(3).err(),
+            line.blocking_acquire_each([3]).err(),
+            line.blocking_acquire_timeout(3, second).err(),
+            line.blocking_acquire_each_timeout([3], second).err(),
         ] {
             assert!(
                 matches!(denied, Some(AllDenied::LineFull { .. })),

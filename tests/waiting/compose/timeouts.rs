@@ -33,7 +33,11 @@ fn after_two_seconds(
     waiting: usize,
     answers: impl Fn(Result<Grant, AllDenied>) -> bool + Sync,
 ) {
-    let acquire = |_| assert!(answers(tested.line.acquire_timeout(1, TWO_SECONDS / 1000)));
+    let acquire = |_| {
+        assert!(answers(
+            tested.line.blocking_acquire_timeout(1, TWO_SECONDS / 1000)
+        ))
+    };
     on_threads_while(1, acquire, |ended| {
         if tested.line.waiting() == waiting && tested.clock.now() == tick(0) {
             tested.clock.set(tick(2 * SECOND / 1000));
@@ -54,10 +58,12 @@ fn is_denied_at_once() {
     let on = tested.line.with_timer(&tested.clock);
     let short = TWO_SECONDS - Duration::from_nanos(1);
     let denied = [
-        tested.line.acquire_timeout(2, short),
-        tested.line.acquire_each_timeout([2, 1], short),
-        tested.line.acquire_timeout(1, Duration::ZERO),
-        tested.line.acquire_each_timeout([1, 1], Duration::ZERO),
+        tested.line.blocking_acquire_timeout(2, short),
+        tested.line.blocking_acquire_each_timeout([2, 1], short),
+        tested.line.blocking_acquire_timeout(1, Duration::ZERO),
+        tested
+            .line
+            .blocking_acquire_each_timeout([1, 1], Duration::ZERO),
     ];
     let waits = denied.map(|denied| denied.expect_err("later").retry_after());
     let [two, one] = [2, 1].map(|seconds| Some(Duration::from_secs(seconds)));
@@ -69,12 +75,14 @@ fn is_denied_at_once() {
         assert!(matches!(poll(late.as_mut()), Poll::Ready(Err(_))));
     }
     for costs in [&[1][..], &[1, 1, 1]] {
-        let denied = tested.line.acquire_each_timeout(costs, TWO_SECONDS);
+        let denied = tested
+            .line
+            .blocking_acquire_each_timeout(costs, TWO_SECONDS);
         assert!(matches!(denied, Err(AllDenied::CostsLength { .. })));
         let mut late = pin!(on.acquire_each_timeout(costs, TWO_SECONDS));
         assert!(matches!(poll(late.as_mut()), Poll::Ready(Err(_))));
     }
-    let denied = tested.line.acquire_timeout(3, TWO_SECONDS);
+    let denied = tested.line.blocking_acquire_timeout(3, TWO_SECONDS);
     assert!(denied.is_err_and(|denied| denied.is_permanent()));
     tested.assert_empty();
 

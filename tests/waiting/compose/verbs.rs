@@ -387,7 +387,10 @@ fn a_member_that_does_not_say_when_it_grants_ends_the_wait() {
     let all = All::new((&tested.limits.inner().0, busy)).expect("two limits");
     let line = Line::new(&all);
     let on = line.with_timer(&tested.clock);
-    for denied in [run(&tested.clock, on.acquire()).err(), line.acquire().err()] {
+    for denied in [
+        run(&tested.clock, on.acquire()).err(),
+        line.blocking_acquire().err(),
+    ] {
         let denied = denied.expect("it is busy");
         assert_eq!(
             (denied.member(), denied.denied()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::clock::Clock;
 use tollgate::{Adjustable, AnyAlgorithm, Denied, Limiter, ManualClock, Quota};
 
@@ -38,8 +38,8 @@ fn limiter(text: &str) -> (ManualClock, Limiter<AnyAlgorithm, Leaping>) {
 fn every_waiting_verb_waits_until_the_same_ticks() {
     for (text, line) in LINES {
         let (clock, blocking) = limiter(text);
-        assert!(blocking.acquire_n(2).is_ok());
-        let acquired = line.map(|_| blocking.acquire().expect(text).at());
+        assert!(blocking.blocking_acquire_n(2).is_ok());
+        let acquired = line.map(|_| blocking.blocking_acquire().expect(text).at());
         assert_eq!(acquired.map(millis), line, "acquire of {text}");
         assert_eq!(millis(clock.now()), line[4]);
 
@@ -62,8 +62,8 @@ fn every_waiting_verb_waits_until_the_same_ticks() {
         assert_eq!(run(&clock, times.collect::<Vec<_>>()), line, "{text}");
 
         let adjustable = Adjustable::with_clock(algorithm(text), Leaping(ManualClock::new()));
-        assert!(adjustable.acquire_n(2).is_ok());
-        let acquired = line.map(|_| adjustable.acquire().expect(text).at());
+        assert!(adjustable.blocking_acquire_n(2).is_ok());
+        let acquired = line.map(|_| adjustable.blocking_acquire().expect(text).at());
         assert_eq!(acquired.map(millis), line, "Adjustable of {text}");
 
         let (_, waiting) = limiter(text);
@@ -81,8 +81,8 @@ fn every_waiting_verb_waits_until_the_same_ticks() {
 fn a_fixed_window_does_not_wait_and_says_when_to_try_again() {
     let (clock, limiter) = limiter("fixed-window 2/s");
     let second = Some(Duration::from_secs(1));
-    assert!(limiter.acquire_n(2).is_ok());
-    let denied = limiter.acquire().unwrap_err();
+    assert!(limiter.blocking_acquire_n(2).is_ok());
+    let denied = limiter.blocking_acquire().unwrap_err();
     assert!(matches!(denied, Denied::Later { .. }));
     assert_eq!((denied.retry_after(), clock.now().as_nanos()), (second, 0));
     let timer = limiter.with_timer(&clock);

@@ -21,7 +21,7 @@ fn many_threads_read_the_clock_twice_each_and_wake_in_time() {
         let limiter = Limiter::with_clock(bucket, counting.clone());
         assert_eq!(counting.readings(), 1);
         let wait = |_| {
-            let granted = limiter.acquire().expect("it will be there");
+            let granted = limiter.blocking_acquire().expect("it will be there");
             assert!(counting.clock.now() >= granted.at(), "early: {granted:?}");
             granted.at()
         };
@@ -47,8 +47,8 @@ fn threads_that_need_not_wait_take_each_permit_once() {
     let (_, limiter) = bucket(Quota::per_hour(1).burst(BURST as u64));
     let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     let taken = on_threads(4, |_| {
-        let calls = (0..BURST).map(|_| limiter.acquire_timeout(1, Duration::ZERO));
-        let changed = (0..BURST).map(|_| adjustable.acquire_timeout(1, Duration::ZERO));
+        let calls = (0..BURST).map(|_| limiter.blocking_acquire_timeout(1, Duration::ZERO));
+        let changed = (0..BURST).map(|_| adjustable.blocking_acquire_timeout(1, Duration::ZERO));
         [
             calls.filter(Result::is_ok).count(),
             changed.filter(Result::is_ok).count(),
@@ -64,10 +64,10 @@ fn each_verb_that_blocks_returns_at_its_tick() {
     let quota = Quota::per_second(10).burst(2);
     let limiter = Limiter::with_clock(TokenBucket::new(quota).expect("a quota"), clock.clone());
     let verbs: [&dyn Fn() -> Result<Granted, Denied>; 5] = [
-        &|| limiter.acquire_n(2),
-        &|| limiter.acquire(),
-        &|| limiter.acquire_n(2),
-        &|| limiter.acquire_timeout(1, second),
+        &|| limiter.blocking_acquire_n(2),
+        &|| limiter.blocking_acquire(),
+        &|| limiter.blocking_acquire_n(2),
+        &|| limiter.blocking_acquire_timeout(1, second),
         &|| limiter.reserve(1).map(|reserved| reserved.wait()),
     ];
     let check = |granted: Granted, ms: u64| {
@@ -80,18 +80,23 @@ fn each_verb_that_blocks_returns_at_its_tick() {
     let queue = Limiter::with_clock(queue, clock.clone());
     let adjustable =
         Adjustable::with_clock(TokenBucket::new(quota).expect("a quota"), clock.clone());
-    assert!(adjustable.acquire_n(2).is_ok());
+    assert!(adjustable.blocking_acquire_n(2).is_ok());
     for ms in [500, 600, 700] {
-        check(queue.acquire().expect("it is let out"), ms);
+        check(queue.blocking_acquire().expect("it is let out"), ms);
     }
     // Two permits came in the meantime.
     for (n, ms) in [(2, 700), (1, 800), (2, 1000)] {
-        check(adjustable.acquire_timeout(n, second).expect("in time"), ms);
+        check(
+            adjustable
+                .blocking_acquire_timeout(n, second)
+                .expect("in time"),
+            ms,
+        );
     }
     let turns = Gcra::new(Quota::per_second(10).burst(1)).expect("a quota");
     let paced = Limiter::with_clock(turns, clock.clone());
     for ms in [1000, 1100, 1200] {
-        check(paced.acquire().expect("its turn comes"), ms);
+        check(paced.blocking_acquire().expect("its turn comes"), ms);
     }
 }
 
@@ -102,16 +107,20 @@ fn a_timeout_of_zero_does_not_wait_and_a_longer_one_is_respected() {
     let kept = |longest: u64| {
         let longest = Duration::from_millis(longest);
         let denials = [
-            limiter.acquire_timeout(1, longest).unwrap_err(),
+            limiter.blocking_acquire_timeout(1, longest).unwrap_err(),
             limiter.reserve_within(1, longest).map(drop).unwrap_err(),
-            adjustable.acquire_timeout(1, longest).unwrap_err(),
+            adjustable.blocking_acquire_timeout(1, longest).unwrap_err(),
             adjustable.reserve_within(1, longest).map(drop).unwrap_err(),
         ];
         denials.map(|denied| denied.retry_after().expect("a time").as_millis())
     };
     for _ in 0..2 {
-        assert!(limiter.acquire_timeout(2, Duration::ZERO).is_ok());
-        assert!(adjustable.acquire_timeout(2, Duration::ZERO).is_ok());
+        assert!(limiter.blocking_acquire_timeout(2, Duration::ZERO).is_ok());
+        assert!(
+            adjustable
+                .blocking_acquire_timeout(2, Duration::ZERO)
+                .is_ok()
+        );
         // A refused request takes nothing.
         assert_eq!((kept(0), kept(0), kept(99)), ([100; 4], [100; 4], [1; 4]));
         clock.advance(Duration::from_millis(200));
@@ -125,11 +134,11 @@ fn a_request_that_can_never_succeed_fails_at_once() {
     let (_, limiter) = bucket(Quota::per_second(10).burst(2));
     let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     for denied in [
-        limiter.acquire_n(3).map(drop),
-        limiter.acquire_timeout(3, Duration::MAX).map(drop),
+        limiter.blocking_acquire_n(3).map(drop),
+        limiter.blocking_acquire_timeout(3, Duration::MAX).map(drop),
         limiter.reserve(3).map(drop),
         limiter.reserve_within(3, Duration::MAX).map(drop),
-        adjustable.acquire_n(3).map(drop),
+        adjustable.blocking_acquire_n(3).map(drop),
         adjustable.reserve(3).map(drop),
     ] {
         assert_eq!(denied, Err(Denied::never(3, 2)));
@@ -137,5 +146,8 @@ fn a_request_that_can_never_succeed_fails_at_once() {
     assert_eq!((limiter.available(), adjustable.available()), (2, 2));
     // Nor will a request beyond the clock's end be granted.
     limiter.charge(u64::MAX);
-    assert!(matches!(limiter.acquire(), Err(Denied::Stuck { .. })));
+    assert!(matches!(
+        limiter.blocking_acquire(),
+        Err(Denied::Stuck { .. })
+    ));
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tollgate::clock::{Clock, Timer};
+use tollgate::wait::AsyncLimiter;
 use tollgate::wait::{Jitter, TokioTimer};
-use tollgate::{AsyncLimiter, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
+use tollgate::{LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};

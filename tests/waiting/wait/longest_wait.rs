@@ -23,7 +23,7 @@ fn a_caller_that_would_be_too_late_takes_nothing() {
             panic!("it waits");
         };
         assert_eq!(late.retry_after(), Some(Duration::from_millis(50)));
-        assert_eq!(limiter.acquire_timeout(1, longest), Err(late));
+        assert_eq!(limiter.blocking_acquire_timeout(1, longest), Err(late));
         assert_eq!(reserve().map(drop), Err(late));
     }
     assert_eq!(limiter.at(clock.now()).waiting(), 2);

@@ -4,7 +4,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::{Denied, Granted, Keyed, Overflow, Quota, TokenBucket};
+use tollgate::keyed::Overflow;
+use tollgate::{Denied, Granted, Keyed, Quota, TokenBucket};
 use tollgate_versus::peers::Limit;
 use tollgate_versus::{AskKey, DAY};
 

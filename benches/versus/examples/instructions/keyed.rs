@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
-use tollgate::{Denied, Granted, Keyed, Overflow, Quota, Tick, TokenBucket};
+use tollgate::keyed::Overflow;
+use tollgate::{Denied, Granted, Keyed, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::{key, name};
 
 use crate::{Row, SOON, bucket, dry, times};

@@ -26,7 +26,7 @@ use std::time::Duration;
 use tollgate::algorithm::{Algorithm, Debt, Gauge, GiveBack, Reserve};
 use tollgate::clock::{Clock, CoarseClock, NoClock, SleepClock};
 use tollgate::leases::Lease;
-use tollgate::{Gcra, Granted, Leases, Limiter, Quota, RateLimiter, Tick, TokenBucket};
+use tollgate::{Gcra, Granted, Leases, Limiter, Quota, Tick, TokenBucket, TryAcquire};
 use tollgate_versus::{Ask, AskAt};
 
 type Governor = governor::DefaultDirectRateLimiter;
@@ -45,7 +45,7 @@ mod counted {
 
     #[inline(never)]
     pub(super) fn counted_wait<A: Reserve, C: SleepClock>(limiter: &Limiter<A, C>) -> bool {
-        limiter.acquire().is_ok()
+        limiter.blocking_acquire().is_ok()
     }
 
     #[inline(never)]
@@ -113,7 +113,7 @@ mod counted {
     }
 
     #[inline(never)]
-    pub(crate) fn counted_limiter<G: RateLimiter<Clock: Clock>>(limiter: &G) -> bool {
+    pub(crate) fn counted_limiter<G: TryAcquire<Clock: Clock>>(limiter: &G) -> bool {
         limiter.try_acquire().is_ok()
     }
 

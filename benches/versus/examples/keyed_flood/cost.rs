@@ -13,7 +13,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate::Overflow;
+use tollgate::keyed::Overflow;
 use tollgate_versus::keys::{Random, key};
 use tollgate_versus::memory::resident;
 

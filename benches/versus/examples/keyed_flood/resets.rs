@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use foldhash::quality::FixedState;
-use tollgate::{Keyed, Overflow};
+use tollgate::Keyed;
+use tollgate::keyed::Overflow;
 
 use crate::floods::{ByGrants, Flood, Flooded};
 use crate::scene::{SPENT, bucket};

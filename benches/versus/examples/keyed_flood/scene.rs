@@ -3,8 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tollgate::keyed::Overflow;
 use tollgate::sync::{AtomicU64, Ordering};
-use tollgate::{Keyed, Overflow, Quota, Tick, TokenBucket};
+use tollgate::{Keyed, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::key;
 
 /// The number of keys that have spent their burst.

@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use governor::RateLimiter;
-use tollgate::{Keyed, Overflow, Quota, Tick, TokenBucket};
+use tollgate::keyed::Overflow;
+use tollgate::{Keyed, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::{address, key, name};
 use tollgate_versus::memory::resident;
 

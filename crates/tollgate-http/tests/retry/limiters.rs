@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::algorithm::ChangeQuota;
 use tollgate::outcome::GrantInfo;
-use tollgate::{AnyAlgorithm, Denied, Keyed, Limiter, ManualClock, Quota, RateLimiter};
+use tollgate::{AnyAlgorithm, Denied, Keyed, Limiter, ManualClock, Quota, TryAcquire};
 use tollgate_http::{LimitState, Refusal};
 
 use crate::random::Random;
@@ -16,13 +16,13 @@ trait Ask {
     fn available(&self) -> u64;
 }
 
-impl<T: RateLimiter<Clock = ManualClock>> Ask for T {
+impl<T: TryAcquire<Clock = ManualClock>> Ask for T {
     fn ask(&self, n: u64) -> Result<GrantInfo, Denied> {
         self.try_acquire_n(n).map(|granted| granted.info())
     }
 
     fn available(&self) -> u64 {
-        RateLimiter::available(self)
+        TryAcquire::available(self)
     }
 }
 

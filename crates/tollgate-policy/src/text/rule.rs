@@ -1,6 +1,6 @@
 //! Reads a rule.
 
-use tollgate::Overflow;
+use tollgate::keyed::Overflow;
 
 use super::fact::{Allowed, check_or_registered};
 use super::failures;

@@ -5,8 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use tollgate::AnyAlgorithm;
 use tollgate::algorithm::ChangeQuota;
-use tollgate::{AnyAlgorithm, Overflow};
+use tollgate::keyed::Overflow;
 
 use crate::file::{Applies, Apply, At, Count, PolicyFile, Rule};
 use crate::problem::{Problems, quoted};

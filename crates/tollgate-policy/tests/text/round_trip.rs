@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::Overflow;
+use tollgate::keyed::Overflow;
 use tollgate_policy::file::{
     Applies, Apply, BanOf, Count, Failure, Fallback, KeySecret, Missing, PolicyFile, Rule,
 };

@@ -215,7 +215,7 @@ fn turn(limiter: &Smooth, op: &Op, timeout: Option<i64>) -> Result<Comparison, M
     let wait = timeout.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
     let ours = u64::try_from(n).ok().map(|n| match wait {
         None => either!(limiter, it => it.reserve_at(n, now)),
-        Some(wait) => either!(limiter, it => it.acquire_timeout_at(n, wait, now)),
+        Some(wait) => either!(limiter, it => it.reserve_within_at(n, wait, now)),
     });
     if op.result.get("error").is_some() {
         let error = match op.result.text("error")? {

@@ -28,7 +28,7 @@ fn subjects(rate: f64, timeout: Duration, start: Tick) -> [(&'static str, Ask); 
     macro_rules! asks {
         ($limiter:expr) => {{
             let limiter = $limiter;
-            Box::new(move |n, now| limiter.acquire_timeout_at(n, timeout, now).map(drop))
+            Box::new(move |n, now| limiter.reserve_within_at(n, timeout, now).map(drop))
         }};
     }
     [

@@ -91,7 +91,7 @@ fn a_turn_beyond_the_end_of_time_never_comes() {
     assert_eq!(limiter.next_free_at(Tick::ZERO), Tick::MAX);
     for now in [Tick::ZERO, tick(SECOND), tick(1 << 60), Tick::MAX] {
         assert_eq!(limiter.reserve_at(1, now), Err(Denied::stuck(1)));
-        let denied = limiter.acquire_timeout_at(1, Duration::MAX, now);
+        let denied = limiter.reserve_within_at(1, Duration::MAX, now);
         assert_eq!(denied, Err(Denied::stuck(1)));
         assert!(limiter.reserve_at(0, now).is_ok());
         assert!(limiter.set_rate_at(2.0, now).is_ok());
@@ -135,8 +135,8 @@ fn any_request_is_answered() {
             for turn in [
                 one.reserve_at(n, now),
                 two.reserve_at(n, now),
-                one.acquire_timeout_at(n, timeout, now),
-                two.acquire_timeout_at(n, timeout, now),
+                one.reserve_within_at(n, timeout, now),
+                two.reserve_within_at(n, timeout, now),
             ] {
                 assert!(turn.is_ok_and(|turn| turn.due() >= now) || turn.is_err());
             }

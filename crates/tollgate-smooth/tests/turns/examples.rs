@@ -59,7 +59,7 @@ fn a_timeout_is_compared_with_the_wait_and_a_denial_takes_nothing() {
         };
         let _ = limiter.reserve_at(10, Tick::ZERO);
         let ask =
-            |timeout, at| limiter.acquire_timeout_at(1, Duration::from_nanos(timeout), tick(at));
+            |timeout, at| limiter.reserve_within_at(1, Duration::from_nanos(timeout), tick(at));
         let unit = if micros { 1_000 } else { 1 };
         for _ in 0..100 {
             let denied = ask(SECOND - unit, 0).unwrap_err();
@@ -176,7 +176,7 @@ fn with_whole_microseconds_no_answer_is_before_its_call() {
             1 => (0, limiter.try_acquire_at(tick(now))),
             _ => {
                 let longest = Duration::from_nanos(5 * US + 999);
-                (5, limiter.acquire_timeout_at(1, longest, tick(now)))
+                (5, limiter.reserve_within_at(1, longest, tick(now)))
             }
         };
         if next > (now / US).saturating_add(longest) {
@@ -200,8 +200,8 @@ fn a_waiting_thread_or_future_wakes_at_its_turn_and_not_before() {
     let mut due = Tick::ZERO;
     for n in 1..20 {
         let turn = match n % 3 {
-            0 => limiter.acquire_n(n),
-            1 => limiter.acquire_timeout(n, Duration::from_secs(1)),
+            0 => limiter.blocking_acquire_n(n),
+            1 => limiter.blocking_acquire_timeout(n, Duration::from_secs(1)),
             _ => run(
                 &clock.0,
                 limiter.acquire_with_timer(HalfAsleep(&clock.0), n),
@@ -213,8 +213,8 @@ fn a_waiting_thread_or_future_wakes_at_its_turn_and_not_before() {
     }
     // A caller that need not wait does not, and a timeout is kept.
     let limiter = SmoothBursty::with_clock(1.0, Leaping::default()).expect("a rate");
-    assert!(limiter.acquire_n(100).is_ok());
-    let denied = limiter.acquire_timeout(1, Duration::from_secs(99));
+    assert!(limiter.blocking_acquire_n(100).is_ok());
+    let denied = limiter.blocking_acquire_timeout(1, Duration::from_secs(99));
     assert!(denied.is_err());
     assert_eq!(
         (limiter.clock().now(), limiter.next_free()),

@@ -79,7 +79,7 @@ fn no_interval_exceeds_the_bound() {
             let (n, now) = (1 + random.below(4), skewed(random, call));
             let turn = match random.below(3) {
                 0 => limiter.try_acquire_n_at(n, now),
-                1 => limiter.acquire_timeout_at(n, Duration::from_millis(30), now),
+                1 => limiter.reserve_within_at(n, Duration::from_millis(30), now),
                 _ => limiter.reserve_at(n, now),
             };
             turn.ok()

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use http::HeaderMap;
 use tollgate::clock::Clock;
 use tollgate::traits::{GiveBackLimiter, SettleLimiter};
-use tollgate::{Granted, Quota, RateLimiter};
+use tollgate::{Granted, Quota, TryAcquire};
 use tollgate_http::{LimitState, Unit};
 
 use super::{Cancel, Count, Settle, Source, in_partition};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use http::Request;
 use tollgate::clock::Clock;
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
-use tollgate::{Denied, Granted, Quota, RateLimiter, Tick};
+use tollgate::{Denied, Granted, Quota, Tick, TryAcquire};
 use tollgate_http::{Ambiguous, Cause, LimitState, Refusal, RequestFacts, Unit};
 
 pub(crate) use self::source::NO_KEY;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use http::{HeaderName, Request};
+use tollgate::keyed::Overflow;
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
-use tollgate::{Keyed, ManualClock, Overflow, Quota, TokenBucket};
+use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
 use tollgate_http::Fields;
 use tollgate_tower::{ByHeader, Missing, RateLimitLayer, RequestFacts};
 use tower::{Layer, ServiceExt};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Restored;
 use tollgate::{Keyed, ManualClock, Quota, TokenBucket};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
 
 use super::{next_table, read, table, ticks, written};

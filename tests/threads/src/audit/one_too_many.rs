@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::clock::NoClock;
-use tollgate::{Leases, ManualClock, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick};
+use tollgate::{Leases, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire};
 use tollgate_audit::{Audit, Bound, Bounded, Log};
 
 use crate::deadline::deadline;
@@ -50,7 +50,7 @@ fn is_found<T: FnMut(Tick) -> Option<Tick>>(
     }
 }
 
-fn of(limiter: impl RateLimiter) -> impl FnMut(Tick) -> Option<Tick> {
+fn of(limiter: impl TryAcquire) -> impl FnMut(Tick) -> Option<Tick> {
     move |now| Some(limiter.try_acquire_at(now).ok()?.at())
 }
 

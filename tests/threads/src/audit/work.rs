@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{ManualClock, RateLimiter, Tick};
+use tollgate::{ManualClock, Tick, TryAcquire};
 use tollgate_audit::{Audit, Bound, Log, Summary};
 
 use crate::random::Random;
@@ -20,7 +20,7 @@ impl<G: GiveBackLimiter + DebtLimiter> TakesBack for G {}
 /// A limiter on a clock that its threads move, with the verbs that it supports.
 #[derive(Clone, Copy)]
 pub(super) struct Verbs<'g> {
-    pub(super) limiter: &'g (dyn RateLimiter<Clock = ManualClock> + Sync),
+    pub(super) limiter: &'g (dyn TryAcquire<Clock = ManualClock> + Sync),
     pub(super) back: Option<&'g (dyn TakesBack<Clock = ManualClock> + Sync)>,
     pub(super) reset: Option<&'g (dyn Fn() + Sync)>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::adjustable::Keep;
+use tollgate::Keep;
 use tollgate::compose::{All, AllGranted, DebtMembers, Members, SettleMembers};
 use tollgate::{ManualClock, Quota};
 

@@ -1,5 +1,7 @@
-//! The traits of limiters. `verbs.rs` lists the verbs, and `forms.rs` generates each limiter's
-//! methods from that list.
+//! Traits for code that works with any limiter: the common one, and those for verbs that only some
+//! algorithms support, such as reserving and giving back permits.
+
+// `verbs.rs` lists the verbs, and `forms.rs` generates each limiter's methods from that list.
 
 pub(crate) mod forms;
 pub(crate) mod verbs;
@@ -50,7 +52,7 @@ macro_rules! roll_back_of {
 macro_rules! declare_traits {
     (
         {}
-        $(#[$about:meta])* [$trait:ident] RateLimiter {$(
+        $(#[$about:meta])* [$trait:ident] TryAcquire {$(
             $(#[$meta:meta])*
             fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
         )*}
@@ -65,9 +67,9 @@ macro_rules! declare_traits {
         ///
         /// ```
         /// use tollgate::clock::Clock;
-        /// use tollgate::{RateLimiter, Limiter, Quota, Sharded, SlidingLog};
+        /// use tollgate::{TryAcquire, Limiter, Quota, Sharded, SlidingLog};
         ///
-        /// fn admitted(limiter: &impl RateLimiter<Clock: Clock>) -> usize {
+        /// fn admitted(limiter: &impl TryAcquire<Clock: Clock>) -> usize {
         ///     (0..100).filter(|_| limiter.try_acquire().is_ok()).count()
         /// }
         ///
@@ -79,7 +81,7 @@ macro_rules! declare_traits {
         /// # Ok(())
         /// # }
         /// ```
-        pub trait RateLimiter {
+        pub trait TryAcquire {
             /// The type of the clock. Verbs that take a tick do not require it to be a [`Clock`].
             type Clock;
 
@@ -102,7 +104,7 @@ macro_rules! declare_traits {
             /// The [`Denied`] that the request would get.
             ///
             /// ```
-            /// use tollgate::{Limiter, Quota, RateLimiter};
+            /// use tollgate::{Limiter, Quota, TryAcquire};
             ///
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             /// let limiter = Limiter::token_bucket(Quota::per_hour(5))?;
@@ -228,7 +230,7 @@ macro_rules! declare_traits {
         )*}
     ) => {
         $(#[$about])*
-        pub trait $name: RateLimiter {$(
+        pub trait $name: TryAcquire {$(
             $(#[$meta])*
             ///
             /// Uses the tick `now`, and reads no clock.
@@ -252,7 +254,7 @@ each_group_of_verbs!([declare_traits] {});
 /// Checks a request that one attempt can't decide.
 #[cold]
 #[inline(never)]
-pub(crate) fn check_out_of_line<L: RateLimiter + ?Sized>(
+pub(crate) fn check_out_of_line<L: TryAcquire + ?Sized>(
     limiter: &L,
     n: u64,
     now: Tick,
@@ -359,7 +361,7 @@ macro_rules! traits_behind {
 }
 
 macro_rules! clock_behind {
-    (RateLimiter) => {
+    (TryAcquire) => {
         type Clock = G::Clock;
 
         #[inline]

@@ -45,14 +45,14 @@ macro_rules! limiter_verbs {
             }
         }
 
-        $crate::rate_limiter::verbs::each_group_of_verbs!(
-            [$crate::rate_limiter::forms::clock_forms] {[$($bound)*] [$($parameters)*] $limiter}
+        $crate::traits::verbs::each_group_of_verbs!(
+            [$crate::traits::forms::clock_forms] {[$($bound)*] [$($parameters)*] $limiter}
         );
-        $crate::rate_limiter::verbs::each_group_of_verbs!(
-            [$crate::rate_limiter::forms::traits_by_views] {[$($bound)*] [$($parameters)*] $limiter}
+        $crate::traits::verbs::each_group_of_verbs!(
+            [$crate::traits::forms::traits_by_views] {[$($bound)*] [$($parameters)*] $limiter}
         );
-        $crate::rate_limiter::forms::reserve_by_views!([$($bound)*] [$($parameters)*] $limiter);
-        $crate::rate_limiter::forms::settle_form!(
+        $crate::traits::forms::reserve_by_views!([$($bound)*] [$($parameters)*] $limiter);
+        $crate::traits::forms::settle_form!(
             [A: $crate::algorithm::GiveBack + $crate::algorithm::Debt $($bound)*, C: $crate::clock::Clock, $($parameters)*]
             $limiter
         );
@@ -90,7 +90,7 @@ macro_rules! settle_form {
                 granted: $crate::outcome::Granted,
                 actual: u64,
             ) -> $crate::outcome::Settled {
-                $crate::rate_limiter::SettleLimiter::settle_at(self, granted, actual, self.now())
+                $crate::traits::SettleLimiter::settle_at(self, granted, actual, self.now())
             }
         }
     };
@@ -128,11 +128,11 @@ macro_rules! traits_by_views {
             fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
         )*}
     ) => {
-        impl<A: $crate::algorithm::$trait $($bound)*, C, $($parameters)*> $crate::rate_limiter::$name
+        impl<A: $crate::algorithm::$trait $($bound)*, C, $($parameters)*> $crate::traits::$name
             for $limiter
         {
-            $crate::rate_limiter::forms::clock_of!($name C);
-            $crate::rate_limiter::forms::place_by_view!($name);
+            $crate::traits::forms::clock_of!($name C);
+            $crate::traits::forms::place_by_view!($name);
             $(
                 #[cfg_attr(debug_assertions, inline)]
                 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -151,9 +151,9 @@ macro_rules! traits_by_views {
 }
 pub(crate) use traits_by_views;
 
-/// Defines the items that only [`RateLimiter`] has.
+/// Defines the items that only [`TryAcquire`] has.
 macro_rules! clock_of {
-    (RateLimiter $clock:ty) => {
+    (TryAcquire $clock:ty) => {
         type Clock = $clock;
 
         #[inline]
@@ -165,10 +165,10 @@ macro_rules! clock_of {
 }
 pub(crate) use clock_of;
 
-/// Defines the place of a limiter's state, and prepared requests, which only [`RateLimiter`] has,
+/// Defines the place of a limiter's state, and prepared requests, which only [`TryAcquire`] has,
 /// and rolling back, which only [`GiveBackLimiter`] has, through the limiter's view.
 macro_rules! place_by_view {
-    (RateLimiter) => {
+    (TryAcquire) => {
         #[inline]
         fn place(&self) -> $crate::store::Place {
             let place = $crate::store::Store::place(&self.at($crate::clock::Tick::ZERO).store);
@@ -183,7 +183,7 @@ macro_rules! place_by_view {
         ) -> Result<$crate::store::Prepared, $crate::outcome::Denied> {
             match self.at(now).prepare_n(n) {
                 Some(prepared) => prepared,
-                None => match $crate::rate_limiter::check_out_of_line(self, n, now) {
+                None => match $crate::traits::check_out_of_line(self, n, now) {
                     Ok(()) => Ok($crate::store::Prepared::checked(n, now)),
                     Err(denied) => Err(denied),
                 },
@@ -213,7 +213,7 @@ pub(crate) use place_by_view;
 /// Implements [`ReserveLimiter`] through the limiter's views.
 macro_rules! reserve_by_views {
     ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
-        impl<A: $crate::algorithm::Reserve $($bound)*, C, $($parameters)*> $crate::rate_limiter::ReserveLimiter
+        impl<A: $crate::algorithm::Reserve $($bound)*, C, $($parameters)*> $crate::traits::ReserveLimiter
             for $limiter
         {
             #[inline(always)]

@@ -4,7 +4,8 @@
 /// The statistics count these cases.
 ///
 /// ```
-/// use tollgate::{Keyed, Overflow, Quota};
+/// use tollgate::keyed::Overflow;
+/// use tollgate::{Keyed, Quota};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1000)?.with_overflow(Overflow::Deny);

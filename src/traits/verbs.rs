@@ -9,7 +9,7 @@
 macro_rules! take_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
-            [Algorithm] RateLimiter {
+            [Algorithm] TryAcquire {
             /// Takes `n` permits, or none. With `n` = 0 it changes nothing, and succeeds unless the
             /// limiter is in debt.
             ///
@@ -201,12 +201,12 @@ pub(crate) use debt_verbs;
 /// Invokes `$then` with each group.
 macro_rules! each_group_of_verbs {
     ($then:tt $context:tt) => {
-        $crate::rate_limiter::verbs::take_verbs!($then $context);
-        $crate::rate_limiter::verbs::idle_verbs!($then $context);
-        $crate::rate_limiter::verbs::forecast_verbs!($then $context);
-        $crate::rate_limiter::verbs::gauge_verbs!($then $context);
-        $crate::rate_limiter::verbs::give_back_verbs!($then $context);
-        $crate::rate_limiter::verbs::debt_verbs!($then $context);
+        $crate::traits::verbs::take_verbs!($then $context);
+        $crate::traits::verbs::idle_verbs!($then $context);
+        $crate::traits::verbs::forecast_verbs!($then $context);
+        $crate::traits::verbs::gauge_verbs!($then $context);
+        $crate::traits::verbs::give_back_verbs!($then $context);
+        $crate::traits::verbs::debt_verbs!($then $context);
     };
 }
 pub(crate) use each_group_of_verbs;
