@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate::clock::Clock;
-use tollgate::compose::{All, BoxDebt, BoxMember, Closed, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{All, BoxMember, Closed, DebtMember, OrElse, OwnLimiter, Shadow};
 use tollgate::stats::LimiterStats;
 use tollgate::{
     Concurrency, Counted, LeakyBucket, Limiter, ManualClock, Quota, SlidingLog, TokenBucket,
@@ -296,7 +296,8 @@ fn a_queue_on_trial_asks_no_caller_to_wait() {
 fn own_limiters_are_members_with_all_verbs() {
     let clock = ManualClock::new();
     let (own, other) = (bucket(5, &clock), bucket(9, &clock));
-    let members: [BoxDebt<'_, ManualClock>; 2] = [Box::new(OwnLimiter(&own)), Box::new(&other)];
+    let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
+        [Box::new(OwnLimiter(&own)), Box::new(&other)];
     let all = All::new(members).expect("a composition");
     assert_eq!(
         all.try_acquire_n(4)

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::compose::{All, AllGranted, BoxSettle, OrElse, SettleMembers};
+use tollgate::compose::{All, AllGranted, OrElse, SettleMember, SettleMembers};
 use tollgate::sync::model::Fault;
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
 use tollgate_shuttle_tests::{act, actor, below, model, one_in, one_of, reached, with_fault};
 
 type One = Limiter<TokenBucket, ManualClock>;
-type Boxed<'l> = BoxSettle<'l, ManualClock>;
+type Boxed<'l> = Box<dyn SettleMember<ManualClock> + Send + Sync + 'l>;
 
 const NOW: Tick = Tick::from_nanos(5);
 const THREADS: u64 = 4;
