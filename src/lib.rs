@@ -113,6 +113,11 @@ mod snapshot;
 pub mod store;
 #[cfg(feature = "std")]
 mod striped;
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
+mod sync;
+/// What models need of this crate's atomics.
+#[cfg(any(feature = "loom", feature = "shuttle"))]
+#[doc(hidden)]
 pub mod sync;
 #[cfg(feature = "std")]
 mod thread_index;

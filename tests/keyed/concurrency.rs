@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard, OwnedKeyedGuard, SeededHasher};
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Concurrency, ConfigError, Denied};
 
 use crate::support::{Random, deadline, often, on_threads};

@@ -1,11 +1,11 @@
 //! A denied request stores nothing, in whatever order the members are. A granted one stores once
 //! for each member.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use tollgate::compose::All;
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{
     Limiter, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
 };

@@ -3,6 +3,7 @@
 use std::future::Ready;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use tollgate::clock::{Clock, Timer};
 use tollgate::compose::{All, AllDenied, Held, Line, Member, Named};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Concurrency, Counted, Denied, ManualClock, Quota, Tick};
 
 use super::{Tested, rate};
