@@ -213,7 +213,7 @@ impl<M: fmt::Debug, C> fmt::Debug for All<M, C> {
 
 /// The members of a composition are members of the composition that holds it.
 impl<M: Members<C>, C> Members<C> for All<M, C> {
-    through_members!();
+    through_members!(self => self.members);
 
     #[inline(always)]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {

@@ -8,7 +8,7 @@ use super::all::All;
 use super::denied::AllDenied;
 use super::granted::AllGranted;
 use super::held::Held;
-use super::member::Member;
+use super::member::{Member, by_inner};
 use super::members::{DebtMembers, Members, OneMember, SettleMembers, one_member};
 use super::or_else::OrElse;
 use crate::clock::{Clock, Tick};
@@ -20,72 +20,14 @@ use crate::store::{Place, Prepared};
 /// As a member, a counted limit counts a grant if all members granted, and a denial if the denial
 /// names this member. It counts nothing if the denial names another member.
 impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
-    #[inline]
-    fn clock(&self) -> Option<&C> {
-        self.limiter.limit().clock()
-    }
-
-    fn each_clock(&self, show: &mut dyn FnMut(&C)) {
-        self.limiter.limit().each_clock(show);
-    }
-
-    fn depth(&self) -> u32 {
-        self.limiter.limit().depth()
-    }
-
-    fn place(&self) -> Place {
-        self.limiter.limit().place()
-    }
-
-    fn can_undo(&self) -> bool {
-        self.limiter.limit().can_undo()
-    }
-
-    #[inline]
-    fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-        self.limiter.limit().check(n, now)
-    }
-
-    #[inline]
-    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        self.limiter.limit().take(n, now)
-    }
-
-    #[inline]
-    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-        self.limiter.limit().prepare(n, now)
-    }
-
-    #[inline]
-    fn take_prepared(&self, prepared: &Prepared) -> bool {
-        self.limiter.limit().take_prepared(prepared)
-    }
-
-    #[inline]
-    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-        self.limiter.limit().grant_prepared(prepared)
-    }
-
-    #[inline]
-    fn available_at(&self, now: Tick) -> u64 {
-        self.limiter.limit().available_at(now)
-    }
-
-    #[inline]
-    fn remaining(&self, held: &Held) -> u64 {
-        self.limiter.limit().remaining(held)
-    }
+    by_inner!(structure self => self.limiter.limit());
+    by_inner!(decisions self => self.limiter.limit());
 
     #[inline]
     fn give_back(&self, held: Held, now: Tick) -> u64 {
         let n = self.limiter.limit().give_back(held, now);
         self.counters().returned(n);
         n
-    }
-
-    #[inline]
-    fn roll_back(&self, held: Held, now: Tick) -> u64 {
-        self.limiter.limit().roll_back(held, now)
     }
 
     #[inline]
@@ -103,16 +45,6 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
         charged
     }
 
-    #[inline]
-    fn leaves(&self) -> bool {
-        self.limiter.limit().leaves()
-    }
-
-    #[inline]
-    fn leave(&self, held: &Held) -> bool {
-        self.limiter.limit().leave(held)
-    }
-
     fn counts(&self) -> bool {
         true
     }
@@ -127,14 +59,6 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     fn count_denied(&self, n: u64) {
         self.counters().denied();
         self.limiter.limit().count_denied(n);
-    }
-
-    #[inline]
-    fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>
-    where
-        C: 'a,
-    {
-        self.limiter.limit().concurrency()
     }
 }
 
