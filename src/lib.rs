@@ -102,7 +102,7 @@ mod limiter;
 #[cfg(feature = "std")]
 mod metrics;
 #[cfg(feature = "std")]
-pub mod multiword;
+mod multiword;
 pub mod outcome;
 mod quota;
 #[cfg(feature = "wide")]
