@@ -11,6 +11,7 @@ use super::held::Held;
 use super::member::{Member, by_inner};
 use super::members::{DebtMembers, Members, OneMember, SettleMembers, one_member};
 use super::or_else::OrElse;
+use super::verbs::asking_verbs;
 use crate::clock::{Clock, Tick};
 use crate::concurrency::limiter::Concurrency;
 use crate::counted::{Counted, Counters, LimiterStats};
@@ -104,31 +105,6 @@ impl<M: Members<C>, C, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.counts()
     }
 
-    /// Takes `n` permits of each member at this tick: see [`All::try_acquire_n_at`].
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`All::try_acquire_n_at`].
-    #[inline]
-    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> CountedOutcome<'_, M, C> {
-        self.outcome(self.limiter.try_acquire_n_at(n, now))
-    }
-
-    /// Takes `costs[0]` permits from member 0 at this tick, and so on: see
-    /// [`All::try_acquire_each_at`].
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`All::try_acquire_each_at`].
-    #[inline]
-    pub fn try_acquire_each_at(
-        &self,
-        costs: impl AsRef<[u64]>,
-        now: Tick,
-    ) -> CountedOutcome<'_, M, C> {
-        self.outcome(self.limiter.try_acquire_each_at(costs, now))
-    }
-
     #[inline]
     fn outcome<'a>(
         &'a self,
@@ -183,37 +159,22 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
     pub fn try_acquire_each(&self, costs: impl AsRef<[u64]>) -> CountedOutcome<'_, M, C> {
         self.outcome(self.limiter.try_acquire_each(costs))
     }
-
-    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes and counts nothing.
-    ///
-    /// # Errors
-    ///
-    /// The [`AllDenied`] that the request would get.
-    pub fn check_n(&self, n: u64) -> Result<(), AllDenied> {
-        self.limiter.check_n(n)
-    }
-
-    /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes and counts
-    /// nothing.
-    ///
-    /// # Errors
-    ///
-    /// The [`AllDenied`] that the request would get.
-    pub fn check_each(&self, costs: impl AsRef<[u64]>) -> Result<(), AllDenied> {
-        self.limiter.check_each(costs)
-    }
-
-    /// Returns how many requests for one permit of each member would be granted now. Takes and
-    /// counts nothing.
-    pub fn available(&self) -> u64 {
-        self.limiter.available()
-    }
-
-    /// Returns how long until all members would grant: see [`All::time_until`].
-    pub fn time_until(&self, n: u64) -> Option<Duration> {
-        self.limiter.time_until(n)
-    }
 }
+
+/// Implements verbs that count nothing.
+macro_rules! uncounted {
+    ($(
+        $(#[$meta:meta])* fn $verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+    )*) => {
+        impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {$(
+            $(#[$meta])*
+            pub fn $verb(&self $(, $argument: $type)*) -> $answer {
+                self.limiter.$verb($($argument),*)
+            }
+        )*}
+    };
+}
+asking_verbs!(uncounted);
 
 impl<M: DebtMembers<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
     /// Takes `n` permits of each member unconditionally: see [`All::charge`].

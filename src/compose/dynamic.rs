@@ -7,8 +7,8 @@ use super::member::Member;
 use super::members::{DebtMembers, ReserveMembers, SettleMembers, one_member};
 use crate::clock::SystemClock;
 
-/// A member of any type, chosen at run time. A composition of these can check and take, but not undo
-/// or settle: for that, box a [`SettleMember`], a [`DebtMember`] or a [`ReserveMember`].
+/// A member of any type, chosen at run time. A composition of these can check and take, but not
+/// undo or settle: for that, box a [`SettleMember`], a [`DebtMember`] or a [`ReserveMember`].
 ///
 /// ```
 /// use tollgate::compose::{All, BoxMember};

@@ -163,8 +163,9 @@ pub trait Member<C> {
         self.give_back(held, now)
     }
 
-    /// Corrects an estimate, as [`Limiter::settle`](crate::Limiter::settle) does. The default is for
-    /// a member that can't settle: it keeps the grant as it is, and returns [`Settled::default`].
+    /// Corrects an estimate, as [`Limiter::settle`](crate::Limiter::settle) does. The default is
+    /// for a member that can't settle: it keeps the grant as it is, and returns
+    /// [`Settled::default`].
     #[inline]
     fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
         let _ = (held, actual, now);

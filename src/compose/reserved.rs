@@ -42,7 +42,7 @@ pub struct AllReserved<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
 }
 
 impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllReserved<R, M, C> {
-    pub(super) const fn new(all: R, grants: M::Grants, due: Tick) -> Self {
+    pub(super) fn new(all: R, (grants, due): (M::Grants, Tick)) -> Self {
         Self { all, grants, due }
     }
 

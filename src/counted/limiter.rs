@@ -108,9 +108,15 @@ impl<G: TryAcquire<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
     }
 }
 
-take_verbs!([clock_forms_by_ticks] {[G: TryAcquire<Clock: Clock>, S: Borrow<Counters>] Counted<G, S>});
-give_back_verbs!([clock_forms_by_ticks] {[G: GiveBackLimiter<Clock: Clock>, S: Borrow<Counters>] Counted<G, S>});
-debt_verbs!([clock_forms_by_ticks] {[G: DebtLimiter<Clock: Clock>, S: Borrow<Counters>] Counted<G, S>});
+take_verbs!([clock_forms_by_ticks] {
+    [G: TryAcquire<Clock: Clock>, S: Borrow<Counters>] Counted<G, S>
+});
+give_back_verbs!([clock_forms_by_ticks] {
+    [G: GiveBackLimiter<Clock: Clock>, S: Borrow<Counters>] Counted<G, S>
+});
+debt_verbs!([clock_forms_by_ticks] {
+    [G: DebtLimiter<Clock: Clock>, S: Borrow<Counters>] Counted<G, S>
+});
 each_group_of_verbs!([counted_traits] {});
 
 /// A reservation counts as granted when it is made. Its cancelled permits count as returned.
