@@ -121,6 +121,7 @@ macro_rules! asking_verbs {
         }
     };
 }
+#[cfg(feature = "std")]
 pub(super) use asking_verbs;
 
 /// Implements verbs of a composition on the members' clock.

@@ -20,52 +20,42 @@ impl<S: Borrow<Counters>> Counted<Concurrency, S> {
     }
 }
 
+/// Implements methods that enter at once, and count the outcome.
+macro_rules! counted_entries {
+    ($($(#[$example:meta])* fn $verb:ident($($argument:ident: $type:ty),*);)*) => {$(
+        #[doc = concat!("Enters as [`Concurrency::", stringify!($verb), "`] does, and counts the outcome.")]
+        ///
+        $(#[$example])*
+        /// # Errors
+        ///
+        #[doc = concat!("The same as for [`Concurrency::", stringify!($verb), "`].")]
+        #[inline]
+        pub fn $verb(&self $(, $argument: $type)*) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
+            self.entered(self.limiter.borrow().$verb($($argument),*))
+        }
+    )*};
+}
+
 /// Methods for the limiter itself, or an `Arc` of it.
 impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
-    /// Enters if there is room, and counts the outcome: see [`Concurrency::try_enter`].
-    ///
-    /// ```
-    /// use tollgate::{Concurrency, Counted};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let uploads = Counted::new(Concurrency::new(2)?);
-    /// let guard = uploads.try_enter_n(2)?;
-    /// assert!(uploads.try_enter().is_err());
-    /// drop(guard);
-    /// let stats = uploads.stats();
-    /// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 2, 1));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`Concurrency::try_enter`].
-    #[inline]
-    pub fn try_enter(&self) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
-        self.try_enter_n(1)
-    }
-
-    /// Enters with weight `n` if there is room, and counts the outcome: see
-    /// [`Concurrency::try_enter_n`].
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`Concurrency::try_enter_n`].
-    #[inline]
-    pub fn try_enter_n(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
-        self.entered(self.limiter.borrow().try_enter_n(n))
-    }
-
-    /// Enters ahead of waiting callers if there is room, and counts the outcome: see
-    /// [`Concurrency::try_enter_ahead`].
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`Concurrency::try_enter_ahead`].
-    #[inline]
-    pub fn try_enter_ahead(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
-        self.entered(self.limiter.borrow().try_enter_ahead(n))
+    counted_entries! {
+        /// ```
+        /// use tollgate::{Concurrency, Counted};
+        ///
+        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let uploads = Counted::new(Concurrency::new(2)?);
+        /// let guard = uploads.try_enter_n(2)?;
+        /// assert!(uploads.try_enter().is_err());
+        /// drop(guard);
+        /// let stats = uploads.stats();
+        /// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 2, 1));
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        fn try_enter();
+        fn try_enter_n(n: u64);
+        fn try_enter_ahead(n: u64);
     }
 
     /// Returns a future that enters, and counts its outcome: see [`Concurrency::enter`].
