@@ -45,7 +45,8 @@ pub(super) trait Recount: ChangeQuota + Debt + PartialEq {
     fn recount(&self, word: u64, now: Tick, next: &Self, counts: CarriedCounts) -> Option<u64>;
 }
 
-/// Implements the methods of [`ChangeQuota`] that carry over, for an algorithm that can [`Recount`].
+/// Implements the methods of [`ChangeQuota`] that carry over, for an algorithm that can
+/// [`Recount`].
 macro_rules! carries_counts {
     () => {
         fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {

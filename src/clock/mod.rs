@@ -83,19 +83,19 @@ pub trait Clock {
     }
 }
 
-/// Implements a trait of clocks for pointers to them.
+/// Implements a trait for pointers to what implements it.
 macro_rules! behind_pointers {
     ($trait:ident $methods:tt) => {
-        $crate::clock::behind_pointers!(&C, $trait $methods);
+        $crate::clock::behind_pointers!(&T, $trait $methods);
         #[cfg(feature = "std")]
-        $crate::clock::behind_pointers!(std::boxed::Box<C>, $trait $methods);
+        $crate::clock::behind_pointers!(std::boxed::Box<T>, $trait $methods);
         #[cfg(feature = "std")]
-        $crate::clock::behind_pointers!(std::sync::Arc<C>, $trait $methods);
+        $crate::clock::behind_pointers!(std::sync::Arc<T>, $trait $methods);
     };
     ($pointer:ty, $trait:ident {$(
         fn $method:ident($($argument:ident: $type:ty),*) -> $answer:ty;
     )*}) => {
-        impl<C: $trait + ?Sized> $trait for $pointer {$(
+        impl<T: $trait + ?Sized> $trait for $pointer {$(
             #[inline]
             fn $method(&self $(, $argument: $type)*) -> $answer {
                 (**self).$method($($argument),*)

@@ -130,7 +130,7 @@ type CountedOutcome<'a, M, C> =
     Result<Counted<AllGranted<&'a All<M, C>, M, C>, &'a Counters>, AllDenied>;
 
 impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
-    /// Takes one permit of each member: see [`All::try_acquire`].
+    /// Takes one permit of each member.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits of each member: see [`All::try_acquire_n`].
+    /// Takes `n` permits of each member.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.outcome(self.limiter.try_acquire_n(n))
     }
 
-    /// Takes `costs[0]` permits from member 0, and so on: see [`All::try_acquire_each`].
+    /// Takes `costs[0]` permits from member 0, and so on.
     ///
     /// # Errors
     ///
@@ -177,15 +177,14 @@ macro_rules! uncounted {
 asking_verbs!(uncounted);
 
 impl<M: DebtMembers<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
-    /// Takes `n` permits of each member unconditionally: see [`All::charge`].
+    /// Takes `n` permits of each member unconditionally.
     pub fn charge(&self, n: u64) -> u64 {
         let n = self.limiter.charge(n);
         self.counters().charged(n);
         n
     }
 
-    /// Takes `costs[0]` permits from member 0, and so on, unconditionally: see
-    /// [`All::charge_each`].
+    /// Takes `costs[0]` permits from member 0, and so on, unconditionally.
     ///
     /// # Errors
     ///
@@ -204,8 +203,7 @@ where
     M: Members<C>,
     S: Borrow<Counters>,
 {
-    /// Leaves each [`Concurrency`](crate::Concurrency) among the members now: see
-    /// [`AllGranted::leave`].
+    /// Leaves each [`Concurrency`](crate::Concurrency) among the members now.
     pub fn leave(&mut self) {
         self.limiter.leave();
     }
@@ -218,15 +216,14 @@ where
     C: Clock,
     S: Borrow<Counters>,
 {
-    /// Gives the permits back to all members, and counts them: see [`AllGranted::undo`].
+    /// Gives the permits back to all members, and counts them.
     pub fn undo(self) -> u64 {
         let n = self.limiter.undo();
         self.counters.borrow().returned(n);
         n
     }
 
-    /// Corrects the estimates, and counts what came back and what was charged: see
-    /// [`AllGranted::settle`].
+    /// Corrects the estimates, and counts what came back and what was charged.
     ///
     /// # Errors
     ///

@@ -58,15 +58,14 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
         fn try_enter_ahead(n: u64);
     }
 
-    /// Returns a future that enters, and counts its outcome: see [`Concurrency::enter`].
+    /// Returns a future that enters, and counts its outcome.
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter(&self) -> Counted<EnterFuture<&Concurrency>, &Counters> {
         self.enter_n(1)
     }
 
-    /// Returns a future that enters with weight `n`, and counts its outcome: see
-    /// [`Concurrency::enter_n`].
+    /// Returns a future that enters with weight `n`, and counts its outcome.
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter_n(&self, n: u64) -> Counted<EnterFuture<&Concurrency>, &Counters> {
@@ -107,7 +106,7 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
     }
 
     /// Returns a future that enters with a guard that keeps the limiter alive, and counts its
-    /// outcome: see [`Concurrency::enter_owned`].
+    /// outcome.
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter_owned(&self, n: u64) -> Counted<EnterFuture<Arc<Concurrency>>> {
@@ -116,7 +115,7 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
 }
 
 impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterFuture<G>, S> {
-    /// Waits to enter, and counts the outcome: see [`EnterFuture::wait`].
+    /// Waits to enter, and counts the outcome.
     ///
     /// # Errors
     ///
@@ -126,8 +125,7 @@ impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterF
         counted(counters.borrow(), limiter.wait())
     }
 
-    /// Waits to enter for at most `timeout`, and counts the outcome: see
-    /// [`EnterFuture::wait_timeout`].
+    /// Waits to enter for at most `timeout`, and counts the outcome.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@
 pub(crate) mod forms;
 pub(crate) mod verbs;
 
-use crate::clock::{Clock, Tick};
+use crate::clock::{Clock, Tick, behind_pointers};
 use crate::outcome::{Denied, Granted, Settled};
 use crate::store::{Place, Prepared};
 #[cfg(feature = "std")]
@@ -362,34 +362,13 @@ macro_rules! clock_behind {
     ($name:ident) => {};
 }
 
-macro_rules! reserve_behind {
-    ($pointer:ty) => {
-        impl<G: ReserveLimiter + ?Sized> ReserveLimiter for $pointer {
-            #[inline]
-            fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
-                (**self).reserve_until_at(n, latest, now)
-            }
-
-            #[inline(always)]
-            fn reserve_fast_at(&self, n: u64, now: Tick) -> Option<Granted> {
-                (**self).reserve_fast_at(n, now)
-            }
-
-            #[inline]
-            fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
-                (**self).cancel_at(granted, n, now)
-            }
-        }
-    };
-}
-
 each_group_of_verbs!([traits_behind] {&G});
 #[cfg(feature = "std")]
 each_group_of_verbs!([traits_behind] {Box<G>});
 #[cfg(feature = "std")]
 each_group_of_verbs!([traits_behind] {Arc<G>});
-reserve_behind!(&G);
-#[cfg(feature = "std")]
-reserve_behind!(Box<G>);
-#[cfg(feature = "std")]
-reserve_behind!(Arc<G>);
+behind_pointers!(ReserveLimiter {
+    fn reserve_until_at(n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
+    fn reserve_fast_at(n: u64, now: Tick) -> Option<Granted>;
+    fn cancel_at(granted: Granted, n: u64, now: Tick) -> (Granted, u64);
+});
