@@ -116,7 +116,7 @@ behind_pointers!(Clock {
 /// use tollgate::clock::NoClock;
 /// use tollgate::{Gcra, Limiter, Quota, Tick};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Limiter::unstarted(Gcra::new(Quota::per_second(10))?, NoClock);
 /// assert!(limiter.at(Tick::from_nanos(7)).try_acquire().is_ok());
 /// # Ok(())

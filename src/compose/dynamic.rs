@@ -71,7 +71,7 @@ pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 /// use tollgate::compose::SettleMember;
 /// use tollgate::{Quota, SlidingLog};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
 /// let log = SlidingLog::new(Quota::per_minute(10))?;
 /// let member: Box<dyn SettleMember<SystemClock>> = Box::new(log); // error: it can't settle
 /// # Ok(())

@@ -16,10 +16,9 @@ use std::sync::{Barrier, OnceLock};
 use std::thread;
 
 use tollgate::algorithm::{Algorithm, ChangeQuota};
+use tollgate::error::LimiterError;
 use tollgate::keyed::SeededHasher;
-use tollgate::{
-    AnyAlgorithm, ConfigError, Keyed, LeakyBucket, ManualClock, Quota, Tick, TokenBucket,
-};
+use tollgate::{AnyAlgorithm, Keyed, LeakyBucket, ManualClock, Quota, Tick, TokenBucket};
 
 pub(crate) use random::{Random, mix};
 pub(crate) use waits::deadline;
@@ -111,7 +110,7 @@ pub(crate) fn with_plans<A: ChangeQuota + Clone>(plans: &[A]) -> Keyed<A, Manual
     seeded(Keyed::with_plans(plans.to_vec(), 1, clock))
 }
 
-fn seeded<A>(table: Result<Keyed<A, ManualClock>, ConfigError>) -> Keyed<A, ManualClock> {
+fn seeded<A>(table: Result<Keyed<A, ManualClock>, LimiterError>) -> Keyed<A, ManualClock> {
     table.expect("a table").with_hasher(SeededHasher::new(SEED))
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Concurrency, ConfigError, Keyed, Limiter, Quota, TokenBucket};
+use tollgate::error::LimiterError;
+use tollgate::{Concurrency, Keyed, Limiter, Quota, TokenBucket};
 use tollgate_http::RequestFacts;
 use tollgate_policy::{LivePolicy, Policy};
 use tollgate_tower::{Admission, RateLimitLayer};
@@ -142,11 +143,18 @@ fn a_refusal_says_when_to_come_back() {
 
 #[test]
 fn those_that_wait_for_a_place() {
+    let places = || Concurrency::new(2).unwrap();
+    three_wait_for_a_place(places(), 3);
+    // The bound of the places holds too, and its refusal is the same.
+    three_wait_for_a_place(places().max_waiting_permits(3), 100);
+}
+
+fn three_wait_for_a_place(places: Concurrency, requests: u64) {
     paused().block_on(async {
         let clock = RuntimeClock::new();
-        let places = Arc::new(Concurrency::new(2).unwrap());
+        let places = Arc::new(places);
         let layer = RateLimitLayer::concurrency(Arc::clone(&places))
-            .wait(secs(3), 3)
+            .wait(secs(3), requests)
             .unwrap();
         let limited = Limited::new(clock, &layer);
         let spawn = |number, holds| limited.spawn(number, secs(holds));
@@ -241,7 +249,7 @@ fn the_number_that_may_wait_has_a_range() {
     let layer = || RateLimitLayer::shared(Limiter::token_bucket(Quota::per_second(1)).unwrap());
     assert_eq!(
         layer().wait(secs(1), 0).unwrap_err(),
-        ConfigError::ZeroConcurrency
+        LimiterError::ZeroConcurrency
     );
     assert!(layer().wait(secs(1), u64::MAX).is_err());
     assert!(layer().wait(Duration::ZERO, Concurrency::MAX_LIMIT).is_ok());
