@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::concurrency::{Inside, KeyedConcurrency};
 use super::hasher::KeyHasher;
 use super::key::Key;
+use super::limiter::Keyed;
 use super::places::Places;
 use crate::clock::{NoClock, Tick};
 use crate::outcome::Denied;
@@ -82,19 +83,19 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
 
 impl<S, R: Deref<Target = KeyedConcurrency<S>>> ConcurrencyKey<R> {
     #[inline]
-    fn key<'a>(&'a self) -> Key<'a, Places, NoClock>
-    where
-        S: 'a,
-    {
+    fn key(&self) -> Key<&Keyed<Places, NoClock, S>> {
         let table = &self.limiter.table;
-        let probe_seq = table.core.table.probe_seq(self.hash);
-        Key::new(&table.core, &table.clock, probe_seq, 0)
+        Key {
+            table,
+            probe_seq: table.core.table.probe_seq(self.hash),
+            plan: 0,
+        }
     }
 
     #[inline]
     pub(crate) fn place(&self) -> Place {
-        let key = self.key();
-        Place::of(key.core).with_key(key.probe_seq.key())
+        let core = &self.limiter.table.core;
+        Place::of(core).with_key(core.table.probe_seq(self.hash).key())
     }
 
     /// Returns what [`enter`](Self::enter) would answer.

@@ -65,10 +65,6 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         })
     }
 
-    pub(super) fn quota(&self, plan: usize) -> Result<Quota, ConfigError> {
-        self.algorithm(plan).map(|algorithm| algorithm.quota())
-    }
-
     /// Returns the current algorithm of a plan.
     pub(super) fn algorithm(&self, plan: usize) -> Result<A, ConfigError> {
         let algorithm = match self.plans.changes().get() {
@@ -76,11 +72,6 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             None => self.plans.all().nth(plan).cloned(),
         };
         algorithm.ok_or_else(|| self.no_such(plan))
-    }
-
-    /// Returns the quota of plan 0, which always exists.
-    pub(super) fn quota_of_the_first(&self) -> Quota {
-        self.quota(0).unwrap_or_else(|_| self.plans.first().quota())
     }
 
     fn no_such(&self, plan: usize) -> ConfigError {

@@ -75,7 +75,7 @@ pub struct RestoredOverrides {
 /// let bucket = |n| TokenBucket::new(Quota::per_hour(n));
 /// let plans = [("free", bucket(200)?), ("paid", bucket(1000)?)];
 /// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
-/// limiter.plan_named("paid").ok_or("no such plan")?.try_acquire("alice")?;
+/// limiter.key("alice").with_plan(1).try_acquire()?;
 /// let mut bytes = Vec::new();
 /// limiter.snapshot(&mut bytes)?;
 ///
