@@ -232,12 +232,12 @@ impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<
 
     #[inline]
     fn place(&self) -> Place {
-        Self::place(self)
+        self.key().place()
     }
 
     #[inline]
     fn check(&self, n: u64, _now: Tick) -> Result<(), Denied> {
-        self.check_enter(n)
+        self.key().at(Tick::ZERO).check_n(n)
     }
 
     #[inline]

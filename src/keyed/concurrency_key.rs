@@ -12,7 +12,6 @@ use super::limiter::Keyed;
 use super::places::Places;
 use crate::clock::{NoClock, Tick};
 use crate::outcome::Denied;
-use crate::store::Place;
 
 /// One key of a [`KeyedConcurrency`], as a member of a composition such as
 /// [`All`](crate::compose::All). [`KeyedConcurrency::key`] returns it.
@@ -51,11 +50,11 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     pub fn key<K: Hash + ?Sized>(&self, key: &K) -> ConcurrencyKey<&Self> {
         ConcurrencyKey {
             limiter: self,
-            hash: self.hash(key),
+            hash: self.table.hasher.hash_key(key),
         }
     }
 
-    /// Returns one key that keeps the limiter alive: see [`key`](Self::key).
+    /// Returns one [key](Self::key) that keeps the limiter alive.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -76,32 +75,20 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     pub fn key_owned<K: Hash + ?Sized>(self: &Arc<Self>, key: &K) -> ConcurrencyKey<Arc<Self>> {
         ConcurrencyKey {
             limiter: Arc::clone(self),
-            hash: self.hash(key),
+            hash: self.table.hasher.hash_key(key),
         }
     }
 }
 
 impl<S, R: Deref<Target = KeyedConcurrency<S>>> ConcurrencyKey<R> {
     #[inline]
-    fn key(&self) -> Key<&Keyed<Places, NoClock, S>> {
+    pub(crate) fn key(&self) -> Key<&Keyed<Places, NoClock, S>> {
         let table = &self.limiter.table;
         Key {
             table,
             probe_seq: table.core.table.probe_seq(self.hash),
             plan: 0,
         }
-    }
-
-    #[inline]
-    pub(crate) fn place(&self) -> Place {
-        let core = &self.limiter.table.core;
-        Place::of(core).with_key(core.table.probe_seq(self.hash).key())
-    }
-
-    /// Returns what [`enter`](Self::enter) would answer.
-    #[inline]
-    pub(crate) fn check_enter(&self, n: u64) -> Result<(), Denied> {
-        self.key().at(Tick::ZERO).check_n(n)
     }
 
     /// Returns the weight that there is room for now.

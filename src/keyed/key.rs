@@ -5,6 +5,7 @@ use core::hash::Hash;
 use core::time::Duration;
 use std::sync::Arc;
 
+use super::ban::{Ban, BannedUntil};
 use super::core::Request;
 use super::hasher::KeyHasher;
 use super::limiter::Keyed;
@@ -12,7 +13,6 @@ use super::probe::Lookup;
 use super::probe_seq::ProbeSeq;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
-use crate::ban::{Ban, BannedUntil};
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::store::Store;
@@ -367,7 +367,7 @@ impl<A: Algorithm, C, S> Store for Key<&Keyed<A, C, S>> {
 
     #[inline]
     fn place(&self) -> Option<Place> {
-        Some(Place::of(&self.table.core).with_key(self.probe_seq.key()))
+        Some(Place::of(&self.table.core).with_key(self.probe_seq.hash()))
     }
 
     /// A key that is not in the table is fresh already.

@@ -1,6 +1,7 @@
 //! The types around [`Keyed`], a table of fixed size with a limit for each key: key views, hashers,
 //! concurrency limits and restore reports.
 
+mod ban;
 mod batch;
 mod changes;
 mod claimable;
@@ -34,7 +35,7 @@ pub(crate) mod stats;
 mod table;
 mod verbs;
 
-pub use concurrency::{KeyedConcurrency, KeyedGuard, OwnedKeyedGuard};
+pub use concurrency::{KeyedConcurrency, KeyedGuard};
 pub use concurrency_key::ConcurrencyKey;
 pub use hasher::{KeyHasher, SeededHasher};
 pub use key::Key;

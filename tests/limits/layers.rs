@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 25] = [
+const LEVELS: [(&str, u8); 24] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -20,7 +20,6 @@ const LEVELS: [(&str, u8); 25] = [
     ("snapshot", 1),
     ("limiter", 2),
     ("adjustable", 2),
-    ("ban", 2),
     ("concurrency", 2),
     ("counted", 2),
     ("leases", 2),

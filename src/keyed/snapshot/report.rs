@@ -105,7 +105,7 @@ pub struct RestoredPlan {
     pub keys: u64,
 }
 
-/// Says whether a table has a plan of a snapshot: see [`RestoredPlan`].
+/// Says whether a table has a plan of a snapshot, in a [`RestoredPlan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlanMatch {
