@@ -271,7 +271,10 @@ fn a_counted_member_counts_each_caller_in_line_once() {
     assert_eq!(counted(), (1, 0));
     assert!(line.try_acquire().is_err()); // the member denies, also while callers wait
     assert!(line.blocking_acquire_timeout(1, Duration::ZERO).is_err());
-    assert!(line.blocking_acquire_n(3).is_err_and(|denied| denied.is_permanent()));
+    assert!(
+        line.blocking_acquire_n(3)
+            .is_err_and(|denied| denied.is_permanent())
+    );
     assert!(matches!(poll(pin!(on.acquire_n(3))), Poll::Ready(Err(_))));
     assert_eq!(counted(), (1, 4));
 
