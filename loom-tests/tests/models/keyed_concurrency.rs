@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate::Denied;
-use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
+use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate::sync::model::{AtomicU64, Fault};
 use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
 use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored, with_fault};
 
 type Limiter = Arc<KeyedConcurrency<IdentityState>>;
-type Guard = OwnedKeyedGuard<IdentityState>;
+type Guard = KeyedGuard<Limiter, IdentityState>;
 
 /// A table of two slots.
 fn limiter(limit: u64) -> Limiter {
