@@ -31,7 +31,7 @@ impl<M: Members<SystemClock> + Sync> Contestant for At<M> {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
         let now = Tick::from_nanos(turn);
-        self.0.try_acquire_n_at(1, now).is_ok()
+        self.0.at(now).try_acquire_n(1).is_ok()
     }
 }
 

@@ -6,13 +6,15 @@
 //! The result is the median of the rounds' ratios. With `--strict` a missed target is a failure.
 //! Use a quiet machine.
 
+#![allow(clippy::disallowed_types, reason = "no model runs a bench")]
+
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use tokio::sync::Semaphore;
 use tollgate::Concurrency;
-use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 
 const TURNS: u32 = 100_000;
 

@@ -9,11 +9,14 @@
 //! with two cores or more. With another number of threads, or with named contestants, the bench
 //! only measures.
 
+#![allow(clippy::disallowed_types, reason = "no model runs a bench")]
+
 #[allow(dead_code, reason = "not every bench needs all of them")]
 mod contestants;
 
 use std::process::ExitCode;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,7 +25,6 @@ use contestants::sampling::Sampled;
 use contestants::timing::{Aligned, Contestant, Kind};
 use contestants::{Entry, entries};
 use tollgate::clock::NoClock;
-use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{Adjustable, Concurrency, Keyed, Tick, TokenBucket};
 
 /// The cost of a decision before threads backed off after a lost exchange, as a multiple of the

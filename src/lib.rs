@@ -101,7 +101,7 @@ mod limiter_error;
 #[cfg(feature = "std")]
 mod metrics;
 #[cfg(feature = "std")]
-pub mod multiword;
+mod multiword;
 pub mod outcome;
 mod quota;
 #[cfg(feature = "wide")]
@@ -112,6 +112,11 @@ mod snapshot;
 pub mod store;
 #[cfg(feature = "std")]
 mod striped;
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
+mod sync;
+/// What models need of this crate's atomics.
+#[cfg(any(feature = "loom", feature = "shuttle"))]
+#[doc(hidden)]
 pub mod sync;
 #[cfg(feature = "std")]
 mod thread_index;

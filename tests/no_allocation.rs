@@ -392,7 +392,7 @@ macro_rules! composed {
         black_box(empty.take_up_to(u64::MAX).n());
         assert!(all.try_acquire().is_err() && all.try_acquire_each([1, 1]).is_err());
         assert!(all.try_acquire_each([1]).is_err());
-        black_box(all.try_acquire_each_at([0, 1], all.now()).is_ok());
+        black_box(all.at(all.now()).try_acquire_each([0, 1]).is_ok());
         empty.reset();
     }};
 }

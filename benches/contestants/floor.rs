@@ -1,6 +1,8 @@
 //! The least that a decision on a shared word can cost: a limiter without arithmetic.
 
-use tollgate::sync::{AtomicU64, Ordering};
+#![allow(clippy::disallowed_types, reason = "no model runs a bench")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::timing::{Contestant, Handle, Handled};
 

@@ -1,10 +1,11 @@
 //! A limit for each of many keys in one table, for programs that build tollgate with the feature
 //! `keyed`. Every thread walks over all keys, each from its own starting place.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tollgate::clock::{NoClock, SystemClock};
 use tollgate::error::LimiterError;
 use tollgate::keyed::Overflow;
-use tollgate::sync::{AtomicU64, Ordering};
 use tollgate::{Keyed, Quota, Tick, TokenBucket};
 
 use super::contestants::timing::{Handle, Handled, Kind, PerThread};

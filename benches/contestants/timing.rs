@@ -5,13 +5,14 @@
 //! stays in registers between decisions. The same loop runs every contestant. For a contestant with
 //! a handle for each thread ([`Handled`]) the handle's address is hidden.
 
+#![allow(clippy::disallowed_types, reason = "no model runs a bench")]
+
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
-
-use tollgate::sync::{AtomicU64, Ordering};
 
 /// A limiter that decides alike for every thread.
 pub(crate) trait Contestant: Sync {

@@ -3,9 +3,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tollgate::store::{AtomicWord, UNSTARTED};
-use tollgate::sync::{AtomicU64, Ordering};
+use tollgate::sync::model::AtomicU64;
 
 /// The shared word itself.
 pub type SharedWord = Arc<dyn AtomicWord + Send + Sync>;

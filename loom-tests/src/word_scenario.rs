@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tollgate::algorithm::Algorithm;
 use tollgate::store::UNSTARTED;
 use tollgate::store::WordStore;
-use tollgate::sync::AtomicU64;
+use tollgate::sync::model::AtomicU64;
 use tollgate::{Granted, Tick};
 use tollgate_audit::Bound;
 

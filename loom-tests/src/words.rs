@@ -1,10 +1,11 @@
 //! Atomic words: the crate's own, a sequential one to compare with, and broken ones on which the
 //! models must fail. The crate's own verbs run on all of them.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
-use tollgate::sync::{AtomicU64, Ordering};
+use tollgate::sync::model::AtomicU64;
 
 use crate::traced_word::SharedWord;
 

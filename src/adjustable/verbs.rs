@@ -14,7 +14,7 @@ use crate::traits::forms::limiter_verbs;
 use crate::wait::waits;
 
 impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
-    /// Changes the quota at this tick: see [`Adjustable::set_quota`].
+    /// Changes the quota at this tick.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
         })
     }
 
-    /// Changes the algorithm at this tick: see [`Adjustable::set`].
+    /// Changes the algorithm at this tick.
     pub fn set(&self, algorithm: A, keep: Keep) {
         let Ok(()) = self.bring(keep, |_| {
             Ok::<_, core::convert::Infallible>(Some(algorithm))

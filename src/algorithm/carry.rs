@@ -45,6 +45,21 @@ pub(super) trait Recount: ChangeQuota + Debt + PartialEq {
     fn recount(&self, word: u64, now: Tick, next: &Self, counts: CarriedCounts) -> Option<u64>;
 }
 
+/// Implements the methods of [`ChangeQuota`] that carry over, for an algorithm that can
+/// [`Recount`].
+macro_rules! carries_counts {
+    () => {
+        fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+            crate::algorithm::carry::over(self, word, now, next)
+        }
+
+        fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
+            crate::algorithm::carry::in_part(self, word, now, next)
+        }
+    };
+}
+pub(super) use carries_counts;
+
 /// Implements [`ChangeQuota::carry_over`] by counts if possible, and otherwise by whole permits.
 pub(super) fn over<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     if this == next {

@@ -144,33 +144,41 @@ pub(super) use requota_by_pace;
 macro_rules! reserves_on {
     ($algorithm:ty, $core:ident) => {
         impl crate::algorithm::Reserve for $algorithm {
-            #[inline(always)]
-            fn reserve(
-                &self,
-                word: u64,
-                now: Tick,
-                n: u64,
-                latest: Tick,
-            ) -> Result<(u64, Granted), Denied> {
-                $core!(self, core => core.reserve(word, now, n, latest))
-            }
-
-            #[inline]
-            fn cancel(
-                &self,
-                word: u64,
-                now: Tick,
-                granted: &Granted,
-                n: u64,
-            ) -> (u64, Granted, u64) {
-                $core!(self, core => core.cancel(word, now, granted, n))
-            }
-
-            #[inline]
-            fn waiting(&self, word: u64, now: Tick) -> u64 {
-                $core!(self, core => core.waiting(word, now))
-            }
+            crate::algorithm::delegate::reserving_methods!([] $core);
         }
     };
 }
 pub(super) use reserves_on;
+
+/// Implements the methods of [`Reserve`](crate::algorithm::Reserve), with this visibility.
+macro_rules! reserving_methods {
+    ([$($visibility:tt)*] $core:ident) => {
+        #[inline(always)]
+        $($visibility)* fn reserve(
+            &self,
+            word: u64,
+            now: Tick,
+            n: u64,
+            latest: Tick,
+        ) -> Result<(u64, Granted), Denied> {
+            $core!(self, core => core.reserve(word, now, n, latest))
+        }
+
+        #[inline]
+        $($visibility)* fn cancel(
+            &self,
+            word: u64,
+            now: Tick,
+            granted: &Granted,
+            n: u64,
+        ) -> (u64, Granted, u64) {
+            $core!(self, core => core.cancel(word, now, granted, n))
+        }
+
+        #[inline]
+        $($visibility)* fn waiting(&self, word: u64, now: Tick) -> u64 {
+            $core!(self, core => core.waiting(word, now))
+        }
+    };
+}
+pub(super) use reserving_methods;

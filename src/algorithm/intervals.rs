@@ -302,11 +302,5 @@ impl ChangeQuota for Intervals {
         }
     }
 
-    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        carry::over(self, word, now, next)
-    }
-
-    fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        carry::in_part(self, word, now, next)
-    }
+    carry::carries_counts!();
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::split::each;
+use super::any::any_of;
 use super::{
     AnyAlgorithm, ChangeQuota, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket,
     SlidingWindow, TokenBucket,
@@ -110,10 +110,10 @@ impl Lend for Intervals {
 
 impl Lend for AnyAlgorithm {
     fn most_lent(&self) -> u64 {
-        each!(self, algorithm => algorithm.most_lent())
+        any_of!(self, algorithm => algorithm.most_lent())
     }
 
     fn lending(&self, total: u64) -> Result<Self, QuotaError> {
-        each!(self, algorithm => algorithm.lending(total).map(Self::from))
+        any_of!(self, algorithm => algorithm.lending(total).map(Self::from))
     }
 }

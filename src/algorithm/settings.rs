@@ -175,78 +175,36 @@ macro_rules! settings_of_kinds {
 }
 pub(super) use settings_of_kinds;
 
-impl Settings for u64 {
-    const WORDS: usize = 1;
+/// Implements [`Settings`] for a type that is sound in itself, by the words that it writes and what
+/// it makes of the words that it reads.
+macro_rules! settings_of_words {
+    ($type:ty, $words:literal, |$this:ident| [$($saved:expr),*], |$($word:ident),*| $restored:expr) => {
+        impl Settings for $type {
+            const WORDS: usize = $words;
 
-    #[inline]
-    fn save(&self, write: &mut impl FnMut(u64)) {
-        write(*self);
-    }
+            #[inline]
+            fn save(&self, write: &mut impl FnMut(u64)) {
+                let $this = *self;
+                $(write($saved);)*
+            }
 
-    #[inline(always)]
-    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
-        Some(read())
-    }
+            #[inline(always)]
+            fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+                $(let $word = read();)*
+                $restored
+            }
 
-    fn is_sound(&self) -> bool {
-        true
-    }
+            fn is_sound(&self) -> bool {
+                true
+            }
+        }
+    };
 }
 
-impl Settings for u32 {
-    const WORDS: usize = 1;
-
-    #[inline]
-    fn save(&self, write: &mut impl FnMut(u64)) {
-        write((*self).into());
-    }
-
-    #[inline(always)]
-    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
-        Some(read() as u32)
-    }
-
-    fn is_sound(&self) -> bool {
-        true
-    }
-}
-
-impl Settings for NonZeroU64 {
-    const WORDS: usize = 1;
-
-    #[inline]
-    fn save(&self, write: &mut impl FnMut(u64)) {
-        write(self.get());
-    }
-
-    #[inline(always)]
-    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
-        Self::new(read())
-    }
-
-    fn is_sound(&self) -> bool {
-        true
-    }
-}
-
-impl Settings for (u64, u64) {
-    const WORDS: usize = 2;
-
-    #[inline]
-    fn save(&self, write: &mut impl FnMut(u64)) {
-        write(self.0);
-        write(self.1);
-    }
-
-    #[inline(always)]
-    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
-        Some((read(), read()))
-    }
-
-    fn is_sound(&self) -> bool {
-        true
-    }
-}
+settings_of_words!(u64, 1, |this| [this], |word| Some(word));
+settings_of_words!(u32, 1, |this| [this.into()], |word| Some(word as u32));
+settings_of_words!(NonZeroU64, 1, |this| [this.get()], |word| Self::new(word));
+settings_of_words!((u64, u64), 2, |this| [this.0, this.1], |a, b| Some((a, b)));
 
 settings_of_kinds!(AnyAlgorithm, 13, "any";
     0 TokenBucket 1 Gcra 2 LeakyBucket 3 FixedWindow 4 SlidingWindow 5 Intervals);

@@ -2,6 +2,7 @@
 
 mod search;
 
+use super::any::any_of;
 use super::{
     Algorithm, AnyAlgorithm, ChangeQuota, FixedWindow, Forecast, Gcra, GiveBack, Intervals,
     LeakyBucket, SlidingWindow, TokenBucket,
@@ -199,49 +200,35 @@ impl Split for Intervals {
     }
 }
 
-macro_rules! each {
-    ($this:ident, $algorithm:ident => $call:expr) => {
-        match $this {
-            AnyAlgorithm::TokenBucket($algorithm) => $call,
-            AnyAlgorithm::Gcra($algorithm) => $call,
-            AnyAlgorithm::LeakyBucket($algorithm) => $call,
-            AnyAlgorithm::FixedWindow($algorithm) => $call,
-            AnyAlgorithm::SlidingWindow($algorithm) => $call,
-            AnyAlgorithm::Intervals($algorithm) => $call,
-        }
-    };
-}
-pub(super) use each;
-
 impl Split for AnyAlgorithm {
     fn most_shards(&self) -> u64 {
-        each!(self, algorithm => algorithm.most_shards())
+        any_of!(self, algorithm => algorithm.most_shards())
     }
 
     fn is_steady(&self) -> bool {
-        each!(self, algorithm => algorithm.is_steady())
+        any_of!(self, algorithm => algorithm.is_steady())
     }
 
     fn begins_with_a_permit(&self) -> bool {
-        each!(self, algorithm => algorithm.begins_with_a_permit())
+        any_of!(self, algorithm => algorithm.begins_with_a_permit())
     }
 
     fn never_falls(&self) -> bool {
-        each!(self, algorithm => algorithm.never_falls())
+        any_of!(self, algorithm => algorithm.never_falls())
     }
 
     fn is_ordered(&self) -> bool {
-        each!(self, algorithm => algorithm.is_ordered())
+        any_of!(self, algorithm => algorithm.is_ordered())
     }
 
     fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
-        each!(self, algorithm => {
+        any_of!(self, algorithm => {
             let (algorithm, permit) = algorithm.per_shard(shards)?;
             Some((algorithm.into(), permit))
         })
     }
 
     fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
-        each!(self, algorithm => algorithm.due_together(words, now, n))
+        any_of!(self, algorithm => algorithm.due_together(words, now, n))
     }
 }

@@ -83,43 +83,32 @@ pub trait Clock {
     }
 }
 
-impl<C: Clock + ?Sized> Clock for &C {
-    #[inline]
-    fn now(&self) -> Tick {
-        (**self).now()
-    }
-
-    #[inline]
-    fn identity(&self) -> usize {
-        (**self).identity()
-    }
+/// Implements a trait for pointers to what implements it.
+macro_rules! behind_pointers {
+    ($trait:ident $methods:tt) => {
+        $crate::clock::behind_pointers!(&T, $trait $methods);
+        #[cfg(feature = "std")]
+        $crate::clock::behind_pointers!(std::boxed::Box<T>, $trait $methods);
+        #[cfg(feature = "std")]
+        $crate::clock::behind_pointers!(std::sync::Arc<T>, $trait $methods);
+    };
+    ($pointer:ty, $trait:ident {$(
+        fn $method:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+    )*}) => {
+        impl<T: $trait + ?Sized> $trait for $pointer {$(
+            #[inline]
+            fn $method(&self $(, $argument: $type)*) -> $answer {
+                (**self).$method($($argument),*)
+            }
+        )*}
+    };
 }
+pub(crate) use behind_pointers;
 
-#[cfg(feature = "std")]
-impl<C: Clock + ?Sized> Clock for std::boxed::Box<C> {
-    #[inline]
-    fn now(&self) -> Tick {
-        (**self).now()
-    }
-
-    #[inline]
-    fn identity(&self) -> usize {
-        (**self).identity()
-    }
-}
-
-#[cfg(feature = "std")]
-impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
-    #[inline]
-    fn now(&self) -> Tick {
-        (**self).now()
-    }
-
-    #[inline]
-    fn identity(&self) -> usize {
-        (**self).identity()
-    }
-}
+behind_pointers!(Clock {
+    fn now() -> Tick;
+    fn identity() -> usize;
+});
 
 /// No clock: the limiter has only the methods that take the time as an argument.
 ///

@@ -1,8 +1,6 @@
-use std::boxed::Box;
-use std::sync::Arc;
 use std::thread;
 
-use super::{Clock, CoarseClock, SystemClock, Tick};
+use super::{Clock, CoarseClock, SystemClock, Tick, behind_pointers};
 
 /// A clock on which a thread can sleep.
 ///
@@ -43,17 +41,6 @@ impl SleepClock for CoarseClock {
     }
 }
 
-/// Implements the trait for pointers to a clock.
-macro_rules! sleeps_behind {
-    ($pointer:ty) => {
-        impl<C: SleepClock + ?Sized> SleepClock for $pointer {
-            fn sleep_until(&self, due: Tick, now: Tick) -> Tick {
-                (**self).sleep_until(due, now)
-            }
-        }
-    };
-}
-
-sleeps_behind!(&C);
-sleeps_behind!(Box<C>);
-sleeps_behind!(Arc<C>);
+behind_pointers!(SleepClock {
+    fn sleep_until(due: Tick, now: Tick) -> Tick;
+});

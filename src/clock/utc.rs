@@ -1,6 +1,6 @@
 use core::time::Duration;
 
-use super::Clock;
+use super::{Clock, behind_pointers};
 #[cfg(feature = "std")]
 use super::{CoarseClock, ManualClock, SystemClock};
 
@@ -82,19 +82,6 @@ pub(super) fn origin_of(clock: &impl Clock) -> Duration {
     since.saturating_sub(Duration::from_nanos(clock.now().as_nanos()))
 }
 
-/// Implements the trait for pointers to a clock.
-macro_rules! utc_behind {
-    ($pointer:ty) => {
-        impl<C: UtcClock + ?Sized> UtcClock for $pointer {
-            fn unix_origin(&self) -> Duration {
-                (**self).unix_origin()
-            }
-        }
-    };
-}
-
-utc_behind!(&C);
-#[cfg(feature = "std")]
-utc_behind!(std::boxed::Box<C>);
-#[cfg(feature = "std")]
-utc_behind!(std::sync::Arc<C>);
+behind_pointers!(UtcClock {
+    fn unix_origin() -> Duration;
+});

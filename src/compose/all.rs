@@ -8,6 +8,7 @@ use super::members::{DebtMembers, Members, Visitor, through_members};
 use super::order::Order;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::compose::error::ComposeError;
+use crate::store::View;
 
 /// Several limits as one: a request takes from all of them, or from none.
 ///
@@ -110,20 +111,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
         })
     }
 
-    /// Reads the members' clock, for the methods that take the time as an argument.
-    ///
-    /// ```
-    /// use tollgate::compose::All;
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
-    /// let now = limits.now();
-    /// let _ = limits.try_acquire_n_at(1, now)?;
-    /// assert_eq!(limits.available_at(now), 4);
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Reads the members' clock.
     #[inline]
     pub fn now(&self) -> Tick {
         let first = self.members.visit(0, Now).flatten();
@@ -139,6 +127,25 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 }
 
 impl<M: Members<C>, C> All<M, C> {
+    /// Returns a view whose methods use this tick and read no clock.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
+    /// let view = limits.at(limits.now());
+    /// let _ = view.try_acquire_n(1)?;
+    /// assert_eq!(view.available(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub const fn at(&self, now: Tick) -> View<&Self> {
+        View::new(self, now)
+    }
+
     /// Returns the members, as they were passed to [`new`](Self::new).
     ///
     /// ```
@@ -214,7 +221,7 @@ impl<M: fmt::Debug, C> fmt::Debug for All<M, C> {
 
 /// The members of a composition are members of the composition that holds it.
 impl<M: Members<C>, C> Members<C> for All<M, C> {
-    through_members!();
+    through_members!(self => self.members);
 
     #[inline(always)]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {

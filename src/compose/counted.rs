@@ -8,9 +8,10 @@ use super::all::All;
 use super::denied::AllDenied;
 use super::granted::AllGranted;
 use super::held::Held;
-use super::member::Member;
+use super::member::{Member, by_inner};
 use super::members::{DebtMembers, Members, OneMember, SettleMembers, one_member};
 use super::or_else::OrElse;
+use super::verbs::asking_verbs;
 use crate::clock::{Clock, Tick};
 use crate::concurrency::limiter::Concurrency;
 use crate::counted::{Counted, Counters, LimiterStats};
@@ -21,72 +22,14 @@ use crate::store::{Place, Prepared};
 /// names this member. It counts nothing if the denial names another member. A caller in a `Line`
 /// counts once, however often it sleeps: when it is granted or denied.
 impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
-    #[inline]
-    fn clock(&self) -> Option<&C> {
-        self.limiter.limit().clock()
-    }
-
-    fn each_clock(&self, show: &mut dyn FnMut(&C)) {
-        self.limiter.limit().each_clock(show);
-    }
-
-    fn depth(&self) -> u32 {
-        self.limiter.limit().depth()
-    }
-
-    fn place(&self) -> Place {
-        self.limiter.limit().place()
-    }
-
-    fn can_undo(&self) -> bool {
-        self.limiter.limit().can_undo()
-    }
-
-    #[inline]
-    fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-        self.limiter.limit().check(n, now)
-    }
-
-    #[inline]
-    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        self.limiter.limit().take(n, now)
-    }
-
-    #[inline]
-    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-        self.limiter.limit().prepare(n, now)
-    }
-
-    #[inline]
-    fn take_prepared(&self, prepared: &Prepared) -> bool {
-        self.limiter.limit().take_prepared(prepared)
-    }
-
-    #[inline]
-    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-        self.limiter.limit().grant_prepared(prepared)
-    }
-
-    #[inline]
-    fn available_at(&self, now: Tick) -> u64 {
-        self.limiter.limit().available_at(now)
-    }
-
-    #[inline]
-    fn remaining(&self, held: &Held) -> u64 {
-        self.limiter.limit().remaining(held)
-    }
+    by_inner!(structure self => self.limiter.limit());
+    by_inner!(decisions self => self.limiter.limit());
 
     #[inline]
     fn give_back(&self, held: Held, now: Tick) -> u64 {
         let n = self.limiter.limit().give_back(held, now);
         self.counters().returned(n);
         n
-    }
-
-    #[inline]
-    fn roll_back(&self, held: Held, now: Tick) -> u64 {
-        self.limiter.limit().roll_back(held, now)
     }
 
     #[inline]
@@ -104,16 +47,6 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
         charged
     }
 
-    #[inline]
-    fn leaves(&self) -> bool {
-        self.limiter.limit().leaves()
-    }
-
-    #[inline]
-    fn leave(&self, held: &Held) -> bool {
-        self.limiter.limit().leave(held)
-    }
-
     fn counts(&self) -> bool {
         true
     }
@@ -128,14 +61,6 @@ impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     fn count_denied(&self, n: u64) {
         self.counters().denied();
         self.limiter.limit().count_denied(n);
-    }
-
-    #[inline]
-    fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>
-    where
-        C: 'a,
-    {
-        self.limiter.limit().concurrency()
     }
 }
 
@@ -181,31 +106,6 @@ impl<M: Members<C>, C, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.counts()
     }
 
-    /// Takes `n` permits of each member at this tick: see [`All::try_acquire_n_at`].
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`All::try_acquire_n_at`].
-    #[inline]
-    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> CountedOutcome<'_, M, C> {
-        self.outcome(self.limiter.try_acquire_n_at(n, now))
-    }
-
-    /// Takes `costs[0]` permits from member 0 at this tick, and so on: see
-    /// [`All::try_acquire_each_at`].
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`All::try_acquire_each_at`].
-    #[inline]
-    pub fn try_acquire_each_at(
-        &self,
-        costs: impl AsRef<[u64]>,
-        now: Tick,
-    ) -> CountedOutcome<'_, M, C> {
-        self.outcome(self.limiter.try_acquire_each_at(costs, now))
-    }
-
     #[inline]
     fn outcome<'a>(
         &'a self,
@@ -231,7 +131,7 @@ type CountedOutcome<'a, M, C> =
     Result<Counted<AllGranted<&'a All<M, C>, M, C>, &'a Counters>, AllDenied>;
 
 impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
-    /// Takes one permit of each member: see [`All::try_acquire`].
+    /// Takes one permit of each member.
     ///
     /// # Errors
     ///
@@ -241,7 +141,7 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits of each member: see [`All::try_acquire_n`].
+    /// Takes `n` permits of each member.
     ///
     /// # Errors
     ///
@@ -251,7 +151,7 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
         self.outcome(self.limiter.try_acquire_n(n))
     }
 
-    /// Takes `costs[0]` permits from member 0, and so on: see [`All::try_acquire_each`].
+    /// Takes `costs[0]` permits from member 0, and so on.
     ///
     /// # Errors
     ///
@@ -260,48 +160,32 @@ impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
     pub fn try_acquire_each(&self, costs: impl AsRef<[u64]>) -> CountedOutcome<'_, M, C> {
         self.outcome(self.limiter.try_acquire_each(costs))
     }
-
-    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes and counts nothing.
-    ///
-    /// # Errors
-    ///
-    /// The [`AllDenied`] that the request would get.
-    pub fn check_n(&self, n: u64) -> Result<(), AllDenied> {
-        self.limiter.check_n(n)
-    }
-
-    /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes and counts
-    /// nothing.
-    ///
-    /// # Errors
-    ///
-    /// The [`AllDenied`] that the request would get.
-    pub fn check_each(&self, costs: impl AsRef<[u64]>) -> Result<(), AllDenied> {
-        self.limiter.check_each(costs)
-    }
-
-    /// Returns how many requests for one permit of each member would be granted now. Takes and
-    /// counts nothing.
-    pub fn available(&self) -> u64 {
-        self.limiter.available()
-    }
-
-    /// Returns how long until all members would grant: see [`All::time_until`].
-    pub fn time_until(&self, n: u64) -> Option<Duration> {
-        self.limiter.time_until(n)
-    }
 }
 
+/// Implements verbs that count nothing.
+macro_rules! uncounted {
+    ($(
+        $(#[$meta:meta])* fn $verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+    )*) => {
+        impl<M: Members<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {$(
+            $(#[$meta])*
+            pub fn $verb(&self $(, $argument: $type)*) -> $answer {
+                self.limiter.$verb($($argument),*)
+            }
+        )*}
+    };
+}
+asking_verbs!(uncounted);
+
 impl<M: DebtMembers<C>, C: Clock, S: Borrow<Counters>> Counted<All<M, C>, S> {
-    /// Takes `n` permits of each member unconditionally: see [`All::charge`].
+    /// Takes `n` permits of each member unconditionally.
     pub fn charge(&self, n: u64) -> u64 {
         let n = self.limiter.charge(n);
         self.counters().charged(n);
         n
     }
 
-    /// Takes `costs[0]` permits from member 0, and so on, unconditionally: see
-    /// [`All::charge_each`].
+    /// Takes `costs[0]` permits from member 0, and so on, unconditionally.
     ///
     /// # Errors
     ///
@@ -320,8 +204,7 @@ where
     M: Members<C>,
     S: Borrow<Counters>,
 {
-    /// Leaves each [`Concurrency`](crate::Concurrency) among the members now: see
-    /// [`AllGranted::leave`].
+    /// Leaves each [`Concurrency`](crate::Concurrency) among the members now.
     pub fn leave(&mut self) {
         self.limiter.leave();
     }
@@ -334,15 +217,14 @@ where
     C: Clock,
     S: Borrow<Counters>,
 {
-    /// Gives the permits back to all members, and counts them: see [`AllGranted::undo`].
+    /// Gives the permits back to all members, and counts them.
     pub fn undo(self) -> u64 {
         let n = self.limiter.undo();
         self.counters.borrow().returned(n);
         n
     }
 
-    /// Corrects the estimates, and counts what came back and what was charged: see
-    /// [`AllGranted::settle`].
+    /// Corrects the estimates, and counts what came back and what was charged.
     ///
     /// # Errors
     ///

@@ -7,37 +7,8 @@ use super::member::Member;
 use super::members::{DebtMembers, ReserveMembers, SettleMembers, one_member};
 use crate::clock::SystemClock;
 
-/// A [`Member`] whose grants can be undone and settled, for use as a trait object: see
-/// [`BoxSettle`].
-///
-/// All such members implement it. A limit that can't settle can't be boxed as one:
-///
-/// ```compile_fail,E0277
-/// use tollgate::compose::BoxSettle;
-/// use tollgate::{Quota, SlidingLog};
-///
-/// # fn main() -> Result<(), tollgate::error::ComposeError> {
-/// let log = SlidingLog::new(Quota::per_minute(10))?;
-/// let member: BoxSettle = Box::new(log); // error: `SlidingLog` can't settle
-/// # Ok(())
-/// # }
-/// ```
-pub trait SettleMember<C>: Member<C> {}
-
-/// A [`SettleMember`] that can also go into debt, for use as a trait object: see [`BoxDebt`].
-pub trait DebtMember<C>: SettleMember<C> {}
-
-/// A [`DebtMember`] that can also be reserved together with others, for use as a trait object: see
-/// [`BoxReserve`].
-pub trait ReserveMember<C>: DebtMember<C> {}
-
-impl<C, M: Member<C> + SettleMembers<C>> SettleMember<C> for M {}
-
-impl<C, M: SettleMember<C> + DebtMembers<C>> DebtMember<C> for M {}
-
-impl<C, M: DebtMember<C> + ReserveMembers<C>> ReserveMember<C> for M {}
-
-/// A member of any type. A composition of these can check and take, but not undo or settle.
+/// A member of any type, chosen at run time. A composition of these can check and take, but not
+/// undo or settle: for that, box a [`SettleMember`], a [`DebtMember`] or a [`ReserveMember`].
 ///
 /// ```
 /// use tollgate::compose::{All, BoxMember};
@@ -55,15 +26,19 @@ impl<C, M: DebtMember<C> + ReserveMembers<C>> ReserveMember<C> for M {}
 /// ```
 pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 
-/// A member of any type that can settle. A composition of these can take, undo and settle.
+/// A [`Member`] whose grants can be undone and settled, for use as a trait object. A composition of
+/// these can take, undo and settle. All such members implement it.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::compose::{All, BoxSettle, Named};
+/// use tollgate::clock::SystemClock;
+/// use tollgate::compose::{All, Named, SettleMember};
 /// use tollgate::{AnyAlgorithm, Concurrency, Limiter, Quota};
 ///
+/// type Limit = Box<dyn SettleMember<SystemClock> + Send + Sync>;
+///
 /// /// Reads one limit of a configuration.
-/// fn limit(kind: &str, value: &str) -> Result<BoxSettle<'static>, Box<dyn std::error::Error>> {
+/// fn limit(kind: &str, value: &str) -> Result<Limit, Box<dyn std::error::Error>> {
 ///     Ok(match kind {
 ///         "rate" => Box::new(Limiter::new(value.parse::<AnyAlgorithm>()?)),
 ///         "inside" => Box::new(Arc::new(Concurrency::new(value.parse()?)?)),
@@ -88,45 +63,69 @@ pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 /// # Ok(())
 /// # }
 /// ```
-pub type BoxSettle<'m, C = SystemClock> = Box<dyn SettleMember<C> + Send + Sync + 'm>;
+///
+/// A limit that can't settle can't be boxed as one:
+///
+/// ```compile_fail,E0277
+/// use tollgate::clock::SystemClock;
+/// use tollgate::compose::SettleMember;
+/// use tollgate::{Quota, SlidingLog};
+///
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
+/// let log = SlidingLog::new(Quota::per_minute(10))?;
+/// let member: Box<dyn SettleMember<SystemClock>> = Box::new(log); // error: it can't settle
+/// # Ok(())
+/// # }
+/// ```
+pub trait SettleMember<C>: Member<C> {}
 
-/// A member of any type that can settle and go into debt. A composition of these can do everything
-/// but reserve.
+/// A [`SettleMember`] that can also go into debt, for use as a trait object. A composition of these
+/// can do everything but reserve.
 ///
 /// ```
-/// use tollgate::compose::{All, BoxDebt};
+/// use tollgate::clock::SystemClock;
+/// use tollgate::compose::{All, DebtMember};
 /// use tollgate::{Limiter, Quota, Sharded};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let service = Sharded::token_bucket(Quota::per_hour(1000))?;
 /// let tenant = Limiter::token_bucket(Quota::per_hour(10))?;
-/// let members: [BoxDebt; 2] = [Box::new(&service), Box::new(&tenant)];
+/// let members: [Box<dyn DebtMember<SystemClock> + Send + Sync>; 2] =
+///     [Box::new(&service), Box::new(&tenant)];
 /// let limits = All::new(members)?;
 /// limits.charge_each([12, 12])?;
 /// assert_eq!((service.available(), tenant.charge(0).debt()), (988, 2));
 /// # Ok(())
 /// # }
 /// ```
-pub type BoxDebt<'m, C = SystemClock> = Box<dyn DebtMember<C> + Send + Sync + 'm>;
+pub trait DebtMember<C>: SettleMember<C> {}
 
-/// A member of any type that can be reserved together with others: see [`ReserveMembers`]. A
-/// composition of these can do everything.
+/// A [`DebtMember`] that can also be [reserved](ReserveMembers) together with others, for use as a
+/// trait object. A composition of these can do everything.
 ///
 /// ```
-/// use tollgate::compose::{All, BoxReserve};
+/// use tollgate::clock::SystemClock;
+/// use tollgate::compose::{All, ReserveMember};
 /// use tollgate::{Keyed, Limiter, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let service = Limiter::gcra(Quota::per_hour(1000))?;
 /// let tenants = Keyed::token_bucket(Quota::per_hour(10), 100)?;
-/// let members: [BoxReserve; 2] = [Box::new(&service), Box::new(tenants.key("acme"))];
+/// let members: [Box<dyn ReserveMember<SystemClock> + Send + Sync>; 2] =
+///     [Box::new(&service), Box::new(tenants.key("acme"))];
 /// let limits = All::new(members)?;
 /// assert!(limits.reserve(10)?.is_due());
 /// assert!(!limits.reserve(1)?.is_due());
 /// # Ok(())
 /// # }
 /// ```
-pub type BoxReserve<'m, C = SystemClock> = Box<dyn ReserveMember<C> + Send + Sync + 'm>;
+pub trait ReserveMember<C>: DebtMember<C> {}
+
+impl<C, M: Member<C> + SettleMembers<C>> SettleMember<C> for M {}
+
+impl<C, M: SettleMember<C> + DebtMembers<C>> DebtMember<C> for M {}
+
+impl<C, M: DebtMember<C> + ReserveMembers<C>> ReserveMember<C> for M {}
 
 one_member!(['m, C] C, dyn Member<C> + Send + Sync + 'm);
 one_member!(settles ['m, C] C, dyn SettleMember<C> + Send + Sync + 'm);

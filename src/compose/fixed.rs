@@ -6,7 +6,7 @@ use super::held::Held;
 use super::member::Member;
 use super::members::one_member;
 use crate::clock::Tick;
-use crate::outcome::{Charged, Denied, Granted, Settled};
+use crate::outcome::{Denied, Granted};
 use crate::store::Place;
 
 /// A member that grants every request and takes nothing, such as for an exempt customer.
@@ -50,11 +50,6 @@ pub struct Closed;
 macro_rules! stateless {
     ($limit:ty, $available:expr, |$n:ident, $now:ident| $take:expr) => {
         impl<C> Member<C> for $limit {
-            #[inline]
-            fn clock(&self) -> Option<&C> {
-                None
-            }
-
             /// A value without a size may share its address with another limit.
             #[inline]
             fn place(&self) -> Place {
@@ -79,16 +74,6 @@ macro_rules! stateless {
             #[inline]
             fn give_back(&self, _held: Held, _now: Tick) -> u64 {
                 0
-            }
-
-            #[inline]
-            fn correct(&self, _held: Held, _actual: u64, _now: Tick) -> Settled {
-                Settled::charged(0)
-            }
-
-            #[inline]
-            fn charge_to(&self, _n: u64, now: Tick) -> Charged {
-                Charged::new(0, now)
             }
         }
 

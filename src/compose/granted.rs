@@ -41,7 +41,8 @@ pub struct AllGranted<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
     grants: M::Grants,
 }
 
-/// The reference to a composition that its own grant contains: see [`All::into_acquired_each`].
+/// The reference to a composition that its own grant contains. [`All::into_acquired_each`] returns
+/// such a grant.
 #[derive(Debug)]
 pub struct Within<A>(pub(super) A);
 
@@ -384,12 +385,12 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
 }
 
 impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
-    /// Gives the permits back at this tick: see [`undo`](Self::undo).
+    /// Gives the permits back at this tick.
     pub fn undo_at(mut self, now: Tick) -> u64 {
         self.all.give_back(&mut self.grants, now, Why::Undone)
     }
 
-    /// Corrects the estimates at this tick: see [`settle`](Self::settle).
+    /// Corrects the estimates at this tick.
     ///
     /// # Errors
     ///

@@ -22,10 +22,59 @@ use crate::store::{AtomicWord, Place, Prepared};
 use crate::sync::inject_fault;
 use crate::traits::{DebtLimiter, GiveBackLimiter, SettleLimiter, TryAcquire};
 
+/// Implements [`Member`] for a limiter: what it grants, and `$more`.
+macro_rules! grants {
+    ([$($parameters:tt)*] $clock:ty, $limiter:ty, $self:ident => $inner:expr, {$($more:tt)*}) => {
+        impl<$($parameters)*> Member<$clock> for $limiter {
+            #[inline]
+            fn clock(&$self) -> Option<&$clock> {
+                Some(TryAcquire::clock($inner))
+            }
+
+            #[inline]
+            fn place(&$self) -> Place {
+                TryAcquire::place($inner)
+            }
+
+            #[inline(always)]
+            fn check(&$self, n: u64, now: Tick) -> Result<(), Denied> {
+                TryAcquire::check_n_at($inner, n, now)
+            }
+
+            #[inline(always)]
+            fn take(&$self, n: u64, now: Tick) -> Result<Held, Denied> {
+                TryAcquire::try_acquire_n_at($inner, n, now).map(Held::from)
+            }
+
+            #[inline(always)]
+            fn prepare(&$self, n: u64, now: Tick) -> Result<Prepared, Denied> {
+                TryAcquire::prepare_n_at($inner, n, now)
+            }
+
+            #[inline(always)]
+            fn take_prepared(&$self, prepared: &Prepared) -> bool {
+                TryAcquire::take_prepared($inner, prepared)
+            }
+
+            #[inline(always)]
+            fn grant_prepared(&$self, prepared: &Prepared) -> Granted {
+                TryAcquire::grant_prepared($inner, prepared)
+            }
+
+            #[inline]
+            fn available_at(&$self, now: Tick) -> u64 {
+                TryAcquire::available_at($inner, now)
+            }
+
+            $($more)*
+        }
+    };
+}
+
 /// Implements [`Member`] for a limiter that can settle.
-macro_rules! limiter {
+macro_rules! settles {
     (reserves [$($parameters:tt)*] $clock:ty, $limiter:ty) => {
-        limiter!([$($parameters)*] $clock, $limiter, |this| this, {
+        settles!([$($parameters)*] $clock, $limiter, self => self, {
             fn take_as_of(&self, n: u64, due: Tick, now: Tick) -> Result<Held, Denied> {
                 self.at(now).take_as_of(n, due).map(Held::from)
             }
@@ -36,131 +85,48 @@ macro_rules! limiter {
         });
     };
     ([$($parameters:tt)*] $clock:ty, $limiter:ty) => {
-        limiter!([$($parameters)*] $clock, $limiter, |this| this, {});
+        settles!([$($parameters)*] $clock, $limiter, self => self, {});
     };
-    ([$($parameters:tt)*] $clock:ty, $limiter:ty, |$this:ident| $inner:expr, {$($more:tt)*}) => {
-        impl<$($parameters)*> Member<$clock> for $limiter {
+    ([$($parameters:tt)*] $clock:ty, $limiter:ty, $self:ident => $inner:expr, {$($more:tt)*}) => {
+        grants!([$($parameters)*] $clock, $limiter, $self => $inner, {
             #[inline]
-            fn clock(&self) -> Option<&$clock> {
-                let $this = self; let inner = $inner;
-                Some(TryAcquire::clock(inner))
-            }
-
-            #[inline]
-            fn place(&self) -> Place {
-                let $this = self; let inner = $inner;
-                TryAcquire::place(inner)
-            }
-
-            #[inline(always)]
-            fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-                let $this = self; let inner = $inner;
-                TryAcquire::check_n_at(inner, n, now)
-            }
-
-            #[inline(always)]
-            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-                let $this = self; let inner = $inner;
-                TryAcquire::try_acquire_n_at(inner, n, now).map(Held::from)
-            }
-
-            #[inline(always)]
-            fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-                let $this = self; let inner = $inner;
-                TryAcquire::prepare_n_at(inner, n, now)
-            }
-
-            #[inline(always)]
-            fn take_prepared(&self, prepared: &Prepared) -> bool {
-                let $this = self; let inner = $inner;
-                TryAcquire::take_prepared(inner, prepared)
-            }
-
-            #[inline(always)]
-            fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-                let $this = self; let inner = $inner;
-                TryAcquire::grant_prepared(inner, prepared)
+            fn give_back(&$self, held: Held, now: Tick) -> u64 {
+                GiveBackLimiter::undo_at($inner, held.granted, now)
             }
 
             #[inline]
-            fn available_at(&self, now: Tick) -> u64 {
-                let $this = self; let inner = $inner;
-                TryAcquire::available_at(inner, now)
-            }
-
-            #[inline]
-            fn give_back(&self, held: Held, now: Tick) -> u64 {
-                let $this = self; let inner = $inner;
-                GiveBackLimiter::undo_at(inner, held.granted, now)
-            }
-
-            #[inline]
-            fn roll_back(&self, held: Held, now: Tick) -> u64 {
-                let $this = self; let inner = $inner;
+            fn roll_back(&$self, held: Held, now: Tick) -> u64 {
                 match inject_fault!(RefundsInstead) {
-                    true => GiveBackLimiter::refund_at(inner, held.granted.n(), now),
-                    false => GiveBackLimiter::roll_back_at(inner, held.granted, now),
+                    true => GiveBackLimiter::refund_at($inner, held.granted.n(), now),
+                    false => GiveBackLimiter::roll_back_at($inner, held.granted, now),
                 }
             }
 
             #[inline]
-            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
-                let $this = self; let inner = $inner;
-                SettleLimiter::settle_at(inner, held.granted, actual, now)
+            fn correct(&$self, held: Held, actual: u64, now: Tick) -> Settled {
+                SettleLimiter::settle_at($inner, held.granted, actual, now)
             }
 
             #[inline]
-            fn charge_to(&self, n: u64, now: Tick) -> Charged {
-                let $this = self; let inner = $inner;
-                DebtLimiter::charge_at(inner, n, now)
+            fn charge_to(&$self, n: u64, now: Tick) -> Charged {
+                DebtLimiter::charge_at($inner, n, now)
             }
 
             $($more)*
-        }
+        });
 
         one_member!(owes [$($parameters)*] $clock, $limiter);
     };
 }
 
-/// Implements [`Member`] for limiters that grant, but can't undo.
+/// Implements [`Member`] for a limiter that grants, but can't undo.
 #[cfg(feature = "std")]
 macro_rules! cannot_undo {
-    ([$($parameters:tt)*] $limiter:ty, |$this:ident, $held:ident| $remaining:expr) => {
-        impl<C, $($parameters)*> Member<C> for $limiter {
-            #[inline]
-            fn clock(&self) -> Option<&C> {
-                Some(TryAcquire::clock(self))
-            }
-
-            #[inline]
-            fn place(&self) -> Place {
-                TryAcquire::place(self)
-            }
-
+    ([$($parameters:tt)*] $limiter:ty, {$($more:tt)*}) => {
+        grants!([C, $($parameters)*] C, $limiter, self => self, {
             #[inline]
             fn can_undo(&self) -> bool {
                 false
-            }
-
-            #[inline(always)]
-            fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-                TryAcquire::check_n_at(self, n, now)
-            }
-
-            #[inline(always)]
-            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-                TryAcquire::try_acquire_n_at(self, n, now).map(Held::from)
-            }
-
-            #[inline]
-            fn available_at(&self, now: Tick) -> u64 {
-                TryAcquire::available_at(self, now)
-            }
-
-            #[inline]
-            fn remaining(&self, $held: &Held) -> u64 {
-                let $this = self;
-                $remaining
             }
 
             #[inline]
@@ -169,35 +135,25 @@ macro_rules! cannot_undo {
                 0
             }
 
-            #[inline]
-            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
-                let _ = (held, actual, now);
-                Settled::charged(0)
-            }
-
-            #[inline]
-            fn charge_to(&self, n: u64, now: Tick) -> Charged {
-                let _ = n;
-                Charged::new(0, now)
-            }
-        }
+            $($more)*
+        });
 
         one_member!([C, $($parameters)*] C, $limiter);
     };
 }
 
-limiter!(reserves [A: GiveBack + Debt, C, P: AtomicWord] C, Limiter<A, C, P>);
+settles!(reserves [A: GiveBack + Debt, C, P: AtomicWord] C, Limiter<A, C, P>);
 
 #[cfg(feature = "wide")]
-limiter!(reserves [A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate::adjustable::limiter::Adjustable<A, C>);
+settles!(reserves [A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate::adjustable::limiter::Adjustable<A, C>);
 #[cfg(feature = "std")]
-limiter!([A: Split + Debt, C] C, crate::sharded::limiter::Sharded<A, C>);
+settles!([A: Split + Debt, C] C, crate::sharded::limiter::Sharded<A, C>);
 #[cfg(feature = "std")]
-limiter!([C] C, crate::multiword::slotted::SlottedWindow<C>);
+settles!([C] C, crate::multiword::slotted::SlottedWindow<C>);
 #[cfg(feature = "keyed")]
-limiter!(reserves [A: GiveBack + Debt, C, S] C, Key<&Keyed<A, C, S>>);
+settles!(reserves [A: GiveBack + Debt, C, S] C, Key<&Keyed<A, C, S>>);
 #[cfg(feature = "keyed")]
-limiter!(reserves [A: GiveBack + Debt, C, S] C, Key<Arc<Keyed<A, C, S>>>);
+settles!(reserves [A: GiveBack + Debt, C, S] C, Key<Arc<Keyed<A, C, S>>>);
 
 macro_rules! reserves {
     ($($algorithm:ty)*) => {$(
@@ -226,11 +182,6 @@ one_member!(settles [C, S, R: Deref<Target = KeyedConcurrency<S>>] C, Concurrenc
 #[cfg(feature = "keyed")]
 impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<R> {
     #[inline]
-    fn clock(&self) -> Option<&C> {
-        None
-    }
-
-    #[inline]
     fn place(&self) -> Place {
         self.key().place()
     }
@@ -251,14 +202,14 @@ impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<
 }
 
 #[cfg(feature = "std")]
-cannot_undo!([] crate::multiword::log::SlidingLog<C>, |log, held| {
-    log.available_at(held.granted.at())
+cannot_undo!([] crate::multiword::log::SlidingLog<C>, {
+    #[inline]
+    fn remaining(&self, held: &Held) -> u64 {
+        self.available_at(held.granted.at())
+    }
 });
 #[cfg(feature = "std")]
-cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, |leases, held| {
-    let _ = leases;
-    held.granted.remaining()
-});
+cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, {});
 
 /// A limiter of your own as a member: any [`SettleLimiter`](crate::traits::SettleLimiter). The
 /// limiters of this crate are members themselves.
@@ -279,4 +230,4 @@ cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, |leases, held| {
 #[derive(Debug, Clone, Copy)]
 pub struct OwnLimiter<L>(pub L);
 
-limiter!([L: SettleLimiter] L::Clock, OwnLimiter<L>, |this| &this.0, {});
+settles!([L: SettleLimiter] L::Clock, OwnLimiter<L>, self => &self.0, {});

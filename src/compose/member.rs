@@ -18,7 +18,6 @@ use crate::store::{Place, Prepared};
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use tollgate::clock::SystemClock;
 /// use tollgate::compose::{All, Held, Member};
-/// use tollgate::outcome::{Charged, Settled};
 /// use tollgate::store::Place;
 /// use tollgate::{Denied, Granted, Limiter, Quota, Tick};
 ///
@@ -26,9 +25,6 @@ use crate::store::{Place, Prepared};
 /// struct Maintenance(AtomicBool);
 ///
 /// impl Member<SystemClock> for Maintenance {
-///     fn clock(&self) -> Option<&SystemClock> {
-///         None
-///     }
 ///     fn place(&self) -> Place {
 ///         Place::of(self)
 ///     }
@@ -48,12 +44,6 @@ use crate::store::{Place, Prepared};
 ///     fn give_back(&self, held: Held, _: Tick) -> u64 {
 ///         held.granted.n()
 ///     }
-///     fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
-///         Settled::default()
-///     }
-///     fn charge_to(&self, n: u64, now: Tick) -> Charged {
-///         Charged::new(n, now)
-///     }
 /// }
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,8 +62,11 @@ use crate::store::{Place, Prepared};
 /// in an [`OwnLimiter`](super::OwnLimiter) if it is a limiter, or in a `BoxMember` if it implements
 /// this trait.
 pub trait Member<C> {
-    /// Returns the clock, or `None` if the limit needs none.
-    fn clock(&self) -> Option<&C>;
+    /// Returns the clock, or `None` if the limit needs none. The default returns `None`.
+    #[inline]
+    fn clock(&self) -> Option<&C> {
+        None
+    }
 
     /// Passes each clock that the limit reads to `show`. Only a limit made of several others has
     /// more than one.
@@ -170,12 +163,22 @@ pub trait Member<C> {
         self.give_back(held, now)
     }
 
-    /// Corrects an estimate: see [`Limiter::settle`](crate::Limiter::settle). A member that can't
-    /// settle keeps the grant as it is, and returns [`Settled::default`].
-    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled;
+    /// Corrects an estimate, as [`Limiter::settle`](crate::Limiter::settle) does. The default is
+    /// for a member that can't settle: it keeps the grant as it is, and returns
+    /// [`Settled::default`].
+    #[inline]
+    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
+        let _ = (held, actual, now);
+        Settled::default()
+    }
 
-    /// Takes `n` permits unconditionally. A member that can't go into debt takes none.
-    fn charge_to(&self, n: u64, now: Tick) -> Charged;
+    /// Takes `n` permits unconditionally. The default is for a member that can't go into debt: it
+    /// takes none.
+    #[inline]
+    fn charge_to(&self, n: u64, now: Tick) -> Charged {
+        let _ = n;
+        Charged::new(0, now)
+    }
 
     /// Takes `n` permits ahead of time, or none: the state changes as if they were taken at the
     /// later tick `due`. Only [`ReserveMembers`](super::ReserveMembers) do this. The default
@@ -245,133 +248,70 @@ pub trait Member<C> {
     }
 }
 
+/// Implements methods of [`Member`] by those of the limit inside: `structure` what the limit is,
+/// `decisions` what it grants, and `settling` what becomes of its grants.
+macro_rules! by_inner {
+    (structure $self:ident => $inner:expr) => {
+        $crate::compose::member::by_inner! { $self => $inner;
+            #[inline] fn clock() -> Option<&C>;
+            #[inline] fn each_clock(show: &mut dyn FnMut(&C)) -> ();
+            #[inline] fn depth() -> u32;
+            #[inline] fn can_undo() -> bool;
+            #[inline] fn roll_back(held: Held, now: Tick) -> u64;
+            #[inline] fn leaves() -> bool;
+            #[inline] fn leave(held: &Held) -> bool;
+        }
+    };
+    (decisions $self:ident => $inner:expr) => {
+        $crate::compose::member::by_inner! { $self => $inner;
+            #[inline] fn place() -> Place;
+            #[inline(always)] fn check(n: u64, now: Tick) -> Result<(), Denied>;
+            #[inline(always)] fn take(n: u64, now: Tick) -> Result<Held, Denied>;
+            #[inline(always)] fn prepare(n: u64, now: Tick) -> Result<Prepared, Denied>;
+            #[inline(always)] fn take_prepared(prepared: &Prepared) -> bool;
+            #[inline(always)] fn grant_prepared(prepared: &Prepared) -> Granted;
+            #[inline] fn available_at(now: Tick) -> u64;
+            #[inline] fn remaining(held: &Held) -> u64;
+        }
+        #[cfg(feature = "std")]
+        #[inline]
+        fn concurrency<'a>(&'a $self) -> Option<&'a Concurrency>
+        where
+            C: 'a,
+        {
+            Member::<C>::concurrency($inner)
+        }
+    };
+    (settling $self:ident => $inner:expr) => {
+        $crate::compose::member::by_inner! { $self => $inner;
+            #[inline] fn give_back(held: Held, now: Tick) -> u64;
+            #[inline] fn correct(held: Held, actual: u64, now: Tick) -> Settled;
+            #[inline] fn charge_to(n: u64, now: Tick) -> Charged;
+            #[inline] fn take_as_of(n: u64, due: Tick, now: Tick) -> Result<Held, Denied>;
+            #[inline] fn cancel_as_of(held: Held, now: Tick) -> u64;
+            #[inline] fn counts() -> bool;
+            #[inline] fn count_granted(held: &Held) -> ();
+            #[inline] fn count_denied(n: u64) -> ();
+        }
+    };
+    ($self:ident => $inner:expr; $(
+        $(#[$meta:meta])* fn $method:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+    )*) => {$(
+        $(#[$meta])*
+        fn $method(&$self $(, $argument: $type)*) -> $answer {
+            Member::<C>::$method($inner $(, $argument)*)
+        }
+    )*};
+}
+pub(super) use by_inner;
+
 /// Implements [`Member`] for a pointer to a limit.
 macro_rules! behind {
     ($pointer:ty) => {
         impl<C, M: Member<C> + ?Sized> Member<C> for $pointer {
-            #[inline]
-            fn clock(&self) -> Option<&C> {
-                (**self).clock()
-            }
-
-            #[inline]
-            fn each_clock(&self, show: &mut dyn FnMut(&C)) {
-                (**self).each_clock(show);
-            }
-
-            #[inline]
-            fn depth(&self) -> u32 {
-                (**self).depth()
-            }
-
-            #[inline]
-            fn place(&self) -> Place {
-                (**self).place()
-            }
-
-            #[inline]
-            fn can_undo(&self) -> bool {
-                (**self).can_undo()
-            }
-
-            #[inline(always)]
-            fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-                (**self).check(n, now)
-            }
-
-            #[inline(always)]
-            fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-                (**self).take(n, now)
-            }
-
-            #[inline(always)]
-            fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-                (**self).prepare(n, now)
-            }
-
-            #[inline(always)]
-            fn take_prepared(&self, prepared: &Prepared) -> bool {
-                (**self).take_prepared(prepared)
-            }
-
-            #[inline(always)]
-            fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-                (**self).grant_prepared(prepared)
-            }
-
-            #[inline]
-            fn available_at(&self, now: Tick) -> u64 {
-                (**self).available_at(now)
-            }
-
-            #[inline]
-            fn remaining(&self, held: &Held) -> u64 {
-                (**self).remaining(held)
-            }
-
-            #[inline]
-            fn give_back(&self, held: Held, now: Tick) -> u64 {
-                (**self).give_back(held, now)
-            }
-
-            #[inline]
-            fn roll_back(&self, held: Held, now: Tick) -> u64 {
-                (**self).roll_back(held, now)
-            }
-
-            #[inline]
-            fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
-                (**self).correct(held, actual, now)
-            }
-
-            #[inline]
-            fn charge_to(&self, n: u64, now: Tick) -> Charged {
-                (**self).charge_to(n, now)
-            }
-
-            #[inline]
-            fn take_as_of(&self, n: u64, due: Tick, now: Tick) -> Result<Held, Denied> {
-                (**self).take_as_of(n, due, now)
-            }
-
-            #[inline]
-            fn cancel_as_of(&self, held: Held, now: Tick) -> u64 {
-                (**self).cancel_as_of(held, now)
-            }
-
-            #[inline]
-            fn leaves(&self) -> bool {
-                (**self).leaves()
-            }
-
-            #[inline]
-            fn leave(&self, held: &Held) -> bool {
-                (**self).leave(held)
-            }
-
-            #[inline]
-            fn counts(&self) -> bool {
-                (**self).counts()
-            }
-
-            #[inline]
-            fn count_granted(&self, held: &Held) {
-                (**self).count_granted(held);
-            }
-
-            #[inline]
-            fn count_denied(&self, n: u64) {
-                (**self).count_denied(n);
-            }
-
-            #[cfg(feature = "std")]
-            #[inline]
-            fn concurrency<'a>(&'a self) -> Option<&'a Concurrency>
-            where
-                C: 'a,
-            {
-                (**self).concurrency()
-            }
+            by_inner!(structure self => &**self);
+            by_inner!(decisions self => &**self);
+            by_inner!(settling self => &**self);
         }
     };
 }
@@ -404,12 +344,6 @@ macro_rules! holder_leaves {
             Settled::charged(0)
         }
 
-        /// A weight can only be taken by a caller that leaves again.
-        #[inline]
-        fn charge_to(&self, _n: u64, now: Tick) -> Charged {
-            Charged::new(0, now)
-        }
-
         #[inline]
         fn leaves(&self) -> bool {
             true
@@ -428,11 +362,6 @@ pub(super) use holder_leaves;
 /// A weight of `n` is inside until the grant is dropped, given back or corrected.
 #[cfg(feature = "std")]
 impl<C> Member<C> for Concurrency {
-    #[inline]
-    fn clock(&self) -> Option<&C> {
-        None
-    }
-
     #[inline]
     fn place(&self) -> Place {
         Place::of(self)

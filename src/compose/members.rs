@@ -170,38 +170,38 @@ pub trait DebtMembers<C>: SettleMembers<C> {}
 )]
 pub trait ReserveMembers<C>: DebtMembers<C> {}
 
-/// Implements all methods of [`Members`] except `visit` through the field `members`.
+/// Implements all methods of [`Members`] except `visit` by those of the members inside.
 macro_rules! through_members {
-    () => {
+    ($self:ident => $members:expr) => {
         type Grants = M::Grants;
         const COUNT: Option<usize> = M::COUNT;
 
         #[inline(always)]
-        fn count(&self) -> usize {
-            self.members.count()
+        fn count(&$self) -> usize {
+            $members.count()
         }
 
         #[inline(always)]
-        fn no_grants(&self) -> M::Grants {
-            self.members.no_grants()
+        fn no_grants(&$self) -> M::Grants {
+            $members.no_grants()
         }
 
         #[inline(always)]
         fn slot<'g>(
-            &self,
+            &$self,
             grants: &'g mut M::Grants,
             index: usize,
         ) -> Option<&'g mut $crate::compose::Slot> {
-            self.members.slot(grants, index)
+            $members.slot(grants, index)
         }
 
         #[inline(always)]
         fn grant<'g>(
-            &self,
+            &$self,
             grants: &'g M::Grants,
             index: usize,
         ) -> Option<&'g $crate::compose::Slot> {
-            self.members.grant(grants, index)
+            $members.grant(grants, index)
         }
     };
 }
@@ -278,10 +278,10 @@ macro_rules! one_member {
 }
 pub(crate) use one_member;
 
-/// Implements [`Members`] for something that holds or refers to members.
-macro_rules! forward {
-    ([$($bound:tt)*] $holder:ty) => {
-        impl<C, M: OneMember<C> $($bound)*> OneMember<C> for $holder {
+/// Implements [`Members`] for a pointer to members.
+macro_rules! behind {
+    ($pointer:ty) => {
+        impl<C, M: OneMember<C> + ?Sized> OneMember<C> for $pointer {
             type Limit = M::Limit;
 
             #[inline(always)]
@@ -290,50 +290,25 @@ macro_rules! forward {
             }
         }
 
-        impl<C, M: SettleMembers<C> $($bound)*> SettleMembers<C> for $holder {}
+        impl<C, M: SettleMembers<C> + ?Sized> SettleMembers<C> for $pointer {}
 
-        impl<C, M: DebtMembers<C> $($bound)*> DebtMembers<C> for $holder {}
+        impl<C, M: DebtMembers<C> + ?Sized> DebtMembers<C> for $pointer {}
 
-        impl<C, M: ReserveMembers<C> $($bound)*> ReserveMembers<C> for $holder {}
+        impl<C, M: ReserveMembers<C> + ?Sized> ReserveMembers<C> for $pointer {}
 
-        impl<C, M: Members<C> $($bound)*> Members<C> for $holder {
-            type Grants = M::Grants;
-            const COUNT: Option<usize> = M::COUNT;
-
-            #[inline(always)]
-            fn count(&self) -> usize {
-                (**self).count()
-            }
+        impl<C, M: Members<C> + ?Sized> Members<C> for $pointer {
+            through_members!(self => (**self));
 
             #[inline(always)]
             fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
                 (**self).visit(index, visitor)
             }
-
-            #[inline(always)]
-            fn no_grants(&self) -> Self::Grants {
-                (**self).no_grants()
-            }
-
-            #[inline(always)]
-            fn slot<'g>(
-                &self,
-                grants: &'g mut Self::Grants,
-                index: usize,
-            ) -> Option<&'g mut Slot> {
-                (**self).slot(grants, index)
-            }
-
-            #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
-                (**self).grant(grants, index)
-            }
         }
     };
 }
 
-forward!([+ ?Sized] &M);
+behind!(&M);
 #[cfg(feature = "std")]
-forward!([+ ?Sized] Box<M>);
+behind!(Box<M>);
 #[cfg(feature = "std")]
-forward!([+ ?Sized] Arc<M>);
+behind!(Arc<M>);

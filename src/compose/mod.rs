@@ -44,7 +44,7 @@
 //! | [`Exempt`], [`Closed`] | grants or denies every request |
 //! | [`Named`] | gives a member a name, which denials show |
 //! | `Counted` | counts the requests of the composition |
-//! | `BoxMember`, `BoxSettle`, `BoxDebt`, `BoxReserve` | holds a member of any type, chosen at run time |
+//! | `BoxMember`, or a box of a `SettleMember`, `DebtMember` or `ReserveMember` | holds a member of any type, chosen at run time |
 //! | [`OwnLimiter`] | holds a limiter of your own |
 
 mod all;
@@ -86,9 +86,7 @@ mod waiting_permits;
 pub use all::All;
 pub use denied::AllDenied;
 #[cfg(feature = "std")]
-pub use dynamic::{
-    BoxDebt, BoxMember, BoxReserve, BoxSettle, DebtMember, ReserveMember, SettleMember,
-};
+pub use dynamic::{BoxMember, DebtMember, ReserveMember, SettleMember};
 pub use fixed::{Closed, Exempt};
 pub use granted::{AllGranted, Within};
 pub use held::Held;

@@ -59,7 +59,7 @@ impl<C, V: Visitor<C>> Visitor<C> for Naming<V> {
 }
 
 impl<C, M: Members<C>> Members<C> for Named<M> {
-    through_members!();
+    through_members!(self => self.members);
 
     #[inline(always)]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {

@@ -14,6 +14,7 @@ use super::undo::Undo;
 use super::visits::{Check, TakeAsOf, Why};
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
+use crate::store::View;
 
 impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// Reserves `n` permits of each member. They may be used when the reservation is
@@ -63,8 +64,8 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// lost races. In each case nothing is taken. But after a lost race, the permits of a member
     /// stay taken if other callers took from it since: it takes back only the last ones.
     pub fn reserve(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, self.now(), |_| self.now())?;
-        Ok(AllReserved::new(self, grants, due))
+        let taken = self.reserve_by(|_| n, Duration::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(self, taken))
     }
 
     /// Reserves `costs[0]` permits of member 0, and so on. See [`reserve`](Self::reserve).
@@ -95,8 +96,8 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve_by(cost, Tick::MAX, self.now(), |_| self.now())?;
-        Ok(AllReserved::new(self, grants, due))
+        let taken = self.reserve_by(cost, Duration::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(self, taken))
     }
 
     /// Reserves `n` permits of each member if they are all due within `max_wait`. Otherwise takes
@@ -128,10 +129,8 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
         n: u64,
         max_wait: Duration,
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let now = self.now();
-        let latest = now.saturating_add(max_wait);
-        let (grants, due) = self.reserve_by(|_| n, latest, now, |_| self.now())?;
-        Ok(AllReserved::new(self, grants, due))
+        let taken = self.reserve_by(|_| n, max_wait, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(self, taken))
     }
 
     /// Reserves `costs[0]` permits of member 0, and so on, if they are all due within `max_wait`.
@@ -147,11 +146,9 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
         max_wait: Duration,
     ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
-        let now = self.now();
-        let latest = now.saturating_add(max_wait);
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve_by(cost, latest, now, |_| self.now())?;
-        Ok(AllReserved::new(self, grants, due))
+        let taken = self.reserve_by(cost, max_wait, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(self, taken))
     }
 }
 
@@ -167,8 +164,8 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
         self: &Arc<Self>,
         n: u64,
     ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
-        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, self.now(), |_| self.now())?;
-        Ok(AllReserved::new(Arc::clone(self), grants, due))
+        let taken = self.reserve_by(|_| n, Duration::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(Arc::clone(self), taken))
     }
 
     /// Reserves like [`reserve_each`](Self::reserve_each). The reservation keeps the composition
@@ -206,81 +203,80 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve_by(cost, Tick::MAX, self.now(), |_| self.now())?;
-        Ok(AllReserved::new(Arc::clone(self), grants, due))
+        let taken = self.reserve_by(cost, Duration::MAX, self.now(), |_| self.now())?;
+        Ok(AllReserved::new(Arc::clone(self), taken))
+    }
+}
+
+/// A composition reserves at one tick.
+impl<'a, M: ReserveMembers<C>, C> View<&'a All<M, C>> {
+    /// Reserves `n` permits of each member, as [`All::reserve`] does.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::reserve`].
+    pub fn reserve(&self, n: u64) -> Result<AllReserved<&'a All<M, C>, M, C>, AllDenied> {
+        self.reserve_within(n, Duration::MAX)
+    }
+
+    /// Reserves `n` permits of each member if they are all due within `max_wait`, as
+    /// [`All::reserve_within`] does.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::reserve_within`].
+    pub fn reserve_within(
+        &self,
+        n: u64,
+        max_wait: Duration,
+    ) -> Result<AllReserved<&'a All<M, C>, M, C>, AllDenied> {
+        let taken = self
+            .store
+            .reserve_by(|_| n, max_wait, self.now, |now| now)?;
+        Ok(AllReserved::new(self.store, taken))
+    }
+
+    /// Reserves `costs[0]` permits of member 0, and so on, as [`All::reserve_each`] does.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::reserve_each`].
+    pub fn reserve_each(
+        &self,
+        costs: impl AsRef<[u64]>,
+    ) -> Result<AllReserved<&'a All<M, C>, M, C>, AllDenied> {
+        self.reserve_each_within(costs, Duration::MAX)
+    }
+
+    /// Reserves `costs[0]` permits of member 0, and so on, if they are all due within `max_wait`,
+    /// as [`All::reserve_each_within`] does.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`All::reserve_each_within`].
+    pub fn reserve_each_within(
+        &self,
+        costs: impl AsRef<[u64]>,
+        max_wait: Duration,
+    ) -> Result<AllReserved<&'a All<M, C>, M, C>, AllDenied> {
+        let costs = self.store.checked(costs.as_ref())?;
+        let cost = |member| cost_of(costs, member);
+        let taken = self.store.reserve_by(cost, max_wait, self.now, |now| now)?;
+        Ok(AllReserved::new(self.store, taken))
     }
 }
 
 impl<M: ReserveMembers<C>, C> All<M, C> {
-    /// Reserves at the tick `now`: see [`reserve`](Self::reserve).
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`reserve`](Self::reserve).
-    pub fn reserve_at(&self, n: u64, now: Tick) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let (grants, due) = self.reserve_by(|_| n, Tick::MAX, now, |now| now)?;
-        Ok(AllReserved::new(self, grants, due))
-    }
-
-    /// Reserves at the tick `now`: see [`reserve_within`](Self::reserve_within).
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`reserve_within`](Self::reserve_within).
-    pub fn reserve_within_at(
-        &self,
-        n: u64,
-        max_wait: Duration,
-        now: Tick,
-    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let latest = now.saturating_add(max_wait);
-        let (grants, due) = self.reserve_by(|_| n, latest, now, |now| now)?;
-        Ok(AllReserved::new(self, grants, due))
-    }
-
-    /// Reserves at the tick `now`: see [`reserve_each`](Self::reserve_each).
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`reserve_each`](Self::reserve_each).
-    pub fn reserve_each_at(
-        &self,
-        costs: impl AsRef<[u64]>,
-        now: Tick,
-    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let costs = self.checked(costs.as_ref())?;
-        let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve_by(cost, Tick::MAX, now, |now| now)?;
-        Ok(AllReserved::new(self, grants, due))
-    }
-
-    /// Reserves at the tick `now`: see [`reserve_each_within`](Self::reserve_each_within).
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`reserve_each_within`](Self::reserve_each_within).
-    pub fn reserve_each_within_at(
-        &self,
-        costs: impl AsRef<[u64]>,
-        max_wait: Duration,
-        now: Tick,
-    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let costs = self.checked(costs.as_ref())?;
-        let latest = now.saturating_add(max_wait);
-        let cost = |member| cost_of(costs, member);
-        let (grants, due) = self.reserve_by(cost, latest, now, |now| now)?;
-        Ok(AllReserved::new(self, grants, due))
-    }
-
-    /// Reserves from all members at the first tick at which all would grant, if that is `latest` or
-    /// sooner. `later` reads the clock again after a lost race.
+    /// Reserves from all members at the first tick at which all would grant, if that is within
+    /// `max_wait`. `later` reads the clock again after a lost race.
     fn reserve_by(
         &self,
         cost: impl Cost,
-        latest: Tick,
+        max_wait: Duration,
         now: Tick,
         later: impl Later,
     ) -> Result<(M::Grants, Tick), AllDenied> {
+        let latest = now.saturating_add(max_wait);
         let (mut now, mut rounds) = (now, ROUNDS);
         loop {
             let due = self.due_by(latest, cost, now)?;

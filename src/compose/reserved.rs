@@ -42,7 +42,7 @@ pub struct AllReserved<R: Deref<Target = All<M, C>>, M: Members<C>, C> {
 }
 
 impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllReserved<R, M, C> {
-    pub(super) const fn new(all: R, grants: M::Grants, due: Tick) -> Self {
+    pub(super) fn new(all: R, (grants, due): (M::Grants, Tick)) -> Self {
         Self { all, grants, due }
     }
 
@@ -65,7 +65,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllReserved<R, M, C> {
 }
 
 impl<R: Deref<Target = All<M, C>>, M: ReserveMembers<C>, C> AllReserved<R, M, C> {
-    /// Gives the permits back at the tick `now`: see [`cancel`](Self::cancel).
+    /// Gives the permits back at the tick `now`.
     pub fn cancel_at(mut self, now: Tick) -> u64 {
         self.all.give_back(&mut self.grants, now, Why::Cancelled)
     }

@@ -2,7 +2,7 @@ use core::fmt;
 
 use super::fixed::Exempt;
 use super::held::Held;
-use super::member::Member;
+use super::member::{Member, by_inner};
 use super::members::{DebtMembers, OneMember, SettleMembers, one_member};
 use super::or_else::OrElse;
 use crate::clock::Tick;
@@ -80,24 +80,10 @@ impl<M: fmt::Debug> fmt::Debug for Shadow<M> {
 }
 
 impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
-    fn clock(&self) -> Option<&C> {
-        self.limit.clock()
-    }
-
-    fn each_clock(&self, show: &mut dyn FnMut(&C)) {
-        self.limit.each_clock(show);
-    }
-
-    fn depth(&self) -> u32 {
-        Member::<C>::depth(&self.limit)
-    }
+    by_inner!(structure self => &self.limit);
 
     fn place(&self) -> Place {
         Member::<C>::place(self.inner().limit()).inexact()
-    }
-
-    fn can_undo(&self) -> bool {
-        Member::<C>::can_undo(&self.limit)
     }
 
     fn check(&self, _n: u64, _now: Tick) -> Result<(), Denied> {
@@ -120,10 +106,6 @@ impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
         n
     }
 
-    fn roll_back(&self, held: Held, now: Tick) -> u64 {
-        Member::<C>::roll_back(&self.limit, held, now)
-    }
-
     fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
         let settled = Member::<C>::correct(&self.limit, held, actual, now);
         self.counters.returned(settled.returned);
@@ -135,14 +117,6 @@ impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
         let charged = Member::<C>::charge_to(&self.limit, n, now);
         self.counters.charged(charged.n());
         charged
-    }
-
-    fn leaves(&self) -> bool {
-        Member::<C>::leaves(&self.limit)
-    }
-
-    fn leave(&self, held: &Held) -> bool {
-        Member::<C>::leave(&self.limit, held)
     }
 
     fn counts(&self) -> bool {

@@ -24,7 +24,7 @@ use super::waiting_permits::PlaceInLine;
 use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
 use crate::concurrency::queue::QueueTicket;
-use crate::outcome::{Charged, Denied, Granted, Settled};
+use crate::outcome::{Denied, Granted};
 use crate::store::Place;
 use crate::sync::inject_fault;
 use crate::wait::sleep_check::SleepCheck;
@@ -271,7 +271,7 @@ struct Beside<'m, M> {
 }
 
 impl<C, M: Members<C>> Members<C> for Beside<'_, M> {
-    through_members!();
+    through_members!(self => self.members);
 
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         match &self.inside {
@@ -289,10 +289,6 @@ struct Inside {
 }
 
 impl<C> Member<C> for Inside {
-    fn clock(&self) -> Option<&C> {
-        None
-    }
-
     fn place(&self) -> Place {
         Place::of(self)
     }
@@ -312,13 +308,5 @@ impl<C> Member<C> for Inside {
 
     fn give_back(&self, _held: Held, _now: Tick) -> u64 {
         0
-    }
-
-    fn correct(&self, _held: Held, _actual: u64, _now: Tick) -> Settled {
-        Settled::charged(0)
-    }
-
-    fn charge_to(&self, _n: u64, now: Tick) -> Charged {
-        Charged::new(0, now)
     }
 }

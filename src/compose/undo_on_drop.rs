@@ -78,7 +78,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> UndoOnDrop<R, 
         self.is_kept = true;
     }
 
-    /// Corrects the estimates: see [`AllGranted::settle`].
+    /// Corrects the estimates.
     ///
     /// # Errors
     ///

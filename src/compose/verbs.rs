@@ -11,6 +11,7 @@ use super::member::Member;
 use super::members::{DebtMembers, Members, Visitor};
 use super::protocol::{Cost, cost_of};
 use crate::clock::{Clock, Tick};
+use crate::store::View;
 
 /// Counts what a member has.
 struct Available(Tick);
@@ -36,6 +37,108 @@ impl<C> Visitor<C> for Charge {
         member.charge_to(self.n, self.now).n()
     }
 }
+
+/// Lists the verbs that ask.
+macro_rules! asking_verbs {
+    ($then:ident) => {
+        $then! {
+            /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
+            ///
+            /// ```
+            /// use tollgate::compose::All;
+            /// use tollgate::{Limiter, Quota};
+            ///
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
+            /// limits.check_n(5)?;
+            /// assert!(limits.check_n(6).is_err());
+            /// assert_eq!(limits.available(), 5);
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// The [`AllDenied`] that the request would get.
+            fn check_n(n: u64) -> Result<(), AllDenied>;
+            /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes
+            /// nothing.
+            ///
+            /// ```
+            /// use tollgate::compose::All;
+            /// use tollgate::{Limiter, Quota};
+            ///
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+            /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+            /// let model = All::new((&requests, &tokens))?;
+            /// model.check_each([1, 90_000])?;
+            /// assert_eq!(model.check_each([1, 90_001]).unwrap_err().member(), Some(1));
+            /// assert_eq!(tokens.available(), 90_000);
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// The [`AllDenied`] that the request would get: its `retry_after` says how long until
+            /// all members would grant.
+            fn check_each(costs: impl AsRef<[u64]>) -> Result<(), AllDenied>;
+            /// Returns how many requests for one permit of each member would be granted now. Takes
+            /// none.
+            ///
+            /// ```
+            /// use tollgate::compose::All;
+            /// use tollgate::{Limiter, Quota};
+            ///
+            /// # fn main() -> Result<(), tollgate::error::ComposeError> {
+            /// let a = Limiter::token_bucket(Quota::per_hour(5))?;
+            /// let b = Limiter::token_bucket(Quota::per_hour(9))?;
+            /// assert_eq!(All::new((&a, &b))?.available(), 5);
+            /// assert_eq!(All::new((&a, &b, &b))?.available(), 4); // each takes two of `b`
+            /// # Ok(())
+            /// # }
+            /// ```
+            fn available() -> u64;
+            /// Returns how long until all members would grant `n` permits, if no other caller takes
+            /// any. `None` if they never will, or if the wait is not known.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            /// use tollgate::compose::All;
+            /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+            ///
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let bucket = TokenBucket::new(Quota::per_second(10))?;
+            /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
+            /// let _ = limits.try_acquire_n(10)?;
+            /// assert_eq!(limits.time_until(3), Some(Duration::from_millis(300)));
+            /// assert_eq!(limits.time_until(11), None); // never: more than the burst
+            /// # Ok(())
+            /// # }
+            /// ```
+            fn time_until(n: u64) -> Option<Duration>;
+        }
+    };
+}
+#[cfg(feature = "std")]
+pub(super) use asking_verbs;
+
+/// Implements verbs of a composition on the members' clock.
+macro_rules! clock_forms {
+    ($(
+        $(#[$meta:meta])* fn $verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+    )*) => {
+        impl<M: Members<C>, C: Clock> All<M, C> {$(
+            $(#[$meta])*
+            pub fn $verb(&self $(, $argument: $type)*) -> $answer {
+                self.at(self.now()).$verb($($argument),*)
+            }
+        )*}
+    };
+}
+
+asking_verbs!(clock_forms);
 
 impl<M: Members<C>, C: Clock> All<M, C> {
     /// Takes one permit of each member.
@@ -102,92 +205,6 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
         let grants = self.take_each(costs.as_ref(), self.now(), |_| self.now())?;
         Ok(AllGranted::new(self, grants))
-    }
-
-    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
-    ///
-    /// ```
-    /// use tollgate::compose::All;
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
-    /// limits.check_n(5)?;
-    /// assert!(limits.check_n(6).is_err());
-    /// assert_eq!(limits.available(), 5);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The [`AllDenied`] that the request would get.
-    pub fn check_n(&self, n: u64) -> Result<(), AllDenied> {
-        self.check_n_at(n, self.now())
-    }
-
-    /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes nothing.
-    ///
-    /// ```
-    /// use tollgate::compose::All;
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
-    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
-    /// let model = All::new((&requests, &tokens))?;
-    /// model.check_each([1, 90_000])?;
-    /// assert_eq!(model.check_each([1, 90_001]).unwrap_err().member(), Some(1));
-    /// assert_eq!(tokens.available(), 90_000);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The [`AllDenied`] that the request would get: its `retry_after` says how long until all
-    /// members would grant.
-    pub fn check_each(&self, costs: impl AsRef<[u64]>) -> Result<(), AllDenied> {
-        self.check_each_at(costs, self.now())
-    }
-
-    /// Returns how many requests for one permit of each member would be granted now. Takes none.
-    ///
-    /// ```
-    /// use tollgate::compose::All;
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
-    /// let a = Limiter::token_bucket(Quota::per_hour(5))?;
-    /// let b = Limiter::token_bucket(Quota::per_hour(9))?;
-    /// assert_eq!(All::new((&a, &b))?.available(), 5);
-    /// assert_eq!(All::new((&a, &b, &b))?.available(), 4); // each takes two of `b`
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn available(&self) -> u64 {
-        self.available_at(self.now())
-    }
-
-    /// Returns how long until all members would grant `n` permits, if no other caller takes any.
-    /// `None` if they never will, or if the wait is not known.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::compose::All;
-    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let bucket = TokenBucket::new(Quota::per_second(10))?;
-    /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
-    /// let _ = limits.try_acquire_n(10)?;
-    /// assert_eq!(limits.time_until(3), Some(Duration::from_millis(300)));
-    /// assert_eq!(limits.time_until(11), None); // never: more than the burst
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn time_until(&self, n: u64) -> Option<Duration> {
-        self.time_until_at(n, self.now())
     }
 }
 
@@ -265,71 +282,69 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     }
 }
 
-impl<M: Members<C>, C> All<M, C> {
-    /// Takes `n` permits of each member at this tick.
+/// The verbs of a composition at one tick. A request that loses a race starts over at the same
+/// tick.
+impl<'a, M: Members<C>, C> View<&'a All<M, C>> {
+    /// Takes `n` permits of each member, as [`All::try_acquire_n`] does.
     ///
     /// # Errors
     ///
     /// [`AllDenied`] if a member denies. In that case nothing is taken.
     #[inline(always)]
-    pub fn try_acquire_n_at(
-        &self,
-        n: u64,
-        now: Tick,
-    ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
-        let grants = self.take(move |_| n, now, |now| now)?;
-        Ok(AllGranted::new(self, grants))
+    pub fn try_acquire_n(&self, n: u64) -> Result<AllGranted<&'a All<M, C>, M, C>, AllDenied> {
+        let grants = self.store.take(move |_| n, self.now, |now| now)?;
+        Ok(AllGranted::new(self.store, grants))
     }
 
-    /// Takes `costs[0]` permits from member 0 at this tick, and so on: see
-    /// [`try_acquire_each`](Self::try_acquire_each).
+    /// Takes `costs[0]` permits from member 0, and so on, as [`All::try_acquire_each`] does.
     ///
     /// # Errors
     ///
     /// [`AllDenied`] if a member denies, or if there is not one cost for each member. In that case
     /// nothing is taken.
     #[inline]
-    pub fn try_acquire_each_at(
+    pub fn try_acquire_each(
         &self,
         costs: impl AsRef<[u64]>,
-        now: Tick,
-    ) -> Result<AllGranted<&Self, M, C>, AllDenied> {
-        let grants = self.take_each(costs.as_ref(), now, |now| now)?;
-        Ok(AllGranted::new(self, grants))
+    ) -> Result<AllGranted<&'a All<M, C>, M, C>, AllDenied> {
+        let grants = self.store.take_each(costs.as_ref(), self.now, |now| now)?;
+        Ok(AllGranted::new(self.store, grants))
     }
 
-    /// Returns what [`try_acquire_n_at`](Self::try_acquire_n_at) would answer. Takes nothing.
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
     ///
     /// # Errors
     ///
     /// The [`AllDenied`] that the request would get.
-    pub fn check_n_at(&self, n: u64, now: Tick) -> Result<(), AllDenied> {
-        self.look(0, |_| n, now)
+    pub fn check_n(&self, n: u64) -> Result<(), AllDenied> {
+        self.store.look(0, |_| n, self.now)
     }
 
-    /// Returns what [`try_acquire_each_at`](Self::try_acquire_each_at) would answer. Takes nothing.
+    /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes nothing.
     ///
     /// # Errors
     ///
     /// The [`AllDenied`] that the request would get.
-    pub fn check_each_at(&self, costs: impl AsRef<[u64]>, now: Tick) -> Result<(), AllDenied> {
-        let costs = self.checked(costs.as_ref())?;
-        self.look(0, |member| cost_of(costs, member), now)
+    pub fn check_each(&self, costs: impl AsRef<[u64]>) -> Result<(), AllDenied> {
+        let costs = self.store.checked(costs.as_ref())?;
+        self.store
+            .look(0, |member| cost_of(costs, member), self.now)
     }
 
-    /// Returns how many requests for one permit of each member would be granted at this tick.
-    pub fn available_at(&self, now: Tick) -> u64 {
-        let available = self.order.limits().filter_map(|member| {
-            let times = self.order.sum(member, |_| 1).max(1);
-            Some(self.members.visit(member, Available(now))? / times)
+    /// Returns how many requests for one permit of each member would be granted.
+    pub fn available(&self) -> u64 {
+        let (all, now) = (self.store, self.now);
+        let available = all.order.limits().filter_map(|member| {
+            let times = all.order.sum(member, |_| 1).max(1);
+            Some(all.members.visit(member, Available(now))? / times)
         });
         available.min().unwrap_or(0)
     }
 
-    /// Returns how long after this tick all members would grant `n` permits: see
-    /// [`time_until`](Self::time_until).
-    pub fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
-        match self.check_n_at(n, now) {
+    /// Returns how long after this tick all members would grant `n` permits, as
+    /// [`All::time_until`] does.
+    pub fn time_until(&self, n: u64) -> Option<Duration> {
+        match self.check_n(n) {
             Ok(()) => Some(Duration::ZERO),
             Err(denied) => denied.retry_after(),
         }
@@ -353,7 +368,7 @@ impl<M: DebtMembers<C>, C: Clock> All<M, C> {
     /// # }
     /// ```
     pub fn charge(&self, n: u64) -> u64 {
-        self.charge_at(n, self.now())
+        self.at(self.now()).charge(n)
     }
 
     /// Takes `costs[0]` permits from member 0, and so on, unconditionally: members may go into
@@ -377,32 +392,32 @@ impl<M: DebtMembers<C>, C: Clock> All<M, C> {
     ///
     /// [`AllDenied::CostsLength`] if there is not one cost for each member.
     pub fn charge_each(&self, costs: impl AsRef<[u64]>) -> Result<u64, AllDenied> {
-        self.charge_each_at(costs, self.now())
+        self.at(self.now()).charge_each(costs)
     }
 }
 
-impl<M: DebtMembers<C>, C> All<M, C> {
-    /// Takes `n` permits of each member at this tick, unconditionally: see
-    /// [`charge`](Self::charge).
-    pub fn charge_at(&self, n: u64, now: Tick) -> u64 {
-        self.charge_to(|_| n, now)
+impl<M: DebtMembers<C>, C> View<&All<M, C>> {
+    /// Takes `n` permits of each member unconditionally, as [`All::charge`] does.
+    pub fn charge(&self, n: u64) -> u64 {
+        self.charge_to(|_| n)
     }
 
-    /// Takes `costs[0]` permits from member 0 at this tick, and so on, unconditionally: see
-    /// [`charge_each`](Self::charge_each).
+    /// Takes `costs[0]` permits from member 0, and so on, unconditionally, as [`All::charge_each`]
+    /// does.
     ///
     /// # Errors
     ///
     /// [`AllDenied::CostsLength`] if there is not one cost for each member.
-    pub fn charge_each_at(&self, costs: impl AsRef<[u64]>, now: Tick) -> Result<u64, AllDenied> {
-        let costs = self.checked(costs.as_ref())?;
-        Ok(self.charge_to(|member| cost_of(costs, member), now))
+    pub fn charge_each(&self, costs: impl AsRef<[u64]>) -> Result<u64, AllDenied> {
+        let costs = self.store.checked(costs.as_ref())?;
+        Ok(self.charge_to(|member| cost_of(costs, member)))
     }
 
-    fn charge_to(&self, cost: impl Cost, now: Tick) -> u64 {
-        let charged = self.order.limits().filter_map(|member| {
-            let n = self.order.sum(member, cost);
-            self.members.visit(member, Charge { n, now })
+    fn charge_to(&self, cost: impl Cost) -> u64 {
+        let (all, now) = (self.store, self.now);
+        let charged = all.order.limits().filter_map(|member| {
+            let n = all.order.sum(member, cost);
+            all.members.visit(member, Charge { n, now })
         });
         charged.fold(0, u64::saturating_add)
     }

@@ -20,63 +20,52 @@ impl<S: Borrow<Counters>> Counted<Concurrency, S> {
     }
 }
 
+/// Implements methods that enter at once, and count the outcome.
+macro_rules! counted_entries {
+    ($($(#[$example:meta])* fn $verb:ident($($argument:ident: $type:ty),*);)*) => {$(
+        #[doc = concat!("Enters as [`Concurrency::", stringify!($verb), "`] does, and counts the outcome.")]
+        ///
+        $(#[$example])*
+        /// # Errors
+        ///
+        #[doc = concat!("The same as for [`Concurrency::", stringify!($verb), "`].")]
+        #[inline]
+        pub fn $verb(&self $(, $argument: $type)*) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
+            self.entered(self.limiter.borrow().$verb($($argument),*))
+        }
+    )*};
+}
+
 /// Methods for the limiter itself, or an `Arc` of it.
 impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
-    /// Enters if there is room, and counts the outcome: see [`Concurrency::try_enter`].
-    ///
-    /// ```
-    /// use tollgate::{Concurrency, Counted};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let uploads = Counted::new(Concurrency::new(2)?);
-    /// let guard = uploads.try_enter_n(2)?;
-    /// assert!(uploads.try_enter().is_err());
-    /// drop(guard);
-    /// let stats = uploads.stats();
-    /// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 2, 1));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`Concurrency::try_enter`].
-    #[inline]
-    pub fn try_enter(&self) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
-        self.try_enter_n(1)
+    counted_entries! {
+        /// ```
+        /// use tollgate::{Concurrency, Counted};
+        ///
+        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let uploads = Counted::new(Concurrency::new(2)?);
+        /// let guard = uploads.try_enter_n(2)?;
+        /// assert!(uploads.try_enter().is_err());
+        /// drop(guard);
+        /// let stats = uploads.stats();
+        /// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 2, 1));
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        fn try_enter();
+        fn try_enter_n(n: u64);
+        fn try_enter_ahead(n: u64);
     }
 
-    /// Enters with weight `n` if there is room, and counts the outcome: see
-    /// [`Concurrency::try_enter_n`].
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`Concurrency::try_enter_n`].
-    #[inline]
-    pub fn try_enter_n(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
-        self.entered(self.limiter.borrow().try_enter_n(n))
-    }
-
-    /// Enters ahead of waiting callers if there is room, and counts the outcome: see
-    /// [`Concurrency::try_enter_ahead`].
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`Concurrency::try_enter_ahead`].
-    #[inline]
-    pub fn try_enter_ahead(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
-        self.entered(self.limiter.borrow().try_enter_ahead(n))
-    }
-
-    /// Returns a future that enters, and counts its outcome: see [`Concurrency::enter`].
+    /// Returns a future that enters, and counts its outcome.
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter(&self) -> Counted<EnterFuture<&Concurrency>, &Counters> {
         self.enter_n(1)
     }
 
-    /// Returns a future that enters with weight `n`, and counts its outcome: see
-    /// [`Concurrency::enter_n`].
+    /// Returns a future that enters with weight `n`, and counts its outcome.
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter_n(&self, n: u64) -> Counted<EnterFuture<&Concurrency>, &Counters> {
@@ -117,7 +106,7 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
     }
 
     /// Returns a future that enters with a guard that keeps the limiter alive, and counts its
-    /// outcome: see [`Concurrency::enter_owned`].
+    /// outcome.
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter_owned(&self, n: u64) -> Counted<EnterFuture<Arc<Concurrency>>> {
@@ -126,7 +115,7 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
 }
 
 impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterFuture<G>, S> {
-    /// Waits to enter, and counts the outcome: see [`EnterFuture::wait`].
+    /// Waits to enter, and counts the outcome.
     ///
     /// # Errors
     ///
@@ -136,8 +125,7 @@ impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterF
         counted(counters.borrow(), limiter.wait())
     }
 
-    /// Waits to enter for at most `timeout`, and counts the outcome: see
-    /// [`EnterFuture::wait_timeout`].
+    /// Waits to enter for at most `timeout`, and counts the outcome.
     ///
     /// # Errors
     ///

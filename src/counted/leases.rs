@@ -44,7 +44,7 @@ impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
         self.counts()
     }
 
-    /// Takes one permit and counts: see [`Lease::try_acquire`].
+    /// Takes one permit and counts.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits or none, and counts: see [`Lease::try_acquire_n`].
+    /// Takes `n` permits or none, and counts.
     ///
     /// # Errors
     ///

@@ -167,6 +167,7 @@ impl<A: Lend, C: Clock> Lender for Leases<A, C> {}
 
 mod lender {
     use super::{Clock, Denied, Leases, Lend, Tick};
+    use crate::sync::Ordering;
 
     pub trait Sealed {
         /// Reserves up to `size` of the total, and returns how much.
@@ -195,11 +196,33 @@ mod lender {
 
     impl<A: Lend, C: Clock> Sealed for Leases<A, C> {
         fn reserve(&self, size: u64) -> u64 {
-            self.reserve(size)
+            // ORDERING: Relaxed. It publishes nothing, and the exchange detects a stale value.
+            let mut lent = self.lent.load(Ordering::Relaxed);
+            loop {
+                let size = size.min(self.total.saturating_sub(lent));
+                if size == 0 {
+                    return 0;
+                }
+                // ORDERING: Acquire. It pairs with the release in `release`: a lease that gets the
+                // size of a dropped lease draws from a word in which the dropped lease's permits
+                // are back. If this were Relaxed, both could hold their permits at once, which is
+                // more than the total. Models: leases::
+                match self.lent.compare_exchange_weak(
+                    lent,
+                    lent + size,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) => return size,
+                    Err(seen) => lent = seen,
+                }
+            }
         }
 
         fn release(&self, size: u64) {
-            self.release(size);
+            // ORDERING: Release. It publishes the permits that came back, and pairs with the
+            // acquire in `reserve`. Models: leases::
+            self.lent.fetch_sub(size, Ordering::Release);
         }
 
         #[inline(always)]

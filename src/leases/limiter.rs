@@ -11,6 +11,8 @@ use crate::metrics::{Metric, Metrics, Value};
 use crate::outcome::{Denied, Granted};
 use crate::sync::{AtomicU64, Ordering};
 use crate::traits::TryAcquire;
+use crate::traits::forms::clock_forms_by_ticks;
+use crate::traits::verbs::take_verbs;
 use std::sync::Arc;
 
 /// A [`Limiter`] that lends permits to threads: while a [`Lease`] holds permits, it grants them
@@ -20,9 +22,9 @@ use std::sync::Arc;
 /// clock and asks the limiter, so if most requests are denied, a plain [`Limiter`] is just as fast.
 /// (docs/MANY_CORES.md has a table of which limiter is fastest when.)
 ///
-/// A thread without a lease can call [`try_acquire`](Self::try_acquire) and
-/// [`try_acquire_n`](Self::try_acquire_n); all other methods are on [`limiter()`](Self::limiter).
-/// If you never lend, use a [`Limiter`].
+/// A thread without a lease can call [`try_acquire`](Self::try_acquire) and the other methods that
+/// take; those that give back are on [`limiter()`](Self::limiter). If you never lend, use a
+/// [`Limiter`].
 ///
 /// ```
 /// use tollgate::{Leases, Quota};
@@ -160,38 +162,6 @@ impl<A, C> Leases<A, C> {
         // depends on it.
         self.lent.load(Ordering::Relaxed)
     }
-
-    /// Reserves up to `size` of the total, and returns how much.
-    pub(super) fn reserve(&self, size: u64) -> u64 {
-        // ORDERING: Relaxed. It publishes nothing, and the exchange detects a stale value.
-        let mut lent = self.lent.load(Ordering::Relaxed);
-        loop {
-            let size = size.min(self.total.saturating_sub(lent));
-            if size == 0 {
-                return 0;
-            }
-            // ORDERING: Acquire. It pairs with the release in `release`: a lease that gets the size
-            // of a dropped lease draws from a word in which the dropped lease's permits are back.
-            // If this were Relaxed, both could hold their permits at once, which is more than the
-            // total. Models: leases::
-            match self.lent.compare_exchange_weak(
-                lent,
-                lent + size,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return size,
-                Err(seen) => lent = seen,
-            }
-        }
-    }
-
-    /// Releases a size, after the permits came back.
-    pub(super) fn release(&self, size: u64) {
-        // ORDERING: Release. It publishes the permits that came back, and pairs with the acquire in
-        // `reserve`. Models: leases::
-        self.lent.fetch_sub(size, Ordering::Release);
-    }
 }
 
 impl<A: Lend, C: Clock> Leases<A, C> {
@@ -202,17 +172,7 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     /// [`Denied`] if no permit is available.
     #[inline]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
-        self.limiter.try_acquire()
-    }
-
-    /// Takes `n` permits or none from the limiter, without a lease.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if fewer than `n` permits are available.
-    #[inline]
-    pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-        self.limiter.try_acquire_n(n)
+        self.try_acquire_n(1)
     }
 
     /// Reads the limiter's clock.
@@ -221,6 +181,8 @@ impl<A: Lend, C: Clock> Leases<A, C> {
         self.limiter.now()
     }
 }
+
+take_verbs!([clock_forms_by_ticks] {[A: Lend, C: Clock] Leases<A, C>});
 
 impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Leases<A, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,5 +4,3 @@
 pub(crate) mod log;
 pub(crate) mod slotted;
 mod verbs;
-
-pub use verbs::WindowView;

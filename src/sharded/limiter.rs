@@ -17,8 +17,8 @@ use crate::outcome::{Denied, Granted};
 use crate::quota::Quota;
 use crate::thread_index::ThreadIndex;
 use crate::traits::TryAcquire;
-use crate::traits::forms::{clock_forms, settle_form, traits_by_views};
-use crate::traits::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs};
+use crate::traits::forms::{clock_forms, clock_forms_by_ticks, settle_form, traits_by_views};
+use crate::traits::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs, take_verbs};
 
 /// A rate limiter for many cores: the limit is split into shards, each in cache lines of its own,
 /// and each thread uses its own shard first.
@@ -82,7 +82,7 @@ use crate::traits::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_ve
 /// A request that needs several shards takes from one after the other. All requests use the same
 /// order. If other threads are faster and the request can't get everything, it rolls back: it
 /// returns what it took. In the meantime other requests may be denied because these permits are
-/// missing.
+/// missing; their `retry_after` may then be as short as 1 ns.
 ///
 /// A rollback returns permits to a shard only if no other thread has changed that shard meanwhile.
 /// Otherwise returning the permits could count them twice, so they stay consumed. The limiter then
@@ -224,14 +224,6 @@ impl<A: Split, C> Sharded<A, C> {
         }
     }
 
-    #[inline]
-    fn decide(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        match self.try_once(n, now) {
-            Some(outcome) => outcome,
-            None => self.acquire_at(n, now),
-        }
-    }
-
     /// Tries the hint, and then the thread's own shard once. Nearly every decision ends here. All
     /// others make one out-of-line call at the end.
     #[inline(always)]
@@ -354,47 +346,9 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.try_acquire_n(1)
     }
-
-    /// Takes `n` permits or none, from one shard or several. `n` = 0 changes nothing, and succeeds
-    /// unless all shards are in debt.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if the shards have fewer than `n` permits together. If other threads interfere
-    /// while the request takes from several shards, it may be denied although enough permits are
-    /// available; `retry_after` may then be as short as 1 ns.
-    #[inline]
-    pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-        let now = self.now();
-        match self.try_once(n, now) {
-            Some(outcome) => outcome,
-            None => self.acquire_at(n, now),
-        }
-    }
-
-    /// Takes up to `n` permits: as many as are available, which may be none.
-    #[inline]
-    #[must_use = "the grant says how many permits were taken"]
-    pub fn take_up_to(&self, n: u64) -> Granted {
-        self.at(self.now()).take_up_to(n)
-    }
-
-    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer if no other thread
-    /// interfered. Takes nothing.
-    ///
-    /// # Errors
-    ///
-    /// The [`Denied`] that the request would get.
-    pub fn check_n(&self, n: u64) -> Result<(), Denied> {
-        self.at(self.now()).check_n(n)
-    }
-
-    /// Returns how many permits are available in all shards together. Takes none.
-    pub fn available(&self) -> u64 {
-        self.at(self.now()).available()
-    }
 }
 
+take_verbs!([clock_forms_by_ticks] {[A: Split, C: Clock] Sharded<A, C>});
 forecast_verbs!([clock_forms] {[+ Split] [] Sharded<A, C>});
 gauge_verbs!([clock_forms] {[+ Split] [] Sharded<A, C>});
 give_back_verbs!([clock_forms] {[+ Split] [] Sharded<A, C>});
@@ -431,15 +385,10 @@ impl<A: Split, C> TryAcquire for Sharded<A, C> {
 
     #[inline]
     fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.decide(n, now)
-    }
-
-    #[inline]
-    fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
-    where
-        C: Clock,
-    {
-        self.try_acquire_n(n)
+        match self.try_once(n, now) {
+            Some(outcome) => outcome,
+            None => self.acquire_at(n, now),
+        }
     }
 
     #[inline]

@@ -97,7 +97,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         (0..).map_while(move |distance| self.neighbor(distance))
     }
 
-    /// Takes one permit at this tick: see [`Sharded::try_acquire`](crate::Sharded::try_acquire).
+    /// Takes one permit at this tick.
     ///
     /// # Errors
     ///
@@ -107,8 +107,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits or none at this tick: see
-    /// [`Sharded::try_acquire_n`](crate::Sharded::try_acquire_n).
+    /// Takes `n` permits or none at this tick.
     ///
     /// # Errors
     ///
@@ -142,8 +141,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.shards.first().map_or(1, |shard| shard.permit())
     }
 
-    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer: see
-    /// [`Sharded::check_n`](crate::Sharded::check_n).
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer.
     ///
     /// # Errors
     ///
@@ -163,8 +161,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         }
     }
 
-    /// Takes up to `n` permits at this tick: see
-    /// [`Sharded::take_up_to`](crate::Sharded::take_up_to).
+    /// Takes up to `n` permits at this tick.
     #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.take_some(n).unwrap_or_else(|| self.take_of_own(n))
@@ -184,8 +181,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         })
     }
 
-    /// Returns how many permits are available at this tick: see
-    /// [`Sharded::available`](crate::Sharded::available).
+    /// Returns how many permits are available at this tick.
     pub fn available(&self) -> u64 {
         let each = self
             .shards
@@ -199,7 +195,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.shards.iter().all(|shard| shard.at(self.now).is_idle())
     }
 
-    /// Resets the limiter: see [`Sharded::reset`](crate::Sharded::reset).
+    /// Resets the limiter.
     pub fn reset(&self) {
         self.lowering(|| self.shards.iter().for_each(|shard| shard.reset()));
     }
@@ -215,13 +211,12 @@ impl<'a, A: Split> ShardedView<'a, A> {
         done
     }
 
-    /// Returns how long it takes until `n` permits are available: see
-    /// [`Sharded::time_until`](crate::Sharded::time_until).
+    /// Returns how long it takes until `n` permits are available.
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         Some(self.due(n)?.saturating_since(self.now))
     }
 
-    /// Gives back a grant at this tick: see [`Sharded::undo`](crate::Sharded::undo).
+    /// Gives back a grant at this tick.
     pub fn undo(&self, granted: Granted) -> u64 {
         self.lowering(|| self.give_back_grant(granted))
     }
@@ -270,7 +265,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         }
     }
 
-    /// Gives back `n` permits at this tick: see [`Sharded::refund`](crate::Sharded::refund).
+    /// Gives back `n` permits at this tick.
     pub fn refund(&self, n: u64) -> u64 {
         self.lowering(|| self.give_back(n))
     }
@@ -315,8 +310,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
 }
 
 impl<A: Split + Debt> ShardedView<'_, A> {
-    /// Corrects a grant for an estimated cost, at this tick: see
-    /// [`Sharded::settle`](crate::Sharded::settle).
+    /// Corrects a grant for an estimated cost, at this tick.
     pub fn settle(&self, granted: Granted, actual: u64) -> Settled {
         Settled::by(
             granted,
@@ -326,8 +320,7 @@ impl<A: Split + Debt> ShardedView<'_, A> {
         )
     }
 
-    /// Takes `n` permits unconditionally at this tick: see
-    /// [`Sharded::charge`](crate::Sharded::charge).
+    /// Takes `n` permits unconditionally at this tick.
     pub fn charge(&self, n: u64) -> Charged {
         let taken = self.take_up_to(n);
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
@@ -352,8 +345,7 @@ impl<A: Split + Debt> ShardedView<'_, A> {
 }
 
 impl<A: Split + Gauge> ShardedView<'_, A> {
-    /// Returns how many permits are counted at this tick: see
-    /// [`Sharded::level`](crate::Sharded::level).
+    /// Returns how many permits are counted at this tick.
     pub fn level(&self) -> Level {
         let each = self.shards.iter().map(|shard| shard.at(self.now).level());
         let all = each.reduce(Level::plus).unwrap_or(Level::of_permits(0));

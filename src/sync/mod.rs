@@ -1,7 +1,6 @@
 //! The crate's only source of atomics.
 //!
-//! The rest of the crate takes its atomics from here, and so does code that is model-checked
-//! together with it. The build decides what they are:
+//! The rest of the crate takes its atomics from here. The build decides what they are:
 //!
 //! - normally the processor's atomics, or those of `portable-atomic` if the processor has no 64-bit
 //!   ones;
@@ -13,7 +12,7 @@
 
 #![allow(clippy::disallowed_types)]
 
-pub use core::sync::atomic::Ordering;
+pub(crate) use core::sync::atomic::Ordering;
 
 #[cfg(any(
     all(tollgate_loom, feature = "loom"),
@@ -38,17 +37,7 @@ mod native;
 use native as source;
 
 /// The 64-bit atomic that holds every word of this crate.
-///
-/// The underlying type depends on the processor and on the build. Use it by this name only: the
-/// type behind it may change in any release.
-///
-/// ```
-/// use tollgate::sync::{AtomicU64, Ordering};
-///
-/// let word = AtomicU64::new(7);
-/// assert_eq!(word.load(Ordering::Relaxed), 7);
-/// ```
-pub type AtomicU64 = source::AtomicU64;
+pub(crate) type AtomicU64 = source::AtomicU64;
 
 /// A counter that no decision depends on, so models do not track it.
 #[cfg(feature = "std")]

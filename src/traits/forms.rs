@@ -119,6 +119,28 @@ macro_rules! clock_forms {
 }
 pub(crate) use clock_forms;
 
+/// Implements the verbs of a group on the limiter's clock, by the forms that take a tick.
+#[cfg(feature = "std")]
+macro_rules! clock_forms_by_ticks {
+    (
+        {[$($parameters:tt)*] $limiter:ty}
+        $(#[$about:meta])* [$trait:ident] $($name:ident)? {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        impl<$($parameters)*> $limiter {$(
+            $(#[$meta])*
+            #[inline]
+            pub fn $verb(&self $(, $argument: $type)*) -> $answer {
+                self.$verb_at($($argument,)* self.now())
+            }
+        )*}
+    };
+}
+#[cfg(feature = "std")]
+pub(crate) use clock_forms_by_ticks;
+
 /// Implements the trait of a group through the limiter's views.
 macro_rules! traits_by_views {
     (
@@ -233,11 +255,6 @@ macro_rules! reserve_by_views {
                 now: $crate::clock::Tick,
             ) -> Option<$crate::outcome::Granted> {
                 self.at(now).reserve_fast(n)
-            }
-
-            #[inline]
-            fn waiting_at(&self, now: $crate::clock::Tick) -> u64 {
-                self.at(now).waiting()
             }
 
             #[inline]

@@ -6,7 +6,7 @@
 pub(crate) mod forms;
 pub(crate) mod verbs;
 
-use crate::clock::{Clock, Tick};
+use crate::clock::{Clock, Tick, behind_pointers};
 use crate::outcome::{Denied, Granted, Settled};
 use crate::store::{Place, Prepared};
 #[cfg(feature = "std")]
@@ -149,36 +149,17 @@ macro_rules! declare_traits {
                 ///
                 /// Uses the tick `now`, and reads no clock.
                 fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
+
+                $(#[$meta])*
+                #[cfg_attr(debug_assertions, inline)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
+                fn $verb(&self, $($argument: $type),*) -> $answer
+                where
+                    Self::Clock: Clock,
+                {
+                    self.$verb_at($($argument,)* self.clock().now())
+                }
             )*
-
-            /// Takes up to `n` permits: as many as are available, possibly none.
-            #[must_use = "it says how many permits were taken"]
-            fn take_up_to(&self, n: u64) -> Granted
-            where
-                Self::Clock: Clock,
-            {
-                self.take_up_to_at(n, self.clock().now())
-            }
-
-            /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
-            ///
-            /// # Errors
-            ///
-            /// The [`Denied`] that the request would get.
-            fn check_n(&self, n: u64) -> Result<(), Denied>
-            where
-                Self::Clock: Clock,
-            {
-                self.check_n_at(n, self.clock().now())
-            }
-
-            /// Returns how many permits are available. Takes none.
-            fn available(&self) -> u64
-            where
-                Self::Clock: Clock,
-            {
-                self.available_at(self.clock().now())
-            }
 
             /// Takes one permit at this tick.
             ///
@@ -191,20 +172,6 @@ macro_rules! declare_traits {
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
                 self.try_acquire_n_at(1, now)
-            }
-
-            /// Takes `n` permits, or none.
-            ///
-            /// # Errors
-            ///
-            /// [`Denied`] if they are not all available.
-            #[cfg_attr(debug_assertions, inline)]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
-            where
-                Self::Clock: Clock,
-            {
-                self.try_acquire_n_at(n, self.clock().now())
             }
 
             /// Takes one permit.
@@ -320,9 +287,6 @@ pub trait ReserveLimiter: GiveBackLimiter + DebtLimiter {
     /// between `latest` and the tick at which they will be.
     fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
 
-    /// Returns how many permits are taken but not yet due at this tick, rounded up.
-    fn waiting_at(&self, now: Tick) -> u64;
-
     /// Takes `n` permits that are available now, in one attempt. `None` means that nothing was
     /// taken; use [`reserve_until_at`](Self::reserve_until_at). The default always returns `None`:
     /// override it only if one attempt is faster.
@@ -388,14 +352,6 @@ macro_rules! clock_behind {
         fn grant_prepared(&self, prepared: &Prepared) -> Granted {
             (**self).grant_prepared(prepared)
         }
-
-        #[inline]
-        fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
-        where
-            G::Clock: Clock,
-        {
-            (**self).try_acquire_n(n)
-        }
     };
     (GiveBackLimiter) => {
         #[inline]
@@ -406,39 +362,13 @@ macro_rules! clock_behind {
     ($name:ident) => {};
 }
 
-macro_rules! reserve_behind {
-    ($pointer:ty) => {
-        impl<G: ReserveLimiter + ?Sized> ReserveLimiter for $pointer {
-            #[inline]
-            fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
-                (**self).reserve_until_at(n, latest, now)
-            }
-
-            #[inline(always)]
-            fn reserve_fast_at(&self, n: u64, now: Tick) -> Option<Granted> {
-                (**self).reserve_fast_at(n, now)
-            }
-
-            #[inline]
-            fn waiting_at(&self, now: Tick) -> u64 {
-                (**self).waiting_at(now)
-            }
-
-            #[inline]
-            fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
-                (**self).cancel_at(granted, n, now)
-            }
-        }
-    };
-}
-
 each_group_of_verbs!([traits_behind] {&G});
 #[cfg(feature = "std")]
 each_group_of_verbs!([traits_behind] {Box<G>});
 #[cfg(feature = "std")]
 each_group_of_verbs!([traits_behind] {Arc<G>});
-reserve_behind!(&G);
-#[cfg(feature = "std")]
-reserve_behind!(Box<G>);
-#[cfg(feature = "std")]
-reserve_behind!(Arc<G>);
+behind_pointers!(ReserveLimiter {
+    fn reserve_until_at(n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
+    fn reserve_fast_at(n: u64, now: Tick) -> Option<Granted>;
+    fn cancel_at(granted: Granted, n: u64, now: Tick) -> (Granted, u64);
+});

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use tollgate::error::LimiterError;
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard, SeededHasher};
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Concurrency, Denied};
 
 use crate::support::{Random, deadline, often, on_threads};

@@ -1,5 +1,7 @@
 //! Limits for each key: the table of fixed size and its snapshots.
 
+#![allow(clippy::disallowed_types, reason = "no model runs these tests")]
+
 mod compose;
 mod concurrency;
 mod counted;

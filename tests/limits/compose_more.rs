@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::compose::{
-    All, AllDenied, BoxDebt, BoxMember, BoxSettle, Closed, Exempt, Named, OrElse,
+    All, AllDenied, BoxMember, Closed, DebtMember, Exempt, Named, OrElse, SettleMember,
 };
 use tollgate::outcome::Settled;
 use tollgate::{
@@ -195,7 +195,7 @@ fn exempt_grants_and_closed_denies_everything() {
 
 #[test]
 fn limits_nested_too_deep_are_refused() {
-    type Inner = BoxDebt<'static, ManualClock>;
+    type Inner = Box<dyn DebtMember<ManualClock> + Send + Sync>;
     let in_second = |one: Inner, inner: Inner| -> Inner { Box::new(OrElse::new(one, inner)) };
     let in_first = |one: Inner, inner: Inner| -> Inner { Box::new(OrElse::new(inner, one)) };
     let of_both: [&dyn Fn(Inner, Inner) -> Inner; 2] = [&in_second, &in_first];
@@ -238,7 +238,7 @@ fn a_mixture_at_run_time_takes_undoes_and_settles() {
     let clock = ManualClock::new();
     let (rate, window, inside) = mixture(&clock);
     let left = || (rate.available(), window.available(), inside.inside());
-    let members: Vec<BoxSettle<'_, ManualClock>> =
+    let members: Vec<Box<dyn SettleMember<ManualClock> + Send + Sync>> =
         vec![Box::new(&rate), Box::new(&window), Box::new(&inside)];
     let all = All::new(members).expect("a composition");
     let mut granted = all.try_acquire_each([8, 8, 2]).expect("granted");
@@ -259,7 +259,8 @@ fn a_mixture_at_run_time_takes_undoes_and_settles() {
 fn a_mixture_at_run_time_charges() {
     let clock = ManualClock::new();
     let (rate, window, _) = mixture(&clock);
-    let members: [BoxDebt<'_, ManualClock>; 2] = [Box::new(&rate), Box::new(&window)];
+    let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
+        [Box::new(&rate), Box::new(&window)];
     let all = All::new(members).expect("a composition");
     assert_eq!(all.charge_each([12, 3]), Ok(15));
     assert_eq!((rate.charge(0).debt(), window.available()), (2, 47));

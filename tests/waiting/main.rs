@@ -1,5 +1,7 @@
 //! Limits over time: waiting, reservations, concurrency and changing quotas.
 
+#![allow(clippy::disallowed_types, reason = "no model runs these tests")]
+
 mod adjustable;
 mod compose;
 mod concurrency;

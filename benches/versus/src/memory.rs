@@ -4,8 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
-
-use tollgate::sync::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The system's allocator, with counters.
 #[derive(Debug)]

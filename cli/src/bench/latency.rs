@@ -1,12 +1,12 @@
 //! The latency of single decisions: histograms of many, each timed by itself.
 
 use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use tollgate::sync::{AtomicU64, Ordering};
 
 use super::contest::Contest;
 use super::contestants::sampling::Sampler;

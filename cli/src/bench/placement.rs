@@ -1,8 +1,9 @@
 //! Assigns threads to processors.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use core_affinity::CoreId;
 use serde::Serialize;
-use tollgate::sync::{AtomicU64, Ordering};
 
 use super::topology::{Topology, ranges};
 

@@ -24,7 +24,8 @@ pub(crate) type SettersMutex = source::SettersMutex<()>;
 #[cfg(all(tollgate_loom, feature = "loom"))]
 macro_rules! inject_fault {
     ($fault:ident) => {
-        tollgate::sync::model::Conditions::now().fault == Some(tollgate::sync::model::Fault::$fault)
+        tollgate::sync::model::Conditions::now().fault
+            == Some(tollgate::sync::model::Fault::Of(stringify!($fault)))
     };
     ($fault:ident => $wrong:expr, else $right:expr) => {
         if inject_fault!($fault) {

@@ -2,10 +2,11 @@
 //! and a limiter keeps its bound while another thread moves its clock.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, CoarseClock};
-use tollgate::sync::{AtomicU64, Ordering};
+use tollgate::sync::model::AtomicU64;
 use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{Expected, Run, actor, broken, model};
 

@@ -59,7 +59,7 @@ macro_rules! both {
             concat!("both ", stringify!($one), ", ", stringify!($other)),
             |limits: &Arc<Limits>, _: &mut ()| {
                 let all = All::new((&limits.$one, &limits.$other)).expect("two limits");
-                told(all.try_acquire_n_at(1, NOW))
+                told(all.at(NOW).try_acquire_n(1))
             },
         )
     };
@@ -69,7 +69,7 @@ macro_rules! both {
 fn all_three() -> Action {
     Action::new("all three", |limits: &Arc<Limits>, ()| {
         let all = All::new([&limits.a, &limits.b, &limits.c]).expect("three limits");
-        told(all.try_acquire_n_at(1, NOW))
+        told(all.at(NOW).try_acquire_n(1))
     })
 }
 
@@ -184,7 +184,7 @@ fn undone_in_the_next_window(run: &mut Run) {
     };
     let both = Action::new("both", |limits, ()| {
         let all = All::new((&limits.a, &limits.b)).expect("two limits");
-        told(all.try_acquire_n_at(1, NOW))
+        told(all.at(NOW).try_acquire_n(1))
     });
     let takes_b = Action::new("plain b", |limits, ()| {
         Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
@@ -208,7 +208,7 @@ fn a_choice_loses_a_race(run: &mut Run) {
     let choice = Action::new("a or else b, and c", |limits: &Arc<Limits>, ()| {
         let members = (OrElse::new(&limits.a, &limits.b), &limits.c);
         let all = All::new(members).expect("two limits");
-        told(all.try_acquire_n_at(1, NOW))
+        told(all.at(NOW).try_acquire_n(1))
     });
     let scenario = Scenario::at(|| limits(1))
         .actor(&[choice])
@@ -265,7 +265,7 @@ fn a_quota_changes(run: &mut Run) {
     };
     let both = Action::new("both", |limits, ()| {
         let all = All::new((&limits.a, &limits.b)).expect("two limits");
-        told(all.try_acquire_n_at(1, NOW))
+        told(all.at(NOW).try_acquire_n(1))
     });
     let takes_b = Action::new("plain b", |limits, ()| {
         Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
@@ -314,7 +314,7 @@ fn a_key_leaves(run: &mut Run) {
     };
     let both = Action::new("both", |limits, ()| {
         let all = All::new((limits.table.key("alice"), &limits.b)).expect("two limits");
-        told(all.try_acquire_n_at(1, NOW))
+        told(all.at(NOW).try_acquire_n(1))
     });
     let takes_b = Action::new("plain b", |limits, ()| {
         Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
@@ -379,12 +379,12 @@ fn reservations_in_opposite_orders(run: &mut Run) {
         "reserve a, b, soon",
         |limits: &std::sync::Arc<Limits>, ()| {
             let all = All::new((&limits.a, &limits.b)).expect("two limits");
-            due(all.reserve_within_at(1, Duration::from_secs(1), NOW))
+            due(all.at(NOW).reserve_within(1, Duration::from_secs(1)))
         },
     );
     let ever = Action::new("reserve b, a", |limits: &std::sync::Arc<Limits>, ()| {
         let all = All::new((&limits.b, &limits.a)).expect("two limits");
-        due(all.reserve_at(1, NOW))
+        due(all.at(NOW).reserve(1))
     });
     let scenario = Scenario::at(make).actor(&[soon]).actor(&[ever]);
     let scenario = scenario

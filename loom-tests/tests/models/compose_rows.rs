@@ -38,7 +38,7 @@ fn descending<const N: usize>() -> [usize; N] {
 fn whole_row<const N: usize>(order: [usize; N]) -> InRow<N> {
     Any::new("the whole row", move |limits: &Arc<Row<N>>, ()| {
         let all = All::new(order.map(|index| &limits[index])).expect("a row of limits");
-        told(all.try_acquire_n_at(1, NOW))
+        told(all.at(NOW).try_acquire_n(1))
     })
 }
 
@@ -48,7 +48,7 @@ fn boxed_row<const N: usize>(order: [usize; N]) -> InRow<N> {
         let boxed = |index: usize| -> BoxMember<'_, ManualClock> { Box::new(&limits[index]) };
         let members: Vec<_> = order.into_iter().map(boxed).collect();
         let all = All::new(members).expect("a row of limits");
-        told(all.try_acquire_n_at(1, NOW))
+        told(all.at(NOW).try_acquire_n(1))
     })
 }
 

@@ -1,9 +1,10 @@
 //! The word of a concurrency limit: the weight inside never exceeds the limit, a thread that enters
 //! sees writes that were made inside before, and no peak is missed.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::sync::{AtomicU64, Ordering::Relaxed};
+use tollgate::sync::model::AtomicU64;
 use tollgate::{Concurrency, Denied};
 use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored};
 

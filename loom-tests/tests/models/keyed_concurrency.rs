@@ -2,12 +2,12 @@
 //! even while keys without guards leave the table, and a caller that enters sees writes that were
 //! made inside before.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate::Denied;
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
-use tollgate::sync::model::Fault;
-use tollgate::sync::{AtomicU64, Ordering::Relaxed};
+use tollgate::sync::model::{AtomicU64, Fault};
 use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
 use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored, with_fault};
 

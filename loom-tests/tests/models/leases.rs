@@ -354,8 +354,8 @@ fn a_stopped_thread_stops_no_other() {
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     Site {
-        file: "leases/limiter.rs",
-        text: include_str!("../../../src/leases/limiter.rs"),
+        file: "leases/lease.rs",
+        text: include_str!("../../../src/leases/lease.rs"),
         operation,
     }
 }

@@ -277,16 +277,21 @@ fn turns_match_answers_derived_by_hand() {
 
 #[test]
 fn faults_are_found() {
+    let overwrites_the_current_rate = Fault::Of("OverwritesTheRate");
+    let reads_the_rate_before_the_state = Fault::Of("ReadsTheRateFirst");
+    let returns_a_rate_without_checking_the_state_again = Fault::Of("TellsWithoutALook");
     for fault in [
-        Fault::OverwritesTheRate,
-        Fault::ReadsTheRateFirst,
-        Fault::TellsWithoutALook,
+        overwrites_the_current_rate,
+        reads_the_rate_before_the_state,
+        returns_a_rate_without_checking_the_state_again,
     ] {
         with_fault("smooth", fault, NO_ORDER, Some(2), any(two_after_two));
     }
-    let together = Fault::SetsTogether;
+    // Two threads set rates at the same time.
+    let together = Fault::Of("SetsTogether");
     with_fault("smooth", together, NO_ORDER, Some(2), any(three_threads));
-    let keeps = Fault::KeepsTheTurn;
+    // The next turn does not move when the version numbers start again at 0.
+    let keeps = Fault::Of("KeepsTheTurn");
     with_fault("smooth", keeps, NO_ORDER, Some(2), any(round_the_versions));
 }
 

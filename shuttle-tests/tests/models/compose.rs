@@ -5,13 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::compose::{All, AllGranted, BoxSettle, OrElse, SettleMembers};
+use tollgate::compose::{All, AllGranted, OrElse, SettleMember, SettleMembers};
 use tollgate::sync::model::Fault;
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
 use tollgate_shuttle_tests::{act, actor, below, model, one_in, one_of, reached, with_fault};
 
 type One = Limiter<TokenBucket, ManualClock>;
-type Boxed<'l> = BoxSettle<'l, ManualClock>;
+type Boxed<'l> = Box<dyn SettleMember<ManualClock> + Send + Sync + 'l>;
 
 const NOW: Tick = Tick::from_nanos(5);
 const THREADS: u64 = 4;
@@ -40,7 +40,7 @@ const ORDERS: [[usize; 3]; 4] = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]];
 /// Takes a permit of each member, and undoes that or keeps it. Returns how many permits were kept,
 /// over all members.
 fn takes<M: SettleMembers<ManualClock>>(all: &All<M, ManualClock>) -> u64 {
-    let Ok(granted) = all.try_acquire_n_at(1, NOW) else {
+    let Ok(granted) = all.at(NOW).try_acquire_n(1) else {
         reached("a request is denied");
         return 0;
     };
@@ -125,11 +125,11 @@ fn for_the_last_permits() {
                 1 => {
                     let boxed = all.map(|limit| -> Boxed<'_> { Box::new(limit) });
                     let all = All::new(Vec::from(boxed)).expect("three limits");
-                    all.try_acquire_n_at(1, NOW).is_ok()
+                    all.at(NOW).try_acquire_n(1).is_ok()
                 }
                 _ => {
                     let all = All::new(all).expect("three limits");
-                    all.try_acquire_n_at(1, NOW).is_ok()
+                    all.at(NOW).try_acquire_n(1).is_ok()
                 }
             }
         })
@@ -158,7 +158,7 @@ fn beside_an_empty_limit() {
                 0 => limits.all[0].try_acquire_n_at(1, NOW).is_ok(),
                 _ => {
                     let all = All::new(all).expect("three limits");
-                    all.try_acquire_n_at(1, NOW).is_ok()
+                    all.at(NOW).try_acquire_n(1).is_ok()
                 }
             }
         })

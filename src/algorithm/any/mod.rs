@@ -95,6 +95,25 @@ macro_rules! any_of {
     };
 }
 
+pub(super) use any_of;
+
+/// Evaluates the first expression if both are of the same kind, with both names bound to what is
+/// inside, and otherwise the second.
+macro_rules! of_same_kind {
+    (($one:expr, $next:ident), $this:ident => $same:expr, else $other:expr) => {
+        of_same_kind!(
+            ($one, $next), $this => $same, else $other;
+            TokenBucket Gcra LeakyBucket FixedWindow SlidingWindow Intervals
+        )
+    };
+    (($one:expr, $next:ident), $this:ident => $same:expr, else $other:expr; $($kind:ident)*) => {
+        match ($one, $next) {
+            $((AnyAlgorithm::$kind($this), AnyAlgorithm::$kind($next)) => $same,)*
+            _ => $other,
+        }
+    };
+}
+
 runs_on!(AnyAlgorithm, any_of);
 reserves_on!(AnyAlgorithm, any_of);
 
@@ -143,38 +162,16 @@ impl ChangeQuota for AnyAlgorithm {
 
     /// Carries the word over even to another algorithm, in whole permits.
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        match (self, next) {
-            (Self::TokenBucket(this), Self::TokenBucket(next)) => this.carry_over(word, now, next),
-            (Self::Gcra(this), Self::Gcra(next)) => this.carry_over(word, now, next),
-            (Self::LeakyBucket(this), Self::LeakyBucket(next)) => this.carry_over(word, now, next),
-            (Self::FixedWindow(this), Self::FixedWindow(next)) => this.carry_over(word, now, next),
-            (Self::SlidingWindow(this), Self::SlidingWindow(next)) => {
-                this.carry_over(word, now, next)
-            }
-            (Self::Intervals(this), Self::Intervals(next)) => this.carry_over(word, now, next),
-            (this, next) => carry::by_permits(this, word, now, next),
-        }
+        of_same_kind!((self, next), this => this.carry_over(word, now, next), else {
+            carry::by_permits(self, word, now, next)
+        })
     }
 
     fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        match (self, next) {
-            (Self::TokenBucket(this), Self::TokenBucket(next)) => {
-                this.carry_scaled(word, now, next)
-            }
-            (Self::Gcra(this), Self::Gcra(next)) => this.carry_scaled(word, now, next),
-            (Self::LeakyBucket(this), Self::LeakyBucket(next)) => {
-                this.carry_scaled(word, now, next)
-            }
-            (Self::FixedWindow(this), Self::FixedWindow(next)) => {
-                this.carry_scaled(word, now, next)
-            }
-            (Self::SlidingWindow(this), Self::SlidingWindow(next)) => {
-                this.carry_scaled(word, now, next)
-            }
-            (Self::Intervals(this), Self::Intervals(next)) => this.carry_scaled(word, now, next),
+        of_same_kind!((self, next), this => this.carry_scaled(word, now, next), else {
             // Between different algorithms, whole permits are scaled.
-            (this, next) => carry::scaled(this, word, now, next),
-        }
+            carry::scaled(self, word, now, next)
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use core::time::Duration;
 use self::aligned::Aligned;
 use super::alignment::{Alignment, alignable, limited};
 use super::counting::Counting;
-use super::delegate::runs_on;
+use super::delegate::{reserving_methods, runs_on};
 use super::first_hit::FirstHit;
 use super::grid::period_of;
 use super::settings::{NO_QUOTA, settings, settings_of_kinds};
@@ -202,29 +202,7 @@ settings!(FixedWindow, 12, "fixed-window"; opening; alignment = Alignment::CLOCK
 /// The parts of [`Reserve`] for [`AnyAlgorithm`](crate::AnyAlgorithm). They only grant what is
 /// available now.
 impl FixedWindow {
-    pub(super) fn reserve(
-        &self,
-        word: u64,
-        now: Tick,
-        n: u64,
-        latest: Tick,
-    ) -> Result<(u64, Granted), Denied> {
-        its_opening!(self, core => core.reserve(word, now, n, latest))
-    }
-
-    pub(super) fn cancel(
-        &self,
-        word: u64,
-        now: Tick,
-        granted: &Granted,
-        n: u64,
-    ) -> (u64, Granted, u64) {
-        its_opening!(self, core => core.cancel(word, now, granted, n))
-    }
-
-    pub(super) fn waiting(&self, word: u64, now: Tick) -> u64 {
-        its_opening!(self, core => core.waiting(word, now))
-    }
+    reserving_methods!([pub(super)] its_opening);
 }
 
 /// Only windows opened by the first hit carry counts over. Aligned ones carry whole permits over.
@@ -258,11 +236,5 @@ impl ChangeQuota for FixedWindow {
         }
     }
 
-    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        carry::over(self, word, now, next)
-    }
-
-    fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        carry::in_part(self, word, now, next)
-    }
+    carry::carries_counts!();
 }

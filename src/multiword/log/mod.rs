@@ -188,7 +188,7 @@ impl<C> SlidingLog<C> {
         Granted::new(0, counted_at(view.now, now)).with_reset_at(reset)
     }
 
-    /// Takes up to `n` permits at this tick: see [`take_up_to`](Self::take_up_to).
+    /// Takes up to `n` permits at this tick.
     #[must_use = "the grant says how many permits were taken"]
     pub(crate) fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         loop {
@@ -233,8 +233,7 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// Returns how long it takes until `n` permits are available: see
-    /// [`time_until`](Self::time_until).
+    /// Returns how long it takes until `n` permits are available.
     pub(crate) fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
         if n > self.shape.limit {
             return None;

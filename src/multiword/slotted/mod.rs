@@ -65,7 +65,7 @@ pub struct SlottedWindow<C = SystemClock> {
     // The word comes first, next to the parameters that every decision reads.
     word: AtomicU64,
     shape: SlotLayout,
-    /// The note of the first slot that has permits: see [`note_first`](Self::note_first).
+    /// The note of the first slot that has permits, as [`note_first`](Self::note_first) writes it.
     first: AtomicU64,
     ring: Box<[AtomicU64]>,
     quota: Quota,
@@ -226,7 +226,7 @@ impl<C> SlottedWindow<C> {
         }
     }
 
-    /// Takes up to `n` permits at this tick: see [`take_up_to`](Self::take_up_to).
+    /// Takes up to `n` permits at this tick.
     #[must_use = "the grant says how many permits were taken"]
     pub(crate) fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         self.change(now, |view| {
@@ -268,8 +268,7 @@ impl<C> SlottedWindow<C> {
         self.change(now, |view| Some(Level::of_permits(view.total)))
     }
 
-    /// Returns how long it takes until `n` permits are available: see
-    /// [`time_until`](Self::time_until).
+    /// Returns how long it takes until `n` permits are available.
     pub(crate) fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
         if n > self.shape.limit {
             return None;
@@ -278,12 +277,12 @@ impl<C> SlottedWindow<C> {
         Some(self.shape.reachable_end(slot)?.saturating_since(now))
     }
 
-    /// Gives back a grant at this tick: see [`undo`](Self::undo).
+    /// Gives back a grant at this tick.
     pub(crate) fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
         self.give_back(granted.n(), Some(granted.mark()), now)
     }
 
-    /// Gives back `n` permits at this tick: see [`refund`](Self::refund).
+    /// Gives back `n` permits at this tick.
     pub(crate) fn refund_at(&self, n: u64, now: Tick) -> u64 {
         self.give_back(n, None, now)
     }
@@ -301,7 +300,7 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// Takes `n` permits unconditionally at this tick: see [`charge`](Self::charge).
+    /// Takes `n` permits unconditionally at this tick.
     pub(crate) fn charge_at(&self, n: u64, now: Tick) -> Charged {
         let shape = &self.shape;
         self.change(now, |view| {

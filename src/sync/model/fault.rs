@@ -68,16 +68,6 @@ pub enum Fault {
     SetsByStore,
     /// Concurrency: lowering the limit refuses no waiter that asks for more.
     LowersSilently,
-    /// Smooth: a new rate overwrites the current one.
-    OverwritesTheRate,
-    /// Smooth: the rate is read before the state.
-    ReadsTheRateFirst,
-    /// Smooth: the next turn does not move when the version numbers start again at 0.
-    KeepsTheTurn,
-    /// Smooth: two threads set rates at the same time.
-    SetsTogether,
-    /// Smooth: a rate is returned without checking the state again.
-    TellsWithoutALook,
     /// Table: a thread that claims a slot does not look for the key a second time.
     LooksOnce,
     /// Table: all claims have the same number.
@@ -151,6 +141,8 @@ pub enum Fault {
     WakesTooEarly,
     /// Line of a composition: the first in line stays inside a member while it sleeps for another.
     SleepsInside,
+    /// Another crate: the fault of this name, which its own `inject_fault!` asks for.
+    Of(&'static str),
 }
 
 macro_rules! inject_fault {

@@ -23,12 +23,6 @@ impl<T> SettersMutex<T> {
                 std::sync::PoisonError::new(SettersGuard(Some(poisoned.into_inner())))
             })
     }
-
-    /// Returns false. A thread that panics while it holds the lock never releases it, so no other
-    /// thread can find it poisoned.
-    pub const fn is_poisoned(&self) -> bool {
-        false
-    }
 }
 
 impl<T> core::ops::Deref for SettersGuard<'_, T> {

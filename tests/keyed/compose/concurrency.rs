@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tollgate::compose::{All, AllDenied, Held, Line, Member};
 use tollgate::keyed::KeyedConcurrency;
-use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::{Denied, Limiter, ManualClock, Tick, TokenBucket};
 
@@ -80,10 +79,6 @@ fn a_key_that_appears_twice_takes_the_sum() {
 struct Loses<'c>(&'c KeyedConcurrency);
 
 impl<C> Member<C> for Loses<'_> {
-    fn clock(&self) -> Option<&C> {
-        None
-    }
-
     fn place(&self) -> Place {
         Place::of(self)
     }
@@ -107,14 +102,6 @@ impl<C> Member<C> for Loses<'_> {
 
     fn give_back(&self, _: Held, _: Tick) -> u64 {
         0
-    }
-
-    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
-        Settled::default()
-    }
-
-    fn charge_to(&self, _: u64, now: Tick) -> Charged {
-        Charged::new(0, now)
     }
 }
 

@@ -37,7 +37,7 @@ fn a_denial_inserts_no_key() {
         for [a, b, c] in costs {
             assert!(all.try_acquire_each([a, b, c]).is_err());
             assert!(back.try_acquire_each([c, b, a]).is_err());
-            assert!(all.check_each_at([a, b, c], all.now()).is_err());
+            assert!(all.at(all.now()).check_each([a, b, c]).is_err());
         }
     }
     assert_eq!((table.len(), other.len(), low.available()), (0, 0, 2));

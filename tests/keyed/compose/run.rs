@@ -96,7 +96,7 @@ impl Run<'_> {
                 0..=4 => {
                     let costs = self.costs(random);
                     let denials = denials(twins, &costs, now);
-                    assert_eq!(all.check_each_at(&costs, now).is_ok(), denials.is_empty());
+                    assert_eq!(all.at(now).check_each(&costs).is_ok(), denials.is_empty());
                     let answer = ask(all, &costs, now, random);
                     match answer {
                         Ok(granted) => {
@@ -243,8 +243,8 @@ impl Run<'_> {
             [wait - Duration::from_nanos(1), wait].map(|wait| now.saturating_add(wait));
         assert_eq!(self::denials(twins, costs, due), [], "at {due:?}");
         assert_ne!(self::denials(twins, costs, before), [], "at {before:?}");
-        assert_eq!(all.check_each_at(costs, due), Ok(()));
-        assert!(all.check_each_at(costs, before).is_err());
+        assert_eq!(all.at(due).check_each(costs), Ok(()));
+        assert!(all.at(before).check_each(costs).is_err());
     }
 
     /// Compares the members with their twins, and the composition's queries with theirs.
@@ -268,7 +268,7 @@ impl Run<'_> {
             least = least.min(available / twin.members.len() as u64);
         }
         assert_eq!(all.available(), least);
-        assert_eq!(all.available_at(now), least);
+        assert_eq!(all.at(now).available(), least);
         for n in [0, 1, 3] {
             let denials = denials(twins, &vec![n; self.picks.len()], now);
             let wait = denials.iter().max_by_key(|(_, denied)| length(denied));
@@ -300,8 +300,8 @@ fn ask<'g, M: Members<ManualClock>>(
     match (random.below(4), is_same) {
         (0, true) if n == 1 => all.try_acquire(),
         (0 | 1, true) => all.try_acquire_n(n),
-        (2, true) => all.try_acquire_n_at(n, now),
-        (3, _) => all.try_acquire_each_at(costs, now),
+        (2, true) => all.at(now).try_acquire_n(n),
+        (3, _) => all.at(now).try_acquire_each(costs),
         _ => all.try_acquire_each(costs),
     }
 }

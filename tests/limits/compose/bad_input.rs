@@ -175,10 +175,10 @@ fn a_wrong_number_of_costs_is_refused() {
         assert_eq!((denied.denied(), denied.retry_after()), (None, None));
         assert_eq!(denied.retry_after_secs(), None);
         assert_eq!(all.check_each(costs), Err(denied));
-        assert_eq!(all.check_each_at(costs, all.now()), Err(denied));
+        assert_eq!(all.at(all.now()).check_each(costs), Err(denied));
         assert_eq!(all.charge_each(costs), Err(denied));
-        assert_eq!(all.charge_each_at(costs, all.now()), Err(denied));
-        let at = all.try_acquire_each_at(costs, all.now());
+        assert_eq!(all.at(all.now()).charge_each(costs), Err(denied));
+        let at = all.at(all.now()).try_acquire_each(costs);
         assert_eq!(at.expect_err("not two"), denied);
     }
     assert_eq!((a.available(), b.available()), (5, 5));
@@ -277,14 +277,14 @@ fn a_charge_goes_into_debt_on_every_member() {
     assert_eq!((a.charge(0).debt(), b.charge(0).debt()), (6, 4));
     // At a tick of its own.
     let later = all.now().saturating_add(Duration::from_secs(6));
-    assert_eq!(all.time_until_at(1, later), secs(2));
-    assert_eq!(all.charge_at(1, later), 3);
-    assert_eq!(all.charge_each_at([1, 1, 0], later), Ok(2));
+    assert_eq!(all.at(later).time_until(1), secs(2));
+    assert_eq!(all.at(later).charge(1), 3);
+    assert_eq!(all.at(later).charge_each([1, 1, 0]), Ok(2));
     assert_eq!(
         (a.at(later).charge(0).debt(), b.at(later).charge(0).debt()),
         (3, 0)
     );
-    assert_eq!(all.time_until_at(1, later), secs(5));
+    assert_eq!(all.at(later).time_until(1), secs(5));
     let counted = Counted::new(all);
     assert_eq!((counted.charge(1), counted.stats().charged), (3, 3));
     assert!(counted.check_each([0, 0, 0]).is_err());

@@ -82,13 +82,13 @@ fn lose_a_race(member: Member<'_>, many: bool, now: Tick, meanwhile: &(dyn Fn(Ti
     let denied = match many {
         false => {
             let all = All::new((member, rival)).expect("two");
-            all.try_acquire_n_at(4, now).map(drop)
+            all.at(now).try_acquire_n(4).map(drop)
         }
         true => {
             let others = (0..8).map(|_| -> Member<'_> { Box::new(Exempt) });
             let members = [member, Box::new(rival)].into_iter().chain(others);
             let all = All::new(members.collect::<Vec<_>>()).expect("ten");
-            all.try_acquire_n_at(4, now).map(drop)
+            all.at(now).try_acquire_n(4).map(drop)
         }
     };
     assert!(denied.is_err(), "the rival denies");

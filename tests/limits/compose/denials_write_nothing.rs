@@ -1,11 +1,11 @@
 //! A denied request stores nothing, in whatever order the members are. A granted one stores once
 //! for each member.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use tollgate::compose::All;
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{
     Limiter, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
 };
@@ -79,7 +79,7 @@ fn a_granted_request_stores_once_for_each_member_and_a_denied_one_never() {
             for n in [1, 3, 10, u64::MAX] {
                 assert!(all.try_acquire_n(n).is_err() && all.check_n(n).is_err());
                 assert!(all.try_acquire_each([n; 3]).is_err());
-                assert!(all.try_acquire_n_at(n, Tick::ZERO).is_err());
+                assert!(all.at(Tick::ZERO).try_acquire_n(n).is_err());
             }
             assert!(all.try_acquire_each([0; 2]).is_err());
             assert_eq!((all.available(), stores()), (0, [0; 3]), "denied: {of}");

@@ -69,7 +69,7 @@ fn of_members_that_deny_alike_the_first_is_told() {
         drop(all.try_acquire().expect("one each"));
         let denied = all.try_acquire().map(drop).expect_err("all are empty");
         assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(1)));
-        let denied = all.check_each_at([0, 1, 1], all.now());
+        let denied = all.at(all.now()).check_each([0, 1, 1]);
         assert_eq!(denied.map_err(|denied| denied.member()), Err(Some(1)));
         clock.advance(Duration::from_secs(1));
     }

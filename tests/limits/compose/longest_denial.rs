@@ -40,7 +40,7 @@ fn the_answer_is_the_longest_denial_whatever_the_order_of_the_members() {
         let all = All::new((a, b, c)).expect("three limits");
         check(all.try_acquire().expect_err("all are empty"), waits);
         check(
-            all.check_n_at(1, all.now()).expect_err("all are empty"),
+            all.at(all.now()).check_n(1).expect_err("all are empty"),
             waits,
         );
         let boxed = |limit| -> BoxMember<'_, ManualClock> { Box::new(limit) };

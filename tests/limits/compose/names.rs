@@ -21,6 +21,6 @@ fn the_name_is_that_of_the_member_and_of_its_composition_if_it_has_none() {
         let denied = all.try_acquire_each(costs).expect_err("too many");
         assert_eq!((denied.member(), denied.name()), (Some(member), name));
         assert!(denied.to_string().starts_with(text), "{denied}");
-        assert_eq!(all.check_each_at(costs, all.now()), Err(denied));
+        assert_eq!(all.at(all.now()).check_each(costs), Err(denied));
     }
 }

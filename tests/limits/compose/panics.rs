@@ -1,11 +1,11 @@
 //! Users' code that panics while a composition takes: everything that was taken comes back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use tollgate::clock::Clock;
 use tollgate::compose::{All, BoxMember, Exempt, Member, Members};
-use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{Concurrency, Denied, Limiter, ManualClock, Tick};
 
 use super::scripted::{Scripted, Step};

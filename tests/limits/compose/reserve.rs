@@ -22,7 +22,7 @@ fn a_single_member_reserves_as_its_limiter_does() {
             now = now.saturating_add(Duration::from_millis(random.skewed(3000)));
             let n = random.below(burst + 2);
             let within = Duration::from_millis(random.below(5000));
-            let mine = all.reserve_within_at(n, within, now);
+            let mine = all.at(now).reserve_within(n, within);
             match (mine, other.reserve_within_at(n, within, now)) {
                 (Ok(mine), Ok(its)) => {
                     assert_eq!(mine.due(), its.due(), "round {round}");
@@ -110,7 +110,8 @@ fn a_reservation_that_is_cancelled_late_leaves_the_tick_of_its_end() {
         let all = All::new((&slow, &fast)).expect("two limits");
         let start = Tick::ZERO;
         let reserved = all
-            .reserve_within_at(4, Duration::MAX, start)
+            .at(start)
+            .reserve_within(4, Duration::MAX)
             .expect("due in 4 s");
         clock.advance(Duration::from_secs(seconds));
         let _ = reserved.cancel();
@@ -196,12 +197,12 @@ fn no_reservation_is_due_after_the_end_of_time() {
     let (one, other) = (bucket(3, &clock), bucket(3, &clock));
     let all = All::new((&one, &other)).expect("two limits");
     assert!(one.try_acquire_n_at(3, end).is_ok());
-    let stuck = all.reserve_at(1, end).map(drop).expect_err("no more time");
+    let stuck = all.at(end).reserve(1).map(drop).expect_err("no more time");
     assert_eq!(stuck.denied(), Some(Denied::stuck(1)));
     assert_eq!(other.available_at(end), 3);
     // Also for a caller with an older tick.
     let early = Tick::from_nanos(5);
-    assert!(all.reserve_at(1, early).is_err());
+    assert!(all.at(early).reserve(1).is_err());
     assert_eq!(other.available_at(early), 3);
 }
 
@@ -215,7 +216,7 @@ fn gcras_and_limits_that_have_not_started_are_reserved_too() {
     let spaced = Limiter::unstarted(spaced.expect("a pace"), clock);
     let all = All::new([All::new((&bucket, &spaced)).expect("two limits")]).expect("a list");
     let now = Tick::from_nanos(77);
-    let reserved = all.reserve_at(2, now).expect("due in 2 s");
+    let reserved = all.at(now).reserve(2).expect("due in 2 s");
     assert_eq!(reserved.due(), now.saturating_add(Duration::from_secs(2)));
     assert_eq!(spaced.available_at(now), 0);
     assert_eq!(reserved.cancel_at(now), 4);
@@ -230,11 +231,11 @@ fn callers_with_older_ticks_find_no_more() {
     let at = |seconds: u64| Tick::from_nanos(seconds * 1_000_000_000);
     assert!(slow.try_acquire_n_at(4, at(10)).is_ok());
     let all = All::new((&slow, &fast)).expect("two limits");
-    let reserved = all.reserve_at(2, at(10)).expect("due in 2 s");
+    let reserved = all.at(at(10)).reserve(2).expect("due in 2 s");
     assert_eq!(reserved.due(), at(12));
     for older in [at(0), at(5), at(9)] {
         assert_eq!(fast.available_at(older), 0);
-        let behind = all.reserve_at(2, older).expect("due later");
+        let behind = all.at(older).reserve(2).expect("due later");
         assert_eq!(behind.due(), at(14));
         assert_eq!(behind.cancel_at(older), 4);
     }

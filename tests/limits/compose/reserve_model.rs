@@ -156,7 +156,7 @@ impl Run<'_> {
 
     fn acquire_of_all(&mut self) {
         let (costs, asked) = self.costs();
-        if self.all.try_acquire_each_at(&asked, tick(self.now)).is_ok() {
+        if self.all.at(tick(self.now)).try_acquire_each(&asked).is_ok() {
             for (model, n) in self.models.iter_mut().zip(&costs) {
                 model.take_as_of(*n, self.now);
                 model.uses.push((self.now, *n));
@@ -245,7 +245,7 @@ impl<'l> Run<'l> {
     fn reserved(&mut self, costs: &[i128], asked: &[u64]) -> Option<(i128, Reserved<'l>)> {
         let within = i128::from(self.random.below(4 * SECOND as u64));
         let wait = Duration::from_nanos(within as u64);
-        let reserved = self.all.reserve_each_within_at(asked, wait, tick(self.now));
+        let reserved = self.all.at(tick(self.now)).reserve_each_within(asked, wait);
         let dues = self.models.iter().zip(costs);
         let due = dues
             .map(|(model, n)| model.due(*n, self.now))

@@ -1,7 +1,7 @@
 //! A member that does what a test says.
 
 use tollgate::compose::{Held, Member};
-use tollgate::outcome::{Charged, Settled};
+use tollgate::outcome::Charged;
 use tollgate::store::{Place, Prepared};
 use tollgate::{Denied, Granted, Tick};
 
@@ -44,10 +44,6 @@ impl<'s> Scripted<'s> {
 }
 
 impl<C> Member<C> for Scripted<'_> {
-    fn clock(&self) -> Option<&C> {
-        None
-    }
-
     fn place(&self) -> Place {
         Place::of(self)
     }
@@ -86,10 +82,6 @@ impl<C> Member<C> for Scripted<'_> {
     fn give_back(&self, held: Held, now: Tick) -> u64 {
         let _ = (self.at)(Step::GiveBack, now);
         held.granted.n()
-    }
-
-    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
-        Settled::default()
     }
 
     fn charge_to(&self, n: u64, now: Tick) -> Charged {

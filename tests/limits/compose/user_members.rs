@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use tollgate::compose::{All, Held, Member, OrElse};
-use tollgate::outcome::{Charged, Settled};
+use tollgate::outcome::Charged;
 use tollgate::store::Place;
 use tollgate::{Concurrency, Denied, Granted, ManualClock, Tick};
 
@@ -18,10 +18,6 @@ use super::bucket;
 macro_rules! stateless {
     ($limit:ty, $can_undo:expr, $check:expr, $take:expr) => {
         impl Member<ManualClock> for $limit {
-            fn clock(&self) -> Option<&ManualClock> {
-                None
-            }
-
             fn place(&self) -> Place {
                 Place::of(self)
             }
@@ -44,10 +40,6 @@ macro_rules! stateless {
 
             fn give_back(&self, held: Held, _: Tick) -> u64 {
                 held.granted.n()
-            }
-
-            fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
-                Settled::default()
             }
 
             fn charge_to(&self, n: u64, now: Tick) -> Charged {

@@ -199,17 +199,17 @@ fn reservations_take_the_burst_without_a_wait() {
                 .expect("in time");
             left -= n;
             assert_eq!((granted.due(), granted.remaining()), (now, left), "{quota}");
-            assert_eq!(limiter.waiting_at(now), 0, "{quota}");
+            assert_eq!(limiter.at(now).waiting(), 0, "{quota}");
         }
         let wait = limiter.at(now).time_until(1).expect("in time");
         let next = limiter
             .reserve_until_at(1, Tick::MAX, now)
             .expect("in time");
         assert_eq!(next.delay(), wait, "{quota}");
-        assert_eq!(limiter.waiting_at(now), 1, "{quota}");
+        assert_eq!(limiter.at(now).waiting(), 1, "{quota}");
         let (rest, back) = limiter.cancel_at(next, 1, now);
         assert_eq!((rest.n(), back), (0, 1), "{quota}");
-        assert_eq!(limiter.waiting_at(now), 0, "{quota}");
+        assert_eq!(limiter.at(now).waiting(), 0, "{quota}");
         assert_eq!(limiter.refund_at(burst, now), burst, "{quota}");
         assert_eq!(limiter.available_at(now), burst, "{quota}");
     }

@@ -2,10 +2,10 @@
 //! system preempts each of them now and then between two steps of a decision. The others finish
 //! what it began, and go on for many slots or laps before it continues.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tollgate::clock::NoClock;
-use tollgate::sync::{AtomicU64, Ordering};
 use tollgate::{Quota, SlidingLog, SlottedWindow, Tick};
 
 use crate::deadline::deadline;

@@ -1,10 +1,10 @@
 //! Threads that take permits while one changes the quota.
 
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
 use tollgate::Keep;
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Adjustable, AnyAlgorithm, Granted, ManualClock};
 use tollgate_audit::{Audit, Bounded, Log};
 

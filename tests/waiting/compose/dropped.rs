@@ -1,12 +1,12 @@
 //! Callers that are dropped at random times.
 
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate::clock::Clock;
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 use super::{Grant, Tested};
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};

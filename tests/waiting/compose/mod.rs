@@ -14,12 +14,12 @@ mod verbs;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::Poll;
 use std::time::Duration;
 
 use tollgate::clock::{ManualSleep, Timer};
 use tollgate::compose::{All, AllDenied, AllGranted, Line};
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
 
 use crate::support::{WakeCounter, poll_by};

@@ -24,10 +24,6 @@ impl Panics {
 }
 
 impl Member<ManualClock> for Panics {
-    fn clock(&self) -> Option<&ManualClock> {
-        None
-    }
-
     fn place(&self) -> Place {
         self.inner().place()
     }

@@ -3,14 +3,14 @@
 use std::future::Ready;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::Poll;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, Timer};
 use tollgate::compose::{All, AllDenied, Held, Line, Member, Named};
-use tollgate::outcome::{Charged, Settled};
+use tollgate::outcome::Settled;
 use tollgate::store::Place;
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Concurrency, Counted, Denied, ManualClock, Quota, Tick};
 
 use super::{Tested, rate};
@@ -421,10 +421,6 @@ impl Member<ManualClock> for Busy {
 
     fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
         unreachable!("nothing was granted")
-    }
-
-    fn charge_to(&self, _: u64, now: Tick) -> Charged {
-        Charged::new(0, now)
     }
 }
 

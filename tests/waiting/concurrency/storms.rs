@@ -1,9 +1,9 @@
 //! Thousands wait, and half of them are dropped at random times, on two runtimes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use futures_lite::future::yield_now;
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 use super::{assert_empty, limiter};
 use crate::support::deadline;

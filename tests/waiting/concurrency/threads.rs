@@ -1,11 +1,11 @@
 //! Many threads with weights, panics and a changing limit never exceed what is allowed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
 use tollgate::Concurrency;
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 use super::{assert_empty, limiter};
 use crate::support::{Random, deadline, on_threads};

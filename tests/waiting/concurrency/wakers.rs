@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 use super::{Tested, assert_empty, limiter};
 use crate::support::{WakeCounter, deadline, poll_by};

@@ -1,9 +1,9 @@
 //! A clock that counts.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use tollgate::clock::{Clock, SleepClock};
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{ManualClock, Tick};
 
 /// A manual clock that counts its readings.

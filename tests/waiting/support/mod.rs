@@ -11,11 +11,11 @@ pub(crate) mod storm;
 
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
 
 pub(crate) use clocks::Counting;

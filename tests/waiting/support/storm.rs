@@ -4,12 +4,12 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures_lite::future::block_on;
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 use super::Random;
 

@@ -9,7 +9,6 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tollgate::clock::Clock;
-use tollgate::traits::ReserveLimiter;
 use tollgate::wait::Jitter;
 use tollgate::{Denied, Quota};
 
@@ -63,10 +62,10 @@ fn a_caller_that_has_to_wait_waits_for_the_jitter_first() {
         assert!((least..=most).contains(&jitter), "{jitter:?}");
         seen.insert(jitter);
         // The permits are taken after the jitter.
-        assert_eq!(limiter.waiting_at(limiter.clock().now()), 0);
+        assert_eq!(limiter.at(limiter.clock().now()).waiting(), 0);
         clock.set(ends);
         assert!(poll(waits.as_mut()).is_pending());
-        assert_eq!(limiter.waiting_at(limiter.clock().now()), 1);
+        assert_eq!(limiter.at(limiter.clock().now()).waiting(), 1);
         let due = now.saturating_add(Duration::from_secs(1));
         assert_eq!(clock.next_sleeper(), Some(due));
         clock.set(due);
@@ -89,12 +88,18 @@ fn a_caller_dropped_during_its_jitter_has_taken_nothing() {
     let mut waits = Box::pin(on.acquire());
     assert!(poll(waits.as_mut()).is_pending());
     assert_eq!(
-        (clock.sleepers(), limiter.waiting_at(limiter.clock().now())),
+        (
+            clock.sleepers(),
+            limiter.at(limiter.clock().now()).waiting()
+        ),
         (1, 0)
     );
     drop(waits);
     assert_eq!(
-        (clock.sleepers(), limiter.waiting_at(limiter.clock().now())),
+        (
+            clock.sleepers(),
+            limiter.at(limiter.clock().now()).waiting()
+        ),
         (0, 0)
     );
 }

@@ -7,7 +7,6 @@ use futures::{SinkExt, StreamExt, sink, stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 use tollgate::clock::{Clock, SystemClock, TokioClock};
-use tollgate::traits::ReserveLimiter;
 use tollgate::wait::{Jitter, TokioTimer};
 use tollgate::{Denied, Limiter, Quota, TokenBucket};
 
@@ -61,7 +60,7 @@ async fn a_clock_that_the_timer_does_not_follow_is_an_error() {
         assert_eq!((denied.retry_after(), denied.is_permanent()), (None, true));
         assert!(denied.to_string().contains("TokioClock"));
         // Its permits came back.
-        assert_eq!(limiter.waiting_at(SystemClock.now()), 0);
+        assert_eq!(limiter.at(SystemClock.now()).waiting(), 0);
     }
     let on = limiter.with_timer(TokioTimer);
     let denied = on.acquire_timeout(1, Duration::from_secs(200)).await;

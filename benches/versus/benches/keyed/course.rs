@@ -1,7 +1,7 @@
 //! A limiter and its sequence of keys, as a contestant. Each series of decisions continues in the
 //! sequence.
 
-use tollgate::sync::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::limiters::Row;
 use super::timing::{Player, Runner};

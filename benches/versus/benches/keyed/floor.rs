@@ -4,9 +4,9 @@
 //! Memory, prefetch and exchange are the table's own code, compiled into this bench.
 
 use std::hint::black_box;
+use std::sync::atomic::Ordering;
 
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::sync::Ordering;
 use tollgate_versus::AskKey;
 
 use super::limiters::Row;

@@ -1,7 +1,8 @@
 //! A limiter that takes a tick, as a contestant.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tollgate::Tick;
-use tollgate::sync::{AtomicU64, Ordering};
 use tollgate_versus::{AskAt, START};
 
 use super::contestants::timing::{Contestant, Kind};

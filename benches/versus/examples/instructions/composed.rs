@@ -18,7 +18,7 @@ mod counted {
 
     #[inline(never)]
     pub(super) fn counted_all_at<M: Members<C>, C>(all: &All<M, C>, now: Tick) -> bool {
-        all.try_acquire_n_at(1, now).is_ok()
+        all.at(now).try_acquire_n(1).is_ok()
     }
 
     #[inline(never)]
@@ -27,7 +27,7 @@ mod counted {
         costs: [u64; N],
         now: Tick,
     ) -> bool {
-        all.try_acquire_each_at(costs, now).is_ok()
+        all.at(now).try_acquire_each(costs).is_ok()
     }
 
     #[inline(never)]

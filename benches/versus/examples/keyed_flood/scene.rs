@@ -1,10 +1,10 @@
 //! A table, its spent keys, and the clock of its limits.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tollgate::keyed::Overflow;
-use tollgate::sync::{AtomicU64, Ordering};
 use tollgate::{Keyed, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::key;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use governor::clock::{DefaultClock, QuantaUpkeepClock};
@@ -9,7 +10,6 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::sync::{AtomicU64, Ordering};
 
 use super::Limit;
 use crate::Ask;

@@ -10,7 +10,7 @@ use std::fmt;
 use tollgate::clock::Clock;
 use tollgate::compose::{Exempt, Held, Member, OneMember, OrElse, Visitor};
 use tollgate::keyed::{Key, KeyedConcurrency};
-use tollgate::outcome::{Charged, Settled};
+use tollgate::outcome::Charged;
 use tollgate::store::Place;
 use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Tick};
 
@@ -169,10 +169,6 @@ impl<C> Member<C> for OnlyClock<'_, C> {
         held.granted.n()
     }
 
-    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
-        Settled::default()
-    }
-
     fn charge_to(&self, n: u64, now: Tick) -> Charged {
         Charged::new(n, now)
     }
@@ -205,10 +201,6 @@ impl<C: Clock> Member<C> for Gate<'_, C> {
 
     fn give_back(&self, held: Held, _: Tick) -> u64 {
         held.granted.n()
-    }
-
-    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
-        Settled::default()
     }
 
     fn charge_to(&self, n: u64, now: Tick) -> Charged {

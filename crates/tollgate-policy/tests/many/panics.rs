@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tollgate::compose::{Held, Member, Members, OneMember, SettleMembers, Slot, Visitor};
-use tollgate::outcome::{Charged, Settled};
+use tollgate::outcome::Charged;
 use tollgate::store::Place;
 use tollgate::{Denied, Granted, ManualClock, Tick};
 use tollgate_policy::{DynLimit, KeyRef, OwnLimit, Policy};
@@ -21,10 +21,6 @@ impl OwnLimit<ManualClock> for Panics {
 }
 
 impl Member<ManualClock> for Panics {
-    fn clock(&self) -> Option<&ManualClock> {
-        None
-    }
-
     fn place(&self) -> Place {
         Place::of(self)
     }
@@ -43,10 +39,6 @@ impl Member<ManualClock> for Panics {
 
     fn give_back(&self, held: Held, _: Tick) -> u64 {
         held.granted.n()
-    }
-
-    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
-        Settled::default()
     }
 
     fn charge_to(&self, n: u64, now: Tick) -> Charged {

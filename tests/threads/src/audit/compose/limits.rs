@@ -3,7 +3,7 @@
 use std::array;
 use std::time::Duration;
 
-use tollgate::compose::{All, BoxDebt, OrElse};
+use tollgate::compose::{All, DebtMember, OrElse};
 use tollgate::keyed::Key;
 use tollgate::{
     Adjustable, AnyAlgorithm, Concurrency, Keyed, Limiter, ManualClock, Quota, Sharded, SlidingLog,
@@ -155,7 +155,9 @@ pub(super) type Eleven<'r> = (
 
 pub(super) type Two<'r> = (Part<'r, One>, Part<'r, One>);
 
-pub(super) type Boxed<'r> = Vec<BoxDebt<'r, ManualClock>>;
+type OfAnyType<'r> = Box<dyn DebtMember<ManualClock> + Send + Sync + 'r>;
+
+pub(super) type Boxed<'r> = Vec<OfAnyType<'r>>;
 
 pub(super) type Five<'r> = (
     Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
@@ -220,7 +222,7 @@ impl<'r> Compositions<'r> {
             &limits.inside,
         );
         let five = (other_key, sharded, fixed, key, leaky);
-        let boxed: [BoxDebt<'r, ManualClock>; 4] = [
+        let boxed: [OfAnyType<'r>; 4] = [
             Box::new(pool),
             Box::new(slotted),
             Box::new(adjustable),
