@@ -81,8 +81,8 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     /// # Errors
     ///
     /// [`LimiterError::NoOverrides`] if the table was created without overrides.
-    /// [`LimiterError::OverridesInUse`] if [`max_overrides`](super::Keyed::max_overrides) other keys
-    /// already have algorithms of their own. Nothing has changed then.
+    /// [`LimiterError::OverridesInUse`] if [`max_overrides`](super::Keyed::max_overrides) other
+    /// keys already have algorithms of their own. Nothing has changed then.
     fn set_algorithm / set_algorithm_at(algorithm: A) -> Result<(), LimiterError>;
     /// Gives this key a quota of its own. This [sets](Self::set_algorithm) the
     /// algorithm of its plan, with this quota.
