@@ -1,18 +1,11 @@
 //! A counted table counts the decisions on all its keys, in every way of asking for a key.
 //! Owned keys, which keep their table alive, act on that table.
 
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
+use tollgate::TryAcquire;
 use tollgate::stats::LimiterStats;
 use tollgate::traits::ReserveLimiter;
-use tollgate::{
-    Counted, Denied, FixedWindow, Granted, Keyed, ManualClock, Quota, Tick, TokenBucket, TryAcquire,
-};
 
-use crate::support::{Random, deadline};
+use crate::support::*;
 
 type Outcome = Result<Granted, Denied>;
 

@@ -1,17 +1,11 @@
 //! The guarantees of the clocks: one origin for the process, shared manual time, a coarse clock
 //! that never goes back and is refreshed by its thread, and a limiter that runs on each of them.
 
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep, UtcClock};
-use tollgate::{
-    AnyAlgorithm, FixedWindow, Intervals, Limiter, ManualClock, Quota, SlidingWindow, Tick,
-    TokenBucket,
-};
+use tollgate::clock::{CoarseClock, SystemClock, Upkeep, UtcClock};
 
-use crate::deadline::deadline;
+use crate::support::*;
 
 fn bucket() -> TokenBucket {
     TokenBucket::new(Quota::per_hour(2)).expect("a quota")

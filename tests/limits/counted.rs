@@ -1,22 +1,14 @@
 //! `Counted` counts exactly the answers, from one thread and from a work-stealing pool. At a
 //! standing tick a pool of any size gets exactly the limit.
 
-use std::time::Duration;
-
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use tollgate::clock::Clock;
-use tollgate::compose::{All, Shadow};
+use tollgate::compose::Shadow;
 use tollgate::stats::LimiterStats;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{
-    Concurrency, Counted, Denied, Granted, Keyed, Leases, Limiter, ManualClock, Quota, Sharded,
-    SlidingLog, SlottedWindow, TokenBucket, TryAcquire,
-};
+use tollgate::{Keyed, TryAcquire};
 
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
-use crate::support::random::Random;
+use crate::support::*;
 
 /// Returns the statistics of one answer.
 fn of(outcome: Result<&Granted, &Denied>) -> LimiterStats {

@@ -1,12 +1,8 @@
 //! Grants and denials say the same however they were created.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
 use tollgate::outcome::ceil_secs;
-use tollgate::{Denied, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBucket};
 
-use crate::support::random::Random;
+use crate::support::*;
 
 #[test]
 fn a_denial_says_whether_a_retry_can_succeed() {

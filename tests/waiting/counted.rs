@@ -1,16 +1,10 @@
 //! The counts of `Counted` on limiters that wait, that lend and that limit concurrency, and
 //! reservations that keep their limiter alive.
 
-use std::pin::pin;
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
+use tollgate::Reservation;
 use tollgate::stats::LimiterStats;
-use tollgate::{Concurrency, Counted, Leases, ManualClock, Quota, Reservation, TokenBucket};
 
-use crate::support::{bucket, deadline, millis, on_threads, poll, run};
+use crate::support::*;
 
 /// Returns the counts of grants, their permits, denials and returned permits.
 fn counts(granted: u64, permits: u64, denied: u64, returned: u64) -> LimiterStats {

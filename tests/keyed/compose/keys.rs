@@ -1,13 +1,8 @@
 //! Keys of tables as members of a composition.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tollgate::compose::Named;
 
-use tollgate::compose::{All, Named};
-use tollgate::keyed::Overflow;
-use tollgate::{Counted, Denied, Keyed, Limiter, ManualClock, TokenBucket};
-
-use crate::support::{NOW, bucket, tick};
+use crate::support::*;
 
 type Table = Keyed<TokenBucket, ManualClock>;
 

@@ -1,11 +1,10 @@
 //! A composition answers as its members do on their own: it grants exactly if all of them would.
 
-use tollgate::compose::{All, Members, SettleMembers};
-use tollgate::{ManualClock, Tick};
+use tollgate::compose::{Members, SettleMembers};
 
 use super::limits::{Limit, Limits, Pick, numbers};
 use super::run::{End, Run, Seen};
-use crate::support::{NOW, Random, often};
+use crate::support::*;
 
 const EACH_RUN: u64 = 200;
 

@@ -1,14 +1,9 @@
 //! Keys of tables, and limits whose quota changes, as members of a reservation.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tollgate::compose::{Member, ReserveMembers};
+use tollgate::{Adjustable, TryAcquire};
 
-use tollgate::Keep;
-use tollgate::compose::{All, Member, ReserveMembers};
-use tollgate::keyed::Overflow;
-use tollgate::{Adjustable, Denied, Keyed, Limiter, ManualClock, Quota, TokenBucket, TryAcquire};
-
-use crate::support::{NOW, SECOND, bucket, tick};
+use crate::support::*;
 
 /// A limit that is empty, gets a permit a second, and holds `burst` of them.
 fn empty(burst: u64, clock: &ManualClock) -> Limiter<TokenBucket, ManualClock> {

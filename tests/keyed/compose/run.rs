@@ -1,15 +1,11 @@
 //! Runs a composition, and the twins of its members by their own verbs, and compares all answers.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, AllGranted, Members};
+use tollgate::TryAcquire;
+use tollgate::compose::{AllDenied, AllGranted, Members};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Denied, ManualClock, Quota, Tick, TryAcquire};
 
 use super::limits::{EACH, Kept, Limit, Limits, Pick};
-use crate::support::Random;
+use crate::support::*;
 
 /// What becomes of a grant.
 #[derive(Debug)]

@@ -1,18 +1,9 @@
 //! A banned key gets nothing until the ban's last tick, whatever is returned or changed in between.
 //! Then it gets as much as a key that spent its whole burst at that tick.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Key;
-use tollgate::keyed::Overflow;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
-use crate::support::{
-    NOW, SECOND, algorithm, all, bucket, crowded, every, in_sixteen_slots, period, queue, table,
-    tick, with_plans,
-};
+use crate::support::*;
 
 /// Checks that nothing is available until the ban ends, and that nothing can be returned.
 fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgorithm) {

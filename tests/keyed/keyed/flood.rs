@@ -2,12 +2,7 @@
 //! whether new keys without a slot are denied or admitted. Each key that leaves the table is
 //! counted.
 
-use std::time::Duration;
-
-use tollgate::keyed::Overflow;
-use tollgate::{AnyAlgorithm, Keyed, ManualClock};
-
-use crate::support::{NOW, SECOND, algorithm, deadline, often, on_threads, table, tick};
+use crate::support::*;
 
 /// The number of spent keys, and of banned ones after them.
 const SPENT: u64 = 50;

@@ -3,11 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tollgate::keyed::KeyHasher;
-use tollgate::keyed::Overflow;
-use tollgate::{Denied, Keyed, TokenBucket};
 
 use crate::support::hooks::{Call, HookedKey, at_call, on_calls};
-use crate::support::{bucket, crowded, table};
+use crate::support::*;
 
 /// Returns hashes that could be mistaken for something else, all different in their last 60 bits.
 fn odd_hashes() -> Vec<u64> {

@@ -1,13 +1,6 @@
 //! Failures of other keyed limiters, each as a regression test.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::Algorithm;
-use tollgate::keyed::Overflow;
-use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
-
-use crate::support::{SECOND, algorithm, bucket, deadline, on_threads, table, tick};
+use crate::support::*;
 
 /// Returns one algorithm of each kind, with `n` permits an hour.
 fn hourly(n: u64) -> impl Iterator<Item = AnyAlgorithm> {

@@ -2,20 +2,10 @@
 //! the flood's own keys are evicted first. Also tests what protects a key, and for how long. (Time
 //! nearly stands still: nothing is idle.)
 
-use std::fmt::Debug;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::Algorithm;
-use tollgate::clock::Clock;
 use tollgate::keyed::Key;
 use tollgate::stats::KeyedStats;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
-use crate::support::{
-    IdentityState, NOW, SECOND, algorithm, bucket, crowded, deadline, every, in_sixteen_slots,
-    of_capacity, often, on_threads, period, tick, with_plans,
-};
+use crate::support::*;
 
 const BURST: u64 = 100;
 const TWICE: &[u64] = &[50, 50];

@@ -3,22 +3,14 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Barrier, RwLock};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Barrier, RwLock};
 
-use tollgate::Keep;
-use tollgate::keyed::Overflow;
 use tollgate::stats::KeyedStats;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Log};
 
 use crate::support::histories::{bursts_more, of_each};
 use crate::support::hooks::{Call, Hooked, on_calls, unhook};
-use crate::support::{
-    IdentityState, Random, algorithm, bucket, crowded, deadline, in_sixteen_slots, mix, often,
-    on_threads, table, tick,
-};
+use crate::support::*;
 
 /// The verbs that threads use beside taking permits, and how quickly time advances.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,6 +1,8 @@
 //! Shared helpers of these tests: algorithms, tables with fixed seeds, threads, and a random
 //! stream.
 
+#[path = "../../support/prelude.rs"]
+mod prelude;
 #[path = "../../support/random.rs"]
 mod random;
 #[path = "../../support/deadline.rs"]
@@ -13,14 +15,13 @@ pub(crate) mod model;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::resume_unwind;
 use std::sync::{Barrier, OnceLock};
-use std::thread;
 
-use tollgate::algorithm::{Algorithm, ChangeQuota};
+use tollgate::ConfigError;
+pub(crate) use tollgate::Keyed;
+pub(crate) use tollgate::keyed::Overflow;
 use tollgate::keyed::SeededHasher;
-use tollgate::{
-    AnyAlgorithm, ConfigError, Keyed, LeakyBucket, ManualClock, Quota, Tick, TokenBucket,
-};
 
+pub(crate) use prelude::*;
 pub(crate) use random::{Random, mix};
 pub(crate) use waits::deadline;
 

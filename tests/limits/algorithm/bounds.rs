@@ -3,21 +3,14 @@
 //! with clocks that are behind.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, Rounding};
-use tollgate::clock::NoClock;
-use tollgate::{
-    AnyAlgorithm, FixedWindow, Intervals, LeakyBucket, Limiter, Quota, SlidingWindow, Tick,
-    TokenBucket,
-};
+use tollgate::algorithm::Rounding;
 
 use crate::algorithm::bucket::Bucket;
 use crate::algorithm::cases;
 use crate::algorithm::first::FirstHit;
 use crate::algorithm::quotas::per_ns;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 /// Returns the most permits that may be granted in an interval of a given length.
 fn promised(algorithm: &AnyAlgorithm) -> impl Fn(u64) -> u128 + use<> {

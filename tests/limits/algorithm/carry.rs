@@ -2,10 +2,10 @@
 //! permits, and loses fewer than two.
 
 use std::mem;
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, Rebase};
-use tollgate::{AnyAlgorithm, FixedWindow, Quota, SlidingWindow, Tick};
+use tollgate::algorithm::{Debt, Forecast, Gauge, Rebase};
+
+use crate::support::*;
 
 const NOW: Tick = Tick::from_nanos(86_400_500_000_007);
 

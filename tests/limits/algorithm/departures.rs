@@ -5,18 +5,10 @@
 //! mind while it waits never leaves. A permit that comes back after its caller has left no longer
 //! counts. Then in no interval do more than `max(free + 1, most) + rate * interval` leave.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
-use tollgate::compose::All;
 use tollgate::traits::{ReserveLimiter, SettleLimiter};
-use tollgate::{
-    Adjustable, AnyAlgorithm, Counted, Granted, Keyed, LeakyBucket, Limiter, ManualClock, Quota,
-    Sharded, TokenBucket,
-};
+use tollgate::{Adjustable, Keyed};
 
-use crate::support::random::Random;
+use crate::support::*;
 
 const MS: u64 = 1_000_000;
 

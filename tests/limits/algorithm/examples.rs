@@ -1,15 +1,9 @@
 //! The numeric examples of the documentation.
 
-use std::time::Duration;
-
-use tollgate::algorithm::{ChangeQuota, Rounding};
-use tollgate::clock::NoClock;
-use tollgate::{
-    FixedWindow, Intervals, LeakyBucket, Limiter, ManualClock, Quota, SlidingWindow, Tick,
-    TokenBucket,
-};
+use tollgate::algorithm::Rounding;
 
 use crate::algorithm::quotas::SECOND;
+use crate::support::*;
 
 fn seconds(n: u64) -> Tick {
     Tick::from_nanos(n * SECOND)

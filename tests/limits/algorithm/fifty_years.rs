@@ -2,12 +2,8 @@
 //! to less than a quarter of a nanosecond early and a nanosecond late, for any number of permits
 //! taken on the way there.
 
-use tollgate::clock::NoClock;
-use tollgate::{Limiter, Quota, Tick, TokenBucket};
-
 use crate::algorithm::quotas;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 /// Returns how many permits of a bucket that runs dry at `start` were due a nanosecond later than
 /// the first tick that the rate allows, and how many were due a nanosecond sooner, because less

@@ -29,15 +29,10 @@ mod stuck;
 pub(crate) mod text;
 mod words;
 
-use std::time::Duration;
-
-use tollgate::{AnyAlgorithm, Gcra, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBucket};
-
 use self::bucket::Bucket;
 use crate::support::driver::Run;
-use crate::support::random::Random;
-use crate::support::reference::{FIFTY_YEARS, Reference};
-use crate::support::seen::Seen;
+use crate::support::reference::Reference;
+use crate::support::*;
 
 /// The number of operations for each kind of limit. A build with overflow checks runs fewer, so
 /// that the tests stay fast.

@@ -2,16 +2,11 @@
 //! taken. If it is settled later, refilled permits do not come back a second time, and a past
 //! window is not credited to the next one.
 
-use std::time::Duration;
-
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
-use tollgate::{
-    AnyAlgorithm, Counted, Limiter, ManualClock, Quota, Sharded, SlottedWindow, Tick, TokenBucket,
-};
 
 use super::cases;
-use crate::support::random::Random;
+use crate::support::*;
 
 const START: u64 = 7_200_000_000_000;
 

@@ -2,14 +2,9 @@
 //! [`Stuck`](Denied::Stuck). A smaller one does not. A reset, a refund and a snapshot's other clock
 //! help as documented, and nothing makes it worse.
 
-use std::time::Duration;
+use tollgate::algorithm::{Debt, Forecast};
 
-use tollgate::algorithm::{ChangeQuota, Debt, Forecast};
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Denied, Limiter, ManualClock, Sharded, Tick};
-
-use crate::support::algorithms::algorithms;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 const NOW: Tick = Tick::from_nanos(7_200_000_000_000);
 

@@ -1,24 +1,16 @@
 //! The wait in a denial is exact for every limiter. If no other caller comes, a retry at exactly
 //! that time is granted, and a retry a nanosecond sooner is denied.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 #[cfg(feature = "wide")]
 use tollgate::Adjustable;
 #[cfg(feature = "keyed")]
 use tollgate::Keyed;
-use tollgate::algorithm::{Algorithm, ChangeQuota, Lend, Reserve, Split};
-use tollgate::clock::NoClock;
-use tollgate::{
-    AnyAlgorithm, Counted, Denied, Gcra, LeakyBucket, Leases, Limiter, ManualClock, Quota, Sharded,
-    SlidingLog, SlottedWindow, Tick, TokenBucket, TryAcquire,
-};
+use tollgate::TryAcquire;
+use tollgate::algorithm::{Lend, Reserve, Split};
 
-use crate::support::algorithms::read;
 use crate::support::edges::EDGES;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+
+use crate::support::*;
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
 

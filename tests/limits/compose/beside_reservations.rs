@@ -2,18 +2,14 @@
 //! callers use keep the bound, each at the tick at which it is used.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, BoxMember, Exempt, Named, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{BoxMember, Exempt, Named, OrElse, OwnLimiter, Shadow};
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
-use tollgate::{
-    Adjustable, AnyAlgorithm, Counted, Denied, Keyed, Limiter, ManualClock, Quota, Sharded, Tick,
-    TokenBucket,
-};
+use tollgate::{Adjustable, Keyed};
 use tollgate_audit::{Audit, Bounded, Log};
 
 use super::scripted::{Scripted, Step};
+use crate::support::*;
 
 /// Ten permits a second, and at most ten at once.
 const LIMITS: [&str; 6] = [

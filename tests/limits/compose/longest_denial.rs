@@ -1,11 +1,9 @@
 //! If several members deny, the answer is the denial that lasts longest.
 
-use std::time::Duration;
-
-use tollgate::compose::{All, AllDenied, BoxMember};
-use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+use tollgate::compose::{AllDenied, BoxMember};
 
 use super::{Bucket, secs};
+use crate::support::*;
 
 /// The seconds until each member has a permit. Each member once denies for longest.
 const WAITS: [[u64; 3]; 6] = [

@@ -2,14 +2,12 @@
 //! purpose: a word calls the other caller whenever it is changed.
 
 use std::cell::RefCell;
-use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied};
+use tollgate::compose::AllDenied;
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::{Concurrency, Limiter, ManualClock, Quota, SlidingLog, TokenBucket};
 
 use super::{algorithm, secs};
+use crate::support::*;
 
 /// A word that notes its name whenever it is changed, and then lets others act.
 struct Watched<'w> {

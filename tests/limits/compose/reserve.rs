@@ -1,13 +1,10 @@
 //! Reservations from several limits: all members are taken from as of one tick.
 
-use std::time::Duration;
+use tollgate::TryAcquire;
+use tollgate::compose::Named;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, Named};
-use tollgate::{Denied, Gcra, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
-
-use super::super::support::random::Random;
 use super::{Bucket, bucket, secs};
+use crate::support::*;
 
 /// A single member answers as its limiter would.
 #[test]

@@ -1,14 +1,12 @@
 //! A limit that appears more than once: its costs are added up.
 
-use std::time::Duration;
-
-use tollgate::compose::{All, Named, OwnLimiter};
-use tollgate::outcome::Charged;
+use tollgate::TryAcquire;
+use tollgate::compose::{Named, OwnLimiter};
 use tollgate::store::{AtomicWord, Place, WordCell};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Concurrency, Denied, Granted, Limiter, ManualClock, Tick, TryAcquire};
 
 use super::{algorithm, bucket, secs};
+use crate::support::*;
 
 #[test]
 fn a_limit_twice_pays_both_costs() {

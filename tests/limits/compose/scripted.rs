@@ -1,9 +1,10 @@
 //! A member that does what a test says.
 
 use tollgate::compose::{Held, Member};
-use tollgate::outcome::{Charged, Settled};
+use tollgate::outcome::Settled;
 use tollgate::store::{Place, Prepared};
-use tollgate::{Denied, Granted, Tick};
+
+use crate::support::*;
 
 /// A member that grants, unless a test says otherwise. A composition takes from it last if it
 /// can't undo.

@@ -3,16 +3,14 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
-use std::time::Duration;
 
-use tollgate::compose::{All, Held, Member, OrElse};
-use tollgate::outcome::{Charged, Settled};
+use tollgate::compose::{Held, Member, OrElse};
+use tollgate::outcome::Settled;
 use tollgate::store::Place;
-use tollgate::{Concurrency, Denied, Granted, ManualClock, Tick};
 
 use super::bucket;
+use crate::support::*;
 
 /// Implements [`Member`] for a limit without state of its own.
 macro_rules! stateless {

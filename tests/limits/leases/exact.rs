@@ -2,12 +2,7 @@
 //! nanoseconds, a lease is answered as its limiter would answer one request for what is missing,
 //! and that is right to the nanosecond.
 
-use std::time::Duration;
-
-use tollgate::{Denied, Leases, ManualClock, Quota, Tick, TokenBucket};
-
-use crate::deadline::deadline;
-use crate::support::random::Random;
+use crate::support::*;
 
 const SECOND: u64 = 1_000_000_000;
 const YEAR: u64 = 365 * 86_400 * SECOND;

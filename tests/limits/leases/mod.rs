@@ -6,20 +6,12 @@ mod exact;
 mod model;
 mod run;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::algorithm::{ChangeQuota, Lend};
-use tollgate::clock::NoClock;
-use tollgate::{Denied, Leases, Limiter, ManualClock, Tick};
+use tollgate::algorithm::Lend;
 
 use self::model::Model;
 use self::run::Run;
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
+
+use crate::support::*;
 
 /// The events that the comparisons must cover.
 const MUST_SEE: [&str; 21] = [

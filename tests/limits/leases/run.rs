@@ -1,16 +1,10 @@
 //! Runs leases and their model side by side.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
 use tollgate::leases::Lease;
-use tollgate::{AnyAlgorithm, Denied, Leases, ManualClock, Tick};
 
 use super::model::Model;
 use crate::support::algorithms::any_edge;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
+use crate::support::*;
 
 pub(super) struct Run<'l> {
     pub(super) limiter: &'l Leases<AnyAlgorithm, ManualClock>,

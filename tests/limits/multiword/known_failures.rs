@@ -1,16 +1,12 @@
 //! Failures of the slots, logs and shards of other rate limiters, each as a regression test.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::sync::Barrier;
-use std::thread;
-use std::time::Duration;
 
-use tollgate::{Granted, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire};
+use tollgate::TryAcquire;
 
 use super::SECOND;
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
+use crate::support::*;
 
 fn at(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)

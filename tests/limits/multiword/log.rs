@@ -1,16 +1,9 @@
 //! A model of the log that remembers the tick of every permit.
 
-use std::time::Duration;
-
-use tollgate::{Denied, Granted, ManualClock, SlidingLog, Tick};
-
 use super::{DAY, MUST_SEE, OPERATIONS, SECOND, YEAR, by, per_ns, run, verbs_of_both};
-use crate::deadline::deadline;
 use crate::support::model::{Answers, Fraction, Model};
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
 use crate::support::subject::Subject;
+use crate::support::*;
 
 /// The last tick that the log distinguishes, as documented: ticks have 63 bits.
 const LAST: u64 = u64::MAX >> 1;

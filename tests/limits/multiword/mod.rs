@@ -7,16 +7,10 @@ mod known_failures;
 mod log;
 mod slotted;
 
-use std::time::Duration;
-
-use tollgate::{Quota, Tick};
-
 use crate::support::driver::Run;
 use crate::support::model::Model;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
 use crate::support::subject::Subject;
+use crate::support::*;
 
 /// A build with overflow checks compares fewer, so that the tests stay fast.
 const OPERATIONS: u64 = if cfg!(debug_assertions) {

@@ -1,19 +1,13 @@
 //! A model of the window of slots that remembers the permits taken in each slot.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use tollgate::algorithm::Level;
-use tollgate::outcome::Charged;
-use tollgate::{Denied, Granted, ManualClock, Quota, SlottedWindow, Tick};
 
 use super::{DAY, MUST_SEE, OPERATIONS, SECOND, YEAR, by, per_ns, run, verbs_of_both};
-use crate::deadline::deadline;
 use crate::support::model::{Answers, Fraction, Model};
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
 use crate::support::subject::Subject;
+use crate::support::*;
 
 #[derive(Debug, Clone)]
 struct Slotted {

@@ -2,16 +2,14 @@
 //! quota that has a text is parsed from it again. The shared part of the tests of algorithms as
 //! text is here too.
 
-use std::fmt::{Debug, Display};
+use std::fmt::Display;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 use std::str::FromStr;
-use std::time::Duration;
 
 use tollgate::error::ParseAlgorithmError;
-use tollgate::{AnyAlgorithm, Quota, TokenBucket};
 
-use crate::support::random::Random;
+use crate::support::*;
 
 /// A quota or an algorithm.
 pub(crate) trait Text:

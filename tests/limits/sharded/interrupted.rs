@@ -2,12 +2,10 @@
 //! scan is not used. The algorithm calls back into the test, so one thread plays both parts.
 
 use std::cell::RefCell;
-use std::sync::Arc;
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, Forecast, GiveBack, Split};
-use tollgate::clock::NoClock;
-use tollgate::{Denied, Granted, Quota, Sharded, Tick, TokenBucket};
+use tollgate::algorithm::{Forecast, GiveBack, Split};
+
+use crate::support::*;
 
 /// How many words to look at before the work, and the work.
 type Work = (u64, Box<dyn FnOnce()>);

@@ -11,14 +11,9 @@ mod whole;
 mod words_at_other_ticks;
 
 use tollgate::algorithm::Split;
-use tollgate::{AnyAlgorithm, ManualClock, Sharded, Tick};
 
 use crate::algorithm::text::any_algorithm;
-use crate::deadline::deadline;
-use crate::support::algorithms::algorithms;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
+use crate::support::*;
 
 /// The events that all runs together must cover.
 const MUST_SEE: [&str; 28] = [

@@ -1,12 +1,9 @@
 //! A request at a tick before that of some shard's word takes no more than was available at its own
 //! tick, although it may count at the shard's later one.
 
-use tollgate::algorithm::{Algorithm, Split};
-use tollgate::{ManualClock, Sharded, Tick};
+use tollgate::algorithm::Split;
 
-use crate::deadline::deadline;
-use crate::support::algorithms::{algorithms, read};
-use crate::support::random::Random;
+use crate::support::*;
 
 /// One shard is in the next window. At a tick of this one, the other shard still lacks its permits.
 #[test]

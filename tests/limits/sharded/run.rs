@@ -1,17 +1,11 @@
 //! Runs a sharded limiter and its model side by side: every verb from any shard, and every returned
 //! value.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
 use tollgate::sharded::ShardedView;
-use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Sharded, Tick};
 
 use super::shards::{From, Parts, Said};
 use crate::support::algorithms::any_edge;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
+use crate::support::*;
 
 type View<'a> = ShardedView<'a, AnyAlgorithm>;
 

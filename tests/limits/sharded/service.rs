@@ -1,15 +1,9 @@
 //! Compares how many requests a sharded limiter and a single word serve. Requests come at random
 //! times or evenly spaced, are served or denied, and are not retried.
 
-use std::time::Duration;
+use tollgate::algorithm::Split;
 
-use tollgate::algorithm::{ChangeQuota, Split};
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Denied, Limiter, ManualClock, Sharded, Tick};
-
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
-use crate::support::random::Random;
+use crate::support::*;
 
 /// The shard that the next request asks first.
 #[derive(Debug, Clone, Copy)]

@@ -1,16 +1,9 @@
 //! Compares a sharded limit with the same limit in one word: all permits are available at any time
 //! from any shard, except for fractions.
 
-use std::time::Duration;
+use tollgate::algorithm::Split;
 
-use tollgate::algorithm::{ChangeQuota, Split};
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Limiter, ManualClock, Sharded, Tick};
-
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
     Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")

@@ -2,12 +2,10 @@
 //! what another thread found at another tick. And if words are ordered, a smaller word has no fewer
 //! permits at any tick, because a shard may be compared with an earlier state of another.
 
-use tollgate::algorithm::{Algorithm, Debt, Forecast, GiveBack, Split};
-use tollgate::{AnyAlgorithm, Tick};
+use tollgate::algorithm::{Debt, Forecast, GiveBack, Split};
 
-use crate::support::algorithms::{algorithms, any_edge};
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::algorithms::any_edge;
+use crate::support::*;
 
 /// Returns ticks around a middle one, near and far, in order.
 fn ticks_around(middle: u64, random: &mut Random) -> Vec<Tick> {

@@ -1,16 +1,12 @@
 //! Damaged bytes give a typed error and change nothing. Forged bytes with a valid checksum give an
 //! error or a limiter that decides.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
-use tollgate::clock::NoClock;
 use tollgate::error::RestoreError;
 use tollgate::store::SNAPSHOT_BYTES;
-use tollgate::{Limiter, Quota, Tick, TokenBucket};
 
 use super::{Saved, limiter, with_number};
-use crate::support::algorithms::{algorithms, read};
+use crate::support::*;
 
 const NOW: Tick = Tick::from_nanos(7_000_000_000);
 

@@ -1,15 +1,9 @@
 //! A restored limiter decides as one that never stopped.
 
-use std::time::Duration;
-
-use tollgate::algorithm::ChangeQuota;
-use tollgate::clock::NoClock;
 use tollgate::store::View;
-use tollgate::{AnyAlgorithm, FixedWindow, Limiter, ManualClock, Quota, Tick};
 
 use super::{Saved, limiter, with_number};
-use crate::support::algorithms::algorithms;
-use crate::support::random::Random;
+use crate::support::*;
 
 const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
 

@@ -1,12 +1,10 @@
 //! After a change of quota a bucket has exactly the permits that it had, and a larger bucket grants
 //! them in any split. Keys and leases grant whole bursts too.
 
-use tollgate::Keep;
-use tollgate::clock::NoClock;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Adjustable, Keyed, Leases, ManualClock, Quota, Tick, TryAcquire};
+use tollgate::{Adjustable, Keyed, TryAcquire};
 
-use crate::support::random::Random;
+use crate::support::*;
 use crate::whole_burst::{any_tick, bucket, quotas};
 
 /// Takes permits one by one, or in a few parts if there are many, until none is left.

@@ -7,12 +7,10 @@ mod bound;
 mod changes;
 mod verbs;
 
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Limiter, Quota, Sharded, Tick, TryAcquire};
+use tollgate::TryAcquire;
 
 use crate::algorithm::quotas::{DAY, SECOND, per_ns};
-use crate::support::algorithms::read;
-use crate::support::random::Random;
+use crate::support::*;
 
 /// The periods of the table: a second, a minute, an hour and a day.
 const PERIODS: [u64; 4] = [SECOND, 60 * SECOND, 3600 * SECOND, DAY];

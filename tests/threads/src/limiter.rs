@@ -1,12 +1,6 @@
 //! One word at a standing tick, where every count must be exact.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Denied, Limiter, Tick};
-
-use crate::deadline::deadline;
-use crate::support::{algorithm, on_threads, scaled, sum};
+use crate::support::*;
 
 const THREADS: u64 = scaled(3, 4, 4);
 const TURNS: u64 = scaled(4, 500, 20_000);

@@ -6,15 +6,10 @@
 //! get more than the limit.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::{
-    AnyAlgorithm, Leases, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire,
-};
+use tollgate::TryAcquire;
 
-use crate::deadline::deadline;
-use crate::support::{algorithm, on_threads, scaled, sum};
+use crate::support::*;
 
 const THREADS: u64 = scaled(3, 4, 4);
 

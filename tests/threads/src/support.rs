@@ -1,10 +1,18 @@
 //! Shared helpers of these tests.
 
+#[path = "../../support/prelude.rs"]
+mod prelude;
+
 use std::panic::resume_unwind;
 use std::sync::Barrier;
-use std::thread;
 
-use tollgate::AnyAlgorithm;
+#[cfg(feature = "audit")]
+pub(crate) use tollgate_audit::{Audit, Bound, Bounded, Log};
+
+pub(crate) use crate::deadline::deadline;
+#[cfg(feature = "audit")]
+pub(crate) use crate::random::Random;
+pub(crate) use prelude::*;
 
 /// The amount of work under Miri, which is slow, in a debug build, and in a release build.
 pub(crate) const fn scaled(miri: u64, debug: u64, release: u64) -> u64 {

@@ -11,9 +11,7 @@ mod stuck;
 mod threads;
 mod whole;
 
-use tollgate::Keep;
-use tollgate::clock::NoClock;
-use tollgate::{Adjustable, AnyAlgorithm, Tick};
+use crate::support::*;
 
 const KEEPS: [Keep; 3] = [Keep::AsIs, Keep::Scaled, Keep::Fresh];
 

@@ -1,12 +1,7 @@
 //! Compares a bucket with its model while the quota changes at any time.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::{Quota, Tick};
-
 use super::{adjustable, algorithm};
-use crate::support::{Random, tick};
+use crate::support::*;
 
 const OPERATIONS: u64 = if cfg!(debug_assertions) {
     10_000

@@ -1,13 +1,9 @@
 //! Reservations keep their ticks while the quota changes. Later reservations use the new quota.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::{Adjustable, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
 
 use super::{KEEPS, adjustable, algorithm};
-use crate::support::{millis, on_threads, tick};
+use crate::support::*;
 
 type Tested = Adjustable<TokenBucket, ManualClock>;
 

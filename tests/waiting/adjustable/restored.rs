@@ -1,13 +1,7 @@
 //! Saving and restoring the state, also with another quota.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
-use tollgate::clock::NoClock;
-use tollgate::{Adjustable, AnyAlgorithm, Quota, Tick};
-
 use super::{adjustable, algorithm, all};
+use crate::support::*;
 
 const NOW: Tick = Tick::from_nanos(12_345_678_901);
 const LATER: Tick = Tick::from_nanos(12_945_678_901);

@@ -1,12 +1,7 @@
 //! A debt that can't be paid back before the clock ends, under another quota.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
-use tollgate::{AnyAlgorithm, Denied, Quota, Tick};
-
 use super::{KEEPS, adjustable, all};
+use crate::support::*;
 
 const NOW: Tick = Tick::from_nanos(12_345_678_901);
 

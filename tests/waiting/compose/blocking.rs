@@ -1,11 +1,9 @@
 //! Threads that wait.
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, Line};
-use tollgate::{Concurrency, Limiter, Quota, TokenBucket};
+use tollgate::compose::Line;
 
 use super::Tested;
-use crate::support::{Leaping, SECOND, deadline, on_threads_while, tick};
+use crate::support::*;
 
 const THREADS: u64 = 8;
 const TIMES: u64 = 40;

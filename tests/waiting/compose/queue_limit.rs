@@ -3,17 +3,9 @@
 //!
 //! .NET's sliding window of four segments is a `SlottedWindow` of four slots.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
+use tollgate::compose::{AllDenied, BoxMember, Line};
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, BoxMember, Line};
-use tollgate::{FixedWindow, Limiter, ManualClock, Quota, SlottedWindow, TokenBucket};
-
-use crate::support::{SECOND, WakeCounter, poll_by, tick};
+use crate::support::*;
 
 type Limits = Arc<All<BoxMember<'static, ManualClock>, ManualClock>>;
 type Acquire = Pin<Box<dyn Future<Output = Result<(), AllDenied>> + Send>>;

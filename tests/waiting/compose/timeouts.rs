@@ -1,15 +1,9 @@
 //! Callers that wait in line for a limited time.
 
-use std::pin::pin;
-use std::task::Poll;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
 use tollgate::compose::AllDenied;
-use tollgate::{Denied, ManualClock, Quota};
 
 use super::{Grant, Tested};
-use crate::support::{HalfAsleep, SECOND, deadline, on_threads_while, poll, run, tick};
+use crate::support::*;
 
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 

@@ -2,16 +2,12 @@
 //! that are woken.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
 use tollgate::concurrency::ConcurrencyGuard;
-use tollgate::{Concurrency, Denied};
 
 use super::model::{Model, Name, State};
 use super::{Tested, Waiter, assert_empty, bounded};
-use crate::support::Random;
+use crate::support::*;
 
 const STEPS: u64 = if cfg!(debug_assertions) {
     10_000

@@ -3,23 +3,27 @@
 mod clocks;
 #[path = "../../support/deadline.rs"]
 mod deadline;
+#[path = "../../support/prelude.rs"]
+mod prelude;
 #[path = "../../support/random.rs"]
 mod random;
 #[path = "../../support/sleep.rs"]
 mod sleep;
 pub(crate) mod storm;
 
-use std::future::Future;
-use std::pin::{Pin, pin};
-use std::sync::{Arc, Barrier};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
+use std::sync::Barrier;
+use std::task::{Context, Wake, Waker};
 
-use tollgate::sync::{AtomicU64, Ordering::SeqCst};
-use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
+pub(crate) use std::future::Future;
+pub(crate) use std::pin::{Pin, pin};
+pub(crate) use std::task::Poll;
+
+pub(crate) use tollgate::Adjustable;
+pub(crate) use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 pub(crate) use clocks::Counting;
 pub(crate) use deadline::deadline;
+pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use sleep::{HalfAsleep, Leaping};
 

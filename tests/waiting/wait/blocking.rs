@@ -1,14 +1,6 @@
 //! Threads that wait.
 
-use std::thread;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
-use tollgate::{Adjustable, Denied, Gcra, Granted, LeakyBucket, Limiter, Quota, TokenBucket};
-
-use crate::support::{
-    Counting, Leaping, bucket, deadline, millis, on_threads, on_threads_while, tick,
-};
+use crate::support::*;
 
 const WAITERS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
 const MS: u64 = 1_000_000;

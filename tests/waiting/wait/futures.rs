@@ -2,21 +2,17 @@
 
 use std::cell::Cell;
 use std::future::Ready;
-use std::pin::pin;
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
-use std::time::Duration;
+use std::sync::Mutex;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tollgate::clock::{Clock, Timer};
+use tollgate::clock::Timer;
 use tollgate::wait::AsyncLimiter;
 use tollgate::wait::{Jitter, TokioTimer};
-use tollgate::{LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
-use crate::support::{Counting, HalfAsleep, SECOND, bucket, deadline, poll, run, tick};
+use crate::support::*;
 
 #[test]
 fn thousands_of_futures_complete_in_order_and_on_time() {

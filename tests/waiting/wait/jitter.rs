@@ -2,18 +2,13 @@
 //! and no caller waits longer than its timeout.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
-use std::task::Poll;
-use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tollgate::clock::Clock;
 use tollgate::traits::ReserveLimiter;
 use tollgate::wait::Jitter;
-use tollgate::{Denied, Quota};
 
-use crate::support::{SECOND, bucket, poll, run, tick};
+use crate::support::*;
 
 const MILLISECOND: u64 = SECOND / 1000;
 

@@ -2,12 +2,7 @@
 //! before.
 //! If no work came for longer than the slack, the interval is counted from the slack before now.
 
-use std::time::Duration;
-
-use tollgate::clock::{Clock, NoClock};
-use tollgate::{Gcra, Limiter, ManualClock, Quota};
-
-use crate::support::{Random, SECOND, tick};
+use crate::support::*;
 
 const STEPS: u64 = if cfg!(debug_assertions) {
     4_000

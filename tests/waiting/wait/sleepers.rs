@@ -1,16 +1,12 @@
 //! Sleeping on a manual clock, with any wakers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::task::{Wake, Waker};
-use std::thread;
-use std::time::Duration;
 
-use tollgate::clock::{Clock, ManualSleep, SleepClock, Timer};
-use tollgate::{ManualClock, Tick};
+use tollgate::clock::{ManualSleep, SleepClock, Timer};
 
-use crate::support::{WakeCounter, deadline, on_threads_while, poll, poll_by};
+use crate::support::*;
 
 const ROUNDS: u64 = if cfg!(debug_assertions) { 10 } else { 200 };
 

@@ -1,13 +1,10 @@
 //! Streams and sinks at a rate.
 
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use futures::{Sink, SinkExt, Stream, StreamExt, sink, stream};
-use tollgate::Quota;
-use tollgate::clock::Clock;
 
-use crate::support::{SECOND, bucket, millis, poll, run, tick};
+use crate::support::*;
 
 #[test]
 fn a_stream_passes_one_item_an_interval() {

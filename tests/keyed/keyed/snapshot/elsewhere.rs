@@ -2,14 +2,12 @@
 
 use std::hash::{BuildHasherDefault, DefaultHasher, Hasher, RandomState};
 use std::io;
-use std::time::Duration;
 
 use tollgate::error::RestoreError;
 use tollgate::keyed::{KeyHasher, SeededHasher};
-use tollgate::{Keyed, ManualClock, TokenBucket};
 
 use super::{next_table, read, restarted, table, ticks, written};
-use crate::support::bucket;
+use crate::support::*;
 
 fn of_capacity(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
     crate::support::of_capacity(capacity, bucket("1/h burst 100"))

@@ -2,17 +2,14 @@
 //! no overrides. Each key uses the override that is set in the table, and the report says how many
 //! overrides are the same, changed, removed or new.
 
-use std::time::Duration;
-
 use tollgate::algorithm::Settings;
 use tollgate::error::RestoreError;
 use tollgate::keyed::Restored;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, TokenBucket};
 
 use super::forged::{asked, parameters, sealed, with_number};
 use super::{next_table, read, table, ticks, written};
 use crate::keyed::spent_keys_stay::{are_protected, half_protected};
-use crate::support::{Random, SECOND, all, bucket, crowded, in_sixteen_slots, often};
+use crate::support::*;
 
 /// Creates a table in which keys always have the same slots.
 fn of(quota: &str, overrides: &[(&str, &str)]) -> Keyed<TokenBucket, ManualClock> {

@@ -1,12 +1,7 @@
 //! A snapshot written while threads decide holds each key as it was at one moment.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
-
 use super::{next_table, read, table, ticks, written};
-use crate::support::{Random, bucket, deadline, often, on_threads};
+use crate::support::*;
 
 type Table = Keyed<TokenBucket, ManualClock>;
 

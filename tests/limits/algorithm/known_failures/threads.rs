@@ -1,14 +1,10 @@
 //! Failures of other limiters with concurrent threads.
 
 use std::sync::Barrier;
-use std::thread;
-use std::time::Duration;
-
-use tollgate::{Quota, Tick};
 
 use crate::algorithm::known_failures::{INTERVALS, LEAKY, Tested, WINDOWS, both, limiters};
 use crate::algorithm::quotas::SECOND;
-use crate::deadline::deadline;
+use crate::support::*;
 
 /// Runs `work` on several threads at once, and returns the sum.
 fn on_threads(

@@ -1,9 +1,8 @@
 //! Failures of other limiters' windows.
 
-use tollgate::Tick;
-
 use crate::algorithm::known_failures::{INTERVALS, WINDOWS, limiters};
 use crate::algorithm::quotas::SECOND;
+use crate::support::*;
 
 /// axum_gcra: N at first, N + 1 after idling. Tested here with permits that come all at once. A
 /// window that was idle has the permits of one window, not of two.

@@ -1,14 +1,8 @@
 //! With enough requests, limiters grant exactly what they promise, and no less.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, Tick};
-use tollgate_audit::{Audit, Bound, Log};
-
-use crate::deadline::deadline;
-use crate::random::Random;
-use crate::support::{algorithm, on_threads, scaled};
+use crate::support::*;
 
 const PERIOD: u64 = 8192;
 const N: u64 = 300;

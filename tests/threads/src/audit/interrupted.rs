@@ -5,12 +5,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Sharded, Tick};
-use tollgate_audit::{Audit, Bound, Bounded, Log};
-
 use super::stopping::{Stopping, interrupt, was_interrupted};
-use crate::support::algorithm;
+use crate::support::*;
 
 /// Two shards with one permit each, and the recorded events, one after the other.
 struct Two {

@@ -1,11 +1,7 @@
 //! Callers whose clocks are behind by less than a quantum: their grants count at ticks that keep
 //! the bound.
 
-use tollgate::clock::NoClock;
-use tollgate::{Limiter, Tick};
-use tollgate_audit::{Audit, Bounded, Log};
-
-use crate::support::algorithm;
+use crate::support::*;
 
 /// Twenty permits come at once at 1000 and at 2000 or, if the first tick is rounded up to 15.625,
 /// at 1016 and 2016. A caller whose clock is 14 ns behind then takes permits that have come since.

@@ -3,19 +3,14 @@
 
 use std::mem;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use tollgate::algorithm::Lend;
 use tollgate::leases::Lease;
-use tollgate::{Leases, ManualClock, Tick};
-use tollgate_audit::{Bounded, Log};
 
 use super::stopping::Stopping;
 use super::work::{START, kept};
 use super::{BUCKETS, TOLERANCES, WINDOWS, all};
-use crate::deadline::deadline;
-use crate::random::Random;
-use crate::support::{algorithm, on_threads, scaled};
+use crate::support::*;
 
 type Tested = Leases<Stopping, ManualClock>;
 

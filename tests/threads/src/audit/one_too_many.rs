@@ -1,15 +1,9 @@
 //! The audit finds a single permit too many among all others, with each kind of bound. So the
 //! bounds are as small as possible: an algorithm grants everything that its bound allows.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tollgate::TryAcquire;
 
-use tollgate::clock::NoClock;
-use tollgate::{Leases, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire};
-use tollgate_audit::{Audit, Bound, Bounded, Log};
-
-use crate::deadline::deadline;
-use crate::support::{algorithm, scaled};
+use crate::support::*;
 
 const TICKS: u64 = scaled(200, 2000, 100_000);
 

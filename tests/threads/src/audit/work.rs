@@ -1,14 +1,10 @@
 //! The verbs that threads use on a limiter, and the grants that they record.
 
-use std::time::Duration;
-
-use tollgate::clock::Clock;
+use tollgate::TryAcquire;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{ManualClock, Tick, TryAcquire};
-use tollgate_audit::{Audit, Bound, Log, Summary};
+use tollgate_audit::Summary;
 
-use crate::random::Random;
-use crate::support::on_threads;
+use crate::support::*;
 
 /// The tick at which the clocks start.
 pub(super) const START: Tick = Tick::from_nanos(1_000_000);

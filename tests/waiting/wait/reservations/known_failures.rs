@@ -1,11 +1,6 @@
 //! Failures of other limiters with reservations, each as a regression test.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::{Denied, Limiter, Quota, Tick, TokenBucket};
-
-use crate::support::{SECOND, tick};
+use crate::support::*;
 
 fn bucket(quota: Quota) -> Limiter<TokenBucket, NoClock> {
     Limiter::unstarted(TokenBucket::new(quota).expect("a bucket"), NoClock)

@@ -9,9 +9,7 @@ mod steps;
 mod threads;
 mod windows;
 
-use tollgate::{Quota, Tick};
-
-use crate::support::{SECOND, bucket, tick};
+use crate::support::*;
 
 const YEAR: u64 = 365 * 86_400 * SECOND;
 

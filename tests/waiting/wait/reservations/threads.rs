@@ -1,12 +1,9 @@
 //! Threads that reserve, cancel and settle. Every reserved permit was used, came back or was
 //! declared lost, and the used ones keep the bound at the ticks at which they were due.
 
-use std::time::Duration;
-
-use tollgate::Quota;
 use tollgate_audit::{Audit, Bounded, Log};
 
-use crate::support::{Bucket, Random, bucket, on_threads};
+use crate::support::*;
 
 #[derive(Default)]
 struct Sums {

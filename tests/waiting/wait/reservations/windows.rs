@@ -2,13 +2,11 @@
 //! caller overtakes a reservation, and the bound holds at the ticks at which permits are used.
 
 use std::mem;
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, Forecast, Gauge, Reserve};
-use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
+use tollgate::algorithm::{Forecast, Gauge, Reserve};
 use tollgate_audit::{Audit, Bounded, Log};
 
-use crate::support::{Random, tick};
+use crate::support::*;
 
 /// The number of additional verbs in release builds.
 const MORE: u32 = if cfg!(debug_assertions) { 0 } else { 1 };

@@ -1,0 +1,18 @@
+//! The names that most tests use. The `support` module of each binary has them.
+
+#![allow(unused_imports, reason = "each binary uses some of these")]
+
+pub(crate) use std::fmt::Debug;
+pub(crate) use std::sync::Arc;
+pub(crate) use std::thread;
+pub(crate) use std::time::Duration;
+
+pub(crate) use tollgate::algorithm::{Algorithm, ChangeQuota};
+pub(crate) use tollgate::clock::{Clock, NoClock};
+pub(crate) use tollgate::compose::All;
+pub(crate) use tollgate::outcome::Charged;
+pub(crate) use tollgate::{
+    AnyAlgorithm, Concurrency, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, Keep,
+    LeakyBucket, Leases, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow,
+    SlottedWindow, Tick, TokenBucket,
+};
