@@ -23,6 +23,7 @@ mod faults;
 mod layout;
 pub mod logged;
 mod orders;
+pub mod prelude;
 pub mod races;
 mod rules;
 mod run;

@@ -12,7 +12,7 @@ pub(crate) use tollgate::clock::{Clock, NoClock};
 pub(crate) use tollgate::compose::All;
 pub(crate) use tollgate::outcome::Charged;
 pub(crate) use tollgate::{
-    AnyAlgorithm, Concurrency, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, Keep,
-    LeakyBucket, Leases, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow,
-    SlottedWindow, Tick, TokenBucket,
+    AnyAlgorithm, Concurrency, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, LeakyBucket,
+    Leases, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
+    TokenBucket,
 };

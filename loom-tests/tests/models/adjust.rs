@@ -2,17 +2,10 @@
 //! no permit appears from nowhere. A thread that stops in the middle of a change stops no other.
 //! The models find faults in this.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Adjustable, Granted, Quota, Tick};
+use tollgate::Adjustable;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::total::Strict as Total;
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, model, relaxed,
-    stored, with_fault,
-};
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = Adjustable<Total, NoClock>;
 type Action = Any<Tested, Option<Granted>>;

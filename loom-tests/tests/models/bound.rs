@@ -1,12 +1,8 @@
 //! Threads whose ticks differ keep the bound `burst + rate * (b - a)` together, over every interval
 //! of every execution.
 
-use std::time::Duration;
-
-use tollgate::algorithm::Algorithm;
-use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_audit::Bound;
-use tollgate_loom_tests::{Subject, broken, model, samples, suite, words};
+use tollgate_loom_tests::prelude::*;
 
 #[test]
 fn it_holds_at_different_ticks() {

@@ -1,8 +1,8 @@
 //! The word and its retry loop: exactly the burst is granted at one tick, and no reset is lost. On
 //! broken words the same models fail.
 
-use tollgate_loom_tests::words::{self, MakeWord};
-use tollgate_loom_tests::{Run, Verb, broken, model, samples, suite};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::words;
 
 fn burst(run: &mut Run, make_word: MakeWord) {
     suite::exactly_the_burst_at_one_tick(&samples::bucket(make_word), run);

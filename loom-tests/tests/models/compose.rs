@@ -2,17 +2,11 @@
 //! beside callers of a single limit. No limit grants more than its bound, a denied request leaves
 //! everything as it was, and of two that need each other's permits one is granted.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::compose::{All, AllDenied, AllReserved, OrElse};
+use tollgate::compose::{AllDenied, AllReserved, OrElse};
 use tollgate::keyed::Overflow;
-use tollgate::sync::model::Fault;
-use tollgate::{
-    Adjustable, FixedWindow, Keyed, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire,
-};
-use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
+use tollgate::{Adjustable, Keyed, TryAcquire};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 pub(super) type Bucket = Limiter<TokenBucket, ManualClock>;
 

@@ -1,12 +1,10 @@
 //! Compositions of four and eight limits, and of boxed members: in opposite orders, and beside a
 //! caller of a single limit.
 
-use std::sync::Arc;
-
-use tollgate::compose::{All, BoxMember};
-use tollgate::sync::model::Fault;
-use tollgate::{Limiter, ManualClock, TryAcquire};
-use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
+use tollgate::TryAcquire;
+use tollgate::compose::BoxMember;
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 use super::compose::{Bucket, NOW, bucket, granted, rest, told};
 

@@ -4,14 +4,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate::sync::model::Fault;
-use tollgate::{Concurrency, Denied};
-use tollgate_loom_tests::{Expected, Run, actor, model, with_fault};
+use tollgate_loom_tests::prelude::*;
 
 type Tested = Arc<Concurrency>;
 type Guard = ConcurrencyGuard<Tested>;

@@ -1,12 +1,7 @@
 //! The hint of a sharded limiter, by which a thread denies a request because another thread found
 //! no permits. Such a denial hides no permit that has come back, and its retry time is right.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{AnyAlgorithm, Sharded, Tick};
-use tollgate_loom_tests::{Answer, Run, ScenarioOutcome, Site, model, relaxed, with_fault};
+use tollgate_loom_tests::prelude::*;
 
 use super::shards::{
     NOW, Scenario, balance, bucket, charge, large, refund, reset, take, take_at, take_from_second,

@@ -3,14 +3,12 @@
 //! burst for each time that it is evicted or removed. A thread that stops does not hold up the
 //! others. The models find faults in this.
 
-use tollgate::Tick;
 use tollgate::keyed::Overflow;
-use tollgate::sync::model::Fault;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, Action, B, C, Scenario, Table, Y, available, ban, bucket, charge, forget, refund,
     reset, take, take_up_to, undo,
 };
-use tollgate_loom_tests::{Answer, Run, Site, model, relaxed, stored, with_fault};
 
 const NOW: u64 = 5;
 const BURST: u64 = 2;

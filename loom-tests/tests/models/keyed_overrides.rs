@@ -4,16 +4,11 @@
 //!
 //! In a model, a slot can tell only four override numbers apart, so that the numbers repeat.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::sync::model::Fault;
-use tollgate::{Quota, Tick};
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, B, TableOf, available, forget, refund, take, take_up_to, undo,
 };
 use tollgate_loom_tests::total::{self, Lenient as Total};
-use tollgate_loom_tests::{Answer, Run, Site, deep, model, relaxed, with_fault};
 
 type Action = tables::Action<Total>;
 type Scenario = tables::Scenario<Total>;

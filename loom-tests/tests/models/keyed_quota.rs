@@ -5,16 +5,12 @@
 //! In a model, a slot can tell only four versions apart, so the fourth change repeats the first
 //! version.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::sync::model::Fault;
-use tollgate::{Keyed, Quota, Tick};
+use tollgate::Keyed;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, B, FrozenClock, IdentityState, TableOf, available, forget, refund, take, take_by, undo,
 };
 use tollgate_loom_tests::total::{self, Lenient as Total};
-use tollgate_loom_tests::{Answer, Run, Site, deep, model, relaxed, with_fault};
 
 type Action = tables::Action<Total>;
 type Scenario = tables::Scenario<Total>;

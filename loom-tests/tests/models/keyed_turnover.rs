@@ -2,15 +2,12 @@
 //! no earlier than the tick at which the key left, and gets no second burst. Skipped neighbors
 //! hide no key, and keys that share a tag share nothing else. The models find faults in this.
 
-use tollgate::Tick;
-use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Overflow;
-use tollgate::sync::model::Fault;
 use tollgate_audit::Bound;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, Action, B, C, Scenario, Table, Y, Z, available, bucket, forget, take,
 };
-use tollgate_loom_tests::{Run, ScenarioOutcome, Site, deep, model, relaxed, with_fault};
 
 const BURST: u64 = 2;
 /// A tick at which a key that took everything at 5 is idle again.

@@ -4,16 +4,10 @@
 //! hold up the others.
 
 use std::mem::ManuallyDrop;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tollgate::leases::Lease;
-use tollgate::sync::model::Fault;
-use tollgate::{Leases, ManualClock, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, model, relaxed,
-    stored, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 /// The total that leases may hold.
 const TOTAL: u64 = 3;

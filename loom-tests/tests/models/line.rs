@@ -3,15 +3,11 @@
 
 use std::future::{Future, Pending, pending};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
 use tollgate::clock::Timer;
-use tollgate::compose::{All, AllDenied, AllGranted, Line};
-use tollgate::sync::model::Fault;
-use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
-use tollgate_loom_tests::{Expected, Run, actor, model, stored, with_fault};
+use tollgate::compose::{AllDenied, AllGranted, Line};
+use tollgate_loom_tests::prelude::*;
 
 type Members = (Limiter<TokenBucket, ManualClock>, Arc<Concurrency>);
 type Limits = Arc<All<Members, ManualClock>>;

@@ -2,18 +2,10 @@
 //! the claims, around the ring more than once. No period counts more than the limit. A thread that
 //! stops does not hold up the others. The models find faults in this.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use Call::{Available, Take, TakeUpTo, TimeUntil};
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Quota, SlidingLog, Tick};
 use tollgate_loom_tests::logged::{Call, Rules};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, deep, model,
-    relaxed, stored, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = SlidingLog<NoClock>;
 type Action = Any<Tested, ()>;

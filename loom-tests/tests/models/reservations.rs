@@ -2,14 +2,8 @@
 //! reserve, cancel, settle and acquire have the outcome of some sequential order, and used permits
 //! keep the bound at the ticks at which they are due. The models find faults in this.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Granted, Limiter, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, stored, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = Limiter<TokenBucket, NoClock>;
 type Action = Any<Tested, Option<Granted>>;

@@ -3,16 +3,9 @@
 //! fixed tick every permit can be taken. A thread that stops does not hold up the others. The
 //! models find faults in this.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{AnyAlgorithm, FixedWindow, Granted, Quota, Sharded, Tick, TokenBucket};
 use tollgate_audit::Bounded;
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, deep, model, stored,
-    with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 pub(super) type Tested = Sharded<AnyAlgorithm, NoClock>;
 pub(super) type Action = Any<Tested, Option<Granted>>;

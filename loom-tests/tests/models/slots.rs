@@ -2,16 +2,8 @@
 //! far ahead. The sum over any window stays within the limit. A thread that stops does not hold up
 //! the others. The models find faults in this.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Granted, Quota, SlottedWindow, Tick};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, Site, deep, model, relaxed, stored,
-    with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = SlottedWindow<NoClock>;
 type Action = Any<Tested, Option<Granted>>;

@@ -2,15 +2,8 @@
 //! that of some sequential order of the same verbs. A thread that stops while setting a rate stops
 //! no decision. The models find faults in this.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Denied, Tick};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, Site, model, relaxed, stored, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 use tollgate_smooth::SmoothReservation;
 use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 

@@ -1,12 +1,9 @@
 //! Algorithms and verbs that break the rules of a step, on a correct word. The models find them.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, GiveBack};
+use tollgate::algorithm::GiveBack;
 use tollgate::store::AtomicWord;
-use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{Answer, Kind, Run, Subject, Verb, broken, samples, suite, words};
+use tollgate_loom_tests::Kind;
+use tollgate_loom_tests::prelude::*;
 
 /// Broken: keeps its count outside the word, so a step that is retried counts twice.
 struct CountsOutside {

@@ -1,7 +1,7 @@
 //! Every verb of the crate's algorithms against every other: the answers and the word's final value
 //! are those of some sequential order of the same verbs.
 
-use tollgate_loom_tests::{broken, model, samples, suite, words};
+use tollgate_loom_tests::prelude::*;
 
 #[test]
 fn each_verb_against_each_other() {

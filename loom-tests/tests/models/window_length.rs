@@ -2,12 +2,9 @@
 //! The models find errors in either.
 
 use std::num::NonZeroU64;
-use std::time::Duration;
 
-use tollgate::algorithm::Algorithm;
-use tollgate::{Denied, FixedWindow, Granted, Intervals, Quota, SlidingWindow, Tick};
 use tollgate_audit::Bounded;
-use tollgate_loom_tests::{Run, Subject, Verb, broken, model, samples, suite, words};
+use tollgate_loom_tests::prelude::*;
 
 const LIMIT: u64 = 2;
 

@@ -2,12 +2,8 @@
 //! Concurrent calls have the outcome of some sequential order, the bound holds at the ticks at
 //! which permits are used, and no caller is due before one that reserved earlier.
 
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Granted, Limiter, Quota, SlidingWindow, Tick};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = Limiter<SlidingWindow, NoClock>;
 type Action = Any<Tested, Option<Granted>>;

@@ -1,11 +1,10 @@
 //! The leaky bucket, the windows, the intervals and `AnyAlgorithm`: every model of the token
 //! bucket, with ticks on both sides of a window's edge. Each model also fails on a broken word.
 
-use tollgate::LeakyBucket;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::samples::windows;
 use tollgate_loom_tests::suite::Subjected;
-use tollgate_loom_tests::words::{self, MakeWord};
-use tollgate_loom_tests::{Run, Subject, Verb, broken, deep, model, suite};
+use tollgate_loom_tests::words;
 
 /// A suite, its bound on preemptions, and its message for a word that compares and stores.
 struct Suite<A> {

@@ -2,10 +2,8 @@
 //! returns the current one, and a swap returns what it replaced. So no value is replaced twice, and
 //! none is lost.
 
-use std::sync::Arc;
-
-use tollgate_loom_tests::words::{self, MakeWord};
-use tollgate_loom_tests::{Expected, Run, actor, broken, model};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::words;
 
 /// Two threads swap the word.
 fn replace_twice(run: &mut Run, make: MakeWord) {

@@ -2,15 +2,7 @@
 //! is granted the lesser of its burst and its requests. At the end it has one slot, and no slot is
 //! claimed. Other models remove or ban keys meanwhile.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-use tollgate::keyed::Overflow;
-use tollgate::sync::model::Fault;
-use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
-use tollgate_shuttle_tests::{
-    Ledger, Table, act, actor, below, check_table, model, reached, stored, table, with_fault,
-};
+use tollgate_shuttle_tests::prelude::*;
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 7;

@@ -17,7 +17,7 @@ use std::panic::resume_unwind;
 use std::sync::{Barrier, OnceLock};
 
 use tollgate::ConfigError;
-pub(crate) use tollgate::Keyed;
+pub(crate) use tollgate::{Keep, Keyed};
 pub(crate) use tollgate::keyed::Overflow;
 use tollgate::keyed::SeededHasher;
 

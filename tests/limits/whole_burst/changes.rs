@@ -2,7 +2,7 @@
 //! them in any split. Keys and leases grant whole bursts too.
 
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Adjustable, Keyed, TryAcquire};
+use tollgate::{Adjustable, Keep, Keyed, TryAcquire};
 
 use crate::support::*;
 use crate::whole_burst::{any_tick, bucket, quotas};

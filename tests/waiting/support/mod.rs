@@ -18,7 +18,7 @@ pub(crate) use std::future::Future;
 pub(crate) use std::pin::{Pin, pin};
 pub(crate) use std::task::Poll;
 
-pub(crate) use tollgate::Adjustable;
+pub(crate) use tollgate::{Adjustable, Keep};
 pub(crate) use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 pub(crate) use clocks::Counting;

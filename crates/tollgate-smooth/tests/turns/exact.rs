@@ -2,14 +2,7 @@
 //! too low, and less than a nanosecond too high. The stored permits are right except for their last
 //! digits.
 
-use std::time::Duration;
-
-use tollgate::Tick;
-use tollgate::clock::NoClock;
-use tollgate_smooth::SmoothBursty;
-
-use super::bursty;
-use crate::support::{Random, SECOND, tick};
+use crate::support::*;
 
 const CALLS: u64 = if cfg!(debug_assertions) {
     3_000

@@ -1,13 +1,6 @@
 //! The answers of each limiter, in numbers worked out by hand.
 
-use std::time::Duration;
-
-use tollgate::Tick;
-use tollgate::clock::Clock;
-use tollgate_smooth::SmoothBursty;
-
-use super::{bursty, warming_up};
-use crate::support::{HalfAsleep, Leaping, SECOND, run, tick};
+use crate::support::*;
 
 const MS: u64 = 1_000_000;
 

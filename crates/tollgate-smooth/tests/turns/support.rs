@@ -1,5 +1,7 @@
 //! Shared helpers of these tests: ticks, random numbers, futures polled by hand, and threads.
 
+#[path = "../../../../tests/support/prelude.rs"]
+mod prelude;
 #[path = "../../../../tests/support/random.rs"]
 mod random;
 #[path = "../../../../tests/support/sleep.rs"]
@@ -9,10 +11,10 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Barrier;
 use std::task::{Context, Poll, Waker};
-use std::thread;
 
-use tollgate::{ManualClock, Tick};
+pub(crate) use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 
+pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use sleep::{HalfAsleep, Leaping};
 
@@ -52,4 +54,12 @@ pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) 
         let outcomes = workers.into_iter().map(|worker| worker.join());
         outcomes.map(|outcome| outcome.expect("no panic")).collect()
     })
+}
+
+pub(crate) fn bursty(rate: f64) -> SmoothBursty<NoClock> {
+    SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate")
+}
+
+pub(crate) fn warming_up(rate: f64, warm_up: Duration) -> SmoothWarmingUp<NoClock> {
+    SmoothWarmingUp::started_at(rate, warm_up, NoClock, Tick::ZERO).expect("a rate")
 }

@@ -1,13 +1,9 @@
 //! Threads take turns together, on clocks that differ and while the rate changes. None is early,
 //! nothing is lost, and the bound holds over every interval.
 
-use std::time::Duration;
-
-use tollgate::Tick;
 use tollgate_smooth::SmoothReservation;
 
-use super::{bursty, warming_up};
-use crate::support::{Random, SECOND, on_threads, tick};
+use crate::support::*;
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 400;

@@ -1,14 +1,7 @@
 //! The limiter that warms up, against another definition: the time that a store takes from empty to
 //! its level, as a function of the level. A call costs the difference of two such times.
 
-use std::time::Duration;
-
-use tollgate::Tick;
-use tollgate::clock::NoClock;
-use tollgate_smooth::SmoothWarmingUp;
-
-use super::warming_up;
-use crate::support::{Random, SECOND, tick};
+use crate::support::*;
 
 const CALLS: u64 = if cfg!(debug_assertions) { 1_000 } else { 5_000 };
 

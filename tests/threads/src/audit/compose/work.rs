@@ -1,5 +1,6 @@
 //! What one thread does with the compositions.
 
+use tollgate::Keep;
 use tollgate::compose::{AllGranted, DebtMembers, Members, SettleMembers};
 
 use super::Totals;
