@@ -10,6 +10,7 @@ use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
 use tollgate_audit::Bound;
 
 use crate::action::Action as Any;
+use crate::faults::Site;
 use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
 use crate::verb::Answer;
@@ -89,6 +90,12 @@ pub const PAIR: u64 = 1 << 59;
 pub fn bucket(burst: u64) -> TokenBucket {
     let quota = Quota::per(burst, Duration::from_nanos(10 * burst));
     TokenBucket::new(quota).expect("a quota")
+}
+
+/// The fence of a caller that inserts a key.
+pub fn fence() -> Site {
+    let files = ["keyed/insert.rs"];
+    Site::find(&files, "fence_after_exchange(Ordering::SeqCst)")
 }
 
 /// Makes a table with this many slots.
@@ -198,10 +205,6 @@ pub fn ban<A: Algorithm + 'static>(key: u64, until: u64, at: u64) -> Action<A> {
 
 /// Checks what holds at the end of each execution, even if an actor stopped: each of these keys has
 /// at most one slot, and the counts add up.
-///
-/// # Panics
-///
-/// If that does not hold.
 pub fn check_stopped<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     for key in keys {
         let slots = limiter.slots_of(key);
@@ -218,10 +221,6 @@ pub fn check_stopped<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
 
 /// Like [`check_stopped`], for runs in which no actor stopped: also checks that no slot is still
 /// claimed.
-///
-/// # Panics
-///
-/// If that does not hold.
 pub fn check<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     check_stopped(limiter, keys);
     assert_eq!(limiter.claims(), 0, "a slot is still claimed");

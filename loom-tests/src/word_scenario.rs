@@ -96,10 +96,6 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
     /// Explores the scenario: the actors get one of these sets of answers in every execution, and
     /// each set occurs. Unlike the orders of [`explore`](Self::explore), the answers do not come
     /// from the algorithm itself, so they show that it is right.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
         let told = told.iter().map(|actors| {
             let actors = actors.iter().map(|told| (*told).to_owned());
@@ -114,10 +110,6 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
 
     /// Explores the scenario: in every execution the outcome is that of some sequential order of
     /// the same verbs, and the outcome of each such order occurs.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore(self, run: &mut Run) {
         let told = PrintOnPanic(self.to_string());
         let expected = self.expected();

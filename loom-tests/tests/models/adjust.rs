@@ -249,17 +249,6 @@ fn a_stopped_thread_stops_no_other() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    let (ring, parameters) = (
-        include_str!("../../../src/adjustable/ring.rs"),
-        include_str!("../../../src/seq_lock.rs"),
-    );
-    let (file, text) = match ring.contains(operation) {
-        true => ("adjustable/ring.rs", ring),
-        false => ("src/seq_lock.rs", parameters),
-    };
-    Site {
-        file,
-        text,
-        operation,
-    }
+    let files = ["adjustable/ring.rs", "seq_lock.rs"];
+    Site::find(&files, operation)
 }

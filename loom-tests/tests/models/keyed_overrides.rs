@@ -193,30 +193,29 @@ fn a_change_reaches_the_key() {
     model(name, Some(2), against_each_verb);
     model(name, Some(2), carried);
     model(name, Some(2), against_two);
-    model(name, Some(2), taken);
     let why = format!("{MIXED} | {FOR_EVER}");
+    model(name, Some(2), taken);
     with_fault(name, Fault::LeavesTheSlot, &why, Some(2), carried);
 }
 
 #[test]
 fn a_key_inserted_meanwhile_has_the_new_algorithm() {
     let name = "keyed_overrides::a_key_inserted_meanwhile_has_the_new_algorithm";
-    model(name, Some(2), comes);
     let why = format!("{MIXED} | {FOR_EVER}");
-    for fault in [Fault::SparesClaimsOfTheKey, Fault::ReadsTheVersionFirst] {
-        with_fault(name, fault, &why, Some(2), comes);
-    }
-    relaxed(name, site("fence(Ordering::SeqCst)"), &why, Some(2), comes);
+    let faults = [Fault::SparesClaimsOfTheKey, Fault::ReadsTheVersionFirst];
+    model(name, Some(2), comes)
+        .finds(faults, &why)
+        .relaxed([site("fence(Ordering::SeqCst)")], &why);
 }
 
 #[test]
 fn a_decision_that_is_late_by_several_changes_mixes_nothing() {
     let name = "keyed_overrides::a_decision_that_is_late_by_several_changes_mixes_nothing";
     model(name, Some(1), late);
-    model(name, Some(1), back_to_its_plan);
-    let fault = Fault::ChangesQuotasMeanwhile;
-    with_fault(name, fault, MIXED, Some(2), back_to_its_plan);
     let longer = "keyed_overrides::a_decision_that_is_late, of two preemptions";
+    model(name, Some(1), back_to_its_plan)
+        .bound(Some(2))
+        .finds([Fault::ChangesQuotasMeanwhile], MIXED);
     if deep(longer) {
         model(longer, Some(2), late);
     }
@@ -254,18 +253,6 @@ fn weaker_orderings_are_found() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    let files = [
-        ("keyed/own.rs", include_str!("../../../src/keyed/own.rs")),
-        (
-            "keyed/overrides.rs",
-            include_str!("../../../src/keyed/overrides.rs"),
-        ),
-    ];
-    let has = files.iter().find(|(_, text)| text.contains(operation));
-    let (file, text) = *has.expect("a file has the operation");
-    Site {
-        file,
-        text,
-        operation,
-    }
+    let files = ["keyed/own.rs", "keyed/overrides.rs"];
+    Site::find(&files, operation)
 }

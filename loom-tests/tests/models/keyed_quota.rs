@@ -187,8 +187,7 @@ fn a_change_reaches_every_key() {
     model(name, Some(2), against_each_verb);
     model(name, Some(2), against_two);
     model(name, None, carried);
-    model(name, None, untouched);
-    with_fault(name, Fault::SweepsNothing, MIXED, None, untouched);
+    model(name, None, untouched).finds([Fault::SweepsNothing], MIXED);
 }
 
 #[test]
@@ -208,8 +207,8 @@ fn weaker_orderings_are_found() {
 fn a_thread_late_by_many_changes_mixes_nothing() {
     let name = "keyed_quota::a_thread_late_by_many_changes_mixes_nothing";
     model(name, Some(1), late);
-    model(name, Some(1), late_with_a_key);
     let longer = "keyed_quota::a_thread_late_by_many_changes, of two preemptions";
+    model(name, Some(1), late_with_a_key);
     if deep(longer) {
         model(longer, Some(2), late);
     }
@@ -223,9 +222,7 @@ fn a_thread_late_by_many_changes_mixes_nothing() {
 fn a_key_goes_to_another_plan() {
     let name = "keyed_quota::a_key_goes_to_another_plan";
     model(name, Some(2), between_plans);
-    model(name, Some(2), late_between_plans);
-    let one = Fault::SweepsOnePlan;
-    with_fault(name, one, MIXED, Some(2), late_between_plans);
+    model(name, Some(2), late_between_plans).finds([Fault::SweepsOnePlan], MIXED);
 }
 
 #[test]
@@ -237,24 +234,9 @@ fn a_stopped_thread_stops_no_other() {
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     let files = [
-        (
-            "keyed/quota.rs",
-            include_str!("../../../src/keyed/quota.rs"),
-        ),
-        (
-            "keyed/plans.rs",
-            include_str!("../../../src/keyed/plans.rs"),
-        ),
-        (
-            "keyed/table/transitions.rs",
-            include_str!("../../../src/keyed/table/transitions.rs"),
-        ),
+        "keyed/quota.rs",
+        "keyed/plans.rs",
+        "keyed/table/transitions.rs",
     ];
-    let has = files.iter().find(|(_, text)| text.contains(operation));
-    let (file, text) = *has.expect("a file has the operation");
-    Site {
-        file,
-        text,
-        operation,
-    }
+    Site::find(&files, operation)
 }

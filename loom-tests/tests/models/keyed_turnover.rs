@@ -194,8 +194,9 @@ fn two_take_over_one_slot() {
 #[test]
 fn an_old_claim_is_not_a_new_one() {
     let name = "keyed_turnover::an_old_claim_is_not_a_new_one";
-    model(name, Some(1), old_claim);
-    with_fault(name, Fault::NumbersAlike, NO_ORDER, Some(3), old_claim);
+    model(name, Some(1), old_claim)
+        .bound(Some(3))
+        .finds([Fault::NumbersAlike], NO_ORDER);
 }
 
 #[test]
@@ -208,9 +209,8 @@ fn three_at_once() {
 
 #[test]
 fn a_busy_key_stays() {
-    let name = "keyed_turnover::a_busy_key_stays";
-    model(name, Some(3), busy);
-    with_fault(name, Fault::TakesWhoIsBusy, NO_ORDER, Some(3), busy);
+    model("keyed_turnover::a_busy_key_stays", Some(3), busy)
+        .finds([Fault::TakesWhoIsBusy], NO_ORDER);
 }
 
 #[test]
@@ -222,25 +222,16 @@ fn a_stopped_thread_stops_no_other() {
 #[test]
 fn skipped_neighbors_hide_no_key() {
     let name = "keyed_turnover::skipped_neighbors_hide_no_key";
-    model(name, Some(3), neighbors);
     let why = "slots | no order";
+    model(name, Some(3), neighbors);
     // Alternatively a thread claims and releases the free slot in a loop, since the key is there.
     let skips = "slots | no order | maximum number of branches";
     with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbors);
-    relaxed(name, fence(), why, Some(3), neighbors);
+    relaxed(name, tables::fence(), why, Some(3), neighbors);
 }
 
 #[test]
 fn keys_that_share_a_tag_share_nothing_else() {
     let name = "keyed_turnover::keys_that_share_a_tag_share_nothing_else";
-    model(name, Some(2), same_tag);
-    with_fault(name, Fault::IgnoresThePair, NO_ORDER, Some(2), same_tag);
-}
-
-fn fence() -> Site {
-    Site {
-        file: "keyed/insert.rs",
-        text: include_str!("../../../src/keyed/insert.rs"),
-        operation: "fence_after_exchange(Ordering::SeqCst)",
-    }
+    model(name, Some(2), same_tag).finds([Fault::IgnoresThePair], NO_ORDER);
 }

@@ -316,9 +316,5 @@ fn weaker_orderings_are_found() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "multiword/log/claim.rs",
-        text: include_str!("../../../src/multiword/log/claim.rs"),
-        operation,
-    }
+    Site::find(&["multiword/log/claim.rs"], operation)
 }

@@ -200,8 +200,7 @@ fn windows_begin(run: &mut Run) {
 #[test]
 fn windows_of_all_shards_begin_at_once() {
     let name = "shards::windows_of_all_shards_begin_at_once";
-    model(name, Some(3), windows_begin);
-    stored(name, "were taken | no order", Some(3), windows_begin);
+    model(name, Some(3), windows_begin).stored("were taken | no order");
 }
 
 /// Takes from both shards, each of which has one permit.
@@ -463,22 +462,13 @@ fn stopping(run: &mut Run, cases: &[[&[Action]; 3]]) {
 
 #[test]
 fn takes_from_siblings() {
-    let name = "shards::takes_from_siblings";
-    model(name, Some(3), siblings);
-    stored(name, "were taken | no order", Some(3), siblings);
+    model("shards::takes_from_siblings", Some(3), siblings).stored("were taken | no order");
 }
 
 #[test]
 fn takes_from_several() {
-    let name = "shards::takes_from_several";
-    model(name, None, several);
-    with_fault(
-        name,
-        Fault::RollsNothingBack,
-        "permits were lost",
-        None,
-        several,
-    );
+    model("shards::takes_from_several", None, several)
+        .finds([Fault::RollsNothingBack], "permits were lost");
 }
 
 #[test]
@@ -489,8 +479,7 @@ fn two_take_from_several() {
 #[test]
 fn a_stored_limit_grants_no_more() {
     let name = "shards::a_stored_limit_grants_no_more";
-    model(name, Some(3), after_a_look);
-    stored(name, "were taken | no order", Some(3), after_a_look);
+    model(name, Some(3), after_a_look).stored("were taken | no order");
 }
 
 #[test]
@@ -524,8 +513,8 @@ fn resets_and_debts() {
 #[test]
 fn never_one_too_many() {
     let name = "shards::never_one_too_many";
-    model(name, Some(2), the_same_word_again);
     let longer = "shards::never_one_too_many, of three preemptions";
+    model(name, Some(2), the_same_word_again);
     if deep(longer) {
         model(longer, Some(3), the_same_word_again);
     }
@@ -533,9 +522,8 @@ fn never_one_too_many() {
     for fault in [Fault::IgnoresGiveBacks, Fault::LowersMeanwhile] {
         with_fault(name, fault, why, Some(3), the_same_word_again);
     }
-    let name = "shards::never_one_too_many, touched";
-    model(name, Some(3), another_word);
-    with_fault(name, Fault::RollsBackBlindly, why, Some(3), another_word);
+    model("shards::never_one_too_many, touched", Some(3), another_word)
+        .finds([Fault::RollsBackBlindly], why);
 }
 
 #[test]

@@ -279,9 +279,7 @@ fn one_stops_on_its_way(run: &mut Run) {
 
 #[test]
 fn at_the_end_of_a_slot() {
-    let name = "slots::at_the_end_of_a_slot";
-    model(name, None, at_an_edge);
-    stored(name, "permits in the slots", None, at_an_edge);
+    model("slots::at_the_end_of_a_slot", None, at_an_edge).stored("permits in the slots");
 }
 
 #[test]
@@ -333,11 +331,7 @@ fn faults_are_found() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "multiword/slotted/roll.rs",
-        text: include_str!("../../../src/multiword/slotted/roll.rs"),
-        operation,
-    }
+    Site::find(&["multiword/slotted/roll.rs"], operation)
 }
 
 #[test]

@@ -285,11 +285,7 @@ fn faults_are_found() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "tollgate-smooth/src/rates.rs",
-        text: include_str!("../../../crates/tollgate-smooth/src/rates.rs"),
-        operation,
-    }
+    Site::find(&["../crates/tollgate-smooth/src/rates.rs"], operation)
 }
 
 #[test]

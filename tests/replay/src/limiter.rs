@@ -65,11 +65,6 @@ impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
     }
 
     /// Asks for `n` permits at `t_ns`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the verbs contradict each other: `time_until` before the call and the decision, or
-    /// the grant and the permits that are available after it.
     pub fn ask(&self, n: u64, t_ns: u64) -> Answer {
         let limiter = &self.limiter;
         self.set_time(t_ns);
@@ -162,10 +157,6 @@ impl<A: Algorithm + tollgate::algorithm::GiveBack> ReplayedLimiter<A> {
 }
 
 /// Checks that `time_until` before a call for `n` agrees with the decision.
-///
-/// # Panics
-///
-/// Panics if it does not agree.
 pub fn check_forecast(n: u64, foretold: Option<Duration>, decision: &Result<Granted, Denied>) {
     let wait = match decision {
         Ok(_) => Some(Duration::ZERO),

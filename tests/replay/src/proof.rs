@@ -29,10 +29,6 @@ pub struct Cut(pub Vec<String>);
 
 impl Cut {
     /// Returns all traces of a recorded file.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the file can't be read.
     #[must_use]
     pub fn all(file: &Path) -> Vec<Self> {
         let mut cuts: Vec<Self> = Vec::new();
@@ -47,10 +43,6 @@ impl Cut {
     }
 
     /// Returns the name of the trace.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the header has none.
     #[must_use]
     pub fn name(&self) -> String {
         let header: Value = self.line(0);
@@ -58,10 +50,6 @@ impl Cut {
     }
 
     /// Returns the header, or an op.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the line is not JSON.
     #[must_use]
     pub fn line(&self, number: usize) -> Value {
         self.0[number].parse().expect("a recorded line")
@@ -132,10 +120,6 @@ impl<'r> File<'r> {
 /// Asserts that each change in a list fails at its op, and nothing else does. The list names the
 /// files, below them the places, and what to change there. `tests/traces/proofs/changes.txt`
 /// describes the format.
-///
-/// # Panics
-///
-/// Panics if a change does not fail, or if the list names a place that does not exist.
 pub fn each_change_fails(folder: &Path, report: &Report, sources: &[&dyn Source], changes: &str) {
     let (mut files, mut places, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     let lines = changes.lines();
@@ -207,10 +191,6 @@ fn more(value: &Value, by: &str) -> Value {
 /// fails, or the change shows in the accepted differences. In every file, each kind of result also
 /// fails somewhere in each direction at the op that was changed. Returns how many results were
 /// changed, and how many of these runs failed.
-///
-/// # Panics
-///
-/// Panics if a change is not noticed.
 #[must_use]
 pub fn changed_results_are_noticed(
     folder: &Path,
