@@ -202,13 +202,8 @@ fn a_late_decision_mixes_nothing() {
     // Loom may find either failure first: without the fence, a thread may also retry its read
     // forever.
     let fence = site("fence(Ordering::Acquire)");
-    relaxed(
-        "adjust",
-        fence,
-        &format!("{MIXED} | {for_ever}"),
-        Some(2),
-        late,
-    );
+    let name = "adjust";
+    relaxed(name, fence, &format!("{MIXED} | {for_ever}"), Some(2), late);
 }
 
 #[test]
@@ -240,11 +235,8 @@ fn three_at_once() {
 
 #[test]
 fn a_stopped_thread_stops_no_other() {
-    model(
-        "adjust::a_stopped_thread_stops_no_other",
-        Some(2),
-        one_stops,
-    );
+    let name = "adjust::a_stopped_thread_stops_no_other";
+    model(name, Some(2), one_stops);
 }
 
 /// Finds the operation in the file that contains it.

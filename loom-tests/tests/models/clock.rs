@@ -125,14 +125,10 @@ fn two_advances_are_both_counted() {
     model("clock::two_advances_are_both_counted", None, |run| {
         two_moves::<ManualClock>(run, [(5, 14, 14), (14, 9, 14)]);
     });
-    broken(
-        "clock::adds by a load and a store",
-        "no order",
-        None,
-        |run| {
-            two_moves::<AddsByStore>(run, [(5, 14, 14), (14, 9, 14)]);
-        },
-    );
+    let name = "clock::adds by a load and a store";
+    broken(name, "no order", None, |run| {
+        two_moves::<AddsByStore>(run, [(5, 14, 14), (14, 9, 14)]);
+    });
 }
 
 #[test]
@@ -141,22 +137,14 @@ fn coarse_clock_never_goes_back() {
         two_moves::<CoarseClock>(run, [(5, 9, 9), (9, 9, 9)]);
         two_readings::<CoarseClock>(run);
     });
-    broken(
-        "clock::stores a tick by a load and a store",
-        "no order",
-        None,
-        |run| {
-            two_moves::<StoresLatest>(run, [(5, 9, 9), (9, 9, 9)]);
-        },
-    );
-    broken(
-        "clock::stores ticks by a load and a store",
-        "went back",
-        Some(3),
-        |run| {
-            two_readings::<StoresLatest>(run);
-        },
-    );
+    let name = "clock::stores a tick by a load and a store";
+    broken(name, "no order", None, |run| {
+        two_moves::<StoresLatest>(run, [(5, 9, 9), (9, 9, 9)]);
+    });
+    let name = "clock::stores ticks by a load and a store";
+    broken(name, "went back", Some(3), |run| {
+        two_readings::<StoresLatest>(run);
+    });
 }
 
 /// Two threads ask a limiter with one permit every 2 ns, while a third moves its clock by 2. The

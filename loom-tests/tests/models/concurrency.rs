@@ -138,13 +138,8 @@ fn no_waiter_is_forgotten() {
     let why = "a waiter was forgotten";
     model("two sleep in turn", Some(3), threads_sleep);
     for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
-        with_fault(
-            "one leaves, two wait",
-            fault,
-            why,
-            Some(2),
-            leave_against_enter,
-        );
+        let name = "one leaves, two wait";
+        with_fault(name, fault, why, Some(2), leave_against_enter);
     }
 }
 

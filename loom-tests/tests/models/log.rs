@@ -244,11 +244,8 @@ fn one_stops_on_its_way(run: &mut Run) {
 
 #[test]
 fn each_against_each() {
-    model(
-        "log::each_against_each",
-        Some(2),
-        each_call_against_each_other,
-    );
+    let name = "log::each_against_each";
+    model(name, Some(2), each_call_against_each_other);
     let longer = "log::each_against_each, of any number of preemptions";
     if deep(longer) {
         model(longer, None, each_call_against_each_other);

@@ -170,12 +170,10 @@ fn broken_mailers_are_found() {
     broken("service::asks first", "more was sent", None, |run| {
         one_permit(run, asks_first)
     });
-    broken(
-        "service::wastes permits",
-        "a permit was lost",
-        None,
-        |run| one_letter(run, wastes),
-    );
+    let name = "service::wastes permits";
+    broken(name, "a permit was lost", None, |run| {
+        one_letter(run, wastes)
+    });
     broken("service::drops letters", "a letter was lost", None, |run| {
         one_permit(run, drops_letters)
     });

@@ -146,11 +146,8 @@ fn told_when(run: &mut Run) {
 
 #[test]
 fn a_denial_of_a_request_that_fits_says_when() {
-    model(
-        "shards::a_denial_of_a_request_that_fits_says_when",
-        Some(3),
-        told_when,
-    );
+    let name = "shards::a_denial_of_a_request_that_fits_says_when";
+    model(name, Some(3), told_when);
 }
 
 /// Returns what was taken, and what came back, until the end of the first drain.
@@ -484,11 +481,8 @@ fn a_stored_limit_grants_no_more() {
 
 #[test]
 fn each_against_each() {
-    model(
-        "shards::each_against_each",
-        Some(2),
-        each_verb_against_each_other,
-    );
+    let name = "shards::each_against_each";
+    model(name, Some(2), each_verb_against_each_other);
     let longer = "shards::each_against_each, of three preemptions";
     if deep(longer) {
         model(longer, Some(3), each_verb_against_each_other);
@@ -528,11 +522,8 @@ fn never_one_too_many() {
 
 #[test]
 fn the_bound_of_the_whole() {
-    model(
-        "shards::the_bound_of_the_whole",
-        Some(2),
-        at_different_ticks,
-    );
+    let name = "shards::the_bound_of_the_whole";
+    model(name, Some(2), at_different_ticks);
 }
 
 #[test]
@@ -546,11 +537,8 @@ fn three_at_once() {
 
 #[test]
 fn a_stopped_thread_stops_no_other() {
-    model(
-        "shards::a_stopped_thread_stops_no_other",
-        Some(2),
-        one_stops,
-    );
+    let name = "shards::a_stopped_thread_stops_no_other";
+    model(name, Some(2), one_stops);
     let name = "shards::a_thread_stopped_long_before";
     if deep(name) {
         model(name, Some(2), one_stops_long_before);

@@ -284,11 +284,8 @@ fn at_the_end_of_a_slot() {
 
 #[test]
 fn each_against_each() {
-    model(
-        "slots::each_against_each",
-        Some(2),
-        each_verb_against_each_other,
-    );
+    let name = "slots::each_against_each";
+    model(name, Some(2), each_verb_against_each_other);
     let longer = "slots::each_against_each, of any number of preemptions";
     if deep(longer) {
         model(longer, None, each_verb_against_each_other);

@@ -217,11 +217,8 @@ fn three_at_once() {
 
 #[test]
 fn versions_wrap_around() {
-    model(
-        "smooth::versions_wrap_around",
-        Some(2),
-        all(round_the_versions),
-    );
+    let name = "smooth::versions_wrap_around";
+    model(name, Some(2), all(round_the_versions));
 }
 
 #[test]
@@ -296,12 +293,7 @@ fn weaker_orderings_are_found() {
         "f64::from_bits(self.place_of(state.version).load",
         ".swap(rate.to_bits()",
     ] {
-        relaxed(
-            "smooth",
-            site(operation),
-            NO_ORDER,
-            Some(2),
-            any(two_after_two),
-        );
+        let name = "smooth";
+        relaxed(name, site(operation), NO_ORDER, Some(2), any(two_after_two));
     }
 }
