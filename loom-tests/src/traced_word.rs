@@ -86,10 +86,8 @@ impl AtomicWord for TracedWord {
                 self.tries.set(self.tries.get() + 1);
             }
         }
-        assert!(
-            self.tries.get() <= MAX_FAILED_EXCHANGES,
-            "a loop does not end"
-        );
+        let holds = self.tries.get() <= MAX_FAILED_EXCHANGES;
+        assert!(holds, "a loop does not end");
         outcome
     }
 

@@ -91,19 +91,14 @@ fn a_full_table_denies_new_keys_and_evicts_none() {
             Err(other) => panic!("{key}: {other}"),
         }
     }
-    assert!(
-        guards.len() >= 1000 && !denied.is_empty(),
-        "{}",
-        guards.len()
-    );
+    let holds = guards.len() >= 1000 && !denied.is_empty();
+    assert!(holds, "{}", guards.len());
     let stats = limiter.stats();
     assert_eq!((stats.tracked, stats.idle), (guards.len() as u64, 0));
     assert_eq!((stats.evicted, stats.no_room), (0, denied.len() as u64));
     for (key, _) in &guards {
-        assert!(
-            matches!(limiter.try_enter(key), Err(Denied::Busy { .. })),
-            "{key}"
-        );
+        let holds = matches!(limiter.try_enter(key), Err(Denied::Busy { .. }));
+        assert!(holds, "{key}");
         assert_eq!(limiter.inside(key), 1);
     }
     for key in &denied {
@@ -234,9 +229,7 @@ fn the_limiter_is_send_sync_and_debug() {
     let owned = limiter.try_enter_owned("alice", 1).expect("room");
     assert_eq!(shared(&guard), "KeyedGuard { n: 1 }");
     assert_eq!(shared(&owned), "OwnedKeyedGuard { n: 1 }");
-    assert_eq!(
-        shared(&limiter),
-        "KeyedConcurrency { limit: 2, tracked: 1, .. }"
-    );
+    let expected = "KeyedConcurrency { limit: 2, tracked: 1, .. }";
+    assert_eq!(shared(&limiter), expected);
     assert_eq!(limiter.limit(), 2);
 }

@@ -94,10 +94,8 @@ fn a_plan_that_does_not_exist_is_counted_as_denied() {
     assert!(table.plan(1).key("alice").try_acquire_n(40).is_ok());
     assert!(table.plan(2).key("alice").try_acquire().is_err());
     let decisions = table.stats().decisions.expect("it is counted");
-    assert_eq!(
-        (decisions.granted, decisions.permits, decisions.denied),
-        (1, 40, 1)
-    );
+    let actual = (decisions.granted, decisions.permits, decisions.denied);
+    assert_eq!(actual, (1, 40, 1));
 }
 
 #[test]
@@ -160,10 +158,8 @@ fn an_owned_key_has_a_plan() {
     let table = Keyed::with_plans(plans, 1000, ManualClock::new()).expect("a table");
     let table = Arc::new(table);
     let paid = table.key_owned("alice").with_plan(1);
-    assert_eq!(
-        (paid.available(), table.key_owned("alice").available()),
-        (50, 5)
-    );
+    let actual = (paid.available(), table.key_owned("alice").available());
+    assert_eq!(actual, (50, 5));
     let none = table.key_owned("alice").with_plan(2);
     assert!(matches!(none.try_acquire(), Err(Denied::NoSuchPlan { .. })));
 }

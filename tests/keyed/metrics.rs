@@ -241,17 +241,13 @@ fn any_text_is_a_valid_label_value() {
         let right = [("a", value.as_str()), ("_b2", "x")];
         let right = right.map(|(name, value)| (name.to_owned(), value.to_owned()));
         for family in read(&text) {
-            assert!(
-                family.samples.contains_key(&Labels::from(right.clone())),
-                "{text}"
-            );
+            let holds = family.samples.contains_key(&Labels::from(right.clone()));
+            assert!(holds, "{text}");
         }
     }
     let text = written("t", &[(&[("a", "\\ \" \n")], &counted.stats())]);
-    assert!(
-        text.contains("\nt_granted_total{a=\"\\\\ \\\" \\n\"} 0\n"),
-        "{text}"
-    );
+    let holds = text.contains("\nt_granted_total{a=\"\\\\ \\\" \\n\"} 0\n");
+    assert!(holds, "{text}");
 }
 
 #[test]
@@ -259,10 +255,8 @@ fn large_counts_are_exact() {
     let mut stats = LimiterStats::default();
     stats.granted = u64::MAX;
     let text = written("t", &[(&[], &stats)]);
-    assert!(
-        text.contains("\nt_granted_total 18446744073709551615\n"),
-        "{text}"
-    );
+    let holds = text.contains("\nt_granted_total 18446744073709551615\n");
+    assert!(holds, "{text}");
 }
 
 #[test]

@@ -41,10 +41,8 @@ fn the_system_clock_runs_as_fast_as_instant() {
     let least = inner.elapsed().mul_f64(0.9);
     let ticks = SystemClock.now().saturating_since(tick);
     let most = outer.elapsed().mul_f64(1.1);
-    assert!(
-        least <= ticks && ticks <= most,
-        "{least:?}, {ticks:?}, {most:?}"
-    );
+    let holds = least <= ticks && ticks <= most;
+    assert!(holds, "{least:?}, {ticks:?}, {most:?}");
 }
 
 #[test]
@@ -139,26 +137,18 @@ fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_
             let (hour, day) = (Quota::per_hour(1), Quota::per_day(1));
             let to_midnight = DAY - now % DAY;
             let window = FixedWindow::new(day).expect("a quota");
-            assert_eq!(
-                ends_in(window.aligned_to_utc_on(&clock), &clock),
-                to_midnight
-            );
+            let actual = ends_in(window.aligned_to_utc_on(&clock), &clock);
+            assert_eq!(actual, to_midnight);
             // The same behind pointers.
-            assert_eq!(
-                ends_in(window.aligned_to_utc_on(&&clock), &&clock),
-                to_midnight
-            );
+            let actual = ends_in(window.aligned_to_utc_on(&&clock), &&clock);
+            assert_eq!(actual, to_midnight);
             let shared = Arc::new(clock.clone());
-            assert_eq!(
-                ends_in(window.aligned_to_utc_on(&shared), &shared),
-                to_midnight
-            );
+            let actual = ends_in(window.aligned_to_utc_on(&shared), &shared);
+            assert_eq!(actual, to_midnight);
             let intervals = Intervals::new(hour).expect("a quota");
             let to_hour = HOUR - now % HOUR;
-            assert_eq!(
-                ends_in(intervals.aligned_to_utc_on(&clock), &clock),
-                to_hour
-            );
+            let actual = ends_in(intervals.aligned_to_utc_on(&clock), &clock);
+            assert_eq!(actual, to_hour);
             // With an offset, as text and otherwise.
             let offset = window
                 .offset(Duration::from_secs(2 * HOUR))

@@ -79,15 +79,11 @@ fn a_short_constructor_of_leases_takes_the_total() {
     let quota = Quota::per_hour(90);
     let leases = Leases::token_bucket(quota, 30).expect("it leaves 60");
     assert_eq!((leases.max_lent(), leases.limiter().available()), (30, 60));
-    assert!(
-        format!("{leases:?}").contains("algorithm: token-bucket 90/h burst 60"),
-        "{leases:?}"
-    );
+    let holds = format!("{leases:?}").contains("algorithm: token-bucket 90/h burst 60");
+    assert!(holds, "{leases:?}");
     let (window, total) = (Leases::fixed_window(quota, 90), 90);
-    assert_eq!(
-        window.err(),
-        Some(ConfigError::LeasesTooLarge { total, max: 89 })
-    );
+    let expected = Some(ConfigError::LeasesTooLarge { total, max: 89 });
+    assert_eq!(window.err(), expected);
     let zero = Err(ConfigError::ZeroLeases);
     assert_eq!(Leases::sliding_window(quota, 0).map(drop), zero);
     assert_eq!(Leases::leaky_meter(quota, 0).map(drop), zero);
@@ -112,10 +108,9 @@ fn the_debug_of_an_algorithm_is_its_text() {
     let sharded = Sharded::token_bucket(quota).expect("a bucket");
     let _ = sharded.at(Tick::ZERO).try_acquire();
     let view = format!("{:?}", sharded.at(Tick::ZERO));
-    assert!(
-        view.starts_with("ShardedView { algorithm: token-bucket 7/s burst 40, available: 39,"),
-        "{view}"
-    );
+    let holds =
+        view.starts_with("ShardedView { algorithm: token-bucket 7/s burst 40, available: 39,");
+    assert!(holds, "{view}");
 }
 
 /// `Debug` is not a verb: a limiter starts with its first verb, and not before.
@@ -125,17 +120,13 @@ fn a_view_shows_what_is_available_and_starts_nothing() {
     let limiter = Limiter::unstarted(bucket, NoClock);
     let hours = |n| Tick::ZERO.saturating_add(Duration::from_secs(3600) * n);
     let shown = format!("{:?}", limiter.at(hours(1)));
-    assert!(
-        !shown.contains("available") && shown.contains("WordCell(unstarted)"),
-        "{shown}"
-    );
+    let holds = !shown.contains("available") && shown.contains("WordCell(unstarted)");
+    assert!(holds, "{shown}");
     assert_eq!(limiter.at(hours(9)).available(), 2);
     let shown = format!("{:?}", limiter.at(hours(9)));
-    assert_eq!(
-        shown,
-        "View { store: WordStore { algorithm: token-bucket 5/h initial 2, cell: \
-         WordCell(34560000000000) }, available: 2, now: Tick(32400s) }"
-    );
+    let expected = "View { store: WordStore { algorithm: token-bucket 5/h initial 2, cell: \
+         WordCell(34560000000000) }, available: 2, now: Tick(32400s) }";
+    assert_eq!(shown, expected);
 }
 
 /// Keys that are not in the table are not inserted.

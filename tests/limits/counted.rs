@@ -214,10 +214,8 @@ fn a_thread_pool_of_any_size_gets_exactly_the_limit() {
                         let each = requests.map(|i| {
                             let outcome = limiter.try_acquire_n(1 + i % most);
                             let denied = outcome.as_ref().err();
-                            assert!(
-                                denied.is_none_or(|denied| denied.retry_after().is_some()),
-                                "{place}: {outcome:?}"
-                            );
+                            let holds = denied.is_none_or(|denied| denied.retry_after().is_some());
+                            assert!(holds, "{place}: {outcome:?}");
                             of(outcome.as_ref())
                         });
                         each.reduce(LimiterStats::default, and)

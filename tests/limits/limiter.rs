@@ -254,14 +254,11 @@ fn the_sizes_of_the_limiters_stay_small() {
 #[test]
 fn the_debug_of_a_limiter_shows_its_algorithm_and_clock() {
     let limiter = Limiter::unstarted(BUCKET, NoClock);
-    assert_eq!(
-        format!("{limiter:?}"),
-        "Limiter { algorithm: token-bucket 5/h, cell: WordCell(unstarted), clock: NoClock }"
-    );
-    assert_eq!(
-        format!("{:?}", WordCell::new(UNSTARTED)),
-        "WordCell(unstarted)"
-    );
+    let expected =
+        "Limiter { algorithm: token-bucket 5/h, cell: WordCell(unstarted), clock: NoClock }";
+    assert_eq!(format!("{limiter:?}"), expected);
+    let actual = format!("{:?}", WordCell::new(UNSTARTED));
+    assert_eq!(actual, "WordCell(unstarted)");
     limiter.at(Tick::ZERO).start();
     assert_eq!(
         format!("{limiter:?}"),

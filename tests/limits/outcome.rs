@@ -34,10 +34,8 @@ fn a_denial_says_whether_a_retry_can_succeed() {
     ];
     for (denied, is_permanent, text) in cases {
         assert!(denied.to_string().ends_with(text), "{denied}");
-        assert_eq!(
-            (denied.requested(), denied.is_permanent()),
-            (5, is_permanent)
-        );
+        let actual = (denied.requested(), denied.is_permanent());
+        assert_eq!(actual, (5, is_permanent));
         let is_later = denied == Denied::later(5, wait);
         assert_eq!(denied.retry_after(), is_later.then_some(wait));
         // tower_governor sends `Retry-After: 0` for a wait below a second.
@@ -60,11 +58,8 @@ fn a_wait_in_whole_seconds_is_rounded_up() {
     ];
     for (wait, secs) in cases {
         assert_eq!(ceil_secs(wait), secs, "{wait:?}");
-        assert_eq!(
-            Denied::later(1, wait).retry_after_secs(),
-            Some(secs),
-            "{wait:?}"
-        );
+        let actual = Denied::later(1, wait).retry_after_secs();
+        assert_eq!(actual, Some(secs), "{wait:?}");
     }
 }
 
@@ -109,10 +104,8 @@ fn adding_to_a_grant_keeps_the_rest_of_it() {
     let ready = fresh().with_ready_at(later);
     assert_eq!((ready.reset_after(), ready.due()), (reset, later));
     let other = fresh().with_reset_at(later);
-    assert_eq!(
-        (other.reset_after(), other.delay()),
-        (Duration::from_secs(3), delay)
-    );
+    let expected = (Duration::from_secs(3), delay);
+    assert_eq!((other.reset_after(), other.delay()), expected);
     let due = fresh().when_due();
     assert_eq!((due.at(), due.delay()), (granted.due(), Duration::ZERO));
     assert_eq!(due.reset_after(), reset - delay);

@@ -237,10 +237,8 @@ fn beside_a_reservation(run: &mut Run) {
             let is_due = |tick: Tick| u64::from(rest(&other[1]) == tick.as_nanos());
             assert_eq!(both + granted(&other[..1]), 1, "not one of them has b");
             assert!(both + is_due(NOW) <= 1, "two are used at once");
-            assert!(
-                newcomer + is_due(LATER) <= 1,
-                "two are used when one is due"
-            );
+            let holds = newcomer + is_due(LATER) <= 1;
+            assert!(holds, "two are used when one is due");
         });
     scenario.explore_rules(run);
 }
@@ -338,10 +336,8 @@ fn a_key_leaves(run: &mut Run) {
             // The removed key is fresh when it returns. A grant from before its removal may come
             // back to it, if the request is denied.
             let (has, excess) = (rest(&played.after[0]), 1 - both);
-            assert!(
-                has + takes_key <= 2 + excess,
-                "the key has {has}, after {takes_key} of 2"
-            );
+            let holds = has + takes_key <= 2 + excess;
+            assert!(holds, "the key has {has}, after {takes_key} of 2");
             assert!(
                 has + takes_key + both >= 2,
                 "the key's permit was lost: it has {has}, after {takes_key} of 2"
@@ -399,10 +395,8 @@ fn reservations_in_opposite_orders(run: &mut Run) {
             });
             let dues: Vec<_> = dues.collect();
             assert_ne!(dues, [], "both are denied");
-            assert!(
-                dues.len() == 1 || dues[0] != dues[1],
-                "due at once: {dues:?}"
-            );
+            let holds = dues.len() == 1 || dues[0] != dues[1];
+            assert!(holds, "due at once: {dues:?}");
             let last = dues.iter().max().copied().unwrap_or(0);
             for limit in &played.after {
                 assert!(rest(limit) > last, "a permit that is reserved is free");

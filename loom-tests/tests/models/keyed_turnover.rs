@@ -92,10 +92,8 @@ fn old_claim(run: &mut Run) {
     ];
     let told = |played: &ScenarioOutcome| {
         let told = played.in_words();
-        assert!(
-            !told[0].starts_with("2 at 15") || told[1].starts_with("denied for"),
-            "no order: a second burst, and {told:?}"
-        );
+        let holds = !told[0].starts_with("2 at 15") || told[1].starts_with("denied for");
+        assert!(holds, "no order: a second burst, and {told:?}");
     };
     let old = tables::scenario(one_place, &[A, B], 2 * LATER).rule(told);
     old.actor(&[take(A, 2, 15)])

@@ -287,10 +287,8 @@ fn one_stops(run: &mut Run) {
             assert!(used <= most, "{used} were used, and {left} are left");
             // The last action of the stopped actor may have used a permit, and a lease that was
             // being dropped is lost.
-            assert!(
-                most - used <= TOTAL,
-                "{used} were used, and only {left} are left"
-            );
+            let holds = most - used <= TOTAL;
+            assert!(holds, "{used} were used, and only {left} are left");
         });
         scenario.explore_stopping(run, 0);
     }

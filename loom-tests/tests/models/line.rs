@@ -44,11 +44,8 @@ impl Tested {
     /// Checks that no caller is left, and returns how many permits the rate has.
     fn check_empty(&self) -> u64 {
         let waiting = (self.line.waiting(), self.inside.waiting());
-        assert_eq!(
-            (waiting, self.inside.inside()),
-            ((0, 0), 0),
-            "something was lost"
-        );
+        let actual = (waiting, self.inside.inside());
+        assert_eq!(actual, ((0, 0), 0), "something was lost");
         assert_eq!(self.line.waiting_permits(), 0, "permits of none wait");
         self.rate()
     }

@@ -122,16 +122,10 @@ fn two_workers(
         // What the service guarantees in every execution.
         let count = sent.iter().flatten().count() as u64;
         assert!(count <= permits, "more was sent than is allowed");
-        assert_eq!(
-            count + left.len() as u64,
-            letters.len() as u64,
-            "a letter was lost"
-        );
-        assert_eq!(
-            mailer.limiter.available(),
-            permits - count,
-            "a permit was lost"
-        );
+        let actual = count + left.len() as u64;
+        assert_eq!(actual, letters.len() as u64, "a letter was lost");
+        let actual = mailer.limiter.available();
+        assert_eq!(actual, permits - count, "a permit was lost");
         noted.note(&Seen {
             sent: [sent[0], sent[1]],
             left,

@@ -120,10 +120,8 @@ fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Scenario {
 fn standing() -> Scenario {
     play_until(bucket, NOW).rule(|played| {
         let (taken, back) = balance(played);
-        assert!(
-            taken <= 3 + back,
-            "{taken} were taken, and {back} came back"
-        );
+        let holds = taken <= 3 + back;
+        assert!(holds, "{taken} were taken, and {back} came back");
         assert!(taken == 3 + back, "{} permits were lost", 3 + back - taken);
     })
 }
@@ -134,10 +132,8 @@ fn told_when(run: &mut Run) {
     let says_when = standing().rule(|played| {
         for answer in played.all() {
             let is_told = |denied: &tollgate::Denied| denied.retry_after().is_some();
-            assert!(
-                !matches!(answer, Answer::Denied(denied) if !is_told(denied)),
-                "denied forever"
-            );
+            let holds = !matches!(answer, Answer::Denied(denied) if !is_told(denied));
+            assert!(holds, "denied forever");
         }
     });
     let asks = says_when.actor_after(&[take(1, 1)], &[take(3, 0)]);
@@ -185,10 +181,8 @@ fn windows_begin(run: &mut Run) {
     for [one, other] in cases {
         let scenario = play_until(first_hit, NOW).rule(|played| {
             let (taken, back) = balance(played);
-            assert!(
-                taken == 3 + back,
-                "{taken} were taken, and {back} came back"
-            );
+            let holds = taken == 3 + back;
+            assert!(holds, "{taken} were taken, and {back} came back");
         });
         scenario.actor(one).actor(other).explore_openly(run);
     }
@@ -246,15 +240,10 @@ fn each_verb_against_each_other(run: &mut Run) {
             for other in verbs().into_iter().skip(i) {
                 let scenario = play_until(bucket, NOW).rule(|played| {
                     let (taken, back) = balance(played);
-                    assert!(
-                        taken <= 3 + back,
-                        "{taken} were taken, and {back} came back"
-                    );
-                    assert!(
-                        taken + 2 >= 3 + back,
-                        "{} permits were lost",
-                        3 + back - taken
-                    );
+                    let holds = taken <= 3 + back;
+                    assert!(holds, "{taken} were taken, and {back} came back");
+                    let holds = taken + 2 >= 3 + back;
+                    assert!(holds, "{} permits were lost", 3 + back - taken);
                 });
                 let scenario = scenario.actor_after(state, std::slice::from_ref(&one));
                 scenario.actor(&[other]).explore_openly(run);
@@ -271,10 +260,8 @@ fn resets_and_charges(run: &mut Run, before: u64) {
         // A reset allows one more burst.
         let resets = play_until(bucket, NOW).rule(|played| {
             let (taken, back) = balance(played);
-            assert!(
-                taken <= 6 + back,
-                "{taken} were taken, and {back} came back"
-            );
+            let holds = taken <= 6 + back;
+            assert!(holds, "{taken} were taken, and {back} came back");
         });
         let resets = resets.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
         resets.actor(&[reset(), take(1, 1)]).explore_openly(run);
@@ -286,10 +273,8 @@ fn resets_and_charges(run: &mut Run, before: u64) {
                 _ => 0,
             });
             let taken = taken + charged.sum::<u64>();
-            assert!(
-                taken <= 3 + back,
-                "{taken} were taken, and {back} came back"
-            );
+            let holds = taken <= 3 + back;
+            assert!(holds, "{taken} were taken, and {back} came back");
         });
         let charges = charges.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
         charges.actor(&[charge(2)]).explore_openly(run);
@@ -357,10 +342,8 @@ fn after_a_look(run: &mut Run) {
     for [one, other] in cases {
         let scenario = play_until(loose, NOW).rule(|played| {
             let (taken, back) = balance(played);
-            assert!(
-                taken == 128 + back,
-                "{taken} were taken, and {back} came back"
-            );
+            let holds = taken == 128 + back;
+            assert!(holds, "{taken} were taken, and {back} came back");
         });
         let before = [take(120, 0), take(1, 0), take(1, 1)];
         let scenario = scenario.actor_after(&before, one);
@@ -402,10 +385,8 @@ fn three_threads_for_four(run: &mut Run) {
     let scenario = play_until(bucket, NOW).rule(|played| {
         let (taken, back) = balance(played);
         let whole = 2 + back..=3 + back;
-        assert!(
-            whole.contains(&taken),
-            "{taken} were taken, and {back} came back"
-        );
+        let holds = whole.contains(&taken);
+        assert!(holds, "{taken} were taken, and {back} came back");
     });
     let scenario = scenario.actor(&[take(1, 0)]).actor(&[take(1, 1)]);
     scenario
@@ -447,10 +428,8 @@ fn stopping(run: &mut Run, cases: &[[&[Action]; 3]]) {
             let (taken, back) = balance(played);
             // A stopped undo may have given back a permit without an answer.
             let back = back + 1;
-            assert!(
-                taken <= 3 + back,
-                "{taken} were taken, and {back} came back"
-            );
+            let holds = taken <= 3 + back;
+            assert!(holds, "{taken} were taken, and {back} came back");
         });
         let scenario = scenario.actor_after(before, stops);
         scenario.actor(goes_on).explore_stopping(run, 0);

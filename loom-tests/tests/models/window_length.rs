@@ -56,11 +56,8 @@ fn less_than_a_period_apart<A: suite::Subjected>(
 ) {
     let [one, other] = ticks.map(|tick| [(Verb::take_up_to(LIMIT), Tick::from_nanos(tick))]);
     let scenario = subject.scenario(&[], &[&one, &other]).judged(|outcome| {
-        assert_eq!(
-            outcome.granted(),
-            LIMIT,
-            "two windows in less than a period"
-        );
+        let actual = outcome.granted();
+        assert_eq!(actual, LIMIT, "two windows in less than a period");
     });
     scenario.explore(run);
 }

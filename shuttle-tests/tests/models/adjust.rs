@@ -133,10 +133,8 @@ fn check(limiter: &Tested, told: Vec<ThreadResult>) {
     // The sum is below the limit if a quota could not hold all permits, or if a thread stopped with
     // some.
     let kept = sum(|told| told.kept);
-    assert!(
-        kept + left <= LIMIT,
-        "permits were created: {kept} kept, {left} left"
-    );
+    let holds = kept + left <= LIMIT;
+    assert!(holds, "permits were created: {kept} kept, {left} left");
 }
 
 const BOTH: [&str; 2] = ["undo after a change returns nothing", "permits remain"];

@@ -121,11 +121,8 @@ fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
     for (key, _) in banned.into_iter().enumerate().filter(|(_, banned)| *banned) {
         let there = |at| limiter.key(&key).at(Tick::from_nanos(at)).available();
         let until = until.as_nanos();
-        assert_eq!(
-            [there(until), there(until + PERIOD)],
-            [0, 1],
-            "a ban was lifted"
-        );
+        let actual = [there(until), there(until + PERIOD)];
+        assert_eq!(actual, [0, 1], "a ban was lifted");
     }
 }
 

@@ -132,10 +132,8 @@ fn check(limiter: &Tested, ledger: &Ledger<KEYS>, stopped: usize) {
     // The statistics count removals of stopped threads, which the record lacks.
     let untold = stats.removed - ledger.removed.iter().sum::<u64>();
     let is_told = (untold, ledger.no_room) == (0, stats.no_room);
-    assert!(
-        is_told || stopped > 0,
-        "the statistics and the record differ: {stats:?}"
-    );
+    let holds = is_told || stopped > 0;
+    assert!(holds, "the statistics and the record differ: {stats:?}");
     let evicted = |key: usize| {
         let losses = PROMISE.losses(&ledger.grants[key]);
         losses.saturating_sub(ledger.removed[key])

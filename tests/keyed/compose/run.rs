@@ -256,11 +256,8 @@ impl Run<'_> {
             let limit = self.members.limit(self.picks[member]);
             let available = twin.limit.available(now);
             assert_eq!(limit.available(now), available, "member {member}");
-            assert_eq!(
-                limit.check(1, now),
-                twin.limit.check(1, now),
-                "member {member}"
-            );
+            let actual = limit.check(1, now);
+            assert_eq!(actual, twin.limit.check(1, now), "member {member}");
             least = least.min(available / twin.members.len() as u64);
         }
         assert_eq!(all.available(), least);

@@ -90,10 +90,8 @@ fn empty_long_and_duplicate_plan_names_are_errors() {
     assert!(limiter.plan_named("FREE").is_none() && limiter.plan_named("").is_none());
     assert_eq!(limiter.plan(8).name(), None);
     let unnamed = several(2).expect("a table");
-    assert_eq!(
-        (unnamed.plan_names().len(), unnamed.plan(0).name()),
-        (0, None)
-    );
+    let actual = (unnamed.plan_names().len(), unnamed.plan(0).name());
+    assert_eq!(actual, (0, None));
 }
 
 /// Every request is denied permanently, and nothing is recorded.

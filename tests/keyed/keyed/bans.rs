@@ -82,10 +82,8 @@ fn callers_with_older_ticks_get_nothing_before_the_first_grant_after_a_ban_and_t
             let _ = key.take_up_to(1);
             limiter.key("key").ban(tick(until)).expect("there is room");
             let over = key.banned_until().expect("it is banned");
-            assert!(
-                over > tick(until),
-                "the first permit comes later, {algorithm}"
-            );
+            let holds = over > tick(until);
+            assert!(holds, "the first permit comes later, {algorithm}");
             let last = tick(over.as_nanos() - 1);
             assert!(matches!(
                 key.at(last).try_acquire(),
@@ -98,10 +96,8 @@ fn callers_with_older_ticks_get_nothing_before_the_first_grant_after_a_ban_and_t
             assert_eq!(one.at(), over, "{algorithm}");
             let left = key.at(over).available();
             let older = [until - 1, NOW].map(|now| key.at(tick(now)).take_up_to(u64::MAX).n());
-            assert!(
-                older.iter().sum::<u64>() <= left,
-                "{older:?} of {left}, {algorithm}"
-            );
+            let holds = older.iter().sum::<u64>() <= left;
+            assert!(holds, "{older:?} of {left}, {algorithm}");
         }
     }
 }
@@ -300,17 +296,14 @@ fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_retry() {
         let denied = key.reserve_within_at(n, patience, tick(NOW)).unwrap_err();
         assert!(matches!(denied, Denied::Banned { .. }), "{denied:?}");
         let wait = denied.retry_after().expect("it ends");
-        assert!(
-            wait >= 60 * second && wait < 62 * second,
-            "{n} in {patience:?}: {denied}"
-        );
+        let holds = wait >= 60 * second && wait < 62 * second;
+        assert!(holds, "{n} in {patience:?}: {denied}");
         let then = tick(NOW).saturating_add(wait);
         assert_eq!(limiter.key("other").at(then).available(), 5);
     }
     let after = tick(NOW + 62 * SECOND);
-    assert_eq!(
-        key.reserve_within_at(3, second, after)
-            .map(|reserved| reserved.n()),
-        Ok(3)
-    );
+    let actual = key
+        .reserve_within_at(3, second, after)
+        .map(|reserved| reserved.n());
+    assert_eq!(actual, Ok(3));
 }

@@ -166,10 +166,8 @@ impl Churn {
         let earliest = self.turn(evicted, is_protected, may_be_newcomer(evicted));
         for key in busy.iter().copied() {
             let latest = self.turn(key, protected(key).unwrap_or(true), is_newcomer(key));
-            assert!(
-                earliest.may_precede(&latest),
-                "{earliest:?} {latest:?} {of}"
-            );
+            let holds = earliest.may_precede(&latest);
+            assert!(holds, "{earliest:?} {latest:?} {of}");
         }
         let may_be = protected(evicted).unwrap_or(true);
         self.lost_protected += u64::from(*protected(evicted) == Some(true));

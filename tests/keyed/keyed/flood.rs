@@ -35,11 +35,8 @@ fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: 
     for (key, granted) in (0..).zip(granted) {
         let left = limiter.key(&key).take_up_to(BURST).n();
         let of = limiter.plan(0);
-        assert_eq!(
-            granted + left,
-            made,
-            "a spent key got another burst, {of:?}"
-        );
+        let actual = granted + left;
+        assert_eq!(actual, made, "a spent key got another burst, {of:?}");
         assert!(limiter.try_acquire(&(SPENT + key)).is_err(), "{of:?}");
     }
     assert_eq!(limiter.slots(), 2048);

@@ -30,10 +30,8 @@ fn a_table_without_overrides_refuses_them_by_name() {
     let limiter = table(bucket("5/h"));
     let refused = limiter.key("alice").set_algorithm(bucket("100/h"));
     let error = refused.expect_err("it has none");
-    assert_eq!(
-        (error, error.field()),
-        (ConfigError::NoOverrides, "overrides")
-    );
+    let expected = (ConfigError::NoOverrides, "overrides");
+    assert_eq!((error, error.field()), expected);
     assert!(error.to_string().contains("with_overrides"), "{error}");
     let refused = limiter.key("alice").set_quota(Quota::per_hour(100));
     assert_eq!(refused, Err(ConfigError::NoOverrides));
@@ -52,10 +50,8 @@ fn impossible_numbers_of_overrides_are_errors() {
     for overrides in [max + 1, usize::MAX / 2, usize::MAX] {
         let error = ConfigError::TooManyOverrides { overrides, max };
         assert_eq!((made(overrides), error.field()), (Err(error), "overrides"));
-        assert!(
-            error.to_string().contains(&overrides.to_string()),
-            "{error}"
-        );
+        let holds = error.to_string().contains(&overrides.to_string());
+        assert!(holds, "{error}");
     }
     assert_eq!(made(1000), Ok(()));
     let of_plans = |plans| with_plans(&vec![bucket("5/h"); plans]).with_overrides(1);
@@ -124,10 +120,8 @@ fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
         .expect("one plan");
     let keys = in_sixteen_slots(120);
     let (alice, others) = keys.split_first().expect("many");
-    assert_eq!(
-        limiter.key(alice).set_algorithm(bucket("2/s burst 20")),
-        Ok(())
-    );
+    let actual = limiter.key(alice).set_algorithm(bucket("2/s burst 20"));
+    assert_eq!(actual, Ok(()));
     let fresh = || assert_eq!(limiter.key(alice).available(), 20);
     fresh();
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
@@ -184,14 +178,10 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
     is_refused();
     assert!(limiter.plan(1).key("alice").unset_algorithm());
     assert_eq!(of(1), 38);
-    assert_eq!(
-        limiter.plan(1).key("alice").set_quota(Quota::per_hour(90)),
-        Ok(())
-    );
-    assert_eq!(
-        (of(1), limiter.key("alice").unset_algorithm(), of(1)),
-        (38, true, 5)
-    );
+    let actual = limiter.plan(1).key("alice").set_quota(Quota::per_hour(90));
+    assert_eq!(actual, Ok(()));
+    let actual = (of(1), limiter.key("alice").unset_algorithm(), of(1));
+    assert_eq!(actual, (38, true, 5));
 }
 
 /// The key keeps its permits, up to what the new algorithm holds. Repeated changes gain nothing.
@@ -213,16 +203,12 @@ fn changes_gain_no_permits_and_forgive_no_debt() {
     // A grant from before returns nothing under another algorithm.
     let granted = limiter.try_acquire_n("bob", 3).expect("fresh");
     assert_eq!(limiter.key("bob").set_algorithm(bucket("100/h")), Ok(()));
-    assert_eq!(
-        (limiter.key("bob").undo(granted), left(&limiter, "bob")),
-        (0, 2)
-    );
+    let actual = (limiter.key("bob").undo(granted), left(&limiter, "bob"));
+    assert_eq!(actual, (0, 2));
     let granted = limiter.try_acquire_n("bob", 2).expect("there");
     assert_eq!(limiter.key("bob").set_algorithm(bucket("100/h")), Ok(()));
-    assert_eq!(
-        (limiter.key("bob").undo(granted), left(&limiter, "bob")),
-        (0, 0)
-    );
+    let actual = (limiter.key("bob").undo(granted), left(&limiter, "bob"));
+    assert_eq!(actual, (0, 0));
     let granted = limiter
         .key("bob")
         .at(tick(NOW + 3600 * SECOND))
@@ -254,18 +240,14 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
     }
     // This also holds for a key that a ban inserted.
     let limiter = of_bucket("5/h", 1);
-    assert_eq!(
-        limiter.key("mallory").set_algorithm(bucket("100/s")),
-        Ok(())
-    );
+    let actual = limiter.key("mallory").set_algorithm(bucket("100/s"));
+    assert_eq!(actual, Ok(()));
     limiter
         .key("mallory")
         .ban_for(Duration::from_secs(60))
         .expect("there is room");
-    assert_eq!(
-        limiter.key("mallory").banned_until(),
-        Some(tick(NOW + 60 * SECOND + SECOND / 100))
-    );
+    let expected = Some(tick(NOW + 60 * SECOND + SECOND / 100));
+    assert_eq!(limiter.key("mallory").banned_until(), expected);
     limiter.key("mallory").reset();
     assert_eq!(left(&limiter, "mallory"), 100);
 }

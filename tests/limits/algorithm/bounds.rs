@@ -84,10 +84,8 @@ fn assert_worst(algorithm: impl Into<AnyAlgorithm>) {
     assert_eq!(worst[0], algorithm.quota().burst_size(), "{algorithm}");
     for (length, most) in worst.into_iter().enumerate() {
         let right = promised(length as u64);
-        assert!(
-            u128::from(most) <= right,
-            "{algorithm}: {most} in {length} ns"
-        );
+        let holds = u128::from(most) <= right;
+        assert!(holds, "{algorithm}: {most} in {length} ns");
     }
 }
 
@@ -190,10 +188,8 @@ fn assert_kept(algorithm: &AnyAlgorithm, taken: &[(u64, u64)], bound: impl Fn(u6
         for (to, n) in &taken[i..] {
             total += u128::from(*n);
             let most = bound(to - from);
-            assert!(
-                total <= most,
-                "{algorithm}: {total} of {most} from {from} to {to}"
-            );
+            let holds = total <= most;
+            assert!(holds, "{algorithm}: {total} of {most} from {from} to {to}");
         }
     }
 }

@@ -74,10 +74,8 @@ fn a_word_is_carried_over_between_any_two_algorithms() {
             let carried = old.carry_over(word, NOW, &new);
             let (had, has) = (old.available(word, NOW), new.available(carried, NOW));
             let most = had.min(new.quota().burst_size());
-            assert!(
-                has <= most && has + 1 >= most,
-                "{has} of {most}: {old} to {new}"
-            );
+            let holds = has <= most && has + 1 >= most;
+            assert!(holds, "{has} of {most}: {old} to {new}");
             let (owed, owes) = (owed(&old, word, NOW), owed(&new, carried, NOW));
             // A window has a maximum debt.
             let room = new.charge(0, NOW, u64::MAX).1.debt();
@@ -90,10 +88,8 @@ fn a_word_is_carried_over_between_any_two_algorithms() {
             let is_other = mem::discriminant(&old) != mem::discriminant(&new);
             let least = part(had).saturating_sub(1);
             let right = least..=part(had + u64::from(!is_other));
-            assert!(
-                right.contains(&scaled),
-                "{scaled} for {had}: {old} to {new}"
-            );
+            let holds = right.contains(&scaled);
+            assert!(holds, "{scaled} for {had}: {old} to {new}");
             compared += 1;
         }
         // A bucket that was not in debt is not in debt.
@@ -262,10 +258,8 @@ fn a_rebased_window_ends_no_sooner() {
                 };
                 let (before, after) = (wait(word, tick(from)), wait(moved, tick(to)));
                 let slides = !is_fixed && ahead < 1.0 - from.fract();
-                assert!(
-                    (after >= before || slides) && after <= before + Duration::from_secs(1),
-                    "{before:?} {after:?} {window} {from} {to} {ahead}"
-                );
+                let holds = (after >= before || slides) && after <= before + Duration::from_secs(1);
+                assert!(holds, "{before:?} {after:?} {window} {from} {to} {ahead}");
                 later += usize::from(after > before);
             }
         }

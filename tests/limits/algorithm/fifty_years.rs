@@ -34,10 +34,8 @@ fn off(quota: Quota, start: u64, random: &mut Random) -> [u64; 2] {
         assert!(wait <= u128::from(due - start) + 1, "{label}");
         assert!(4 * (right - (n * wait).min(right)) < n, "{label}");
         let granted = start + wait as u64;
-        assert!(
-            granted == start || at(granted - 1).try_acquire_n(n_next).is_err(),
-            "{label}"
-        );
+        let holds = granted == start || at(granted - 1).try_acquire_n(n_next).is_err();
+        assert!(holds, "{label}");
         assert!(at(granted).available() >= n_next, "{label}");
         late += u64::from(granted > due);
         early += u64::from(granted < due);

@@ -110,10 +110,8 @@ fn a_reset_or_a_refund_frees_a_stuck_limiter() {
         // One refund of all that was taken. Permits that were never charged do not come back.
         let (limiter, charged) = settled(algorithm);
         let back = limiter.at(NOW).refund(u64::MAX);
-        assert!(
-            back > charged && back - charged <= 2,
-            "{algorithm}: {back} of {charged}"
-        );
+        let holds = back > charged && back - charged <= 2;
+        assert!(holds, "{algorithm}: {back} of {charged}");
         // If the interval is not a whole number of nanoseconds, the last may be a nanosecond late.
         let soon = limiter.at(NOW.saturating_add(Duration::from_nanos(1)));
         assert_eq!(soon.available(), all, "{algorithm}");

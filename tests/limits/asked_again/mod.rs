@@ -95,10 +95,8 @@ impl Subject {
         assert_eq!(denied.requested(), n, "{name}");
         match denied {
             Denied::Later { retry_after, .. } => {
-                assert!(
-                    n <= self.limit || self.name.starts_with("a lease"),
-                    "{name}"
-                );
+                let holds = n <= self.limit || self.name.starts_with("a lease");
+                assert!(holds, "{name}");
                 let due = now.saturating_add(retry_after);
                 let early = ask(n, due.saturating_sub(NANOSECOND));
                 assert_eq!(early, Err(Denied::later(n, NANOSECOND)), "{name}: {due:?}");

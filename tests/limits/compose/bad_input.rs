@@ -106,10 +106,8 @@ fn a_composition_without_a_clock_is_refused() {
     let (a, b) = (a.expect("a limit"), b.expect("a limit"));
     let error = All::<_, SystemClock>::new((&a, &b)).expect_err("no clock");
     assert!(matches!(error, ConfigError::NoClock), "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "clock is missing: at least one member must have one"
-    );
+    let expected = "clock is missing: at least one member must have one";
+    assert_eq!(error.to_string(), expected);
     assert_eq!(error.field(), "clock");
 }
 
@@ -279,10 +277,8 @@ fn a_charge_goes_into_debt_on_every_member() {
     assert_eq!(all.time_until_at(1, later), secs(2));
     assert_eq!(all.charge_at(1, later), 3);
     assert_eq!(all.charge_each_at([1, 1, 0], later), Ok(2));
-    assert_eq!(
-        (a.at(later).charge(0).debt(), b.at(later).charge(0).debt()),
-        (3, 0)
-    );
+    let actual = (a.at(later).charge(0).debt(), b.at(later).charge(0).debt());
+    assert_eq!(actual, (3, 0));
     assert_eq!(all.time_until_at(1, later), secs(5));
     let counted = Counted::new(all);
     assert_eq!((counted.charge(1), counted.stats().charged), (3, 3));

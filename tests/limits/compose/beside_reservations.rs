@@ -137,11 +137,8 @@ fn without_a_reservation_a_lost_race_gives_everything_back() {
             });
             taken += 2;
             assert_eq!(rounds.into_inner().expect("no panic"), 3, "{text}: {kind}");
-            assert_eq!(
-                limit.available_at(now),
-                10 - taken,
-                "{text}: {kind}, {many}"
-            );
+            let actual = limit.available_at(now);
+            assert_eq!(actual, 10 - taken, "{text}: {kind}, {many}");
         });
     }
 }

@@ -54,9 +54,7 @@ fn of_two_members_the_longest_denial_is_the_answer() {
     for (members, longest) in [((&short, &long), 1), ((&long, &short), 0)] {
         let all = All::new(members).expect("two limits");
         let denied = all.try_acquire().expect_err("both are empty");
-        assert_eq!(
-            (denied.member(), denied.retry_after()),
-            (Some(longest), secs(2))
-        );
+        let expected = (Some(longest), secs(2));
+        assert_eq!((denied.member(), denied.retry_after()), expected);
     }
 }

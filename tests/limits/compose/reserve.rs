@@ -31,11 +31,8 @@ fn a_single_member_reserves_as_its_limiter_does() {
                 (Err(mine), Err(its)) => assert_eq!(mine.denied(), Some(its), "round {round}"),
                 (mine, its) => panic!("round {round}: {mine:?}, and the limiter {its:?}"),
             }
-            assert_eq!(
-                one.available_at(now),
-                other.available_at(now),
-                "round {round}"
-            );
+            let actual = one.available_at(now);
+            assert_eq!(actual, other.available_at(now), "round {round}");
         }
     }
 }
@@ -169,15 +166,11 @@ fn a_denied_reservation_takes_nothing() {
     assert_eq!(too_many.name(), Some("slow"));
     let too_late = all.reserve_within(3, Duration::from_secs(2));
     let too_late = too_late.map(drop).expect_err("due in 3 s");
-    assert_eq!(
-        (too_late.member(), too_late.retry_after()),
-        (Some(1), secs(1))
-    );
+    let actual = (too_late.member(), too_late.retry_after());
+    assert_eq!(actual, (Some(1), secs(1)));
     let costs = all.reserve_each([1]).map(drop).expect_err("two members");
-    assert_eq!(
-        costs.to_string(),
-        "number of costs is 1, but must be 2: one for each member"
-    );
+    let expected = "number of costs is 1, but must be 2: one for each member";
+    assert_eq!(costs.to_string(), expected);
     assert_eq!((slow.available(), fast.available()), (0, 10));
     assert!(
         all.reserve_each_within([1, 3], Duration::from_secs(3))

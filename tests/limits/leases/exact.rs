@@ -107,10 +107,8 @@ fn run(seed: u64, requests: u64) -> (u64, u64) {
                 }
                 Err(other) => panic!("{other}: {why}"),
             };
-            assert!(
-                got.abs_diff(due) <= exact.tolerance(),
-                "{got}, {due}: {why}"
-            );
+            let holds = got.abs_diff(due) <= exact.tolerance();
+            assert!(holds, "{got}, {due}: {why}");
         }
         let used = if answer.is_ok() { n } else { 0 };
         last += u64::from(answer.is_ok() && n == held + there && missing > 0);

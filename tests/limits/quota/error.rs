@@ -74,10 +74,8 @@ fn a_refusal_states_the_exact_largest_limit_and_shortest_period() {
         }
     }
     println!("{shortest} would fit a longer window, {none} would fit none, {bursts} bursts");
-    assert!(
-        shortest > 3_000 && none > 20 && bursts > 1000,
-        "{shortest}, {none}, {bursts}"
-    );
+    let holds = shortest > 3_000 && none > 20 && bursts > 1000;
+    assert!(holds, "{shortest}, {none}, {bursts}");
 }
 
 /// Creates a `Gcra` from two durations, and checks the result.
@@ -265,8 +263,6 @@ fn debug_shows_the_variant() {
     assert_eq!(format!("{error:?}"), "BurstTooLarge { burst: 9, max: 5 }");
     let result: Result<(), ConfigError> = Err(error);
     assert_eq!(format!("{result:?}"), format!("Err({error:?})"));
-    assert_eq!(
-        error.to_string(),
-        "burst is 9, but must be from 1 to 5 at this rate"
-    );
+    let expected = "burst is 9, but must be from 1 to 5 at this rate";
+    assert_eq!(error.to_string(), expected);
 }

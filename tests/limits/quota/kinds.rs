@@ -91,14 +91,10 @@ pub(super) fn check(kind: Kind, quota: Quota) -> Made {
     let error = match made {
         Ok(same) => {
             assert_eq!(same.quota(), quota);
-            assert!(
-                n > 0 && ns > 0 && !is_high && !is_low && period <= longest,
-                "{quota}"
-            );
-            assert!(
-                (1..=MAX_BURST).contains(&burst) || kind.is_window(),
-                "{quota}"
-            );
+            let holds = n > 0 && ns > 0 && !is_high && !is_low && period <= longest;
+            assert!(holds, "{quota}");
+            let holds = (1..=MAX_BURST).contains(&burst) || kind.is_window();
+            assert!(holds, "{quota}");
             assert!(initial <= burst, "{quota}");
             assert!((burst, initial) == (n, n) || !kind.is_window(), "{quota}");
             return made;

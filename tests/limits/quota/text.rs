@@ -46,10 +46,8 @@ pub(crate) fn check_errors<T: Text>(cases: &[(&str, &str)]) {
         let (found, message) = T::wrong(&format!("{before}{part}{after}")).expect(text);
         assert_eq!(found, span, "{text:?}: {message}");
         let start = format!("at byte {}: ", span.start);
-        assert!(
-            message.starts_with(&start) && message.contains(part),
-            "{text:?}: {message}"
-        );
+        let holds = message.starts_with(&start) && message.contains(part);
+        assert!(holds, "{text:?}: {message}");
         assert!(message.contains(why), "{text:?}: {message}");
     }
 }
@@ -58,14 +56,10 @@ pub(crate) fn check_errors<T: Text>(cases: &[(&str, &str)]) {
 /// points into the text.
 pub(crate) fn is_read_or_points_at_it<T: Text>(text: &str) {
     if let Some((span, message)) = T::wrong(text) {
-        assert!(
-            text.get(span.clone()).is_some(),
-            "{span:?} is no part of {text:?}"
-        );
-        assert!(
-            message.starts_with(&format!("at byte {}: ", span.start)),
-            "{message}"
-        );
+        let holds = text.get(span.clone()).is_some();
+        assert!(holds, "{span:?} is no part of {text:?}");
+        let holds = message.starts_with(&format!("at byte {}: ", span.start));
+        assert!(holds, "{message}");
     } else if let Ok(value) = text.parse::<T>() {
         is_read_back(&value);
     }
@@ -234,10 +228,8 @@ fn texts_mean_what_they_say() {
         ("2/d", Quota::per_day(2)),
     ];
     for (text, quota) in cases {
-        assert_eq!(
-            (text.parse(), quota.to_string().as_str()),
-            (Ok(quota), text)
-        );
+        let actual = (text.parse(), quota.to_string());
+        assert_eq!(actual, (Ok(quota), text.to_owned()));
     }
     let others = [
         ("1/120s", "1/2min"),
@@ -267,10 +259,8 @@ fn texts_mean_what_they_say() {
     for (text, written) in others {
         let [read, same] = [text, written].map(|text| text.parse::<Quota>().expect(text));
         assert_eq!((read, hash(read)), (same, hash(same)), "{text}");
-        assert_eq!(
-            text.parse::<Quota>().map(|quota| quota.to_string()),
-            Ok(written.into())
-        );
+        let actual = text.parse::<Quota>().map(|quota| quota.to_string());
+        assert_eq!(actual, Ok(written.into()));
     }
 }
 
@@ -409,10 +399,8 @@ fn a_number_with_a_multiple_never_wraps() {
 #[test]
 fn the_debug_of_an_error_of_a_text_is_its_display() {
     fn same<E: std::error::Error>(error: &E, says: &str) {
-        assert_eq!(
-            (format!("{error:?}"), error.to_string()),
-            (says.into(), says.into())
-        );
+        let expected = (says.into(), says.into());
+        assert_eq!((format!("{error:?}"), error.to_string()), expected);
     }
     let error = "10/x".parse::<Quota>().expect_err("no unit");
     let says = "at byte 3: `x` is not a unit of time: write ns, us, ms, s, min, h or d";

@@ -135,10 +135,8 @@ fn a_small_limit_has_fewer_shards() {
     for algorithm in algorithms() {
         let limiter = Sharded::new(algorithm).expect("one part at least");
         let same = Sharded::with_clock(algorithm, ManualClock::new()).expect("one part at least");
-        assert_eq!(
-            (limiter.shards(), *limiter.algorithm()),
-            (same.shards(), algorithm)
-        );
+        let actual = (limiter.shards(), *limiter.algorithm());
+        assert_eq!(actual, (same.shards(), algorithm));
         assert!((1..=cores.min(Sharded::MAX_SHARDS)).contains(&limiter.shards()));
         assert!(is_sharded(algorithm, limiter.shards()));
     }
@@ -146,10 +144,8 @@ fn a_small_limit_has_fewer_shards() {
         let bucket = read(&format!("token-bucket 3/s burst {burst}"));
         let limiter = Sharded::for_cores(bucket, cores, ManualClock::new()).expect("a limit");
         assert_eq!(limiter.shards(), shards, "{burst}");
-        assert_eq!(
-            limiter.try_acquire_n(burst).map(|granted| granted.n()),
-            Ok(burst)
-        );
+        let actual = limiter.try_acquire_n(burst).map(|granted| granted.n());
+        assert_eq!(actual, Ok(burst));
     }
 }
 
@@ -160,10 +156,8 @@ fn a_shard_that_does_not_exist_is_none() {
     for algorithm in algorithms() {
         assert!(algorithm.per_shard(0).is_none(), "{algorithm}");
         let is_too_many = algorithm.available(0, Tick::ZERO) > 1;
-        assert!(
-            !is_too_many || algorithm.per_shard(u64::MAX).is_none(),
-            "{algorithm}"
-        );
+        let holds = !is_too_many || algorithm.per_shard(u64::MAX).is_none();
+        assert!(holds, "{algorithm}");
         let (part, permit) = algorithm.per_shard(1).expect("the whole");
         let fresh = |algorithm: AnyAlgorithm| algorithm.available(0, Tick::ZERO);
         assert_eq!(fresh(part) / permit, fresh(algorithm), "{algorithm}");

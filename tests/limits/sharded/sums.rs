@@ -125,10 +125,8 @@ fn rates_add_up(whole: &AnyAlgorithm) -> u32 {
                 let (right, due) = (u128::from(k) * of * period, u128::from(due));
                 let is_early = right > n * due && 4 * (right - n * due) >= n;
                 let is_late = due > right.div_ceil(n) + 1;
-                assert!(
-                    !is_early && !is_late,
-                    "{quota} in {of}: {due}, {right} / {n}"
-                );
+                let holds = !is_early && !is_late;
+                assert!(holds, "{quota} in {of}: {due}, {right} / {n}");
                 checked += 1;
             }
         }

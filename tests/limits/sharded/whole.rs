@@ -97,10 +97,8 @@ fn shards_return_as_many_permits_as_one_word() {
                     let label = format!("{n} of {algorithm} in {shards}, {few} for {all} back");
                     assert!(few + short >= all && (short > 0 || few == all), "{label}");
                     let (few, all) = (parts.available(), whole.available());
-                    assert!(
-                        (few..=few + short).contains(&all),
-                        "{label}: {few} for {all}"
-                    );
+                    let holds = (few..=few + short).contains(&all);
+                    assert!(holds, "{label}: {few} for {all}");
                 }
             }
         }
@@ -155,20 +153,15 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
                         6 => {
                             let kept = kept.pop();
                             let back = kept.map(|(few, whole)| (any.undo(few), one.undo(whole)));
-                            assert!(
-                                back.is_none_or(|(few, all)| few == all),
-                                "{label}: {back:?}"
-                            );
+                            let holds = back.is_none_or(|(few, all)| few == all);
+                            assert!(holds, "{label}: {back:?}");
                         }
                         _ => assert!(any.time_until(n) >= one.time_until(n), "{label}"),
                     }
                     assert_eq!(any.available(), one.available(), "{label}");
                     let (few, all) = (any.level(), one.level());
-                    assert_eq!(
-                        (few.floor(), few.ceil()),
-                        (all.floor(), all.ceil()),
-                        "{label}"
-                    );
+                    let actual = (few.floor(), few.ceil());
+                    assert_eq!(actual, (all.floor(), all.ceil()), "{label}");
                 }
             }
         }
@@ -193,11 +186,8 @@ fn refilled_permits_do_not_come_back_to_a_late_caller() {
             let few = parts.at(before).from_shard(n).try_acquire_n(n as u64);
             let all = whole.at(before).try_acquire_n(n as u64);
             let taken = whole.at(after).take_up_to(8).n();
-            assert_eq!(
-                parts.at(after).take_up_to(8).n(),
-                taken,
-                "{text} in {shards}"
-            );
+            let actual = parts.at(after).take_up_to(8).n();
+            assert_eq!(actual, taken, "{text} in {shards}");
             let few = parts.at(before).undo(few.expect("fresh"));
             let all = whole.at(before).undo(all.expect("fresh"));
             assert!(
@@ -205,10 +195,8 @@ fn refilled_permits_do_not_come_back_to_a_late_caller() {
                 "{n} of {text} in {shards}: {few} came back for {all}"
             );
             let left = parts.at(after).available();
-            assert!(
-                left <= whole.at(after).available(),
-                "{n} of {text} in {shards}: {left}"
-            );
+            let holds = left <= whole.at(after).available();
+            assert!(holds, "{n} of {text} in {shards}: {left}");
         }
     }
 }
@@ -253,10 +241,8 @@ fn except_for_fractions_the_shards_have_as_many_permits_as_one_word() {
             for step in 1..=16 {
                 let now = Tick::from_nanos(step * (limit * 1000 / 16 + 7));
                 let (few, all) = (parts.at(now).available(), whole.at(now).available());
-                assert!(
-                    few <= all && all - few < shards as u64,
-                    "{limit}: {few}, {all}"
-                );
+                let holds = few <= all && all - few < shards as u64;
+                assert!(holds, "{limit}: {few}, {all}");
             }
         }
     }
@@ -302,10 +288,8 @@ fn the_shards_never_have_more_than_one_word_would() {
                     // After a charge, the single word may have a fraction of a permit less.
                     assert_eq!(one.charge(granted).n(), granted);
                     let (parts, all) = (view.available(), one.available());
-                    assert!(
-                        parts <= all,
-                        "{text} in {shards}: {parts} and {all} at {now}"
-                    );
+                    let holds = parts <= all;
+                    assert!(holds, "{text} in {shards}: {parts} and {all} at {now}");
                 }
                 let full = now + period / quota.permits() * (burst + shards) + period;
                 let then = limiter.at(Tick::from_nanos(full));

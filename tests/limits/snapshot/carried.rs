@@ -68,10 +68,9 @@ fn another_algorithm_is_an_error_that_names_both() {
     let error = view
         .restore_after(&bytes, Duration::ZERO)
         .expect_err("another");
-    assert_eq!(
-        error.to_string(),
-        "algorithm of the snapshot is \"token-bucket\", but must be \"gcra\", that of the limiter"
-    );
+    let expected =
+        "algorithm of the snapshot is \"token-bucket\", but must be \"gcra\", that of the limiter";
+    assert_eq!(error.to_string(), expected);
     assert_eq!(view.available(), 4);
 }
 

@@ -52,10 +52,8 @@ fn every_wrong_length_is_detected() {
     let bytes = saved();
     for length in 0..SNAPSHOT_BYTES {
         let error = error_of(&bytes[..length]);
-        assert!(
-            matches!(error, RestoreError::Truncated),
-            "{length}: {error}"
-        );
+        let holds = matches!(error, RestoreError::Truncated);
+        assert!(holds, "{length}: {error}");
     }
     let longer = [&bytes[..], &[0]].concat();
     assert!(matches!(error_of(&longer), RestoreError::TooLong));

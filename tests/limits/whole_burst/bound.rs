@@ -49,10 +49,8 @@ fn check(entries: &[Entry], quotas: [Quota; 2], is_exact: IsExact, label: &str) 
             let rate = made(|spent, _| 4 * i128::from(spent));
             let units = made(|_, units| i128::from(units));
             let over = (taken - burst) * scale - rate;
-            assert!(
-                over <= 0 || over < units,
-                "{label}: {from:?} to {to:?}, {taken} taken"
-            );
+            let holds = over <= 0 || over < units;
+            assert!(holds, "{label}: {from:?} to {to:?}, {taken} taken");
             above_the_rate += u64::from(over > 0);
         }
     }

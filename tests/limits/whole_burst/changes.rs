@@ -100,11 +100,8 @@ fn leases_draw_the_burst_at_one_tick() {
         let leases = leases.expect("leases");
         let mut lease = leases.lease(1 + random.below(total));
         let granted = (0..=burst).take_while(|_| lease.try_acquire().is_ok());
-        assert_eq!(
-            granted.count() as u64,
-            burst - total,
-            "{quota}, {total} lent"
-        );
+        let actual = granted.count() as u64;
+        assert_eq!(actual, burst - total, "{quota}, {total} lent");
         assert!(leases.try_acquire().is_err(), "{quota}");
     }
 }

@@ -74,11 +74,8 @@ impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
         let remaining = limiter.available();
         if let Ok(granted) = &decision {
             assert_eq!((granted.n(), granted.at()), (n, limiter.now()));
-            assert_eq!(
-                granted.remaining(),
-                remaining,
-                "remaining() and available()"
-            );
+            let actual = granted.remaining();
+            assert_eq!(actual, remaining, "remaining() and available()");
             self.check_reset(granted.info());
         }
         Answer {

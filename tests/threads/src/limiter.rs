@@ -121,10 +121,8 @@ fn undone_permits_are_all_available_again() {
             let granted: u64 = each.iter().map(|(granted, _)| granted).sum();
             let undone: u64 = each.iter().map(|(_, undone)| undone).sum();
             let kept = granted - undone;
-            assert!(
-                may_keep || kept == 0,
-                "{algorithm}: {kept} permits did not come back"
-            );
+            let holds = may_keep || kept == 0;
+            assert!(holds, "{algorithm}: {kept} permits did not come back");
             assert_eq!(at.level().ceil(), kept, "{algorithm}");
             assert_eq!(at.available(), THREADS * 3 - kept, "{algorithm}");
             // A period that a permit opened may begin up to a quantum after the request.

@@ -80,9 +80,7 @@ fn a_borrow_from_a_table_lives_as_long_as_the_table() {
             .try_acquire_batch(&["alice", "bob"], &mut outcomes)
             .is_ok()
     );
-    assert!(
-        outcomes.iter().all(|outcome| outcome.is_ok()),
-        "{outcomes:?}"
-    );
+    let holds = outcomes.iter().all(|outcome| outcome.is_ok());
+    assert!(holds, "{outcomes:?}");
     assert!(limiter.key("bob").remove() && limiter.len() == 1);
 }

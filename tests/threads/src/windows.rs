@@ -104,10 +104,8 @@ fn a_claim_entered_by_another_thread_counts_no_earlier_than_its_permits_expire()
                 }
                 wrong
             });
-            assert!(
-                told.iter().all(|wrong| *wrong == 0),
-                "claims or looks of {limit}: {told:?}"
-            );
+            let holds = told.iter().all(|wrong| *wrong == 0);
+            assert!(holds, "claims or looks of {limit}: {told:?}");
         }
     });
 }

@@ -66,10 +66,8 @@ fn an_unknown_source_is_listed_as_not_covered() {
     let listed = "not covered: another 0.10.4 (gcra), 1 traces\n";
     let covered = "b.jsonl: 1 traces, 280 operations, 1120 answers compared\n";
     assert_eq!(report.files[0].to_string(), format!("a.jsonl: {listed}"));
-    assert_eq!(
-        report.files[1].to_string(),
-        format!("{covered}b.jsonl: {listed}")
-    );
+    let expected = format!("{covered}b.jsonl: {listed}");
+    assert_eq!(report.files[1].to_string(), expected);
 }
 
 #[test]
@@ -94,9 +92,7 @@ fn a_file_that_can_not_be_unzipped_fails_and_the_others_are_run() {
         panic!("{report}");
     };
     let failure = failure.to_string();
-    assert!(
-        failure.starts_with("a.jsonl.gz, trace \"\", op 0: can't be read: "),
-        "{failure}"
-    );
+    let holds = failure.starts_with("a.jsonl.gz, trace \"\", op 0: can't be read: ");
+    assert!(holds, "{failure}");
     assert_eq!(report.files[1].ops, 280);
 }

@@ -75,10 +75,8 @@ fn a_missing_mistyped_or_uncompared_key_fails() {
             r#"recorded, but not compared: ["timeout"]"#,
         ),
     ] {
-        assert_eq!(
-            failure(&[HEADER, &OP.replace(from, to)]),
-            (1, says.to_owned())
-        );
+        let expected = (1, says.to_owned());
+        assert_eq!(failure(&[HEADER, &OP.replace(from, to)]), expected);
     }
 }
 
@@ -109,11 +107,8 @@ fn an_incomplete_header_fails() {
     ] {
         let report = run(&[&HEADER.replace(from, to), OP]);
         assert_eq!(report.ops, 0);
-        assert!(
-            report.failures[0].what.starts_with(says),
-            "{:?}",
-            report.failures
-        );
+        let holds = report.failures[0].what.starts_with(says);
+        assert!(holds, "{:?}", report.failures);
     }
 }
 

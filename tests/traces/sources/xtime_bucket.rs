@@ -183,10 +183,8 @@ impl Bucket {
             let (kept, back) = self.at(t).cancel(granted, n);
             let came_back = self.tokens(t) - before;
             assert!(came_back <= back as f64 + TIE && back <= n && kept.n() == 0);
-            assert!(
-                came_back > back as f64 - 1.0 - TIE,
-                "a fraction counts whole"
-            );
+            let holds = came_back > back as f64 - 1.0 - TIE;
+            assert!(holds, "a fraction counts whole");
         }
     }
 

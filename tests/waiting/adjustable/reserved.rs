@@ -71,10 +71,8 @@ fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_waiters() {
         let wait = limiter.at(now).time_until(1).expect("its turn comes");
         let then = now.saturating_add(wait);
         assert!(enter(tick(then.as_nanos() - 1)).is_err());
-        assert_eq!(
-            enter(then),
-            Ok(line[7].saturating_add(Duration::from_millis(100)))
-        );
+        let expected = Ok(line[7].saturating_add(Duration::from_millis(100)));
+        assert_eq!(enter(then), expected);
     }
 }
 

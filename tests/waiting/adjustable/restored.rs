@@ -61,11 +61,8 @@ fn a_restore_keeps_the_current_quota_and_carries_the_state_over_to_it() {
                 let now = NOW.saturating_add(Duration::from_millis(97 * step));
                 let (found, expected) = (limiter.at(now), changed.at(now));
                 assert_eq!(found.available(), expected.available(), "{old} to {new}");
-                assert_eq!(
-                    found.time_until(1),
-                    expected.time_until(1),
-                    "{old} to {new}"
-                );
+                let actual = found.time_until(1);
+                assert_eq!(actual, expected.time_until(1), "{old} to {new}");
             }
         }
     }

@@ -31,10 +31,8 @@ fn threads_and_a_future_share_the_line() {
         });
         tested.assert_empty();
         // The clock moves only while the first in line waits for the rate.
-        assert_eq!(
-            tested.clock.now(),
-            tick((THREADS * TIMES - 5) * SECOND / 1000)
-        );
+        let expected = tick((THREADS * TIMES - 5) * SECOND / 1000);
+        assert_eq!(tested.clock.now(), expected);
         assert_eq!(tested.rate(), 0);
     });
 }

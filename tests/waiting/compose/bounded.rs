@@ -166,10 +166,8 @@ fn a_thread_is_refused_at_once() {
             line.blocking_acquire_timeout(3, second).err(),
             line.blocking_acquire_each_timeout([3], second).err(),
         ] {
-            assert!(
-                matches!(denied, Some(AllDenied::LineFull { .. })),
-                "{denied:?}"
-            );
+            let holds = matches!(denied, Some(AllDenied::LineFull { .. }));
+            assert!(holds, "{denied:?}");
         }
         assert_eq!((line.waiting(), line.waiting_permits()), (0, 0));
     });

@@ -86,11 +86,8 @@ fn a_thousand_callers() {
     assert_eq!(served, expected);
     for (caller, pending) in callers.iter().zip(pending) {
         // For the rate, and for the room. Before, each waits once for its turn.
-        assert!(
-            caller.sleeps() <= 1,
-            "{} sleeps for the rate",
-            caller.sleeps()
-        );
+        let holds = caller.sleeps() <= 1;
+        assert!(holds, "{} sleeps for the rate", caller.sleeps());
         assert!(pending <= 3, "{pending} sleeps, with the one in line");
     }
     let sleep_twice = pending.iter().filter(|pending| **pending == 3).count();

@@ -120,12 +120,10 @@ impl Queue {
     fn is_refused(&mut self, n: u64, waiting: u64, max_waiting: u64) {
         let before = (self.line.waiting(), self.clock.sleepers());
         let denied = self.ask('-', n).expect_err("the line is full");
-        assert_eq!(
-            denied.to_string(),
-            format!(
-                "line is full: {waiting} permits wait, and {n} more would exceed {max_waiting}"
-            )
+        let expected = format!(
+            "line is full: {waiting} permits wait, and {n} more would exceed {max_waiting}"
         );
+        assert_eq!(denied.to_string(), expected);
         assert!(matches!(denied, AllDenied::LineFull { requested, .. } if requested == n));
         assert_eq!((denied.is_permanent(), denied.retry_after()), (false, None));
         assert_eq!((self.line.waiting(), self.clock.sleepers()), before);

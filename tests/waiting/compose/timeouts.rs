@@ -151,10 +151,8 @@ fn the_first_in_line_ends_when_a_member_would_deny_for_too_long() {
         panic!("the rate has none for a second");
     };
     let denied = answer.expect_err("too late");
-    assert_eq!(
-        (denied.member(), denied.retry_after()),
-        (Some(0), Some(Duration::from_secs(1)))
-    );
+    let expected = (Some(0), Some(Duration::from_secs(1)));
+    assert_eq!((denied.member(), denied.retry_after()), expected);
     assert_eq!((tested.line.waiting(), tested.inside.inside()), (0, 0));
 }
 

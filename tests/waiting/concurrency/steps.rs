@@ -162,10 +162,8 @@ impl Pair {
 
     fn set_limit(&mut self, n: u64) {
         let limit = 1 + n % self.most;
-        assert_eq!(
-            self.limiter.set_limit(limit),
-            Ok(self.model.set_limit(limit))
-        );
+        let actual = self.limiter.set_limit(limit);
+        assert_eq!(actual, Ok(self.model.set_limit(limit)));
         self.seen[6] += 1;
     }
 
@@ -185,14 +183,10 @@ impl Pair {
 
     fn compare(&mut self) {
         let (limiter, model) = (&self.limiter, &self.model);
-        assert_eq!(
-            (limiter.inside(), limiter.limit()),
-            (model.inside, model.limit)
-        );
-        assert_eq!(
-            (limiter.waiting(), limiter.peak()),
-            (model.line.len(), model.peak)
-        );
+        let expected = (model.inside, model.limit);
+        assert_eq!((limiter.inside(), limiter.limit()), expected);
+        let actual = (limiter.waiting(), limiter.peak());
+        assert_eq!(actual, (model.line.len(), model.peak));
         assert_eq!(limiter.waiting_permits(), model.waiting_permits());
         if self.random.one_in(50) {
             assert_eq!(limiter.reset_peak(), model.peak);

@@ -162,10 +162,8 @@ fn the_largest_limit_is_enforced() {
     let all = limiter.try_enter_n(Concurrency::MAX_LIMIT).expect("room");
     assert_eq!(limiter.try_enter().err(), Some(Denied::busy(1)));
     assert_eq!(limiter.set_limit(1), Ok(Concurrency::MAX_LIMIT));
-    assert_eq!(
-        (limiter.inside(), limiter.limit()),
-        (Concurrency::MAX_LIMIT, 1)
-    );
+    let expected = (Concurrency::MAX_LIMIT, 1);
+    assert_eq!((limiter.inside(), limiter.limit()), expected);
     drop(all);
     assert_empty(&limiter);
 }

@@ -76,10 +76,8 @@ fn a_dropped_future_gives_its_place_to_the_next() {
     for _ in 0..2 {
         let mut waits = Box::pin(on.acquire());
         assert!(poll(waits.as_mut()).is_pending());
-        assert_eq!(
-            (clock.sleepers(), clock.next_sleeper()),
-            (1, Some(tick(SECOND)))
-        );
+        let expected = (1, Some(tick(SECOND)));
+        assert_eq!((clock.sleepers(), clock.next_sleeper()), expected);
         drop(waits);
         assert_eq!(clock.sleepers(), 0);
         // A future that was never polled has taken nothing.

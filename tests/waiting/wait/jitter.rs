@@ -83,15 +83,11 @@ fn a_caller_dropped_during_its_jitter_has_taken_nothing() {
         .jitter(Jitter::between(millis(500), millis(500)));
     let mut waits = Box::pin(on.acquire());
     assert!(poll(waits.as_mut()).is_pending());
-    assert_eq!(
-        (clock.sleepers(), limiter.waiting_at(limiter.clock().now())),
-        (1, 0)
-    );
+    let actual = (clock.sleepers(), limiter.waiting_at(limiter.clock().now()));
+    assert_eq!(actual, (1, 0));
     drop(waits);
-    assert_eq!(
-        (clock.sleepers(), limiter.waiting_at(limiter.clock().now())),
-        (0, 0)
-    );
+    let actual = (clock.sleepers(), limiter.waiting_at(limiter.clock().now()));
+    assert_eq!(actual, (0, 0));
 }
 
 #[test]
@@ -104,10 +100,8 @@ fn no_caller_waits_longer_than_its_timeout() {
     // Too long even without the jitter: refused at once.
     let denied = run(&clock, on.acquire_timeout(1, Duration::from_nanos(999_990)));
     let late = denied.expect_err("it is not due in time").retry_after();
-    assert_eq!(
-        (late, clock.sleepers()),
-        (Some(Duration::from_nanos(10)), 0)
-    );
+    let expected = (Some(Duration::from_nanos(10)), 0);
+    assert_eq!((late, clock.sleepers()), expected);
     // The jitter takes no more of the timeout than the wait leaves.
     let mut waits = pin!(on.acquire_timeout(1, millis(2)));
     assert!(poll(waits.as_mut()).is_pending());
@@ -125,10 +119,8 @@ fn no_caller_waits_longer_than_its_timeout() {
     assert_eq!(clock.next_sleeper(), Some(tick(4 * MILLISECOND)));
     clock.set(tick(4 * MILLISECOND));
     let ended = poll(waits);
-    assert!(
-        matches!(ended, Poll::Ready(Err(Denied::Later { .. }))),
-        "{ended:?}"
-    );
+    let holds = matches!(ended, Poll::Ready(Err(Denied::Later { .. })));
+    assert!(holds, "{ended:?}");
 }
 
 #[test]
@@ -136,8 +128,6 @@ fn a_request_that_can_never_be_granted_is_refused_at_once() {
     let (clock, limiter) = bucket(Quota::per_second(1000).burst(1));
     let on = limiter.with_timer(&clock).jitter(Jitter::up_to(millis(5)));
     let ended = poll(pin!(on.acquire_n(2)));
-    assert!(
-        matches!(ended, Poll::Ready(Err(Denied::Never { .. }))),
-        "{ended:?}"
-    );
+    let holds = matches!(ended, Poll::Ready(Err(Denied::Never { .. })));
+    assert!(holds, "{ended:?}");
 }

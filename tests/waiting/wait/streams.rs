@@ -30,10 +30,8 @@ fn a_stream_without_an_item_takes_no_permit_and_loses_no_item() {
     // The future that waits for it is dropped and created again. The item is still there.
     for _ in 0..2 {
         assert!(poll(pin!(items.next())).is_pending());
-        assert_eq!(
-            (clock.sleepers(), clock.next_sleeper()),
-            (1, Some(tick(SECOND / 10)))
-        );
+        let expected = (1, Some(tick(SECOND / 10)));
+        assert_eq!((clock.sleepers(), clock.next_sleeper()), expected);
     }
     assert_eq!(items.size_hint(), (1, None));
     clock.set(tick(SECOND / 10));

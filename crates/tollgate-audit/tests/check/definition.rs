@@ -226,10 +226,8 @@ fn the_check_agrees_with_the_definition() {
             *(if right { &mut kept } else { &mut broken }) += 1;
         }
         let name = promise.name;
-        assert!(
-            kept > 1000 && broken > 1000,
-            "{name}: {kept} kept, {broken} broken"
-        );
+        let holds = kept > 1000 && broken > 1000;
+        assert!(holds, "{name}: {kept} kept, {broken} broken");
     }
 }
 
@@ -279,10 +277,8 @@ fn an_excess_describes_its_interval() {
             let granted: u64 = inside.map(|e| e.2).sum();
             let comes = (promise.comes)(from, to).expect("an interval");
             let allowed = (promise.burst + comes) / promise.permit;
-            assert_eq!(
-                (excess.granted, excess.allowed as i128),
-                (granted.into(), allowed)
-            );
+            let expected = (granted.into(), allowed);
+            assert_eq!((excess.granted, excess.allowed as i128), expected);
             assert!(excess.granted > allowed, "{}: {excess:?}", promise.name);
             found += 1;
         }

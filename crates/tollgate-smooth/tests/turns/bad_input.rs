@@ -29,10 +29,8 @@ fn an_invalid_rate_is_refused() {
             let error = error.unwrap_or_else(|| panic!("a rate of {rate}"));
             assert_eq!(error.field(), "rate");
             let told = error.to_string();
-            assert!(
-                told.starts_with(&format!("rate is {rate}, but must be")),
-                "{told}"
-            );
+            let holds = told.starts_with(&format!("rate is {rate}, but must be"));
+            assert!(holds, "{told}");
             assert!(told.contains("1000000000000"), "{told}");
         }
     }
@@ -140,10 +138,8 @@ fn any_request_is_answered() {
                 (two.stored_at(now), two.max_stored()),
             ] {
                 // Up to the last digit, when counting as Guava does.
-                assert!(
-                    (0.0..=max * (1.0 + 1e-15)).contains(&stored),
-                    "{stored} {max}"
-                );
+                let holds = (0.0..=max * (1.0 + 1e-15)).contains(&stored);
+                assert!(holds, "{stored} {max}");
             }
             let next = (one.next_free_at(Tick::ZERO), two.next_free_at(Tick::ZERO));
             assert!(next.0 >= last.0 && next.1 >= last.1);

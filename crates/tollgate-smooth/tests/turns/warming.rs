@@ -108,15 +108,11 @@ fn each_turn_matches_the_model() {
             let inexact = 1e-12 * (1.0 + seconds(next));
             let off = seconds(next) - model.next;
             assert!((seconds(due) - told).abs() <= inexact, "{model:?}");
-            assert!(
-                (-inexact..=1e-9 + inexact).contains(&off),
-                "{off} {model:?}"
-            );
+            let holds = (-inexact..=1e-9 + inexact).contains(&off);
+            assert!(holds, "{off} {model:?}");
             let inexact = 1e-9 * (1.0 + model.max());
-            assert!(
-                (level - model.level()).abs() <= inexact,
-                "{level} {model:?}"
-            );
+            let holds = (level - model.level()).abs() <= inexact;
+            assert!(holds, "{level} {model:?}");
             // The model continues from our value, so that rounding does not accumulate.
             model.next = seconds(next);
             model.filled = level / model.max() * model.warm_up;

@@ -73,10 +73,8 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     assert!(next.try_acquire_n("alice", 1).is_ok());
     let error = read(&mut next, &bytes).expect_err("of another seed");
     let is_it = matches!(error, RestoreError::OverridesOfAnotherSeed { overrides: 1 });
-    assert!(
-        is_it && error.to_string().contains("set them after the restore"),
-        "{error}"
-    );
+    let holds = is_it && error.to_string().contains("set them after the restore");
+    assert!(holds, "{error}");
     assert_eq!((next.key("alice").available(), next.overrides()), (999, 1));
     assert!(next.key("alice").unset_algorithm());
     let restored = read(&mut next, &bytes).expect("whole");
@@ -87,10 +85,8 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     // A table without overrides reads it too.
     let mut next = next_table(bucket("100/h"), ticks(1.0));
     let restored = read(&mut next, &bytes).expect("whole");
-    assert_eq!(
-        (found(&restored), next.key("alice").available()),
-        ([0, 0, 1, 0], 50)
-    );
+    let actual = (found(&restored), next.key("alice").available());
+    assert_eq!(actual, ([0, 0, 1, 0], 50));
     let again = read(
         &mut old.with_overrides(1).expect("one plan"),
         &written(&next),

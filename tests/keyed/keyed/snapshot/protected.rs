@@ -79,10 +79,8 @@ fn into_a_smaller_one(one_in: u64) -> (Table, Restored) {
     let restored = read(&mut next, &written(&limiter)).expect("whole");
     let stats = next.stats();
     assert_eq!(restored.keys + restored.no_room, KEYS);
-    assert_eq!(
-        [stats.tracked, stats.evicted],
-        [restored.keys, restored.no_room]
-    );
+    let expected = [restored.keys, restored.no_room];
+    assert_eq!([stats.tracked, stats.evicted], expected);
     assert_eq!((stats.inserted, stats.no_room), (KEYS, 0));
     (next, restored)
 }

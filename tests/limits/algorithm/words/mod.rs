@@ -163,11 +163,8 @@ fn a_custom_algorithm_is_scaled_in_whole_permits() {
             let period = own.quota().period();
             let next = own.with_quota(Quota::per(limit, period)).expect("a quota");
             let carried = own.carry_scaled(word, now, &next);
-            assert_eq!(
-                next.available(carried, now),
-                has,
-                "{taken} of {text}, {limit}"
-            );
+            let actual = next.available(carried, now);
+            assert_eq!(actual, has, "{taken} of {text}, {limit}");
         }
     }
 }
@@ -210,10 +207,8 @@ fn a_custom_algorithm_has_the_provided_verbs() {
             let before = idle.saturating_sub(Duration::from_nanos(1));
             let is_first = idle == now || !algorithm.is_idle(word, before);
             let is_idle = algorithm.is_idle(word, idle) || idle == Tick::MAX;
-            assert!(
-                is_idle && is_first,
-                "{algorithm}: {word} at {now:?}: {idle:?}"
-            );
+            let holds = is_idle && is_first;
+            assert!(holds, "{algorithm}: {word} at {now:?}: {idle:?}");
             // Windows compute it without a search, as long as the clock gets there: to a quantum if
             // the window is ahead.
             let known = algorithm.idle_at(word, now);
@@ -227,10 +222,8 @@ fn a_custom_algorithm_has_the_provided_verbs() {
                     _ => None,
                 };
                 let latest = idle.saturating_add(quantum.unwrap_or_default());
-                assert!(
-                    idle <= known && known <= latest,
-                    "{algorithm}: {word} at {now:?}: {known:?}, {idle:?}"
-                );
+                let holds = idle <= known && known <= latest;
+                assert!(holds, "{algorithm}: {word} at {now:?}: {known:?}, {idle:?}");
             }
             let (taken, own) = (
                 algorithm.take_up_to(word, now, n),

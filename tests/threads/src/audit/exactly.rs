@@ -63,10 +63,8 @@ fn each_window_grants_exactly_n() {
             let counts = by_window(&greedily(&limiter), window);
             let first = counts[0].0;
             let right = (first..).map(|window| (window, N));
-            assert!(
-                counts.iter().copied().eq(right.take(counts.len())),
-                "{counts:?}"
-            );
+            let holds = counts.iter().copied().eq(right.take(counts.len()));
+            assert!(holds, "{counts:?}");
         }
     });
 }

@@ -34,10 +34,8 @@ fn a_cancelled_reservation_returns_no_more_than_it_took() {
     assert!(start.try_acquire_n(10).is_ok());
     let first = start.reserve_until(10, Tick::MAX).expect("in a second");
     let second = start.reserve_until(1, Tick::MAX).expect("after it");
-    assert_eq!(
-        (first.due(), second.due()),
-        (tick(SECOND), tick(11 * SECOND / 10))
-    );
+    let expected = (tick(SECOND), tick(11 * SECOND / 10));
+    assert_eq!((first.due(), second.due()), expected);
     let _ = start.cancel(first, 10);
     let later = limiter.at(tick(3 * SECOND / 10));
     let third = later.reserve_until(1, Tick::MAX).expect("after them");
@@ -66,10 +64,8 @@ fn no_reservation_is_due_before_its_permits_are_available() {
             let granted = now.reserve_until(n, Tick::MAX).expect("some time");
             taken += u128::from(n);
             let made = u128::from(granted.due().as_nanos() - 1) * u128::from(quota.permits());
-            assert!(
-                made >= taken * u128::from(SECOND),
-                "{n} after {taken} of {quota}"
-            );
+            let holds = made >= taken * u128::from(SECOND);
+            assert!(holds, "{n} after {taken} of {quota}");
         }
     }
 }

@@ -226,20 +226,16 @@ fn compare(algorithm: &AnyAlgorithm, word: u64, now: Tick, n: u64) -> (u64, bool
     let (next, granted) = match algorithm.reserve(word, now, n, Tick::MAX) {
         Ok(reserved) => reserved,
         Err(Denied::Never { limit, .. }) => {
-            assert!(
-                n > limit && algorithm.due(word, now, n).is_none(),
-                "{label}"
-            );
+            let holds = n > limit && algorithm.due(word, now, n).is_none();
+            assert!(holds, "{label}");
             return (word, false);
         }
         // The line is as long as the word can record. It will be shorter by then.
         Err(denied) => {
             let wait = denied.retry_after().expect(&label);
             let then = now.saturating_add(wait);
-            assert!(
-                algorithm.reserve(word, then, n, Tick::MAX).is_ok(),
-                "{label}"
-            );
+            let holds = algorithm.reserve(word, then, n, Tick::MAX).is_ok();
+            assert!(holds, "{label}");
             return (word, false);
         }
     };
@@ -280,11 +276,8 @@ fn compare(algorithm: &AnyAlgorithm, word: u64, now: Tick, n: u64) -> (u64, bool
             assert_eq!(algorithm.available(next, before), 0, "{label}");
         }
         let too_late = algorithm.reserve(word, now, n, before).unwrap_err();
-        assert_eq!(
-            too_late.retry_after(),
-            Some(Duration::from_nanos(1)),
-            "{label}"
-        );
+        let expected = Some(Duration::from_nanos(1));
+        assert_eq!(too_late.retry_after(), expected, "{label}");
     }
     (next, is_later)
 }
@@ -331,19 +324,14 @@ fn a_limit_that_holds_no_reservation_denies_with_the_tick_at_which_it_grants() {
             assert!(wait > Duration::ZERO, "{text}");
             let then = now.saturating_add(wait);
             assert!(algorithm.reserve(rest, then, 1, then).is_ok(), "{text}");
-            assert!(
-                algorithm.step(rest, tick(then.as_nanos() - 1), 1).is_err(),
-                "{text}"
-            );
+            let holds = algorithm.step(rest, tick(then.as_nanos() - 1), 1).is_err();
+            assert!(holds, "{text}");
         }
         let never = algorithm.reserve(0, now, 4, Tick::MAX).unwrap_err();
         assert!(never.is_permanent(), "{text}");
         let (word, kept, back) = algorithm.cancel(rest, now, &granted, 1);
-        assert_eq!(
-            (kept.n(), back, algorithm.available(word, now)),
-            (1, 1, 1),
-            "{text}"
-        );
+        let actual = (kept.n(), back, algorithm.available(word, now));
+        assert_eq!(actual, (1, 1, 1), "{text}");
     }
 }
 
@@ -408,17 +396,11 @@ fn what_is_kept_of_the_last_reservation_is_due_sooner_and_nothing_comes_back_aft
         let (limit, now) = (algorithm(text), tick(0));
         let (word, _) = limit.step(0, now, 4).expect("they are available");
         let (word, granted) = limit.reserve(word, now, 3, Tick::MAX).expect(text);
-        assert_eq!(
-            (granted.due(), limit.waiting(word, now)),
-            (tick(all), 3),
-            "{text}"
-        );
+        let actual = (granted.due(), limit.waiting(word, now));
+        assert_eq!(actual, (tick(all), 3), "{text}");
         let (next, kept, back) = limit.cancel(word, now, &granted, 2);
-        assert_eq!(
-            (kept.due(), back, limit.waiting(next, now)),
-            (tick(one), 2, 1),
-            "{text}"
-        );
+        let actual = (kept.due(), back, limit.waiting(next, now));
+        assert_eq!(actual, (tick(one), 2, 1), "{text}");
         let (_, again) = limit.reserve(next, now, 2, Tick::MAX).expect(text);
         assert_eq!(again.due(), tick(all), "{text}");
 
