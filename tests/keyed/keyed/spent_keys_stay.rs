@@ -186,9 +186,7 @@ type Use = fn(OfAny<'_>);
 
 const TAKES: [(&str, Use); 7] = [
     ("try_acquire", |key| assert!(key.try_acquire().is_ok())),
-    ("try_acquire_n", |key| {
-        assert!(key.try_acquire_n(2).is_ok());
-    }),
+    ("try_acquire_n", |key| assert!(key.try_acquire_n(2).is_ok())),
     ("take_up_to", |key| assert_eq!(key.take_up_to(2).n(), 2)),
     ("charge", |key| assert_eq!(key.charge(2).n(), 2)),
     ("charge into debt", |key| {
