@@ -13,9 +13,10 @@ use contestants::timing::{Aligned, Contestant, Kind, Runner, time};
 use criterion::{Criterion, SamplingMode};
 use tollgate::algorithm::{Algorithm, Settings};
 use tollgate::clock::{Clock, NoClock, SystemClock};
+use tollgate::error::QuotaError;
 use tollgate::{
-    Adjustable, AnyAlgorithm, ConfigError, FixedWindow, Intervals, Limiter, Quota, SlidingWindow,
-    Tick, TokenBucket, TryAcquire,
+    Adjustable, AnyAlgorithm, FixedWindow, Intervals, Limiter, Quota, SlidingWindow, Tick,
+    TokenBucket, TryAcquire,
 };
 
 fn main() {
@@ -82,7 +83,7 @@ fn quota(kind: Kind) -> Quota {
 
 type Entries = Vec<(String, Box<dyn Runner>)>;
 
-fn entries(kind: Kind) -> Result<Entries, ConfigError> {
+fn entries(kind: Kind) -> Result<Entries, QuotaError> {
     let quota = quota(kind);
     let mut entries = Vec::new();
     let bucket = TokenBucket::new(quota)?;

@@ -12,9 +12,10 @@ use contestants::timing::{Aligned, Contestant, Kind, Runner, time};
 use criterion::{Criterion, SamplingMode};
 use tollgate::algorithm::Algorithm;
 use tollgate::clock::{NoClock, SystemClock};
+use tollgate::error::QuotaError;
 use tollgate::{
-    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota,
-    SlidingWindow, Tick, TokenBucket,
+    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota, SlidingWindow, Tick,
+    TokenBucket,
 };
 
 fn main() {
@@ -87,7 +88,7 @@ fn quota(kind: Kind) -> Quota {
 
 type Entries = Vec<(String, Box<dyn Runner>)>;
 
-fn entries(kind: Kind) -> Result<Entries, ConfigError> {
+fn entries(kind: Kind) -> Result<Entries, QuotaError> {
     let floor: Box<dyn Runner> = match kind {
         Kind::Allowed => Box::new(Aligned(Exchange::new())),
         Kind::Denied => Box::new(Aligned(Load::new())),

@@ -8,7 +8,8 @@
 use std::error::Error;
 
 use tollgate::clock::{Clock, SystemClock};
-use tollgate::{ConfigError, Keyed, Quota, TokenBucket};
+use tollgate::error::LimiterError;
+use tollgate::{Keyed, Quota, TokenBucket};
 
 /// A login that is generic over its clock, so that a test can advance the clock.
 struct Login<C> {
@@ -16,7 +17,7 @@ struct Login<C> {
 }
 
 impl<C: Clock> Login<C> {
-    fn new(clock: C) -> Result<Self, ConfigError> {
+    fn new(clock: C) -> Result<Self, LimiterError> {
         let quota = Quota::per_hour(30).burst(5);
         let attempts = Keyed::with_clock(TokenBucket::new(quota)?, 100_000, clock)?;
         Ok(Self { attempts })

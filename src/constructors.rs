@@ -9,7 +9,9 @@ use crate::keyed::limiter::Keyed;
 #[cfg(feature = "std")]
 use crate::leases::limiter::Leases;
 use crate::limiter::Limiter;
-use crate::quota::{ConfigError, Quota};
+#[cfg(feature = "std")]
+use crate::limiter_error::LimiterError;
+use crate::quota::{Quota, QuotaError};
 #[cfg(feature = "std")]
 use crate::sharded::limiter::Sharded;
 use crate::sync::const_unless_loom;
@@ -46,7 +48,8 @@ macro_rules! each_that_lends {
 macro_rules! constructor {
     (
         {
-            $define:ident! $limiter:ident ($($argument:ident: $type:ty),*) $algorithm:ident => $made:expr;
+            $define:ident! $limiter:ident ($($argument:ident: $type:ty),*) -> $error:ident;
+            $algorithm:ident => $made:expr, $why:ident => $refused:expr;
             $before:literal $after:literal
         }
         $kind:ident $name:ident $new:ident $about:literal
@@ -58,7 +61,8 @@ macro_rules! constructor {
                 ///
                 /// # Errors
                 ///
-                /// [`ConfigError`] names the invalid field and what is allowed.
+                #[doc = concat!("[`", stringify!($error), "`] names the invalid field and what is")]
+                /// allowed.
                 ///
                 /// ```
                 #[doc = concat!("use tollgate::{", stringify!($limiter), ", Quota};")]
@@ -73,10 +77,10 @@ macro_rules! constructor {
                 #[inline]
                 pub fn $name(
                     quota: Quota $(, $argument: $type)*
-                ) -> Result<Self, ConfigError> {
+                ) -> Result<Self, $error> {
                     match $kind::$new(quota) {
                         Ok($algorithm) => $made,
-                        Err(error) => Err(error),
+                        Err($why) => $refused,
                     }
                 }
             }
@@ -91,35 +95,40 @@ macro_rules! as_is {
 }
 
 each_algorithm!(constructor! {
-    const_unless_loom! Limiter () algorithm => Ok(Self::new(algorithm));
+    const_unless_loom! Limiter () -> QuotaError;
+    algorithm => Ok(Self::new(algorithm)), error => Err(error);
     "limiter = Limiter::" "(Quota::per_hour(5))?;
 limiter.try_acquire()?;"
 });
 
 #[cfg(feature = "std")]
 each_algorithm!(constructor! {
-    as_is! Sharded () algorithm => Self::new(algorithm);
+    as_is! Sharded () -> LimiterError;
+    algorithm => Self::new(algorithm), error => Err(error.into());
     "limiter = Sharded::" "(Quota::per_hour(1000))?;
 limiter.try_acquire()?;"
 });
 
 #[cfg(feature = "std")]
 each_that_lends!(constructor! {
-    as_is! Leases (total: u64) algorithm => Self::new(algorithm, total);
+    as_is! Leases (total: u64) -> LimiterError;
+    algorithm => Self::new(algorithm, total), error => Err(error.into());
     "limiter = Leases::" "(Quota::per_hour(1000), 100)?; // leases hold at most 100
 limiter.lease(10).try_acquire()?;"
 });
 
 #[cfg(feature = "wide")]
 each_algorithm!(constructor! {
-    as_is! Adjustable () algorithm => Ok(Self::new(algorithm));
+    as_is! Adjustable () -> QuotaError;
+    algorithm => Ok(Self::new(algorithm)), error => Err(error);
     "limiter = Adjustable::" "(Quota::per_hour(5))?;
 limiter.try_acquire()?;"
 });
 
 #[cfg(feature = "keyed")]
 each_algorithm!(constructor! {
-    as_is! Keyed (capacity: usize) algorithm => Self::new(algorithm, capacity);
+    as_is! Keyed (capacity: usize) -> LimiterError;
+    algorithm => Self::new(algorithm, capacity), error => Err(error.into());
     "limiter = Keyed::" "(Quota::per_hour(5), 1000)?; // for 1000 keys
 limiter.try_acquire(\"alice\")?;"
 });

@@ -4,7 +4,7 @@
 //! ```
 //! use tollgate::{Denied, Limiter, Quota};
 //!
-//! # fn main() -> Result<(), tollgate::ConfigError> {
+//! # fn main() -> Result<(), tollgate::error::QuotaError> {
 //! let limiter = Limiter::token_bucket(Quota::per_second(100).burst(20))?;
 //! match limiter.try_acquire() {
 //!     Ok(granted) => println!("go, {} left", granted.remaining()),
@@ -99,6 +99,7 @@ pub mod keyed;
 #[cfg(feature = "std")]
 pub mod leases;
 mod limiter;
+mod limiter_error;
 #[cfg(feature = "std")]
 mod metrics;
 #[cfg(feature = "std")]
@@ -149,7 +150,7 @@ pub use multiword::log::SlidingLog;
 pub use multiword::slotted::SlottedWindow;
 pub use outcome::denied::Denied;
 pub use outcome::granted::Granted;
-pub use quota::{ConfigError, Quota};
+pub use quota::Quota;
 #[cfg(feature = "std")]
 pub use sharded::limiter::Sharded;
 pub use traits::TryAcquire;
@@ -197,17 +198,29 @@ macro_rules! const_unwrap {
             match $made {
                 ::core::result::Result::Ok(made) => made,
                 ::core::result::Result::Err(error) => {
-                    ::core::panic!("{}", $crate::ConfigError::const_message(&error))
+                    ::core::panic!("{}", error.const_message())
                 }
             }
         }
     };
 }
 
-/// Errors of parsing a quota or an algorithm from text, and of restoring a snapshot.
+/// Errors of making an algorithm, a limiter or a composition, of parsing a quota or an algorithm
+/// from text, and of restoring a snapshot.
+///
+/// Three errors say why something can't be made. Each function returns the first that suffices, and
+/// `?` converts each to the next:
+///
+/// | error | what can't be made |
+/// |---|---|
+/// | [`QuotaError`](error::QuotaError) | an algorithm, or a limiter of one word |
+/// | [`LimiterError`](error::LimiterError) | another limiter, or a table of keys |
+/// | [`ComposeError`](error::ComposeError) | a composition |
 pub mod error {
     pub use crate::algorithm::any::ParseAlgorithmError;
-    pub use crate::quota::ParseQuotaError;
+    pub use crate::compose::error::ComposeError;
+    pub use crate::limiter_error::LimiterError;
+    pub use crate::quota::{ParseQuotaError, QuotaError};
     pub use crate::snapshot::error::RestoreError;
 }
 

@@ -17,7 +17,7 @@ use crate::traits::forms::limiter_verbs;
 /// ```
 /// use tollgate::{Denied, Limiter, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Limiter::token_bucket(Quota::per_second(100).burst(20))?;
 /// match limiter.try_acquire() {
 ///     Ok(granted) => println!("go, {} left", granted.remaining()),
@@ -102,7 +102,7 @@ impl<A, C, P> Limiter<A, C, P> {
     /// use tollgate::store::WordCell;
     /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let words = [WordCell::new(0), WordCell::new(0)];
     /// let bucket = TokenBucket::new(Quota::per_second(10))?;
     /// let second = Limiter::with_cell(bucket, ManualClock::new(), &words[1]);
@@ -141,7 +141,7 @@ impl<A: Algorithm, C, P: AtomicWord> Limiter<A, C, P> {
     /// ```
     /// use tollgate::{Limiter, Quota, Tick};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let limiter = Limiter::gcra(Quota::per_second(1))?;
     /// let then = limiter.at(Tick::from_nanos(7));
     /// assert!(then.try_acquire().is_ok());
@@ -162,7 +162,7 @@ impl<A: Algorithm, C: Clock> Limiter<A, C> {
     /// use std::time::Duration;
     /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let clock = ManualClock::new();
     /// let bucket = TokenBucket::new(Quota::per_second(1).burst(5).initial(0))?;
     /// let limiter = Limiter::with_clock(bucket, clock.clone());

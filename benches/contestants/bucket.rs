@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, CoarseClock, NoClock, Upkeep};
-use tollgate::{ConfigError, Limiter, Quota, Tick, TokenBucket};
+use tollgate::error::QuotaError;
+use tollgate::{Limiter, Quota, Tick, TokenBucket};
 
 use super::timing::{Contestant, Kind};
 
@@ -18,7 +19,7 @@ pub(crate) fn keep_coarse() -> io::Result<Upkeep> {
 
 /// Returns a bucket that never runs dry in a measurement, or an empty one that gets a permit an
 /// hour.
-pub(crate) const fn bucket(kind: Kind) -> Result<TokenBucket, ConfigError> {
+pub(crate) const fn bucket(kind: Kind) -> Result<TokenBucket, QuotaError> {
     TokenBucket::new(match kind {
         Kind::Allowed => Quota::per_second(1_000_000_000).burst(1 << 40),
         Kind::Denied => Quota::per_hour(1).initial(0),
@@ -29,7 +30,7 @@ pub(crate) const fn bucket(kind: Kind) -> Result<TokenBucket, ConfigError> {
 pub(crate) struct Measured<K>(Limiter<TokenBucket, K>);
 
 impl<K: Clock> Measured<K> {
-    pub(crate) fn new(kind: Kind, clock: K) -> Result<Self, ConfigError> {
+    pub(crate) fn new(kind: Kind, clock: K) -> Result<Self, QuotaError> {
         Ok(Self(Limiter::with_clock(bucket(kind)?, clock)))
     }
 }
@@ -45,7 +46,7 @@ impl<K: Clock + Sync> Contestant for Measured<K> {
 pub(crate) struct ToldLimiter(Limiter<TokenBucket, NoClock>);
 
 impl ToldLimiter {
-    pub(crate) fn new(kind: Kind) -> Result<Self, ConfigError> {
+    pub(crate) fn new(kind: Kind) -> Result<Self, QuotaError> {
         Ok(Self(Limiter::unstarted(bucket(kind)?, NoClock)))
     }
 }

@@ -2,9 +2,10 @@
 //! `keyed`. Every thread walks over all keys, each from its own starting place.
 
 use tollgate::clock::{NoClock, SystemClock};
+use tollgate::error::LimiterError;
 use tollgate::keyed::Overflow;
 use tollgate::sync::{AtomicU64, Ordering};
-use tollgate::{ConfigError, Keyed, Quota, Tick, TokenBucket};
+use tollgate::{Keyed, Quota, Tick, TokenBucket};
 
 use super::contestants::timing::{Handle, Handled, Kind, PerThread};
 use super::contestants::{Entry, Source};
@@ -83,7 +84,7 @@ impl<L: ByKey> Handle for Walk<'_, L> {
 
 /// Returns a table with a slot for each key. A key has either more permits than a measurement
 /// requests, or one permit a day.
-fn table<C>(kind: Kind, clock: C) -> Result<Keyed<TokenBucket, C>, ConfigError> {
+fn table<C>(kind: Kind, clock: C) -> Result<Keyed<TokenBucket, C>, LimiterError> {
     let quota = match kind {
         Kind::Allowed => Quota::per_second(1).burst(1 << 28),
         Kind::Denied => Quota::per_day(1),
@@ -110,7 +111,7 @@ impl ByKey for Keyed<TokenBucket, NoClock> {
 }
 
 /// Returns a table with the system clock, and a table that takes ticks.
-pub(crate) fn entries(kind: Kind) -> Result<[Entry; 2], ConfigError> {
+pub(crate) fn entries(kind: Kind) -> Result<[Entry; 2], LimiterError> {
     let system = Walked::new(table(kind, SystemClock)?);
     let told = Walked::new(table(kind, NoClock)?);
     let entry = |name, source, runner| Entry {

@@ -3,7 +3,8 @@
 
 use tollgate::algorithm::Algorithm;
 use tollgate::clock::{Clock, CoarseClock, SystemClock};
-use tollgate::{ConfigError, Tick, TokenBucket};
+use tollgate::error::QuotaError;
+use tollgate::{Tick, TokenBucket};
 
 use super::bucket::bucket;
 use super::timing::{Contestant, Kind};
@@ -75,7 +76,7 @@ pub(crate) struct Locked<L, T> {
 }
 
 impl<L: Lock, T: Time> Locked<L, T> {
-    pub(crate) fn new(kind: Kind, time: T) -> Result<Self, ConfigError> {
+    pub(crate) fn new(kind: Kind, time: T) -> Result<Self, QuotaError> {
         let bucket = bucket(kind)?;
         Ok(Self {
             word: L::holding(bucket.initial_word(time.tick(0))),

@@ -14,8 +14,8 @@ mod window;
 
 use std::sync::Mutex;
 
-use tollgate::ConfigError;
 use tollgate::clock::SystemClock;
+use tollgate::error::LimiterError;
 
 use bucket::{COARSE, Measured, ToldLimiter};
 use floor::{Exchange, Load, Private};
@@ -68,7 +68,7 @@ impl Entry {
 
 /// Returns all contestants of this kind. The floors come first: on one word for all threads, and on
 /// a word for each thread.
-pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, ConfigError> {
+pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, LimiterError> {
     use Source::{Coarse, Raw, System, Tick};
     type Std<T> = Locked<Mutex<u64>, T>;
     type ParkingLot<T> = Locked<parking_lot::Mutex<u64>, T>;

@@ -1,14 +1,15 @@
 //! Limits with more than one word: a word for each core, and permits that each thread holds.
 
 use tollgate::clock::{Clock, NoClock};
+use tollgate::error::{LimiterError, QuotaError};
 use tollgate::leases::Lease;
-use tollgate::{ConfigError, Leases, Quota, Sharded, Tick, TokenBucket};
+use tollgate::{Leases, Quota, Sharded, Tick, TokenBucket};
 
 use super::bucket::bucket;
 use super::timing::{Contestant, Handle, Handled, Kind};
 
 /// Like [`bucket`], but the empty one can also be split and lent.
-fn divisible(kind: Kind) -> Result<TokenBucket, ConfigError> {
+fn divisible(kind: Kind) -> Result<TokenBucket, QuotaError> {
     match kind {
         Kind::Allowed => bucket(kind),
         Kind::Denied => TokenBucket::new(Quota::per_day(1).burst(90_000).initial(0)),
@@ -19,7 +20,7 @@ fn divisible(kind: Kind) -> Result<TokenBucket, ConfigError> {
 pub(crate) struct Shards(Sharded<TokenBucket>);
 
 impl Shards {
-    pub(crate) fn new(kind: Kind) -> Result<Self, ConfigError> {
+    pub(crate) fn new(kind: Kind) -> Result<Self, LimiterError> {
         Ok(Self(Sharded::new(divisible(kind)?)?))
     }
 }
@@ -35,7 +36,7 @@ impl Contestant for Shards {
 pub(crate) struct ToldShards(Sharded<TokenBucket, NoClock>);
 
 impl ToldShards {
-    pub(crate) fn new(kind: Kind) -> Result<Self, ConfigError> {
+    pub(crate) fn new(kind: Kind) -> Result<Self, LimiterError> {
         let bucket = divisible(kind)?;
         let shards = Sharded::new(bucket)?.shards();
         let shards = Sharded::starting_at(bucket, shards, NoClock, Tick::ZERO)?;
@@ -61,7 +62,7 @@ const ALL_LEASES: u64 = LEASE * 1024;
 pub(crate) struct Lending<K>(Leases<TokenBucket, K>);
 
 impl<K: Clock> Lending<K> {
-    pub(crate) fn new(kind: Kind, clock: K) -> Result<Self, ConfigError> {
+    pub(crate) fn new(kind: Kind, clock: K) -> Result<Self, LimiterError> {
         let leases = Leases::with_clock(divisible(kind)?, ALL_LEASES, clock)?;
         Ok(Self(leases))
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tollgate::clock::{NoClock, SystemClock};
-use tollgate::{ConfigError, Quota, SlidingLog, SlottedWindow, Tick};
+use tollgate::error::LimiterError;
+use tollgate::{Quota, SlidingLog, SlottedWindow, Tick};
 
 use super::timing::{Contestant, Handle, Handled, Kind};
 
@@ -33,7 +34,7 @@ impl<C: Sync> Window for SlidingLog<C> {
 
 /// Returns a window with more permits a minute than a measurement requests; or with a few a day,
 /// which the caller takes before the measurement.
-pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, ConfigError> {
+pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, LimiterError> {
     let quota = match kind {
         Kind::Allowed => Quota::per_minute(u64::from(u32::MAX)),
         Kind::Denied => Quota::per_day(SLOTS as u64),
@@ -44,7 +45,7 @@ pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, ConfigE
 /// Returns a log whose permits are refilled faster than they are taken, so every decision advances
 /// a full log by one; or with the same number of permits a day, which the caller takes before the
 /// measurement.
-pub(crate) fn log<C>(kind: Kind, clock: C) -> Result<SlidingLog<C>, ConfigError> {
+pub(crate) fn log<C>(kind: Kind, clock: C) -> Result<SlidingLog<C>, LimiterError> {
     let period = match kind {
         Kind::Allowed => Duration::from_nanos(100),
         Kind::Denied => Duration::from_secs(86_400),
@@ -67,7 +68,7 @@ fn now() -> Tick {
 pub(crate) struct Slots(SlottedWindow, Kind);
 
 impl Slots {
-    pub(crate) fn new(kind: Kind) -> Result<Self, ConfigError> {
+    pub(crate) fn new(kind: Kind) -> Result<Self, LimiterError> {
         Ok(Self(slots(kind, SystemClock)?, kind))
     }
 }
@@ -87,7 +88,7 @@ impl Contestant for Slots {
 pub(crate) struct Log(SlidingLog, Kind);
 
 impl Log {
-    pub(crate) fn new(kind: Kind) -> Result<Self, ConfigError> {
+    pub(crate) fn new(kind: Kind) -> Result<Self, LimiterError> {
         Ok(Self(log(kind, SystemClock)?, kind))
     }
 }
@@ -108,13 +109,13 @@ impl Contestant for Log {
 pub(crate) struct Told<W>(pub(crate) W, pub(crate) Kind);
 
 impl Told<SlottedWindow<NoClock>> {
-    pub(crate) fn slots(kind: Kind) -> Result<Self, ConfigError> {
+    pub(crate) fn slots(kind: Kind) -> Result<Self, LimiterError> {
         Ok(Self(slots(kind, NoClock)?, kind))
     }
 }
 
 impl Told<SlidingLog<NoClock>> {
-    pub(crate) fn log(kind: Kind) -> Result<Self, ConfigError> {
+    pub(crate) fn log(kind: Kind) -> Result<Self, LimiterError> {
         Ok(Self(log(kind, NoClock)?, kind))
     }
 }

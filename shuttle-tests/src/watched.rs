@@ -5,7 +5,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Settings};
-use tollgate::{ConfigError, Denied, Granted, Quota, Tick};
+use tollgate::error::QuotaError;
+use tollgate::{Denied, Granted, Quota, Tick};
 
 /// At most `limit` permits in total.
 ///
@@ -112,9 +113,9 @@ impl<const IDLES: bool> ChangeQuota for Watched<IDLES> {
         Quota::per(self.limit, Duration::from_secs(1))
     }
 
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         match quota.permits() {
-            0 => Err(ConfigError::ZeroPermits),
+            0 => Err(QuotaError::ZeroPermits),
             limit => Ok(Self::of(limit)),
         }
     }

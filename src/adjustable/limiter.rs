@@ -195,7 +195,7 @@ impl<A, C> Adjustable<A, C> {
     /// use tollgate::Keep;
     /// use tollgate::{Adjustable, Quota};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let limiter = Adjustable::gcra(Quota::per_second(10))?;
     /// assert!(limiter.set_quota(Quota::per_second(10).burst(0), Keep::AsIs).is_err());
     /// assert_eq!(limiter.version(), 0);

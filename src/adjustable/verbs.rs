@@ -5,7 +5,7 @@ use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 use crate::snapshot::verbs::snapshot_verbs;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
@@ -18,8 +18,8 @@ impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented; nothing changes then.
-    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
+    /// [`QuotaError`] if the quota can't be represented; nothing changes then.
+    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), QuotaError> {
         self.bring(keep, |old| {
             // The current quota continues as it is.
             let is_other = keep == Keep::Fresh || old.quota() != quota;
@@ -59,17 +59,18 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented; nothing changes then.
+    /// [`QuotaError`] if the quota can't be represented; nothing changes then.
     ///
     /// ```
     /// use tollgate::Keep;
-    /// use tollgate::{Adjustable, ConfigError, Quota};
+    /// use tollgate::error::QuotaError;
+    /// use tollgate::{Adjustable, Quota};
     ///
-    /// # fn main() -> Result<(), ConfigError> {
+    /// # fn main() -> Result<(), QuotaError> {
     /// let limiter = Adjustable::token_bucket(Quota::per_second(10))?;
     /// limiter.charge(30);
     /// let zero = Quota::per_second(0);
-    /// assert_eq!(limiter.set_quota(zero, Keep::Fresh), Err(ConfigError::ZeroPermits));
+    /// assert_eq!(limiter.set_quota(zero, Keep::Fresh), Err(QuotaError::ZeroPermits));
     /// assert_eq!(limiter.quota(), Quota::per_second(10));
     ///
     /// limiter.set_quota(Quota::per_second(5).burst(8), Keep::Fresh)?;
@@ -77,7 +78,7 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
+    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), QuotaError> {
         self.at(self.now()).set_quota(quota, keep)
     }
 

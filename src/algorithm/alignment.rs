@@ -82,7 +82,7 @@ macro_rules! alignable {
             /// use std::time::Duration;
             #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Quota};")]
             ///
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             #[doc = concat!("let windows = ", stringify!($algorithm), "::new(Quota::per_second(2))?;")]
             /// let windows = windows.offset(Duration::from_millis(300));
             /// assert_eq!(windows.lead(), Duration::from_millis(700));
@@ -128,7 +128,7 @@ macro_rules! alignable {
             /// use std::time::Duration;
             #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Quota};")]
             ///
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             /// // The clock was started at a quarter to midnight.
             /// let origin = Duration::from_secs(20_000 * 86_400 - 900);
             #[doc = concat!("let daily = ", stringify!($algorithm), "::new(Quota::per_day(1000))?.aligned_to_unix(origin);")]
@@ -153,7 +153,7 @@ macro_rules! alignable {
             /// ```
             #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Limiter, Quota};")]
             ///
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             #[doc = concat!("let daily = ", stringify!($algorithm), "::new(Quota::per_day(1000))?.aligned_to_utc();")]
             /// let limiter = Limiter::new(daily);
             /// assert!(limiter.try_acquire().is_ok());
@@ -228,7 +228,7 @@ macro_rules! limited {
             }
 
             /// Returns the same window with another limit.
-            pub(super) fn of_limit(&self, n: u64) -> Result<Self, ConfigError> {
+            pub(super) fn of_limit(&self, n: u64) -> Result<Self, QuotaError> {
                 self.with_quota(Quota::per(n, self.quota.period()))
             }
         }

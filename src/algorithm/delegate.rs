@@ -117,7 +117,7 @@ macro_rules! requota_by_pace {
                 self.quota
             }
 
-            fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+            fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
                 if quota == self.quota {
                     // This also keeps what a quota can't express, such as an uneven tolerance.
                     return Ok(*self);

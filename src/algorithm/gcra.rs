@@ -6,7 +6,7 @@ use super::pace::Pace;
 use super::settings::{NO_QUOTA, settings};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 /// The generic cell rate algorithm (GCRA): a token bucket expressed in time.
 ///
@@ -23,7 +23,7 @@ use crate::quota::{ConfigError, Quota};
 /// use std::time::Duration;
 /// use tollgate::{Gcra, Limiter, ManualClock};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let clock = ManualClock::new();
 /// let spaced = Gcra::from_interval(Duration::from_millis(10), Duration::from_millis(25))?;
 /// let limiter = Limiter::with_clock(spaced, clock.clone());
@@ -47,8 +47,8 @@ impl Gcra {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
-    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] names the field of the quota that can't be represented, and what is allowed.
+    pub const fn new(quota: Quota) -> Result<Self, QuotaError> {
         match Pace::from_quota(quota) {
             Ok(pace) => Ok(Self { pace, quota }),
             Err(error) => Err(error),
@@ -64,11 +64,11 @@ impl Gcra {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the interval is zero or above 365 days, or the tolerance does not fit.
+    /// [`QuotaError`] if the interval is zero or above 365 days, or the tolerance does not fit.
     pub const fn from_interval(
         interval: Duration,
         tolerance: Duration,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, QuotaError> {
         match Pace::from_interval(interval, tolerance) {
             Ok(pace) => Ok(Self {
                 pace,
@@ -85,7 +85,7 @@ impl Gcra {
     /// use std::time::Duration;
     /// use tollgate::Gcra;
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let tolerance = Duration::from_millis(25);
     /// let uneven = Gcra::from_interval(Duration::from_millis(10), tolerance)?;
     /// assert_eq!(uneven.uneven_tolerance(), Some(tolerance));

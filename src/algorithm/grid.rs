@@ -19,7 +19,7 @@ use super::pace::meter::Meter;
 use super::settings::settings;
 use crate::clock::Tick;
 use crate::outcome::Granted;
-use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
+use crate::quota::{MIN_HORIZON_NS, Quota, QuotaError};
 
 /// A division of the clock into windows, which finds the window of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -195,8 +195,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the limit does not fit a count. It holds the largest limit that does.
-    pub(super) const fn new(quota: Quota, counts: u32) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] if the limit does not fit a count. It holds the largest limit that does.
+    pub(super) const fn new(quota: Quota, counts: u32) -> Result<Self, QuotaError> {
         let period = match period_of(quota) {
             Ok(period) => period,
             Err(error) => return Err(error),
@@ -213,7 +213,7 @@ impl Layout {
             });
         }
         let width = u64::BITS - n.leading_zeros();
-        Err(ConfigError::LimitTooLarge {
+        Err(QuotaError::LimitTooLarge {
             n,
             max: (1 << bits) - 1,
             period: quota.period(),
@@ -231,20 +231,20 @@ impl Layout {
 }
 
 /// Returns the period of a quota for windows, which is at most 50 years.
-pub(crate) const fn period_of(quota: Quota) -> Result<NonZeroU64, ConfigError> {
+pub(crate) const fn period_of(quota: Quota) -> Result<NonZeroU64, QuotaError> {
     let period = match quota.valid_period_ns() {
         Ok(period) => period,
         Err(error) => return Err(error),
     };
     if period > MIN_HORIZON_NS {
-        return Err(ConfigError::WindowTooLong {
+        return Err(QuotaError::WindowTooLong {
             period: quota.period(),
             max: Duration::from_nanos(MIN_HORIZON_NS),
         });
     }
     match NonZeroU64::new(period) {
         Some(period) => Ok(period),
-        None => Err(ConfigError::ZeroPeriod),
+        None => Err(QuotaError::ZeroPeriod),
     }
 }
 

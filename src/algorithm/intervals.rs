@@ -33,7 +33,7 @@ use super::settings::{NO_QUOTA, settings, settings_of_kinds};
 use super::{ChangeQuota, Level, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, MAX_BURST, Quota};
+use crate::quota::{MAX_BURST, Quota, QuotaError};
 
 /// A token bucket that is refilled once per period, with all of the period's permits at once.
 ///
@@ -96,7 +96,7 @@ struct Checked {
 }
 
 impl Checked {
-    const fn of(quota: Quota) -> Result<Self, ConfigError> {
+    const fn of(quota: Quota) -> Result<Self, QuotaError> {
         let period = match period_of(quota) {
             Ok(period) => period,
             Err(error) => return Err(error),
@@ -105,12 +105,12 @@ impl Checked {
             NonZeroU64::new(quota.permits()),
             NonZeroU64::new(quota.burst_size()),
         ) else {
-            return Err(ConfigError::ZeroBurst);
+            return Err(QuotaError::ZeroBurst);
         };
         let initial = quota.initial_permits();
         if initial > burst.get() {
             let burst = burst.get();
-            return Err(ConfigError::InitialAboveBurst { initial, burst });
+            return Err(QuotaError::InitialAboveBurst { initial, burst });
         }
         Ok(Self {
             period,
@@ -125,8 +125,8 @@ impl Intervals {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
-    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] names the field of the quota that can't be represented, and what is allowed.
+    pub const fn new(quota: Quota) -> Result<Self, QuotaError> {
         let Checked {
             period,
             step,
@@ -139,7 +139,7 @@ impl Intervals {
         let needed = needed(period.get());
         // The refills must leave room for a burst of one permit and a debt of one permit.
         if (MAX_WORD - 2) / needed < n {
-            return Err(ConfigError::LimitTooLarge {
+            return Err(QuotaError::LimitTooLarge {
                 n,
                 max: (MAX_WORD - 2) / needed,
                 period: quota.period(),
@@ -150,7 +150,7 @@ impl Intervals {
         let max = if max < MAX_BURST { max } else { MAX_BURST };
         if burst.get() > max {
             let burst = burst.get();
-            return Err(ConfigError::BurstTooLarge { burst, max });
+            return Err(QuotaError::BurstTooLarge { burst, max });
         }
         let grid = Grid::new(period, (MAX_WORD - 2 * burst.get()) / n, Alignment::CLOCK);
         Ok(Self {
@@ -186,7 +186,7 @@ impl Intervals {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::BurstTooLarge`] if the quantum would be above a 64th of the period.
+    /// [`QuotaError::BurstTooLarge`] if the quantum would be above a 64th of the period.
     ///
     /// ```
     /// use std::time::Duration;
@@ -205,12 +205,12 @@ impl Intervals {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn greedy(self) -> Result<Self, ConfigError> {
+    pub const fn greedy(self) -> Result<Self, QuotaError> {
         Self::greedily(self.quota)
     }
 
     /// Creates a greedy bucket. The quota may be too large for an aligned bucket.
-    pub(super) const fn greedily(quota: Quota) -> Result<Self, ConfigError> {
+    pub(super) const fn greedily(quota: Quota) -> Result<Self, QuotaError> {
         let Checked {
             period,
             step,
@@ -227,7 +227,7 @@ impl Intervals {
             }),
             Err((max, _)) => {
                 let burst = burst.get();
-                Err(ConfigError::BurstTooLarge { burst, max })
+                Err(QuotaError::BurstTooLarge { burst, max })
             }
         }
     }
@@ -294,7 +294,7 @@ impl ChangeQuota for Intervals {
         self.quota
     }
 
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         if self.is_greedy() {
             Self::greedily(quota)
         } else {

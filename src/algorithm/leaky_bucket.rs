@@ -7,7 +7,7 @@ use super::pace::Pace;
 use super::settings::{NO_QUOTA, Settings, settings};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 /// A leaky bucket: requests fill it, and it leaks at a steady rate. A request that does not fit is
 /// denied.
@@ -74,8 +74,8 @@ impl LeakyBucket {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
-    pub const fn meter(quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] names the field of the quota that can't be represented, and what is allowed.
+    pub const fn meter(quota: Quota) -> Result<Self, QuotaError> {
         match Pace::from_quota(quota) {
             Ok(pace) => Ok(Self {
                 pace,
@@ -97,8 +97,8 @@ impl LeakyBucket {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
-    pub const fn queue(quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] names the field of the quota that can't be represented, and what is allowed.
+    pub const fn queue(quota: Quota) -> Result<Self, QuotaError> {
         match Self::meter(quota) {
             Ok(meter) => Ok(meter.free(0)),
             Err(error) => Err(error),
@@ -298,7 +298,7 @@ impl crate::algorithm::ChangeQuota for LeakyBucket {
         self.quota
     }
 
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         let meter = Self::meter(quota)?;
         Ok(match self.free_permits() {
             Some(free) => meter.free(free),

@@ -7,7 +7,7 @@ use super::{
     AnyAlgorithm, ChangeQuota, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket,
     SlidingWindow, TokenBucket,
 };
-use crate::quota::ConfigError;
+use crate::quota::QuotaError;
 
 /// An algorithm that can set aside part of its burst for permits that are lent but not yet used.
 /// `Leases` requires it.
@@ -20,12 +20,12 @@ pub trait Lend: GiveBack + Forecast + Sized {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the result can't be represented.
-    fn lending(&self, total: u64) -> Result<Self, ConfigError>;
+    /// [`QuotaError`] if the result can't be represented.
+    fn lending(&self, total: u64) -> Result<Self, QuotaError>;
 }
 
 /// Reduces the burst of an algorithm that is made from a quota.
-fn with_less_burst<A: ChangeQuota>(algorithm: &A, total: u64) -> Result<A, ConfigError> {
+fn with_less_burst<A: ChangeQuota>(algorithm: &A, total: u64) -> Result<A, QuotaError> {
     let quota = algorithm.quota();
     let burst = quota.burst_size().saturating_sub(total);
     let initial = quota.initial_permits().min(burst);
@@ -37,7 +37,7 @@ impl Lend for TokenBucket {
         self.pace().burst() - 1
     }
 
-    fn lending(&self, total: u64) -> Result<Self, ConfigError> {
+    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
         with_less_burst(self, total)
     }
 }
@@ -47,7 +47,7 @@ impl Lend for Gcra {
         self.pace().burst() - 1
     }
 
-    fn lending(&self, total: u64) -> Result<Self, ConfigError> {
+    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
         match self.uneven_tolerance() {
             None => with_less_burst(self, total),
             Some(tolerance) => {
@@ -71,7 +71,7 @@ impl Lend for LeakyBucket {
         }
     }
 
-    fn lending(&self, total: u64) -> Result<Self, ConfigError> {
+    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
         with_less_burst(self, total)
     }
 }
@@ -82,7 +82,7 @@ impl Lend for FixedWindow {
         self.limit() - self.least()
     }
 
-    fn lending(&self, total: u64) -> Result<Self, ConfigError> {
+    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
         self.of_limit(self.limit().saturating_sub(total))
     }
 }
@@ -93,7 +93,7 @@ impl Lend for SlidingWindow {
         self.limit() - self.least()
     }
 
-    fn lending(&self, total: u64) -> Result<Self, ConfigError> {
+    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
         self.of_limit(self.limit().saturating_sub(total))
     }
 }
@@ -103,7 +103,7 @@ impl Lend for Intervals {
         self.quota().burst_size() - 1
     }
 
-    fn lending(&self, total: u64) -> Result<Self, ConfigError> {
+    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
         with_less_burst(self, total)
     }
 }
@@ -113,7 +113,7 @@ impl Lend for AnyAlgorithm {
         each!(self, algorithm => algorithm.most_lent())
     }
 
-    fn lending(&self, total: u64) -> Result<Self, ConfigError> {
+    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
         each!(self, algorithm => algorithm.lending(total).map(Self::from))
     }
 }

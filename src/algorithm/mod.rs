@@ -70,7 +70,7 @@ pub(crate) use token_bucket::TokenBucket;
 
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 /// A pure step on one 64-bit word.
 ///
@@ -295,8 +295,8 @@ pub trait ChangeQuota: Algorithm + Sized {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented.
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError>;
+    /// [`QuotaError`] if the quota can't be represented.
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError>;
 
     /// Returns the word with which `next` continues at `now`. It has as many permits as `word` has
     /// now, up to what `next` can hold, and as much debt, up to what `next` can record. The

@@ -4,7 +4,7 @@ use super::pace::Pace;
 use super::settings::{NO_QUOTA, settings};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 /// A token bucket: it fills with permits at a steady rate, up to a burst, and callers take them.
 ///
@@ -34,7 +34,8 @@ use crate::quota::{ConfigError, Quota};
 /// quotas.
 ///
 /// ```
-/// use tollgate::{ConfigError, Limiter, Quota, TokenBucket};
+/// use tollgate::error::QuotaError;
+/// use tollgate::{Limiter, Quota, TokenBucket};
 ///
 /// let bucket = TokenBucket::new(Quota::per_second(100).burst(20))?;
 /// let limiter = Limiter::new(bucket);
@@ -42,9 +43,9 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// assert_eq!(
 ///     TokenBucket::new(Quota::per_second(100).burst(0)),
-///     Err(ConfigError::ZeroBurst)
+///     Err(QuotaError::ZeroBurst)
 /// );
-/// # Ok::<(), ConfigError>(())
+/// # Ok::<(), QuotaError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
@@ -58,8 +59,8 @@ impl TokenBucket {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
-    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] names the field of the quota that can't be represented, and what is allowed.
+    pub const fn new(quota: Quota) -> Result<Self, QuotaError> {
         match Pace::from_quota(quota) {
             Ok(pace) => Ok(Self { pace, quota }),
             Err(error) => Err(error),
@@ -76,7 +77,7 @@ impl TokenBucket {
     /// ```
     /// use tollgate::{Quota, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// assert!(TokenBucket::new(Quota::per_second(13))?.inexact_unit().is_some());
     /// assert_eq!(TokenBucket::new(Quota::per_second(10))?.inexact_unit(), None);
     /// # Ok(())

@@ -25,7 +25,7 @@ use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 ///
 /// static CLOCK: CoarseClock = CoarseClock::new();
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(100))?, &CLOCK);
 /// for _turn in 0..3 {
 ///     CLOCK.refresh(); // in each iteration of the event loop

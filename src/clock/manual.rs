@@ -15,7 +15,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// use std::time::Duration;
 /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let clock = ManualClock::new();
 /// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(1))?, clock.clone());
 /// assert!(limiter.try_acquire().is_ok());

@@ -127,7 +127,7 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
 /// use tollgate::clock::NoClock;
 /// use tollgate::{Gcra, Limiter, Quota, Tick};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Limiter::unstarted(Gcra::new(Quota::per_second(10))?, NoClock);
 /// assert!(limiter.at(Tick::from_nanos(7)).try_acquire().is_ok());
 /// # Ok(())

@@ -27,7 +27,7 @@ use core::time::Duration;
 /// use std::time::Duration;
 /// use tollgate::{Denied, Limiter, Quota, Tick};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Limiter::token_bucket(Quota::per_second(5))?;
 /// let far = limiter.at(Tick::MAX.saturating_sub(Duration::from_nanos(2)));
 /// assert!(far.try_acquire_n(5).is_ok());

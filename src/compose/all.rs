@@ -7,7 +7,7 @@ use super::member::Member;
 use super::members::{DebtMembers, Members, Visitor, through_members};
 use super::order::Order;
 use crate::clock::{Clock, SystemClock, Tick};
-use crate::quota::ConfigError;
+use crate::compose::error::ComposeError;
 
 /// Several limits as one: a request takes from all of them, or from none.
 ///
@@ -85,14 +85,15 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if there are no members or more than [`MAX_MEMBERS`](super::MAX_MEMBERS), if
-    /// their clocks [differ](Clock::identity), if none has a clock, or if more than one can't undo.
+    /// [`ComposeError`] if there are no members or more than [`MAX_MEMBERS`](super::MAX_MEMBERS),
+    /// if their clocks [differ](Clock::identity), if none has a clock, or if more than one can't
+    /// undo.
     ///
     /// ```
     /// use tollgate::compose::All;
     /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
     /// let bucket = TokenBucket::new(Quota::per_second(10))?;
     /// let (one, other) = (ManualClock::new(), ManualClock::new());
     /// let limits = [Limiter::with_clock(bucket, one), Limiter::with_clock(bucket, other)];
@@ -101,7 +102,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn new(members: M) -> Result<Self, ConfigError> {
+    pub fn new(members: M) -> Result<Self, ComposeError> {
         Ok(Self {
             order: Order::of(&members)?,
             members,
@@ -144,7 +145,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// use tollgate::compose::All;
     /// use tollgate::{Limiter, Quota};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
     /// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
     /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
     /// let model = All::new((requests, tokens))?;
@@ -163,7 +164,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// use tollgate::compose::All;
     /// use tollgate::{Limiter, Quota};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
     /// let all = All::new([Limiter::token_bucket(Quota::per_minute(60))?])?;
     /// let [requests] = all.into_inner();
     /// assert_eq!(requests.available(), 60);
@@ -192,7 +193,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// use tollgate::compose::All;
     /// use tollgate::{Concurrency, Limiter, Quota};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
     /// let second = Limiter::token_bucket(Quota::per_second(10))?;
     /// let day = Limiter::token_bucket(Quota::per_day(1000))?;
     /// let rates = All::new((second, day))?;

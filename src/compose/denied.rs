@@ -152,7 +152,7 @@ impl AllDenied {
     /// use tollgate::compose::All;
     /// use tollgate::{Limiter, Quota};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
     /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
     /// assert!(limits.try_acquire_n(6).unwrap_err().is_permanent());
     /// # Ok(())

@@ -16,7 +16,7 @@ use crate::clock::SystemClock;
 /// use tollgate::compose::BoxSettle;
 /// use tollgate::{Quota, SlidingLog};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
 /// let log = SlidingLog::new(Quota::per_minute(10))?;
 /// let member: BoxSettle = Box::new(log); // error: `SlidingLog` can't settle
 /// # Ok(())

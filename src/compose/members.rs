@@ -28,7 +28,7 @@ use super::slot::Slot;
 ///     }
 /// }
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
 /// let rate = Named::new("rate", Limiter::token_bucket(Quota::per_hour(100))?);
 /// let limits = All::new((rate, Concurrency::new(8)?))?;
 /// let now = limits.now();
@@ -56,7 +56,7 @@ pub trait Visitor<C> {
 /// use tollgate::compose::Members;
 /// use tollgate::{Limiter, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
 /// let limit = Limiter::token_bucket(Quota::per_second(1))?;
 /// assert_eq!((&limit, [&limit, &limit]).count(), 3);
 /// # Ok(())
@@ -94,7 +94,7 @@ pub trait Members<C> {
 /// use tollgate::compose::{All, OrElse};
 /// use tollgate::{Limiter, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
 /// let [a, b, c] = [1, 2, 3].map(|n| Limiter::token_bucket(Quota::per_hour(n)));
 /// let several = (a?, b?);
 /// let limits = All::new(OrElse::new(several, c?))?; // error: `several` is not a single limit

@@ -55,6 +55,7 @@ mod counted;
 mod denied;
 #[cfg(feature = "std")]
 mod dynamic;
+pub(crate) mod error;
 mod fixed;
 mod granted;
 mod held;
@@ -112,7 +113,7 @@ pub use undo_on_drop::UndoOnDrop;
 /// use tollgate::compose::{All, MAX_MEMBERS};
 /// use tollgate::{Limiter, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
 /// let limits: Result<Vec<_>, _> = (0..=MAX_MEMBERS)
 ///     .map(|_| Limiter::token_bucket(Quota::per_second(1)))
 ///     .collect();

@@ -10,7 +10,7 @@ use super::members::{
 /// use tollgate::compose::{All, Named};
 /// use tollgate::{Limiter, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
 /// let requests = Limiter::token_bucket(Quota::per_minute(60))?;
 /// let tokens = Limiter::token_bucket(Quota::per_minute(90_000))?;
 /// let model = All::new((Named::new("requests", requests), Named::new("tokens", tokens)))?;

@@ -4,7 +4,7 @@ use super::MAX_MEMBERS;
 use super::member::Member;
 use super::members::{Members, Visitor};
 use crate::clock::Clock;
-use crate::quota::ConfigError;
+use crate::compose::error::ComposeError;
 use crate::store::Place;
 use crate::sync::inject_fault;
 
@@ -70,13 +70,13 @@ impl<C: Clock> Visitor<C> for Describe {
 
 impl Order {
     /// Finds the order of these members.
-    pub(super) fn of<C: Clock, M: Members<C>>(members: &M) -> Result<Self, ConfigError> {
+    pub(super) fn of<C: Clock, M: Members<C>>(members: &M) -> Result<Self, ComposeError> {
         let count = members.count();
         if count == 0 {
-            return Err(ConfigError::ZeroMembers);
+            return Err(ComposeError::ZeroMembers);
         }
         if count > MAX_MEMBERS {
-            return Err(ConfigError::TooManyMembers {
+            return Err(ComposeError::TooManyMembers {
                 members: count,
                 max: MAX_MEMBERS,
             });
@@ -99,14 +99,14 @@ impl Order {
             order.counts |= member.counts;
             order.leaves |= member.leaves;
             if member.depth > MAX_DEPTH {
-                return Err(ConfigError::NestedTooDeep {
+                return Err(ComposeError::NestedTooDeep {
                     member: index,
                     depth: member.depth,
                     max: MAX_DEPTH,
                 });
             }
             if !member.clocks_agree {
-                return Err(ConfigError::ClocksDiffer {
+                return Err(ComposeError::ClocksDiffer {
                     member: index,
                     other: index,
                 });
@@ -114,7 +114,7 @@ impl Order {
             match (clock, member.clock) {
                 (Some((_, known)), Some(clock)) if clock == known => {}
                 (Some((other, _)), Some(_)) => {
-                    return Err(ConfigError::ClocksDiffer {
+                    return Err(ComposeError::ClocksDiffer {
                         member: index,
                         other,
                     });
@@ -133,7 +133,7 @@ impl Order {
             }
             if !member.can_undo {
                 if let Some(other) = last {
-                    return Err(ConfigError::SecondWithoutUndo {
+                    return Err(ComposeError::SecondWithoutUndo {
                         member: index,
                         other,
                     });
@@ -146,7 +146,7 @@ impl Order {
             }
         }
         if clock.is_none() {
-            return Err(ConfigError::NoClock);
+            return Err(ComposeError::NoClock);
         }
         let key = |index: &u8| {
             let member = describe(usize::from(*index));

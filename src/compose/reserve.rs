@@ -26,7 +26,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let clock = ManualClock::new();
-    /// let limiter = |quota| Ok::<_, tollgate::ConfigError>(
+    /// let limiter = |quota| Ok::<_, tollgate::error::ComposeError>(
     ///     Limiter::with_clock(TokenBucket::new(quota)?, clock.clone())
     /// );
     /// let user = limiter(Quota::per_second(1).burst(5))?;

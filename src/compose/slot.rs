@@ -14,7 +14,7 @@ use crate::store::Prepared;
 /// use tollgate::compose::{Members, Slot};
 /// use tollgate::{Limiter, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
 /// let limit = Limiter::token_bucket(Quota::per_second(1))?;
 /// let mut grants: [Slot; 2] = Members::<SystemClock>::no_grants(&[&limit, &limit]);
 /// assert!(Members::<SystemClock>::slot(&[&limit, &limit], &mut grants, 1).is_some());

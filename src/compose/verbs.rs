@@ -157,7 +157,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// use tollgate::compose::All;
     /// use tollgate::{Limiter, Quota};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
     /// let a = Limiter::token_bucket(Quota::per_hour(5))?;
     /// let b = Limiter::token_bucket(Quota::per_hour(9))?;
     /// assert_eq!(All::new((&a, &b))?.available(), 5);
@@ -344,7 +344,7 @@ impl<M: DebtMembers<C>, C: Clock> All<M, C> {
     /// use tollgate::compose::All;
     /// use tollgate::{Limiter, Quota};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
     /// let user = Limiter::token_bucket(Quota::per_hour(5))?;
     /// let tenant = Limiter::token_bucket(Quota::per_hour(100))?;
     /// assert_eq!(All::new((&user, &tenant))?.charge(7), 14);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::queue::WaitQueue;
 use super::word::Occupancy;
+use crate::limiter_error::LimiterError;
 use crate::outcome::Denied;
-use crate::quota::ConfigError;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{AtomicU64, Backoff, Mutex, inject_fault};
 
@@ -77,11 +77,11 @@ pub struct Concurrency {
 }
 
 /// Returns the limit if it is valid.
-pub(crate) fn checked(limit: u64) -> Result<u64, ConfigError> {
+pub(crate) fn checked(limit: u64) -> Result<u64, LimiterError> {
     match limit {
-        0 => Err(ConfigError::ZeroConcurrency),
+        0 => Err(LimiterError::ZeroConcurrency),
         1..=MAX_CONCURRENCY => Ok(limit),
-        _ => Err(ConfigError::ConcurrencyTooLarge {
+        _ => Err(LimiterError::ConcurrencyTooLarge {
             limit,
             max: MAX_CONCURRENCY,
         }),
@@ -104,7 +104,7 @@ impl Concurrency {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the limit is 0 or above [`MAX_LIMIT`](Self::MAX_LIMIT).
+    /// [`LimiterError`] if the limit is 0 or above [`MAX_LIMIT`](Self::MAX_LIMIT).
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -113,7 +113,7 @@ impl Concurrency {
     /// assert_eq!(error.field(), "limit");
     /// assert_eq!(error.to_string(), "limit is 0, but must be at least 1");
     /// ```
-    pub fn new(limit: u64) -> Result<Self, ConfigError> {
+    pub fn new(limit: u64) -> Result<Self, LimiterError> {
         checked(limit).map(Self::of)
     }
 
@@ -175,7 +175,7 @@ impl Concurrency {
     /// ```
     /// use tollgate::{Concurrency, Denied};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::LimiterError> {
     /// let limiter = Concurrency::new(10)?;
     /// let guard = limiter.try_enter_n(7).unwrap();
     /// assert_eq!(guard.n(), 7);
@@ -309,7 +309,7 @@ impl Concurrency {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the limit is 0 or above [`MAX_LIMIT`](Self::MAX_LIMIT); the limit does
+    /// [`LimiterError`] if the limit is 0 or above [`MAX_LIMIT`](Self::MAX_LIMIT); the limit does
     /// not change then.
     ///
     /// ```
@@ -327,7 +327,7 @@ impl Concurrency {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn set_limit(&self, limit: u64) -> Result<u64, ConfigError> {
+    pub fn set_limit(&self, limit: u64) -> Result<u64, LimiterError> {
         checked(limit).map(|limit| self.change_limit(limit))
     }
 

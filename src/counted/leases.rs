@@ -18,7 +18,7 @@ impl<A: Lend, C: Clock, S: Borrow<Counters>> Counted<Leases<A, C>, S> {
     /// ```
     /// use tollgate::{Counted, Leases, Quota, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::LimiterError> {
     /// let bucket = TokenBucket::new(Quota::per_hour(100))?;
     /// let limiter = Counted::new(Leases::new(bucket, 50)?);
     /// std::thread::scope(|scope| {

@@ -20,7 +20,7 @@ use core::fmt;
 /// ```
 /// use tollgate::{Counted, Limiter, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Counted::new(Limiter::token_bucket(Quota::per_hour(5))?);
 /// for _ in 0..3 {
 ///     let _ = limiter.try_acquire_n(2);
@@ -82,7 +82,7 @@ impl<G, S: Borrow<Counters>> Counted<G, S> {
     /// use std::sync::Arc;
     /// use tollgate::{Counted, Leases, Quota, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::LimiterError> {
     /// let bucket = TokenBucket::new(Quota::per_hour(100))?;
     /// let limiter = Counted::new(Arc::new(Leases::new(bucket, 50)?));
     /// let mut lease = limiter.with_same_counters(limiter.limiter().lease_owned(10));

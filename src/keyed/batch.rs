@@ -7,8 +7,8 @@ use super::hasher::KeyHasher;
 use super::plan::KeyedPlan;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
+use crate::limiter_error::LimiterError;
 use crate::outcome::{Denied, Granted};
-use crate::quota::ConfigError;
 use crate::store::operations::Acquire;
 
 /// How many keys are hashed, and their buckets prefetched, before the first of them is decided on.
@@ -20,17 +20,17 @@ impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
+    /// [`LimiterError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
     /// decided.
     pub fn try_acquire_batch_at<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
         now: Tick,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), LimiterError> {
         if keys.len() != outcomes.len() {
             let (keys, outcomes) = (keys.len(), outcomes.len());
-            return Err(ConfigError::OutcomesLength { keys, outcomes });
+            return Err(LimiterError::OutcomesLength { keys, outcomes });
         }
         let (core, plan) = (&self.limiter.core, self.index());
         let mut probe_seqs = [core.table.probe_seq(0); AHEAD];
@@ -59,13 +59,13 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
+    /// [`LimiterError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
     /// decided.
     pub fn try_acquire_batch<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), LimiterError> {
         self.try_acquire_batch_at(keys, outcomes, self.limiter.clock.now())
     }
 }

@@ -16,8 +16,8 @@ use super::places::Places;
 use super::stats::KeyedStats;
 use crate::clock::{NoClock, Tick};
 use crate::concurrency::limiter::checked;
+use crate::limiter_error::LimiterError;
 use crate::outcome::Denied;
-use crate::quota::ConfigError;
 use crate::store::operations::{Acquire, Refund};
 use crate::sync::{Ordering, fence, inject_fault};
 
@@ -76,7 +76,7 @@ impl KeyedConcurrency {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the limit is 0 or above
+    /// [`LimiterError`] if the limit is 0 or above
     /// [`Concurrency::MAX_LIMIT`](crate::Concurrency::MAX_LIMIT), the capacity is 0, or there is
     /// not enough memory.
     ///
@@ -86,7 +86,7 @@ impl KeyedConcurrency {
     /// let error = KeyedConcurrency::new(0, 1000).unwrap_err();
     /// assert_eq!(error.to_string(), "limit is 0, but must be at least 1");
     /// ```
-    pub fn new(limit: u64, capacity: usize) -> Result<Self, ConfigError> {
+    pub fn new(limit: u64, capacity: usize) -> Result<Self, LimiterError> {
         let limit = checked(limit)?;
         let table = Keyed::with_clock(Places { limit }, capacity, NoClock)?;
         let overflow = inject_fault!(EvictsWhoIsInside => Overflow::Evict, else Overflow::Deny);

@@ -7,8 +7,8 @@ use super::{Key, KeyHasher, Keyed, KeyedPlan};
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 use crate::counted::{Counted, Counters};
+use crate::limiter_error::LimiterError;
 use crate::outcome::{Denied, Granted};
-use crate::quota::ConfigError;
 
 use super::stats::KeyedStats;
 
@@ -72,7 +72,7 @@ impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
         now: Tick,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), LimiterError> {
         self.plan(0).try_acquire_batch_at(keys, outcomes, now)
     }
 }
@@ -109,7 +109,7 @@ impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A,
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), LimiterError> {
         self.plan(0).try_acquire_batch(keys, outcomes)
     }
 
@@ -169,7 +169,7 @@ impl<A: Algorithm, C, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
         now: Tick,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), LimiterError> {
         self.limiter.try_acquire_batch_at(keys, outcomes, now)?;
         let counters = self.counters();
         outcomes
@@ -189,7 +189,7 @@ impl<A: Algorithm, C: Clock, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Coun
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), LimiterError> {
         let now = self.limiter.limiter.clock.now();
         self.try_acquire_batch_at(keys, outcomes, now)
     }

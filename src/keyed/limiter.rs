@@ -13,7 +13,7 @@ use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::SystemClock;
-use crate::quota::ConfigError;
+use crate::limiter_error::LimiterError;
 use crate::sync::{IS_MODEL, SLOTS};
 
 /// A limit for each key, such as a user, an address or a token, in one table of fixed size.
@@ -80,8 +80,8 @@ impl<A: Algorithm> Keyed<A> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the capacity is 0, or there is not enough memory.
-    pub fn new(algorithm: A, capacity: usize) -> Result<Self, ConfigError> {
+    /// [`LimiterError`] if the capacity is 0, or there is not enough memory.
+    pub fn new(algorithm: A, capacity: usize) -> Result<Self, LimiterError> {
         Self::with_clock(algorithm, capacity, SystemClock)
     }
 }
@@ -107,12 +107,12 @@ impl<A: Algorithm, C> Keyed<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the capacity is 0, or there is not enough memory.
-    pub fn with_clock(algorithm: A, capacity: usize, clock: C) -> Result<Self, ConfigError> {
+    /// [`LimiterError`] if the capacity is 0, or there is not enough memory.
+    pub fn with_clock(algorithm: A, capacity: usize, clock: C) -> Result<Self, LimiterError> {
         Self::of(Plans::one(algorithm), capacity, clock)
     }
 
-    fn of(plans: Plans<A>, capacity: usize, clock: C) -> Result<Self, ConfigError> {
+    fn of(plans: Plans<A>, capacity: usize, clock: C) -> Result<Self, LimiterError> {
         let table = table_for(capacity)?;
         Ok(Self {
             core: Core::new(table, plans),
@@ -143,13 +143,13 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if there are no plans or more than eight, the capacity is 0, or there is not
-    /// enough memory.
+    /// [`LimiterError`] if there are no plans or more than eight, the capacity is 0, or there is
+    /// not enough memory.
     pub fn with_plans(
         plans: impl IntoIterator<Item = A>,
         capacity: usize,
         clock: C,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, LimiterError> {
         Self::of(Plans::several(plans)?, capacity, clock)
     }
 
@@ -173,13 +173,13 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] as for [`with_plans`](Self::with_plans), and if a name is empty, too long,
+    /// [`LimiterError`] as for [`with_plans`](Self::with_plans), and if a name is empty, too long,
     /// or used twice.
     pub fn with_named_plans(
         plans: impl IntoIterator<Item = (impl Into<String>, A)>,
         capacity: usize,
         clock: C,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, LimiterError> {
         Self::of(Plans::named(plans)?, capacity, clock)
     }
 }
@@ -205,9 +205,9 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if `n` is 0 or above 1 048 576, there is not enough memory, or the table has
-    /// eight plans.
-    pub fn with_overrides(self, n: usize) -> Result<Self, ConfigError> {
+    /// [`LimiterError`] if `n` is 0 or above 1 048 576, there is not enough memory, or the table
+    /// has eight plans.
+    pub fn with_overrides(self, n: usize) -> Result<Self, LimiterError> {
         let core = self.core.emptied();
         let core = Core {
             plans: core.plans.with_overrides(n)?,
@@ -218,11 +218,11 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
 }
 
 /// Creates an empty table for `capacity` keys.
-fn table_for(capacity: usize) -> Result<Table, ConfigError> {
+fn table_for(capacity: usize) -> Result<Table, LimiterError> {
     let max = max_capacity();
     match capacity {
-        0 => Err(ConfigError::ZeroCapacity),
-        n if n > max => Err(ConfigError::CapacityTooLarge { capacity, max }),
+        0 => Err(LimiterError::ZeroCapacity),
+        n if n > max => Err(LimiterError::CapacityTooLarge { capacity, max }),
         n => {
             let slots = n as u128 * SLOTS_IN_100_KEYS / 100;
             let pairs = (slots.div_ceil(2 * SLOTS as u128) as u64).max(LEAST_PAIRS);
@@ -233,7 +233,7 @@ fn table_for(capacity: usize) -> Result<Table, ConfigError> {
                 pairs
             };
             let pairs = NonZeroU64::new(pairs).unwrap_or(NonZeroU64::MIN);
-            Table::new(pairs).ok_or(ConfigError::CapacityTooLarge { capacity, max })
+            Table::new(pairs).ok_or(LimiterError::CapacityTooLarge { capacity, max })
         }
     }
 }

@@ -7,7 +7,7 @@
 /// use tollgate::keyed::Overflow;
 /// use tollgate::{Keyed, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::LimiterError> {
 /// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1000)?.with_overflow(Overflow::Deny);
 /// assert_eq!(limiter.overflow(), Overflow::Deny);
 /// # Ok(())

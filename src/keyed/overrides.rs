@@ -25,7 +25,7 @@ use std::vec::Vec;
 
 use super::slot::{PLANS, SlotState, TAG_SHIFT, VERSIONS};
 use crate::algorithm::{MAX_SETTINGS, Settings, Visit};
-use crate::quota::ConfigError;
+use crate::limiter_error::LimiterError;
 use crate::seq_lock::SeqLock;
 use crate::sync::{AtomicU64, Ordering, SettersMutex};
 
@@ -63,14 +63,14 @@ pub(super) struct Overrides<A> {
 
 impl<A: Settings + Clone> Overrides<A> {
     /// Allocates this number of overrides.
-    pub(super) fn new(overrides: usize) -> Result<Self, ConfigError> {
+    pub(super) fn new(overrides: usize) -> Result<Self, LimiterError> {
         // An algorithm with too many parameters does not compile.
         const { MAX_SETTINGS - A::WORDS };
         if overrides == 0 {
-            return Err(ConfigError::ZeroOverrides);
+            return Err(LimiterError::ZeroOverrides);
         }
         let max = MAX_OVERRIDES;
-        let too_many = ConfigError::TooManyOverrides { overrides, max };
+        let too_many = LimiterError::TooManyOverrides { overrides, max };
         if overrides > max {
             return Err(too_many);
         }

@@ -14,7 +14,7 @@ use super::stats::Event;
 use super::table::SlotIndex;
 use crate::algorithm::{ChangeQuota, Settings};
 use crate::clock::Tick;
-use crate::quota::ConfigError;
+use crate::limiter_error::LimiterError;
 use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: ChangeQuota + Settings + Clone> Core<A> {
@@ -24,11 +24,11 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         probe_seq: &ProbeSeq,
         algorithm: A,
         now: Tick,
-    ) -> Result<(), ConfigError> {
-        let overrides = self.plans.overrides().ok_or(ConfigError::NoOverrides)?;
+    ) -> Result<(), LimiterError> {
+        let overrides = self.plans.overrides().ok_or(LimiterError::NoOverrides)?;
         let (hash, max) = (probe_seq.hash(), overrides.max());
         overrides.change(|owners| {
-            let in_use = ConfigError::OverridesInUse { max };
+            let in_use = LimiterError::OverridesInUse { max };
             if owners.len() >= max && !owners.contains_key(&hash) {
                 return Err(in_use);
             }

@@ -4,7 +4,8 @@ use super::Keyed;
 use super::key::Key;
 use crate::algorithm::{ChangeQuota, Settings};
 use crate::clock::Clock;
-use crate::quota::{ConfigError, Quota};
+use crate::limiter_error::LimiterError;
+use crate::quota::Quota;
 use crate::store::view::View;
 
 impl<A, C, S> Keyed<A, C, S> {
@@ -65,10 +66,10 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Key<'_, A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::NoOverrides`] if the table was created without overrides.
-    /// [`ConfigError::OverridesInUse`] if [`max_overrides`](super::Keyed::max_overrides) other keys
-    /// already have algorithms of their own. Nothing has changed then.
-    pub fn set_algorithm(&self, algorithm: A) -> Result<(), ConfigError> {
+    /// [`LimiterError::NoOverrides`] if the table was created without overrides.
+    /// [`LimiterError::OverridesInUse`] if [`max_overrides`](super::Keyed::max_overrides) other
+    /// keys already have algorithms of their own. Nothing has changed then.
+    pub fn set_algorithm(&self, algorithm: A) -> Result<(), LimiterError> {
         self.at(self.now()).set_algorithm(algorithm)
     }
 
@@ -91,9 +92,9 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock> Key<'_, A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] as for [`set_algorithm`](Self::set_algorithm), and if the quota can't be
+    /// [`LimiterError`] as for [`set_algorithm`](Self::set_algorithm), and if the quota can't be
     /// represented or the plan does not exist: then nothing has changed.
-    pub fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
+    pub fn set_quota(&self, quota: Quota) -> Result<(), LimiterError> {
         self.at(self.now()).set_quota(quota)
     }
 
@@ -147,7 +148,7 @@ impl<A: ChangeQuota + Settings + Clone, C> View<Key<'_, A, C>> {
     /// # Errors
     ///
     /// As for [`Key::set_algorithm`].
-    pub fn set_algorithm(&self, algorithm: A) -> Result<(), ConfigError> {
+    pub fn set_algorithm(&self, algorithm: A) -> Result<(), LimiterError> {
         let Key {
             core, probe_seq, ..
         } = &self.store;
@@ -159,7 +160,7 @@ impl<A: ChangeQuota + Settings + Clone, C> View<Key<'_, A, C>> {
     /// # Errors
     ///
     /// As for [`Key::set_quota`].
-    pub fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
+    pub fn set_quota(&self, quota: Quota) -> Result<(), LimiterError> {
         let algorithm = self.store.core.algorithm(self.store.plan.into())?;
         self.set_algorithm(algorithm.with_quota(quota)?)
     }

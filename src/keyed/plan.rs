@@ -9,8 +9,9 @@ use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
+use crate::limiter_error::LimiterError;
 use crate::outcome::{Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::Quota;
 
 /// A view of a table under one of its plans, made by [`Keyed::plan`] or [`Keyed::plan_named`].
 ///
@@ -80,18 +81,22 @@ impl<A: ChangeQuota + Settings + Clone, C, S> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented, or the plan does not exist: then nothing
+    /// [`LimiterError`] if the quota can't be represented, or the plan does not exist: then nothing
     /// has changed.
-    pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), ConfigError> {
-        self.limiter.core.set_quota(self.plan, quota, keep, now)
+    pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), LimiterError> {
+        let core = &self.limiter.core;
+        match core.set_quota(self.plan, quota, keep, now)? {
+            true => Ok(()),
+            false => Err(core.no_such(self.plan)),
+        }
     }
 
     /// Returns the current quota of this plan.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::NoSuchPlan`] if the plan does not exist.
-    pub fn quota(&self) -> Result<Quota, ConfigError> {
+    /// [`LimiterError::NoSuchPlan`] if the plan does not exist.
+    pub fn quota(&self) -> Result<Quota, LimiterError> {
         self.limiter.core.quota(self.plan)
     }
 }
@@ -101,9 +106,9 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S> KeyedPlan<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented, or the plan does not exist: then nothing
+    /// [`LimiterError`] if the quota can't be represented, or the plan does not exist: then nothing
     /// has changed.
-    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
+    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), LimiterError> {
         self.set_quota_at(quota, keep, self.limiter.clock.now())
     }
 }

@@ -13,7 +13,7 @@ use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, ChangeQuota, Settings, idle_from};
 use crate::ban::ban_in;
 use crate::clock::Tick;
-use crate::quota::ConfigError;
+use crate::limiter_error::LimiterError;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The maximum length of a plan's name, in bytes.
@@ -224,17 +224,17 @@ impl<A> Plans<A> {
 }
 
 impl<A: ChangeQuota> Plans<A> {
-    pub(super) fn several(algorithms: impl IntoIterator<Item = A>) -> Result<Self, ConfigError> {
+    pub(super) fn several(algorithms: impl IntoIterator<Item = A>) -> Result<Self, LimiterError> {
         let mut plans = algorithms.into_iter();
         let Some(first) = plans.next() else {
-            return Err(ConfigError::ZeroPlans);
+            return Err(LimiterError::ZeroPlans);
         };
         let max = PLANS as usize;
         // Taking one too many is enough to detect that there are too many.
         let others: Vec<_> = plans.take(max).collect();
         if others.len() >= max {
             let plans = others.len() + 1;
-            return Err(ConfigError::TooManyPlans { plans, max });
+            return Err(LimiterError::TooManyPlans { plans, max });
         }
         Ok(Self {
             others: others.into(),
@@ -245,7 +245,7 @@ impl<A: ChangeQuota> Plans<A> {
 
     pub(super) fn named(
         plans: impl IntoIterator<Item = (impl Into<String>, A)>,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, LimiterError> {
         let mut names = Vec::new();
         let plans = plans.into_iter().map(|(name, algorithm)| {
             names.push(name.into());
@@ -255,11 +255,11 @@ impl<A: ChangeQuota> Plans<A> {
         for (plan, name) in names.iter().enumerate() {
             let (length, max) = (name.len(), MAX_PLAN_NAME);
             if length == 0 || length > max {
-                return Err(ConfigError::PlanNameLength { plan, length, max });
+                return Err(LimiterError::PlanNameLength { plan, length, max });
             }
             match names.iter().position(|other| other == name) {
                 Some(other) if other < plan => {
-                    return Err(ConfigError::SamePlanName { plan, other });
+                    return Err(LimiterError::SamePlanName { plan, other });
                 }
                 _ => {}
             }
@@ -273,10 +273,10 @@ impl<A: ChangeQuota> Plans<A> {
 
 impl<A: ChangeQuota + Settings + Clone> Plans<A> {
     /// Allocates this number of overrides.
-    pub(super) fn with_overrides(self, overrides: usize) -> Result<Self, ConfigError> {
+    pub(super) fn with_overrides(self, overrides: usize) -> Result<Self, LimiterError> {
         let (plans, max) = (self.count(), OWN.into());
         if plans > max {
-            return Err(ConfigError::TooManyPlans { plans, max });
+            return Err(LimiterError::TooManyPlans { plans, max });
         }
         Ok(Self {
             overrides: Some(Box::new(Overrides::new(overrides)?)),

@@ -7,17 +7,19 @@ use super::table::SlotIndex;
 use crate::adjustable::Keep;
 use crate::algorithm::{ChangeQuota, Settings};
 use crate::clock::Tick;
-use crate::quota::{ConfigError, Quota};
+use crate::limiter_error::LimiterError;
+use crate::quota::{Quota, QuotaError};
 use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: ChangeQuota + Settings + Clone> Core<A> {
+    /// Changes the quota of a plan, and returns whether there is such a plan.
     pub(super) fn set_quota(
         &self,
         plan: usize,
         quota: Quota,
         keep: Keep,
         at: Tick,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<bool, QuotaError> {
         match self.plans.overrides() {
             // Hold this lock too: `unset_own` holds it while it moves a key from its override to a
             // plan, and the version must not change meanwhile.
@@ -34,16 +36,16 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         quota: Quota,
         keep: Keep,
         at: Tick,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<bool, QuotaError> {
         let all = || Changes::new(self.plans.all());
         let changes = self.plans.changes().get_or_init(all);
         changes.change(|latest| {
             let Some(algorithm) = latest.get_mut(plan) else {
-                return Err(self.no_such(plan));
+                return Ok(false);
             };
             // Nothing would change: the quota is current already, and permits are kept.
             if keep != Keep::Fresh && algorithm.quota() == quota {
-                return Ok(());
+                return Ok(true);
             }
             *algorithm = algorithm.with_quota(quota)?;
             let version = self.plans.version();
@@ -61,16 +63,16 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
                 changes.write(index, version, &change);
             }
             self.plans.bring(version);
-            Ok(())
+            Ok(true)
         })
     }
 
-    pub(super) fn quota(&self, plan: usize) -> Result<Quota, ConfigError> {
+    pub(super) fn quota(&self, plan: usize) -> Result<Quota, LimiterError> {
         self.algorithm(plan).map(|algorithm| algorithm.quota())
     }
 
     /// Returns the current algorithm of a plan.
-    pub(super) fn algorithm(&self, plan: usize) -> Result<A, ConfigError> {
+    pub(super) fn algorithm(&self, plan: usize) -> Result<A, LimiterError> {
         let algorithm = match self.plans.changes().get() {
             Some(changes) => changes.change(|latest| latest.get(plan).cloned()),
             None => self.plans.all().nth(plan).cloned(),
@@ -83,9 +85,9 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         self.quota(0).unwrap_or_else(|_| self.plans.first().quota())
     }
 
-    fn no_such(&self, plan: usize) -> ConfigError {
+    pub(super) fn no_such(&self, plan: usize) -> LimiterError {
         let plans = self.plans.count();
-        ConfigError::NoSuchPlan { plan, plans }
+        LimiterError::NoSuchPlan { plan, plans }
     }
 
     /// Migrates one part of the table to this version, the current one. Successive versions take

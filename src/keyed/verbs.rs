@@ -11,8 +11,9 @@ use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
+use crate::limiter_error::LimiterError;
 use crate::outcome::{Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 impl<A, C, S> Keyed<A, C, S> {
     /// Returns a view of the table under one of its plans: the one at this position in the list
@@ -122,14 +123,14 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
+    /// [`LimiterError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
     /// decided.
     pub fn try_acquire_batch_at<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
         now: Tick,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), LimiterError> {
         self.plan(0).try_acquire_batch_at(keys, outcomes, now)
     }
 }
@@ -174,13 +175,13 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
+    /// [`LimiterError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
     /// decided.
     pub fn try_acquire_batch<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), LimiterError> {
         self.plan(0).try_acquire_batch(keys, outcomes)
     }
 
@@ -265,9 +266,9 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
-    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
-        self.plan(0).set_quota(quota, keep)
+    /// [`QuotaError`] if the quota can't be represented: then nothing has changed.
+    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), QuotaError> {
+        self.set_quota_at(quota, keep, self.clock.now())
     }
 }
 
@@ -276,9 +277,10 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
-    pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), ConfigError> {
-        self.plan(0).set_quota_at(quota, keep, now)
+    /// [`QuotaError`] if the quota can't be represented: then nothing has changed.
+    pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), QuotaError> {
+        // Plan 0 always exists.
+        self.core.set_quota(0, quota, keep, now).map(|_| ())
     }
 
     /// Returns the current quota. In a table with several plans, this is that of plan 0.

@@ -6,9 +6,9 @@ use crossbeam_utils::CachePadded;
 use crate::algorithm::Lend;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::limiter::Limiter;
+use crate::limiter_error::LimiterError;
 use crate::metrics::{Metric, Metrics, Value};
 use crate::outcome::{Denied, Granted};
-use crate::quota::ConfigError;
 use crate::sync::{AtomicU64, Ordering};
 use crate::traits::TryAcquire;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// ```
 /// use tollgate::{Leases, Quota};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::LimiterError> {
 /// let limiter = Leases::token_bucket(Quota::per_hour(100_000), 1000)?;
 /// let admitted = std::thread::scope(|scope| {
 ///     let threads: Vec<_> = (0..4)
@@ -71,22 +71,23 @@ impl<A: Lend> Leases<A> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::ZeroLeases`] if `total` is 0, and [`ConfigError::LeasesTooLarge`] if the
+    /// [`LimiterError::ZeroLeases`] if `total` is 0, and [`LimiterError::LeasesTooLarge`] if the
     /// algorithm can't lend that many and keep at least one.
     ///
     /// ```
-    /// use tollgate::{ConfigError, Leases, Quota, TokenBucket};
+    /// use tollgate::error::LimiterError;
+    /// use tollgate::{Leases, Quota, TokenBucket};
     ///
-    /// # fn main() -> Result<(), ConfigError> {
+    /// # fn main() -> Result<(), LimiterError> {
     /// let bucket = TokenBucket::new(Quota::per_second(100).burst(20))?;
     /// assert_eq!(
     ///     Leases::new(bucket, 20).unwrap_err(),
-    ///     ConfigError::LeasesTooLarge { total: 20, max: 19 }
+    ///     LimiterError::LeasesTooLarge { total: 20, max: 19 }
     /// );
     /// # Ok(())
     /// # }
     /// ```
-    pub fn new(algorithm: A, total: u64) -> Result<Self, ConfigError> {
+    pub fn new(algorithm: A, total: u64) -> Result<Self, LimiterError> {
         Self::with_clock(algorithm, total, SystemClock)
     }
 }
@@ -96,15 +97,15 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::ZeroLeases`] if `total` is 0, and [`ConfigError::LeasesTooLarge`] if the
+    /// [`LimiterError::ZeroLeases`] if `total` is 0, and [`LimiterError::LeasesTooLarge`] if the
     /// algorithm can't lend that many and keep at least one.
-    pub fn with_clock(algorithm: A, total: u64, clock: C) -> Result<Self, ConfigError> {
+    pub fn with_clock(algorithm: A, total: u64, clock: C) -> Result<Self, LimiterError> {
         let max = algorithm.most_lent();
         if total == 0 {
-            return Err(ConfigError::ZeroLeases);
+            return Err(LimiterError::ZeroLeases);
         }
         if total > max {
-            return Err(ConfigError::LeasesTooLarge { total, max });
+            return Err(LimiterError::LeasesTooLarge { total, max });
         }
         Ok(Self {
             limiter: Limiter::with_clock(algorithm.lending(total)?, clock),
@@ -127,7 +128,7 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     /// use std::sync::Arc;
     /// use tollgate::{Leases, Quota};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::LimiterError> {
     /// let limiter = Arc::new(Leases::token_bucket(Quota::per_second(100), 50)?);
     /// let mut lease = limiter.lease_owned(10);
     /// let worker = std::thread::spawn(move || lease.try_acquire().is_ok());

@@ -10,7 +10,7 @@ use crate::clock::Tick;
 /// ```
 /// use tollgate::{Quota, SlidingLog, Tick};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::LimiterError> {
 /// let log = SlidingLog::new(Quota::per_second(1))?;
 /// let view = log.at(Tick::from_nanos(7));
 /// assert!(view.try_acquire().is_ok());

@@ -8,7 +8,7 @@ use crate::clock::Tick;
 /// use std::time::Duration;
 /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
 /// let charged = limiter.charge(25);
 /// assert_eq!(charged.n(), 25);

@@ -10,7 +10,7 @@ use super::seconds::ceil_secs;
 /// use std::time::Duration;
 /// use tollgate::{Denied, Limiter, ManualClock, Quota, TokenBucket};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
 /// let never = limiter.try_acquire_n(11).unwrap_err();
 /// assert!(never.is_permanent());

@@ -29,7 +29,7 @@
 //!     }
 //! }
 //!
-//! # fn main() -> Result<(), tollgate::ConfigError> {
+//! # fn main() -> Result<(), tollgate::error::QuotaError> {
 //! let bucket = TokenBucket::new(Quota::per_minute(2))?;
 //! let limiter = Limiter::with_clock(bucket, ManualClock::new());
 //! assert_eq!(headers(&limiter), ([2, 1, 30], None));

@@ -6,7 +6,7 @@ mod text;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
-pub use error::ConfigError;
+pub use error::QuotaError;
 pub use text::ParseQuotaError;
 pub(crate) use text::{Reader, Why, write_period};
 
@@ -195,39 +195,39 @@ impl Quota {
     }
 
     /// Checks that the burst and the initial permits are both `n`, as a window requires.
-    pub(crate) const fn check_is_window(&self) -> Result<(), ConfigError> {
+    pub(crate) const fn check_is_window(&self) -> Result<(), QuotaError> {
         let (n, burst, initial) = (self.n, self.burst_size(), self.initial_permits());
         if burst != n {
-            Err(ConfigError::BurstInWindow { burst, n })
+            Err(QuotaError::BurstInWindow { burst, n })
         } else if initial != n {
-            Err(ConfigError::InitialInWindow { initial, n })
+            Err(QuotaError::InitialInWindow { initial, n })
         } else {
             Ok(())
         }
     }
 
     /// Returns the period in nanoseconds, if the period and the rate are within bounds.
-    pub(crate) const fn valid_period_ns(&self) -> Result<u64, ConfigError> {
+    pub(crate) const fn valid_period_ns(&self) -> Result<u64, QuotaError> {
         let (n, period) = (self.n, self.period.as_nanos());
         if n == 0 {
-            return Err(ConfigError::ZeroPermits);
+            return Err(QuotaError::ZeroPermits);
         }
         if period == 0 {
-            return Err(ConfigError::ZeroPeriod);
+            return Err(QuotaError::ZeroPeriod);
         }
         if period > u64::MAX as u128 {
-            return Err(ConfigError::PeriodTooLong {
+            return Err(QuotaError::PeriodTooLong {
                 period: self.period,
             });
         }
         if n as u128 > period * MAX_PER_NS as u128 {
-            return Err(ConfigError::RateTooHigh {
+            return Err(QuotaError::RateTooHigh {
                 n,
                 period: self.period,
             });
         }
         if period > n as u128 * MAX_INTERVAL_NS as u128 {
-            return Err(ConfigError::RateTooLow {
+            return Err(QuotaError::RateTooLow {
                 n,
                 period: self.period,
             });

@@ -12,8 +12,9 @@ use super::shard::Shard;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Split;
 use crate::clock::{Clock, SystemClock, Tick};
+use crate::limiter_error::LimiterError;
 use crate::outcome::{Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::Quota;
 use crate::thread_index::ThreadIndex;
 use crate::traits::TryAcquire;
 use crate::traits::forms::{clock_forms, settle_form, traits_by_views};
@@ -28,7 +29,7 @@ use crate::traits::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_ve
 /// ```
 /// use tollgate::{Quota, Sharded};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::LimiterError> {
 /// let limiter = Sharded::token_bucket(Quota::per_minute(1000))?;
 /// let admitted = std::thread::scope(|scope| {
 ///     let threads: Vec<_> = (0..4)
@@ -135,9 +136,9 @@ impl<A: Split> Sharded<A> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented. The algorithms of this crate never
-    /// fail here.
-    pub fn new(algorithm: A) -> Result<Self, ConfigError> {
+    /// [`LimiterError`] if not even one shard can be represented. The algorithms of this crate
+    /// never fail here.
+    pub fn new(algorithm: A) -> Result<Self, LimiterError> {
         Self::with_clock(algorithm, SystemClock)
     }
 }
@@ -148,20 +149,21 @@ impl<A: Split, C> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split
+    /// [`LimiterError::ZeroShards`], or [`LimiterError::TooManyShards`] if the quota can't be split
     /// that finely.
     ///
     /// ```
     /// use tollgate::clock::NoClock;
-    /// use tollgate::{ConfigError, Quota, Sharded, Tick, TokenBucket};
+    /// use tollgate::error::LimiterError;
+    /// use tollgate::{Quota, Sharded, Tick, TokenBucket};
     ///
-    /// # fn main() -> Result<(), ConfigError> {
+    /// # fn main() -> Result<(), LimiterError> {
     /// let bucket = TokenBucket::new(Quota::per_second(3))?;
     /// let limiter = Sharded::starting_at(bucket, 3, NoClock, Tick::ZERO)?;
     /// assert!(limiter.at(Tick::ZERO).try_acquire_n(3).is_ok());
     /// assert_eq!(
     ///     Sharded::starting_at(bucket, 16, NoClock, Tick::ZERO).unwrap_err(),
-    ///     ConfigError::TooManyShards { shards: 16, max: 3 }
+    ///     LimiterError::TooManyShards { shards: 16, max: 3 }
     /// );
     /// # Ok(())
     /// # }
@@ -171,15 +173,15 @@ impl<A: Split, C> Sharded<A, C> {
         shards: usize,
         clock: C,
         tick: Tick,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, LimiterError> {
         if shards == 0 {
-            return Err(ConfigError::ZeroShards);
+            return Err(LimiterError::ZeroShards);
         }
         let Some(shards) = split(&algorithm, shards, tick) else {
             let fits = |shards: &usize| split(&algorithm, *shards, tick).is_some();
             let max = (1..shards.min(MAX_SHARDS + 1)).rev().find(fits);
             let max = max.unwrap_or(0);
-            return Err(ConfigError::TooManyShards { shards, max });
+            return Err(LimiterError::TooManyShards { shards, max });
         };
         Ok(Self {
             thread_index: ThreadIndex::new(shards.len()),
@@ -276,9 +278,9 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented. The algorithms of this crate never
-    /// fail here.
-    pub fn with_clock(algorithm: A, clock: C) -> Result<Self, ConfigError> {
+    /// [`LimiterError`] if not even one shard can be represented. The algorithms of this crate
+    /// never fail here.
+    pub fn with_clock(algorithm: A, clock: C) -> Result<Self, LimiterError> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         Self::for_cores(algorithm, cores, clock)
     }
@@ -288,20 +290,20 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented. The algorithms of this crate never
-    /// fail here.
+    /// [`LimiterError`] if not even one shard can be represented. The algorithms of this crate
+    /// never fail here.
     ///
     /// ```
     /// use tollgate::{ManualClock, Quota, Sharded, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::LimiterError> {
     /// let of_burst = |burst| TokenBucket::new(Quota::per_second(10).burst(burst));
     /// assert_eq!(Sharded::for_cores(of_burst(100)?, 8, ManualClock::new())?.shards(), 8);
     /// assert_eq!(Sharded::for_cores(of_burst(20)?, 8, ManualClock::new())?.shards(), 5);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn for_cores(algorithm: A, cores: usize, clock: C) -> Result<Self, ConfigError> {
+    pub fn for_cores(algorithm: A, cores: usize, clock: C) -> Result<Self, LimiterError> {
         // `tests/limits` measures what small shards lose.
         let bears = match algorithm.most_shards() {
             ..4 => 1,
@@ -318,13 +320,13 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split
+    /// [`LimiterError::ZeroShards`], or [`LimiterError::TooManyShards`] if the quota can't be split
     /// that finely.
     ///
     /// ```
     /// use tollgate::{ManualClock, Quota, Sharded, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::LimiterError> {
     /// let bucket = TokenBucket::new(Quota::per_second(100))?;
     /// let limiter = Sharded::with_shards(bucket, 16, ManualClock::new())?;
     /// assert_eq!(limiter.shards(), 16);
@@ -332,7 +334,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn with_shards(algorithm: A, shards: usize, clock: C) -> Result<Self, ConfigError> {
+    pub fn with_shards(algorithm: A, shards: usize, clock: C) -> Result<Self, LimiterError> {
         let now = clock.now();
         Self::starting_at(algorithm, shards, clock, now)
     }

@@ -57,7 +57,7 @@ pub const SNAPSHOT_BYTES: usize = 248;
 ///     }
 /// }
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let local = Local(TokenBucket::new(Quota::per_second(10))?, Cell::new(0));
 /// let view = View::new(&local, Tick::from_nanos(5));
 /// assert_eq!(view.take_up_to(8).n(), 8);

@@ -8,7 +8,7 @@
 /// ```
 /// use tollgate::{Limiter, Quota, TryAcquire};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let (a, b) = (Limiter::token_bucket(Quota::per_second(1))?, Limiter::gcra(Quota::per_second(1))?);
 /// assert!((&a).place().is_same(&a.place()));
 /// assert!(!a.place().is_same(&b.place()));

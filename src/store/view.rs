@@ -22,7 +22,7 @@ use crate::sync::inject_fault;
 /// ```
 /// use tollgate::{Limiter, Quota, Tick};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = Limiter::gcra(Quota::per_second(1))?;
 /// let view = limiter.at(Tick::from_nanos(7));
 /// assert!(view.try_acquire().is_ok());

@@ -18,7 +18,7 @@ use crate::sync::inject_fault;
 /// use tollgate::store::{WordCell, WordStore};
 /// use tollgate::{Quota, Tick, TokenBucket};
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let bucket = TokenBucket::new(Quota::per_second(10))?;
 /// let words = [WordCell::new(0), WordCell::new(0)]; // zeroed memory holds full buckets
 /// let second = WordStore::new(&bucket, &words[1]).at(Tick::from_nanos(5));

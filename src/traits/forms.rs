@@ -10,7 +10,7 @@ macro_rules! limiter_verbs {
             /// permits stay due at the same time.
             ///
             /// ```
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
             /// limiter.charge(1_000_000);
             /// limiter.reset();

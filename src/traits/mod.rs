@@ -73,7 +73,7 @@ macro_rules! declare_traits {
         ///     (0..100).filter(|_| limiter.try_acquire().is_ok()).count()
         /// }
         ///
-        /// # fn main() -> Result<(), tollgate::ConfigError> {
+        /// # fn main() -> Result<(), tollgate::error::LimiterError> {
         /// let quota = Quota::per_hour(20);
         /// assert_eq!(admitted(&Limiter::token_bucket(quota)?), 20);
         /// assert_eq!(admitted(&Sharded::token_bucket(quota)?), 20);

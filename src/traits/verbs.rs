@@ -21,7 +21,7 @@ macro_rules! take_verbs {
             /// Takes up to `n` permits: as many as are available, possibly none.
             ///
             /// ```
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
             /// assert_eq!(limiter.take_up_to(3).n(), 3);
             /// assert_eq!(limiter.take_up_to(3).n(), 2);
@@ -62,7 +62,7 @@ macro_rules! idle_verbs {
             /// Returns whether the limiter is idle: it behaves like a fresh one from now on.
             ///
             /// ```
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
             /// assert!(limiter.is_idle());
             /// limiter.charge(1);
@@ -86,7 +86,7 @@ macro_rules! forecast_verbs {
             ///
             /// ```
             /// use std::time::Duration;
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
             /// assert_eq!(limiter.time_until(5), Some(Duration::ZERO));
             /// assert_eq!(limiter.time_until(6), None);
@@ -108,7 +108,7 @@ macro_rules! gauge_verbs {
             /// window. Takes none.
             ///
             /// ```
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             /// let window = tollgate::FixedWindow::new(tollgate::Quota::per_day(5))?;
             /// let limiter = tollgate::Limiter::new(window);
             /// limiter.charge(7);
@@ -159,7 +159,7 @@ macro_rules! give_back_verbs {
             /// or credit a grant of yesterday to today.
             ///
             /// ```
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
             /// limiter.charge(2);
             /// assert_eq!(limiter.refund(100), 2);
@@ -185,7 +185,7 @@ macro_rules! debt_verbs {
             /// is never paid back: see [`Denied::Stuck`](crate::Denied::Stuck).
             ///
             /// ```
-            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// # fn main() -> Result<(), tollgate::error::QuotaError> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
             /// assert_eq!(limiter.charge(7).debt(), 2);
             /// assert!(limiter.try_acquire().is_err());

@@ -77,7 +77,7 @@ impl<G, T> AsyncLimiter<G, T> {
     /// use tollgate::wait::Jitter;
     /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let clock = ManualClock::new();
     /// let bucket = TokenBucket::new(Quota::per_second(20).burst(1))?;
     /// let limiter = Limiter::with_clock(bucket, clock.clone());

@@ -6,9 +6,10 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use tollgate::error::LimiterError;
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard, OwnedKeyedGuard, SeededHasher};
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
-use tollgate::{Concurrency, ConfigError, Denied};
+use tollgate::{Concurrency, Denied};
 
 use crate::support::{Random, deadline, often, on_threads};
 
@@ -206,8 +207,8 @@ fn an_invalid_limit_or_capacity_is_an_error_that_names_it() {
             .map(|_| ())
             .unwrap_err()
     };
-    assert_eq!(error(0, 10), ConfigError::ZeroConcurrency);
-    assert_eq!(error(1, 0), ConfigError::ZeroCapacity);
+    assert_eq!(error(0, 10), LimiterError::ZeroConcurrency);
+    assert_eq!(error(1, 0), LimiterError::ZeroCapacity);
     let limit = Concurrency::MAX_LIMIT + 1;
     assert_eq!(error(limit, 10).field(), "limit");
     assert_eq!(error(1, usize::MAX).field(), "capacity");

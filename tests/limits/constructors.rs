@@ -9,17 +9,19 @@ use tollgate::Adjustable;
 #[cfg(feature = "keyed")]
 use tollgate::Keyed;
 use tollgate::clock::NoClock;
+use tollgate::error::LimiterError;
 use tollgate::{
-    ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Leases, Limiter, Quota, Sharded,
-    SlidingWindow, Tick, TokenBucket,
+    FixedWindow, Gcra, Intervals, LeakyBucket, Leases, Limiter, Quota, Sharded, SlidingWindow,
+    Tick, TokenBucket,
 };
 
-/// Checks that each limiter shows its whole algorithm.
+/// Checks that both make the same or refuse with the same error, and that each limiter shows its
+/// whole algorithm.
 #[track_caller]
-fn check<L: Debug>(
+fn check<L: Debug, E: Debug + PartialEq>(
     text: &str,
-    short: impl Fn(Quota) -> Result<L, ConfigError>,
-    long: impl Fn(Quota) -> Result<L, ConfigError>,
+    short: impl Fn(Quota) -> Result<L, E>,
+    long: impl Fn(Quota) -> Result<L, E>,
 ) {
     // Windows do not accept burst and initial.
     let quotas = [
@@ -82,9 +84,9 @@ fn a_short_constructor_of_leases_takes_the_total() {
     let holds = format!("{leases:?}").contains("algorithm: token-bucket 90/h burst 60");
     assert!(holds, "{leases:?}");
     let (window, total) = (Leases::fixed_window(quota, 90), 90);
-    let expected = Some(ConfigError::LeasesTooLarge { total, max: 89 });
+    let expected = Some(LimiterError::LeasesTooLarge { total, max: 89 });
     assert_eq!(window.err(), expected);
-    let zero = Err(ConfigError::ZeroLeases);
+    let zero = Err(LimiterError::ZeroLeases);
     assert_eq!(Leases::sliding_window(quota, 0).map(drop), zero);
     assert_eq!(Leases::leaky_meter(quota, 0).map(drop), zero);
 }
@@ -92,7 +94,7 @@ fn a_short_constructor_of_leases_takes_the_total() {
 #[cfg(feature = "keyed")]
 #[test]
 fn the_short_constructor_refuses_the_same_capacities() {
-    let zero = Err(ConfigError::ZeroCapacity);
+    let zero = Err(LimiterError::ZeroCapacity);
     assert_eq!(Keyed::gcra(Quota::per_hour(5), 0).map(drop), zero);
 }
 

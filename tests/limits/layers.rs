@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 25] = [
+const LEVELS: [(&str, u8); 26] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -19,6 +19,7 @@ const LEVELS: [(&str, u8); 25] = [
     ("seq_lock", 1),
     ("snapshot", 1),
     ("limiter", 2),
+    ("limiter_error", 2),
     ("adjustable", 2),
     ("ban", 2),
     ("concurrency", 2),

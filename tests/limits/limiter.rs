@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use tollgate::algorithm::{Level, Rounding};
 use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep};
-use tollgate::error::ParseAlgorithmError;
+use tollgate::error::{
+    ComposeError, LimiterError, ParseAlgorithmError, ParseQuotaError, QuotaError,
+};
 use tollgate::leases::Lease;
 use tollgate::outcome::Charged;
 use tollgate::sharded::ShardedView;
@@ -19,8 +21,8 @@ use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
 use tollgate::store::{View, WordStore};
 use tollgate::traits::ReserveLimiter;
 use tollgate::{
-    AnyAlgorithm, ConfigError, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, LeakyBucket,
-    Leases, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
+    AnyAlgorithm, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, LeakyBucket, Leases,
+    Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
     TokenBucket, const_unwrap,
 };
 
@@ -213,7 +215,7 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<(SystemClock, CoarseClock, ManualClock, NoClock)>();
     is_shared::<(Tick, Upkeep)>();
     is_shared::<(Granted, Denied, Charged)>();
-    is_shared::<(ConfigError, tollgate::error::ParseQuotaError)>();
+    is_shared::<(QuotaError, LimiterError, ComposeError, ParseQuotaError)>();
     is_shared::<Sharded<TokenBucket>>();
     is_shared::<Sharded<AnyAlgorithm, &'static CoarseClock>>();
     is_shared::<ShardedView<'static, FixedWindow>>();

@@ -11,6 +11,7 @@ mod constructors;
 mod counted;
 #[path = "../support/deadline.rs"]
 mod deadline;
+mod errors;
 mod layers;
 mod leases;
 mod limiter;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::pictures::committed;
 use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, ConfigError, FixedWindow, Limiter, Quota, SlidingWindow, Tick};
+use tollgate::error::QuotaError;
+use tollgate::{AnyAlgorithm, FixedWindow, Limiter, Quota, SlidingWindow, Tick};
 
 fn guide() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/WHICH_LIMITER.md");
@@ -102,8 +103,8 @@ fn each_picture_is_shown_once() {
 }
 
 #[test]
-fn the_examples_of_the_sliding_window_hold() -> Result<(), ConfigError> {
-    let level = |limit, before, now, at: u64| -> Result<f64, ConfigError> {
+fn the_examples_of_the_sliding_window_hold() -> Result<(), QuotaError> {
+    let level = |limit, before, now, at: u64| -> Result<f64, QuotaError> {
         let window = SlidingWindow::new(Quota::per_minute(limit))?;
         let limiter = Limiter::unstarted(window, NoClock);
         let second = |at: u64| Tick::from_nanos(at * 1_000_000_000);

@@ -14,7 +14,7 @@ impl Bound {
     /// use tollgate_audit::Bound;
     /// use tollgate::Quota;
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let bound = Bound::of_quota(Quota::per_second(10).burst(3))?;
     /// assert_eq!(bound.allows(Duration::from_millis(299)), 5);
     /// // One nanosecond can lie in two windows.
@@ -52,7 +52,7 @@ impl Bound {
     /// use tollgate_audit::Bound;
     /// use tollgate::{Quota, Tick};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let bound = Bound::of_windows(Quota::per(7, Duration::from_nanos(10)))?;
     /// let allowed = |a, b| bound.allows_between(Tick::from_nanos(a), Tick::from_nanos(b));
     /// assert_eq!(allowed(0, 9), 7);

@@ -2,7 +2,8 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 use crate::windows::{Windows, period_of};
-use tollgate::{ConfigError, Quota, TokenBucket};
+use tollgate::error::{LimiterError, QuotaError};
+use tollgate::{Quota, TokenBucket};
 
 /// The most that a limiter grants in every interval `[a, b]`:
 ///
@@ -65,14 +66,14 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate or no burst.
+    /// [`QuotaError`] if the quota has no rate or no burst.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::Quota;
     /// use tollgate_audit::Bound;
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// // The ninth permit after a burst is due 692 307 692.3 ns later: less than a third of a
     /// // nanosecond after that tick, but more than a unit.
     /// let bound = Bound::of_quota(Quota::per_second(13))?;
@@ -83,9 +84,9 @@ impl Bound {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn of_quota(quota: Quota) -> Result<Self, ConfigError> {
+    pub const fn of_quota(quota: Quota) -> Result<Self, QuotaError> {
         match check_rate(quota) {
-            Ok(()) if quota.burst_size() == 0 => Err(ConfigError::ZeroBurst),
+            Ok(()) if quota.burst_size() == 0 => Err(QuotaError::ZeroBurst),
             Ok(()) => Ok(Self::bucket(quota)),
             Err(error) => Err(error),
         }
@@ -96,18 +97,18 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the interval is zero, or if either is longer than 584 years.
-    pub const fn of_interval(interval: Duration, tolerance: Duration) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] if the interval is zero, or if either is longer than 584 years.
+    pub const fn of_interval(interval: Duration, tolerance: Duration) -> Result<Self, QuotaError> {
         let permit = interval.as_nanos();
         if permit == 0 {
-            return Err(ConfigError::ZeroInterval);
+            return Err(QuotaError::ZeroInterval);
         }
         if permit > u64::MAX as u128 {
-            return Err(ConfigError::IntervalTooLong { interval });
+            return Err(QuotaError::IntervalTooLong { interval });
         }
         if tolerance.as_nanos() > u64::MAX as u128 {
             let max = Duration::from_nanos(u64::MAX);
-            return Err(ConfigError::ToleranceTooLong { tolerance, max });
+            return Err(QuotaError::ToleranceTooLong { tolerance, max });
         }
         Ok(Self::spaced(interval, tolerance))
     }
@@ -117,7 +118,7 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate, or a burst or an initial number other than `n`.
+    /// [`QuotaError`] if the quota has no rate, or a burst or an initial number other than `n`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -135,16 +136,16 @@ impl Bound {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn of_windows(quota: Quota) -> Result<Self, ConfigError> {
+    pub const fn of_windows(quota: Quota) -> Result<Self, QuotaError> {
         if let Err(error) = check_rate(quota) {
             return Err(error);
         }
         let (n, burst, initial) = (quota.permits(), quota.burst_size(), quota.initial_permits());
         if burst != n {
-            return Err(ConfigError::BurstInWindow { burst, n });
+            return Err(QuotaError::BurstInWindow { burst, n });
         }
         if initial != n {
-            return Err(ConfigError::InitialInWindow { initial, n });
+            return Err(QuotaError::InitialInWindow { initial, n });
         }
         Ok(Self::anew(quota, Windows::of(quota, Duration::ZERO)))
     }
@@ -156,14 +157,14 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate or no burst.
+    /// [`QuotaError`] if the quota has no rate or no burst.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate_audit::Bound;
     /// use tollgate::{Quota, Tick};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let quota = Quota::per(2, Duration::from_nanos(10)).burst(5);
     /// let bound = Bound::of_refills(quota)?.offset(Duration::from_nanos(3));
     /// let allowed = |a, b| bound.allows_between(Tick::from_nanos(a), Tick::from_nanos(b));
@@ -173,7 +174,7 @@ impl Bound {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn of_refills(quota: Quota) -> Result<Self, ConfigError> {
+    pub const fn of_refills(quota: Quota) -> Result<Self, QuotaError> {
         match Self::of_quota(quota) {
             Ok(_) => Ok(Self::at_edges(quota, Windows::of(quota, Duration::ZERO))),
             Err(error) => Err(error),
@@ -185,14 +186,14 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate or no burst.
+    /// [`QuotaError`] if the quota has no rate or no burst.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate_audit::Bound;
     /// use tollgate::Quota;
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let bound = Bound::of_steps(Quota::per_second(2).burst(5))?;
     /// assert_eq!(bound.allows(Duration::ZERO), 5);
     /// assert_eq!(bound.allows(Duration::from_millis(1000)), 7);
@@ -200,7 +201,7 @@ impl Bound {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn of_steps(quota: Quota) -> Result<Self, ConfigError> {
+    pub const fn of_steps(quota: Quota) -> Result<Self, QuotaError> {
         match Self::of_quota(quota) {
             Ok(_) => Ok(Self::in_steps(quota)),
             Err(error) => Err(error),
@@ -212,7 +213,7 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate, or a burst or an initial number other than `n`.
+    /// [`QuotaError`] if the quota has no rate, or a burst or an initial number other than `n`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -235,7 +236,7 @@ impl Bound {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn of_log(quota: Quota) -> Result<Self, ConfigError> {
+    pub const fn of_log(quota: Quota) -> Result<Self, QuotaError> {
         match Self::of_windows(quota) {
             Ok(_) => Ok(Self::within(quota, NonZeroU64::MIN, period_of(quota))),
             Err(error) => Err(error),
@@ -248,15 +249,15 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate, or a burst or an initial number other than `n`, or
-    /// if the period cannot be divided evenly into the slots.
+    /// [`LimiterError`] if the quota has no rate, or a burst or an initial number other than `n`,
+    /// or if the period cannot be divided evenly into the slots.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate_audit::Bound;
     /// use tollgate::{Quota, Tick};
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::LimiterError> {
     /// // Slots of 5 ns.
     /// let bound = Bound::of_slots(Quota::per(7, Duration::from_nanos(20)), 4)?;
     /// let allowed = |a, b| bound.allows_between(Tick::from_nanos(a), Tick::from_nanos(b));
@@ -266,17 +267,17 @@ impl Bound {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn of_slots(quota: Quota, slots: usize) -> Result<Self, ConfigError> {
+    pub const fn of_slots(quota: Quota, slots: usize) -> Result<Self, LimiterError> {
         if let Err(error) = Self::of_windows(quota) {
-            return Err(error);
+            return Err(LimiterError::Quota(error));
         }
         let period = period_of(quota).get();
         let Some(span) = NonZeroU64::new(slots as u64) else {
-            return Err(ConfigError::ZeroSlots);
+            return Err(LimiterError::ZeroSlots);
         };
         match NonZeroU64::new(period / span.get()) {
             Some(slot) if period.is_multiple_of(span.get()) => Ok(Self::within(quota, slot, span)),
-            _ => Err(ConfigError::SlotsUneven {
+            _ => Err(LimiterError::SlotsUneven {
                 slots,
                 period: quota.period(),
             }),
@@ -321,7 +322,7 @@ impl Bound {
     /// use tollgate::Quota;
     /// use tollgate_audit::Bound;
     ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// # fn main() -> Result<(), tollgate::error::QuotaError> {
     /// let bound = Bound::of_quota(Quota::per_second(13))?;
     /// // The ninth permit after a burst is due 692 307 692.3 ns later.
     /// let short = Duration::from_nanos(692_307_692);
@@ -464,7 +465,7 @@ impl Bound {
 
 /// Checks the permits and the period. A bucket of these with a burst of 1 is refused for nothing
 /// else.
-const fn check_rate(quota: Quota) -> Result<(), ConfigError> {
+const fn check_rate(quota: Quota) -> Result<(), QuotaError> {
     match TokenBucket::new(Quota::per(quota.permits(), quota.period()).burst(1)) {
         Ok(_) => Ok(()),
         Err(error) => Err(error),

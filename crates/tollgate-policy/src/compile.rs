@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::algorithm::ChangeQuota;
+use tollgate::error::LimiterError;
 use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota, TokenBucket};
 
 use crate::fact::FactName;
@@ -312,6 +313,7 @@ fn ban<C: PolicyClock>(
         Some(old) => Ok(Arc::clone(&old.strikes)),
         None => FixedWindow::new(Quota::per(ban.after.value, within))
             .and_then(FixedWindow::opened_by_first_hit)
+            .map_err(LimiterError::from)
             .and_then(|window| table(window.into(), rule, maker))
             .map(|mut strikes| {
                 let text = strikes_text(attempts.is_some(), ban.after.value, within);
@@ -322,6 +324,7 @@ fn ban<C: PolicyClock>(
     let bans = match old {
         Some(old) => Ok(Arc::clone(&old.bans)),
         None => TokenBucket::new(Quota::per(1, AFTER_BAN))
+            .map_err(LimiterError::from)
             .and_then(|bucket| table(bucket.into(), rule, maker))
             .map(|mut bans| {
                 reuse.restore_bans(rule, &mut bans);
@@ -331,7 +334,7 @@ fn ban<C: PolicyClock>(
     let attempts = match (old_strikes.and_then(|old| old.attempts.as_ref()), attempts) {
         (Some(old), _) => Ok(Some(Arc::clone(old))),
         (None, None) => Ok(None),
-        (None, Some(window)) => window.and_then(|window| {
+        (None, Some(window)) => window.map_err(LimiterError::from).and_then(|window| {
             Ok(Some(Arc::new(Attempts {
                 limit: RuleLimit::Table(table(window, rule, maker)?),
                 quota: window.quota(),
@@ -364,7 +367,7 @@ fn table<C: PolicyClock>(
     algorithm: AnyAlgorithm,
     rule: &Rule,
     maker: &Maker<'_, C>,
-) -> Result<Table<C>, tollgate::ConfigError> {
+) -> Result<Table<C>, LimiterError> {
     let capacity = usize::try_from(rule.capacity.value).unwrap_or(usize::MAX);
     let table = Keyed::with_clock(algorithm, capacity, maker.clock.clone())?;
     Ok(table.with_hasher(maker.hasher.clone()))

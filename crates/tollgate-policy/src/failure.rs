@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, ConfigError, FixedWindow, Quota};
+use tollgate::error::QuotaError;
+use tollgate::{AnyAlgorithm, FixedWindow, Quota};
 
 use crate::fact::{FactName, Facts};
 use crate::file::{At, Ban, BanOf, Failure, Rule};
@@ -77,7 +78,7 @@ pub(crate) fn within(ban: &Ban) -> Duration {
 
 /// Returns the limit of the requests that may fail before they ban their key. `None` if the ban
 /// counts denials.
-pub(crate) fn attempts(ban: Option<&At<Ban>>) -> Option<Result<AnyAlgorithm, ConfigError>> {
+pub(crate) fn attempts(ban: Option<&At<Ban>>) -> Option<Result<AnyAlgorithm, QuotaError>> {
     let ban = ban.filter(|ban| ban.of == BanOf::Failures)?;
     let window = FixedWindow::new(Quota::per(ban.after.value, within(ban)));
     let window = window.and_then(FixedWindow::opened_by_first_hit);

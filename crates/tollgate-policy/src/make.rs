@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tollgate::error::LimiterError;
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
-use tollgate::{Adjustable, AnyAlgorithm, Concurrency, ConfigError, Keyed};
+use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
 
 use crate::file::{At, Fallback, Rule};
 use crate::keep::{Overrides, Reuse};
@@ -205,7 +206,7 @@ impl<C: PolicyClock> Maker<'_, C> {
                 .map_err(|message| wrong(first, &message));
         }
         let error = |error| match error {
-            ConfigError::CapacityTooLarge { .. } => too_large(rule),
+            LimiterError::CapacityTooLarge { .. } => too_large(rule),
             error => wrong(first, &config_message(error)),
         };
         match (rates.as_slice(), counts.as_slice(), key.is_empty()) {
@@ -241,7 +242,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         rule: &Rule,
         plans: Vec<AnyAlgorithm>,
         capacity: usize,
-    ) -> Result<RuleLimit<C>, ConfigError> {
+    ) -> Result<RuleLimit<C>, LimiterError> {
         let is_full = rule.overrides.is_empty() && plans.len() >= MAX_PLANS;
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
         let table = table.with_overflow(rule.overflow);

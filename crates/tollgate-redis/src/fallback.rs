@@ -236,7 +236,7 @@ fn share(limit: &Limit, processes: u32) -> Result<AnyAlgorithm, FallbackError> {
         Kind::Window(_) => FixedWindow::new(window).map(Into::into),
         Kind::Slots(_) => return Err(FallbackError::Concurrency),
     }
-    .map_err(FallbackError::Local)
+    .map_err(|error| FallbackError::Local(error.into()))
 }
 
 /// A share that is too small for a request denies it only until the server decides again.

@@ -2,8 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-
-use tollgate::ConfigError;
+use tollgate::error::LimiterError;
 
 /// The reason why a fallback was not accepted.
 ///
@@ -29,7 +28,7 @@ pub enum FallbackError {
     /// an outage.
     Concurrency,
     /// The local limiter does not accept its share of the quota, or the number of keys.
-    Local(ConfigError),
+    Local(LimiterError),
 }
 
 impl FallbackError {
@@ -46,7 +45,9 @@ impl FallbackError {
             Self::NoPermits => "at_most",
             Self::ZeroPeriod => "per",
             Self::NoProcesses => "processes",
-            Self::Local(ConfigError::ZeroCapacity | ConfigError::CapacityTooLarge { .. }) => "keys",
+            Self::Local(LimiterError::ZeroCapacity | LimiterError::CapacityTooLarge { .. }) => {
+                "keys"
+            }
             Self::Concurrency | Self::Local(_) => "fallback",
         }
     }
@@ -58,7 +59,7 @@ impl fmt::Display for FallbackError {
         match self {
             Self::NoPermits => write!(f, "{field} is 0, but must be at least 1: or use Closed"),
             Self::ZeroPeriod => write!(f, "{field} is 0, but must be longer"),
-            Self::NoProcesses | Self::Local(ConfigError::ZeroCapacity) => {
+            Self::NoProcesses | Self::Local(LimiterError::ZeroCapacity) => {
                 write!(f, "{field} is 0, but must be at least 1")
             }
             Self::Concurrency => write!(
@@ -66,7 +67,7 @@ impl fmt::Display for FallbackError {
                 "{field} is Local, but must be Closed, Open or OpenAtMost for a limit on \
                  concurrency"
             ),
-            Self::Local(ConfigError::CapacityTooLarge { capacity, max, .. }) => write!(
+            Self::Local(LimiterError::CapacityTooLarge { capacity, max, .. }) => write!(
                 f,
                 "{field} is {capacity}, but must be from 1 to {max}, and there must be memory for \
                  them"

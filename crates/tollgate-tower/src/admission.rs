@@ -20,10 +20,11 @@ use crate::ticket::Unserved;
 /// A function that returns a layer can name it for short:
 ///
 /// ```
-/// use tollgate::{ConfigError, Keyed, Quota};
+/// use tollgate::error::LimiterError;
+/// use tollgate::{Keyed, Quota};
 /// use tollgate_tower::{Admission, RateLimitLayer};
 ///
-/// fn limit() -> Result<RateLimitLayer<impl Admission>, ConfigError> {
+/// fn limit() -> Result<RateLimitLayer<impl Admission>, LimiterError> {
 ///     let table = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
 ///     Ok(RateLimitLayer::by_address(table).name("address"))
 /// }

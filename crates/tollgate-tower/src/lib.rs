@@ -14,7 +14,7 @@
 //! // The layer needs the addresses of connections.
 //! let service = app.into_make_service_with_connect_info::<std::net::SocketAddr>();
 //! # let _ = service;
-//! # Ok::<(), tollgate::ConfigError>(())
+//! # Ok::<(), tollgate::error::LimiterError>(())
 //! ```
 //!
 //! | you want to | use |

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::clock::{Tick, UtcClock};
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 /// Any algorithm of this crate, for code that chooses one at run time.
 ///
@@ -137,7 +137,7 @@ impl ChangeQuota for AnyAlgorithm {
 
     /// Keeps all other options of the algorithm, except a tolerance, which makes sense only with
     /// its interval.
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         any_of!(self, core => core.with_quota(quota).map(Self::from))
     }
 

@@ -10,7 +10,7 @@ use crate::algorithm::alignment::{Alignment, Epoch};
 use crate::algorithm::{
     FixedWindow, Gcra, Intervals, LeakyBucket, Rounding, SlidingWindow, TokenBucket,
 };
-use crate::quota::{ConfigError, ParseQuotaError, Quota, Reader, Why};
+use crate::quota::{ParseQuotaError, Quota, QuotaError, Reader, Why};
 
 /// The error of parsing an [`AnyAlgorithm`] from text.
 ///
@@ -34,14 +34,14 @@ pub enum ParseAlgorithmError {
     /// The text can't be parsed. The inner error says where and why.
     Text(ParseQuotaError),
     /// The text was parsed, but its quota can't be represented.
-    Config(ConfigError),
+    Quota(QuotaError),
 }
 
 impl fmt::Display for ParseAlgorithmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(error) => fmt::Display::fmt(error, f),
-            Self::Config(error) => fmt::Display::fmt(error, f),
+            Self::Quota(error) => fmt::Display::fmt(error, f),
         }
     }
 }
@@ -60,9 +60,9 @@ impl From<ParseQuotaError> for ParseAlgorithmError {
     }
 }
 
-impl From<ConfigError> for ParseAlgorithmError {
-    fn from(error: ConfigError) -> Self {
-        Self::Config(error)
+impl From<QuotaError> for ParseAlgorithmError {
+    fn from(error: QuotaError) -> Self {
+        Self::Quota(error)
     }
 }
 
@@ -213,7 +213,7 @@ impl FromStr for AnyAlgorithm {
 }
 
 /// Creates a GCRA. With a tolerance, only the interval is taken from the quota.
-fn gcra(quota: Quota, tolerance: Option<Duration>) -> Result<Gcra, ConfigError> {
+fn gcra(quota: Quota, tolerance: Option<Duration>) -> Result<Gcra, QuotaError> {
     let Some(tolerance) = tolerance else {
         return Gcra::new(quota);
     };
@@ -221,7 +221,7 @@ fn gcra(quota: Quota, tolerance: Option<Duration>) -> Result<Gcra, ConfigError> 
     let nanos = quota.valid_period_ns()?;
     match nanos.checked_rem(n) {
         Some(0) => Gcra::from_interval(Duration::from_nanos(nanos / n), tolerance),
-        _ => Err(ConfigError::IntervalNotWhole { n, period }),
+        _ => Err(QuotaError::IntervalNotWhole { n, period }),
     }
 }
 

@@ -29,7 +29,7 @@ use super::super::grid::{Grid, Layout, period_of};
 use super::super::settings::settings;
 use crate::clock::Tick;
 use crate::outcome::Granted;
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 /// Windows aligned to the clock. The fields that every decision reads come first, so that they
 /// share a cache line with the word.
@@ -49,14 +49,14 @@ impl Aligned {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the limit is 0 or does not fit.
-    pub(super) const fn new(quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] if the limit is 0 or does not fit.
+    pub(super) const fn new(quota: Quota) -> Result<Self, QuotaError> {
         let Layout { bits, windows } = match Layout::new(quota, 1) {
             Ok(layout) => layout,
             Err(error) => return Err(error),
         };
         let (Some(limit), Ok(period)) = (NonZeroU64::new(quota.permits()), period_of(quota)) else {
-            return Err(ConfigError::ZeroPermits);
+            return Err(QuotaError::ZeroPermits);
         };
         Ok(Self {
             limit,

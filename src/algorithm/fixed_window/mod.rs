@@ -16,7 +16,7 @@ use super::settings::{NO_QUOTA, settings, settings_of_kinds};
 use super::{ChangeQuota, Level, Reserve, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 /// A fixed window: up to `n` permits in each period. The count starts again at 0 in the next
 /// period.
@@ -75,8 +75,8 @@ impl FixedWindow {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
-    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] names the field of the quota that can't be represented, and what is allowed.
+    pub const fn new(quota: Quota) -> Result<Self, QuotaError> {
         match Aligned::new(quota) {
             Ok(aligned) => Ok(Self {
                 opening: Opening::Aligned(aligned),
@@ -108,7 +108,7 @@ impl FixedWindow {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::LimitTooLarge`] if the quantum would be above a 64th of the period.
+    /// [`QuotaError::LimitTooLarge`] if the quantum would be above a 64th of the period.
     ///
     /// ```
     /// use std::time::Duration;
@@ -126,13 +126,13 @@ impl FixedWindow {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn opened_by_first_hit(self) -> Result<Self, ConfigError> {
+    pub const fn opened_by_first_hit(self) -> Result<Self, QuotaError> {
         Self::first_hit(self.quota)
     }
 
     /// Creates windows that are opened by the first hit. The quota may be too large for aligned
     /// windows.
-    pub(super) const fn first_hit(quota: Quota) -> Result<Self, ConfigError> {
+    pub(super) const fn first_hit(quota: Quota) -> Result<Self, QuotaError> {
         let period = match period_of(quota) {
             Ok(period) => period,
             Err(error) => return Err(error),
@@ -142,7 +142,7 @@ impl FixedWindow {
         }
         let n = quota.permits();
         let Some(limit) = NonZeroU64::new(n) else {
-            return Err(ConfigError::ZeroPermits);
+            return Err(QuotaError::ZeroPermits);
         };
         match FirstHit::new(period, limit, NonZeroU64::MAX, n) {
             Ok(window) => Ok(Self {
@@ -150,7 +150,7 @@ impl FixedWindow {
                 alignment: Alignment::CLOCK,
                 quota,
             }),
-            Err((max, min_period)) => Err(ConfigError::LimitTooLarge {
+            Err((max, min_period)) => Err(QuotaError::LimitTooLarge {
                 n,
                 max,
                 period: quota.period(),
@@ -251,7 +251,7 @@ impl ChangeQuota for FixedWindow {
         self.quota
     }
 
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         match self.opening {
             Opening::Aligned(_) => Ok(Self::new(quota)?.aligned(self.alignment)),
             Opening::FirstHit(_) => Self::first_hit(quota),

@@ -65,7 +65,7 @@ use meter::{SPEED_BITS, scale};
 
 use super::grid::WindowMeter;
 use super::settings::settings;
-use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quota};
+use crate::quota::{MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quota, QuotaError};
 
 /// The largest reduced `n` for which the units of 50 years fit: 11 * 50 years is below 2^64 ns.
 const EXACT_N: u64 = 11;
@@ -92,22 +92,22 @@ pub(crate) struct Pace<M = Steady> {
 
 impl Pace {
     /// Creates the pace of a quota.
-    pub(crate) const fn from_quota(quota: Quota) -> Result<Self, ConfigError> {
+    pub(crate) const fn from_quota(quota: Quota) -> Result<Self, QuotaError> {
         let (n, burst, initial) = (quota.permits(), quota.burst_size(), quota.initial_permits());
         let period = match quota.valid_period_ns() {
             Ok(period) => period,
             Err(error) => return Err(error),
         };
         if burst == 0 {
-            return Err(ConfigError::ZeroBurst);
+            return Err(QuotaError::ZeroBurst);
         }
         if initial > burst {
-            return Err(ConfigError::InitialAboveBurst { initial, burst });
+            return Err(QuotaError::InitialAboveBurst { initial, burst });
         }
         let divisor = gcd(n, period);
         if divisor == 0 {
             // Unreachable, but it tells the compiler that the divisor is not 0.
-            return Err(ConfigError::ZeroPermits);
+            return Err(QuotaError::ZeroPermits);
         }
         let mut max = 0;
         if n / divisor <= EXACT_N {
@@ -128,20 +128,20 @@ impl Pace {
                 Err(_) => {}
             }
         }
-        Err(ConfigError::BurstTooLarge { burst, max })
+        Err(QuotaError::BurstTooLarge { burst, max })
     }
 
     /// Creates the pace of an emission interval and a tolerance.
     pub(crate) const fn from_interval(
         interval: Duration,
         tolerance: Duration,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, QuotaError> {
         let (unit, excess) = (interval.as_nanos(), tolerance.as_nanos());
         if unit == 0 {
-            return Err(ConfigError::ZeroInterval);
+            return Err(QuotaError::ZeroInterval);
         }
         if unit > MAX_INTERVAL_NS as u128 {
-            return Err(ConfigError::IntervalTooLong { interval });
+            return Err(QuotaError::IntervalTooLong { interval });
         }
         let max_reach = (MAX_WORD - MIN_HORIZON_NS) as u128 / 2;
         let max_reach = min(max_reach, MAX_BURST as u128 * unit + (unit - 1));
@@ -150,11 +150,11 @@ impl Pace {
         let max = max_reach - unit;
         if excess > max {
             let max = Duration::from_nanos(max as u64);
-            return Err(ConfigError::ToleranceTooLong { tolerance, max });
+            return Err(QuotaError::ToleranceTooLong { tolerance, max });
         }
         match Self::reaching(1 << SPEED_BITS, unit as u64, (unit + excess) as u64) {
             Some(pace) => Ok(pace),
-            None => Err(ConfigError::ZeroInterval),
+            None => Err(QuotaError::ZeroInterval),
         }
     }
 

@@ -42,7 +42,7 @@ use super::settings::{NO_QUOTA, settings};
 use super::{ChangeQuota, Level, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{Quota, QuotaError};
 
 /// The most fractions that a shard counts per permit.
 const MOST_FRACTIONS: u64 = 32;
@@ -140,14 +140,14 @@ impl SlidingWindow {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
-    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] names the field of the quota that can't be represented, and what is allowed.
+    pub const fn new(quota: Quota) -> Result<Self, QuotaError> {
         let Layout { bits, windows } = match Layout::new(quota, 2) {
             Ok(layout) => layout,
             Err(error) => return Err(error),
         };
         let (Some(limit), Ok(period)) = (NonZeroU64::new(quota.permits()), period_of(quota)) else {
-            return Err(ConfigError::ZeroPermits);
+            return Err(QuotaError::ZeroPermits);
         };
         let window = Self {
             allowed: (0, 0),
@@ -267,7 +267,7 @@ impl ChangeQuota for SlidingWindow {
         self.quota
     }
 
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         let window = Self::new(quota)?.rounding(self.rounds());
         Ok(window.aligned(self.alignment))
     }

@@ -37,7 +37,7 @@ pub struct Restored {
 ///     let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
 ///     let limiter = limiter.with_hasher(SeededHasher::new([7, 9]));
 ///     limiter.key("alice").set_quota(Quota::per_hour(100))?;
-///     Ok::<_, tollgate::ConfigError>(limiter)
+///     Ok::<_, tollgate::error::LimiterError>(limiter)
 /// };
 /// let mut bytes = Vec::new();
 /// let old = limiter()?;

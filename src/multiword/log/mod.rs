@@ -13,9 +13,10 @@ use shape::{LogLayout, MAX_LOG, is_told};
 
 use crate::algorithm::period_of;
 use crate::clock::{SystemClock, Tick};
+use crate::limiter_error::LimiterError;
 use crate::multiword::verbs::verbs_by_ticks;
 use crate::outcome::{Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::Quota;
 use crate::sync::{AtomicU64, Backoff};
 
 /// A sliding log: remembers when each permit was taken, and never grants more than `n` in any
@@ -72,16 +73,17 @@ impl SlidingLog {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names what can't be represented, and what is allowed: from 1 to
+    /// [`LimiterError`] names what can't be represented, and what is allowed: from 1 to
     /// [`Self::MAX_PERMITS`](Self::MAX_PERMITS) permits, with a burst of the same number.
     ///
     /// ```
-    /// use tollgate::{ConfigError, Quota, SlidingLog};
+    /// use tollgate::error::LimiterError;
+    /// use tollgate::{Quota, SlidingLog};
     ///
     /// let error = SlidingLog::new(Quota::per_hour(10_000_000)).unwrap_err();
-    /// assert_eq!(error, ConfigError::LogTooLarge { n: 10_000_000, max: SlidingLog::MAX_PERMITS });
+    /// assert_eq!(error, LimiterError::LogTooLarge { n: 10_000_000, max: SlidingLog::MAX_PERMITS });
     /// ```
-    pub fn new(quota: Quota) -> Result<Self, ConfigError> {
+    pub fn new(quota: Quota) -> Result<Self, LimiterError> {
         Self::with_clock(quota, SystemClock)
     }
 }
@@ -92,11 +94,11 @@ impl<C> SlidingLog<C> {
     /// # Errors
     ///
     /// The same as for [`new`](SlidingLog::new).
-    pub fn with_clock(quota: Quota, clock: C) -> Result<Self, ConfigError> {
+    pub fn with_clock(quota: Quota, clock: C) -> Result<Self, LimiterError> {
         let (period, n) = (period_of(quota)?, quota.permits());
         quota.check_is_window()?;
         if n > MAX_LOG {
-            return Err(ConfigError::LogTooLarge { n, max: MAX_LOG });
+            return Err(LimiterError::LogTooLarge { n, max: MAX_LOG });
         }
         Ok(Self {
             state: AtomicU64::new(0),

@@ -14,9 +14,10 @@ use shape::{MAX_SLOTS, SlotLayout};
 
 use crate::algorithm::Level;
 use crate::clock::{SystemClock, Tick};
+use crate::limiter_error::LimiterError;
 use crate::multiword::verbs::verbs_by_ticks;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::Quota;
 use crate::sync::{AtomicU64, Backoff};
 use crate::traits::forms::settle_form;
 
@@ -80,20 +81,21 @@ impl SlottedWindow {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names what can't be represented, and what is allowed: the slots must divide
+    /// [`LimiterError`] names what can't be represented, and what is allowed: the slots must divide
     /// the period into whole nanoseconds, and there are at most [`MAX_SLOTS`](Self::MAX_SLOTS).
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{ConfigError, Quota, SlottedWindow};
+    /// use tollgate::error::LimiterError;
+    /// use tollgate::{Quota, SlottedWindow};
     ///
     /// let period = Duration::from_secs(1);
     /// assert_eq!(
     ///     SlottedWindow::new(Quota::per(10, period), 7).unwrap_err(),
-    ///     ConfigError::SlotsUneven { slots: 7, period }
+    ///     LimiterError::SlotsUneven { slots: 7, period }
     /// );
     /// ```
-    pub fn new(quota: Quota, slots: usize) -> Result<Self, ConfigError> {
+    pub fn new(quota: Quota, slots: usize) -> Result<Self, LimiterError> {
         Self::with_clock(quota, slots, SystemClock)
     }
 }
@@ -105,7 +107,7 @@ impl<C> SlottedWindow<C> {
     /// # Errors
     ///
     /// The same as for [`new`](SlottedWindow::new).
-    pub fn with_clock(quota: Quota, slots: usize, clock: C) -> Result<Self, ConfigError> {
+    pub fn with_clock(quota: Quota, slots: usize, clock: C) -> Result<Self, LimiterError> {
         let shape = SlotLayout::new(quota, slots)?;
         Ok(Self {
             word: AtomicU64::new(0),

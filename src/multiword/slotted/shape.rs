@@ -21,7 +21,8 @@ use core::time::Duration;
 
 use crate::algorithm::{Grid, needed, period_of, shortest_period};
 use crate::clock::Tick;
-use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
+use crate::limiter_error::LimiterError;
+use crate::quota::{MIN_HORIZON_NS, Quota, QuotaError};
 
 /// The largest number of slots that a window can have.
 pub(super) const MAX_SLOTS: usize = 1 << 16;
@@ -41,22 +42,22 @@ pub(super) struct SlotLayout {
 }
 
 impl SlotLayout {
-    pub(super) fn new(quota: Quota, slots: usize) -> Result<Self, ConfigError> {
+    pub(super) fn new(quota: Quota, slots: usize) -> Result<Self, LimiterError> {
         let window = period_of(quota)?;
         quota.check_is_window()?;
         let Some(count) = NonZeroU64::new(slots as u64) else {
-            return Err(ConfigError::ZeroSlots);
+            return Err(LimiterError::ZeroSlots);
         };
         if slots > MAX_SLOTS {
             let max = MAX_SLOTS;
-            return Err(ConfigError::TooManySlots { slots, max });
+            return Err(LimiterError::TooManySlots { slots, max });
         }
         let period = quota.period();
         let Some(slot) = NonZeroU64::new(window.get() / count) else {
-            return Err(ConfigError::SlotsUneven { slots, period });
+            return Err(LimiterError::SlotsUneven { slots, period });
         };
         if !window.get().is_multiple_of(count.get()) {
-            return Err(ConfigError::SlotsUneven { slots, period });
+            return Err(LimiterError::SlotsUneven { slots, period });
         }
         let limit = quota.permits();
         // Enough numbers for the slots of 50 years and two windows.
@@ -69,12 +70,12 @@ impl SlotLayout {
             let told = told.saturating_sub(2 * count.get());
             let min_period = shortest_period(told).and_then(|slot| slot.checked_mul(slots as u32));
             let longest = Duration::from_nanos(MIN_HORIZON_NS);
-            return Err(ConfigError::LimitTooLarge {
+            return Err(LimiterError::Quota(QuotaError::LimitTooLarge {
                 n: limit,
                 max: most,
                 period,
                 min_period: min_period.filter(|period| *period <= longest),
-            });
+            }));
         }
         let told = (u64::MAX >> (bits + 1)) - 2 * count.get();
         Ok(Self {

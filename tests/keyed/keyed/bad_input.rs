@@ -5,23 +5,24 @@ use std::time::Duration;
 
 use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
+use tollgate::error::{LimiterError, QuotaError};
 use tollgate::keyed::Overflow;
-use tollgate::{ConfigError, Denied, Granted, Keyed, ManualClock, Quota, Tick, TokenBucket};
+use tollgate::{Denied, Granted, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
 use crate::support::{bucket, every, tick};
 
-fn several(plans: usize) -> Result<Keyed<TokenBucket, ManualClock>, ConfigError> {
+fn several(plans: usize) -> Result<Keyed<TokenBucket, ManualClock>, LimiterError> {
     Keyed::with_plans(vec![bucket("5/h"); plans], 10, ManualClock::new())
 }
 
 #[test]
 fn impossible_capacities_are_errors() {
     let made = |capacity| Keyed::new(bucket("5/h"), capacity).map(|_| ());
-    assert_eq!(made(0), Err(ConfigError::ZeroCapacity));
+    assert_eq!(made(0), Err(LimiterError::ZeroCapacity));
     // More than there are addresses, and more than there is memory.
     let max = usize::MAX >> 6;
     for capacity in [usize::MAX, usize::MAX / 2, max + 1, max, max / 2, max >> 8] {
-        let error = ConfigError::CapacityTooLarge { capacity, max };
+        let error = LimiterError::CapacityTooLarge { capacity, max };
         assert_eq!(made(capacity), Err(error));
         assert_eq!(error.field(), "capacity");
         assert!(error.to_string().contains(&capacity.to_string()), "{error}");
@@ -33,13 +34,13 @@ fn impossible_capacities_are_errors() {
 
 #[test]
 fn too_few_or_too_many_plans_are_errors() {
-    assert_eq!(several(0).map(|_| ()), Err(ConfigError::ZeroPlans));
+    assert_eq!(several(0).map(|_| ()), Err(LimiterError::ZeroPlans));
     for plans in [1, 2, 8] {
         assert_eq!(several(plans).expect("a table").plans(), plans);
     }
     for plans in [9, 10, 1000] {
         let error = several(plans).map(|_| ()).expect_err("too many");
-        let is_right = matches!(error, ConfigError::TooManyPlans { plans: 9.., max: 8 });
+        let is_right = matches!(error, LimiterError::TooManyPlans { plans: 9.., max: 8 });
         assert!(is_right && error.field() == "plans", "{error}");
     }
     // From an endless iterator of plans, the constructor reads only as many as it needs to refuse
@@ -66,17 +67,17 @@ fn empty_long_and_duplicate_plan_names_are_errors() {
         (vec!["free", "paid", ""], 2, 0),
     ] {
         let max = 64;
-        let right = ConfigError::PlanNameLength { plan, length, max };
+        let right = LimiterError::PlanNameLength { plan, length, max };
         assert_eq!(error(&names), ("name", right));
     }
     for (names, plan, other) in [
         (vec!["free", "free"], 1, 0),
         (vec!["free", "paid", "staff", "paid"], 3, 1),
     ] {
-        let right = ConfigError::SamePlanName { plan, other };
+        let right = LimiterError::SamePlanName { plan, other };
         assert_eq!(error(&names), ("name", right));
     }
-    assert_eq!(error(&[]), ("plans", ConfigError::ZeroPlans));
+    assert_eq!(error(&[]), ("plans", LimiterError::ZeroPlans));
     assert_eq!(error(&["free"; 9]).0, "plans");
     let names = ["free", "Free", &long[..64], "4", "5", "6", "7", " "];
     let limiter = made(&names).expect("eight names");
@@ -118,7 +119,7 @@ fn an_unknown_plan_grants_nothing() {
             let again = Granted::new(1, granted.at()).with_mark(granted.mark());
             let had = (key.take_up_to(3).n(), key.undo(again), key.refund(1));
             assert_eq!(had, (0, 0, 0));
-            let no = ConfigError::NoSuchPlan { plan, plans: 2 };
+            let no = LimiterError::NoSuchPlan { plan, plans: 2 };
             let changed = of_plan.set_quota(Quota::per_hour(6), Keep::Fresh);
             assert_eq!((changed, of_plan.quota()), (Err(no), Err(no)));
         }
@@ -134,7 +135,7 @@ fn a_batch_with_too_few_or_too_many_outcomes_is_an_error_and_decides_nothing() {
         let asked = vec!["key"; keys];
         let mut said: Vec<_> = (0..outcomes).map(|_| Err(Denied::busy(7))).collect();
         let error = limiter.try_acquire_batch(&asked, &mut said);
-        assert_eq!(error, Err(ConfigError::OutcomesLength { keys, outcomes }));
+        assert_eq!(error, Err(LimiterError::OutcomesLength { keys, outcomes }));
         assert!(said.iter().all(|said| *said == Err(Denied::busy(7))));
     }
     assert!(limiter.is_empty());
@@ -147,9 +148,9 @@ fn invalid_quotas_are_errors_and_change_nothing() {
     let granted = limiter.try_acquire_n("key", 2).expect("it is fresh");
     for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
         for (quota, error) in [
-            (Quota::per_second(0), ConfigError::ZeroPermits),
-            (Quota::per(5, Duration::ZERO), ConfigError::ZeroPeriod),
-            (Quota::per_second(5).burst(0), ConfigError::ZeroBurst),
+            (Quota::per_second(0), QuotaError::ZeroPermits),
+            (Quota::per(5, Duration::ZERO), QuotaError::ZeroPeriod),
+            (Quota::per_second(5).burst(0), QuotaError::ZeroBurst),
         ] {
             assert_eq!(limiter.set_quota(quota, keep), Err(error));
         }

@@ -4,9 +4,10 @@
 
 use tollgate::Keep;
 use tollgate::algorithm::{ChangeQuota, Debt, GiveBack, Settings};
+use tollgate::error::LimiterError;
 use tollgate::{
-    AnyAlgorithm, ConfigError, Denied, FixedWindow, Gcra, Granted, Intervals, Keyed, LeakyBucket,
-    ManualClock, Quota, SlidingWindow, Tick,
+    AnyAlgorithm, Denied, FixedWindow, Gcra, Granted, Intervals, Keyed, LeakyBucket, ManualClock,
+    Quota, SlidingWindow, Tick,
 };
 
 use crate::support::model::{Answer, Model, Of, SameGrant, Verb, ask_at, ask_now};
@@ -219,7 +220,7 @@ impl Run {
         let is_one = self.model.set_quota(plan, quota, keep, now);
         self.table.clock().set(now);
         let done = match self.random.one_in(2) && plan == 0 {
-            true => self.table.set_quota(quota, keep),
+            true => self.table.set_quota(quota, keep).map_err(Into::into),
             false => self.table.plan(plan).set_quota_at(quota, keep, now),
         };
         assert_eq!(done.is_ok(), is_one, "{quota} of {algorithm}");
@@ -254,7 +255,7 @@ impl Run {
             (None, _) if self.model.own.len() == self.overrides => {
                 let max = self.overrides;
                 let refused = view.at(now).set_algorithm(own);
-                assert_eq!(refused, Err(ConfigError::OverridesInUse { max }));
+                assert_eq!(refused, Err(LimiterError::OverridesInUse { max }));
             }
             (_, 1)
                 if self.model.plans[plan]

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
+use tollgate::error::{LimiterError, QuotaError};
 use tollgate::keyed::Overflow;
 use tollgate::keyed::SeededHasher;
-use tollgate::{AnyAlgorithm, ConfigError, Denied, Keyed, ManualClock, Quota, TokenBucket};
+use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, TokenBucket};
 
 use crate::support::model::SameGrant;
 use crate::support::{
@@ -30,11 +31,11 @@ fn a_table_without_overrides_refuses_them_by_name() {
     let limiter = table(bucket("5/h"));
     let refused = limiter.key("alice").set_algorithm(bucket("100/h"));
     let error = refused.expect_err("it has none");
-    let expected = (ConfigError::NoOverrides, "overrides");
+    let expected = (LimiterError::NoOverrides, "overrides");
     assert_eq!((error, error.field()), expected);
     assert!(error.to_string().contains("with_overrides"), "{error}");
     let refused = limiter.key("alice").set_quota(Quota::per_hour(100));
-    assert_eq!(refused, Err(ConfigError::NoOverrides));
+    assert_eq!(refused, Err(LimiterError::NoOverrides));
     assert!(
         !limiter.key("alice").unset_algorithm() && limiter.key("alice").own_algorithm().is_none()
     );
@@ -45,10 +46,10 @@ fn a_table_without_overrides_refuses_them_by_name() {
 #[test]
 fn impossible_numbers_of_overrides_are_errors() {
     let made = |n| table(bucket("5/h")).with_overrides(n).map(|_| ());
-    assert_eq!(made(0), Err(ConfigError::ZeroOverrides));
+    assert_eq!(made(0), Err(LimiterError::ZeroOverrides));
     let max = 1 << 20;
     for overrides in [max + 1, usize::MAX / 2, usize::MAX] {
-        let error = ConfigError::TooManyOverrides { overrides, max };
+        let error = LimiterError::TooManyOverrides { overrides, max };
         assert_eq!((made(overrides), error.field()), (Err(error), "overrides"));
         let holds = error.to_string().contains(&overrides.to_string());
         assert!(holds, "{error}");
@@ -58,7 +59,7 @@ fn impossible_numbers_of_overrides_are_errors() {
     assert_eq!(of_plans(7).expect("one is left").plans(), 7);
     let (plans, max) = (8, 7);
     let error = of_plans(8).map(|_| ()).expect_err("none is left");
-    assert_eq!(error, ConfigError::TooManyPlans { plans, max });
+    assert_eq!(error, LimiterError::TooManyPlans { plans, max });
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn an_override_too_many_is_an_error_that_names_the_bound_and_changes_nothing() {
         .key("d")
         .set_algorithm(bucket("100/h"))
         .expect_err("one too many");
-    assert_eq!(error, ConfigError::OverridesInUse { max });
+    assert_eq!(error, LimiterError::OverridesInUse { max });
     assert!(error.to_string().contains("at most 3 keys"), "{error}");
     assert_eq!((left(&limiter, "d"), limiter.overrides()), (5, 3));
     // A key with an override may get another one, and a removed override is free for another key.
@@ -83,9 +84,9 @@ fn an_override_too_many_is_an_error_that_names_the_bound_and_changes_nothing() {
     assert_eq!(all, [50, 5, 100, 70]);
     let quota = Quota::per_hour(7).burst(0);
     let refused = limiter.key("a").set_quota(quota);
-    assert_eq!(refused, Err(ConfigError::ZeroBurst));
+    assert_eq!(refused, Err(QuotaError::ZeroBurst.into()));
     let refused = limiter.plan(1).key("a").set_quota(Quota::per_hour(7));
-    assert_eq!(refused, Err(ConfigError::NoSuchPlan { plan: 1, plans: 1 }));
+    assert_eq!(refused, Err(LimiterError::NoSuchPlan { plan: 1, plans: 1 }));
     assert_eq!(left(&limiter, "a"), 50);
 }
 

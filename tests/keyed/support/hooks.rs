@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Rebase, Settings};
-use tollgate::{ConfigError, Denied, Granted, Quota, Tick, TokenBucket};
+use tollgate::error::QuotaError;
+use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
@@ -93,7 +94,7 @@ impl ChangeQuota for Hooked {
         self.0.quota()
     }
 
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         self.0.with_quota(quota).map(Self)
     }
 

@@ -16,10 +16,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::resume_unwind;
 use std::sync::{Barrier, OnceLock};
 
-use tollgate::ConfigError;
-pub(crate) use tollgate::{Keep, Keyed};
+use tollgate::error::LimiterError;
 pub(crate) use tollgate::keyed::Overflow;
 use tollgate::keyed::SeededHasher;
+pub(crate) use tollgate::{Keep, Keyed};
 
 pub(crate) use prelude::*;
 pub(crate) use random::{Random, mix};
@@ -112,7 +112,7 @@ pub(crate) fn with_plans<A: ChangeQuota + Clone>(plans: &[A]) -> Keyed<A, Manual
     seeded(Keyed::with_plans(plans.to_vec(), 1, clock))
 }
 
-fn seeded<A>(table: Result<Keyed<A, ManualClock>, ConfigError>) -> Keyed<A, ManualClock> {
+fn seeded<A>(table: Result<Keyed<A, ManualClock>, LimiterError>) -> Keyed<A, ManualClock> {
     table.expect("a table").with_hasher(SeededHasher::new(SEED))
 }
 

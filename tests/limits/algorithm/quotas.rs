@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tollgate::{ConfigError, Quota, TokenBucket};
+use tollgate::error::QuotaError;
+use tollgate::{Quota, TokenBucket};
 
 use crate::support::random::Random;
 
@@ -18,7 +19,7 @@ pub(crate) fn per_ns(n: u64, period_ns: u64) -> Quota {
 /// Returns the quota with the largest burst that fits.
 pub(crate) fn largest(quota: Quota) -> Quota {
     match TokenBucket::new(quota.burst(u64::MAX)) {
-        Err(ConfigError::BurstTooLarge { max, .. }) => quota.burst(max),
+        Err(QuotaError::BurstTooLarge { max, .. }) => quota.burst(max),
         other => panic!("{quota} takes a burst of everything: {other:?}"),
     }
 }
@@ -103,7 +104,7 @@ pub(crate) fn any(random: &mut Random) -> Quota {
         let (n, period_ns) = (random.upto(1 << 60), random.upto((1 << 62) + (1 << 61)));
         let quota = per_ns(1 + n, 1 + period_ns);
         match TokenBucket::new(quota.burst(u64::MAX)) {
-            Err(ConfigError::BurstTooLarge { max, .. }) if max > 0 => Some((quota, max)),
+            Err(QuotaError::BurstTooLarge { max, .. }) if max > 0 => Some((quota, max)),
             _ => None,
         }
     });

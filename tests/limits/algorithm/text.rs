@@ -5,10 +5,9 @@
 use std::time::Duration;
 
 use tollgate::algorithm::Rounding;
-use tollgate::error::ParseAlgorithmError;
+use tollgate::error::{ParseAlgorithmError, QuotaError};
 use tollgate::{
-    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow,
-    TokenBucket,
+    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow, TokenBucket,
 };
 
 use crate::quota::text::{any_quota, any_time, check_any, check_errors, is_read_back, soup};
@@ -20,7 +19,7 @@ pub(crate) fn any_algorithm(random: &mut Random) -> AnyAlgorithm {
     tries.next().expect("many are valid")
 }
 
-fn try_any(random: &mut Random) -> Result<AnyAlgorithm, ConfigError> {
+fn try_any(random: &mut Random) -> Result<AnyAlgorithm, QuotaError> {
     let quota = any_quota(1 << 44, random);
     let (origin, offset) = (any_time(random), any_time(random));
     let plain = Quota::per(quota.permits(), quota.period());
@@ -164,24 +163,24 @@ fn a_text_that_parses_but_is_invalid_has_the_error_of_the_constructor() {
     let period = Duration::from_secs(1);
     let large = SlidingWindow::new(Quota::per_second(65_536)).expect_err("too large");
     let cases = [
-        ("gcra 0/s", ConfigError::ZeroPermits),
-        ("leaky-queue 1/0s free 3", ConfigError::ZeroPeriod),
-        ("token-bucket 5/s burst 0", ConfigError::ZeroBurst),
+        ("gcra 0/s", QuotaError::ZeroPermits),
+        ("leaky-queue 1/0s free 3", QuotaError::ZeroPeriod),
+        ("token-bucket 5/s burst 0", QuotaError::ZeroBurst),
         (
             "fixed-window 5/s burst 6",
-            ConfigError::BurstInWindow { burst: 6, n: 5 },
+            QuotaError::BurstInWindow { burst: 6, n: 5 },
         ),
         (
             "fixed-window 5/s initial 6 first-hit",
-            ConfigError::InitialInWindow { initial: 6, n: 5 },
+            QuotaError::InitialInWindow { initial: 6, n: 5 },
         ),
         (
             "gcra 3/s tolerance 5ms",
-            ConfigError::IntervalNotWhole { n: 3, period },
+            QuotaError::IntervalNotWhole { n: 3, period },
         ),
         (
             "intervals 5/s initial 6 greedy",
-            ConfigError::InitialAboveBurst {
+            QuotaError::InitialAboveBurst {
                 initial: 6,
                 burst: 5,
             },
@@ -189,14 +188,14 @@ fn a_text_that_parses_but_is_invalid_has_the_error_of_the_constructor() {
         ("sliding-window 65536/s rounding down", large),
     ];
     for (text, error) in cases {
-        let refused = ParseAlgorithmError::Config(error);
+        let refused = ParseAlgorithmError::Quota(error);
         assert_eq!(text.parse::<AnyAlgorithm>(), Err(refused), "{text}");
         assert_eq!(refused.to_string(), error.to_string());
     }
 }
 
 #[track_caller]
-fn means<A: Into<AnyAlgorithm>>(text: &str, made: Result<A, ConfigError>) {
+fn means<A: Into<AnyAlgorithm>>(text: &str, made: Result<A, QuotaError>) {
     let algorithm = made.expect(text).into();
     assert_eq!(text.parse(), Ok(algorithm));
     assert_eq!(algorithm.to_string(), text);

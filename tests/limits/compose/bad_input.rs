@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::compose::{All, AllDenied, MAX_MEMBERS};
-use tollgate::{Concurrency, ConfigError, Counted, Denied, ManualClock, Quota, SlidingLog};
+use tollgate::error::ComposeError;
+use tollgate::{Concurrency, Counted, Denied, ManualClock, Quota, SlidingLog};
 
 use super::{Bucket, bucket, secs};
 
@@ -15,8 +16,8 @@ fn buckets(n: usize) -> Vec<Bucket> {
 
 #[test]
 fn no_members_are_refused() {
-    let refused = |error: ConfigError| {
-        assert!(matches!(error, ConfigError::ZeroMembers), "{error:?}");
+    let refused = |error: ComposeError| {
+        assert!(matches!(error, ComposeError::ZeroMembers), "{error:?}");
         assert_eq!(error.to_string(), "members is 0, but must be at least 1");
     };
     refused(All::new(buckets(0)).expect_err("none"));
@@ -31,7 +32,7 @@ fn more_than_64_members_are_refused() {
     for n in [65, 10_000] {
         let error = All::new(buckets(n)).expect_err("too many");
         let expected =
-            matches!(error, ConfigError::TooManyMembers { members, max: 64, .. } if members == n);
+            matches!(error, ComposeError::TooManyMembers { members, max: 64, .. } if members == n);
         assert!(expected, "{error:?}");
         let text = format!("members are {n}, but must be from 1 to 64");
         assert_eq!(error.to_string(), text);
@@ -40,7 +41,7 @@ fn more_than_64_members_are_refused() {
     let error = All::new((buckets(60), buckets(5))).expect_err("too many");
     assert!(matches!(
         error,
-        ConfigError::TooManyMembers { members: 65, .. }
+        ComposeError::TooManyMembers { members: 65, .. }
     ));
 }
 
@@ -88,7 +89,7 @@ fn members_of_different_clocks_are_refused() {
     let error = All::new((&inside, &a, &b, &c)).expect_err("two clocks");
     let expected = matches!(
         error,
-        ConfigError::ClocksDiffer {
+        ComposeError::ClocksDiffer {
             member: 3,
             other: 1,
             ..
@@ -105,7 +106,7 @@ fn a_composition_without_a_clock_is_refused() {
     let (a, b) = (Concurrency::new(1), Concurrency::new(2));
     let (a, b) = (a.expect("a limit"), b.expect("a limit"));
     let error = All::<_, SystemClock>::new((&a, &b)).expect_err("no clock");
-    assert!(matches!(error, ConfigError::NoClock), "{error:?}");
+    assert!(matches!(error, ComposeError::NoClock), "{error:?}");
     let expected = "clock is missing: at least one member must have one";
     assert_eq!(error.to_string(), expected);
     assert_eq!(error.field(), "clock");
@@ -137,7 +138,7 @@ fn two_members_that_cannot_undo_are_refused() {
     let error = All::new((&a, &bucket, &b)).expect_err("two logs");
     let expected = matches!(
         error,
-        ConfigError::SecondWithoutUndo {
+        ComposeError::SecondWithoutUndo {
             member: 2,
             other: 0,
             ..

@@ -4,25 +4,26 @@
 use std::time::Duration;
 
 use tollgate::clock::NoClock;
-use tollgate::{ConfigError, FixedWindow, Quota, SlidingLog, SlottedWindow, Tick};
+use tollgate::error::{LimiterError, QuotaError};
+use tollgate::{FixedWindow, Quota, SlidingLog, SlottedWindow, Tick};
 
 use super::per_ns;
 use crate::support::edges::{EDGES, long_and_short};
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
-fn slotted(quota: Quota, slots: usize) -> Result<SlottedWindow<NoClock>, ConfigError> {
+fn slotted(quota: Quota, slots: usize) -> Result<SlottedWindow<NoClock>, LimiterError> {
     SlottedWindow::with_clock(quota, slots, NoClock)
 }
 
-fn log(quota: Quota) -> Result<SlidingLog<NoClock>, ConfigError> {
+fn log(quota: Quota) -> Result<SlidingLog<NoClock>, LimiterError> {
     SlidingLog::with_clock(quota, NoClock)
 }
 
 /// Returns the error of a fixed window for a quota that no window of any limit allows.
-fn no_window(quota: Quota) -> Option<ConfigError> {
+fn no_window(quota: Quota) -> Option<QuotaError> {
     match FixedWindow::new(quota).err()? {
-        ConfigError::LimitTooLarge { .. } => None,
+        QuotaError::LimitTooLarge { .. } => None,
         error => Some(error),
     }
 }
@@ -41,27 +42,32 @@ fn is_slotted(quota: Quota, slots: usize) -> bool {
         Err(error) => error,
     };
     match error {
-        ConfigError::ZeroSlots => assert_eq!(slots, 0),
-        ConfigError::TooManySlots { slots: asked, max } => {
+        LimiterError::ZeroSlots => assert_eq!(slots, 0),
+        LimiterError::TooManySlots { slots: asked, max } => {
             assert!((asked, max) == (slots, SlottedWindow::MAX_SLOTS) && asked > max);
         }
-        ConfigError::SlotsUneven {
+        LimiterError::SlotsUneven {
             slots: asked,
             period: window,
         } => {
             assert_eq!((asked, window), (slots, quota.period()));
             assert!(period % parts != 0, "{quota} in {slots}");
         }
-        ConfigError::LimitTooLarge { .. } => limit_too_large(quota, slots, error),
-        other => assert_eq!(Some(other), no_window(quota), "{quota} in {slots}"),
+        LimiterError::Quota(error @ QuotaError::LimitTooLarge { .. }) => {
+            limit_too_large(quota, slots, error);
+        }
+        LimiterError::Quota(other) => {
+            assert_eq!(Some(other), no_window(quota), "{quota} in {slots}");
+        }
+        other => panic!("{quota} in {slots}: {other}"),
     }
     false
 }
 
 /// Checks that the stated limit fits in a window of this length and one more does not, and that
 /// this limit fits in a window of the stated length and in none shorter.
-fn limit_too_large(quota: Quota, slots: usize, error: ConfigError) {
-    let ConfigError::LimitTooLarge {
+fn limit_too_large(quota: Quota, slots: usize, error: QuotaError) {
+    let QuotaError::LimitTooLarge {
         n,
         max,
         period,
@@ -97,10 +103,11 @@ fn is_log(quota: Quota) -> bool {
             assert!((1..=SlidingLog::MAX_PERMITS).contains(&n));
             return true;
         }
-        Err(ConfigError::LogTooLarge { n: asked, max }) => {
+        Err(LimiterError::LogTooLarge { n: asked, max }) => {
             assert!(asked == n && max == SlidingLog::MAX_PERMITS && n > SlidingLog::MAX_PERMITS);
         }
-        Err(other) => assert_eq!(Some(other), no_window(quota), "{quota}"),
+        Err(LimiterError::Quota(other)) => assert_eq!(Some(other), no_window(quota), "{quota}"),
+        Err(other) => panic!("{quota}: {other}"),
     }
     false
 }

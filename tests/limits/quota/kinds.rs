@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use tollgate::algorithm::ChangeQuota;
+use tollgate::error::QuotaError;
 use tollgate::{
-    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota,
-    SlidingWindow, TokenBucket,
+    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota, SlidingWindow,
+    TokenBucket,
 };
 
 use crate::support::edges::{FIFTY_YEARS_NS, MAX_BURST, YEAR_NS};
 
-pub(super) type Made = Result<AnyAlgorithm, ConfigError>;
+pub(super) type Made = Result<AnyAlgorithm, QuotaError>;
 
 /// A type that is made from a quota.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,24 +105,24 @@ pub(super) fn check(kind: Kind, quota: Quota) -> Made {
     let text = error.to_string();
     assert!(text.starts_with(error.field()), "{text}");
     let is_true = match error {
-        ConfigError::ZeroPermits => n == 0,
-        ConfigError::ZeroPeriod => ns == 0,
-        ConfigError::PeriodTooLong { period: p } => p == period && ns > u64::MAX.into(),
-        ConfigError::RateTooHigh { n: m, period: p } => (m, p) == (n, period) && is_high,
-        ConfigError::RateTooLow { n: m, period: p } => (m, p) == (n, period) && is_low,
-        ConfigError::ZeroBurst => burst == 0 && !kind.is_window(),
-        ConfigError::InitialAboveBurst {
+        QuotaError::ZeroPermits => n == 0,
+        QuotaError::ZeroPeriod => ns == 0,
+        QuotaError::PeriodTooLong { period: p } => p == period && ns > u64::MAX.into(),
+        QuotaError::RateTooHigh { n: m, period: p } => (m, p) == (n, period) && is_high,
+        QuotaError::RateTooLow { n: m, period: p } => (m, p) == (n, period) && is_low,
+        QuotaError::ZeroBurst => burst == 0 && !kind.is_window(),
+        QuotaError::InitialAboveBurst {
             initial: i,
             burst: b,
         } => (i, b) == (initial, burst) && initial > burst && !kind.is_window(),
-        ConfigError::BurstTooLarge { burst: b, max } => {
+        QuotaError::BurstTooLarge { burst: b, max } => {
             let fits = |burst| kind.make(quota.burst(burst).initial(0)).is_ok();
             b == burst && max < burst && fits(1) && fits(max) && !fits(max + 1)
         }
-        ConfigError::BurstInWindow { burst: b, n: m } => (b, m) == (burst, n) && burst != n,
-        ConfigError::InitialInWindow { initial: i, n: m } => (i, m) == (initial, n) && i != n,
-        ConfigError::WindowTooLong { period: p, max } => p == period && max == longest && p > max,
-        ConfigError::LimitTooLarge {
+        QuotaError::BurstInWindow { burst: b, n: m } => (b, m) == (burst, n) && burst != n,
+        QuotaError::InitialInWindow { initial: i, n: m } => (i, m) == (initial, n) && i != n,
+        QuotaError::WindowTooLong { period: p, max } => p == period && max == longest && p > max,
+        QuotaError::LimitTooLarge {
             n: m,
             max,
             period: p,

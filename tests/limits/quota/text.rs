@@ -408,5 +408,5 @@ fn the_debug_of_an_error_of_a_text_is_its_display() {
     same(&ParseAlgorithmError::Text(error), says);
     let error = TokenBucket::new(Quota::per_second(0)).expect_err("no permits");
     let says = "n is 0, but must be at least 1 permit";
-    same(&ParseAlgorithmError::Config(error), says);
+    same(&ParseAlgorithmError::Quota(error), says);
 }

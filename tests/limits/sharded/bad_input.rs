@@ -3,7 +3,8 @@
 
 use tollgate::algorithm::{Algorithm, Lend, Split};
 use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, ConfigError, Leases, ManualClock, Sharded, Tick};
+use tollgate::error::LimiterError;
+use tollgate::{AnyAlgorithm, Leases, ManualClock, Sharded, Tick};
 
 use crate::algorithm::text::any_algorithm;
 use crate::support::algorithms::{algorithms, read};
@@ -12,14 +13,14 @@ use crate::support::random::Random;
 fn sharded(
     algorithm: AnyAlgorithm,
     shards: usize,
-) -> Result<Sharded<AnyAlgorithm, NoClock>, ConfigError> {
+) -> Result<Sharded<AnyAlgorithm, NoClock>, LimiterError> {
     Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO)
 }
 
 fn leases(
     algorithm: AnyAlgorithm,
     total: u64,
-) -> Result<Leases<AnyAlgorithm, ManualClock>, ConfigError> {
+) -> Result<Leases<AnyAlgorithm, ManualClock>, LimiterError> {
     Leases::with_clock(algorithm, total, ManualClock::new())
 }
 
@@ -35,8 +36,8 @@ fn is_sharded(algorithm: AnyAlgorithm, shards: usize) -> bool {
             assert!(shards as u64 <= algorithm.most_shards(), "{algorithm}");
             return true;
         }
-        Err(ConfigError::ZeroShards) => assert_eq!(shards, 0),
-        Err(error @ ConfigError::TooManyShards { shards: asked, max }) => {
+        Err(LimiterError::ZeroShards) => assert_eq!(shards, 0),
+        Err(error @ LimiterError::TooManyShards { shards: asked, max }) => {
             assert_eq!(asked, shards);
             assert!((1..shards).contains(&max), "{algorithm}: {error}");
             assert!(sharded(algorithm, max).is_ok(), "{algorithm}: {error}");
@@ -59,8 +60,8 @@ fn is_lent(algorithm: AnyAlgorithm, total: u64) -> bool {
             assert_eq!(limiter.limiter().available(), left, "{algorithm}");
             return true;
         }
-        Err(ConfigError::ZeroLeases) => assert_eq!(total, 0),
-        Err(error @ ConfigError::LeasesTooLarge { total: asked, max }) => {
+        Err(LimiterError::ZeroLeases) => assert_eq!(total, 0),
+        Err(error @ LimiterError::LeasesTooLarge { total: asked, max }) => {
             assert!(asked == total && max == most && max < total, "{error}");
             assert!(max == 0 || leases(algorithm, max).is_ok(), "{algorithm}");
             assert!(leases(algorithm, max + 1).is_err(), "{algorithm}");

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Split};
-use tollgate::{AnyAlgorithm, ConfigError, Gcra, Intervals, LeakyBucket, Quota, Tick, TokenBucket};
+use tollgate::error::QuotaError;
+use tollgate::{AnyAlgorithm, Gcra, Intervals, LeakyBucket, Quota, Tick, TokenBucket};
 
 use crate::support::algorithms::read;
 use crate::support::random::Random;
@@ -20,7 +21,7 @@ fn per_ns(n: u64, period_ns: u64) -> Quota {
 /// Returns the quota with the largest burst that fits.
 fn largest(quota: Quota) -> Quota {
     match TokenBucket::new(quota.burst(u64::MAX)) {
-        Err(ConfigError::BurstTooLarge { max, .. }) => quota.burst(max),
+        Err(QuotaError::BurstTooLarge { max, .. }) => quota.burst(max),
         other => panic!("{quota} takes a burst of everything: {other:?}"),
     }
 }

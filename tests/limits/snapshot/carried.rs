@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, Rebase, Settings};
 use tollgate::clock::NoClock;
-use tollgate::error::RestoreError;
+use tollgate::error::{QuotaError, RestoreError};
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::{ConfigError, Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket};
+use tollgate::{Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket};
 
 use super::limiter;
 use crate::support::algorithms::algorithms;
@@ -100,7 +100,7 @@ impl ChangeQuota for Total {
         Quota::per_second(self.0)
     }
 
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         Ok(Self(quota.permits()))
     }
 

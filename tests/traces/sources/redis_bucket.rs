@@ -5,7 +5,8 @@
 
 use std::ops::RangeInclusive;
 
-use tollgate::{ConfigError, TokenBucket};
+use tollgate::TokenBucket;
+use tollgate::error::QuotaError;
 use tollgate_replay::{
     Class, Comparison, Header, LevelLimiter, Malformed, Op, Replay, TIE as NEAR, Value, before,
     is_tie, quota,
@@ -18,7 +19,7 @@ use super::{Begun, SECOND};
 const EXPIRY_OF_0: &str = "invalid expire time in 'setex' command";
 
 pub(super) fn spring(header: &Header) -> Begun {
-    if TokenBucket::new(quota(&header.config)?) == Err(ConfigError::ZeroBurst) {
+    if TokenBucket::new(quota(&header.config)?) == Err(QuotaError::ZeroBurst) {
         return Ok(Box::new(NoBucket));
     }
     begin(header, |bucket| Box::new(Unlimited(bucket)))

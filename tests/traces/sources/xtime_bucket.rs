@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate::algorithm::{ChangeQuota, Gauge};
+use tollgate::error::QuotaError;
 use tollgate::store::{AtomicWord, WordCell};
 use tollgate::store::{View, WordStore};
-use tollgate::{ConfigError, Denied, Granted, Quota, Tick, TokenBucket};
+use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_replay::TIE;
 
 /// A word and its reservations.
@@ -34,7 +35,7 @@ pub(super) struct Decided {
 
 impl Bucket {
     /// Creates a fresh bucket with this rate, a double in tokens a second, and burst.
-    pub(super) fn new(limit: f64, burst: u64) -> Result<Self, ConfigError> {
+    pub(super) fn new(limit: f64, burst: u64) -> Result<Self, QuotaError> {
         Ok(Self {
             algorithm: TokenBucket::new(quota(limit, burst))?,
             cell: WordCell::new(0),
@@ -45,7 +46,7 @@ impl Bucket {
     }
 
     /// Changes the rate and burst.
-    pub(super) fn set(&mut self, t: Tick, limit: f64, burst: u64) -> Result<(), ConfigError> {
+    pub(super) fn set(&mut self, t: Tick, limit: f64, burst: u64) -> Result<(), QuotaError> {
         let next = self.algorithm.with_quota(quota(limit, burst))?;
         let same = next.quota() == self.algorithm.quota();
         let word = self.algorithm.carry_over(self.word(), t, &next);

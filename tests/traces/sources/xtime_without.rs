@@ -2,7 +2,7 @@
 //! burst of zero. Our constructor must refuse them, and the recorded values must be the ones that
 //! x/time/rate computes.
 
-use tollgate::ConfigError;
+use tollgate::error::QuotaError;
 use tollgate_replay::{Class, Comparison, Malformed, Op, Replay, Value};
 
 use super::classes::{NO_BURST, ONCE, OVERFLOWS, TOO_HIGH, TOO_LOW, ZERO};
@@ -11,12 +11,12 @@ use super::xtime_theirs::{Asked, Said, Theirs, limit, recorded};
 
 pub(super) struct Without {
     theirs: Theirs,
-    why: ConfigError,
+    why: QuotaError,
     said: Option<Said>,
 }
 
 impl Without {
-    pub(super) fn new(theirs: Theirs, why: ConfigError) -> Self {
+    pub(super) fn new(theirs: Theirs, why: QuotaError) -> Self {
         let said = None;
         Self { theirs, why, said }
     }
@@ -61,11 +61,11 @@ impl Replay for Without {
         }
         let now = theirs.ok && theirs.delay == Some(0);
         Some(match self.why {
-            ConfigError::ZeroPermits if now && self.theirs.old => &ONCE,
-            ConfigError::ZeroPermits => &ZERO,
-            ConfigError::ZeroBurst => &NO_BURST,
-            ConfigError::RateTooHigh { .. } => &TOO_HIGH,
-            ConfigError::RateTooLow { .. } | ConfigError::PeriodTooLong { .. } => {
+            QuotaError::ZeroPermits if now && self.theirs.old => &ONCE,
+            QuotaError::ZeroPermits => &ZERO,
+            QuotaError::ZeroBurst => &NO_BURST,
+            QuotaError::RateTooHigh { .. } => &TOO_HIGH,
+            QuotaError::RateTooLow { .. } | QuotaError::PeriodTooLong { .. } => {
                 let overflows = now && self.theirs.old && theirs.tokens < 0.0;
                 if overflows { &OVERFLOWS } else { &TOO_LOW }
             }

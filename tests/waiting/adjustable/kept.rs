@@ -6,7 +6,8 @@ use tollgate::Keep;
 use tollgate::algorithm::Algorithm;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::clock::NoClock;
-use tollgate::{Adjustable, AnyAlgorithm, ConfigError};
+use tollgate::error::QuotaError;
+use tollgate::{Adjustable, AnyAlgorithm};
 use tollgate::{Quota, Tick};
 
 use super::{KEEPS, adjustable, all};
@@ -69,8 +70,8 @@ fn a_refused_quota_changes_nothing() {
             let granted = view.take_up_to(1);
             let (had, level) = (view.available(), view.level());
             for (quota, error) in [
-                (Quota::per_second(0), ConfigError::ZeroPermits),
-                (Quota::per(5, Duration::ZERO), ConfigError::ZeroPeriod),
+                (Quota::per_second(0), QuotaError::ZeroPermits),
+                (Quota::per(5, Duration::ZERO), QuotaError::ZeroPeriod),
             ] {
                 assert_eq!(view.set_quota(quota, keep), Err(error), "{algorithm}");
             }

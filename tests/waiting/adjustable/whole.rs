@@ -7,7 +7,8 @@ use std::sync::Arc;
 use tollgate::Keep;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Settings};
 use tollgate::clock::NoClock;
-use tollgate::{Adjustable, ConfigError, Denied, Granted, Quota, Tick};
+use tollgate::error::QuotaError;
+use tollgate::{Adjustable, Denied, Granted, Quota, Tick};
 
 use super::MANY;
 use crate::support::{deadline, on_threads_while};
@@ -52,7 +53,7 @@ impl ChangeQuota for Whole {
         Quota::per_second(self.limit())
     }
 
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         Ok(Self([quota.permits(); 8]))
     }
 

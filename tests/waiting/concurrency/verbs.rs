@@ -7,20 +7,21 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{Concurrency, ConfigError, Denied};
+use tollgate::error::LimiterError;
+use tollgate::{Concurrency, Denied};
 
 use super::{Entered, Tested, Waiter, assert_empty, limiter};
 use crate::support::deadline;
 
 #[test]
 fn an_invalid_limit_is_refused() {
-    let above = |limit| ConfigError::ConcurrencyTooLarge {
+    let above = |limit| LimiterError::ConcurrencyTooLarge {
         limit,
         max: Concurrency::MAX_LIMIT,
     };
     let limiter = limiter(3);
     for (limit, error) in [
-        (0, ConfigError::ZeroConcurrency),
+        (0, LimiterError::ZeroConcurrency),
         (
             Concurrency::MAX_LIMIT + 1,
             above(Concurrency::MAX_LIMIT + 1),
@@ -35,7 +36,7 @@ fn an_invalid_limit_is_refused() {
     let message = "limit is 1099511627776, but must be from 1 to 2147483647";
     assert_eq!(above(1 << 40).to_string(), message);
     let message = "limit is 0, but must be at least 1";
-    assert_eq!(ConfigError::ZeroConcurrency.to_string(), message);
+    assert_eq!(LimiterError::ZeroConcurrency.to_string(), message);
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! other core, so on several threads the cost depends on how rarely they draw.
 
 use tollgate::clock::Clock;
+use tollgate::error::LimiterError;
 use tollgate::leases::Lease;
-use tollgate::{ConfigError, Leases, TokenBucket};
+use tollgate::{Leases, TokenBucket};
 
 use super::contestants::bucket::bucket;
 use super::contestants::timing::{Handle, Handled, Kind};
@@ -14,7 +15,7 @@ const SIZE: u64 = 1024;
 pub(crate) struct Lending<C>(Leases<TokenBucket, C>);
 
 impl<C: Clock> Lending<C> {
-    pub(crate) fn new(clock: C) -> Result<Self, ConfigError> {
+    pub(crate) fn new(clock: C) -> Result<Self, LimiterError> {
         let leases = Leases::with_clock(bucket(Kind::Allowed)?, 64 * SIZE, clock)?;
         Ok(Self(leases))
     }

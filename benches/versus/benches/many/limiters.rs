@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tollgate::clock::{NoClock, SystemClock};
-use tollgate::{ConfigError, Counted, Limiter, Quota, Sharded, TokenBucket};
+use tollgate::error::LimiterError;
+use tollgate::{Counted, Limiter, Quota, Sharded, TokenBucket};
 use tollgate_versus::peers::Governor;
 use tollgate_versus::{
     Ask, AskAt, DAY, Late, SHORT, SLOTS, START, full_log, slots, taken_slots, wide_slots,
@@ -22,7 +23,7 @@ pub(crate) type Named = (&'static str, Box<dyn Runner>);
 const SHARDS: usize = 2;
 
 /// Returns the floor, the single word, the mutexes, governor, and the multiword limiters.
-pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, ConfigError> {
+pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, LimiterError> {
     let mut all: Vec<Named> = Vec::new();
     for entry in entries(kind)? {
         let is_wanted = match entry.name {
@@ -86,7 +87,7 @@ fn on_one_thread(all: &mut Vec<Named>, kind: Kind) {
     all.push(("slots_roll_each_tick", shared(limiter)));
 }
 
-fn counted(all: &mut Vec<Named>, kind: Kind) -> Result<(), ConfigError> {
+fn counted(all: &mut Vec<Named>, kind: Kind) -> Result<(), LimiterError> {
     let limiter = Limiter::with_clock(bucket(kind)?, SystemClock);
     all.push(("counted_system", asked(Counted::new(limiter), kind)));
     let limiter = Limiter::unstarted(bucket(kind)?, NoClock);

@@ -14,8 +14,8 @@ use asked::Asked;
 use bucket::{COARSE, Measured, ToldLimiter, keep_coarse};
 use criterion::{Criterion, SamplingMode};
 use timing::{Aligned, Contestant, Kind, Runner, time};
-use tollgate::ConfigError;
 use tollgate::clock::SystemClock;
+use tollgate::error::QuotaError;
 use tollgate_versus::Ask;
 use tollgate_versus::peers::{Governor, LeakyBucket, Limit, Ratelimit};
 
@@ -48,7 +48,7 @@ fn main() {
 
 type Named = (&'static str, Box<dyn Runner>);
 
-fn contestants(kind: Kind) -> Result<Vec<Named>, ConfigError> {
+fn contestants(kind: Kind) -> Result<Vec<Named>, QuotaError> {
     Ok(vec![
         ("tollgate_system", boxed(Measured::new(kind, SystemClock)?)),
         ("governor_system", peer(kind, Governor::system)),

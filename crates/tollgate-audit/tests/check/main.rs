@@ -6,8 +6,9 @@ mod within;
 
 use core::time::Duration;
 
+use tollgate::error::QuotaError;
 use tollgate::outcome::Charged;
-use tollgate::{ConfigError, Quota, Tick};
+use tollgate::{Quota, Tick};
 use tollgate_audit::{Audit, Bound, Log};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,18 +146,15 @@ fn bounds_are_refused_for_their_rate_alone() {
     }
     let refused = |quota, error| assert_eq!(Bound::of_quota(quota), Err(error));
     let ns = Duration::from_nanos;
-    refused(Quota::per(0, day), ConfigError::ZeroPermits);
-    refused(Quota::per(1, ns(0)), ConfigError::ZeroPeriod);
-    refused(Quota::per_second(1).burst(0), ConfigError::ZeroBurst);
+    refused(Quota::per(0, day), QuotaError::ZeroPermits);
+    refused(Quota::per(1, ns(0)), QuotaError::ZeroPeriod);
+    refused(Quota::per_second(1).burst(0), QuotaError::ZeroBurst);
     let (n, period) = (11, ns(1));
-    refused(
-        Quota::per(n, period),
-        ConfigError::RateTooHigh { n, period },
-    );
+    refused(Quota::per(n, period), QuotaError::RateTooHigh { n, period });
     let (n, period) = (1, 366 * day);
-    refused(Quota::per(n, period), ConfigError::RateTooLow { n, period });
+    refused(Quota::per(n, period), QuotaError::RateTooLow { n, period });
     let period = Duration::MAX;
-    refused(Quota::per(n, period), ConfigError::PeriodTooLong { period });
+    refused(Quota::per(n, period), QuotaError::PeriodTooLong { period });
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use core::time::Duration;
 
 use tollgate::algorithm::Rounding;
+use tollgate::error::QuotaError;
 use tollgate::{
-    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow,
-    Tick, TokenBucket,
+    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow, Tick,
+    TokenBucket,
 };
 use tollgate_audit::{Audit, Bound, Bounded};
 
@@ -82,12 +83,12 @@ fn a_refill_that_comes_a_nanosecond_early_is_found() {
 #[test]
 fn an_invalid_quota_has_no_bound() {
     let (none, wide) = (ten_ns(0), ten_ns(3).burst(4));
-    assert_eq!(Bound::of_windows(none), Err(ConfigError::ZeroPermits));
-    let refused = Err(ConfigError::BurstInWindow { burst: 4, n: 3 });
+    assert_eq!(Bound::of_windows(none), Err(QuotaError::ZeroPermits));
+    let refused = Err(QuotaError::BurstInWindow { burst: 4, n: 3 });
     assert_eq!(Bound::of_windows(wide), refused);
     let empty = ten_ns(3).burst(0);
-    assert_eq!(Bound::of_refills(empty), Err(ConfigError::ZeroBurst));
-    assert_eq!(Bound::of_steps(empty), Err(ConfigError::ZeroBurst));
+    assert_eq!(Bound::of_refills(empty), Err(QuotaError::ZeroBurst));
+    assert_eq!(Bound::of_steps(empty), Err(QuotaError::ZeroBurst));
 }
 
 #[test]

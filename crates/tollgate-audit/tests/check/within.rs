@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use tollgate::{ConfigError, Quota, Tick};
+use tollgate::error::{LimiterError, QuotaError};
+use tollgate::{Quota, Tick};
 use tollgate_audit::{Audit, Bound};
 
 use super::{Kind, history, instant};
@@ -151,15 +152,18 @@ fn longer_intervals_allow_n_for_each_span() {
 #[test]
 fn an_invalid_window_has_no_bound() {
     let (none, wide) = (ten_ns(0), ten_ns(3).burst(4));
-    let refused = Err(ConfigError::BurstInWindow { burst: 4, n: 3 });
-    assert_eq!(Bound::of_log(none), Err(ConfigError::ZeroPermits));
+    let refused = Err(QuotaError::BurstInWindow { burst: 4, n: 3 });
+    assert_eq!(Bound::of_log(none), Err(QuotaError::ZeroPermits));
     assert_eq!(Bound::of_log(wide), refused);
-    assert_eq!(Bound::of_slots(none, 5), Err(ConfigError::ZeroPermits));
-    assert_eq!(Bound::of_slots(wide, 5), refused);
-    assert_eq!(Bound::of_slots(ten_ns(3), 0), Err(ConfigError::ZeroSlots));
+    assert_eq!(
+        Bound::of_slots(none, 5),
+        Err(QuotaError::ZeroPermits.into())
+    );
+    assert_eq!(Bound::of_slots(wide, 5), refused.map_err(Into::into));
+    assert_eq!(Bound::of_slots(ten_ns(3), 0), Err(LimiterError::ZeroSlots));
     for slots in [3, 4, 11, 20, usize::MAX] {
         let period = Duration::from_nanos(10);
-        let uneven = Err(ConfigError::SlotsUneven { slots, period });
+        let uneven = Err(LimiterError::SlotsUneven { slots, period });
         assert_eq!(Bound::of_slots(ten_ns(3), slots), uneven);
     }
     // Slots of a nanosecond are ticks.
@@ -173,8 +177,9 @@ fn extreme_ticks_and_numbers_do_not_overflow() {
     let charges = at.map(|tick| instant(tick, Kind::Charge, u64::MAX));
     let resets = at.map(|tick| instant(tick, Kind::Reset, 1));
     let most = Quota::per(u64::MAX, Duration::from_nanos(u64::MAX));
-    for bound in [Bound::of_log(most), Bound::of_slots(most, 3)] {
-        let bound = bound.expect("a quota").offset(Duration::MAX);
+    let (log, slots) = (Bound::of_log(most), Bound::of_slots(most, 3));
+    for bound in [log.expect("a quota"), slots.expect("a quota")] {
+        let bound = bound.offset(Duration::MAX);
         assert!(history(&all).check(&bound).is_err());
         let _ = history(&[all, charges, resets].concat()).check(&bound);
         assert!(bound.allows(Duration::MAX) >= bound.allows(Duration::ZERO));

@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use tollgate::Denied;
 use tollgate::clock::Clock;
+use tollgate::error::ComposeError;
 
 use super::acquire::{acquire, acquire_all, counts, refused};
 use super::asks::{Asks, waits};
@@ -117,7 +118,7 @@ where
         let state = self.0.take();
         Decision {
             // It is there until it is kept.
-            state: state.unwrap_or(State::Invalid(tollgate::ConfigError::ZeroCapacity)),
+            state: state.unwrap_or(State::Invalid(ComposeError::ZeroMembers)),
             remotes,
         }
     }

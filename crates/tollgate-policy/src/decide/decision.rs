@@ -7,8 +7,9 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::compose::Members;
+use tollgate::error::ComposeError;
 use tollgate::outcome::{GrantInfo, Settled};
-use tollgate::{ConfigError, Denied, Tick};
+use tollgate::{Denied, Tick};
 
 use super::asked::Asked;
 use super::asks::{Ask, Asks};
@@ -69,7 +70,7 @@ pub enum Reason<'d> {
         rule: &'d str,
     },
     /// The limits that apply can't be combined: registered ones have different clocks.
-    Invalid(ConfigError),
+    Invalid(ComposeError),
 }
 
 /// What a policy decided about a request, with the permits that it took.

@@ -11,8 +11,9 @@ use std::ops::Deref;
 
 use tollgate::clock::Clock;
 use tollgate::compose::{Held, Members};
+use tollgate::error::ComposeError;
 use tollgate::outcome::{GrantInfo, Settled};
-use tollgate::{ConfigError, Denied, Tick};
+use tollgate::{Denied, Tick};
 
 use super::asks::Asks;
 use super::visits::{
@@ -38,7 +39,7 @@ where
 /// Why a request is not allowed.
 pub(crate) enum Refused {
     /// Registered limits have other clocks.
-    Invalid(ConfigError),
+    Invalid(ComposeError),
     /// This limit denies it.
     Denied(usize, Denied),
 }
@@ -123,7 +124,7 @@ where
 }
 
 /// Checks that all limits have the policy's clock.
-fn check_clocks<R, C>(asks: &Asks<R, C>) -> Result<(), ConfigError>
+fn check_clocks<R, C>(asks: &Asks<R, C>) -> Result<(), ComposeError>
 where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
@@ -135,7 +136,7 @@ where
         };
         let (other, known) = *first.get_or_insert((member, clock));
         if known != clock {
-            return Err(ConfigError::ClocksDiffer { member, other });
+            return Err(ComposeError::ClocksDiffer { member, other });
         }
     }
     Ok(())

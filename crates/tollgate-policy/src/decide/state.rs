@@ -3,9 +3,10 @@
 use std::fmt;
 use std::ops::Deref;
 
+use tollgate::Denied;
 use tollgate::clock::Clock;
 use tollgate::compose::{All, AllGranted, Held, Within};
-use tollgate::{ConfigError, Denied};
+use tollgate::error::ComposeError;
 
 use super::asks::Asks;
 use super::many::Many;
@@ -44,7 +45,7 @@ where
     /// Denied without asking a limit.
     Refused(R, Why),
     /// The limits have different clocks.
-    Invalid(ConfigError),
+    Invalid(ComposeError),
     /// A limit denies it.
     Denied(Asks<R, C>, usize, Denied),
     /// The only limit grants it. It is a rate, so a decision that is dropped has nothing to leave.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use tollgate::AnyAlgorithm;
 use tollgate::clock::UtcClock;
-use tollgate::error::ParseAlgorithmError;
-use tollgate::{AnyAlgorithm, ConfigError};
+use tollgate::error::{LimiterError, ParseAlgorithmError};
 
 use crate::text::known_names;
 
@@ -60,7 +60,7 @@ impl Spec {
         }
         match text.parse::<AnyAlgorithm>() {
             Ok(algorithm) => Ok(Self::Rate(algorithm.with_utc_of(clock))),
-            Err(ParseAlgorithmError::Config(error)) => Err(config_message(error)),
+            Err(ParseAlgorithmError::Quota(error)) => Err(config_message(error)),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -68,7 +68,8 @@ impl Spec {
 
 /// Returns what is wrong with a limit, as a message about its whole text: `n is 0, but must be at
 /// least 1 permit` becomes `the number of permits must be at least 1`.
-pub(crate) fn config_message(error: ConfigError) -> String {
+pub(crate) fn config_message(error: impl Into<LimiterError>) -> String {
+    let error = error.into();
     let text = error.to_string();
     let field = match error.field() {
         "n" => "the number of permits",

@@ -16,7 +16,8 @@
 use std::time::Duration;
 
 use tollgate::algorithm::{Debt, GiveBack};
-use tollgate::{ConfigError, FixedWindow, Limiter, ManualClock, Quota, SlidingWindow, Tick};
+use tollgate::error::QuotaError;
+use tollgate::{FixedWindow, Limiter, ManualClock, Quota, SlidingWindow, Tick};
 
 use super::against_core::{LENGTH, Pair};
 use super::{Episode, OPERATIONS, Random, SOME_DAY, server};
@@ -51,7 +52,7 @@ fn windows_opened_by_the_first_hit_decide_as_the_cores_do_if_a_microsecond_is_wh
         let window = FixedWindow::new(quota)?.opened_by_first_hit()?;
         match window.quantum() <= Some(MICROSECOND) {
             true => Ok(window),
-            false => Err(ConfigError::ZeroPermits),
+            false => Err(QuotaError::ZeroPermits),
         }
     });
 }
@@ -101,7 +102,7 @@ fn same<A: GiveBack + Debt>(
     name: &str,
     limit: impl Fn(Quota) -> Result<Limit, LimitError>,
     period: impl Fn(&mut Random) -> u64,
-    core: impl Fn(Quota) -> Result<A, ConfigError>,
+    core: impl Fn(Quota) -> Result<A, QuotaError>,
 ) {
     server::on_each_server(|connection| {
         let mut random = Random(0xC0_4E);

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use tollgate::{ConfigError, Limiter, Quota, TokenBucket, const_unwrap};
+use tollgate::error::QuotaError;
+use tollgate::{Limiter, Quota, TokenBucket, const_unwrap};
 
 use super::clock::SinceMade;
 
@@ -24,7 +25,7 @@ const SAVED_SECONDS: u64 = 10;
 /// ```
 /// use tollgate_tower::client::RetryBudget;
 ///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// # fn main() -> Result<(), tollgate::error::QuotaError> {
 /// let budget = RetryBudget::new(20, 0)?; // 20 % of the requests, and none a second
 /// assert!(!budget.withdraw());
 /// for _ in 0..5 {
@@ -53,8 +54,8 @@ impl RetryBudget {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if `per_second` is too large for a quota.
-    pub fn new(percent: u32, per_second: u32) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] if `per_second` is too large for a quota.
+    pub fn new(percent: u32, per_second: u32) -> Result<Self, QuotaError> {
         let rate = u64::from(per_second).saturating_mul(RETRY);
         let saved = rate.saturating_mul(SAVED_SECONDS).max(10 * RETRY);
         let quota = match rate {

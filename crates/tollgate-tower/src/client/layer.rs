@@ -3,7 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use tollgate::{ConfigError, Quota};
+use tollgate::Quota;
+use tollgate::error::QuotaError;
 use tower_layer::Layer;
 
 use super::budget::RetryBudget;
@@ -92,8 +93,8 @@ impl<C> ClientLimitLayer<C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
-    pub fn quota(mut self, quota: Quota) -> Result<Self, ConfigError> {
+    /// [`QuotaError`] names the field of the quota that can't be represented, and what is allowed.
+    pub fn quota(mut self, quota: Quota) -> Result<Self, QuotaError> {
         self.settings.quota = Some(Arc::new(OwnQuota::new(quota, self.settings.clock)?));
         Ok(self)
     }

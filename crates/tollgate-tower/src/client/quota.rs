@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::error::QuotaError;
 use tollgate::traits::ReserveLimiter;
-use tollgate::{Concurrency, ConfigError, Granted, Limiter, Quota, Tick, TokenBucket};
+use tollgate::{Concurrency, Granted, Limiter, Quota, Tick, TokenBucket};
 
 use super::clock::SinceMade;
 use super::memory::line;
@@ -32,7 +33,7 @@ pub(super) struct Permit {
 }
 
 impl OwnQuota {
-    pub(super) fn new(quota: Quota, clock: SinceMade) -> Result<Self, ConfigError> {
+    pub(super) fn new(quota: Quota, clock: SinceMade) -> Result<Self, QuotaError> {
         let bucket = TokenBucket::new(quota)?;
         Ok(Self {
             limiter: Arc::new(Limiter::with_clock(bucket, clock)),

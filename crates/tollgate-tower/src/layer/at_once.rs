@@ -89,7 +89,7 @@ impl RateLimitLayer<Inside> {
     ///
     /// let limit = RateLimitLayer::concurrency(Concurrency::new(64)?).at_once();
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
+    /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn at_once(self) -> RateLimitLayer<Inside, AtOnce> {
         self.with_mode()
@@ -106,7 +106,7 @@ impl<K: RequestKey> RateLimitLayer<InsideByKey<K>> {
     /// let downloads = KeyedConcurrency::new(4, 10_000)?;
     /// let limit = RateLimitLayer::concurrency_by_key(downloads, ByAddress::default()).at_once();
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
+    /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn at_once(self) -> RateLimitLayer<InsideByKey<K>, AtOnce> {
         self.with_mode()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::ConfigError;
+use tollgate::error::LimiterError;
 use tollgate::traits::ReserveLimiter;
 use tollgate_http::{RequestFacts, Unit};
 
@@ -59,7 +59,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     ///     .settle(|ended| ended.bytes())
     ///     .unit(Unit::ContentBytes);
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
+    /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn unit(mut self, unit: Unit) -> Self {
         self.admission.unit = unit;
@@ -208,7 +208,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// # Errors
     ///
     /// If `requests` is 0, or more than a [`Concurrency`](tollgate::Concurrency) can have.
-    pub fn wait(mut self, time: Duration, requests: u64) -> Result<Self, ConfigError>
+    pub fn wait(mut self, time: Duration, requests: u64) -> Result<Self, LimiterError>
     where
         S::Owned: ReserveLimiter,
     {

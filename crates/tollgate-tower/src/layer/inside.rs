@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::Concurrency;
+use tollgate::error::LimiterError;
 use tollgate::keyed::KeyedConcurrency;
-use tollgate::{Concurrency, ConfigError};
 
 use super::RateLimitLayer;
 use crate::inside::{Inside, InsideByKey};
@@ -76,7 +77,7 @@ impl RateLimitLayer<Inside> {
     /// # Errors
     ///
     /// If `requests` is 0, or more than a [`Concurrency`](tollgate::Concurrency) can have.
-    pub fn wait(self, time: Duration, requests: u64) -> Result<Self, ConfigError> {
+    pub fn wait(self, time: Duration, requests: u64) -> Result<Self, LimiterError> {
         self.may_wait(time, requests)
     }
 }
@@ -93,7 +94,7 @@ impl<K: RequestKey> RateLimitLayer<InsideByKey<K>> {
     /// let downloads = KeyedConcurrency::new(4, 10_000)?;
     /// let limit = RateLimitLayer::concurrency_by_key(downloads, ByAddress::default());
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
+    /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn concurrency_by_key(limiter: impl Into<Arc<KeyedConcurrency>>, key: K) -> Self {
         let (limiter, key) = (limiter.into(), Arc::new(key));

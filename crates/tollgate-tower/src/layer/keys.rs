@@ -54,7 +54,7 @@ where
     /// // RateLimit: "default";r=4;t=1;pk=:TqMD5J2cKmE=:
     /// let limit = RateLimitLayer::by_key(limits, by_tenant).fields(Fields::LIST).partitions();
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
+    /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn partitions(mut self) -> Self {
         self.admission.partitions = true;
@@ -75,7 +75,7 @@ impl<K: RequestKey> RateLimitLayer<InsideByKey<K>> {
     /// let limit = RateLimitLayer::concurrency_by_key(downloads, ByAddress::default())
     ///     .missing(Missing::Share);
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
+    /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn missing(mut self, missing: Missing) -> Self {
         self.settings.missing = missing;

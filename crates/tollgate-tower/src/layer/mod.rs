@@ -17,7 +17,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Concurrency, ConfigError};
+use tollgate::Concurrency;
+use tollgate::error::LimiterError;
 use tower_layer::Layer;
 
 pub use at_once::{AtOnce, Keep, MayWait};
@@ -83,7 +84,7 @@ impl<A> RateLimitLayer<A> {
         }
     }
 
-    fn may_wait(mut self, time: Duration, requests: u64) -> Result<Self, ConfigError> {
+    fn may_wait(mut self, time: Duration, requests: u64) -> Result<Self, LimiterError> {
         let waiting = Arc::new(Concurrency::new(requests)?);
         self.settings.wait = Some(Wait { time, waiting });
         Ok(self)

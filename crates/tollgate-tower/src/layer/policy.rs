@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use tollgate::error::LimiterError;
 
-use tollgate::ConfigError;
 use tollgate_http::RequestFacts;
 use tollgate_policy::{FactName, LivePolicy, PolicyClock, Value};
 
@@ -201,7 +201,7 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// # Errors
     ///
     /// If `requests` is 0, or more than a [`Concurrency`](tollgate::Concurrency) can have.
-    pub fn wait(self, time: Duration, requests: u64) -> Result<Self, ConfigError> {
+    pub fn wait(self, time: Duration, requests: u64) -> Result<Self, LimiterError> {
         self.may_wait(time, requests)
     }
 }

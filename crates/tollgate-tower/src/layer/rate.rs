@@ -65,7 +65,7 @@ where
     /// let limiter = Sharded::token_bucket(quota)?;
     /// let limit = RateLimitLayer::shared_with_quota(limiter, Some(quota));
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
+    /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn shared_with_quota(limiter: L, quota: Option<Quota>) -> Self {
         let limiter = Arc::new(limiter);

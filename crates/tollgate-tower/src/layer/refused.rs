@@ -3,7 +3,7 @@
 /// A limit of all requests needs no key.
 ///
 /// ```compile_fail,E0599
-/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// # fn limit() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
 /// let limit = tollgate_tower::RateLimitLayer::shared(limiter);
 /// let limit = limit.missing(tollgate_tower::Missing::Exempt);
@@ -12,7 +12,7 @@
 /// ```
 ///
 /// ```compile_fail,E0599
-/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// # fn limit() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
 /// let limit = tollgate_tower::RateLimitLayer::shared(limiter);
 /// let limit = limit.partitions();
@@ -21,7 +21,7 @@
 /// ```
 ///
 /// ```compile_fail,E0599
-/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// # fn limit() -> Result<(), tollgate::error::LimiterError> {
 /// let places = tollgate::Concurrency::new(1)?;
 /// let limit = tollgate_tower::RateLimitLayer::concurrency(places);
 /// let limit = limit.missing(tollgate_tower::Missing::Exempt);
@@ -44,7 +44,7 @@ struct Missing;
 /// A concurrency gives each place back, however the request ended.
 ///
 /// ```compile_fail,E0599
-/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// # fn limit() -> Result<(), tollgate::error::LimiterError> {
 /// let places = tollgate::Concurrency::new(1)?;
 /// let limit = tollgate_tower::RateLimitLayer::concurrency(places);
 /// let limit = limit.failure_if(|ended| ended.bytes() == 0);
@@ -53,7 +53,7 @@ struct Missing;
 /// ```
 ///
 /// ```compile_fail,E0599
-/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// # fn limit() -> Result<(), tollgate::error::LimiterError> {
 /// let places = tollgate::keyed::KeyedConcurrency::new(1, 9)?;
 /// let key = tollgate_tower::ByAddress::default();
 /// let limit = tollgate_tower::RateLimitLayer::concurrency_by_key(places, key);
@@ -67,7 +67,7 @@ struct FailureIf;
 ///
 /// ```compile_fail,E0277
 /// # use tower::Layer;
-/// # fn limit() -> Result<(), tollgate::ConfigError> {
+/// # fn limit() -> Result<(), tollgate::error::LimiterError> {
 /// fn serves<S: tower::Service<http::Request<()>>>(_: S) {}
 /// type Page = tower::util::BoxService<
 ///     http::Request<()>,

@@ -206,7 +206,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     ///     .count(Count::Failures)
     ///     .failure_if(|ended| ended.status() == Some(StatusCode::SEE_OTHER));
     /// # let _ = limit;
-    /// # Ok::<(), tollgate::ConfigError>(())
+    /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn failure_if(mut self, test: impl Fn(&Ended<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.settings.is_failure = Some(Arc::new(test));

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Concurrency, ConfigError, Keyed, Limiter, Quota, TokenBucket};
+use tollgate::error::LimiterError;
+use tollgate::{Concurrency, Keyed, Limiter, Quota, TokenBucket};
 use tollgate_http::RequestFacts;
 use tollgate_policy::{LivePolicy, Policy};
 use tollgate_tower::{Admission, RateLimitLayer};
@@ -241,7 +242,7 @@ fn the_number_that_may_wait_has_a_range() {
     let layer = || RateLimitLayer::shared(Limiter::token_bucket(Quota::per_second(1)).unwrap());
     assert_eq!(
         layer().wait(secs(1), 0).unwrap_err(),
-        ConfigError::ZeroConcurrency
+        LimiterError::ZeroConcurrency
     );
     assert!(layer().wait(secs(1), u64::MAX).is_err());
     assert!(layer().wait(Duration::ZERO, Concurrency::MAX_LIMIT).is_ok());

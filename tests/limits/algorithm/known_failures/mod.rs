@@ -9,9 +9,8 @@ mod windows;
 use std::time::Duration;
 
 use tollgate::clock::NoClock;
-use tollgate::{
-    AnyAlgorithm, ConfigError, Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket,
-};
+use tollgate::error::QuotaError;
+use tollgate::{AnyAlgorithm, Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket};
 
 use crate::algorithm::quotas::SECOND;
 
@@ -103,7 +102,7 @@ fn intervals_of_fractional_nanoseconds_keep_their_rate() {
 fn a_burst_of_centuries_is_granted_in_full_or_refused() {
     let quota = Quota::per_day(1);
     let (burst, max) = (300_000, 97_620);
-    let refused = Err(ConfigError::BurstTooLarge { burst, max });
+    let refused = Err(QuotaError::BurstTooLarge { burst, max });
     assert_eq!(TokenBucket::new(quota.burst(burst)), refused);
     for limiter in both(quota.burst(max)) {
         assert_eq!(limiter.count(100_000, 5), max);
@@ -215,7 +214,7 @@ fn idling_accumulates_no_more_than_the_burst() {
 fn a_huge_period_is_an_error() {
     for period in [Duration::MAX, Duration::from_secs(u64::MAX / 1000)] {
         let quota = Quota::per(1, period);
-        let refused = Err(ConfigError::PeriodTooLong { period });
+        let refused = Err(QuotaError::PeriodTooLong { period });
         assert_eq!(TokenBucket::new(quota), refused);
         assert!(Gcra::new(quota).is_err() && Gcra::from_interval(period, period).is_err());
     }
@@ -264,13 +263,13 @@ fn callers_whose_clocks_differ_get_no_extra_permits() {
 #[test]
 fn a_quota_of_zero_is_an_error_and_not_unlimited() {
     let bucket = |quota| TokenBucket::new(quota).map(|_| ());
-    assert_eq!(bucket(Quota::per_second(0)), Err(ConfigError::ZeroPermits));
-    let expected = Err(ConfigError::ZeroBurst);
+    assert_eq!(bucket(Quota::per_second(0)), Err(QuotaError::ZeroPermits));
+    let expected = Err(QuotaError::ZeroBurst);
     assert_eq!(bucket(Quota::per_second(1).burst(0)), expected);
-    let expected = Err(ConfigError::ZeroPeriod);
+    let expected = Err(QuotaError::ZeroPeriod);
     assert_eq!(bucket(Quota::per(1, Duration::ZERO)), expected);
     let gcra = Gcra::from_interval(Duration::ZERO, Duration::ZERO).map(|_| ());
-    assert_eq!(gcra, Err(ConfigError::ZeroInterval));
+    assert_eq!(gcra, Err(QuotaError::ZeroInterval));
 }
 
 /// Spring Cloud Gateway: a rate above twice the capacity gave its keys a lifetime of 0 seconds, so

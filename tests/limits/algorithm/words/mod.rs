@@ -7,11 +7,10 @@ mod case;
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack};
+use tollgate::error::QuotaError;
 use tollgate::store::WordStore;
 use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
-use tollgate::{
-    AnyAlgorithm, ConfigError, Denied, Gcra, Granted, LeakyBucket, Quota, Tick, TokenBucket,
-};
+use tollgate::{AnyAlgorithm, Denied, Gcra, Granted, LeakyBucket, Quota, Tick, TokenBucket};
 
 use self::case::Case;
 use crate::algorithm::{cases, quotas};
@@ -141,7 +140,7 @@ impl ChangeQuota for Own {
     fn quota(&self) -> Quota {
         self.0.quota()
     }
-    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
         self.0.with_quota(quota).map(Self)
     }
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {

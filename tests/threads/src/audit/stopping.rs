@@ -5,8 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::thread;
 
 use tollgate::algorithm::{Algorithm, Debt, Forecast, GiveBack, Lend, Split};
+use tollgate::error::QuotaError;
 use tollgate::outcome::Charged;
-use tollgate::{AnyAlgorithm, ConfigError, Denied, Granted, Tick};
+use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stopping(pub(super) AnyAlgorithm);
@@ -111,7 +112,7 @@ impl Lend for Stopping {
     fn most_lent(&self) -> u64 {
         self.0.most_lent()
     }
-    fn lending(&self, total: u64) -> Result<Self, ConfigError> {
+    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
         self.0.lending(total).map(Self)
     }
 }

@@ -6,8 +6,9 @@ use axum::body::Body;
 use governor::clock::QuantaInstant;
 use governor::middleware::{NoOpMiddleware, RateLimitingMiddleware, StateInformationMiddleware};
 use tollgate::clock::SystemClock;
+use tollgate::error::LimiterError;
 use tollgate::keyed::SeededHasher;
-use tollgate::{ConfigError, Keyed, Quota, TokenBucket};
+use tollgate::{Keyed, Quota, TokenBucket};
 use tollgate_policy::{LivePolicy, Policy, Problems};
 use tollgate_tower::{ByPolicy, PerKey, Rate, RateLimitLayer};
 use tower_governor::GovernorLayer;
@@ -51,7 +52,7 @@ pub(crate) type ByAddress =
     RateLimitLayer<Rate<PerKey<TokenBucket, SystemClock, SeededHasher, tollgate_tower::ByAddress>>>;
 
 /// Returns tollgate's layer, by address.
-pub(crate) fn by_address(limit: Limit) -> Result<ByAddress, ConfigError> {
+pub(crate) fn by_address(limit: Limit) -> Result<ByAddress, LimiterError> {
     let table = Keyed::token_bucket(limit.quota(), CAPACITY)?;
     Ok(RateLimitLayer::by_address(table))
 }
