@@ -1,19 +1,13 @@
 //! The short constructors create what the general ones create, for each limiter and each algorithm,
 //! and refuse the same quotas. A limiter's `Debug` shows its algorithm as text.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
 #[cfg(feature = "wide")]
 use tollgate::Adjustable;
 #[cfg(feature = "keyed")]
 use tollgate::Keyed;
-use tollgate::clock::NoClock;
 use tollgate::error::LimiterError;
-use tollgate::{
-    FixedWindow, Gcra, Intervals, LeakyBucket, Leases, Limiter, Quota, Sharded, SlidingWindow,
-    Tick, TokenBucket,
-};
+
+use crate::support::*;
 
 /// Checks that both make the same or refuse with the same error, and that each limiter shows its
 /// whole algorithm.

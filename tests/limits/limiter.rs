@@ -2,31 +2,23 @@
 //! full bucket starts at its first use, or explicitly. Everything public is `Send`, `Sync` and
 //! `Debug`.
 
-use std::fmt::Debug;
 use std::mem::size_of;
-use std::sync::{Arc, LazyLock};
-use std::thread;
-use std::time::Duration;
+use std::sync::LazyLock;
 
 use tollgate::algorithm::{Level, Rounding};
-use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep};
+use tollgate::clock::{CoarseClock, SystemClock, Upkeep};
+use tollgate::const_unwrap;
 use tollgate::error::{
     ComposeError, LimiterError, ParseAlgorithmError, ParseQuotaError, QuotaError,
 };
 use tollgate::leases::Lease;
-use tollgate::outcome::Charged;
 use tollgate::sharded::ShardedView;
 use tollgate::stats::LimiterStats;
 use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
 use tollgate::store::{View, WordStore};
 use tollgate::traits::ReserveLimiter;
-use tollgate::{
-    AnyAlgorithm, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, LeakyBucket, Leases,
-    Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
-    TokenBucket, const_unwrap,
-};
 
-use crate::deadline::deadline;
+use crate::support::*;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const FIVE: Quota = Quota::per_hour(5);

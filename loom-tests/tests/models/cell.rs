@@ -2,7 +2,6 @@
 //! broken words the same models fail.
 
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::words;
 
 fn burst(run: &mut Run, make_word: MakeWord) {
     suite::exactly_the_burst_at_one_tick(&samples::bucket(make_word), run);

@@ -6,7 +6,6 @@ use tollgate::algorithm::{Debt, GiveBack};
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::races::{FIXED, Races};
 use tollgate_loom_tests::samples::windows;
-use tollgate_loom_tests::words;
 
 const NO_ORDER: &str = "no order";
 const TOO_MANY: &str = "more than was promised";

@@ -2,7 +2,6 @@
 //! caller starts it again.
 
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::words;
 
 fn starts(run: &mut Run, make_word: MakeWord) {
     suite::each_verb_starts(&samples::empty_bucket(make_word), run);

@@ -4,7 +4,6 @@
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::samples::windows;
 use tollgate_loom_tests::suite::Subjected;
-use tollgate_loom_tests::words;
 
 /// A suite, its bound on preemptions, and its message for a word that compares and stores.
 struct Suite<A> {

@@ -3,7 +3,6 @@
 //! none is lost.
 
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::words;
 
 /// Two threads swap the word.
 fn replace_twice(run: &mut Run, make: MakeWord) {

@@ -2,20 +2,11 @@
 //! evictions and changes, and that no permits are gained. (`exact.rs` compares every answer with a
 //! model, and `churn.rs` the evictions.)
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
 use tollgate::error::{LimiterError, QuotaError};
-use tollgate::keyed::Overflow;
 use tollgate::keyed::SeededHasher;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, TokenBucket};
 
 use crate::support::model::SameGrant;
-use crate::support::{
-    IdentityState, NOW, Random, SECOND, algorithm, all, bucket, crowded, deadline, every,
-    in_sixteen_slots, on_threads, table, tick, with_plans,
-};
+use crate::support::*;
 
 fn of_bucket(quota: &str, overrides: usize) -> Keyed<TokenBucket, ManualClock> {
     let table = table(bucket(quota)).with_overrides(overrides);

@@ -2,16 +2,11 @@
 //! invalid text. Any text is an algorithm or an error that points at the offending part, and every
 //! algorithm that has a text is parsed from it again.
 
-use std::time::Duration;
-
 use tollgate::algorithm::Rounding;
 use tollgate::error::{ParseAlgorithmError, QuotaError};
-use tollgate::{
-    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow, TokenBucket,
-};
 
 use crate::quota::text::{any_quota, any_time, check_any, check_errors, is_read_back, soup};
-use crate::support::random::Random;
+use crate::support::*;
 
 /// Returns a random algorithm with random options.
 pub(crate) fn any_algorithm(random: &mut Random) -> AnyAlgorithm {

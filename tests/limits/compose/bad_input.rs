@@ -1,13 +1,11 @@
 //! Bad input is refused with an error that says what is allowed.
 
-use std::time::Duration;
-
-use tollgate::clock::{Clock, SystemClock};
-use tollgate::compose::{All, AllDenied, MAX_MEMBERS};
+use tollgate::clock::SystemClock;
+use tollgate::compose::{AllDenied, MAX_MEMBERS};
 use tollgate::error::ComposeError;
-use tollgate::{Concurrency, Counted, Denied, ManualClock, Quota, SlidingLog};
 
 use super::{Bucket, bucket, secs};
+use crate::support::*;
 
 fn buckets(n: usize) -> Vec<Bucket> {
     let clock = ManualClock::new();

@@ -1,17 +1,14 @@
 //! Constructors accept valid input. They refuse anything else with the field, its value and what is
 //! allowed, exact to the last permit and nanosecond.
 
-use std::time::Duration;
-
 use tollgate::error::QuotaError;
-use tollgate::{Gcra, Quota};
 
 use crate::algorithm::quotas::per_ns;
 use crate::errors::is_kept;
 use crate::quota::kinds::Kind::{Bucket, Fixed, Greedy, Refills, Sliding};
 use crate::quota::kinds::{KINDS, Kind, Made, check};
 use crate::support::edges::{EDGES, FIFTY_YEARS_NS, MAX_BURST, YEAR_NS, long_and_short};
-use crate::support::random::Random;
+use crate::support::*;
 
 #[test]
 fn every_extreme_quota_is_accepted_or_refused_with_a_reason() {

@@ -1,14 +1,11 @@
 //! Limiters accept as many shards and leases as the limit allows. They refuse zero and larger
 //! numbers, say what is allowed, and report numbers that were clamped.
 
-use tollgate::algorithm::{Algorithm, Lend, Split};
-use tollgate::clock::NoClock;
+use tollgate::algorithm::{Lend, Split};
 use tollgate::error::LimiterError;
-use tollgate::{AnyAlgorithm, Leases, ManualClock, Sharded, Tick};
 
 use crate::algorithm::text::any_algorithm;
-use crate::support::algorithms::{algorithms, read};
-use crate::support::random::Random;
+use crate::support::*;
 
 fn sharded(
     algorithm: AnyAlgorithm,

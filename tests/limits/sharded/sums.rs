@@ -1,14 +1,10 @@
 //! The bounds of the shards add up to exactly the bound of the whole, checked on the numbers of
 //! uneven quotas.
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Split};
+use tollgate::algorithm::{Debt, Forecast, Split};
 use tollgate::error::QuotaError;
-use tollgate::{AnyAlgorithm, Gcra, Intervals, LeakyBucket, Quota, Tick, TokenBucket};
 
-use crate::support::algorithms::read;
-use crate::support::random::Random;
+use crate::support::*;
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;

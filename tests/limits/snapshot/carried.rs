@@ -1,15 +1,11 @@
 //! Restores with another quota, or another algorithm.
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, ChangeQuota, Rebase, Settings};
-use tollgate::clock::NoClock;
+use tollgate::algorithm::{Rebase, Settings};
 use tollgate::error::{QuotaError, RestoreError};
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::{Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket};
 
 use super::limiter;
-use crate::support::algorithms::algorithms;
+use crate::support::*;
 
 #[test]
 fn a_restore_with_another_quota_carries_over_as_set_quota_does() {

@@ -1,17 +1,9 @@
 //! The state after a change of the quota, and after a refused one.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::Algorithm;
-use tollgate::algorithm::ChangeQuota;
-use tollgate::clock::NoClock;
 use tollgate::error::QuotaError;
-use tollgate::{Adjustable, AnyAlgorithm};
-use tollgate::{Quota, Tick};
 
 use super::{KEEPS, adjustable, all};
-use crate::support::{SECOND, tick};
+use crate::support::*;
 
 const NOW: Tick = tick(86_400 * SECOND + 7);
 

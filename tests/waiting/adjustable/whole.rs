@@ -2,16 +2,12 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 
-use tollgate::Keep;
-use tollgate::algorithm::{Algorithm, ChangeQuota, Settings};
-use tollgate::clock::NoClock;
+use tollgate::algorithm::Settings;
 use tollgate::error::QuotaError;
-use tollgate::{Adjustable, Denied, Granted, Quota, Tick};
 
 use super::MANY;
-use crate::support::{deadline, on_threads_while};
+use crate::support::*;
 
 thread_local! {
     /// Runs in the middle of the next read of parameters.

@@ -2,16 +2,11 @@
 //! already admitted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-use std::task::Poll;
-use std::thread;
-use std::time::Duration;
 
 use tollgate::error::LimiterError;
-use tollgate::{Concurrency, Denied};
 
 use super::{Entered, Tested, Waiter, assert_empty, limiter};
-use crate::support::deadline;
+use crate::support::*;
 
 #[test]
 fn an_invalid_limit_is_refused() {

@@ -6,13 +6,10 @@
 mod threads;
 mod windows;
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
 use tollgate::error::QuotaError;
-use tollgate::{AnyAlgorithm, Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket};
 
 use crate::algorithm::quotas::SECOND;
+use crate::support::*;
 
 const MS: u64 = 1_000_000;
 

@@ -4,19 +4,15 @@
 
 mod case;
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack};
+use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack};
 use tollgate::error::QuotaError;
 use tollgate::store::WordStore;
 use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
-use tollgate::{AnyAlgorithm, Denied, Gcra, Granted, LeakyBucket, Quota, Tick, TokenBucket};
 
 use self::case::Case;
 use crate::algorithm::{cases, quotas};
 use crate::support::edges::EDGES;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 /// Returns an extreme number, or any.
 fn any_number(random: &mut Random, algorithm: &AnyAlgorithm) -> u64 {
