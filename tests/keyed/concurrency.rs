@@ -124,7 +124,7 @@ fn threads_never_exceed_the_limit_and_lose_no_permit() {
         let limiter = Arc::new(limiter(LIMIT));
         let keys = 3000;
         let inside: Vec<AtomicU64> = (0..keys).map(|_| AtomicU64::new(0)).collect();
-        on_threads(4, |thread| {
+        on_threads(0..4, |thread| {
             let mut random = Random(thread);
             let mut held = Vec::new();
             for turn in 0..often(5_000) {

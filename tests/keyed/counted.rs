@@ -31,7 +31,7 @@ where
 {
     match verb {
         0 => add(right, &key.try_acquire()),
-        1 => add(right, &key.try_acquire_n_at(2, Tick::from_nanos(7))),
+        1 => add(right, &key.try_acquire_n_at(2, tick(7))),
         2 => add(right, &Ok(key.take_up_to(3))),
         3 => right.returned += key.refund(1),
         4 => right.charged += key.charge(1).n(),

@@ -268,7 +268,7 @@ fn the_debug_of_a_limiter_shows_its_algorithm_and_clock() {
 #[test]
 fn the_first_attempt_answers_only_a_started_limiter() {
     let bucket = TokenBucket::new(Quota::per_hour(5).initial(2)).expect("a bucket");
-    let (limiter, now) = (Limiter::unstarted(bucket, NoClock), Tick::from_nanos(7));
+    let (limiter, now) = (Limiter::unstarted(bucket, NoClock), tick(7));
     assert!(limiter.reserve_fast_at(1, now).is_none());
     limiter.at(now).start();
     let granted = [1, 2, 1].map(|n| limiter.reserve_fast_at(n, now).map(|granted| granted.n()));
@@ -281,7 +281,7 @@ fn two_limiters_on_one_word_are_one() {
     let word = WordCell::new(UNSTARTED);
     let bucket = TokenBucket::new(FIVE.initial(3)).expect("a bucket");
     let [one, other] = [(); 2].map(|()| Limiter::with_cell(bucket, NoClock, &word));
-    let now = Tick::from_nanos(7);
+    let now = tick(7);
     assert_eq!(one.at(now).available(), 3);
     assert!(one.at(now).try_acquire_n(2).is_ok());
     assert_eq!(other.at(now).available(), 1);

@@ -92,10 +92,7 @@ fn adding_to_a_grant_keeps_the_rest_of_it() {
     let limiter = Limiter::unstarted(queue, NoClock);
     let fresh = || {
         limiter.reset();
-        limiter
-            .at(Tick::from_nanos(12_345))
-            .try_acquire_n(9)
-            .expect("fresh")
+        limiter.at(tick(12_345)).try_acquire_n(9).expect("fresh")
     };
     let granted = fresh();
     let (reset, delay) = (granted.reset_after(), granted.delay());

@@ -1,6 +1,6 @@
 //! The names that most tests use. The `support` module of each binary has them.
 
-#![allow(unused_imports, reason = "each binary uses some of these")]
+#![allow(dead_code, unused_imports, reason = "each binary uses some of these")]
 
 pub(crate) use std::fmt::Debug;
 pub(crate) use std::sync::Arc;
@@ -16,3 +16,9 @@ pub(crate) use tollgate::{
     Leases, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
     TokenBucket,
 };
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+pub(crate) const fn tick(nanos: u64) -> Tick {
+    Tick::from_nanos(nanos)
+}

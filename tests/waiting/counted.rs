@@ -77,7 +77,7 @@ fn leases_count_the_permits_taken_from_them() {
     let bucket = TokenBucket::new(Quota::per_hour(100)).expect("a quota");
     let limiter = Leases::with_clock(bucket, 40, ManualClock::new()).expect("leases");
     let limiter = Counted::new(Arc::new(limiter));
-    let taken = on_threads(4, |_| {
+    let taken = on_threads(0..4, |_| {
         let mut lease = limiter.with_same_counters(limiter.limiter().lease_owned(10));
         (0..30).filter(|_| lease.try_acquire().is_ok()).count() as u64
     });

@@ -86,7 +86,7 @@ fn compare(
 ) -> Seen {
     let (mut random, mut seen) = (Random(seed), Seen::default());
     while seen.operations < often(20_000) {
-        let clock = ManualClock::at(Tick::from_nanos(NOW));
+        let clock = ManualClock::at(tick(NOW));
         let made = Random(random.next());
         let [members, twins] = [(); 2].map(|()| Limits::new(made.clone(), &clock));
         let picks = picks(&mut random);

@@ -169,8 +169,8 @@ impl Run<'_> {
             14 => now + 1,
             _ => now.saturating_sub(random.below(150)),
         };
-        self.clock.set(Tick::from_nanos(now));
-        Tick::from_nanos(now)
+        self.clock.set(tick(now));
+        tick(now)
     }
 
     fn costs(&self, random: &mut Random) -> Vec<u64> {

@@ -84,7 +84,7 @@ fn a_flood_from_several_threads_gives_spent_keys_no_extra_permits() {
                 assert!(limiter.try_acquire_n(&key, BURST).is_ok());
             }
             limiter.clock().advance(Duration::from_millis(3 * 600));
-            let granted = on_threads(4, |id| {
+            let granted = on_threads(0..4, |id| {
                 let keys = (0..FLOOD).map(|turn| match id {
                     0 | 1 => 1_000 + id * FLOOD + turn,
                     _ => turn % SPENT,

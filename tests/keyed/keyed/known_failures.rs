@@ -55,7 +55,7 @@ fn threads_get_the_limit_of_each_key_and_not_one_more() {
                         .filter(|_| limiter.try_acquire("new").is_ok())
                         .count()
                 };
-                let granted: usize = on_threads(8, ask).into_iter().sum();
+                let granted: usize = on_threads(0..8, ask).into_iter().sum();
                 assert_eq!((granted, limiter.len()), (100, 1), "{algorithm}");
                 assert_eq!(limiter.key("new").available(), 0);
             }

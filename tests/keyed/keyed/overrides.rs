@@ -319,7 +319,7 @@ fn threads_get_no_more_than_a_burst_while_algorithms_change() {
     deadline("threads and changes", || {
         const KEYS: u64 = 3;
         let limiter = of_bucket("10/s burst 1000", KEYS as usize - 1);
-        let granted = on_threads(3, |id| {
+        let granted = on_threads(0..3, |id| {
             let mut granted = [0; KEYS as usize];
             if id == 0 {
                 for turn in 0..2_000_u64 {

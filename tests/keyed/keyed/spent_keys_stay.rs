@@ -108,7 +108,7 @@ fn a_flood_of_keys_used_twice_resets_at_most_five_in_a_hundred() {
 fn a_flood_from_several_threads_resets_no_key_used_twice() {
     deadline("threads that flood a full table", || {
         let Flooded { limiter, came } = Flooded::with(1_000, 0, ONCE);
-        let granted = on_threads(4, |id| {
+        let granted = on_threads(0..4, |id| {
             let new = (0..often(2_000)).map(|key| (1 + id) * FIRST_OF_FLOOD + key);
             let granted = new.filter(|key| {
                 // Each spent key is used as well.

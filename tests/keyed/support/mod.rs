@@ -5,6 +5,8 @@
 mod prelude;
 #[path = "../../support/random.rs"]
 mod random;
+#[path = "../../support/threads.rs"]
+mod threads;
 #[path = "../../support/deadline.rs"]
 mod waits;
 
@@ -13,8 +15,7 @@ pub(crate) mod hooks;
 pub(crate) mod model;
 
 use std::hash::{BuildHasherDefault, Hasher};
-use std::panic::resume_unwind;
-use std::sync::{Barrier, OnceLock};
+use std::sync::OnceLock;
 
 use tollgate::error::LimiterError;
 pub(crate) use tollgate::keyed::Overflow;
@@ -23,16 +24,11 @@ pub(crate) use tollgate::{Keep, Keyed};
 
 pub(crate) use prelude::*;
 pub(crate) use random::{Random, mix};
+pub(crate) use threads::on_threads;
 pub(crate) use waits::deadline;
-
-pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// The initial tick of the clocks of these tables.
 pub(crate) const NOW: u64 = 86_400 * SECOND + 7;
-
-pub(crate) const fn tick(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
-}
 
 /// Returns a number of repetitions, ten times as many in a release build.
 pub(crate) const fn often(n: u64) -> u64 {
@@ -155,22 +151,4 @@ pub(crate) fn in_sixteen_slots(keys: usize) -> &'static [u64] {
     let hashes = (1..).map(|n| 77 << 52 | mix(n) >> 12);
     let hashes = hashes.filter(|hash| pairs(*hash) == (77, 178));
     &KEYS.get_or_init(|| hashes.take(160).collect())[..keys]
-}
-
-/// Runs `work` on several threads at once, and returns the results.
-pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let start = Barrier::new(threads as usize);
-    thread::scope(|scope| {
-        let spawn = |id| {
-            let (start, work) = (&start, &work);
-            scope.spawn(move || {
-                start.wait();
-                work(id)
-            })
-        };
-        let workers: Vec<_> = (0..threads).map(spawn).collect();
-        let made = workers.into_iter().map(|worker| worker.join());
-        made.map(|made| made.unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect()
-    })
 }

@@ -6,7 +6,7 @@ use tollgate::algorithm::Rounding;
 use crate::algorithm::counted::Counted;
 use crate::algorithm::first::FirstHit;
 use crate::algorithm::grid;
-use crate::algorithm::quotas::{self, DAY, SECOND, YEAR, per_ns};
+use crate::algorithm::quotas::{self, DAY, YEAR, per_ns};
 use crate::algorithm::refilled::Refilled;
 use crate::support::*;
 

@@ -2,11 +2,10 @@
 
 use tollgate::algorithm::Rounding;
 
-use crate::algorithm::quotas::SECOND;
 use crate::support::*;
 
 fn seconds(n: u64) -> Tick {
-    Tick::from_nanos(n * SECOND)
+    tick(n * SECOND)
 }
 
 #[test]

@@ -18,9 +18,7 @@ fn off(quota: Quota, start: u64, random: &mut Random) -> [u64; 2] {
         // Takes permits further and further ahead of their time. The clock stands still, so the
         // bucket is never full in between.
         let until = u64::try_from(all * turn / 40 - taken).unwrap_or(u64::MAX);
-        let skipped = limiter
-            .at(Tick::from_nanos(start))
-            .charge(random.upto(until));
+        let skipped = limiter.at(tick(start)).charge(random.upto(until));
         taken += u128::from(skipped.n());
         let n_next = 1 + random.upto(quota.burst_size() - 1);
         let right = (taken + u128::from(n_next)) * period;
@@ -28,7 +26,7 @@ fn off(quota: Quota, start: u64, random: &mut Random) -> [u64; 2] {
         let Some(due) = u64::try_from(due).ok().filter(|due| *due <= FIFTY_YEARS) else {
             break;
         };
-        let at = |tick| limiter.at(Tick::from_nanos(tick));
+        let at = |nanos| limiter.at(tick(nanos));
         let wait = at(start).time_until(n_next).expect("in time").as_nanos();
         let label = format!("{quota} from {start}, {taken} taken, due at {due} after {wait} ns");
         assert!(wait <= u128::from(due - start) + 1, "{label}");

@@ -83,7 +83,7 @@ fn run<M: Reference>(
 ) -> Seen {
     let (seed, start) = (random.next(), any_start(random));
     let label = format!("seed {seed:#x}, start {start}, {algorithm:?}");
-    let limiter = Limiter::with_clock(algorithm, ManualClock::at(Tick::from_nanos(start)));
+    let limiter = Limiter::with_clock(algorithm, ManualClock::at(tick(start)));
     model.take(start, missing);
     let mut run = Run::new(&limiter, model, seed, start, label);
     run.operate(moments);

@@ -5,7 +5,6 @@ use tollgate::error::QuotaError;
 
 use crate::support::*;
 
-pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const DAY: u64 = 86_400 * SECOND;
 pub(crate) const YEAR: u64 = 365 * DAY;
 

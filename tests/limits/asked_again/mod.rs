@@ -132,10 +132,7 @@ impl Subject {
         let (mut granted, mut later) = (0, 0);
         for n in numbers {
             if now.as_nanos() > FIFTY_YEARS / 2 {
-                (now, ask) = (
-                    Tick::from_nanos(random.upto(FIFTY_YEARS / 4)),
-                    (self.fresh)(),
-                );
+                (now, ask) = (tick(random.upto(FIFTY_YEARS / 4)), (self.fresh)());
             }
             let longest = if random.one_in(2) { self.period } else { 0 };
             let idle = random.upto(longest);

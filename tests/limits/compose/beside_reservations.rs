@@ -37,7 +37,7 @@ where
         + Clone
         + 'static,
 {
-    let clock = ManualClock::at(Tick::from_nanos(8_000_000_000));
+    let clock = ManualClock::at(tick(8_000_000_000));
     let limiter = || Limiter::with_clock(algorithm.clone(), clock.clone());
     let one = limiter();
     play("a limiter", &one, Box::new(&one));

@@ -14,7 +14,7 @@ fn a_single_member_reserves_as_its_limiter_does() {
         let burst = 1 + random.below(5);
         let (one, other) = (bucket(burst, &clock), bucket(burst, &clock));
         let all = All::new([&one]).expect("a limit");
-        let mut now = Tick::from_nanos(random.below(9));
+        let mut now = tick(random.below(9));
         for _ in 0..30 {
             now = now.saturating_add(Duration::from_millis(random.skewed(3000)));
             let n = random.below(burst + 2);
@@ -190,7 +190,7 @@ fn no_reservation_is_due_after_the_end_of_time() {
     assert_eq!(stuck.denied(), Some(Denied::stuck(1)));
     assert_eq!(other.available_at(end), 3);
     // Also for a caller with an older tick.
-    let early = Tick::from_nanos(5);
+    let early = tick(5);
     assert!(all.reserve_at(1, early).is_err());
     assert_eq!(other.available_at(early), 3);
 }
@@ -204,7 +204,7 @@ fn gcras_and_limits_that_have_not_started_are_reserved_too() {
     let spaced = Gcra::from_interval(Duration::from_secs(2), Duration::from_secs(2));
     let spaced = Limiter::unstarted(spaced.expect("a pace"), clock);
     let all = All::new([All::new((&bucket, &spaced)).expect("two limits")]).expect("a list");
-    let now = Tick::from_nanos(77);
+    let now = tick(77);
     let reserved = all.reserve_at(2, now).expect("due in 2 s");
     assert_eq!(reserved.due(), now.saturating_add(Duration::from_secs(2)));
     assert_eq!(spaced.available_at(now), 0);
@@ -217,7 +217,7 @@ fn gcras_and_limits_that_have_not_started_are_reserved_too() {
 fn callers_with_older_ticks_find_no_more() {
     let clock = ManualClock::new();
     let (slow, fast) = (bucket(4, &clock), bucket(4, &clock));
-    let at = |seconds: u64| Tick::from_nanos(seconds * 1_000_000_000);
+    let at = |seconds: u64| tick(seconds * 1_000_000_000);
     assert!(slow.try_acquire_n_at(4, at(10)).is_ok());
     let all = All::new((&slow, &fast)).expect("two limits");
     let reserved = all.reserve_at(2, at(10)).expect("due in 2 s");

@@ -4,7 +4,6 @@
 
 use crate::support::*;
 
-const SECOND: u64 = 1_000_000_000;
 const YEAR: u64 = 365 * 86_400 * SECOND;
 
 /// A bucket that counts in parts of a nanosecond, `n` of which accrue in one. A permit is `period`
@@ -69,7 +68,7 @@ fn run(seed: u64, requests: u64) -> (u64, u64) {
     let (total, start) = (1 + random.below(burst - 1), random.upto(40 * YEAR));
     let quota = Quota::per(n, Duration::from_nanos(period)).burst(burst);
     let bucket = TokenBucket::new(quota).expect("a bucket");
-    let clock = ManualClock::at(Tick::from_nanos(start));
+    let clock = ManualClock::at(tick(start));
     let limiter = Leases::with_clock(bucket, total, clock.clone()).expect("leases");
     let mut lease = limiter.lease(random.below(total + 1));
     let most = burst - total;
@@ -82,7 +81,7 @@ fn run(seed: u64, requests: u64) -> (u64, u64) {
             2 => now.max(exact.due(1 + random.below(most)) + random.below(2)),
             _ => now.max(exact.due(most)),
         };
-        let tick = Tick::from_nanos(now);
+        let tick = tick(now);
         clock.set(tick);
         let (held, there) = (lease.held(), limiter.limiter().available());
         let n = match random.below(4) {
@@ -143,7 +142,7 @@ fn a_lease_gets_all_of_a_full_limiter() {
         ("gcra 9999999999/s burst 100", 60, 40),
         ("leaky-meter 1000003/min burst 20", 5, 5),
     ] {
-        let clock = ManualClock::at(Tick::from_nanos(3_333_333_333));
+        let clock = ManualClock::at(tick(3_333_333_333));
         let algorithm = crate::support::algorithms::read(text);
         let limiter = Leases::with_clock(algorithm, total, clock).expect("leases");
         let (mut lease, all) = (limiter.lease(size), limiter.limiter().available());

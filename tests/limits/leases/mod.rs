@@ -74,7 +74,7 @@ fn leases_match_their_model_and_keep_the_bound_of_the_whole() {
         for (text, is_bounded) in cases.cycle() {
             let algorithm = read(text);
             let total = 1 + random.upto(algorithm.most_lent() - 1);
-            let start = Tick::from_nanos(random.upto(FIFTY_YEARS / 2));
+            let start = tick(random.upto(FIFTY_YEARS / 2));
             let limiter = Leases::with_clock(algorithm, total, ManualClock::at(start));
             let limiter = limiter.expect("it can be lent");
             let seed = random.next();
@@ -148,7 +148,7 @@ fn a_lease_grants_whenever_its_limiter_would() {
                 1 => now.saturating_sub(step),
                 _ => now + step,
             };
-            let (tick, n) = (Tick::from_nanos(now), 1 + random.below(limit / 4));
+            let (tick, n) = (tick(now), 1 + random.below(limit / 4));
             leases.limiter().clock().set(tick);
             let right = limiter.at(tick).try_acquire_n(n);
             let got = lease.try_acquire_n(n);

@@ -58,11 +58,11 @@ impl Run<'_> {
             8 => later(random.upto(period.saturating_mul(2))),
             9 if !self.is_bounded => still.saturating_sub(random.upto(period)),
             10 if !self.is_bounded && random.one_in(100) => {
-                return Tick::from_nanos(any_edge(random));
+                return tick(any_edge(random));
             }
             _ => later(random.upto(period / 4)),
         };
-        Tick::from_nanos(match target > FIFTY_YEARS && !self.is_bounded {
+        tick(match target > FIFTY_YEARS && !self.is_bounded {
             true => random.upto(FIFTY_YEARS),
             false => target,
         })

@@ -5,11 +5,10 @@ use std::sync::Barrier;
 
 use tollgate::TryAcquire;
 
-use super::SECOND;
 use crate::support::*;
 
 fn at(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
+    tick(nanos)
 }
 
 type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;

@@ -1,6 +1,6 @@
 //! A model of the log that remembers the tick of every permit.
 
-use super::{DAY, MUST_SEE, OPERATIONS, SECOND, YEAR, by, per_ns, run, verbs_of_both};
+use super::{DAY, MUST_SEE, OPERATIONS, YEAR, by, per_ns, run, verbs_of_both};
 use crate::support::model::{Answers, Fraction, Model};
 use crate::support::subject::Subject;
 use crate::support::*;

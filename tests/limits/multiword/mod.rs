@@ -19,7 +19,6 @@ const OPERATIONS: u64 = if cfg!(debug_assertions) {
     1_000_000
 };
 
-const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
 const YEAR: u64 = 365 * DAY;
 
@@ -52,7 +51,7 @@ fn run<S: Subject>(limiter: &S, model: impl Model, random: &mut Random, moments:
         _ => random.upto(FIFTY_YEARS),
     };
     let label = format!("seed {seed:#x}, start {start}, {limiter:?}");
-    limiter.set(Tick::from_nanos(start));
+    limiter.set(tick(start));
     let mut run = Run::new(limiter, model, seed, start, label);
     run.operate(moments);
     run.seen

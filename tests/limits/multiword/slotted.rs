@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate::algorithm::Level;
 
-use super::{DAY, MUST_SEE, OPERATIONS, SECOND, YEAR, by, per_ns, run, verbs_of_both};
+use super::{DAY, MUST_SEE, OPERATIONS, YEAR, by, per_ns, run, verbs_of_both};
 use crate::support::model::{Answers, Fraction, Model};
 use crate::support::subject::Subject;
 use crate::support::*;
@@ -249,8 +249,8 @@ fn a_foreign_grant_returns_no_more_than_its_permits() {
     let limiter = SlottedWindow::with_clock(Quota::per_minute(60), 60, ManualClock::new());
     let limiter = limiter.expect("slots");
     for _ in 0..5000 {
-        let [n, mark, tick] = [0; 3].map(|_| random.upto(u64::MAX));
-        let now = Tick::from_nanos(tick);
+        let [n, mark, at] = [0; 3].map(|_| random.upto(u64::MAX));
+        let now = tick(at);
         limiter.at(now).charge(random.below(99));
         let counted = limiter.at(now).level().ceil();
         let back = limiter.at(now).undo(Granted::new(n, now).with_mark(mark));

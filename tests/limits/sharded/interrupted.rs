@@ -74,7 +74,7 @@ impl Split for Watched {
     }
 }
 
-const NOW: Tick = Tick::from_nanos(1_000_000_000);
+const NOW: Tick = tick(1_000_000_000);
 
 #[test]
 fn a_permit_that_comes_back_during_a_scan_is_not_hidden_by_its_hint() {

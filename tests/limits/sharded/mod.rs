@@ -73,7 +73,7 @@ fn runs(kinds: Vec<Vec<AnyAlgorithm>>, seed: u64, must_see: &'static [&str]) {
             while seen.count("operation") < operations {
                 for algorithm in &algorithms {
                     let shards = 1 + random.below(algorithm.most_shards().min(16)) as usize;
-                    let start = Tick::from_nanos(match random.below(3) {
+                    let start = tick(match random.below(3) {
                         0 => 0,
                         1 => FIFTY_YEARS - random.upto(FIFTY_YEARS / 50),
                         _ => random.upto(FIFTY_YEARS),

@@ -11,7 +11,7 @@ fn taking_what_there_is_takes_no_more_than_was_available() {
     let window = read("fixed-window 10/s");
     let limiter = Sharded::with_shards(window, 2, ManualClock::new()).expect("shards");
     let at = |ms: u64, shard| {
-        let tick = Tick::from_nanos(ms * 1_000_000);
+        let tick = tick(ms * 1_000_000);
         limiter.at(tick).from_shard(shard)
     };
     assert_eq!(at(0, 0).take_up_to(8).n(), 8);
@@ -45,7 +45,7 @@ fn any_algorithm_takes_no_more_than_was_available_at_any_tick() {
                     back += u64::from(now < latest);
                     latest = latest.max(now);
                     let shard = random.below(shards as u64) as usize;
-                    let view = limiter.at(Tick::from_nanos(now)).from_shard(shard);
+                    let view = limiter.at(tick(now)).from_shard(shard);
                     let few = 1 + random.below(3);
                     let n = [few, limit][random.below(2) as usize];
                     let there = view.available();

@@ -51,14 +51,14 @@ impl Run<'_> {
             16 if random.one_in(30) => later(random.below(FIFTY_YEARS / 9)),
             17 if random.one_in(100) => {
                 self.seen.note("far away");
-                return Tick::from_nanos(match random.below(2) {
+                return tick(match random.below(2) {
                     0 => any_edge(random),
                     _ => random.next(),
                 });
             }
             _ => later(random.upto(period / 8)),
         };
-        Tick::from_nanos(match target > FIFTY_YEARS {
+        tick(match target > FIFTY_YEARS {
             true => random.upto(FIFTY_YEARS),
             false => target,
         })

@@ -47,7 +47,7 @@ fn served(limiter: &Tested, load: Load) -> (u32, u32) {
                 let wait = Duration::from_nanos((-(1.0 - part).ln() * between) as u64);
                 now.saturating_add(wait)
             }
-            Arrivals::Even => Tick::from_nanos((between * f64::from(request)) as u64),
+            Arrivals::Even => tick((between * f64::from(request)) as u64),
         };
         let shard = match load.from {
             From::EachInTurn => request as usize,
@@ -243,7 +243,7 @@ fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
 #[test]
 fn returned_permits_are_spread_evenly() {
     let (limiter, whole) = both("token-bucket 1000/s burst 1024", 8);
-    let at = |ms: u64| Tick::from_nanos(ms * 1_000_000);
+    let at = |ms: u64| tick(ms * 1_000_000);
     let ask = |shard, ms| limiter.at(at(ms)).from_shard(shard).try_acquire();
     let mut taken = Vec::new();
     for turn in 0..784 {
@@ -289,7 +289,7 @@ fn bursts_after_rests_are_served() {
                 for (part, of_rate) in [(0.04, 1.0), (0.06, 20.0)] {
                     for _ in 0..(part * full / interval * of_rate) as u32 {
                         now += interval / of_rate;
-                        let tick = Tick::from_nanos(now as u64);
+                        let tick = tick(now as u64);
                         let view = limiter.at(tick).from_shard(1);
                         parts += u32::from(view.try_acquire().is_ok());
                         one += u32::from(whole.at(tick).try_acquire().is_ok());

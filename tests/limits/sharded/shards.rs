@@ -149,12 +149,12 @@ impl Parts {
         }
         while from - before > 1 {
             let middle = before + (from - before) / 2;
-            match there(Tick::from_nanos(middle)) {
+            match there(tick(middle)) {
                 true => from = middle,
                 false => before = middle,
             }
         }
-        Some(Tick::from_nanos(from))
+        Some(tick(from))
     }
 
     /// Returns the shards in order, starting at `first`.

@@ -33,7 +33,7 @@ fn every_permit_is_available_at_one_tick_from_any_shard() {
         for (case, limit) in (1..=1000).step_by(step).enumerate() {
             for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
                 let algorithm = of_limit(limit)[(case + shards) % 7];
-                let tick = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let tick = tick(random.upto(FIFTY_YEARS));
                 let limiter = sharded(algorithm, shards);
                 let mut from_any = || limiter.at(tick).from_shard(random.next() as usize);
                 for way in 0..4 {
@@ -78,7 +78,7 @@ fn shards_return_as_many_permits_as_one_word() {
                 let algorithm = of_limit(limit)[(case + shards) % 7];
                 let parts = sharded(algorithm, shards);
                 let whole = Limiter::unstarted(algorithm, NoClock);
-                let now = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let now = tick(random.upto(FIFTY_YEARS));
                 let later = now.saturating_add(Duration::from_nanos(random.upto(1 << 42)));
                 let some = 1 + random.upto(limit - 1);
                 for (n, back) in [(limit, now), (some, now), (limit, later)] {
@@ -115,7 +115,7 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
             for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
                 let algorithm = of_limit(limit)[(case + shards) % 7];
                 let (parts, whole) = (sharded(algorithm, shards), limiter(algorithm));
-                let now = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let now = tick(random.upto(FIFTY_YEARS));
                 let one = whole.at(now);
                 let mut kept = Vec::new();
                 for turn in 0..20 {
@@ -180,7 +180,7 @@ fn refilled_permits_do_not_come_back_to_a_late_caller() {
         "intervals 8/s greedy",
         "token-bucket 8/s",
     ] {
-        let [before, after] = [500_000_000, 2_600_000_000].map(Tick::from_nanos);
+        let [before, after] = [500_000_000, 2_600_000_000].map(tick);
         for (shards, n) in (2..=8).flat_map(|shards| (1..=8).map(move |n| (shards, n))) {
             let (parts, whole) = (sharded(read(text), shards), limiter(read(text)));
             let few = parts.at(before).from_shard(n).try_acquire_n(n as u64);
@@ -221,7 +221,7 @@ fn at_inexact_rates_the_shards_grant_the_whole_burst() {
     ] {
         for shards in 1..=16 {
             let limiter = sharded(read(text), shards);
-            let now = Tick::from_nanos(1_000_000_007);
+            let now = tick(1_000_000_007);
             assert_eq!(drain(&limiter, now), limit, "in {shards}");
         }
     }
@@ -239,7 +239,7 @@ fn except_for_fractions_the_shards_have_as_many_permits_as_one_word() {
             let parts = sharded(bucket, shards);
             assert_eq!(drain(&parts, Tick::ZERO) as u64, limit);
             for step in 1..=16 {
-                let now = Tick::from_nanos(step * (limit * 1000 / 16 + 7));
+                let now = tick(step * (limit * 1000 / 16 + 7));
                 let (few, all) = (parts.at(now).available(), whole.at(now).available());
                 let holds = few <= all && all - few < shards as u64;
                 assert!(holds, "{limit}: {few}, {all}");
@@ -277,7 +277,7 @@ fn the_shards_never_have_more_than_one_word_would() {
                         1 => random.upto(period / burst),
                         _ => random.below(2),
                     };
-                    let tick = Tick::from_nanos(now);
+                    let tick = tick(now);
                     let view = limiter.at(tick).from_shard(random.next() as usize);
                     let one = whole.at(tick);
                     let n = 1 + random.upto(burst - 1);
@@ -292,7 +292,7 @@ fn the_shards_never_have_more_than_one_word_would() {
                     assert!(holds, "{text} in {shards}: {parts} and {all} at {now}");
                 }
                 let full = now + period / quota.permits() * (burst + shards) + period;
-                let then = limiter.at(Tick::from_nanos(full));
+                let then = limiter.at(tick(full));
                 let is = (then.available(), then.is_idle(), then.level().is_zero());
                 assert_eq!(is, (burst, true, true), "{text} in {shards}");
             }

@@ -11,7 +11,7 @@ use crate::support::*;
 fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
     for old in algorithms() {
         for new in algorithms() {
-            let at = Tick::from_nanos(123_456_789_012);
+            let at = tick(123_456_789_012);
             for use_up in [false, true] {
                 let saved = limiter(old);
                 let view = saved.at(at);

@@ -8,7 +8,7 @@ use tollgate::store::SNAPSHOT_BYTES;
 use super::{Saved, limiter, with_number};
 use crate::support::*;
 
-const NOW: Tick = Tick::from_nanos(7_000_000_000);
+const NOW: Tick = tick(7_000_000_000);
 
 fn bucket() -> Limiter<TokenBucket, NoClock> {
     let bucket = TokenBucket::new(Quota::per_hour(10)).expect("a quota");
@@ -136,11 +136,11 @@ proptest! {
         (then, now, pause) in any::<(u64, u64, u64)>(),
     ) {
         let (from, to) = (algorithms()[from], algorithms()[to]);
-        let mut bytes = limiter(from).at(Tick::from_nanos(then)).snapshot();
+        let mut bytes = limiter(from).at(tick(then)).snapshot();
         for (place, number) in forged {
             bytes = with_number(bytes, place * 8, number);
         }
-        let (restored, now) = (limiter(to), Tick::from_nanos(now));
+        let (restored, now) = (limiter(to), tick(now));
         if restored.at(now).restore_after(&bytes, Duration::from_nanos(pause)).is_err() {
             prop_assert_eq!(restored.at(now).available(), limiter(to).at(now).available());
         }

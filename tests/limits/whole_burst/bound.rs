@@ -5,7 +5,7 @@
 use tollgate::algorithm::Rebase;
 use tollgate_audit::{Audit, Bound, Bounded, Log};
 
-use crate::algorithm::quotas::{DAY, SECOND, elsewhere, exact};
+use crate::algorithm::quotas::{DAY, elsewhere, exact};
 use crate::support::*;
 use crate::whole_burst::{PERIODS, any_tick, bucket, sharded};
 
@@ -101,7 +101,7 @@ impl History {
     }
 
     fn pass(&mut self, ns: u64) {
-        self.now = Tick::from_nanos(self.now.as_nanos() + ns);
+        self.now = tick(self.now.as_nanos() + ns);
         self.entry.spent[self.quota] += ns;
     }
 

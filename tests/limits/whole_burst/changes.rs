@@ -66,9 +66,9 @@ fn each_key_grants_the_burst_at_one_tick() {
     let mut random = Random(0x0070_11a7_eb22);
     let pairs = pairs(&mut random);
     let table = Keyed::with_clock(bucket(pairs[0][0], 2), 10_000, NoClock).expect("a table");
-    let mut now = Tick::from_nanos(1_000_000_007);
+    let mut now = tick(1_000_000_007);
     for (turn, [old, new]) in pairs.into_iter().enumerate() {
-        now = Tick::from_nanos(now.as_nanos() + random.below(1_000_000_007));
+        now = tick(now.as_nanos() + random.below(1_000_000_007));
         table.set_quota_at(old, Keep::AsIs, now).expect("a quota");
         let label = format!("{old} becomes {new} at {now:?}");
         let fresh = table.key(&(turn, "fresh"));

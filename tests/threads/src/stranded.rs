@@ -18,7 +18,7 @@ const SLOT_NS: u64 = 720_720;
 const PERIOD: Duration = Duration::from_nanos(SLOT_NS * 1000);
 
 /// The middle of a period of any kind.
-const START: Tick = Tick::from_nanos(1_000_000 * SLOT_NS + SLOT_NS / 3);
+const START: Tick = tick(1_000_000 * SLOT_NS + SLOT_NS / 3);
 
 type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;
 

@@ -83,7 +83,7 @@ fn permits_keep_the_bound_of_the_quota_they_were_taken_under() {
     let quotas = quotas.map(|(rate, burst)| Quota::per_second(rate).burst(burst));
     let limiter = limiter(quotas[0]);
     for round in 0..60 {
-        let logs = on_threads(4, |id| reserve_some(&limiter, id));
+        let logs = on_threads(0..4, |id| reserve_some(&limiter, id));
         let history: Audit = logs.into_iter().collect();
         history
             .check(&limiter.algorithm().bound())

@@ -3,8 +3,8 @@
 use super::{adjustable, algorithm, all};
 use crate::support::*;
 
-const NOW: Tick = Tick::from_nanos(12_345_678_901);
-const LATER: Tick = Tick::from_nanos(12_945_678_901);
+const NOW: Tick = tick(12_345_678_901);
+const LATER: Tick = tick(12_945_678_901);
 
 #[test]
 fn a_restored_limiter_decides_as_one_that_never_stopped() {

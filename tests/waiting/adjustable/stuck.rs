@@ -3,7 +3,7 @@
 use super::{KEEPS, adjustable, all};
 use crate::support::*;
 
-const NOW: Tick = Tick::from_nanos(12_345_678_901);
+const NOW: Tick = tick(12_345_678_901);
 
 fn is_stuck<T>(answer: Result<T, Denied>) -> bool {
     matches!(answer, Err(Denied::Stuck { .. }))

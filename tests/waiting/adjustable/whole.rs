@@ -94,7 +94,7 @@ fn no_decision_mixes_two_quotas_and_every_permit_is_granted_once() {
                 taken
             };
             let mut changes = 0;
-            let taken = on_threads_while(threads, take, |ended| {
+            let taken = on_threads_while(0..threads, take, |ended| {
                 changes += 1;
                 let quota = Quota::per_second(MANY + changes % 5);
                 view.set_quota(quota, Keep::AsIs).expect("it is one");

@@ -22,7 +22,7 @@ fn threads_and_a_future_share_the_line() {
                 drop(granted.expect("it will be there"));
             }
         };
-        on_threads_while(THREADS, work, |ended| {
+        on_threads_while(0..THREADS, work, |ended| {
             if let Some(tick) = tested.clock.next_sleeper() {
                 tested.clock.set(tick.max(tested.clock.now()));
             }

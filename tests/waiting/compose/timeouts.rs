@@ -32,7 +32,7 @@ fn after_two_seconds(
             tested.line.blocking_acquire_timeout(1, TWO_SECONDS / 1000)
         ))
     };
-    on_threads_while(1, acquire, |ended| {
+    on_threads_while(0..1, acquire, |ended| {
         if tested.line.waiting() == waiting && tested.clock.now() == tick(0) {
             tested.clock.set(tick(2 * SECOND / 1000));
         }

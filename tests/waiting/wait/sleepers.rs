@@ -81,7 +81,7 @@ fn no_thread_sleeps_forever_on_a_moving_clock() {
     deadline("threads that sleep while the clock moves", || {
         for _ in 0..ROUNDS {
             let clock = ManualClock::new();
-            let sleep = |id| {
+            let sleep = |id: u64| {
                 for i in 0..200 {
                     let due = clock
                         .now()
@@ -89,7 +89,7 @@ fn no_thread_sleeps_forever_on_a_moving_clock() {
                     assert!(clock.sleep_until(due, clock.now()) >= due);
                 }
             };
-            on_threads_while(4, sleep, |ended| {
+            on_threads_while(0..4, sleep, |ended| {
                 clock.advance(Duration::from_nanos(1));
                 thread::yield_now();
                 ended < 4

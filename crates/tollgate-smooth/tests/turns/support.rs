@@ -6,10 +6,11 @@ mod prelude;
 mod random;
 #[path = "../../../../tests/support/sleep.rs"]
 mod sleep;
+#[path = "../../../../tests/support/threads.rs"]
+mod threads;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Barrier;
 use std::task::{Context, Poll, Waker};
 
 pub(crate) use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
@@ -17,12 +18,7 @@ pub(crate) use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use sleep::{HalfAsleep, Leaping};
-
-pub(crate) const SECOND: u64 = 1_000_000_000;
-
-pub(crate) const fn tick(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
-}
+pub(crate) use threads::on_threads;
 
 /// Runs a future. Whenever it waits, the clock moves to the next tick for which a task sleeps.
 pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
@@ -37,23 +33,6 @@ pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
         clock.set(clock.next_sleeper().expect("it waits for the clock"));
     }
     panic!("woken a hundred times without progress");
-}
-
-/// Returns the results of threads that start together.
-pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let start = Barrier::new(threads as usize);
-    thread::scope(|scope| {
-        let (work, start) = (&work, &start);
-        let begin = |id| {
-            scope.spawn(move || {
-                start.wait();
-                work(id)
-            })
-        };
-        let workers: Vec<_> = (0..threads).map(begin).collect();
-        let outcomes = workers.into_iter().map(|worker| worker.join());
-        outcomes.map(|outcome| outcome.expect("no panic")).collect()
-    })
 }
 
 pub(crate) fn bursty(rate: f64) -> SmoothBursty<NoClock> {

@@ -12,7 +12,7 @@ const CALLS: u64 = 400;
 fn turns(
     ask: impl Fn(&mut Random, u64) -> Option<SmoothReservation> + Sync,
 ) -> Vec<SmoothReservation> {
-    let turns = on_threads(THREADS, |thread| {
+    let turns = on_threads(0..THREADS, |thread| {
         let mut random = Random(thread);
         let turns = (0..CALLS).filter_map(|call| ask(&mut random, call));
         turns.collect::<Vec<_>>()

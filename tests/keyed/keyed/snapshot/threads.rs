@@ -9,7 +9,7 @@ const KEYS: u64 = 500;
 
 /// Two threads do this repeatedly, while one examines snapshots.
 fn meanwhile(work: impl Fn(&mut Random, u64) + Sync, look: impl Fn() + Sync) {
-    on_threads(3, |id| match id {
+    on_threads(0..3, |id| match id {
         0 => (0..5).for_each(|_| look()),
         _ => {
             let mut random = Random(id);

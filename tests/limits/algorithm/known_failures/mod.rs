@@ -8,7 +8,6 @@ mod windows;
 
 use tollgate::error::QuotaError;
 
-use crate::algorithm::quotas::SECOND;
 use crate::support::*;
 
 const MS: u64 = 1_000_000;
@@ -23,7 +22,7 @@ impl Tested {
     }
 
     fn take(&self, n: u64, now_ns: u64) -> Result<Granted, Denied> {
-        self.0.at(Tick::from_nanos(now_ns)).try_acquire_n(n)
+        self.0.at(tick(now_ns)).try_acquire_n(n)
     }
 
     /// Returns how many of `tries` single permits are granted at this tick.
@@ -164,7 +163,7 @@ fn an_abandoned_request_leaves_no_stale_state() {
             let now = turn * SECOND;
             let given_up = limiter.take(3, now).expect("it has filled");
             let kept = limiter.take(2, now + 1).expect("it was full");
-            let later = limiter.0.at(Tick::from_nanos(now + 2));
+            let later = limiter.0.at(tick(now + 2));
             assert_eq!(later.undo(given_up), 3);
             assert_eq!((kept.remaining(), limiter.count(9, now + 3)), (0, 3));
         }

@@ -1,7 +1,6 @@
 //! Failures of other limiters' windows.
 
 use crate::algorithm::known_failures::{INTERVALS, WINDOWS, limiters};
-use crate::algorithm::quotas::SECOND;
 use crate::support::*;
 
 /// axum_gcra: N at first, N + 1 after idling. Tested here with permits that come all at once. A
@@ -32,7 +31,7 @@ fn denied_requests_do_not_count() {
         // A hundred requests a second, from callers that keep asking.
         for now in (0..20 * SECOND).step_by(10_000_000) {
             granted += limiter.count(1, now);
-            let level = limiter.0.at(Tick::from_nanos(now)).level();
+            let level = limiter.0.at(tick(now)).level();
             assert!(level.floor() <= 10, "{limiter:?}");
         }
         // Up to 21 windows. With constant requests the sliding estimate settles at nine a second.
@@ -58,7 +57,7 @@ fn after_a_gap_all_permits_are_available_and_each_one_counts() {
 #[test]
 fn an_open_window_always_ends() {
     for limiter in limiters(&[&WINDOWS], "10/s") {
-        for now in [1, 7, 70, 1000].map(|second| Tick::from_nanos(second * SECOND)) {
+        for now in [1, 7, 70, 1000].map(|second| tick(second * SECOND)) {
             let now = limiter.0.at(now);
             assert!(now.take_up_to(u64::MAX).n() > 0, "{limiter:?}");
             let [one, all] = [1, 10].map(|n| now.time_until(n).expect("it ends"));

@@ -124,7 +124,7 @@ impl Case<'_> {
                 self.check(due > self.now && passes(due) && !passes(before), denied);
             }
             None => {
-                let fifty_years = Tick::from_nanos(FIFTY_YEARS);
+                let fifty_years = tick(FIFTY_YEARS);
                 self.check(!passes(Tick::MAX) && !passes(fifty_years), denied);
             }
         }

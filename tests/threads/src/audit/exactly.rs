@@ -27,9 +27,7 @@ fn greedily(limiter: &Limiter<AnyAlgorithm, ManualClock>) -> Vec<Granted> {
                 .clock()
                 .advance(Duration::from_nanos(random.below(4)));
             let now = now.as_nanos() + random.below(2 * SKEW + 1) - SKEW;
-            limiter
-                .at(Tick::from_nanos(now))
-                .take_up_to(random.below(3) + 1)
+            limiter.at(tick(now)).take_up_to(random.below(3) + 1)
         });
         turns.filter(|granted| granted.n() > 0).collect::<Vec<_>>()
     });
@@ -37,7 +35,7 @@ fn greedily(limiter: &Limiter<AnyAlgorithm, ManualClock>) -> Vec<Granted> {
 }
 
 fn limiter(start: u64, text: &str) -> Limiter<AnyAlgorithm, ManualClock> {
-    Limiter::with_clock(algorithm(text), ManualClock::at(Tick::from_nanos(start)))
+    Limiter::with_clock(algorithm(text), ManualClock::at(tick(start)))
 }
 
 /// Returns the permits granted in each window except the last, which has not ended.

@@ -32,9 +32,9 @@ fn a_caller_late_by_less_than_a_quantum_keeps_the_bound() {
         let algorithm = algorithm(text);
         let limiter = Limiter::unstarted(algorithm, NoClock);
         let mut log = Log::new();
-        for (n, tick) in takes {
-            let granted = limiter.at(Tick::from_nanos(tick)).try_acquire_n(n);
-            log.granted(&granted.unwrap_or_else(|denied| panic!("{n} at {tick}: {denied}")));
+        for (n, at) in takes {
+            let granted = limiter.at(tick(at)).try_acquire_n(n);
+            log.granted(&granted.unwrap_or_else(|denied| panic!("{n} at {at}: {denied}")));
         }
         let history: Audit = [log].into_iter().collect();
         let kept = history.check(&algorithm.bound());

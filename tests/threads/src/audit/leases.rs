@@ -58,7 +58,7 @@ fn work<'g>(
             3 => lease = find().unwrap_or_else(|| limiter.lease(1)),
             4..=24 => {
                 let now = limiter.now().as_nanos() + random.below(behind + ahead + 1);
-                let now = Tick::from_nanos(now.saturating_sub(behind));
+                let now = tick(now.saturating_sub(behind));
                 if let Ok(granted) = limiter.limiter().at(now).try_acquire_n(n) {
                     log.granted(&granted);
                 }

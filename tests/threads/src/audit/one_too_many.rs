@@ -19,11 +19,11 @@ fn history(
         let now = from + turn * step;
         let log = &mut logs[turn as usize % 3];
         // The count is limited in case the limiter never denies.
-        for at in (0..10_000).map_while(|_| take(Tick::from_nanos(now))) {
+        for at in (0..10_000).map_while(|_| take(tick(now))) {
             log.grant(at, 1);
         }
         if slip == Some(now) {
-            log.grant(Tick::from_nanos(now), 1);
+            log.grant(tick(now), 1);
         }
     }
     logs.into_iter().collect()
