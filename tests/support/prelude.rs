@@ -22,3 +22,12 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const fn tick(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }
+
+/// Returns how much to do: less in a build with overflow checks, so that the tests stay fast.
+pub(crate) const fn debug_or_release(debug: u64, release: u64) -> u64 {
+    if cfg!(debug_assertions) {
+        debug
+    } else {
+        release
+    }
+}

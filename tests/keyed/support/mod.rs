@@ -32,7 +32,7 @@ pub(crate) const NOW: u64 = 86_400 * SECOND + 7;
 
 /// Returns a number of repetitions, ten times as many in a release build.
 pub(crate) const fn often(n: u64) -> u64 {
-    if cfg!(debug_assertions) { n } else { 10 * n }
+    debug_or_release(n, 10 * n)
 }
 
 /// Returns every kind of algorithm, small and large.

@@ -118,11 +118,7 @@ fn run(seed: u64, requests: u64) -> (u64, u64) {
 
 #[test]
 fn a_lease_is_answered_as_one_request_would_be() {
-    let cases = if cfg!(debug_assertions) {
-        4_000
-    } else {
-        100_000
-    };
+    let cases = debug_or_release(4_000, 100_000);
     deadline("exact leases", move || {
         let mut random = Random(0x0070_11a7_e703);
         let (mut last, mut denials) = (0, 0);

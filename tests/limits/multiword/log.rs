@@ -1,8 +1,8 @@
 //! A model of the log that remembers the tick of every permit.
 
-use super::{DAY, MUST_SEE, OPERATIONS, YEAR, by, per_ns, run, verbs_of_both};
+use super::{DAY, MUST_SEE, OPERATIONS, YEAR, per_ns, run};
 use crate::support::model::{Answers, Fraction, Model};
-use crate::support::subject::Subject;
+use crate::support::subject::{Subject, by, verbs_of_all};
 use crate::support::*;
 
 /// The last tick that the log distinguishes, as documented: ticks have 63 bits.
@@ -104,7 +104,7 @@ impl Subject for SlidingLog<ManualClock> {
     const LACKS: &'static [&'static str] =
         &["undo", "refund", "charge", "level", "is_idle", "reset"];
 
-    verbs_of_both! {}
+    verbs_of_all! {}
 }
 
 /// Permits and a period.

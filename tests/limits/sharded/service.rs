@@ -28,7 +28,7 @@ struct Load {
     of_rate: f64,
     from: From,
     arrivals: Arrivals,
-    requests: u32,
+    requests: u64,
 }
 
 /// Returns how many of these requests are served by shards, and by one word.
@@ -47,7 +47,7 @@ fn served(limiter: &Tested, load: Load) -> (u32, u32) {
                 let wait = Duration::from_nanos((-(1.0 - part).ln() * between) as u64);
                 now.saturating_add(wait)
             }
-            Arrivals::Even => tick((between * f64::from(request)) as u64),
+            Arrivals::Even => tick((between * request as f64) as u64),
         };
         let shard = match load.from {
             From::EachInTurn => request as usize,
@@ -84,7 +84,7 @@ fn least(
     arrivals: Arrivals,
     loads: &[f64],
     n: u64,
-    requests: u32,
+    requests: u64,
     limiter: impl Fn() -> Tested,
 ) -> (f64, String) {
     let mut least = (f64::MAX, String::new());
@@ -126,7 +126,7 @@ fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
 }
 
 /// Tests the number of shards that the constructor chooses.
-fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u32) {
+fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u64) {
     let step = if cfg!(debug_assertions) { 3 } else { 1 };
     for (turn, cores) in [1, 2, 8, 16, 64].into_iter().enumerate() {
         let twice = 2 * cores as u64;
@@ -151,14 +151,6 @@ fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u32) {
                 }
             }
         }
-    }
-}
-
-const fn debug_or_release(debug: u32, release: u32) -> u32 {
-    if cfg!(debug_assertions) {
-        debug
-    } else {
-        release
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod subject;
 
 pub(crate) use crate::deadline::deadline;
 pub(crate) use algorithms::{algorithms, read};
+pub(crate) use moment::any_start;
 pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use reference::FIFTY_YEARS;

@@ -16,11 +16,7 @@ use crate::support::*;
 const KEEPS: [Keep; 3] = [Keep::AsIs, Keep::Scaled, Keep::Fresh];
 
 /// In debug builds threads take fewer permits.
-const MANY: u64 = if cfg!(debug_assertions) {
-    2_000
-} else {
-    20_000
-};
+const MANY: u64 = debug_or_release(2_000, 20_000);
 
 /// Every kind of algorithm, small and large.
 fn all() -> [AnyAlgorithm; 14] {

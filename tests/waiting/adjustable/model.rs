@@ -3,11 +3,7 @@
 use super::{adjustable, algorithm};
 use crate::support::*;
 
-const OPERATIONS: u64 = if cfg!(debug_assertions) {
-    10_000
-} else {
-    80_000
-};
+const OPERATIONS: u64 = debug_or_release(10_000, 80_000);
 
 /// One permit every `interval` nanoseconds, up to a burst. Available permits are counted in
 /// intervals of the current quota, each with as many parts as nanoseconds.

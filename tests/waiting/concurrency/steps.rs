@@ -9,11 +9,7 @@ use super::model::{Model, Name, State};
 use super::{Tested, Waiter, assert_empty, bounded};
 use crate::support::*;
 
-const STEPS: u64 = if cfg!(debug_assertions) {
-    10_000
-} else {
-    250_000
-};
+const STEPS: u64 = debug_or_release(10_000, 250_000);
 
 /// The limiter and the model, with all guards and waiters.
 struct Pair {

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 
-const WAITERS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
+const WAITERS: u64 = debug_or_release(200, 1000);
 const MS: u64 = 1_000_000;
 
 #[test]

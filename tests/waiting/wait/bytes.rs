@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use crate::support::*;
 
 /// In debug builds the longer tests are shorter.
-const MANY: u64 = if cfg!(debug_assertions) { 10 } else { 100 };
+const MANY: u64 = debug_or_release(10, 100);
 
 type Answer = Poll<io::Result<()>>;
 

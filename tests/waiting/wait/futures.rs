@@ -16,11 +16,7 @@ use crate::support::*;
 
 #[test]
 fn thousands_of_futures_complete_in_order_and_on_time() {
-    const FUTURES: u64 = if cfg!(debug_assertions) {
-        10_000
-    } else {
-        100_000
-    };
+    const FUTURES: u64 = debug_or_release(10_000, 100_000);
     let counting = Counting::default();
     let bucket = TokenBucket::new(Quota::per_second(10_000).burst(10)).expect("a quota");
     let limiter = Limiter::with_clock(bucket, counting.clone());

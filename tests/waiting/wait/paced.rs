@@ -4,11 +4,7 @@
 
 use crate::support::*;
 
-const STEPS: u64 = if cfg!(debug_assertions) {
-    4_000
-} else {
-    40_000
-};
+const STEPS: u64 = debug_or_release(4_000, 40_000);
 
 fn paced<C>(quota: Quota, slack: u64, clock: C) -> Limiter<Gcra, C> {
     let turns = Gcra::new(quota.burst(slack + 1).initial(1));

@@ -8,7 +8,7 @@ use tollgate::clock::{ManualSleep, SleepClock, Timer};
 
 use crate::support::*;
 
-const ROUNDS: u64 = if cfg!(debug_assertions) { 10 } else { 200 };
+const ROUNDS: u64 = debug_or_release(10, 200);
 
 /// Tests a waker that reads the clock when it is dropped. A waker does so if it owns the last
 /// reference to a task that itself sleeps.

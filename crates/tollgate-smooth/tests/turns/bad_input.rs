@@ -5,11 +5,7 @@ use tollgate_smooth::SmoothError;
 use crate::support::*;
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
-const ROUNDS: u64 = if cfg!(debug_assertions) {
-    1_000
-} else {
-    10_000
-};
+const ROUNDS: u64 = debug_or_release(1_000, 10_000);
 
 #[test]
 fn an_invalid_rate_is_refused() {

@@ -4,11 +4,7 @@
 
 use crate::support::*;
 
-const CALLS: u64 = if cfg!(debug_assertions) {
-    3_000
-} else {
-    20_000
-};
+const CALLS: u64 = debug_or_release(3_000, 20_000);
 
 /// Stored permits on a grid of `2^-digits`, up to a second's permits.
 struct Exact {

@@ -3,7 +3,7 @@
 
 use crate::support::*;
 
-const CALLS: u64 = if cfg!(debug_assertions) { 1_000 } else { 5_000 };
+const CALLS: u64 = debug_or_release(1_000, 5_000);
 
 /// Seconds and permits.
 #[derive(Debug)]

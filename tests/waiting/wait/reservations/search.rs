@@ -8,7 +8,7 @@ use super::{RATES, YEAR};
 use crate::support::*;
 
 /// The number of runs of each limiter, more in release builds.
-const ROUNDS: u64 = if cfg!(debug_assertions) { 6 } else { 60 };
+const ROUNDS: u64 = debug_or_release(6, 60);
 
 /// The bound: in each interval at most `(at_once + length * n) / period` permits.
 #[derive(Clone, Copy, Debug)]
