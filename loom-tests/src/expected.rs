@@ -68,6 +68,17 @@ impl<T: PartialEq + Debug> Expected<T> {
     }
 }
 
+impl Expected<Vec<String>> {
+    /// Each of these sets of texts, one for each actor, must be reached, and no other may be.
+    pub(crate) fn told(told: &[&[&str]]) -> Self {
+        let told = told.iter().map(|actors| {
+            let actors = actors.iter().map(|told| (*told).to_owned());
+            actors.collect()
+        });
+        Self::all(told.collect())
+    }
+}
+
 fn keep_new<T: PartialEq>(kept: &mut Vec<T>, outcomes: Vec<T>) {
     for outcome in outcomes {
         if !kept.contains(&outcome) {

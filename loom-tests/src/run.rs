@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fmt::Debug;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::thread;
 
 use crate::expected::Expected;
 use crate::layout::{Depth, Layout};
@@ -148,4 +149,15 @@ fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         Ok(message) => *message,
         Err(panic) => (*panic.downcast::<&str>().unwrap_or(Box::new("no message"))).into(),
     })
+}
+
+/// Prints the scenario if it fails unexpectedly.
+pub(crate) struct PrintOnPanic(pub(crate) String);
+
+impl Drop for PrintOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() && !is_quiet() {
+            eprintln!("the scenario that failed:\n{}", self.0);
+        }
+    }
 }

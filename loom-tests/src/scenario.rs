@@ -15,9 +15,9 @@ use crate::action::Action;
 use crate::expected::Expected;
 use crate::layout::{Layout, actor};
 use crate::rules;
-use crate::run::Run;
+use crate::run::{PrintOnPanic, Run};
 use crate::schedule;
-use crate::verb::Answer;
+use crate::verb::{Answer, in_words};
 
 /// The answers in one execution of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,11 +53,7 @@ impl ScenarioOutcome {
 
     /// Returns the answers to each actor, as text.
     pub fn in_words(&self) -> Vec<String> {
-        let words = self.answers.iter().map(|answers| {
-            let answers = answers.iter().map(ToString::to_string);
-            answers.collect::<Vec<_>>().join(", ")
-        });
-        words.collect()
+        in_words(&self.answers)
     }
 }
 
@@ -128,11 +124,7 @@ where
     /// sets of answers, and each set occurs. The answers do not come from the limiter itself, so
     /// they show that it is right.
     pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
-        let told = told.iter().map(|actors| {
-            let actors = actors.iter().map(|told| (*told).to_owned());
-            actors.collect::<Vec<_>>()
-        });
-        let expected = Expected::all(told.collect());
+        let expected = Expected::told(told);
         explore(&Arc::new(self), run, &expected, ScenarioOutcome::in_words);
     }
 
@@ -390,16 +382,5 @@ impl<G, M> Display for Scenario<G, M> {
             writeln!(f, "  after {}: {}", line(before), line(actions))?;
         }
         Ok(())
-    }
-}
-
-/// Prints the scenario if it fails unexpectedly.
-struct PrintOnPanic(String);
-
-impl Drop for PrintOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() && !crate::run::is_quiet() {
-            eprintln!("the scenario that failed:\n{}", self.0);
-        }
     }
 }

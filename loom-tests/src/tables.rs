@@ -13,6 +13,7 @@ use crate::action::Action as Any;
 use crate::faults::Site;
 use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
+use crate::total::{Lenient, MIXED};
 use crate::verb::Answer;
 
 /// A hash builder whose hash of a key is the key itself, in 60 bits.
@@ -310,4 +311,18 @@ fn granted(memories: &[Memory], key: u64) -> impl Iterator<Item = Granted> {
     let all = memories.iter().flat_map(|memory| &memory.granted);
     all.filter(move |(of, _)| *of == key)
         .map(|(_, granted)| *granted)
+}
+
+/// Adds a rule to a scenario: no answer comes from the word of another quota or algorithm.
+pub fn unmixed(scenario: Scenario<Lenient>, of: &'static str) -> Scenario<Lenient> {
+    scenario.rule(move |played| {
+        for answer in played.all() {
+            let there = match answer {
+                Answer::Granted(granted) => granted.remaining(),
+                Answer::Count(there) => *there,
+                _ => 0,
+            };
+            assert!(there < MIXED / 2, "another {of}: {answer:?}");
+        }
+    })
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tollgate::sync::model::{Conditions, under};
 
-use super::{PrintOnPanic, Scenario, outcomes, stop_everywhere};
+use super::{Scenario, outcomes, stop_everywhere};
 use crate::expected::Expected;
-use crate::run::Run;
+use crate::run::{PrintOnPanic, Run};
 use crate::schedule;
 
 impl<G, M> Scenario<G, M>

@@ -8,7 +8,7 @@ use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, B, TableOf, available, forget, refund, take, take_up_to, undo,
 };
-use tollgate_loom_tests::total::{self, Lenient as Total};
+use tollgate_loom_tests::total::Lenient as Total;
 
 type Action = tables::Action<Total>;
 type Scenario = tables::Scenario<Total>;
@@ -22,18 +22,8 @@ fn for_one() -> TableOf<Total> {
     table.with_overrides(1).expect("one plan")
 }
 
-/// Checks that no answer comes from another algorithm's word.
 fn unmixed(scenario: Scenario) -> Scenario {
-    scenario.rule(|played| {
-        for answer in played.all() {
-            let there = match answer {
-                Answer::Granted(granted) => granted.remaining(),
-                Answer::Count(there) => *there,
-                _ => 0,
-            };
-            assert!(there < total::MIXED / 2, "another algorithm: {answer:?}");
-        }
-    })
+    tables::unmixed(scenario, "algorithm")
 }
 
 fn scenario(keys: &'static [u64]) -> Scenario {

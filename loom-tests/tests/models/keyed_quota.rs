@@ -10,7 +10,7 @@ use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, B, FrozenClock, IdentityState, TableOf, available, forget, refund, take, take_by, undo,
 };
-use tollgate_loom_tests::total::{self, Lenient as Total};
+use tollgate_loom_tests::total::Lenient as Total;
 
 type Action = tables::Action<Total>;
 type Scenario = tables::Scenario<Total>;
@@ -35,16 +35,7 @@ fn scenario_at(make: fn() -> TableOf<Total>, keys: &'static [u64]) -> Scenario {
 }
 
 fn unmixed(scenario: Scenario) -> Scenario {
-    scenario.rule(|played| {
-        for answer in played.all() {
-            let there = match answer {
-                Answer::Granted(granted) => granted.remaining(),
-                Answer::Count(there) => *there,
-                _ => 0,
-            };
-            assert!(there < total::MIXED / 2, "another quota: {answer:?}");
-        }
-    })
+    tables::unmixed(scenario, "quota")
 }
 
 fn scenario(keys: &'static [u64]) -> Scenario {

@@ -2,13 +2,16 @@
 //! list fail where they are made.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
 use crate::format::read_text;
 use crate::report::{FileReport, Report};
-use crate::runner::{Source, run_text};
+use crate::runner::{Source, run_folder, run_text};
 
 /// The lines of a trace: the header, then its ops from 1.
 ///
@@ -115,6 +118,31 @@ impl<'r> File<'r> {
         });
         firsts.collect()
     }
+}
+
+/// Replays the folder that an environment variable names, or else the project's own recordings,
+/// whose report is `own`. Prints the report, in which nothing may have failed.
+pub fn recorded_decisions_are_reproduced(own: &LazyLock<Report>, sources: &[&dyn Source]) {
+    let other = env::var_os("TOLLGATE_TRACES").map(PathBuf::from);
+    let other = other.map(|folder| run_folder(&folder, sources).expect("TOLLGATE_TRACES"));
+    let report = other.as_ref().unwrap_or_else(|| &**own);
+    // Not with println, whose output the test harness hides when a test passes.
+    write!(io::stdout().lock(), "\n{report}").expect("standard output");
+    let failures = report.failures().len();
+    assert_eq!(failures, 0, "{failures} failures, see above");
+}
+
+/// Compares the printed report with the expected one: every file with its calls and answers, and
+/// the exact count of each class of differences. So no new difference can hide in an existing
+/// class, and no call is left out.
+pub fn the_differences_are_exactly_the_expected_ones(own: &Report, expected: &str) {
+    for file in &own.files {
+        let is_expected = expected.contains(&format!("\n{file}\n"));
+        assert!(is_expected, "not expected: {file}");
+    }
+    let lines = expected.lines();
+    let files = lines.filter(|line| line.ends_with(" answers compared"));
+    assert_eq!(files.count(), own.files.len());
 }
 
 /// Asserts that each change in a list fails at its op, and nothing else does. The list names the
