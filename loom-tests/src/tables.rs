@@ -145,13 +145,11 @@ pub fn take_up_to<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Action<A
 
 /// Gives the last grant back to a key.
 pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Action<A> {
-    Action::new(
-        format!("undo of {key:#x} at {at}"),
-        move |limiter, memory| match memory.last.take() {
-            Some(granted) => Answer::Returned(limiter.key(&key).at(tick(at)).undo(granted)),
-            None => Answer::Done,
-        },
-    )
+    let name = format!("undo of {key:#x} at {at}");
+    Action::new(name, move |limiter, memory| match memory.last.take() {
+        Some(granted) => Answer::Returned(limiter.key(&key).at(tick(at)).undo(granted)),
+        None => Answer::Done,
+    })
 }
 
 /// Gives back `n` permits of a key.

@@ -31,3 +31,10 @@ pub(crate) const fn debug_or_release(debug: u64, release: u64) -> u64 {
         release
     }
 }
+
+/// Reads an algorithm.
+#[track_caller]
+pub(crate) fn algorithm(text: &str) -> AnyAlgorithm {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}

@@ -31,33 +31,29 @@ fn scenario(keys: &'static [u64]) -> Scenario {
 }
 
 fn own(key: u64, limit: u64) -> Action {
-    Action::new(
-        format!("{key:#x} has {limit} of its own"),
-        move |limiter, _| {
-            let now = Tick::from_nanos(NOW);
-            Answer::Is(
-                limiter
-                    .key(&key)
-                    .at(now)
-                    .set_algorithm(Total::of(limit))
-                    .is_ok(),
-            )
-        },
-    )
+    let name = format!("{key:#x} has {limit} of its own");
+    Action::new(name, move |limiter, _| {
+        let now = Tick::from_nanos(NOW);
+        Answer::Is(
+            limiter
+                .key(&key)
+                .at(now)
+                .set_algorithm(Total::of(limit))
+                .is_ok(),
+        )
+    })
 }
 
 fn none(key: u64) -> Action {
-    Action::new(
-        format!("{key:#x} has none of its own"),
-        move |limiter, _| {
-            Answer::Is(
-                limiter
-                    .key(&key)
-                    .at(Tick::from_nanos(NOW))
-                    .unset_algorithm(),
-            )
-        },
-    )
+    let name = format!("{key:#x} has none of its own");
+    Action::new(name, move |limiter, _| {
+        Answer::Is(
+            limiter
+                .key(&key)
+                .at(Tick::from_nanos(NOW))
+                .unset_algorithm(),
+        )
+    })
 }
 
 fn set_plan(limit: u64) -> Action {

@@ -50,13 +50,11 @@ fn reserve(n: u64, at: u64) -> Action {
 }
 
 fn cancel(n: u64, at: u64) -> Action {
-    Action::new(
-        format!("cancel {n} at {at}"),
-        move |limiter, memory| match memory.take() {
-            Some(granted) => Answer::Returned(limiter.at(tick(at)).cancel(granted, n).1),
-            None => Answer::Done,
-        },
-    )
+    let name = format!("cancel {n} at {at}");
+    Action::new(name, move |limiter, memory| match memory.take() {
+        Some(granted) => Answer::Returned(limiter.at(tick(at)).cancel(granted, n).1),
+        None => Answer::Done,
+    })
 }
 
 fn charge(n: u64, at: u64) -> Action {

@@ -44,13 +44,11 @@ fn take_up_to(n: u64, at: u64) -> Action {
 }
 
 fn undo(at: u64) -> Action {
-    Action::new(
-        format!("undo at {at}"),
-        move |limiter, memory| match memory.take() {
-            Some(granted) => Answer::Returned(limiter.at(tick(at)).undo(granted)),
-            None => Answer::Done,
-        },
-    )
+    let name = format!("undo at {at}");
+    Action::new(name, move |limiter, memory| match memory.take() {
+        Some(granted) => Answer::Returned(limiter.at(tick(at)).undo(granted)),
+        None => Answer::Done,
+    })
 }
 
 fn refund(n: u64, at: u64) -> Action {

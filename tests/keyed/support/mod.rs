@@ -66,10 +66,6 @@ pub(crate) fn every() -> Vec<AnyAlgorithm> {
     all().into_iter().chain(with_less.map(algorithm)).collect()
 }
 
-pub(crate) fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse().expect(text)
-}
-
 /// Returns this queue as its own type, which supports reservations.
 pub(crate) fn queue(text: &str) -> LeakyBucket {
     match algorithm(text) {

@@ -139,7 +139,7 @@ fn a_lease_gets_all_of_a_full_limiter() {
         ("leaky-meter 1000003/min burst 20", 5, 5),
     ] {
         let clock = ManualClock::at(tick(3_333_333_333));
-        let algorithm = crate::support::algorithms::read(text);
+        let algorithm = algorithm(text);
         let limiter = Leases::with_clock(algorithm, total, clock).expect("leases");
         let (mut lease, all) = (limiter.lease(size), limiter.limiter().available());
         assert_eq!(lease.try_acquire_n(all), Ok(()), "{text}");

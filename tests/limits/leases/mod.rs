@@ -49,7 +49,7 @@ fn leases_match_their_model_and_keep_the_bound_of_the_whole() {
         let bounded = TEXTS[..14].iter().map(|text| (*text, true));
         let cases = bounded.chain(TEXTS.map(|text| (text, false)));
         for (text, is_bounded) in cases.cycle() {
-            let algorithm = read(text);
+            let algorithm = algorithm(text);
             let total = 1 + random.upto(algorithm.most_lent() - 1);
             let start = tick(random.upto(FIFTY_YEARS / 2));
             let limiter = Leases::with_clock(algorithm, total, ManualClock::at(start));
@@ -79,7 +79,7 @@ fn leases_match_their_model_and_keep_the_bound_of_the_whole() {
 /// On an `Arc`, as on a reference.
 #[test]
 fn an_owned_lease_works_like_a_borrowed_one() {
-    let bucket = read("token-bucket 10/s burst 30");
+    let bucket = algorithm("token-bucket 10/s burst 30");
     let limiter = Leases::with_clock(bucket, 20, ManualClock::new()).expect("leases");
     let limiter = Arc::new(limiter);
     let (mut owned, mut lent) = (limiter.lease_owned(15), limiter.lease(15));
@@ -108,7 +108,7 @@ fn a_lease_grants_whenever_its_limiter_would() {
         "fixed-window 100/s",
         "sliding-window 64/min offset 3s",
     ] {
-        let algorithm = read(text);
+        let algorithm = algorithm(text);
         let total = 1 + algorithm.most_lent() / 3;
         let leases = Leases::with_clock(algorithm, total, ManualClock::new()).expect("leases");
         let limiter = Limiter::unstarted(*leases.limiter().algorithm(), NoClock);
@@ -145,7 +145,7 @@ fn a_lease_grants_whenever_its_limiter_would() {
 fn a_lease_is_told_exactly_when_to_retry() {
     for (text, total, limit) in [("fixed-window 100/s", 72, 28), ("token-bucket 10/s", 4, 6)] {
         let clock = ManualClock::new();
-        let limiter = Leases::with_clock(read(text), total, clock.clone()).expect("leases");
+        let limiter = Leases::with_clock(algorithm(text), total, clock.clone()).expect("leases");
         assert_eq!(limiter.limiter().take_up_to(u64::MAX).n(), limit);
         let mut lease = limiter.lease(2);
         let more = lease.try_acquire_n(limit + 1);

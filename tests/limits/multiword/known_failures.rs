@@ -143,7 +143,8 @@ fn denied_requests_do_not_count() {
         "sliding-window",
         "intervals",
     ] {
-        let limiter = Sharded::with_shards(read(&format!("{name} 10/s")), 3, ManualClock::new());
+        let limiter =
+            Sharded::with_shards(algorithm(&format!("{name} 10/s")), 3, ManualClock::new());
         limiters.push(Box::new(limiter.expect("it can be split")));
     }
     for limiter in limiters {

@@ -120,8 +120,8 @@ fn the_largest_numbers_of_shards_match_the_documentation() {
             Sharded::MAX_SHARDS,
         ),
     ] {
-        assert!(is_sharded(read(text), most), "{text}");
-        assert!(!is_sharded(read(text), most + 1), "{text}");
+        assert!(is_sharded(algorithm(text), most), "{text}");
+        assert!(!is_sharded(algorithm(text), most + 1), "{text}");
     }
 }
 
@@ -139,7 +139,7 @@ fn a_small_limit_has_fewer_shards() {
         assert!(is_sharded(algorithm, limiter.shards()));
     }
     for (burst, cores, shards) in [(3, 8, 1), (4, 8, 2), (11, 8, 2), (12, 8, 3), (100, 8, 8)] {
-        let bucket = read(&format!("token-bucket 3/s burst {burst}"));
+        let bucket = algorithm(&format!("token-bucket 3/s burst {burst}"));
         let limiter = Sharded::for_cores(bucket, cores, ManualClock::new()).expect("a limit");
         assert_eq!(limiter.shards(), shards, "{burst}");
         let actual = limiter.try_acquire_n(burst).map(|granted| granted.n());
@@ -186,7 +186,7 @@ fn a_lease_reports_its_size() {
 
 #[test]
 fn each_error_names_the_field_its_value_and_what_is_allowed() {
-    let bucket = read("token-bucket 100/s burst 20");
+    let bucket = algorithm("token-bucket 100/s burst 20");
     for (error, field, text) in [
         (
             sharded(bucket, 0).err(),
@@ -209,7 +209,7 @@ fn each_error_names_the_field_its_value_and_what_is_allowed() {
             "total is 20, but must be from 1 to 19: at least one permit must remain",
         ),
         (
-            leases(read("token-bucket 1/s"), 1).err(),
+            leases(algorithm("token-bucket 1/s"), 1).err(),
             "total",
             "total is 1, but this limit has nothing to lend",
         ),

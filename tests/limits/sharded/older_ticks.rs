@@ -8,7 +8,7 @@ use crate::support::*;
 /// One shard is in the next window. At a tick of this one, the other shard still lacks its permits.
 #[test]
 fn taking_what_there_is_takes_no_more_than_was_available() {
-    let window = read("fixed-window 10/s");
+    let window = algorithm("fixed-window 10/s");
     let limiter = Sharded::with_shards(window, 2, ManualClock::new()).expect("shards");
     let at = |ms: u64, shard| {
         let tick = tick(ms * 1_000_000);

@@ -122,7 +122,7 @@ fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
         format!("intervals {refill}/s burst {burst} greedy"),
         format!("fixed-window {burst}/s"),
     ]
-    .map(|text| read(&text))
+    .map(|text| algorithm(&text))
 }
 
 /// Tests the number of shards that the constructor chooses.
@@ -226,7 +226,7 @@ fn more_shards_than_the_default_serve_less() {
 
 /// Returns a sharded limiter and one on a single word.
 fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
-    let algorithm = read(text);
+    let algorithm = algorithm(text);
     let limiter = Sharded::with_shards(algorithm, shards, ManualClock::new()).expect("it splits");
     (limiter, Limiter::unstarted(algorithm, NoClock))
 }

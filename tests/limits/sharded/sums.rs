@@ -187,7 +187,7 @@ fn the_shards_of_windows_add_up() {
             "sliding-window QUOTA",
             "sliding-window QUOTA offset 3ns rounding down",
         ] {
-            let whole = read(&kind.replace("QUOTA", quota));
+            let whole = algorithm(&kind.replace("QUOTA", quota));
             splits += bursts_add_up(&whole);
             for split in splits_of(&whole) {
                 ends_are_the_same(&whole, &split.part);
@@ -261,13 +261,13 @@ fn only_first_hit_and_greedy_periods_begin_with_a_permit() {
         "intervals 3/h burst 7",
     ];
     for text in on_the_clock {
-        assert!(!read(text).begins_with_a_permit(), "{text}");
+        assert!(!algorithm(text).begins_with_a_permit(), "{text}");
     }
     for text in [
         "fixed-window 5/min first-hit",
         "intervals 3/h burst 7 greedy",
     ] {
-        assert!(read(text).begins_with_a_permit(), "{text}");
+        assert!(algorithm(text).begins_with_a_permit(), "{text}");
     }
     let aligned = Intervals::new(Quota::per_minute(3)).expect("it fits");
     assert!(!aligned.begins_with_a_permit());

@@ -20,7 +20,7 @@ fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
         format!("intervals {limit}/h"),
         format!("intervals {limit}/h greedy"),
     ]
-    .map(|text| read(&text))
+    .map(|text| algorithm(&text))
 }
 
 /// At a standing tick all permits are available from any shard: one by one, in any sizes and all at
@@ -182,7 +182,7 @@ fn refilled_permits_do_not_come_back_to_a_late_caller() {
     ] {
         let [before, after] = [500_000_000, 2_600_000_000].map(tick);
         for (shards, n) in (2..=8).flat_map(|shards| (1..=8).map(move |n| (shards, n))) {
-            let (parts, whole) = (sharded(read(text), shards), limiter(read(text)));
+            let (parts, whole) = (sharded(algorithm(text), shards), limiter(algorithm(text)));
             let few = parts.at(before).from_shard(n).try_acquire_n(n as u64);
             let all = whole.at(before).try_acquire_n(n as u64);
             let taken = whole.at(after).take_up_to(8).n();
@@ -220,7 +220,7 @@ fn at_inexact_rates_the_shards_grant_the_whole_burst() {
         ("gcra 13/s burst 100", 100),
     ] {
         for shards in 1..=16 {
-            let limiter = sharded(read(text), shards);
+            let limiter = sharded(algorithm(text), shards);
             let now = tick(1_000_000_007);
             assert_eq!(drain(&limiter, now), limit, "in {shards}");
         }
@@ -232,7 +232,7 @@ fn at_inexact_rates_the_shards_grant_the_whole_burst() {
 #[test]
 fn except_for_fractions_the_shards_have_as_many_permits_as_one_word() {
     for limit in (1..=1000).step_by(37) {
-        let bucket = read(&format!("token-bucket 1/us burst {limit}"));
+        let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
         let whole = Limiter::unstarted(bucket, NoClock);
         assert_eq!(whole.at(Tick::ZERO).take_up_to(u64::MAX).n(), limit);
         for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
@@ -264,7 +264,7 @@ fn the_shards_never_have_more_than_one_word_would() {
             "sliding-window 7/7ns",
             "intervals 7/s burst 100",
         ] {
-            let algorithm = read(text);
+            let algorithm = algorithm(text);
             let quota = algorithm.quota();
             let (burst, period) = (quota.burst_size(), quota.period().as_nanos() as u64);
             for shards in 1..=algorithm.most_shards().min(16) {

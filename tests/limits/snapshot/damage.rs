@@ -151,7 +151,7 @@ proptest! {
 /// Shows that the property above covers changed parameters and changed words.
 #[test]
 fn a_forged_but_valid_word_or_parameter_is_restored() {
-    let algorithm = read("fixed-window 10/s");
+    let algorithm = algorithm("fixed-window 10/s");
     let bytes = limiter(algorithm).at(NOW).snapshot();
     let (mut restored, mut refused) = (0, 0);
     for place in 14..30 {

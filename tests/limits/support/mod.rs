@@ -16,7 +16,7 @@ pub(crate) mod seen;
 pub(crate) mod subject;
 
 pub(crate) use crate::deadline::deadline;
-pub(crate) use algorithms::{algorithms, read};
+pub(crate) use algorithms::algorithms;
 pub(crate) use moment::any_start;
 pub(crate) use prelude::*;
 pub(crate) use random::Random;

@@ -21,7 +21,8 @@ impl Seen {
         }
     }
 
-    /// Checks that all these events, with semicolons between them, occurred in this many operations.
+    /// Checks that all these events, with semicolons between them, occurred in this many
+    /// operations.
     pub(crate) fn check(&self, operations: u64, must_see: &[&str]) {
         println!("{} operations: {self:?}", self.count("operation"));
         assert!(self.count("operation") >= operations, "{self:?}");

@@ -57,7 +57,7 @@ fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoCl
 fn thirteen_a_second_grant_thirteen_at_one_tick() {
     for text in ["token-bucket 13/s", "gcra 13/s", "leaky-meter 13/s"] {
         for now in [0, 5, 999_999_999, 86_400_500_000_007].map(tick) {
-            let limiter = Limiter::unstarted(read(text), NoClock);
+            let limiter = Limiter::unstarted(algorithm(text), NoClock);
             for left in (0..13).rev() {
                 let granted = limiter.try_acquire_at(now).expect("one of thirteen");
                 assert_eq!(granted.remaining(), left, "{text} at {now:?}");

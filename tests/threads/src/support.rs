@@ -32,8 +32,3 @@ pub(crate) fn sum<I: Send>(
 ) -> u64 {
     on_threads(each, work).into_iter().sum()
 }
-
-pub(crate) fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
-}

@@ -130,7 +130,7 @@ fn adjustable_implements_the_limiter_traits() {
         limiter.charge_at(1, NOW);
         limiter.take_up_to_at(100, NOW).n()
     }
-    let limiter = adjustable(super::algorithm("token-bucket 10/s"), NOW);
+    let limiter = adjustable(algorithm("token-bucket 10/s"), NOW);
     assert_eq!((drain(&&limiter), limiter.at(NOW).available()), (9, 0));
     assert!(Adjustable::<AnyAlgorithm>::is_lock_free() || !cfg!(target_arch = "aarch64"));
 }

@@ -39,10 +39,6 @@ fn all() -> [AnyAlgorithm; 14] {
     texts.map(algorithm)
 }
 
-fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse().expect(text)
-}
-
 fn adjustable(algorithm: AnyAlgorithm, start: Tick) -> Adjustable<AnyAlgorithm, NoClock> {
     Adjustable::starting_at(algorithm, NoClock, start)
 }

@@ -1,6 +1,6 @@
 //! Compares a bucket with its model while the quota changes at any time.
 
-use super::{adjustable, algorithm};
+use super::adjustable;
 use crate::support::*;
 
 const OPERATIONS: u64 = debug_or_release(10_000, 80_000);

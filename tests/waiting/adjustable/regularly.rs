@@ -1,6 +1,6 @@
 //! A quota that changes slightly and often still grants its rate.
 
-use super::{adjustable, algorithm};
+use super::adjustable;
 use crate::support::*;
 
 /// Returns what is granted in half an hour to callers that ask four times a second, while the quota

@@ -2,7 +2,7 @@
 
 use tollgate_audit::{Audit, Bounded, Log};
 
-use super::{KEEPS, adjustable, algorithm};
+use super::{KEEPS, adjustable};
 use crate::support::*;
 
 type Tested = Adjustable<TokenBucket, ManualClock>;

@@ -1,6 +1,6 @@
 //! Saving and restoring the state, also with another quota.
 
-use super::{adjustable, algorithm, all};
+use super::{adjustable, all};
 use crate::support::*;
 
 const NOW: Tick = tick(12_345_678_901);

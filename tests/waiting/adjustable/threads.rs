@@ -8,8 +8,8 @@ use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Adjustable, AnyAlgorithm, Granted, ManualClock};
 use tollgate_audit::{Audit, Bounded, Log};
 
-use super::{MANY, algorithm};
-use crate::support::{Random, deadline, on_threads_while, tick};
+use super::MANY;
+use crate::support::{Random, algorithm, deadline, on_threads_while, tick};
 
 /// Grants, with the version of the quota if that is certain.
 type Seen = Vec<(u64, Granted)>;

@@ -16,10 +16,6 @@ const LINES: [(&str, [u64; 5]); 6] = [
     ("intervals 2/s greedy", [1_000, 1_000, 2_000, 2_000, 3_000]),
 ];
 
-fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse().expect(text)
-}
-
 fn limiter(text: &str) -> (ManualClock, Limiter<AnyAlgorithm, Leaping>) {
     let clock = ManualClock::new();
     (

@@ -36,10 +36,6 @@ const NOT_HELD: [&str; 4] = [
     "intervals 3/4ns burst 2 greedy",
 ];
 
-fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse().expect(text)
-}
-
 /// A grant that a caller holds.
 struct Held {
     granted: Granted,
