@@ -95,7 +95,7 @@ fn against_each_verb(run: &mut Run) {
                 forget(A),
                 one(B),
             ] {
-                let changes = scenario(&[A, B]).actor_after(before, &[change.clone()]);
+                let changes = scenario(&[A, B]).actor_after(before, std::slice::from_ref(&change));
                 let state = if is_there { vec![one(A)] } else { vec![] };
                 changes.actor_after(&state, &[verb]).explore(run);
             }

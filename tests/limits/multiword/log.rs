@@ -140,6 +140,6 @@ fn a_log_matches_its_definition() {
                 seen.add(&run(&limiter, Log::new(n, period), &mut random, 400));
             }
         }
-        seen.check(OPERATIONS, &[&MUST_SEE]);
+        seen.check(OPERATIONS, &[MUST_SEE]);
     });
 }
