@@ -132,9 +132,9 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 
     /// Reads the clock of the first member that has one.
     fn now_of_another(&self) -> Tick {
-        let clocks = (0..self.members()).filter_map(|member| self.members.visit(member, Now)?);
+        let now = (0..self.members()).find_map(|member| self.members.visit(member, Now)?);
         // A composition has a member with a clock.
-        clocks.into_iter().next().unwrap_or(Tick::ZERO)
+        now.unwrap_or(Tick::ZERO)
     }
 }
 

@@ -56,6 +56,9 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     /// clock. If a member will deny for longer, takes nothing and returns at once. With a timeout
     /// of zero it never blocks.
     ///
+    /// While it waits for its turn or for a busy [`Concurrency`](crate::Concurrency), it sleeps by
+    /// the system's time: a `ManualClock` that is moved does not wake it.
+    ///
     /// # Errors
     ///
     /// The same as for [`blocking_acquire`](Self::blocking_acquire). After the timeout it is the
@@ -128,18 +131,15 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         match self.take(cost) {
             Err(denied) if may_end_within(&denied, timeout) => {}
-            taken => return taken,
+            taken => return self.counted(taken),
         }
         let latest = self.all.now().saturating_add(timeout);
         let timer = ThreadTimer(&*self.all);
-        let left = || match latest {
-            Tick::MAX => None,
-            latest => Some(latest.saturating_since(self.all.now())),
-        };
+        let left = || (latest < Tick::MAX).then(|| latest.saturating_since(self.all.now()));
         match block_on(self.wait(cost, &timer, latest), left) {
             Some(taken) => taken,
             // The caller has left the line.
-            None => self.take(cost),
+            None => self.counted(self.take(cost)),
         }
     }
 }
@@ -171,13 +171,9 @@ impl<M: Members<C>, C: SleepClock> Timer for ThreadTimer<'_, All<M, C>> {
     fn sleep(&self, duration: Duration) -> Ready<()> {
         let now = self.0.now();
         let due = now.saturating_add(duration);
-        let members = 0..self.0.members();
+        let sleep = || SleepUntil { due, now };
         // The first member that has a clock sleeps.
-        let mut slept = members.filter_map(|member| {
-            let sleep = SleepUntil { due, now };
-            self.0.members.visit(member, sleep).flatten()
-        });
-        _ = slept.next();
+        _ = (0..self.0.members()).find_map(|member| self.0.members.visit(member, sleep())?);
         ready(())
     }
 }

@@ -18,7 +18,8 @@ use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::store::{Place, Prepared};
 
 /// As a member, a counted limit counts a grant if all members granted, and a denial if the denial
-/// names this member. It counts nothing if the denial names another member.
+/// names this member. It counts nothing if the denial names another member. A caller in a `Line`
+/// counts once, however often it sleeps: when it is granted or denied.
 impl<C, M: OneMember<C>, S: Borrow<Counters>> Member<C> for Counted<M, S> {
     #[inline]
     fn clock(&self) -> Option<&C> {

@@ -17,7 +17,7 @@ use super::protocol::cost_of;
 #[cfg(feature = "wait")]
 use super::turn::sleep_until;
 use super::turn::take_when_granted;
-use super::waiting_permits::WaitingPermits;
+use super::waiting_permits::{PlaceInLine, WaitingPermits};
 use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
 use crate::metrics::{Metric, Metrics, Value};
@@ -51,15 +51,16 @@ use crate::sync::inject_fault;
 ///
 /// The first caller in line sleeps until all members would grant, takes from all or none, and wakes
 /// the next caller. It holds no permits while it sleeps. While callers wait, `try_acquire` of the
-/// line is denied.
+/// line is denied, and a request for 0 permits waits for its turn too.
 ///
 /// Calls to the composition itself, or to a member, bypass the line. If such a call takes the
 /// permits, the first in line sleeps again. Otherwise it sleeps at most once for all rates, and
 /// once for each busy [`Concurrency`], in whose queue it waits like any other caller. Permits that
 /// are given back, or a raised quota, do not wake it early.
 ///
-/// It does not wait for a busy `Concurrency` inside an [`OrElse`](super::OrElse), or for a busy key
-/// of a `KeyedConcurrency`: it returns their denial.
+/// It does not wait for a `Concurrency` whose own queue is
+/// [full](Concurrency::max_waiting_permits), for a busy one inside an [`OrElse`](super::OrElse), or
+/// for a busy key of a `KeyedConcurrency`: it returns their denial.
 ///
 /// A caller that gives up leaves the line and has taken nothing. A future gives up when it is
 /// dropped, and one with a timeout does after a time.
@@ -152,8 +153,7 @@ impl<R> Line<R> {
     /// Returns how many callers wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        let first = usize::from(self.turns.inside() > 0);
-        first + self.turns.waiting()
+        usize::from(self.turns.inside() > 0) + self.turns.waiting()
     }
 
     /// Returns a view of the line whose callers wait in futures, with this timer.
@@ -234,7 +234,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
     /// The same as for [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<AllGranted<R, M, C>, AllDenied> {
-        self.take(&|_| n)
+        self.counted(self.take(&|_| n))
     }
 
     /// Takes `costs[0]` permits from member 0, and so on, unless a caller waits.
@@ -249,9 +249,11 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
         costs: impl AsRef<[u64]>,
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         let costs = self.all.checked(costs.as_ref())?;
-        self.take(&|member| cost_of(costs, member))
+        self.counted(self.take(&|member| cost_of(costs, member)))
     }
 
+    /// Takes from all members unless a caller waits. No member counts a denial: the caller may
+    /// wait, and ask again.
     #[inline]
     pub(super) fn take(
         &self,
@@ -263,8 +265,18 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
             self.all.look(0, cost, now)?;
             return Err(AllDenied::Line);
         }
-        let grants = self.all.take(cost, now, |_| self.all.now())?;
-        Ok(AllGranted::new(self.all.clone(), grants))
+        let later = |_| self.all.now();
+        let grants = match self.all.order.counts() {
+            true => self.all.take_and_count_grant(cost, now, later),
+            false => self.all.take(cost, now, later),
+        };
+        Ok(AllGranted::new(self.all.clone(), grants?))
+    }
+
+    /// Lets the member that denies a request in the end count the denial.
+    #[inline]
+    pub(super) fn counted<T>(&self, taken: Result<T, AllDenied>) -> Result<T, AllDenied> {
+        taken.inspect_err(|denied| self.all.count_denied(denied))
     }
 
     /// Stands in line unless it is full, and takes from all members when they grant. Does not sleep
@@ -276,18 +288,11 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
         latest: Tick,
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         let costs = (0..self.all.members()).map(cost);
-        // A caller that gives up leaves the line before its permits leave the sum.
         let permits = self.permits.add(costs.max().unwrap_or(0))?;
-        // Dropping the guard passes the turn on. (A weight of 1 is never refused.)
-        let turn = self.turns.enter().await.ok();
-        let taken = take_when_granted(&*self.all, cost, timer, latest).await;
-        let taken = taken.map(|grants| AllGranted::new(self.all.clone(), grants));
-        drop(permits);
-        match inject_fault!(PassesNoTurn) {
-            true => core::mem::forget(turn),
-            false => drop(turn),
-        }
-        taken
+        let place = PlaceInLine::first(&self.turns, permits).await;
+        let grants =
+            self.counted(take_when_granted(place, &*self.all, cost, timer, latest).await)?;
+        Ok(AllGranted::new(self.all.clone(), grants))
     }
 }
 
@@ -433,7 +438,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         match self.line.take(cost) {
             Err(denied) if may_end_within(&denied, timeout) => {}
-            taken => return taken,
+            taken => return self.line.counted(taken),
         }
         let latest = self.line.all.now().saturating_add(timeout);
         let wait = self.line.wait(cost, &self.timer, latest);
@@ -444,7 +449,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
         match before(sleep, wait).await {
             Some(taken) => taken,
             // The caller has left the line.
-            None => self.line.take(cost),
+            None => self.line.counted(self.line.take(cost)),
         }
     }
 }

@@ -86,29 +86,40 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let mut taken = self.take_in_rounds(ROUNDS, cost, now, later);
-        match &mut taken {
-            _ if !self.order.counts() => {}
-            Ok(grants) => {
-                let undo = Undo::new(self, grants, now, Why::LostRace);
-                for member in self.order.limits() {
-                    self.count_granted(undo.grants, member);
-                }
-                mem::forget(undo);
-            }
-            Err(AllDenied::Member { member, denied, .. }) => {
-                let n = denied.requested();
-                self.members.visit(*member, CountDenied(n));
-            }
-            Err(AllDenied::CostsLength { .. } | AllDenied::Line | AllDenied::LineFull { .. }) => {}
-        }
-        taken
+        let taken = self.take_and_count_grant(cost, now, later);
+        taken.inspect_err(|denied| self.count_denied(denied))
     }
 
-    /// Lets one member count its grant.
-    pub(super) fn count_granted(&self, grants: &M::Grants, member: usize) {
-        if let Some(slot) = self.members.grant(grants, member) {
-            self.members.visit(member, CountGranted(slot));
+    /// Takes, and lets members count a grant, but no denial: the caller may wait, and ask again.
+    pub(super) fn take_and_count_grant(
+        &self,
+        cost: impl Cost,
+        now: Tick,
+        later: impl Later,
+    ) -> Result<M::Grants, AllDenied> {
+        let mut grants = self.take_in_rounds(ROUNDS, cost, now, later)?;
+        if self.order.counts() {
+            let undo = Undo::new(self, &mut grants, now, Why::LostRace);
+            self.count_granted(undo.grants);
+            mem::forget(undo);
+        }
+        Ok(grants)
+    }
+
+    /// Lets the member that denies a request count the denial.
+    pub(super) fn count_denied(&self, denied: &AllDenied) {
+        if let (true, AllDenied::Member { member, denied, .. }) = (self.order.counts(), denied) {
+            let n = denied.requested();
+            self.members.visit(*member, CountDenied(n));
+        }
+    }
+
+    /// Lets each member count its grant.
+    pub(super) fn count_granted(&self, grants: &M::Grants) {
+        for member in self.order.limits() {
+            if let Some(slot) = self.members.grant(grants, member) {
+                self.members.visit(member, CountGranted(slot));
+            }
         }
     }
 
@@ -316,7 +327,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// Looks at all members, and takes from one after the other, this many times at most.
     // Always inlined: where the denial is not read, the waits are not computed.
     #[inline(always)]
-    fn take_in_rounds(
+    pub(super) fn take_in_rounds(
         &self,
         rounds: u32,
         cost: impl Cost,

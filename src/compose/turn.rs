@@ -17,8 +17,10 @@ use super::denied::AllDenied;
 use super::held::Held;
 use super::member::Member;
 use super::members::{Members, Visitor, through_members};
+use super::protocol::ROUNDS;
 use super::undo::Undo;
 use super::visits::Why;
+use super::waiting_permits::PlaceInLine;
 use crate::clock::{Clock, Tick, Timer};
 use crate::concurrency::limiter::Concurrency;
 use crate::concurrency::queue::QueueTicket;
@@ -28,8 +30,9 @@ use crate::sync::inject_fault;
 use crate::wait::sleep_check::SleepCheck;
 
 /// Takes from all members as soon as all of them grant. Returns the denial of a member that denies
-/// until after `latest`.
+/// until after `latest`. No member has counted it. Leaves the line in each case.
 pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
+    place: PlaceInLine<'_>,
     all: &All<M, C>,
     cost: impl Fn(usize) -> u64,
     timer: &impl Timer,
@@ -43,13 +46,13 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         let denied = match take_beside(all, room.as_ref(), &cost, now) {
             Ok(mut grants) => {
                 if let Some(room) = room {
-                    let member = room.member;
                     room.keep();
-                    let undo = Undo::new(all, &mut grants, now, Why::LostRace);
-                    // The member did not see the request that took beside it.
-                    all.count_granted(undo.grants, member);
-                    mem::forget(undo);
                 }
+                let undo = Undo::new(all, &mut grants, now, Why::LostRace);
+                all.count_granted(undo.grants);
+                // Wakes the next caller, whose waker may panic.
+                drop(place);
+                mem::forget(undo);
                 return Ok(grants);
             }
             Err(denied) => denied,
@@ -78,12 +81,11 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
             has_returned = was_inside && !is_second;
             let full = all.order.limits().find(|member| {
                 let n = all.order.sum(*member, &cost);
-                all.members.visit(*member, HasNoRoom(n)) == Some(true)
+                let is_full = |inside: &Concurrency| inside.check_enter(n).is_err();
+                let is_full = all.members.visit(*member, WithConcurrency(is_full));
+                is_full.flatten() == Some(true)
             });
-            let member = match full {
-                Some(full) if !is_second => full,
-                _ => member,
-            };
+            let member = full.filter(|_| !is_second).unwrap_or(member);
             let n = all.order.sum(member, &cost);
             room = Some(Room::entered(all, member, n, denied).await?);
             continue;
@@ -111,7 +113,7 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
     }
 }
 
-/// Takes from all members except the one that the caller is already inside.
+/// Takes from all members except the one that the caller is already inside. No member counts it.
 fn take_beside<M: Members<C>, C: Clock>(
     all: &All<M, C>,
     room: Option<&Room<'_, M, C>>,
@@ -119,13 +121,18 @@ fn take_beside<M: Members<C>, C: Clock>(
     now: Tick,
 ) -> Result<M::Grants, AllDenied> {
     let inside = room.map(|room| {
-        let left = all.members.visit(room.member, Left).flatten();
-        let left = left.unwrap_or(0);
-        (room.member, Inside { left })
+        let left = WithConcurrency(Concurrency::room);
+        let left = all.members.visit(room.member, left).flatten();
+        (
+            room.member,
+            Inside {
+                left: left.unwrap_or(0),
+            },
+        )
     });
     let members = &all.members;
     let beside = all.with_members(Beside { members, inside });
-    beside.take(cost, now, |_| all.now())
+    beside.take_in_rounds(ROUNDS, cost, now, |_| all.now())
 }
 
 /// Sleeps until the clock shows this tick. If the timer wakes early, sleeps again. If the timer
@@ -164,13 +171,12 @@ async fn sleep(sleep: impl Future<Output = ()>) -> bool {
 /// Lets other tasks run.
 async fn yield_now() {
     let mut has_yielded = false;
-    poll_fn(|context| match has_yielded {
-        true => Poll::Ready(()),
-        false => {
-            has_yielded = true;
-            context.waker().wake_by_ref();
-            Poll::Pending
+    poll_fn(|context| {
+        if mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
         }
+        context.waker().wake_by_ref();
+        Poll::Pending
     })
     .await;
 }
@@ -202,46 +208,14 @@ impl<C> Visitor<C> for Ask<'_> {
     }
 }
 
-/// Returns whether a member is a [`Concurrency`](crate::Concurrency) without room for this weight.
-struct HasNoRoom(u64);
+/// Calls a function with a member that is a [`Concurrency`](crate::Concurrency).
+struct WithConcurrency<F>(F);
 
-impl<C> Visitor<C> for HasNoRoom {
-    type Output = bool;
+impl<C, T, F: FnOnce(&Concurrency) -> T> Visitor<C> for WithConcurrency<F> {
+    type Output = Option<T>;
 
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        let concurrency = member.concurrency();
-        concurrency.is_some_and(|concurrency| concurrency.check_enter(self.0).is_err())
-    }
-}
-
-/// Returns how much room a [`Concurrency`](crate::Concurrency) has left.
-struct Left;
-
-impl<C> Visitor<C> for Left {
-    type Output = Option<u64>;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<u64> {
-        member.concurrency().map(Concurrency::room)
-    }
-}
-
-/// Leaves a member, or its line.
-struct Leave {
-    n: u64,
-    ticket: Option<QueueTicket>,
-    is_inside: bool,
-}
-
-impl<C> Visitor<C> for Leave {
-    type Output = ();
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        if let Some(concurrency) = member.concurrency() {
-            concurrency.stop_asking(self.n, self.ticket);
-            if self.is_inside {
-                concurrency.leave(self.n);
-            }
-        }
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<T> {
+        member.concurrency().map(self.0)
     }
 }
 
@@ -284,12 +258,9 @@ impl<'a, M: Members<C>, C> Room<'a, M, C> {
 
 impl<M: Members<C>, C> Drop for Room<'_, M, C> {
     fn drop(&mut self) {
-        let leave = Leave {
-            n: self.n,
-            ticket: self.ticket.take(),
-            is_inside: self.is_inside,
-        };
-        self.all.members.visit(self.member, leave);
+        let (n, ticket, is_inside) = (self.n, self.ticket.take(), self.is_inside);
+        let quit = |concurrency: &Concurrency| drop(concurrency.quit(n, ticket, is_inside));
+        self.all.members.visit(self.member, WithConcurrency(quit));
     }
 }
 

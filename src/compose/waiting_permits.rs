@@ -1,9 +1,14 @@
-//! The permits that the callers in a line wait for: their sum, and its bound.
+//! The permits that the callers in a line wait for, with their sum and its bound.
 //!
 //! A caller adds its permits before it stands in line, and removes them after it has left. So the
-//! sum never exceeds the bound, and counts each caller in line.
+//! sum never exceeds the bound, and counts each caller in line. It removes them before the next
+//! caller wakes, which finds room if it comes again.
+
+use core::future::poll_fn;
 
 use super::denied::AllDenied;
+use crate::concurrency::limiter::Concurrency;
+use crate::concurrency::queue::QueueTicket;
 use crate::sync::Ordering::Relaxed;
 use crate::sync::{AtomicU64, inject_fault};
 
@@ -63,5 +68,42 @@ impl Drop for CallersPermits<'_> {
             // ORDERING: Relaxed. It publishes nothing: it only counts.
             self.waiting.sum.fetch_sub(self.n, Relaxed);
         }
+    }
+}
+
+/// A caller that stands in line, or is the first: inside a `Concurrency` of 1. Dropping it leaves.
+pub(super) struct PlaceInLine<'l> {
+    turns: &'l Concurrency,
+    ticket: Option<QueueTicket>,
+    is_first: bool,
+    permits: Option<CallersPermits<'l>>,
+}
+
+impl<'l> PlaceInLine<'l> {
+    /// Stands in line until the caller is the first.
+    pub(super) async fn first(turns: &'l Concurrency, permits: CallersPermits<'l>) -> Self {
+        let (ticket, permits) = (None, Some(permits));
+        let mut place = Self {
+            turns,
+            ticket,
+            is_first: false,
+            permits,
+        };
+        let entered = poll_fn(|context| turns.ask(1, &mut place.ticket, context.waker())).await;
+        // A weight of 1 is never refused.
+        place.is_first = entered.is_ok();
+        place
+    }
+}
+
+impl Drop for PlaceInLine<'_> {
+    fn drop(&mut self) {
+        let is_first = self.is_first && !inject_fault!(PassesNoTurn);
+        let next = self.turns.quit(1, self.ticket.take(), is_first);
+        // The next caller wakes last: it may come again at once, and its waker may panic.
+        if !inject_fault!(WakesTooEarly) {
+            drop(self.permits.take());
+        }
+        drop(next);
     }
 }

@@ -161,7 +161,9 @@ impl<G: Deref<Target = Concurrency> + Clone + Unpin> Future for EnterFuture<G> {
 
 impl<G: Deref<Target = Concurrency>> Drop for EnterFuture<G> {
     fn drop(&mut self) {
-        self.limiter.stop_asking(self.n, self.ticket.take());
+        if let Some(ticket) = self.ticket.take() {
+            drop(self.limiter.quit(self.n, Some(ticket), false));
+        }
     }
 }
 

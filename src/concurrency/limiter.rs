@@ -488,16 +488,22 @@ impl Concurrency {
     /// weight of `n`.
     #[inline]
     pub(crate) fn leave(&self, n: u64) {
+        if self.subtract(n) {
+            self.let_in();
+        }
+    }
+
+    /// Takes `n` off the weight inside. Returns whether a caller waits, which may then fit.
+    #[inline]
+    pub(super) fn subtract(&self, n: u64) -> bool {
         if n == 0 {
-            return;
+            return false;
         }
         // ORDERING: Release. It publishes what was done inside to the callers that enter later. It
         // pairs with the Acquire of `exchange`.
         // Model: concurrency_word::an_entering_thread_sees_earlier_writes
         let word = Occupancy(self.word.fetch_sub(n, Release));
-        if word.somebody_waits() && !inject_fault!(LeavesSilently) {
-            self.let_in();
-        }
+        word.somebody_waits() && !inject_fault!(LeavesSilently)
     }
 }
 

@@ -55,10 +55,16 @@ pub(super) enum Enqueued {
 pub(super) enum GaveUp {
     /// It had been let in, and is inside.
     Inside,
-    Waiting,
+    /// The next waiters may fit.
+    Waiting(LetIn),
     /// This limit had refused it.
     Refused(u64),
 }
+
+/// The wakers of waiters that learn of their answer. Dropping it wakes all, even if one panics. The
+/// panic resumes at the end.
+#[must_use = "dropping it wakes the waiters"]
+pub(crate) struct LetIn(Vec<Waker>);
 
 impl WaitQueue {
     fn push(&mut self, n: u64, waker: Waker) -> QueueTicket {
@@ -177,13 +183,18 @@ impl Concurrency {
         answer
     }
 
-    /// Gives up a place in line, if there is one, and any room that came with it meanwhile.
-    pub(crate) fn stop_asking(&self, n: u64, ticket: Option<QueueTicket>) {
-        if let Some(GaveUp::Inside) = ticket.map(|ticket| self.give_up(ticket)) {
-            if !inject_fault!(KeepsWhatWasHanded) {
-                self.leave(n);
-            }
-        }
+    /// Leaves, or gives up a place in line and any room that came with it meanwhile. Dropping the
+    /// answer wakes the next waiters.
+    pub(crate) fn quit(&self, n: u64, ticket: Option<QueueTicket>, is_inside: bool) -> LetIn {
+        let leaves = match ticket.map(|ticket| self.give_up(ticket)) {
+            Some(GaveUp::Waiting(let_in)) => return let_in,
+            Some(GaveUp::Inside) => !inject_fault!(KeepsWhatWasHanded),
+            _ => is_inside,
+        };
+        LetIn(match leaves && self.subtract(n) {
+            true => self.hand_over(&mut self.line()),
+            false => Vec::new(),
+        })
     }
 
     /// Checks whether this waiter still waits. If so, replaces its waker.
@@ -221,16 +232,15 @@ impl Concurrency {
         };
         drop(line);
         drop(waiter);
-        wake(let_in);
-        GaveUp::Waiting
+        GaveUp::Waiting(LetIn(let_in))
     }
 
     /// Lets in the first waiters for as long as there is room.
     #[cold]
     #[inline(never)]
     pub(super) fn let_in(&self) {
-        let let_in = self.hand_over(&mut self.line());
-        wake(let_in);
+        let let_in = LetIn(self.hand_over(&mut self.line()));
+        drop(let_in);
     }
 
     /// Lets in the first waiters like [`let_in`](Self::let_in), but returns their wakers instead of
@@ -279,7 +289,7 @@ impl Concurrency {
             awake.extend(self.hand_over(&mut line));
         }
         drop(line);
-        wake(awake);
+        drop(LetIn(awake));
         word.limit()
     }
 
@@ -302,15 +312,15 @@ impl Concurrency {
     }
 }
 
-/// Wakes all wakers, even if one panics. The panic resumes at the end.
-fn wake(wakers: Vec<Waker>) {
-    let mut panicked = None;
-    for waker in wakers {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            panicked = Some(panic);
+impl Drop for LetIn {
+    fn drop(&mut self) {
+        let mut panicked = None;
+        for waker in self.0.drain(..) {
+            let woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            panicked = woken.err().or(panicked);
         }
-    }
-    if let Some(panic) = panicked {
-        resume_unwind(panic);
+        if let Some(panic) = panicked {
+            resume_unwind(panic);
+        }
     }
 }

@@ -74,8 +74,13 @@ struct Caller {
 impl Caller {
     /// Polls once.
     fn new(tested: &Arc<Tested>) -> Self {
+        Self::of(tested, 1)
+    }
+
+    /// The same, for `n` permits of the rate.
+    fn of(tested: &Arc<Tested>, n: u64) -> Self {
         let tested = Arc::clone(tested);
-        let acquire = async move { tested.line.with_timer(Stopped).acquire().await };
+        let acquire = async move { tested.line.with_timer(Stopped).acquire_each([n, 1]).await };
         let mut caller = Self {
             acquire: Box::pin(acquire),
             wake_flag: Arc::default(),
@@ -261,6 +266,34 @@ fn give_up_against_enter(run: &mut Run) {
     });
 }
 
+/// The first in line gives up and wakes the next one, which gives up and comes again for as many
+/// permits as both waited for.
+fn give_up_and_wake(run: &mut Run) {
+    run.explore(|layout| {
+        let tested = bounded(2, 2);
+        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (first, second) = (Caller::new(&tested), Caller::new(&tested));
+        let other = Arc::clone(&tested);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(first);
+                None
+            }),
+            actor(move || {
+                // Loom does not track the flag. It does track this load.
+                let _ = other.line.waiting_permits();
+                let was_woken = second.wake_flag.take();
+                drop(second);
+                was_woken.then(|| Caller::of(&other, 2))
+            }),
+        ]);
+        let is_refused = told.iter().flatten().any(|caller| caller.is_refused);
+        assert!(!is_refused, "a caller was woken too early");
+        drop((held, told));
+        assert_eq!(tested.check_empty(), 2, "permits were lost");
+    });
+}
+
 /// Two callers come into a line that holds one.
 fn enter_against_enter(run: &mut Run) {
     run.explore(|layout| {
@@ -342,4 +375,7 @@ fn a_caller_in_line_that_gives_up_makes_room() {
     let name = "line: one gives up, one comes, one may wait";
     model(name, Some(3), give_up_against_enter)
         .finds([Fault::KeepsItsPermitsInLine], "permits of none wait");
+    let name = "line: one gives up, the next one wakes and comes again";
+    model(name, Some(3), give_up_and_wake)
+        .finds([Fault::WakesTooEarly], "a caller was woken too early");
 }

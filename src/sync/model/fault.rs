@@ -147,6 +147,8 @@ pub enum Fault {
     PassesNoTurn,
     /// Line of a composition: a caller that leaves keeps its permits in the sum of those that wait.
     KeepsItsPermitsInLine,
+    /// Line of a composition: the next caller wakes before the permits leave the sum.
+    WakesTooEarly,
     /// Line of a composition: the first in line stays inside a member while it sleeps for another.
     SleepsInside,
 }

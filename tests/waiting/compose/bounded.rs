@@ -2,8 +2,8 @@
 //! stands.
 
 use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::Poll;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
 use tollgate::compose::{All, AllDenied, BoxMember, Line};
@@ -12,8 +12,8 @@ use tollgate::{
     SlidingLog, SlidingWindow, SlottedWindow, TokenBucket,
 };
 
-use super::rate;
-use crate::support::{SECOND, deadline, poll, tick};
+use super::{Limits, Tested, rate};
+use crate::support::{SECOND, deadline, poll, poll_by, tick};
 
 type Limit = BoxMember<'static, ManualClock>;
 
@@ -199,4 +199,73 @@ fn the_bound_of_a_concurrency_holds_for_lines_before_it() {
     drop(outside);
     assert!(poll(first.as_mut()).is_ready());
     assert_eq!((inside.waiting_permits(), line.waiting_permits()), (0, 0));
+}
+
+/// Waits with three permits when it is woken, and notes whether it may, and how many permits waited
+/// before.
+struct Comes {
+    clock: ManualClock,
+    line: Arc<Line<Limits>>,
+    noted: Mutex<Vec<(u64, bool)>>,
+}
+
+impl Wake for Comes {
+    fn wake(self: Arc<Self>) {
+        let waiting = self.line.waiting_permits();
+        let on = self.line.with_timer(&self.clock);
+        let may_wait = poll(pin!(on.acquire_n(3))).is_pending();
+        self.noted
+            .lock()
+            .expect("no panic")
+            .push((waiting, may_wait));
+    }
+}
+
+/// The first in line leaves, and its permits make room before the next caller wakes: some executors
+/// run a task inside the call that wakes it.
+#[test]
+fn a_caller_that_leaves_has_made_room_when_the_next_one_wakes() {
+    for leaves in ["dropped", "late", "granted", "denied"] {
+        let Tested {
+            clock,
+            inside,
+            line,
+            ..
+        } = Tested::new(Quota::per_second(1).burst(3), 3);
+        let line = Arc::new(line.max_waiting_permits(4));
+        let outside = Arc::clone(&inside).try_enter_owned(3).expect("room");
+        let on = line.with_timer(&clock);
+        let mut first = Box::pin(on.acquire_timeout(3, Duration::from_secs(1)));
+        let mut second = Box::pin(on.acquire());
+        let comes = Arc::new(Comes {
+            clock: clock.clone(),
+            line: Arc::clone(&line),
+            noted: Mutex::default(),
+        });
+        assert!(poll(first.as_mut()).is_pending());
+        assert!(poll_by(second.as_mut(), &Waker::from(Arc::clone(&comes))).is_pending());
+        match leaves {
+            "dropped" => drop(first),
+            "late" => {
+                clock.set(tick(SECOND));
+                assert!(matches!(poll(first.as_mut()), Poll::Ready(Err(_))));
+            }
+            "granted" => {
+                drop(outside);
+                assert!(matches!(poll(first.as_mut()), Poll::Ready(Ok(_))));
+            }
+            _ => {
+                assert_eq!((inside.set_limit(2), inside.set_limit(3)), (Ok(3), Ok(2)));
+                assert!(matches!(poll(first.as_mut()), Poll::Ready(Err(_))));
+            }
+        }
+        assert_eq!(
+            *comes.noted.lock().expect("no panic"),
+            [(1, true)],
+            "{leaves}"
+        );
+        assert_eq!((line.waiting(), line.waiting_permits()), (1, 1), "{leaves}");
+        drop(second);
+        assert_eq!((line.waiting(), line.waiting_permits()), (0, 0), "{leaves}");
+    }
 }

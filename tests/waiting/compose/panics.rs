@@ -1,8 +1,9 @@
-//! A member of the user's own that panics when a caller in line has been let in.
+//! A member and a waker of the user's own that panic when a caller in line has been let in.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
 
 use tollgate::clock::Clock;
 use tollgate::compose::{All, BoxMember, Held, Line, Member};
@@ -10,8 +11,8 @@ use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::{Concurrency, Denied, ManualClock, Quota, Tick};
 
-use super::{CountedSleeps, rate};
-use crate::support::poll;
+use super::{CountedSleeps, Tested, rate};
+use crate::support::{poll, poll_by};
 
 /// A concurrency that panics when it counts a grant.
 struct Panics(Arc<Concurrency>);
@@ -100,4 +101,38 @@ fn a_member_that_panics_after_the_first_in_line_was_let_in_leaves_nothing_taken(
     let polled = catch_unwind(AssertUnwindSafe(|| poll(waits.as_mut()).is_ready()));
     assert!(polled.is_err());
     assert_eq!((rate.available_at(clock.now()), room.inside()), (5, 0));
+}
+
+/// A waker that panics.
+struct PanicsWhenWoken;
+
+impl Wake for PanicsWhenWoken {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker's own panic");
+    }
+}
+
+#[test]
+fn a_waker_of_the_next_caller_that_panics_leaves_nothing_taken() {
+    let tested = Tested::new(Quota::per_second(5), 1);
+    let outside = tested.inside.try_enter_owned(1).expect("room");
+    let on = tested.line.with_timer(&tested.clock);
+    let (mut first, mut second) = (pin!(on.acquire_n(1)), pin!(on.acquire_n(1)));
+    assert!(poll(first.as_mut()).is_pending());
+    let waker = Waker::from(Arc::new(PanicsWhenWoken));
+    assert!(poll_by(second.as_mut(), &waker).is_pending());
+    drop(outside);
+    let polled = catch_unwind(AssertUnwindSafe(|| poll(first.as_mut()).is_ready()));
+    assert!(polled.is_err());
+    assert_eq!((tested.rate(), tested.inside.inside()), (5, 0));
+    assert_eq!(
+        (tested.line.waiting(), tested.line.waiting_permits()),
+        (1, 1)
+    );
+    assert!(matches!(poll(second.as_mut()), Poll::Ready(Ok(_))));
+    assert_eq!(
+        (tested.line.waiting(), tested.line.waiting_permits()),
+        (0, 0)
+    );
+    tested.assert_empty();
 }

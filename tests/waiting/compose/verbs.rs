@@ -244,6 +244,55 @@ fn a_counted_member_counts_a_caller_that_waited_for_room() {
     assert_eq!((inside.limiter().inside(), line.waiting()), (0, 0));
 }
 
+/// Each call is one request, however often the caller sleeps: it is granted once or denied once.
+#[test]
+fn a_counted_member_counts_each_caller_in_line_once() {
+    let clock = ManualClock::new();
+    let limit = All::new(Counted::new(rate(Quota::per_second(1).burst(2), &clock)));
+    let limit = limit.expect("a limit");
+    let line = Line::new(&limit).max_waiting_permits(3);
+    let counted = || {
+        let stats = limit.inner().stats();
+        (stats.granted, stats.denied)
+    };
+    drop(line.try_acquire_n(2).expect("it is full"));
+    assert_eq!(counted(), (1, 0));
+
+    let on = line.with_timer(&clock);
+    let mut first = Box::pin(on.acquire_n(2));
+    let mut second = Box::pin(on.acquire_timeout(1, Duration::from_secs(3)));
+    assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
+    assert_eq!(counted(), (1, 0), "two wait");
+    assert!(line.blocking_acquire().is_err()); // the line is full: no member denies
+    assert_eq!(counted(), (1, 0));
+    assert!(line.try_acquire().is_err()); // the member denies, also while callers wait
+    assert!(line.blocking_acquire_timeout(1, Duration::ZERO).is_err());
+    assert!(
+        line.blocking_acquire_n(3)
+            .is_err_and(|denied| denied.is_permanent())
+    );
+    assert!(matches!(poll(pin!(on.acquire_n(3))), Poll::Ready(Err(_))));
+    assert_eq!(counted(), (1, 4));
+
+    // A caller outside the line is faster, and the first in line sleeps again.
+    clock.set(tick(SECOND));
+    drop(limit.try_acquire().expect("there is one"));
+    assert!(poll(first.as_mut()).is_pending());
+    clock.set(tick(2 * SECOND));
+    assert!(poll(first.as_mut()).is_pending());
+    assert_eq!(counted(), (2, 4));
+    clock.set(tick(3 * SECOND));
+    assert!(matches!(poll(first.as_mut()), Poll::Ready(Ok(_))));
+    assert_eq!(counted(), (3, 4));
+    // Its time is over before it has slept.
+    assert!(matches!(poll(second.as_mut()), Poll::Ready(Err(_))));
+    assert_eq!(counted(), (3, 5));
+    let mut third = Box::pin(on.acquire());
+    assert!(poll(third.as_mut()).is_pending());
+    drop(third); // neither granted nor denied
+    assert_eq!(counted(), (3, 5));
+}
+
 /// Each line waits for the two limits in its own order, and holds neither while it waits.
 #[test]
 fn two_lines_do_not_block_each_other() {

@@ -143,11 +143,18 @@ fn a_refusal_says_when_to_come_back() {
 
 #[test]
 fn those_that_wait_for_a_place() {
+    let places = || Concurrency::new(2).unwrap();
+    three_wait_for_a_place(places(), 3);
+    // The bound of the places holds too, and its refusal is the same.
+    three_wait_for_a_place(places().max_waiting_permits(3), 100);
+}
+
+fn three_wait_for_a_place(places: Concurrency, requests: u64) {
     paused().block_on(async {
         let clock = RuntimeClock::new();
-        let places = Arc::new(Concurrency::new(2).unwrap());
+        let places = Arc::new(places);
         let layer = RateLimitLayer::concurrency(Arc::clone(&places))
-            .wait(secs(3), 3)
+            .wait(secs(3), requests)
             .unwrap();
         let limited = Limited::new(clock, &layer);
         let spawn = |number, holds| limited.spawn(number, secs(holds));
