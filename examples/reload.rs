@@ -40,7 +40,7 @@ fn open(file: &Path) -> Result<Table> {
 fn reload(table: &Table, file: &Path) -> Result<()> {
     for (name, bucket) in read(file)? {
         match table.plan_named(&name) {
-            Some(plan) => plan.set_quota(bucket.quota(), Keep::Scaled)?,
+            Some(plan) => table.set_plan_quota(plan, bucket.quota(), Keep::Scaled)?,
             None => eprintln!("a restart will bring the new plan {name}"),
         }
     }
@@ -52,9 +52,8 @@ fn serve(table: &Table) -> Result<[usize; 2]> {
     let mut granted = [0; 2];
     for (n, (plan, customer)) in [("free", "bob"), ("paid", "alice")].into_iter().enumerate() {
         let plan = table.plan_named(plan).ok_or("no such plan")?;
-        granted[n] = (0..15)
-            .filter(|_| plan.try_acquire(customer).is_ok())
-            .count();
+        let customer = table.key(customer).with_plan(plan);
+        granted[n] = (0..15).filter(|_| customer.try_acquire().is_ok()).count();
     }
     println!(
         "of 15 requests each bob got {}, alice {}",
@@ -74,12 +73,12 @@ fn main() -> Result<()> {
     let error = reload(&table, &file).expect_err("there is no such unit");
     println!("not reloaded: {error}");
     let paid = table.plan_named("paid").ok_or("no such plan")?;
-    assert_eq!(paid.quota()?, Quota::per_minute(600).burst(100));
+    assert_eq!(table.plan_quota(paid)?, Quota::per_minute(600).burst(100));
 
     // `Keep::Scaled`: a bucket that was 85 % full stays 85 % full.
     fs::write(&file, "free: 60/min burst 10\npaid: 1200/min burst 200")?;
     reload(&table, &file)?;
-    assert_eq!(paid.key("alice").available(), 170);
+    assert_eq!(table.key("alice").with_plan(paid).available(), 170);
 
     // The next process, a second later. Its file has another order and a new plan.
     let mut snapshot = Vec::new(); // or a file: `snapshot_to`, `restore_from`

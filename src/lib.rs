@@ -77,8 +77,6 @@
 #[cfg(feature = "wide")]
 mod adjustable;
 pub mod algorithm;
-#[cfg(feature = "keyed")]
-mod ban;
 pub mod clock;
 pub mod compose;
 #[cfg(feature = "std")]

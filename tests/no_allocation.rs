@@ -489,7 +489,7 @@ fn a_keyed_table_does_not_allocate() {
                     limiter.clock().advance(Duration::from_secs(key % 3));
                     black_box(limiter.try_acquire(&key).is_ok());
                     black_box(limiter.try_acquire_n(&key, 2).is_ok());
-                    let view = limiter.plan(key as usize % 2).key(&key);
+                    let view = limiter.key(&key).with_plan(key as usize % 2);
                     let took = view.take_up_to(key % 4);
                     black_box((view.available(), view.level().ceil(), view.time_until(2)));
                     black_box((view.undo(took), view.refund(1), view.charge(key % 3)));
@@ -510,7 +510,7 @@ fn a_keyed_table_does_not_allocate() {
                     }
                 }
                 black_box((limiter.stats(), limiter.len()));
-                black_box(limiter.plan(9).try_acquire("key").is_ok());
+                black_box(limiter.key("key").with_plan(9).try_acquire().is_ok());
             });
             assert_eq!(allocated, 0, "{overflow:?} {changed}");
         }

@@ -32,9 +32,9 @@ fn used(plans: &[AnyAlgorithm], are_named: bool) -> Table {
     };
     let table = table.expect("plans").with_hasher(SeededHasher::new([1, 2]));
     for key in 0..KEYS {
-        let plan = table.plan(key as usize % plans.len());
-        let _ = plan.key(&key).at(NOW).take_up_to(1 + key);
-        let _ = plan.key(&key).at(NOW).take_up_to(1);
+        let used = table.key(&key).with_plan(key as usize % plans.len());
+        let _ = used.at(NOW).take_up_to(1 + key);
+        let _ = used.at(NOW).take_up_to(1);
     }
     table
 }

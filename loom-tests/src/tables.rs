@@ -124,7 +124,12 @@ pub fn take_by<A: Algorithm + 'static>(
     name: impl Into<String>,
 ) -> Action<A> {
     Action::new(name, move |limiter, memory| {
-        match limiter.plan(plan).key(&key).at(tick(at)).try_acquire_n(n) {
+        match limiter
+            .key(&key)
+            .with_plan(plan)
+            .at(tick(at))
+            .try_acquire_n(n)
+        {
             Ok(granted) => {
                 memory.last = Some(granted);
                 memory.granted.push((key, granted));

@@ -65,7 +65,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// use tollgate::{Keyed, Quota, TokenBucket};
     ///
     /// type Users = Keyed<TokenBucket>;
-    /// type Pair<'k> = [Key<'k, TokenBucket, SystemClock>; 2];
+    /// type Pair<'k> = [Key<&'k Users>; 2];
     /// type Granted<'k> = AllGranted<Within<All<Pair<'k>>>, Pair<'k>, SystemClock>;
     ///
     /// fn both<'k>(users: &'k Users, names: [&str; 2]) -> Result<Granted<'k>, AllDenied> {

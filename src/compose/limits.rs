@@ -4,6 +4,8 @@
 use core::num::NonZeroU64;
 #[cfg(feature = "keyed")]
 use core::ops::Deref;
+#[cfg(feature = "keyed")]
+use std::sync::Arc;
 
 use super::held::Held;
 use super::member::Member;
@@ -13,7 +15,7 @@ use crate::algorithm::{Debt, Gcra, GiveBack, TokenBucket};
 use crate::algorithm::{Lend, Split};
 use crate::clock::Tick;
 #[cfg(feature = "keyed")]
-use crate::keyed::{ConcurrencyKey, KeyedConcurrency};
+use crate::keyed::{ConcurrencyKey, Key, Keyed, KeyedConcurrency};
 use crate::limiter::Limiter;
 use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::store::{AtomicWord, Place, Prepared};
@@ -193,9 +195,9 @@ limiter!([A: Split + Debt, C] C, crate::sharded::limiter::Sharded<A, C>);
 #[cfg(feature = "std")]
 limiter!([C] C, crate::multiword::slotted::SlottedWindow<C>);
 #[cfg(feature = "keyed")]
-limiter!(reserves [A: GiveBack + Debt, C] C, crate::keyed::Key<'_, A, C>);
+limiter!(reserves [A: GiveBack + Debt, C, S] C, Key<&Keyed<A, C, S>>);
 #[cfg(feature = "keyed")]
-limiter!(reserves [A: GiveBack + Debt, C, S] C, crate::keyed::OwnedKey<A, C, S>);
+limiter!(reserves [A: GiveBack + Debt, C, S] C, Key<Arc<Keyed<A, C, S>>>);
 
 macro_rules! reserves {
     ($($algorithm:ty)*) => {$(
@@ -205,10 +207,10 @@ macro_rules! reserves {
         impl<C> ReserveMembers<C> for crate::adjustable::limiter::Adjustable<$algorithm, C> {}
 
         #[cfg(feature = "keyed")]
-        impl<C> ReserveMembers<C> for crate::keyed::Key<'_, $algorithm, C> {}
+        impl<C, S> ReserveMembers<C> for Key<&Keyed<$algorithm, C, S>> {}
 
         #[cfg(feature = "keyed")]
-        impl<C, S> ReserveMembers<C> for crate::keyed::OwnedKey<$algorithm, C, S> {}
+        impl<C, S> ReserveMembers<C> for Key<Arc<Keyed<$algorithm, C, S>>> {}
     )*};
 }
 
@@ -230,12 +232,12 @@ impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<
 
     #[inline]
     fn place(&self) -> Place {
-        Self::place(self)
+        self.key().place()
     }
 
     #[inline]
     fn check(&self, n: u64, _now: Tick) -> Result<(), Denied> {
-        self.check_enter(n)
+        self.key().at(Tick::ZERO).check_n(n)
     }
 
     #[inline]

@@ -8,14 +8,13 @@
 //! turn, and migrates the slots there: no slot is ever more than [`PARTS`] versions behind. All
 //! plans share one version number, and each change writes an entry for every plan.
 
-use core::fmt;
 use std::boxed::Box;
 use std::sync::PoisonError;
 use std::vec::Vec;
 
 use super::slot::VERSIONS;
 use crate::adjustable::Keep;
-use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings};
+use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings, Visit};
 use crate::clock::Tick;
 use crate::seq_lock::SeqLock;
 use crate::sync::SettersMutex;
@@ -70,17 +69,13 @@ impl<A: Settings> Settings for PlanChange<A> {
     }
 }
 
-/// Functions that need `A: ChangeQuota + Settings`, as pointers for code without that bound.
-struct QuotaMethods<A> {
-    read: fn(&Set, u64) -> Option<PlanChange<A>>,
-    carry: fn(Keep, &A, u64, Tick, &A) -> u64,
-}
-
 /// The last versions of each plan.
 pub(super) struct Changes<A> {
     ring: Box<[Set]>,
     plans: usize,
-    methods: QuotaMethods<A>,
+    // Functions that need `A: ChangeQuota + Settings`, as pointers for code without that bound.
+    read: fn(&Set, u64) -> Option<PlanChange<A>>,
+    carry: fn(Keep, &A, u64, Tick, &A) -> u64,
     /// The current algorithms, as they were given. ([`Settings`] may leave out what decisions don't
     /// read.) A thread that changes one holds the lock.
     latest: SettersMutex<Vec<A>>,
@@ -101,13 +96,13 @@ impl<A> Changes<A> {
     /// Returns a plan in this version, or `None` if a later version has overwritten it.
     #[inline]
     pub(super) fn read(&self, plan: u8, version: u64) -> Option<PlanChange<A>> {
-        (self.methods.read)(self.set(plan.into(), version)?, version)
+        (self.read)(self.set(plan.into(), version)?, version)
     }
 
     /// Converts a word of the algorithm before a change to the algorithm after it.
     pub(super) fn carry(&self, change: &PlanChange<A>, old: &A, word: u64) -> u64 {
         match change.keep {
-            Some(keep) => (self.methods.carry)(keep, old, word, change.at, &change.algorithm),
+            Some(keep) => (self.carry)(keep, old, word, change.at, &change.algorithm),
             None => word,
         }
     }
@@ -124,10 +119,8 @@ impl<A: ChangeQuota + Settings + Clone> Changes<A> {
         Self {
             ring: (0..sets).map(|_| Set::new()).collect::<Vec<_>>().into(),
             plans: latest.len(),
-            methods: QuotaMethods {
-                read: |set, version| set.read(version, Cloned),
-                carry: Keep::carry,
-            },
+            read: |set, version| set.read(version, Cloned),
+            carry: Keep::carry,
             latest: SettersMutex::new(latest),
         }
     }
@@ -140,19 +133,14 @@ impl<A: ChangeQuota + Settings + Clone> Changes<A> {
     }
 }
 
-struct Cloned;
+/// Copies the parameters out of a [`SeqLock`].
+pub(super) struct Cloned;
 
-impl<A: Clone> crate::algorithm::Visit<A> for Cloned {
+impl<A: Clone> Visit<A> for Cloned {
     type Output = A;
 
     #[inline(always)]
     fn visit(self, algorithm: &A) -> A {
         algorithm.clone()
-    }
-}
-
-impl<A> fmt::Debug for Changes<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Changes").finish_non_exhaustive()
     }
 }

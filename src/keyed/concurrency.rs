@@ -6,6 +6,8 @@
 
 use ::core::fmt;
 use ::core::hash::Hash;
+use ::core::marker::PhantomData;
+use ::core::ops::Deref;
 use std::sync::Arc;
 
 use super::core::{Core, Request};
@@ -154,7 +156,7 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     /// [`Denied::Busy`] if the key's limit is reached; [`Denied::NoRoom`] if the table has no slot
     /// for the key.
     #[inline]
-    pub fn try_enter<K: Hash + ?Sized>(&self, key: &K) -> Result<KeyedGuard<'_>, Denied> {
+    pub fn try_enter<K: Hash + ?Sized>(&self, key: &K) -> Result<KeyedGuard<&Self, S>, Denied> {
         self.try_enter_n(key, 1)
     }
 
@@ -180,10 +182,13 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     /// # }
     /// ```
     #[inline]
-    pub fn try_enter_n<K: Hash + ?Sized>(&self, key: &K, n: u64) -> Result<KeyedGuard<'_>, Denied> {
-        let inside = self.enter(self.hash(key), n)?;
-        let core = &self.table.core;
-        Ok(KeyedGuard { core, inside })
+    pub fn try_enter_n<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        n: u64,
+    ) -> Result<KeyedGuard<&Self, S>, Denied> {
+        let inside = self.enter(self.table.hasher.hash_key(key), n)?;
+        Ok(KeyedGuard::new(self, inside))
     }
 
     /// Enters like [`try_enter_n`](Self::try_enter_n). The guard keeps the limiter alive, and can
@@ -210,10 +215,9 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         self: &Arc<Self>,
         key: &K,
         n: u64,
-    ) -> Result<OwnedKeyedGuard<S>, Denied> {
-        let inside = self.enter(self.hash(key), n)?;
-        let limiter = Arc::clone(self);
-        Ok(OwnedKeyedGuard { limiter, inside })
+    ) -> Result<KeyedGuard<Arc<Self>, S>, Denied> {
+        let inside = self.enter(self.table.hasher.hash_key(key), n)?;
+        Ok(KeyedGuard::new(Arc::clone(self), inside))
     }
 
     /// Returns the total weight inside for this key.
@@ -221,11 +225,6 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     pub fn inside<K: Hash + ?Sized>(&self, key: &K) -> u64 {
         let available = self.table.key(key).at(Tick::ZERO).available();
         self.limit.saturating_sub(available)
-    }
-
-    #[inline(always)]
-    pub(super) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
-        self.table.hasher.hash_key(key)
     }
 }
 
@@ -276,52 +275,44 @@ impl Inside {
 
 /// Keeps a caller inside a [`KeyedConcurrency`] until it is dropped.
 ///
-/// ```
-/// use tollgate::keyed::KeyedConcurrency;
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let limiter = KeyedConcurrency::new(2, 1000)?;
-/// {
-///     let _guard = limiter.try_enter_n("alice", 2)?;
-///     assert_eq!(limiter.inside("alice"), 2);
-/// }
-/// assert_eq!(limiter.inside("alice"), 0);
-/// # Ok(())
-/// # }
-/// ```
-#[must_use = "dropping the guard leaves the limiter"]
-pub struct KeyedGuard<'a> {
-    core: &'a Core<Places>,
-    inside: Inside,
-}
-
-/// A [`KeyedGuard`] that keeps the limiter alive: see [`KeyedConcurrency::try_enter_owned`].
+/// `R` is the reference to the limiter: `&KeyedConcurrency`, or an `Arc` of it, which keeps the
+/// limiter alive ([`KeyedConcurrency::try_enter_owned`]). `S` is the limiter's hasher.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
+/// use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 ///
 /// /// A connection counts for its tenant until it is closed.
 /// struct Connection {
-///     _guard: OwnedKeyedGuard,
+///     _guard: KeyedGuard<Arc<KeyedConcurrency>>,
 /// }
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = Arc::new(KeyedConcurrency::new(3, 1000)?);
 /// let connection = Connection { _guard: limiter.try_enter_owned("tenant", 1)? };
-/// assert_eq!(limiter.inside("tenant"), 1);
-/// drop(connection);
+/// let guard = limiter.try_enter_n("tenant", 2)?;
+/// assert_eq!(limiter.inside("tenant"), 3);
+/// drop((connection, guard));
 /// assert_eq!(limiter.inside("tenant"), 0);
 /// # Ok(())
 /// # }
 /// ```
 #[must_use = "dropping the guard leaves the limiter"]
-pub struct OwnedKeyedGuard<S = SeededHasher> {
-    limiter: Arc<KeyedConcurrency<S>>,
+pub struct KeyedGuard<R: Deref<Target = KeyedConcurrency<S>>, S = SeededHasher> {
+    limiter: R,
     inside: Inside,
+    hasher: PhantomData<fn() -> S>,
 }
 
-impl KeyedGuard<'_> {
+impl<S, R: Deref<Target = KeyedConcurrency<S>>> KeyedGuard<R, S> {
+    const fn new(limiter: R, inside: Inside) -> Self {
+        Self {
+            limiter,
+            inside,
+            hasher: PhantomData,
+        }
+    }
+
     /// Returns the guard's weight.
     #[must_use]
     pub const fn n(&self) -> u64 {
@@ -329,38 +320,16 @@ impl KeyedGuard<'_> {
     }
 }
 
-impl<S> OwnedKeyedGuard<S> {
-    /// Returns the guard's weight.
-    #[must_use]
-    pub const fn n(&self) -> u64 {
-        self.inside.n
-    }
-}
-
-impl Drop for KeyedGuard<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.inside.leave(self.core);
-    }
-}
-
-impl<S> Drop for OwnedKeyedGuard<S> {
+impl<S, R: Deref<Target = KeyedConcurrency<S>>> Drop for KeyedGuard<R, S> {
     #[inline]
     fn drop(&mut self) {
         self.inside.leave(&self.limiter.table.core);
     }
 }
 
-impl fmt::Debug for KeyedGuard<'_> {
+impl<S, R: Deref<Target = KeyedConcurrency<S>>> fmt::Debug for KeyedGuard<R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyedGuard").field("n", &self.n()).finish()
-    }
-}
-
-impl<S> fmt::Debug for OwnedKeyedGuard<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("OwnedKeyedGuard");
-        shown.field("n", &self.n()).finish()
     }
 }
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use super::concurrency::{Inside, KeyedConcurrency};
 use super::hasher::KeyHasher;
 use super::key::Key;
+use super::limiter::Keyed;
 use super::places::Places;
 use crate::clock::{NoClock, Tick};
 use crate::outcome::Denied;
-use crate::store::Place;
 
 /// One key of a [`KeyedConcurrency`], as a member of a composition such as
 /// [`All`](crate::compose::All). [`KeyedConcurrency::key`] returns it.
@@ -50,11 +50,11 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     pub fn key<K: Hash + ?Sized>(&self, key: &K) -> ConcurrencyKey<&Self> {
         ConcurrencyKey {
             limiter: self,
-            hash: self.hash(key),
+            hash: self.table.hasher.hash_key(key),
         }
     }
 
-    /// Returns one key that keeps the limiter alive: see [`key`](Self::key).
+    /// Returns one [key](Self::key) that keeps the limiter alive.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -75,32 +75,20 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
     pub fn key_owned<K: Hash + ?Sized>(self: &Arc<Self>, key: &K) -> ConcurrencyKey<Arc<Self>> {
         ConcurrencyKey {
             limiter: Arc::clone(self),
-            hash: self.hash(key),
+            hash: self.table.hasher.hash_key(key),
         }
     }
 }
 
 impl<S, R: Deref<Target = KeyedConcurrency<S>>> ConcurrencyKey<R> {
     #[inline]
-    fn key<'a>(&'a self) -> Key<'a, Places, NoClock>
-    where
-        S: 'a,
-    {
+    pub(crate) fn key(&self) -> Key<&Keyed<Places, NoClock, S>> {
         let table = &self.limiter.table;
-        let probe_seq = table.core.table.probe_seq(self.hash);
-        Key::new(&table.core, &table.clock, probe_seq, 0)
-    }
-
-    #[inline]
-    pub(crate) fn place(&self) -> Place {
-        let key = self.key();
-        Place::of(key.core).with_key(key.probe_seq.key())
-    }
-
-    /// Returns what [`enter`](Self::enter) would answer.
-    #[inline]
-    pub(crate) fn check_enter(&self, n: u64) -> Result<(), Denied> {
-        self.key().at(Tick::ZERO).check_n(n)
+        Key {
+            table,
+            probe_seq: table.core.table.probe_seq(self.hash),
+            plan: 0,
+        }
     }
 
     /// Returns the weight that there is room for now.

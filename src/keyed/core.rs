@@ -93,12 +93,6 @@ impl<A> Core<A> {
         self
     }
 
-    /// Prefetches the neighbors of a key's primary buckets.
-    fn fetch_neighbors(&self, probe_seq: &ProbeSeq) {
-        self.table.fetch(probe_seq.first() ^ 1);
-        self.table.fetch(probe_seq.second() ^ 1);
-    }
-
     /// Returns the probe sequence of a hash, and prefetches its primary buckets, which are needed
     /// soon.
     #[inline(always)]
@@ -123,12 +117,6 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Runs the first attempt alone.
-    #[inline(always)]
-    pub(super) fn try_fast<O: Op<A>>(&self, request: Request, mut op: O) -> Option<O::Output> {
-        self.first_attempt(request, &mut op).ok()?.ok()
-    }
-
     /// Runs all other attempts.
     #[cold]
     #[inline(never)]
@@ -146,7 +134,9 @@ impl<A: Algorithm> Core<A> {
             plan,
             now,
         };
-        self.fetch_neighbors(&probe_seq);
+        // Prefetch the neighbors.
+        self.table.fetch(probe_seq.first() ^ 1);
+        self.table.fetch(probe_seq.second() ^ 1);
         let done = match why {
             NotDone::WasDisturbed => self.first_attempt_later(request, &mut op),
             NotDone::IsLong => None,
@@ -218,7 +208,8 @@ impl<A: Algorithm> Core<A> {
             }
             rounds += 1;
         }
-        self.without_room(request, op)
+        self.events.count(Event::NoRoom);
+        self.unrecorded(request, op, Denied::no_room)
     }
 
     /// Runs an operation on a slot's word. Returns `None` if the slot has changed.
@@ -392,12 +383,6 @@ impl<A: Algorithm> Core<A> {
         self.table.establish(at, claimed, next).ok()?;
         self.events.count(Event::Inserted);
         answer.map(Ok)
-    }
-
-    /// Answers for a key that found no room.
-    fn without_room<O: Op<A>>(&self, request: &Request, op: O) -> OpResult<A, O> {
-        self.events.count(Event::NoRoom);
-        self.unrecorded(request, op, Denied::no_room)
     }
 
     /// Refuses the operation, or answers as for a fresh key without storing anything.

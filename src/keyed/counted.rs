@@ -3,45 +3,18 @@
 use core::borrow::Borrow;
 use core::hash::Hash;
 
-use super::{Key, KeyHasher, Keyed, KeyedPlan};
+use super::hasher::KeyHasher;
+use super::key::Key;
+use super::limiter::Keyed;
+use super::stats::KeyedStats;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 use crate::counted::{Counted, Counters};
 use crate::limiter_error::LimiterError;
 use crate::outcome::{Denied, Granted};
 
-use super::stats::KeyedStats;
-
-impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Returns a counted view under the plan with this name: see [`Keyed::plan_named`].
-    ///
-    /// ```
-    /// use tollgate::{Counted, Keyed, ManualClock, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let plans = [("free", TokenBucket::new(Quota::per_hour(10))?)];
-    /// let table = Counted::new(Keyed::with_named_plans(plans, 1000, ManualClock::new())?);
-    /// let free = table.plan_named("free").ok_or("no such plan")?;
-    /// free.key("alice").try_acquire()?;
-    /// assert_eq!(table.stats().decisions.unwrap_or_default().granted, 1);
-    /// assert!(table.plan_named("paid").is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn plan_named(&self, name: &str) -> Option<Counted<KeyedPlan<'_, A, C, H>, &Counters>> {
-        Some(self.part(self.limiter().plan_named(name)?))
-    }
-
-    /// Returns a counted view under this plan: see [`Keyed::plan`].
-    #[inline]
-    pub fn plan(&self, plan: usize) -> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
-        self.part(self.limiter().plan(plan))
-    }
-}
-
 impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Returns a counted view of one key: see [`Keyed::key`].
+    /// Returns a counted view of one key, as [`Keyed::key`] does.
     ///
     /// ```
     /// use tollgate::{Counted, Keyed, Quota, TokenBucket};
@@ -56,24 +29,31 @@ impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
     /// # }
     /// ```
     #[inline(always)]
-    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Counted<Key<'_, A, C>, &Counters> {
-        self.part(self.limiter().key(key))
+    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Counted<Key<&Keyed<A, C, H>>, &Counters> {
+        self.part(self.limiter.key(key))
     }
 }
 
-impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Takes one permit of each key at this tick: [`Keyed::try_acquire_batch_at`], counted.
+impl<R, S> Counted<Key<R>, S> {
+    /// Returns the same counted key under another plan of the table, as [`Key::with_plan`] does.
     ///
-    /// # Errors
+    /// ```
+    /// use tollgate::{Counted, Keyed, ManualClock, Quota, TokenBucket};
     ///
-    /// As for [`Keyed::try_acquire_batch_at`].
-    pub fn try_acquire_batch_at<Q: Hash>(
-        &self,
-        keys: &[Q],
-        outcomes: &mut [Result<Granted, Denied>],
-        now: Tick,
-    ) -> Result<(), LimiterError> {
-        self.plan(0).try_acquire_batch_at(keys, outcomes, now)
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let plans = [10, 1000].map(|n| TokenBucket::new(Quota::per_hour(n)));
+    /// let [free, paid] = plans;
+    /// let table = Counted::new(Keyed::with_plans([free?, paid?], 1000, ManualClock::new())?);
+    /// table.key("alice").with_plan(1).try_acquire_n(11)?;
+    /// assert_eq!(table.stats().decisions.unwrap_or_default().granted, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn with_plan(self, plan: usize) -> Self {
+        let limiter = self.limiter.with_plan(plan);
+        Self { limiter, ..self }
     }
 }
 
@@ -110,11 +90,11 @@ impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), LimiterError> {
-        self.plan(0).try_acquire_batch(keys, outcomes)
+        self.try_acquire_batch_at(0, keys, outcomes, self.limiter.clock().now())
     }
 
-    /// Counts the keys, and the decisions on all of them: see [`Keyed::stats`]. It visits the whole
-    /// table.
+    /// Counts the keys, as [`Keyed::stats`] does, and the decisions on all of them. It visits the
+    /// whole table.
     ///
     /// ```
     /// use tollgate::{Counted, Keyed, Quota, TokenBucket};
@@ -136,61 +116,37 @@ impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A,
     }
 }
 
+impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
+    /// Takes one permit of each key: [`Keyed::try_acquire_batch_at`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Keyed::try_acquire_batch_at`].
+    pub fn try_acquire_batch_at<Q: Hash>(
+        &self,
+        plan: usize,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+        now: Tick,
+    ) -> Result<(), LimiterError> {
+        let done = self.limiter.try_acquire_batch_at(plan, keys, outcomes, now);
+        if done.is_ok() {
+            let counters = self.counters();
+            outcomes
+                .iter()
+                .for_each(|outcome| counters.outcome(outcome));
+        }
+        done
+    }
+}
+
 impl<A: Algorithm, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Counts keys and decisions at this tick: see [`stats`](Self::stats).
+    /// Counts keys and decisions at this tick, as [`stats`](Self::stats) does.
     #[must_use]
     pub fn stats_at(&self, now: Tick) -> KeyedStats {
         KeyedStats {
             decisions: Some(self.counts()),
             ..self.limiter().stats_at(now)
         }
-    }
-}
-
-impl<'a, A, C, H: KeyHasher> Counted<KeyedPlan<'a, A, C, H>, &'a Counters> {
-    /// Returns a counted view of one key: see [`KeyedPlan::key`].
-    #[inline(always)]
-    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Counted<Key<'a, A, C>, &'a Counters> {
-        Counted {
-            limiter: self.limiter.key(key),
-            counters: self.counters,
-        }
-    }
-}
-
-impl<A: Algorithm, C, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
-    /// Takes one permit of each key at this tick: [`KeyedPlan::try_acquire_batch_at`], counted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`KeyedPlan::try_acquire_batch_at`].
-    pub fn try_acquire_batch_at<Q: Hash>(
-        &self,
-        keys: &[Q],
-        outcomes: &mut [Result<Granted, Denied>],
-        now: Tick,
-    ) -> Result<(), LimiterError> {
-        self.limiter.try_acquire_batch_at(keys, outcomes, now)?;
-        let counters = self.counters();
-        outcomes
-            .iter()
-            .for_each(|outcome| counters.outcome(outcome));
-        Ok(())
-    }
-}
-
-impl<A: Algorithm, C: Clock, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
-    /// Takes one permit of each key: [`KeyedPlan::try_acquire_batch`], counted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`KeyedPlan::try_acquire_batch`].
-    pub fn try_acquire_batch<Q: Hash>(
-        &self,
-        keys: &[Q],
-        outcomes: &mut [Result<Granted, Denied>],
-    ) -> Result<(), LimiterError> {
-        let now = self.limiter.limiter.clock.now();
-        self.try_acquire_batch_at(keys, outcomes, now)
     }
 }

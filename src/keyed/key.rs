@@ -1,30 +1,39 @@
 //! A view of one key of a table, with all methods of a limiter.
 
 use core::fmt;
+use core::hash::Hash;
 use core::time::Duration;
+use std::sync::Arc;
 
-use super::core::{Core, Request};
+use super::ban::{Ban, BannedUntil};
+use super::core::Request;
+use super::hasher::KeyHasher;
+use super::limiter::Keyed;
+use super::probe::Lookup;
 use super::probe_seq::ProbeSeq;
+use super::stats::Event;
 use crate::algorithm::Algorithm;
-use crate::ban::{Ban, BannedUntil};
-use crate::clock::{Clock, Tick};
+use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
 use crate::store::operations::Reset;
 use crate::store::place::Place;
 use crate::store::view::View;
-use crate::traits::forms::limiter_verbs;
+use crate::traits::forms::{clock_forms, limiter_verbs};
 use crate::wait::waits;
 
-/// A view of one key of a [`Keyed`](super::Keyed) table, made by [`Keyed::key`](super::Keyed::key).
-/// It has all methods of a [`Limiter`](crate::Limiter), including those that wait, and implements
+/// A view of one key of a [`Keyed`](crate::Keyed) table, with all methods of a
+/// [`Limiter`](crate::Limiter), including those that wait. It implements
 /// [`TryAcquire`](crate::TryAcquire).
 ///
 /// A `Key` contains the key's hash, and each method looks the key up in the table. So you can keep
-/// it while the key leaves the table and comes back. It is `Copy`, and a
+/// it while the key leaves the table and comes back.
+///
+/// `R` is the reference to the table. With `&Keyed`, from [`Keyed::key`], a key is `Copy`, and a
 /// [`Reservation`](crate::Reservation) contains a copy: `limiter.key(name).reserve(1)?` is valid as
-/// long as the table.
+/// long as the table. With `Arc<Keyed>`, from [`Keyed::key_owned`], a key keeps its table alive and
+/// can move to another thread or task.
 ///
 /// Undo a grant on the key that it was made for. Undoing a grant from another plan, or from before
 /// a change of the table's quota, returns no permits. While the key is banned, no permits can be
@@ -45,29 +54,103 @@ use crate::wait::waits;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Key<'a, A, C> {
-    pub(super) core: &'a Core<A>,
-    clock: &'a C,
+#[derive(Clone, Copy)]
+pub struct Key<R> {
+    pub(super) table: R,
     pub(super) probe_seq: ProbeSeq,
     pub(super) plan: u8,
 }
 
-impl<'a, A, C> Key<'a, A, C> {
+impl<A, C, S: KeyHasher> Keyed<A, C, S> {
+    /// Returns a view of one key, with all methods of a limiter.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_second(5), 1000)?;
+    /// let now = Tick::from_nanos(7);
+    /// let granted = limiter.key("alice").at(now).try_acquire_n(2)?;
+    /// assert_eq!(limiter.key("alice").at(now).undo(granted), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
-    pub(super) const fn new(
-        core: &'a Core<A>,
-        clock: &'a C,
-        probe_seq: ProbeSeq,
-        plan: u8,
-    ) -> Self {
-        Self {
-            core,
-            clock,
-            probe_seq,
-            plan,
+    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Key<&Self> {
+        Key {
+            table: self,
+            probe_seq: self.core.fetch(self.hasher.hash_key(key)),
+            plan: 0,
         }
     }
 
+    /// Returns a view of one key that keeps the table alive.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Arc::new(Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?);
+    /// let mallory = limiter.key_owned("mallory");
+    /// let reservation = mallory.clone().reserve_owned(3)?;
+    /// assert!(std::thread::spawn(move || reservation.is_due()).join().unwrap());
+    /// // `key` has what a table's key has beyond a limiter.
+    /// mallory.key().ban_for(Duration::from_secs(60))?;
+    /// assert!(mallory.key().remove());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key_owned<Q: Hash + ?Sized>(self: &Arc<Self>, key: &Q) -> Key<Arc<Self>> {
+        Key {
+            table: Arc::clone(self),
+            probe_seq: self.core.table.probe_seq(self.hasher.hash_key(key)),
+            plan: 0,
+        }
+    }
+}
+
+impl<R> Key<R> {
+    /// Returns the same key under another plan of the table, by the plan's
+    /// [position](Keyed::plan_named). A new key is under plan 0.
+    ///
+    /// A key that is used under another plan than before keeps its permits or debt, up to what the
+    /// new plan can hold ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)).
+    /// If the plan does not exist, requests are denied with [`Denied::NoSuchPlan`]. Methods that
+    /// can't be denied, such as queries, then answer as for a fresh key of plan 0, and record
+    /// nothing.
+    ///
+    /// ```
+    /// use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let free = FixedWindow::new(Quota::per_day(10))?;
+    /// let paid = FixedWindow::new(Quota::per_day(1000))?;
+    /// let limiter = Keyed::with_plans([free, paid], 1000, ManualClock::new())?;
+    /// let alice = limiter.key("alice");
+    /// alice.with_plan(1).try_acquire_n(990)?;
+    /// // A key that spent 990 of 1000 has 10 left: as many as the free plan gives.
+    /// assert_eq!(alice.available(), 10);
+    /// assert!(matches!(alice.with_plan(2).try_acquire(), Err(Denied::NoSuchPlan { .. })));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn with_plan(self, plan: usize) -> Self {
+        // No plan has the number `u8::MAX`.
+        let plan = u8::try_from(plan).unwrap_or(u8::MAX);
+        Self { plan, ..self }
+    }
+
+    /// Returns the reference to the table.
+    pub const fn table(&self) -> &R {
+        &self.table
+    }
+}
+
+impl<'a, A, C, S> Key<&'a Keyed<A, C, S>> {
     /// Returns a view whose methods run at this tick and read no clock.
     #[inline(always)]
     pub const fn at(&self, now: Tick) -> View<Self> {
@@ -77,14 +160,40 @@ impl<'a, A, C> Key<'a, A, C> {
     /// Returns the table's clock.
     #[inline]
     pub const fn clock(&self) -> &'a C {
-        self.clock
+        &self.table.clock
     }
 }
 
-limiter_verbs!([] [] Key<'_, A, C>);
-waits!([] [] copied Key<'_, A, C>);
+impl<A, C, S> Key<Arc<Keyed<A, C, S>>> {
+    /// Returns the key, borrowed from this one.
+    #[inline]
+    pub fn key(&self) -> Key<&Keyed<A, C, S>> {
+        Key {
+            table: &self.table,
+            probe_seq: self.probe_seq,
+            plan: self.plan,
+        }
+    }
 
-impl<A: Algorithm, C> Key<'_, A, C> {
+    /// Returns a view whose methods run at this tick and read no clock.
+    #[inline]
+    pub fn at(&self, now: Tick) -> View<Key<&Keyed<A, C, S>>> {
+        self.key().at(now)
+    }
+
+    /// Returns the table's clock.
+    #[inline]
+    pub fn clock(&self) -> &C {
+        &self.table.clock
+    }
+}
+
+limiter_verbs!([] [S] Key<&Keyed<A, C, S>>);
+limiter_verbs!([] [S] Key<Arc<Keyed<A, C, S>>>);
+waits!([] [S] copied Key<&Keyed<A, C, S>>);
+waits!([] [S] owned Key<Arc<Keyed<A, C, S>>>);
+
+impl<A: Algorithm, C, S> Key<&Keyed<A, C, S>> {
     /// Removes the key from the table, and returns whether it was there. If the key comes back it
     /// is fresh: this allows one more burst, and ends a ban.
     ///
@@ -100,11 +209,21 @@ impl<A: Algorithm, C> Key<'_, A, C> {
     /// # }
     /// ```
     pub fn remove(&self) -> bool {
-        self.core.remove(&self.probe_seq)
+        let (core, probe_seq) = (&self.table.core, &self.probe_seq);
+        loop {
+            // A claim does not count: its key is inserted after this removal.
+            let Lookup::Live(at, held) = core.table.look(probe_seq).find(probe_seq.tag()) else {
+                return false;
+            };
+            if core.table.release(at, held).is_ok() {
+                core.events.count(Event::Removed);
+                return true;
+            }
+        }
     }
 }
 
-impl<A: Algorithm, C: Clock> Key<'_, A, C> {
+clock_forms! { {[] [S] Key<&Keyed<A, C, S>>} [Algorithm] {
     /// Bans this key: it gets no permits before tick `until`, even if permits are given back. Then
     /// it refills from empty, as after a spent burst. During the ban, requests are denied with
     /// [`Denied::Banned`], including those that could wait, and
@@ -140,11 +259,8 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     ///
     /// [`Denied::NoRoom`] if the table has no slot for the ban. [`Denied::NoSuchPlan`] if the
     /// plan of this view does not exist.
-    pub fn ban(&self, until: Tick) -> Result<(), Denied> {
-        self.at(self.now()).ban(until)
-    }
-
-    /// Bans this key for this duration: see [`ban`](Self::ban).
+    fn ban / ban_at(until: Tick) -> Result<(), Denied>;
+    /// [Bans](Self::ban) this key for this duration.
     ///
     /// ```
     /// use std::time::Duration;
@@ -163,14 +279,10 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     ///
     /// [`Denied::NoRoom`] if the table has no slot for the ban. [`Denied::NoSuchPlan`] if the
     /// plan of this view does not exist.
-    pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
-        let now = self.now();
-        self.at(now).ban(now.saturating_add(long))
-    }
-
+    fn ban_for / ban_for_at(long: Duration) -> Result<(), Denied>;
     /// Returns the tick of the key's first permit, or `None` if the key is not banned. This tick is
-    /// later than the one that was passed to [`ban`](Self::ban): a bucket needs the time of
-    /// one permit, and a window waits for its next edge. Finding it takes about a microsecond.
+    /// later than the one that was passed to [`ban`](Self::ban): a bucket needs the time of one
+    /// permit, and a window waits for its next edge. Finding it takes about a microsecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -195,18 +307,15 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     /// # }
     /// ```
     #[must_use]
-    pub fn banned_until(&self) -> Option<Tick> {
-        self.at(self.now()).banned_until()
-    }
-}
+    fn banned_until / banned_until_at() -> Option<Tick>;
+}}
 
-impl<A: Algorithm, C> View<Key<'_, A, C>> {
-    /// Bans the key at this tick: see [`Key::ban`].
+impl<A: Algorithm, C, S> View<Key<&Keyed<A, C, S>>> {
+    /// Bans the key, as [`Key::ban`] does.
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if the table has no slot for the ban. [`Denied::NoSuchPlan`] if the
-    /// plan of this view does not exist.
+    /// [`Denied::NoRoom`] or [`Denied::NoSuchPlan`].
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         match until <= self.now {
             true => Ok(()),
@@ -214,7 +323,16 @@ impl<A: Algorithm, C> View<Key<'_, A, C>> {
         }
     }
 
-    /// Returns the tick of the first permit, as of this tick: see [`Key::banned_until`].
+    /// Bans the key from this tick on, as [`Key::ban_for`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] or [`Denied::NoSuchPlan`].
+    pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
+        self.ban(self.now.saturating_add(long))
+    }
+
+    /// Returns the tick of the first permit, as [`Key::banned_until`] does.
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         let Ok(until) = self.store.apply(self.now, BannedUntil);
@@ -222,7 +340,7 @@ impl<A: Algorithm, C> View<Key<'_, A, C>> {
     }
 }
 
-impl<A, C> Key<'_, A, C> {
+impl<A, C, S> Key<&Keyed<A, C, S>> {
     #[inline(always)]
     const fn request(&self, now: Tick) -> Request {
         Request {
@@ -233,42 +351,36 @@ impl<A, C> Key<'_, A, C> {
     }
 }
 
-impl<A: Algorithm, C> Store for Key<'_, A, C> {
+impl<A: Algorithm, C, S> Store for Key<&Keyed<A, C, S>> {
     type Algorithm = A;
 
     #[inline(always)]
     fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
-        self.core.apply(self.request(now), op)
+        self.table.core.apply(self.request(now), op)
     }
 
     #[inline(always)]
-    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
-        self.core.try_fast(self.request(now), op)
+    fn try_fast<O: Op<A>>(&self, now: Tick, mut op: O) -> Option<O::Output> {
+        let core = &self.table.core;
+        core.first_attempt(self.request(now), &mut op).ok()?.ok()
     }
 
     #[inline]
     fn place(&self) -> Option<Place> {
-        Some(Place::of(self.core).with_key(self.probe_seq.key()))
+        Some(Place::of(&self.table.core).with_key(self.probe_seq.hash()))
     }
 
     /// A key that is not in the table is fresh already.
     #[inline]
     fn reset(&self, now: Tick) {
-        if self.core.tracks(&self.probe_seq) {
+        let probe = self.table.core.table.look(&self.probe_seq);
+        if let Lookup::Live(..) = probe.find(self.probe_seq.tag()) {
             let Ok(()) = self.apply(now, Reset);
         }
     }
 }
 
-impl<A, C> Clone for Key<'_, A, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A, C> Copy for Key<'_, A, C> {}
-
-impl<A, C> fmt::Debug for Key<'_, A, C> {
+impl<R> fmt::Debug for Key<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Key")
             .field("plan", &self.plan)

@@ -19,7 +19,7 @@
 
 use super::plans::Plans;
 use super::probe::Probe;
-use super::slot::{Group, SlotState};
+use super::slot::{NEWCOMER, PLAIN, SlotState, TWICE};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 
@@ -229,10 +229,10 @@ impl<A: Algorithm> By<'_, A> {
     ) -> Option<usize> {
         let (scale, now) = (self.scale(SlotState::NEVER_USED), self.now.as_nanos());
         let until_idle = |word| idle_at(word).as_nanos().saturating_sub(now);
-        let soonest = |group: Group| {
+        let soonest = |code: u64| {
             let mut soonest = u64::MAX;
             probe.each(|_, held| {
-                let is_of = held.group() == group;
+                let is_of = held.code() == code;
                 soonest = soonest.min(if is_of { held.word } else { u64::MAX });
             });
             // No word is all ones.
@@ -247,16 +247,14 @@ impl<A: Algorithm> By<'_, A> {
                 clearly || scale.regained(true, newcomer) >= scale.regained(false, other);
             precedes && !scale.owes(newcomer)
         };
-        let (group, first) = match soonest(Group::NEWCOMER) {
+        let (code, first) = match soonest(NEWCOMER) {
             // In a flood, newcomers precede all others.
-            Some(newcomer) if precedes(newcomer, least) => (Group::NEWCOMER, newcomer),
-            newcomer => match (newcomer, soonest(Group::PLAIN)) {
-                (Some(newcomer), Some(plain)) if precedes(newcomer, plain) => {
-                    (Group::NEWCOMER, newcomer)
-                }
-                (Some(newcomer), None) => (Group::NEWCOMER, newcomer),
-                (_, Some(plain)) => (Group::PLAIN, plain),
-                (None, None) => (Group::PROTECTED, least),
+            Some(newcomer) if precedes(newcomer, least) => (NEWCOMER, newcomer),
+            newcomer => match (newcomer, soonest(PLAIN)) {
+                (Some(newcomer), Some(plain)) if precedes(newcomer, plain) => (NEWCOMER, newcomer),
+                (Some(newcomer), None) => (NEWCOMER, newcomer),
+                (_, Some(plain)) => (PLAIN, plain),
+                (None, None) => (TWICE, least),
             },
         };
         if scale.owes(first) {
@@ -264,7 +262,7 @@ impl<A: Algorithm> By<'_, A> {
         }
         let (mut newest, mut found) = (0, None);
         probe.each(|slot, held| {
-            if held.group() == group && held.word >= newest {
+            if held.code() == code && held.word >= newest {
                 (newest, found) = (held.word, Some(slot));
             }
         });
@@ -275,7 +273,7 @@ impl<A: Algorithm> By<'_, A> {
         }
         (newest, found) = (0, None);
         probe.each(|slot, held| {
-            let is_later = held.group() == group && held.word >= newest;
+            let is_later = held.code() == code && held.word >= newest;
             if is_later && until_idle(held.word) <= most {
                 (newest, found) = (held.word, Some(slot));
             }

@@ -124,8 +124,9 @@ impl<A: Algorithm, C> Keyed<A, C> {
 
 impl<A: ChangeQuota, C> Keyed<A, C> {
     /// Creates a table with one to eight plans. A plan is an algorithm, identified by its position
-    /// in this list: see [`plan`](Self::plan). If the list comes from a configuration, give the
-    /// plans names: [`with_named_plans`](Self::with_named_plans).
+    /// in this list. The table itself uses plan 0, and a key [any](super::Key::with_plan). If the
+    /// list comes from a configuration, give the plans names:
+    /// [`with_named_plans`](Self::with_named_plans).
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -136,7 +137,7 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
     /// let limiter = Keyed::with_plans([free?, paid?], 1000, ManualClock::new())?;
     /// limiter.try_acquire_n("alice", 9)?;
     /// assert_eq!(limiter.key("alice").available(), 1);
-    /// assert_eq!(limiter.plan(1).key("bob").available(), 1000);
+    /// assert_eq!(limiter.key("bob").with_plan(1).available(), 1000);
     /// # Ok(())
     /// # }
     /// ```
@@ -166,7 +167,7 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
     /// let plans = [("free", free), ("paid", paid)];
     /// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
     /// let paid = limiter.plan_named("paid").ok_or("no such plan")?;
-    /// assert_eq!(paid.key("alice").available(), 1000);
+    /// assert_eq!(limiter.key("alice").with_plan(paid).available(), 1000);
     /// # Ok(())
     /// # }
     /// ```

@@ -1,6 +1,7 @@
 //! The types around [`Keyed`], a table of fixed size with a limit for each key: key views, hashers,
 //! concurrency limits and restore reports.
 
+mod ban;
 mod batch;
 mod changes;
 mod claimable;
@@ -22,15 +23,11 @@ pub(crate) mod limiter;
 mod overflow;
 mod overrides;
 mod own;
-mod own_verbs;
-mod owned;
 mod places;
-mod plan;
 mod plans;
 mod probe;
 mod probe_seq;
 mod quota;
-mod remove;
 mod second_attempt;
 mod slot;
 mod snapshot;
@@ -38,12 +35,10 @@ pub(crate) mod stats;
 mod table;
 mod verbs;
 
-pub use concurrency::{KeyedConcurrency, KeyedGuard, OwnedKeyedGuard};
+pub use concurrency::{KeyedConcurrency, KeyedGuard};
 pub use concurrency_key::ConcurrencyKey;
 pub use hasher::{KeyHasher, SeededHasher};
 pub use key::Key;
 pub(crate) use limiter::Keyed;
 pub use overflow::Overflow;
-pub use owned::OwnedKey;
-pub use plan::KeyedPlan;
 pub use snapshot::{PlanMatch, Restored, RestoredOverrides, RestoredPlan};

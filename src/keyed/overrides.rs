@@ -17,14 +17,14 @@
 //! A search is linear probing: it starts at the home place of the hash, and ends at the largest
 //! distance that any override has from its home.
 
-use core::fmt;
 use std::boxed::Box;
 use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::vec::Vec;
 
+use super::changes::Cloned;
 use super::slot::{PLANS, SlotState, TAG_SHIFT, VERSIONS};
-use crate::algorithm::{MAX_SETTINGS, Settings, Visit};
+use crate::algorithm::{MAX_SETTINGS, Settings};
 use crate::limiter_error::LimiterError;
 use crate::seq_lock::SeqLock;
 use crate::sync::{AtomicU64, Ordering, SettersMutex};
@@ -289,23 +289,4 @@ fn filled<T>(length: usize, make: impl Fn() -> T) -> Option<Box<[T]>> {
     all.try_reserve_exact(length).ok()?;
     all.extend((0..length).map(|_| make()));
     Some(all.into())
-}
-
-struct Cloned;
-
-impl<A: Clone> Visit<A> for Cloned {
-    type Output = A;
-
-    #[inline(always)]
-    fn visit(self, algorithm: &A) -> A {
-        algorithm.clone()
-    }
-}
-
-impl<A> fmt::Debug for Overrides<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overrides")
-            .field("max", &self.max)
-            .finish_non_exhaustive()
-    }
 }

@@ -8,7 +8,7 @@ use crate::outcome::{Denied, Granted};
 /// Allows a total weight of `limit` at once. Only guards give weight back; time does not. The word
 /// of a key without guards is 0, so the key is idle. A key with guards is never idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Places {
+pub(crate) struct Places {
     pub(super) limit: u64,
 }
 

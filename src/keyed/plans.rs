@@ -6,12 +6,12 @@ use std::string::String;
 use std::sync::OnceLock;
 use std::vec::Vec;
 
+use super::ban::ban_in;
 use super::changes::Changes;
 use super::overrides::{OWN, Overrides};
 use super::slot::{PLANS, SlotKind, SlotState, VERSIONS};
 use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, ChangeQuota, Settings, idle_from};
-use crate::ban::ban_in;
 use crate::clock::Tick;
 use crate::limiter_error::LimiterError;
 use crate::sync::{AtomicU64, Ordering};

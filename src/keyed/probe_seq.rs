@@ -37,12 +37,6 @@ impl ProbeSeq {
         Self { hash, buckets }
     }
 
-    /// Returns a number that identifies the key in its table.
-    #[inline]
-    pub(super) const fn key(&self) -> u64 {
-        self.fraction()
-    }
-
     /// Returns the tag, in the bits where a slot has it.
     #[inline(always)]
     pub(super) const fn tag(&self) -> u64 {
@@ -60,10 +54,9 @@ impl ProbeSeq {
     /// the same.
     #[inline(always)]
     pub(super) fn second(&self) -> usize {
-        let other = scale(
-            self.fraction().wrapping_add(distance(self.tag())),
-            self.buckets.get(),
-        );
+        // How far the second pair is from the first, as a fraction of 2^64.
+        let distance = self.tag().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let other = scale(self.fraction().wrapping_add(distance), self.buckets.get());
         (other as usize & !1) | (!self.first() & 1)
     }
 
@@ -123,16 +116,10 @@ impl ProbeSeq {
         })
     }
 
-    /// Returns the bits of the hash that are used.
+    /// Returns the bits of the hash that are used, which identify the key in its table.
     pub(super) const fn hash(&self) -> u64 {
         self.hash & ((1 << HASH_BITS) - 1)
     }
-}
-
-/// Returns how far the second pair is from the first, as a fraction of 2^64.
-#[inline(always)]
-const fn distance(tag: u64) -> u64 {
-    tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// Scales a fraction of 2^64 to the range from 0 to `below`.

@@ -54,10 +54,10 @@ const _: () = assert!(PLANS == 8 && (VERSIONS == 32 || IS_MODEL && VERSIONS < 32
 // The codes of a slot. A free slot has the code 0.
 const PENDING: u64 = 1;
 /// A key that was granted permits once at most, and is no newcomer.
-const PLAIN: u64 = LIVE;
-const NEWCOMER: u64 = LIVE | 1;
+pub(super) const PLAIN: u64 = LIVE;
+pub(super) const NEWCOMER: u64 = LIVE | 1;
 /// A protected key.
-const TWICE: u64 = LIVE | PROTECTED;
+pub(super) const TWICE: u64 = LIVE | PROTECTED;
 /// A banned key, which is not protected.
 const BANNED: u64 = PROTECTED;
 const BANNED_TWICE: u64 = PROTECTED | 1;
@@ -74,16 +74,6 @@ pub(super) enum SlotKind {
     Live,
     /// The slot belongs to a banned key. No permits can be given back before the key's next grant.
     Banned,
-}
-
-/// What a live key is, apart from its word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Group(u64);
-
-impl Group {
-    pub(super) const NEWCOMER: Self = Self(NEWCOMER);
-    pub(super) const PLAIN: Self = Self(PLAIN);
-    pub(super) const PROTECTED: Self = Self(TWICE);
 }
 
 /// A slot's content at one moment.
@@ -158,8 +148,10 @@ impl SlotState {
         Self { word, ..self }
     }
 
+    /// Returns the bits that say what the slot is. Live keys of one plan that have the same code
+    /// differ in their words alone.
     #[inline(always)]
-    const fn code(self) -> u64 {
+    pub(super) const fn code(self) -> u64 {
         self.label & CODE
     }
 
@@ -244,13 +236,6 @@ impl SlotState {
     #[inline(always)]
     pub(super) const fn class(self) -> u64 {
         (self.is_banned() as u64) << 1 | self.is_protected() as u64
-    }
-
-    /// Returns the group of a live slot's key: the keys of one group are all alike except for their
-    /// words.
-    #[inline(always)]
-    pub(super) const fn group(self) -> Group {
-        Group(self.code())
     }
 
     pub(super) const fn with_version(self, version: u64) -> Self {

@@ -1,49 +1,21 @@
-//! The methods of a table: decisions, bans, statistics and quota changes.
+//! The methods of a table: decisions, plans and statistics.
 
 use core::hash::Hash;
 use std::string::String;
 
-use super::stats::Event;
-use super::stats::KeyedStats;
-use super::{Key, KeyHasher, Keyed, KeyedPlan};
-use crate::adjustable::Keep;
+use super::core::Request;
+use super::hasher::KeyHasher;
+use super::limiter::Keyed;
+use super::stats::{Event, KeyedStats};
 use crate::algorithm::Algorithm;
-use crate::algorithm::ChangeQuota;
-use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
-use crate::limiter_error::LimiterError;
 use crate::outcome::{Denied, Granted};
-use crate::quota::{Quota, QuotaError};
+use crate::store::operations::Acquire;
 
 impl<A, C, S> Keyed<A, C, S> {
-    /// Returns a view of the table under one of its plans: the one at this position in the list
-    /// that the table was created with. The methods of the table itself use plan 0.
-    ///
-    /// ```
-    /// use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let free = FixedWindow::new(Quota::per_day(10))?;
-    /// let paid = FixedWindow::new(Quota::per_day(1000))?;
-    /// let limiter = Keyed::with_plans([free, paid], 1000, ManualClock::new())?;
-    /// limiter.plan(1).try_acquire_n("alice", 990)?;
-    /// // A key that spent 990 of 1000 has 10 left: as many as the free plan gives.
-    /// assert_eq!(limiter.plan(0).key("alice").available(), 10);
-    /// assert!(matches!(limiter.plan(2).try_acquire("alice"), Err(Denied::NoSuchPlan { .. })));
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[inline]
-    pub fn plan(&self, plan: usize) -> KeyedPlan<'_, A, C, S> {
-        KeyedPlan {
-            limiter: self,
-            plan,
-        }
-    }
-
-    /// Returns a view of the table under the plan with this name, or `None` if there is none: see
-    /// [`with_named_plans`](Self::with_named_plans). Look the plan up once and keep the view, which
-    /// is `Copy`.
+    /// Returns the position of the plan with this name, or `None` if no plan has it. Plans have
+    /// their positions and names from [`with_named_plans`](Self::with_named_plans). Look a plan up
+    /// once, and use keys [under it](super::Key::with_plan).
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -52,14 +24,14 @@ impl<A, C, S> Keyed<A, C, S> {
     /// let plans = [("free", TokenBucket::new(Quota::per_hour(10))?)];
     /// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
     /// let free = limiter.plan_named("free").ok_or("no such plan")?;
-    /// free.try_acquire("alice")?;
+    /// limiter.key("alice").with_plan(free).try_acquire()?;
     /// assert!(limiter.plan_named("paid").is_none());
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn plan_named(&self, name: &str) -> Option<KeyedPlan<'_, A, C, S>> {
-        Some(self.plan(self.core.plans.position(name)?))
+    pub fn plan_named(&self, name: &str) -> Option<usize> {
+        self.core.plans.position(name)
     }
 
     /// Iterates over the names of the plans, in their order. The iterator is empty if the plans
@@ -97,44 +69,6 @@ impl<A, C, S> Keyed<A, C, S> {
     }
 }
 
-impl<A, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Returns a view of one key, with all methods of a limiter.
-    ///
-    /// ```
-    /// use tollgate::{Keyed, Quota, Tick};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::token_bucket(Quota::per_second(5), 1000)?;
-    /// let now = Tick::from_nanos(7);
-    /// let granted = limiter.key("alice").at(now).try_acquire_n(2)?;
-    /// assert_eq!(limiter.key("alice").at(now).undo(granted), 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[inline(always)]
-    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Key<'_, A, C> {
-        self.plan(0).key(key)
-    }
-}
-
-impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Takes one permit of each key at this tick: see
-    /// [`try_acquire_batch`](Self::try_acquire_batch).
-    ///
-    /// # Errors
-    ///
-    /// [`LimiterError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
-    /// decided.
-    pub fn try_acquire_batch_at<Q: Hash>(
-        &self,
-        keys: &[Q],
-        outcomes: &mut [Result<Granted, Denied>],
-        now: Tick,
-    ) -> Result<(), LimiterError> {
-        self.plan(0).try_acquire_batch_at(keys, outcomes, now)
-    }
-}
-
 impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Takes one permit of this key.
     ///
@@ -143,7 +77,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// [`Denied`] if the permit is not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
-        self.plan(0).try_acquire(key)
+        self.try_acquire_n(key, 1)
     }
 
     /// Takes `n` permits of this key, or none.
@@ -153,36 +87,14 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// [`Denied`] if the permits are not granted: then nothing is taken.
     #[inline(always)]
     pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
-        self.plan(0).try_acquire_n(key, n)
-    }
-
-    /// Takes one permit of each of these keys, in their order, all at one tick. If the table is
-    /// larger than the processor's caches, this is twice as fast as single calls: it fetches the
-    /// slots of the next keys while it decides on the first ones.
-    ///
-    /// ```
-    /// use tollgate::{Denied, Keyed, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::token_bucket(Quota::per_hour(1), 1000)?;
-    /// let keys = ["alice", "bob", "alice"];
-    /// let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
-    /// limiter.try_acquire_batch(&keys, &mut outcomes)?;
-    /// assert_eq!(outcomes.map(|outcome| outcome.is_ok()), [true, true, false]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`LimiterError::OutcomesLength`] if `keys` and `outcomes` differ in length: then nothing is
-    /// decided.
-    pub fn try_acquire_batch<Q: Hash>(
-        &self,
-        keys: &[Q],
-        outcomes: &mut [Result<Granted, Denied>],
-    ) -> Result<(), LimiterError> {
-        self.plan(0).try_acquire_batch(keys, outcomes)
+        // Prefetch before the clock is read, so that the two overlap.
+        let probe_seq = self.core.fetch(self.hasher.hash_key(key));
+        let request = Request {
+            probe_seq,
+            plan: 0,
+            now: self.clock.now(),
+        };
+        self.core.apply(request, Acquire { n })
     }
 
     /// Counts the keys in the table and those that left. To find idle keys it visits the whole
@@ -211,7 +123,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A: Algorithm, C, S> Keyed<A, C, S> {
-    /// Counts the keys at this tick: see [`stats`](Self::stats).
+    /// Counts the keys at this tick, as [`stats`](Self::stats) does.
     #[must_use]
     pub fn stats_at(&self, now: Tick) -> KeyedStats {
         let core = &self.core;
@@ -233,71 +145,5 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
             no_room: of(Event::NoRoom),
             decisions: None,
         }
-    }
-}
-
-impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
-    /// Changes the quota of all keys at once. In a table with several plans, it changes that of
-    /// plan 0. A key with an [algorithm of its own](Key::set_algorithm) keeps that. `keep` says
-    /// what happens to the permits that a key has. The call visits one of 30 parts of the table.
-    /// Any other key is converted when it is next used, with the same result as if it were
-    /// converted now.
-    ///
-    /// Each key changes as an [`Adjustable`](crate::Adjustable) limiter does. After the first
-    /// change, decisions cost a few nanoseconds more. A decision that is made during the change may
-    /// still use the old quota.
-    ///
-    /// With [`Keep::AsIs`] and a larger burst, no key in the table is idle until the larger burst
-    /// has filled, so new keys find no idle slots. With [`Keep::Scaled`], idle keys stay idle.
-    ///
-    /// ```
-    /// use tollgate::Keep;
-    /// use tollgate::{Keyed, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::token_bucket(Quota::per_hour(100), 1000)?;
-    /// limiter.try_acquire_n("alice", 60)?;
-    /// limiter.set_quota(Quota::per_hour(1000), Keep::AsIs)?;
-    /// assert_eq!(limiter.key("alice").available(), 40);
-    /// assert_eq!(limiter.key("bob").available(), 1000);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`QuotaError`] if the quota can't be represented: then nothing has changed.
-    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), QuotaError> {
-        self.set_quota_at(quota, keep, self.clock.now())
-    }
-}
-
-impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
-    /// Changes the quota of all keys at this tick: see [`set_quota`](Self::set_quota).
-    ///
-    /// # Errors
-    ///
-    /// [`QuotaError`] if the quota can't be represented: then nothing has changed.
-    pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), QuotaError> {
-        // Plan 0 always exists.
-        self.core.set_quota(0, quota, keep, now).map(|_| ())
-    }
-
-    /// Returns the current quota. In a table with several plans, this is that of plan 0.
-    ///
-    /// ```
-    /// use tollgate::Keep;
-    /// use tollgate::{Keyed, Quota};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::token_bucket(Quota::per_hour(100), 1000)?;
-    /// limiter.set_quota(Quota::per_hour(7), Keep::Scaled)?;
-    /// assert_eq!(limiter.quota(), Quota::per_hour(7));
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn quota(&self) -> Quota {
-        self.core.quota_of_the_first()
     }
 }

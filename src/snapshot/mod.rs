@@ -20,10 +20,6 @@
 pub(crate) mod crc;
 pub(crate) mod elapsed;
 pub(crate) mod error;
-#[cfg(feature = "keyed")]
-pub(crate) mod file;
-#[cfg(feature = "keyed")]
-pub(crate) mod numbers;
 pub(crate) mod parameters;
 pub(crate) mod verbs;
 

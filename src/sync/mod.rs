@@ -110,4 +110,4 @@ mod memory;
 #[cfg(feature = "wide")]
 pub(crate) use fast_pair::FastPair;
 #[cfg(feature = "keyed")]
-pub(crate) use memory::{Bucket, Buckets, IS_MODEL, SLOTS, prefetch};
+pub(crate) use memory::{Buckets, IS_MODEL, SLOTS, prefetch};

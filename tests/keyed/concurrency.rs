@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tollgate::error::LimiterError;
-use tollgate::keyed::{KeyedConcurrency, KeyedGuard, OwnedKeyedGuard, SeededHasher};
+use tollgate::keyed::{KeyedConcurrency, KeyedGuard, SeededHasher};
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Concurrency, Denied};
 
@@ -26,8 +26,8 @@ fn the_limiter_agrees_with_a_map_of_counts() {
     const LIMIT: u64 = 5;
     let (limiter, mut random) = (Arc::new(limiter(LIMIT)), Random(1));
     let mut inside: HashMap<u64, u64> = HashMap::new();
-    let mut guards: Vec<(u64, KeyedGuard<'_>)> = Vec::new();
-    let mut owned: Vec<(u64, OwnedKeyedGuard)> = Vec::new();
+    let mut guards: Vec<(u64, KeyedGuard<&KeyedConcurrency>)> = Vec::new();
+    let mut owned: Vec<(u64, KeyedGuard<Arc<KeyedConcurrency>>)> = Vec::new();
     let (mut granted, mut denied) = (0, 0);
     for _ in 0..often(20_000) {
         let (key, n) = (random.skewed(200), random.below(LIMIT + 2));
@@ -229,7 +229,7 @@ fn the_limiter_is_send_sync_and_debug() {
     let guard = limiter.try_enter("alice").expect("fresh");
     let owned = limiter.try_enter_owned("alice", 1).expect("room");
     assert_eq!(shared(&guard), "KeyedGuard { n: 1 }");
-    assert_eq!(shared(&owned), "OwnedKeyedGuard { n: 1 }");
+    assert_eq!(shared(&owned), "KeyedGuard { n: 1 }");
     let expected = "KeyedConcurrency { limit: 2, tracked: 1, .. }";
     assert_eq!(shared(&limiter), expected);
     assert_eq!(limiter.limit(), 2);

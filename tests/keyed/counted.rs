@@ -57,7 +57,7 @@ fn a_table_counts_each_verb_of_each_key() {
             7 => add(&mut right, &table.try_acquire(&key)),
             8 => add(&mut right, &table.try_acquire_n(&key, 2)),
             9 => add(&mut right, &table.key(&key).try_acquire_at(clock.now())),
-            10 => add(&mut right, &table.plan(0).key(&key).try_acquire()),
+            10 => add(&mut right, &table.key(&key).with_plan(0).try_acquire()),
             11 => {
                 let mut outcomes = [const { Err(Denied::busy(1)) }; 20];
                 let keys: [u64; 20] = std::array::from_fn(|i| key + i as u64 / 2);
@@ -91,8 +91,8 @@ fn a_plan_that_does_not_exist_is_counted_as_denied() {
     let plans = [5, 50].map(|n| FixedWindow::new(Quota::per_day(n)).expect("a quota"));
     let table = Keyed::with_plans(plans, 1000, ManualClock::new()).expect("a table");
     let table = Counted::new(table);
-    assert!(table.plan(1).key("alice").try_acquire_n(40).is_ok());
-    assert!(table.plan(2).key("alice").try_acquire().is_err());
+    assert!(table.key("alice").with_plan(1).try_acquire_n(40).is_ok());
+    assert!(table.key("alice").with_plan(2).try_acquire().is_err());
     let decisions = table.stats().decisions.expect("it is counted");
     let actual = (decisions.granted, decisions.permits, decisions.denied);
     assert_eq!(actual, (1, 40, 1));
@@ -171,17 +171,19 @@ fn a_counted_table_and_an_owned_key_find_a_plan_by_name() {
     let table = Keyed::with_named_plans(plans, 1000, ManualClock::new());
     let table = Arc::new(table.expect("a table"));
     let alice = table.key_owned("alice");
-    let by_name = |name: &str| alice.clone().with_plan_named(name);
-    assert_eq!(by_name("free").expect("a plan").available(), 5);
-    assert_eq!(by_name("paid").expect("a plan").available(), 50);
-    assert!(by_name("trial").is_none());
+    let by_name = |name| {
+        let plan = table.plan_named(name)?;
+        Some(alice.clone().with_plan(plan).available())
+    };
+    let names = ["free", "paid", "trial"];
+    assert_eq!(names.map(by_name), [Some(5), Some(50), None]);
     drop(alice);
 
     let table = Arc::into_inner(table).expect("the only one");
     let counted = Counted::new(table);
-    let paid = counted.plan_named("paid").expect("a plan");
-    assert!(paid.key("bob").try_acquire_n(6).is_ok());
-    assert!(counted.plan_named("trial").is_none());
+    let paid = counted.limiter().plan_named("paid").expect("a plan");
+    let bob = counted.key("bob").with_plan(paid);
+    assert!(bob.try_acquire_n(6).is_ok());
     let decisions = counted.stats().decisions.expect("counted");
     assert_eq!((decisions.granted, decisions.permits), (1, 6));
 }

@@ -123,7 +123,7 @@ fn a_request_for_no_permits_of_a_key_is_a_request() {
     let table = Counted::new(table);
     assert!(table.try_acquire_n("ann", 0).is_ok());
     assert!(table.key("bob").try_acquire_n(0).is_ok());
-    assert!(table.plan(0).key("cid").try_acquire_n(0).is_ok());
+    assert!(table.key("cid").with_plan(0).try_acquire_n(0).is_ok());
     let decisions = |decisions: Option<LimiterStats>| requests(decisions.expect("it counts"));
     assert_eq!(decisions(table.stats().decisions), (3, 0, 0));
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 26] = [
+const LEVELS: [(&str, u8); 25] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -21,7 +21,6 @@ const LEVELS: [(&str, u8); 26] = [
     ("limiter", 2),
     ("limiter_error", 2),
     ("adjustable", 2),
-    ("ban", 2),
     ("concurrency", 2),
     ("counted", 2),
     ("leases", 2),

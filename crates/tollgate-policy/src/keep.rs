@@ -247,7 +247,7 @@ impl<C: tollgate::clock::Clock> Change<C> {
     pub(crate) fn apply(self) {
         match (&*self.limit, self.what) {
             (RuleLimit::Table(table), What::Quota { plan, quota }) => {
-                let _ = table.plan(plan).set_quota(quota, Keep::AsIs);
+                let _ = table.set_plan_quota(plan, quota, Keep::AsIs);
             }
             (RuleLimit::Single(limiter), What::Quota { quota, .. }) => {
                 let _ = limiter.set_quota(quota, Keep::AsIs);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request};
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
+use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate::{Concurrency, Denied};
 use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
 
@@ -121,9 +121,11 @@ impl Admission for Inside {
     }
 }
 
+type Entered = Result<KeyedGuard<Arc<KeyedConcurrency>>, Denied>;
+
 impl<K> InsideByKey<K> {
     /// Tries to enter. Also returns how many are inside.
-    fn enter<Q: Hash>(&self, key: &Q) -> (Result<OwnedKeyedGuard, Denied>, u64) {
+    fn enter<Q: Hash>(&self, key: &Q) -> (Entered, u64) {
         let entered = self.limiter.try_enter_owned(key, 1);
         (entered, self.limiter.inside(key))
     }
@@ -132,7 +134,7 @@ impl<K> InsideByKey<K> {
 impl<K> Sealed for InsideByKey<K> {}
 
 impl<K: RequestKey> Admission for InsideByKey<K> {
-    type Grant = InsideGrant<OwnedKeyedGuard>;
+    type Grant = InsideGrant<KeyedGuard<Arc<KeyedConcurrency>>>;
     type Pending = Pending<Infallible>;
     type Outcome = Infallible;
 

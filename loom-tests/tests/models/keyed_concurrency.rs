@@ -5,14 +5,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate::Denied;
-use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
+use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate::sync::model::Fault;
 use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
 use tollgate_loom_tests::{Run, Site, actor, model};
 
 type Limiter = Arc<KeyedConcurrency<IdentityState>>;
-type Guard = OwnedKeyedGuard<IdentityState>;
+type Guard = KeyedGuard<Limiter, IdentityState>;
 
 /// A table of two slots.
 fn limiter(limit: u64) -> Limiter {

@@ -59,7 +59,7 @@ fn none(key: u64) -> Action {
 fn set_plan(limit: u64) -> Action {
     Action::new(format!("set {limit} of the plan"), move |limiter, _| {
         let quota = Quota::per(limit, Duration::from_secs(1));
-        let done = limiter.set_quota_at(quota, Keep::AsIs, Tick::from_nanos(NOW));
+        let done = limiter.set_plan_quota_at(0, quota, Keep::AsIs, Tick::from_nanos(NOW));
         Answer::Is(done.is_ok())
     })
 }

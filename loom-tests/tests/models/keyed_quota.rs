@@ -47,7 +47,7 @@ fn set_by(plan: usize, limit: u64, keep: Keep) -> Action {
     Action::new(name, move |limiter, _| {
         let quota = Quota::per(limit, Duration::from_secs(1));
         let now = Tick::from_nanos(NOW);
-        Answer::Is(limiter.plan(plan).set_quota_at(quota, keep, now).is_ok())
+        Answer::Is(limiter.set_plan_quota_at(plan, quota, keep, now).is_ok())
     })
 }
 

@@ -43,7 +43,7 @@ fn takes<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
             0 => {
                 let keys = [key, below(KEYS as u64) as usize];
                 let mut outcomes = [Err(Denied::busy(1)); 2];
-                let length = limiter.try_acquire_batch_at(&keys, &mut outcomes, NOW);
+                let length = limiter.try_acquire_batch_at(0, &keys, &mut outcomes, NOW);
                 length.expect("there are two");
                 for (key, outcome) in keys.into_iter().zip(outcomes) {
                     ledger.enter(key, 1, outcome);

@@ -56,8 +56,8 @@ type Tested<const IDLES: bool> = Table<Watched<IDLES>>;
 fn sets<const IDLES: bool>(limiter: &Tested<IDLES>, size: Size) {
     for _ in 0..size.changes {
         let quota = Quota::per(one_of(&LIMITS), Duration::from_secs(1));
-        let plan = limiter.plan(below(size.plans) as usize);
-        let set = plan.set_quota_at(quota, Keep::AsIs, NOW);
+        let plan = below(size.plans) as usize;
+        let set = limiter.set_plan_quota_at(plan, quota, Keep::AsIs, NOW);
         set.expect("a quota of a plan");
     }
 }
@@ -65,7 +65,10 @@ fn sets<const IDLES: bool>(limiter: &Tested<IDLES>, size: Size) {
 fn decides<const IDLES: bool>(limiter: &Tested<IDLES>, size: Size, ledger: &mut Ledger<KEYS>) {
     for _ in 0..size.calls {
         let key = below(KEYS as u64) as usize;
-        let view = limiter.plan(below(size.plans) as usize).key(&key).at(NOW);
+        let view = limiter
+            .key(&key)
+            .with_plan(below(size.plans) as usize)
+            .at(NOW);
         match below(6) {
             0 => {
                 let left = view.available();

@@ -78,7 +78,7 @@ fn goes_on(limiter: &Tested, size: Size, ledger: &mut Ledger<KEYS>) {
             0 => {
                 let keys = [key, below(size.keys) as usize];
                 let mut outcomes = [Err(Denied::busy(1)); 2];
-                let length = limiter.try_acquire_batch_at(&keys, &mut outcomes, at);
+                let length = limiter.try_acquire_batch_at(0, &keys, &mut outcomes, at);
                 length.expect("there are two");
                 for (key, outcome) in keys.into_iter().zip(outcomes) {
                     ledger.enter(key, 1, outcome);

@@ -39,7 +39,9 @@
 //! Every count precedes what it counts, and is at most a few thousand. So a damaged count can't
 //! make a reader allocate more than that. The checksum is CRC-64/XZ.
 
+mod file;
 mod fill;
+mod numbers;
 mod read;
 mod report;
 mod restore;

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::string::String;
 use std::vec::Vec;
 
+use super::numbers::Input;
 use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, OWN_KEY, PLANS, PROTECTED_KEYS};
 use super::{ProtectedBits, Record, probe};
 use super::{VERSION, VERSION_OF_NAMES, VERSION_OF_OVERRIDES};
@@ -14,7 +15,6 @@ use crate::keyed::overrides::OWN;
 use crate::keyed::plans::MAX_PLAN_NAME;
 use crate::keyed::slot::PLANS as MOST_PLANS;
 use crate::snapshot::error::RestoreError;
-use crate::snapshot::numbers::Input;
 use crate::snapshot::parameters::{MAX_NAME, Parameters, name_of};
 
 /// The beginning of a snapshot.
@@ -39,7 +39,7 @@ pub(super) enum Block {
 
 /// A snapshot that is being read.
 pub(super) struct Reading<'r> {
-    input: Input<'r>,
+    pub(super) input: Input<'r>,
     version: u64,
     /// The names of the plans. Empty if they have none.
     names: Vec<String>,
@@ -201,11 +201,6 @@ impl<'r> Reading<'r> {
             check(&record, (0, most))?;
             Ok(record)
         })
-    }
-
-    /// Returns an error if more bytes follow.
-    pub(super) fn is_over(&mut self) -> Result<(), RestoreError> {
-        self.input.is_over()
     }
 
     fn end(&mut self) -> Result<Block, RestoreError> {

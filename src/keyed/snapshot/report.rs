@@ -75,7 +75,7 @@ pub struct RestoredOverrides {
 /// let bucket = |n| TokenBucket::new(Quota::per_hour(n));
 /// let plans = [("free", bucket(200)?), ("paid", bucket(1000)?)];
 /// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
-/// limiter.plan_named("paid").ok_or("no such plan")?.try_acquire("alice")?;
+/// limiter.key("alice").with_plan(1).try_acquire()?;
 /// let mut bytes = Vec::new();
 /// limiter.snapshot(&mut bytes)?;
 ///
@@ -105,7 +105,7 @@ pub struct RestoredPlan {
     pub keys: u64,
 }
 
-/// Says whether a table has a plan of a snapshot: see [`RestoredPlan`].
+/// Says whether a table has a plan of a snapshot, in a [`RestoredPlan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlanMatch {

@@ -8,9 +8,9 @@ use super::fill::Fill;
 use super::read::{Block, Head, Reading};
 use super::{PlanMatch, Record, Restored, RestoredOverrides, RestoredPlan, probe};
 use crate::algorithm::{ChangeQuota, Rebase, Settings};
-use crate::ban::{banned_until, last_without_permits};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
+use crate::keyed::ban::{banned_until, last_without_permits};
 use crate::keyed::core::Core;
 use crate::keyed::plans::{InForce, Plans};
 use crate::keyed::slot::SlotState;
@@ -21,15 +21,6 @@ use crate::snapshot::error::RestoreError;
 use crate::snapshot::parameters::Parameters;
 use crate::store::cell::UNSTARTED;
 use crate::sync::Ordering;
-
-/// How a snapshot is restored.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct How {
-    pub(super) now: Tick,
-    pub(super) elapsed: Elapsed,
-    /// Whether more bytes after the snapshot are an error.
-    pub(super) is_whole: bool,
-}
 
 /// A tick of the snapshot's clock, and the tick of the table's clock that corresponds to it.
 #[derive(Clone, Copy)]
@@ -165,14 +156,20 @@ struct Loaded<S> {
 }
 
 impl<A: ChangeQuota + Rebase + Settings> Core<A> {
-    /// Replaces the content of the table by a snapshot. On error nothing changes.
+    /// Replaces the content of the table by a snapshot, which is `elapsed` old at this tick.
+    /// `is_whole` says whether more bytes after it are an error. On error nothing changes.
     pub(super) fn restore<S: KeyHasher>(
         &mut self,
         hasher: &mut S,
         reader: &mut dyn io::Read,
-        how: How,
+        (now, elapsed): (Tick, Elapsed),
+        is_whole: bool,
     ) -> Result<Restored, RestoreError> {
-        let read = self.load(hasher, reader, how)?;
+        let mut reading = Reading::new(reader);
+        let read = self.load(hasher, &mut reading, now, elapsed)?;
+        if is_whole {
+            reading.input.is_over()?;
+        }
         let Restored { keys, no_room, .. } = read.restored;
         let removed = self.events.tracked();
         self.events.count_many(Event::Removed, removed);
@@ -194,15 +191,14 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
         Ok(read.restored)
     }
 
-    /// Reads and checks the whole snapshot.
+    /// Reads and checks the whole snapshot, which is `elapsed` old at this tick.
     fn load<S: KeyHasher>(
         &self,
         hasher: &S,
-        reader: &mut dyn io::Read,
-        how: How,
+        reading: &mut Reading<'_>,
+        now: Tick,
+        elapsed: Elapsed,
     ) -> Result<Loaded<S>, RestoreError> {
-        let now = how.now;
-        let mut reading = Reading::new(reader);
         let head: Head<S> = reading.head::<A, S>(hasher)?;
         let in_use = self.plans.overrides_in_use();
         let has_other = |next: &S| in_use > 0 && probe(next) != probe(hasher);
@@ -210,7 +206,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             let overrides = in_use;
             return Err(RestoreError::OverridesOfAnotherSeed { overrides });
         }
-        let elapsed = how.elapsed.since(head.time_of_day);
+        let elapsed = elapsed.since(head.time_of_day);
         let (from, to) = (head.at.saturating_add(elapsed), now);
         let table = Table::like(&self.table).ok_or(RestoreError::NoMemory)?;
         let mut fill = Fill::new(table, &self.plans, now);
@@ -255,9 +251,6 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
                 Block::End { horizon } => break horizon,
             }
         };
-        if how.is_whole {
-            reading.is_over()?;
-        }
         let restored = Restored {
             keys: fill.keys,
             idle,

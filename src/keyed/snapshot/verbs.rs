@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::restore::How;
-use super::{Restored, write};
+use super::{Restored, file, write};
 use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Rebase;
@@ -15,7 +14,6 @@ use crate::clock::{Clock, Tick};
 use crate::keyed::{KeyHasher, Keyed};
 use crate::snapshot::elapsed::{Elapsed, time_of_day};
 use crate::snapshot::error::RestoreError;
-use crate::snapshot::file;
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Writes the content of the table. After a restart, [`restore`](Self::restore) continues from
@@ -145,23 +143,21 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         &mut self,
         reader: &mut (impl io::Read + ?Sized),
     ) -> Result<Restored, RestoreError> {
-        self.restore_by(reader, Elapsed::until_now(), false)
+        self.restore_until_now(&mut &mut *reader, false)
     }
 
-    /// Restores a snapshot from a file, which must contain nothing else: see
-    /// [`restore`](Self::restore).
+    /// [Restores](Self::restore) a snapshot from a file, which must contain nothing else.
     ///
     /// # Errors
     ///
     /// [`RestoreError`] if the file can't be read or is not valid for this table: then nothing has
     /// changed.
     pub fn restore_from(&mut self, path: impl AsRef<Path>) -> Result<Restored, RestoreError> {
-        let mut file = File::open(path)?;
-        self.restore_by(&mut file, Elapsed::until_now(), true)
+        self.restore_until_now(&mut File::open(path)?, true)
     }
 
-    /// Restores a snapshot that is `elapsed` old: see [`restore`](Self::restore). Use it if the
-    /// clock does not follow the time of day, or if the time of day is unreliable.
+    /// [Restores](Self::restore) a snapshot that is `elapsed` old. Use it if the clock does not
+    /// follow the time of day, or if the time of day is unreliable.
     ///
     /// # Errors
     ///
@@ -171,29 +167,25 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         reader: &mut (impl io::Read + ?Sized),
         elapsed: Duration,
     ) -> Result<Restored, RestoreError> {
-        self.restore_by(reader, Elapsed::Known(elapsed), false)
+        self.restore_at(reader, self.clock.now(), elapsed)
     }
 
-    fn restore_by(
+    fn restore_until_now(
         &mut self,
-        reader: &mut (impl io::Read + ?Sized),
-        elapsed: Elapsed,
+        reader: &mut dyn io::Read,
         is_whole: bool,
     ) -> Result<Restored, RestoreError> {
+        let elapsed = Elapsed::until_now();
         // Read the clock after the time of day. In the other order, the time between the two would
         // count twice.
-        let now = self.clock().now();
-        let how = How {
-            now,
-            elapsed,
-            is_whole,
-        };
-        self.core.restore(&mut self.hasher, &mut &mut *reader, how)
+        let now = self.clock.now();
+        let Self { core, hasher, .. } = self;
+        core.restore(hasher, reader, (now, elapsed), is_whole)
     }
 }
 
 impl<A: ChangeQuota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
-    /// Restores a snapshot that is `elapsed` old, at this tick: see [`restore`](Self::restore).
+    /// [Restores](Self::restore) a snapshot that is `elapsed` old, at this tick.
     ///
     /// # Errors
     ///
@@ -204,11 +196,7 @@ impl<A: ChangeQuota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         now: Tick,
         elapsed: Duration,
     ) -> Result<Restored, RestoreError> {
-        let how = How {
-            now,
-            elapsed: Elapsed::Known(elapsed),
-            is_whole: false,
-        };
-        self.core.restore(&mut self.hasher, &mut &mut *reader, how)
+        let (Self { core, hasher, .. }, elapsed) = (self, Elapsed::Known(elapsed));
+        core.restore(hasher, &mut &mut *reader, (now, elapsed), false)
     }
 }

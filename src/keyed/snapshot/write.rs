@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::vec::Vec;
 
+use super::numbers::Output;
 use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, OWN_KEY, PLANS, PROTECTED_KEYS};
 use super::{ProtectedBits, Record, probe};
 use super::{VERSION, VERSION_OF_OVERRIDES};
@@ -15,7 +16,6 @@ use crate::keyed::probe_seq::ProbeSeq;
 use crate::keyed::slot::PLANS as MOST_PLANS;
 use crate::keyed::slot::{SlotKind, SlotState};
 use crate::keyed::table::SlotIndex;
-use crate::snapshot::numbers::Output;
 use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::Ordering;
 

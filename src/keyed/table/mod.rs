@@ -8,7 +8,7 @@ use core::num::NonZeroU64;
 
 use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
-use crate::sync::{AtomicU128, Bucket, Buckets, FastPair, Ordering, SLOTS, inject_fault, prefetch};
+use crate::sync::{AtomicU128, Buckets, FastPair, Ordering, SLOTS, inject_fault, prefetch};
 
 /// The position of a slot: its bucket, and its place in the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +69,6 @@ impl Table {
         ProbeSeq::of(hash, self.count)
     }
 
-    #[inline(always)]
-    pub(super) fn bucket(&self, bucket: usize) -> Option<&Bucket> {
-        self.buckets.get(bucket)
-    }
-
     /// Prefetches a bucket.
     #[inline(always)]
     pub(super) fn fetch(&self, bucket: usize) {
@@ -82,7 +77,7 @@ impl Table {
 
     #[inline(always)]
     fn slot(&self, at: SlotIndex) -> Option<&AtomicU128> {
-        self.bucket(at.bucket)?.slots.get(at.place)
+        self.buckets.get(at.bucket)?.slots.get(at.place)
     }
 
     #[inline(always)]
@@ -96,7 +91,7 @@ impl Table {
     /// Loads all slots of a bucket, one after the other.
     #[inline(always)]
     pub(super) fn load_bucket(&self, bucket: usize) -> [SlotState; SLOTS] {
-        let Some(bucket) = self.bucket(bucket) else {
+        let Some(bucket) = self.buckets.get(bucket) else {
             return [SlotState::RELEASED; SLOTS];
         };
         let slots = bucket.slots.each_ref();
@@ -113,7 +108,7 @@ impl Table {
     /// Loads the labels of a bucket's slots, one after the other.
     #[inline(always)]
     pub(super) fn load_labels(&self, fast_pair: FastPair, bucket: usize) -> Option<[u64; SLOTS]> {
-        let slots = self.bucket(bucket)?.slots.each_ref();
+        let slots = self.buckets.get(bucket)?.slots.each_ref();
         // ORDERING: Acquire. Like `load_slot`.
         // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         Some(slots.map(|slot| fast_pair.load_low(slot, Ordering::Acquire)))
@@ -166,7 +161,7 @@ impl Table {
         preferred: usize,
         label: u64,
     ) -> Option<FoundSlot<'_>> {
-        let slots = &self.bucket(bucket)?.slots;
+        let slots = &self.buckets.get(bucket)?.slots;
         let mut turn = 0;
         while turn < SLOTS {
             let slot = slots.get((turn ^ preferred) % SLOTS)?;

@@ -89,7 +89,10 @@ fn a_key_by_two_plans_is_one_limit() {
     let clock = ManualClock::at(tick(NOW));
     let plans = ["10/h", "3/h"].map(bucket);
     let table: Table = Keyed::with_plans(plans, 100, clock).expect("a table");
-    let (free, paid) = (table.plan(1).key("alice"), table.plan(0).key("alice"));
+    let (free, paid) = (
+        table.key("alice").with_plan(1),
+        table.key("alice").with_plan(0),
+    );
     let all = All::new((paid, Named::new("free", free))).expect("one key");
     assert_eq!(all.available(), 5);
     let granted = all.try_acquire_each([4, 3]).expect("ten by the first plan");

@@ -77,16 +77,13 @@ fn empty_long_and_duplicate_plan_names_are_errors() {
     let limiter = made(&names).expect("eight names");
     assert!(limiter.plan_names().eq(names));
     for (plan, name) in names.into_iter().enumerate() {
-        let named = limiter.plan_named(name).expect("it has this name");
-        assert_eq!(named.name(), Some(name));
-        assert!(named.try_acquire(&plan).is_ok());
-        assert_eq!(limiter.plan(plan).key(&plan).available(), 4);
+        assert_eq!(limiter.plan_named(name), Some(plan));
+        assert!(limiter.key(&plan).with_plan(plan).try_acquire().is_ok());
+        assert_eq!(limiter.key(&plan).with_plan(plan).available(), 4);
     }
     assert!(limiter.plan_named("FREE").is_none() && limiter.plan_named("").is_none());
-    assert_eq!(limiter.plan(8).name(), None);
     let unnamed = several(2).expect("a table");
-    let actual = (unnamed.plan_names().len(), unnamed.plan(0).name());
-    assert_eq!(actual, (0, None));
+    assert_eq!(unnamed.plan_names().len(), 0);
 }
 
 /// Every request is denied permanently, and nothing is recorded.
@@ -96,26 +93,27 @@ fn an_unknown_plan_grants_nothing() {
         let limiter = several(2).expect("a table").with_overflow(overflow);
         let granted = limiter.try_acquire("key").expect("it is fresh");
         for plan in [2, 7, 8, 9, 63, 255, 256, 257, 512, usize::MAX] {
-            let of_plan = limiter.plan(plan);
+            let of_plan = |key| limiter.key(key).with_plan(plan);
+            let (keys, now) = (["key", "new"], limiter.key("key").now());
             let mut outcomes = [const { Err(Denied::busy(1)) }; 2];
-            let done = of_plan.try_acquire_batch(&["key", "new"], &mut outcomes);
+            let done = limiter.try_acquire_batch_at(plan, &keys, &mut outcomes, now);
             done.expect("an outcome for each key");
-            let zero = of_plan.try_acquire_n("new", 0);
+            let zero = of_plan("new").try_acquire_n(0);
             for outcome in outcomes
                 .into_iter()
-                .chain([of_plan.try_acquire("key"), zero])
+                .chain([of_plan("key").try_acquire(), zero])
             {
                 let denied = outcome.expect_err("no such plan");
                 assert!(denied.is_permanent(), "{denied}");
             }
-            let key = of_plan.key("new");
+            let key = of_plan("new");
             assert!(key.ban(Tick::MAX).is_err() && key.reserve(1).is_err());
             let again = Granted::new(1, granted.at()).with_mark(granted.mark());
             let had = (key.take_up_to(3).n(), key.undo(again), key.refund(1));
             assert_eq!(had, (0, 0, 0));
             let no = LimiterError::NoSuchPlan { plan, plans: 2 };
-            let changed = of_plan.set_quota(Quota::per_hour(6), Keep::Fresh);
-            assert_eq!((changed, of_plan.quota()), (Err(no), Err(no)));
+            let changed = limiter.set_plan_quota(plan, Quota::per_hour(6), Keep::Fresh);
+            assert_eq!((changed, limiter.plan_quota(plan)), (Err(no), Err(no)));
         }
         assert_eq!((limiter.len(), limiter.stats().tracked), (1, 1));
         assert_eq!(limiter.key("key").available(), 4);
@@ -146,12 +144,12 @@ fn invalid_quotas_are_errors_and_change_nothing() {
             (Quota::per(5, Duration::ZERO), QuotaError::ZeroPeriod),
             (Quota::per_second(5).burst(0), QuotaError::ZeroBurst),
         ] {
-            assert_eq!(limiter.set_quota(quota, keep), Err(error));
+            assert_eq!(limiter.set_quota(quota, keep), Err(error.into()));
         }
         let too_large = Quota::per_day(1).burst(u64::MAX);
         assert!(limiter.set_quota(too_large, keep).is_err());
     }
-    assert_eq!(limiter.plan(0).quota(), Ok(Quota::per_hour(5)));
+    assert_eq!(limiter.plan_quota(0), Ok(Quota::per_hour(5)));
     let key = limiter.key("key");
     assert_eq!((key.available(), key.undo(granted)), (3, 2));
 }
@@ -178,7 +176,7 @@ fn any_count_at_any_tick_is_answered() {
             for (second, to) in ticks().enumerate() {
                 for (turn, n) in COUNTS.into_iter().enumerate() {
                     let key = (first * 7 + second * 3 + turn) % 50;
-                    let view = limiter.plan(turn % 2).key(&key);
+                    let view = limiter.key(&key).with_plan(turn % 2);
                     let granted = view.at(from).take_up_to(n);
                     let _ = view.at(to).try_acquire_n(n);
                     answered += view.at(from).available() + view.at(to).undo(granted);
@@ -197,8 +195,7 @@ fn any_count_at_any_tick_is_answered() {
                 let quota = Quota::per(1 + second as u64, algorithm.quota().period());
                 let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][second % 3];
                 limiter
-                    .plan(0)
-                    .set_quota_at(quota, keep, to)
+                    .set_plan_quota_at(0, quota, keep, to)
                     .expect("a quota");
             }
         }

@@ -6,7 +6,7 @@ use tollgate::keyed::Key;
 use crate::support::*;
 
 /// Checks that nothing is available until the ban ends, and that nothing can be returned.
-fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgorithm) {
+fn is_banned(key: Key<&Keyed<AnyAlgorithm, ManualClock>>, until: u64, of: &AnyAlgorithm) {
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {
         let view = key.at(tick(now));
@@ -123,7 +123,7 @@ fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
         assert!(end < over && over <= tick(end.as_nanos() + 2 * period));
         for now in [tick(NOW), end, tick(over.as_nanos() - 1)] {
             for plan in [0, 1] {
-                let view = limiter.plan(plan).key("key").at(now);
+                let view = limiter.key("key").with_plan(plan).at(now);
                 // In another plan the end may be later, by less than a period.
                 let until = view.banned_until().expect("it is banned");
                 let latest = over.saturating_add(Duration::from_nanos(period * plan as u64));
@@ -137,7 +137,7 @@ fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
                 assert!(matches!(never, Denied::Never { .. }), "{never:?}");
             }
             let mut outcome = [const { Err(Denied::busy(1)) }];
-            let asked = limiter.try_acquire_batch_at(&["key"], &mut outcome, now);
+            let asked = limiter.try_acquire_batch_at(0, &["key"], &mut outcome, now);
             asked.expect("an outcome for each key");
             assert!(matches!(outcome, [Err(Denied::Banned { .. })]));
         }
@@ -178,7 +178,7 @@ fn a_query_for_a_ban_inserts_no_key_into_the_table() {
     for algorithm in every() {
         let limiter = table(algorithm);
         assert_eq!(limiter.key("key").banned_until(), None);
-        assert_eq!(limiter.plan(1).key("key").banned_until(), None);
+        assert_eq!(limiter.key("key").with_plan(1).banned_until(), None);
         assert!(limiter.is_empty(), "{algorithm}");
     }
 }
@@ -237,7 +237,7 @@ fn a_ban_survives_a_new_quota_and_another_plan() {
             let quota = Quota::per(7, old.quota().period());
             limiter.set_quota(quota, keep).expect("a quota");
             for plan in [0, 1] {
-                let key = limiter.plan(plan).key("key");
+                let key = limiter.key("key").with_plan(plan);
                 is_banned(key, until, &old);
                 // A window rounds a ban up to its own end, and the other quota to the end of the
                 // next window.

@@ -142,28 +142,29 @@ impl Run {
         let right = self.model.ask(key, plan, now, &verb);
         let asked = format!("{verb:?}");
         self.table.clock().set(now);
-        let (table, of_plan) = (&self.table, self.table.plan(plan));
+        let (table, of_plan) = (&self.table, self.table.key(&key).with_plan(plan));
         let outcome = |outcome: Result<Granted, Denied>| Answer::Outcome(outcome.map(SameGrant));
         let way = self.random.below(8);
         let said = match (&verb, way, plan) {
             (Verb::Acquire(n), 0, 0) => outcome(table.try_acquire_n(&key, *n)),
             (Verb::Acquire(n), 1, 0) => outcome(table.key(&key).at(now).try_acquire_n(*n)),
-            (Verb::Acquire(n), 2, _) => outcome(of_plan.try_acquire_n(&key, *n)),
+            (Verb::Acquire(n), 2, _) => outcome(of_plan.try_acquire_n(*n)),
             (Verb::Acquire(1), 3, 0) => outcome(table.try_acquire(&key)),
             (Verb::Acquire(1), 4, 0) => outcome(table.key(&key).at(now).try_acquire()),
             (Verb::Acquire(1), 5, _) => {
                 let mut said = [Err(Denied::busy(1))];
-                assert_eq!(of_plan.try_acquire_batch(&[key], &mut said), Ok(()));
+                assert_eq!(
+                    table.try_acquire_batch_at(plan, &[key], &mut said, now),
+                    Ok(())
+                );
                 let [said] = said;
                 outcome(said)
             }
             (Verb::Forget, 0..=3, _) => Answer::Yes(table.key(&key).remove()),
             // A reset without a clock may move an idle key to this plan.
-            (Verb::Reset, _, _) if self.model.plans.len() > 1 => {
-                ask_at(&of_plan.key(&key).at(now), verb)
-            }
-            (Verb::Forget, ..) | (_, 6, _) => ask_now(&of_plan.key(&key), verb),
-            _ => ask_at(&of_plan.key(&key).at(now), verb),
+            (Verb::Reset, _, _) if self.model.plans.len() > 1 => ask_at(&of_plan.at(now), verb),
+            (Verb::Forget, ..) | (_, 6, _) => ask_now(&of_plan, verb),
+            _ => ask_at(&of_plan.at(now), verb),
         };
         let plans = &self.model.plans;
         assert_eq!(said, right, "{asked} {key} {now:?} {plans:?}");
@@ -213,12 +214,12 @@ impl Run {
         let is_one = self.model.set_quota(plan, quota, keep, now);
         self.table.clock().set(now);
         let done = match self.random.one_in(2) && plan == 0 {
-            true => self.table.set_quota(quota, keep).map_err(Into::into),
-            false => self.table.plan(plan).set_quota_at(quota, keep, now),
+            true => self.table.set_quota(quota, keep),
+            false => self.table.set_plan_quota_at(plan, quota, keep, now),
         };
         assert_eq!(done.is_ok(), is_one, "{quota} of {algorithm}");
         let quota = self.model.plans[plan].quota();
-        assert_eq!(self.table.plan(plan).quota(), Ok(quota));
+        assert_eq!(self.table.plan_quota(plan), Ok(quota));
     }
 
     /// Sets another algorithm for one key, or removes its own.
@@ -238,7 +239,10 @@ impl Run {
         let random = &mut self.random;
         let own = possible[random.below(possible.len() as u64) as usize];
         let burst = own.quota().burst_size();
-        let (owned, view) = (self.model.own.get(&key), self.table.plan(plan).key(&key));
+        let (owned, view) = (
+            self.model.own.get(&key),
+            self.table.key(&key).with_plan(plan),
+        );
         match (owned, random.below(3)) {
             (Some(_), 0) => {
                 assert!(view.at(now).unset_algorithm());
@@ -362,12 +366,12 @@ where
                 (outcome, at.charge(n / 4), at.refund(n / 3), at.available())
             }};
         }
-        assert_eq!(said!(own), said!(any), "{turn} {:?}", any.plan(0));
+        assert_eq!(said!(own), said!(any), "{turn} {:?}", any);
         if turn % 40 == 39 {
             let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][n as usize % 3];
             let quota = Quota::per_second(5 + n);
-            assert!(own.set_quota_at(quota, keep, now).is_ok());
-            assert!(any.set_quota_at(quota, keep, now).is_ok());
+            assert!(own.set_plan_quota_at(0, quota, keep, now).is_ok());
+            assert!(any.set_plan_quota_at(0, quota, keep, now).is_ok());
         }
     }
 }
@@ -421,8 +425,11 @@ fn a_batch_answers_as_single_requests_do() {
         let keys: Vec<u64> = (0..turn % 67).map(|_| random.skewed(50)).collect();
         let mut said: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
         let done = match turn % 2 {
-            0 => many.plan(0).try_acquire_batch_at(&keys, &mut said, now),
-            _ => many.try_acquire_batch_at(&keys, &mut said, now),
+            0 => {
+                many.clock().set(now);
+                many.try_acquire_batch(&keys, &mut said)
+            }
+            _ => many.try_acquire_batch_at(0, &keys, &mut said, now),
         };
         let right = keys.iter().map(|key| one.key(key).at(now).try_acquire());
         assert_eq!((done, &said), (Ok(()), &right.collect()));

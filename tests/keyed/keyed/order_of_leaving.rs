@@ -11,7 +11,7 @@ use crate::support::*;
 
 type Table<A> = Keyed<A, ManualClock, IdentityState>;
 /// A view of a key at a tick.
-type OfKey<'t, A> = View<Key<'t, A, ManualClock>>;
+type OfKey<'t, A> = View<Key<&'t Table<A>>>;
 
 const MILLISECOND: u64 = SECOND / 1000;
 
@@ -47,7 +47,7 @@ fn leave<A: Algorithm, K>(
     while !left.is_empty() {
         let next = left.swap_remove(random.below(left.len() as u64) as usize);
         let used = &all[next];
-        let key = limiter.plan(used.plan).key(&keys[next]);
+        let key = limiter.key(&keys[next]).with_plan(used.plan);
         use_it(key.at(tick(NOW - used.ago)), &used.by);
     }
     let mut gone = Vec::new();
@@ -58,7 +58,7 @@ fn leave<A: Algorithm, K>(
         }
         assert!(limiter.key(new).ban(Tick::MAX).is_ok());
         let all = all.iter().zip(keys);
-        let fresh = all.filter(|(of, key)| limiter.plan(of.plan).key(*key).is_idle());
+        let fresh = all.filter(|(of, key)| limiter.key(*key).with_plan(of.plan).is_idle());
         let fresh = fresh.map(|(of, _)| of.name);
         let fresh: Vec<_> = fresh.filter(|name| !gone.contains(name)).collect();
         gone.extend(&fresh);
@@ -409,10 +409,10 @@ fn a_key_that_spent_a_hundredth_is_evicted_before_one_of_another_plan_that_spent
     let keys = in_sixteen_slots(17);
     for (index, key) in keys[..16].iter().enumerate() {
         let (plan, n) = if index % 2 == 0 { (0, 25) } else { (1, 10) };
-        assert_eq!(limiter.plan(plan).key(key).charge(n).n(), n);
+        assert_eq!(limiter.key(key).with_plan(plan).charge(n).n(), n);
     }
     assert!(limiter.try_acquire_n(&keys[16], 100).is_ok());
-    let left = |index: usize| !limiter.plan(index % 2).key(&keys[index]).is_idle();
+    let left = |index: usize| !limiter.key(&keys[index]).with_plan(index % 2).is_idle();
     let busy: Vec<_> = (0..16).filter(|index| left(*index)).collect();
     let gone = (0..16).find(|index| !busy.contains(index));
     assert_eq!(gone.map(|index| index % 2), Some(1), "of 1000 a day");

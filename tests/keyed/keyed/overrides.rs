@@ -76,7 +76,7 @@ fn an_override_too_many_is_an_error_that_names_the_bound_and_changes_nothing() {
     let quota = Quota::per_hour(7).burst(0);
     let refused = limiter.key("a").set_quota(quota);
     assert_eq!(refused, Err(QuotaError::ZeroBurst.into()));
-    let refused = limiter.plan(1).key("a").set_quota(Quota::per_hour(7));
+    let refused = limiter.key("a").with_plan(1).set_quota(Quota::per_hour(7));
     assert_eq!(refused, Err(LimiterError::NoSuchPlan { plan: 1, plans: 1 }));
     assert_eq!(left(&limiter, "a"), 50);
 }
@@ -148,9 +148,9 @@ fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
 fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() {
     let plans = [bucket("5/h"), bucket("50/h")];
     let limiter = with_plans(&plans).with_overrides(2).expect("two plans");
-    assert!(limiter.plan(1).try_acquire_n("alice", 10).is_ok());
+    assert!(limiter.key("alice").with_plan(1).try_acquire_n(10).is_ok());
     assert_eq!(limiter.key("alice").set_algorithm(bucket("1000/h")), Ok(()));
-    let of = |plan: usize| limiter.plan(plan).key("alice").available();
+    let of = |plan: usize| limiter.key("alice").with_plan(plan).available();
     assert_eq!([of(0), of(1)], [40, 40]);
     let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
     let many = limiter.try_acquire_batch(&["alice", "bob", "alice"], &mut outcomes);
@@ -159,19 +159,19 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
     // An unknown plan is unknown for this key too.
     let is_refused = || {
         for plan in [2, 6, 7, 8, 255, usize::MAX] {
-            let denied = limiter.plan(plan).try_acquire("alice");
+            let denied = limiter.key("alice").with_plan(plan).try_acquire();
             assert!(matches!(denied, Err(Denied::NoSuchPlan { .. })), "{plan}");
         }
     };
     is_refused();
     // Changes of the plans' quotas do not affect it.
-    let set = limiter.plan(1).set_quota(Quota::per_hour(60), Keep::Fresh);
+    let set = limiter.set_plan_quota(1, Quota::per_hour(60), Keep::Fresh);
     assert_eq!((set, of(1)), (Ok(()), 38));
     is_refused();
-    assert!(limiter.plan(1).key("alice").unset_algorithm());
+    assert!(limiter.key("alice").with_plan(1).unset_algorithm());
     assert_eq!(of(1), 38);
-    let actual = limiter.plan(1).key("alice").set_quota(Quota::per_hour(90));
-    assert_eq!(actual, Ok(()));
+    let alice = limiter.key("alice").with_plan(1);
+    assert_eq!(alice.set_quota(Quota::per_hour(90)), Ok(()));
     let actual = (of(1), limiter.key("alice").unset_algorithm(), of(1));
     assert_eq!(actual, (38, true, 5));
 }

@@ -150,7 +150,7 @@ fn a_flood_resets_one_of_sixteen_protected_keys() {
 }
 
 pub(super) type Full<A> = Keyed<A, ManualClock, IdentityState>;
-type OfAny<'t> = Key<'t, AnyAlgorithm, ManualClock>;
+type OfAny<'t> = Key<&'t Full<AnyAlgorithm>>;
 
 /// Checks how many of sixteen busy keys are protected: new keys that stay take their slots, and the
 /// protected ones are evicted last.
@@ -405,7 +405,7 @@ fn a_move_to_another_plan_keeps_keys_protected() {
     for plan in [1, 2, 0] {
         for key in in_sixteen_slots(16) {
             // The key moves to this plan without a grant.
-            assert_eq!(limiter.plan(plan).key(key).refund(1), 1);
+            assert_eq!(limiter.key(key).with_plan(plan).refund(1), 1);
         }
     }
     are_protected(&limiter, 8);
@@ -413,7 +413,7 @@ fn a_move_to_another_plan_keeps_keys_protected() {
     let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     for plan in [0, 2] {
         for key in in_sixteen_slots(16) {
-            assert!(limiter.plan(plan).try_acquire(key).is_ok());
+            assert!(limiter.key(key).with_plan(plan).try_acquire().is_ok());
         }
     }
     are_protected(&limiter, 16);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use tollgate::Keep;
+use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack, Level};
 use tollgate::keyed::Key;
 use tollgate::outcome::Charged;
@@ -89,7 +90,7 @@ macro_rules! say {
 }
 
 /// Makes a request for a table's key at this tick.
-pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> Answer {
+pub(crate) fn ask_at<C, S>(view: &View<Key<&Keyed<AnyAlgorithm, C, S>>>, verb: Verb) -> Answer {
     match verb {
         Verb::IsIdle => Answer::Yes(view.is_idle()),
         Verb::Ban(until) => {
@@ -101,7 +102,7 @@ pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> An
 }
 
 /// Makes a request for a table's key at its clock's tick.
-pub(crate) fn ask_now(key: &Key<'_, AnyAlgorithm, ManualClock>, verb: Verb) -> Answer {
+pub(crate) fn ask_now(key: &Key<&Keyed<AnyAlgorithm, ManualClock>>, verb: Verb) -> Answer {
     match verb {
         Verb::Forget => Answer::Yes(key.remove()),
         Verb::IsIdle | Verb::Ban(_) => ask_at(&key.at(key.now()), verb),

@@ -69,7 +69,8 @@ fn each_key_grants_the_burst_at_one_tick() {
     let mut now = tick(1_000_000_007);
     for (turn, [old, new]) in pairs.into_iter().enumerate() {
         now = tick(now.as_nanos() + random.below(1_000_000_007));
-        table.set_quota_at(old, Keep::AsIs, now).expect("a quota");
+        let set = table.set_plan_quota_at(0, old, Keep::AsIs, now);
+        set.expect("a quota");
         let label = format!("{old} becomes {new} at {now:?}");
         let fresh = table.key(&(turn, "fresh"));
         grants_exactly(&fresh, old.burst_size(), now, &label);
@@ -79,7 +80,9 @@ fn each_key_grants_the_burst_at_one_tick() {
         // A key that has taken nothing is not in the table.
         let n = 1 + random.below(old.burst_size());
         assert_eq!(used.charge_at(n, now).n(), n, "{label}");
-        table.set_quota_at(new, Keep::AsIs, now).expect("a quota");
+        table
+            .set_plan_quota_at(0, new, Keep::AsIs, now)
+            .expect("a quota");
         let left = (old.burst_size() - n).min(new.burst_size());
         grants_exactly(&used, left, now, &format!("{n} taken, {label}"));
         for key in ["fresh", "used"] {

@@ -70,9 +70,9 @@ fn threads_share_a_table_that_another_one_frees() {
 #[test]
 fn a_borrow_from_a_table_lives_as_long_as_the_table() {
     let limiter = table(1);
-    let (key, plan) = (limiter.key("alice"), limiter.plan(0));
+    let (key, table) = (limiter.key("alice"), &limiter);
     let reserved = key.reserve(2).expect("two of three");
-    assert!(plan.try_acquire("alice").is_ok() && key.try_acquire().is_err());
+    assert!(table.try_acquire("alice").is_ok() && key.try_acquire().is_err());
     assert_eq!(reserved.cancel().returned, 2);
     let mut outcomes = [const { Err(Denied::stuck(0)) }; 2];
     assert!(

@@ -86,7 +86,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
     ) -> Option<V::Output> {
         match self {
             Self::Table(table) => {
-                let key = table.plan(plan).key(&KeyHash(key.hash));
+                let key = table.key(&KeyHash(key.hash)).with_plan(plan);
                 Some(visit(&key, trial, visitor))
             }
             Self::Single(limiter) => Some(visit(limiter, trial, visitor)),
@@ -179,7 +179,7 @@ impl<C> Member<C> for OnlyClock<'_, C> {
 }
 
 /// Denies a key while it is banned. It takes nothing.
-pub(crate) struct Gate<'b, C>(pub(crate) Key<'b, AnyAlgorithm, C>);
+pub(crate) struct Gate<'b, C>(pub(crate) Key<&'b Table<C>>);
 
 impl<C: Clock> Member<C> for Gate<'_, C> {
     fn clock(&self) -> Option<&C> {

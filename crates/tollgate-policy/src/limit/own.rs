@@ -62,6 +62,6 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     fn with_key(&self, key: KeyRef<'_>, plan: usize, visit: &mut dyn FnMut(&DynLimit<'_, C>)) {
-        visit(&self.plan(plan).key(&KeyHash(key.hash)));
+        visit(&self.key(&KeyHash(key.hash)).with_plan(plan));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, GiveBack, Settings as Words};
 use tollgate::clock::Clock;
-use tollgate::keyed::{Key, KeyHasher, OwnedKey};
+use tollgate::keyed::{Key, KeyHasher};
 use tollgate::traits::SettleLimiter;
 use tollgate::{Keyed, Quota};
 use tollgate_http::{Ambiguous, RequestFacts};
@@ -113,8 +113,8 @@ where
 {
     type Clock = C;
     type Key<'r> = K::Key<'r>;
-    type Limiter<'a> = Key<'a, A, C>;
-    type Owned = OwnedKey<A, C, S>;
+    type Limiter<'a> = Key<&'a Keyed<A, C, S>>;
+    type Owned = Key<Arc<Keyed<A, C, S>>>;
 
     #[inline]
     fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<K::Key<'r>>, Ambiguous> {
@@ -122,14 +122,14 @@ where
     }
 
     #[inline]
-    fn limiter(&self, key: Option<&K::Key<'_>>) -> Key<'_, A, C> {
+    fn limiter(&self, key: Option<&K::Key<'_>>) -> Key<&Keyed<A, C, S>> {
         match key {
             Some(key) => self.table.key(key),
             None => self.table.key(&NO_KEY),
         }
     }
 
-    fn owned(&self, key: Option<&K::Key<'_>>) -> OwnedKey<A, C, S> {
+    fn owned(&self, key: Option<&K::Key<'_>>) -> Key<Arc<Keyed<A, C, S>>> {
         match key {
             Some(key) => self.table.key_owned(key),
             None => self.table.key_owned(&NO_KEY),

@@ -8,7 +8,11 @@ fn a_key_keeps_its_plan_or_moves_to_the_first_one() {
     let plans = ["1/h burst 10", "1/h burst 1000", "1/h burst 7"].map(bucket);
     let limiter = with_plans(&plans[..2]);
     for (plan, key, n) in [(0, "alice", 3), (1, "bob", 300), (1, "dave", 995)] {
-        limiter.plan(plan).try_acquire_n(key, n).expect("fresh");
+        limiter
+            .key(key)
+            .with_plan(plan)
+            .try_acquire_n(n)
+            .expect("fresh");
     }
     let bytes = written(&limiter);
     for count in 1..=3 {
@@ -17,7 +21,7 @@ fn a_key_keeps_its_plan_or_moves_to_the_first_one() {
         assert_eq!(read(&mut next, &bytes).expect("whole").no_room, 0);
         let (second, bob) = if count > 1 { (1, 700) } else { (0, 10) };
         let had = [(0, "alice"), (second, "bob"), (second, "dave")];
-        let had = had.map(|(plan, key)| next.plan(plan).key(key).available());
+        let had = had.map(|(plan, key)| next.key(key).with_plan(plan).available());
         assert_eq!(had, [7, bob, 5]);
     }
 }

@@ -15,8 +15,8 @@ fn two_plans() -> Keyed<TokenBucket, ManualClock> {
 fn file() -> Vec<u8> {
     let limiter = two_plans();
     for key in 0..8_u64 {
-        let plan = limiter.plan(key as usize % 2);
-        plan.try_acquire_n(&key, 1 + key % 9).expect("fresh");
+        let used = limiter.key(&key).with_plan(key as usize % 2);
+        used.try_acquire_n(1 + key % 9).expect("fresh");
     }
     written(&limiter)
 }

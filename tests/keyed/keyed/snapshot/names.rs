@@ -31,7 +31,7 @@ const UNNAMED: [(&str, &str); 2] = [("", FREE), ("", PAID)];
 fn of_two_keys(plans: &[(&str, &str)]) -> Vec<u8> {
     let limiter = made(plans);
     for (plan, key) in [(0, "bob"), (1, "alice")] {
-        let taken = limiter.plan(plan).try_acquire_n(key, 60);
+        let taken = limiter.key(key).with_plan(plan).try_acquire_n(60);
         assert!(taken.is_ok());
     }
     written(&limiter)
@@ -58,7 +58,10 @@ fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
         let restored = read(&mut next, &bytes).expect("whole");
         let same = PlanMatch::Same;
         assert_eq!(reported(&restored), [(free, same, 1), (paid, same, 1)]);
-        let left = |plan: &str, key| next.plan_named(plan).map(|plan| plan.key(key).available());
+        let left = |plan: &str, key| {
+            let plan = next.plan_named(plan)?;
+            Some(next.key(key).with_plan(plan).available())
+        };
         assert_eq!(left("free", "bob"), Some(140));
         assert_eq!(left("paid", "alice"), Some(940));
         // The same in the other direction.
@@ -66,7 +69,7 @@ fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
         let restored = read(&mut last, &written(&next)).expect("whole");
         let had = restored.plans.iter().filter(|plan| plan.keys > 0);
         assert!(had.map(|plan| plan.found).eq([same; 2]));
-        assert_eq!(last.plan(1).key("alice").available(), 940);
+        assert_eq!(last.key("alice").with_plan(1).available(), 940);
     }
 }
 
@@ -81,7 +84,7 @@ fn a_reload_that_reorders_plans_without_names_is_reported() {
     // 940 of 1000 were left. That is more than the plan at this position can hold, so the key is
     // fresh.
     assert_eq!((restored.keys, restored.idle), (1, 1));
-    assert_eq!(next.plan(1).key("alice").available(), 200);
+    assert_eq!(next.key("alice").with_plan(1).available(), 200);
     let mut same = made(&UNNAMED);
     let restored = read(&mut same, &of_two_keys(&UNNAMED)).expect("whole");
     let same = PlanMatch::Same;
@@ -97,9 +100,9 @@ fn a_changed_quota_and_a_missing_plan_are_reported() {
     assert_eq!(reported(&restored), right);
     let names = restored.plans.iter().map(|plan| plan.name.as_deref());
     assert!(names.eq([Some("free"), Some("paid")]));
-    assert_eq!(next.plan(1).key("bob").available(), 140);
+    assert_eq!(next.key("bob").with_plan(1).available(), 140);
     // She continues in the first plan, which is full with her number of permits.
-    assert_eq!(next.plan(0).key("alice").available(), 7);
+    assert_eq!(next.key("alice").with_plan(0).available(), 7);
     // The same for plans that are matched by position.
     let mut next = made(&UNNAMED[..1]);
     let restored = read(&mut next, &of_two_keys(&UNNAMED)).expect("whole");
@@ -114,7 +117,7 @@ fn without_names_on_both_sides_plans_must_match_by_position() {
     let more = [("free", FREE), ("paid", PAID), ("staff", "7/h")];
     let error_of = |bytes: &[u8], plans: &[(&str, &str)]| {
         let mut next = made(plans);
-        assert!(next.plan(0).try_acquire("carol").is_ok());
+        assert!(next.key("carol").with_plan(0).try_acquire().is_ok());
         let error = read(&mut next, bytes).expect_err("the plan is ambiguous");
         assert_eq!((next.len(), error.to_string().is_empty()), (1, false));
         match error {
@@ -140,7 +143,7 @@ fn without_names_on_both_sides_plans_must_match_by_position() {
         let restored = read(&mut next, bytes).expect("they are the same");
         let same = PlanMatch::Same;
         assert_eq!(reported(&restored), [(0, same, 1), (1, same, 1)]);
-        assert_eq!(next.plan(1).key("alice").available(), 940);
+        assert_eq!(next.key("alice").with_plan(1).available(), 940);
     }
     // A single plan has no other order.
     for plans in [[("all", "900/h")], [("", "900/h")]] {
@@ -168,7 +171,7 @@ fn snapshots_of_versions_1_and_2_match_plans_by_position() {
             let mut next = made(plans);
             assert_eq!(read(&mut next, &old).expect("whole").keys, 2);
             let left = [(0, "bob"), (1, "alice")];
-            let left = left.map(|(plan, key)| next.plan(plan).key(key).available());
+            let left = left.map(|(plan, key)| next.key(key).with_plan(plan).available());
             assert_eq!(left, [140, 940]);
         }
         let mut next = made(&[("paid", PAID), ("free", FREE)]);
@@ -253,7 +256,7 @@ fn a_damaged_name_is_an_error_and_a_forged_one_does_not_panic() {
             match next.restore_after(&mut &*forged, Duration::from_secs(random.below(9))) {
                 Ok(said) => {
                     assert_eq!(said.plans.len(), 2);
-                    let _ = next.plan(1).try_acquire("alice");
+                    let _ = next.key("alice").with_plan(1).try_acquire();
                     restored += 1;
                 }
                 Err(error) => {

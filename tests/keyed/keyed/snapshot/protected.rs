@@ -40,7 +40,7 @@ fn protected_keys_stay_protected_after_a_restore() {
     let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
     for key in in_sixteen_slots(16) {
-        assert_eq!(limiter.plan(1).key(key).refund(1), 1);
+        assert_eq!(limiter.key(key).with_plan(1).refund(1), 1);
     }
     let mut next = crowded(bucket("100/min"));
     assert!(read(&mut next, &written(&limiter)).is_ok());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::{Request, Response};
 use tollgate::clock::Clock;
-use tollgate::keyed::OwnedKey;
+use tollgate::keyed::Key;
 use tollgate::traits::ReserveLimiter;
 use tollgate::{Keyed, LeakyBucket, Limiter, TokenBucket};
 use tollgate_http::RequestFacts;
@@ -162,9 +162,8 @@ fn keyed(case: Case) {
                     number(facts, "x-key")
                 });
             let [limiters, reference] = tables.each_ref().map(|table| {
-                let keys: Vec<OwnedKey<_, _>> =
-                    (0..KEYS).map(|key| table.key_owned(&key)).collect();
-                keys
+                let keys = (0..KEYS).map(|key| table.key_owned(&key));
+                keys.collect::<Vec<Key<_>>>()
             });
             storm(seed, clock, case, layer, (limiters, reference)).await;
         });

@@ -105,11 +105,11 @@ impl Limits {
         self.word.clock()
     }
 
-    fn key(&self) -> Key<'_, Stopping, ManualClock> {
+    fn key(&self) -> Key<&Keyed<Stopping, ManualClock>> {
         self.keys.key("alice")
     }
 
-    fn other_key(&self) -> Key<'_, Stopping, ManualClock> {
+    fn other_key(&self) -> Key<&Keyed<Stopping, ManualClock>> {
         self.other_keys.key("alice")
     }
 
@@ -138,7 +138,7 @@ type Part<'r, L> = Recorded<'r, &'r L>;
 pub(super) type Eleven<'r> = (
     (
         Part<'r, One>,
-        Recorded<'r, Key<'r, Stopping, ManualClock>>,
+        Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
         Part<'r, One>,
         Part<'r, One>,
     ),
@@ -146,7 +146,7 @@ pub(super) type Eleven<'r> = (
     (
         Part<'r, Sharded<Stopping, ManualClock>>,
         Part<'r, Adjustable<AnyAlgorithm, ManualClock>>,
-        Recorded<'r, Key<'r, Stopping, ManualClock>>,
+        Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
         Part<'r, SlottedWindow<ManualClock>>,
     ),
     OrElse<Part<'r, One>, Part<'r, One>>,
@@ -158,10 +158,10 @@ pub(super) type Two<'r> = (Part<'r, One>, Part<'r, One>);
 pub(super) type Boxed<'r> = Vec<BoxDebt<'r, ManualClock>>;
 
 pub(super) type Five<'r> = (
-    Recorded<'r, Key<'r, Stopping, ManualClock>>,
+    Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
     Part<'r, Sharded<Stopping, ManualClock>>,
     Part<'r, One>,
-    Recorded<'r, Key<'r, Stopping, ManualClock>>,
+    Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
     Part<'r, One>,
 );
 

@@ -56,7 +56,7 @@ impl Drop for Temporary {
 }
 
 /// Replaces a file: writes a new file beside it, and renames the new file when it is complete.
-pub(crate) fn replace(
+pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<u64>,
 ) -> io::Result<u64> {

@@ -8,8 +8,8 @@ use crate::outcome::Denied;
 use crate::store::op::{Current, Op, Step};
 
 /// The operation that bans a key: it takes all permits that the key will have when the ban ends.
-pub(crate) struct Ban {
-    pub(crate) until: Tick,
+pub(super) struct Ban {
+    pub(super) until: Tick,
 }
 
 impl<A: Algorithm> Op<A> for Ban {
@@ -29,7 +29,7 @@ impl<A: Algorithm> Op<A> for Ban {
 }
 
 /// The operation that finds when a key's ban ends. It changes nothing.
-pub(crate) struct BannedUntil;
+pub(super) struct BannedUntil;
 
 impl<A: Algorithm> Op<A> for BannedUntil {
     /// The first tick with a permit, or `None` if the key is not banned.
@@ -52,13 +52,13 @@ impl<A: Algorithm> Op<A> for BannedUntil {
 /// Returns the word with which a ban continues under another algorithm, or `None` if the ban is
 /// over. The ban ends at the same tick, even if the other algorithm would refill the permits
 /// sooner.
-pub(crate) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
+pub(super) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
     let last = last_without_permits(old, word, now)?;
     Some(banned_until(new, last))
 }
 
 /// Returns the last tick before the first permit, or `None` if there is a permit at `now`.
-pub(crate) fn last_without_permits<A: Algorithm>(
+pub(super) fn last_without_permits<A: Algorithm>(
     algorithm: &A,
     word: u64,
     now: Tick,
@@ -77,7 +77,7 @@ pub(crate) fn last_without_permits<A: Algorithm>(
 
 /// Returns a word that has no permit up to tick `last`, and one permit right after it. For a window
 /// there is no such word. There the word has no permit before the window of `last` ends.
-pub(crate) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
+pub(super) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
     let then = after(last);
     let all_but_one = algorithm.available(0, then).saturating_sub(1);
     let (word, _) = algorithm.take_up_to(0, then, all_but_one);

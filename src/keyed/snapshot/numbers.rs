@@ -3,29 +3,29 @@
 use std::io::{self, Read, Write};
 use std::string::String;
 
-use super::crc::Crc;
-use super::error::RestoreError;
-use super::parameters::Parameters;
 use crate::algorithm::MAX_SETTINGS;
+use crate::snapshot::crc::Crc;
+use crate::snapshot::error::RestoreError;
+use crate::snapshot::parameters::Parameters;
 
 /// A writer of numbers, which adds them to the checksum.
-pub(crate) struct Output<'w> {
+pub(super) struct Output<'w> {
     writer: &'w mut dyn Write,
     crc: Crc,
 }
 
 impl<'w> Output<'w> {
-    pub(crate) fn new(writer: &'w mut dyn Write) -> Self {
+    pub(super) fn new(writer: &'w mut dyn Write) -> Self {
         let crc = Crc::new();
         Self { writer, crc }
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.crc.add(bytes);
         self.writer.write_all(bytes)
     }
 
-    pub(crate) fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
+    pub(super) fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
         for number in numbers {
             self.bytes(&number.to_le_bytes())?;
         }
@@ -33,37 +33,37 @@ impl<'w> Output<'w> {
     }
 
     /// Writes the checksum of everything written before.
-    pub(crate) fn end(&mut self) -> io::Result<()> {
+    pub(super) fn end(&mut self) -> io::Result<()> {
         self.numbers(&[self.crc.sum()])?;
         self.writer.flush()
     }
 }
 
 /// A reader of numbers, which adds them to the checksum. It reads nothing beyond the snapshot.
-pub(crate) struct Input<'r> {
+pub(super) struct Input<'r> {
     reader: &'r mut dyn Read,
     crc: Crc,
 }
 
 impl<'r> Input<'r> {
-    pub(crate) fn new(reader: &'r mut dyn Read) -> Self {
+    pub(super) fn new(reader: &'r mut dyn Read) -> Self {
         let crc = Crc::new();
         Self { reader, crc }
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), RestoreError> {
+    pub(super) fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), RestoreError> {
         self.reader.read_exact(bytes)?;
         self.crc.add(bytes);
         Ok(())
     }
 
-    pub(crate) fn number(&mut self) -> Result<u64, RestoreError> {
+    pub(super) fn number(&mut self) -> Result<u64, RestoreError> {
         let mut bytes = [0; 8];
         self.bytes(&mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
 
-    pub(crate) fn number_within(
+    pub(super) fn number_within(
         &mut self,
         field: &'static str,
         range: (u64, u64),
@@ -72,7 +72,7 @@ impl<'r> Input<'r> {
     }
 
     /// Reads a name, whose length comes first and must be in this range.
-    pub(crate) fn name(
+    pub(super) fn name(
         &mut self,
         field: &'static str,
         range: (u64, u64),
@@ -84,7 +84,7 @@ impl<'r> Input<'r> {
     }
 
     /// Reads the parameters of an algorithm.
-    pub(crate) fn parameters(&mut self) -> Result<Parameters, RestoreError> {
+    pub(super) fn parameters(&mut self) -> Result<Parameters, RestoreError> {
         let (field, most) = ("number of parameters", MAX_SETTINGS as u64);
         let count = self.number_within(field, (0, most))?;
         let mut parameters = Parameters::NONE;
@@ -95,12 +95,12 @@ impl<'r> Input<'r> {
     }
 
     /// Returns the checksum of everything read until now.
-    pub(crate) const fn sum(&self) -> u64 {
+    pub(super) const fn sum(&self) -> u64 {
         self.crc.sum()
     }
 
     /// Returns an error if more bytes follow.
-    pub(crate) fn is_over(&mut self) -> Result<(), RestoreError> {
+    pub(super) fn is_over(&mut self) -> Result<(), RestoreError> {
         match self.reader.read_exact(&mut [0]) {
             Ok(()) => Err(RestoreError::TooLong),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
