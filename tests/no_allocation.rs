@@ -154,10 +154,8 @@ macro_rules! every_verb {
         assert_eq!(limiter.refund(2), 2);
         let last = limiter.try_acquire().expect("it was refunded");
         assert_eq!(limiter.undo(last), 1);
-        assert_eq!(
-            (limiter.take_up_to(9).n(), limiter.take_up_to(9).n()),
-            (2, 0)
-        );
+        let actual = (limiter.take_up_to(9).n(), limiter.take_up_to(9).n());
+        assert_eq!(actual, (2, 0));
         let charged = limiter.charge(7);
         assert_eq!(charged.debt(), 7);
         black_box((charged.clear_after(), charged.n(), charged.at()));
@@ -185,11 +183,8 @@ fn compositions_of_tuples_and_arrays_do_not_allocate() {
         }
     });
     assert_eq!(allocated, 0);
-    assert_eq!(
-        (one.available(), other.available()),
-        (2, 0),
-        "not all was granted"
-    );
+    let actual = (one.available(), other.available());
+    assert_eq!(actual, (2, 0), "not all was granted");
     let boxed = All::new(boxed).expect("limits");
     assert_eq!(allocations(|| assert!(boxed.try_acquire().is_ok())), 0);
 }
@@ -382,10 +377,8 @@ macro_rules! composed {
         drop(all.try_acquire().expect("they have it"));
         let mut estimated = all.try_acquire().expect("they have it");
         assert!(estimated.settle([1]).is_err()); // one cost for two members
-        assert_eq!(
-            estimated.settle([1, 1]).expect("a cost for each").charged,
-            0
-        );
+        let actual = estimated.settle([1, 1]).expect("a cost for each").charged;
+        assert_eq!(actual, 0);
         black_box((all.available(), all.time_until(1), all.check_n(9).is_ok()));
         let denied = all.try_acquire_n(6).map(drop).expect_err("five at most");
         write!(Page::new(), "{denied}").expect("it fits");

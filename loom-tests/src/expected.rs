@@ -43,10 +43,6 @@ impl<T: PartialEq + Debug> Expected<T> {
     }
 
     /// Records the outcome of one execution.
-    ///
-    /// # Panics
-    ///
-    /// If the outcome is not allowed.
     pub fn note(&self, outcome: &T) {
         match self.allowed.iter().position(|allowed| allowed == outcome) {
             Some(place) => {
@@ -58,10 +54,6 @@ impl<T: PartialEq + Debug> Expected<T> {
     }
 
     /// Checks, after the last execution, that all required outcomes were reached.
-    ///
-    /// # Panics
-    ///
-    /// If a required outcome was not reached.
     pub fn assert_reached(&self) {
         let missed = self.missed();
         assert!(missed.is_empty(), "never reached: {missed:#?}");
@@ -73,6 +65,17 @@ impl<T: PartialEq + Debug> Expected<T> {
         let required = self.allowed.iter().zip(reached.iter()).take(self.required);
         let missed = required.filter(|(_, reached)| !**reached);
         missed.map(|(outcome, _)| outcome).collect()
+    }
+}
+
+impl Expected<Vec<String>> {
+    /// Each of these sets of texts, one for each actor, must be reached, and no other may be.
+    pub(crate) fn told(told: &[&[&str]]) -> Self {
+        let told = told.iter().map(|actors| {
+            let actors = actors.iter().map(|told| (*told).to_owned());
+            actors.collect()
+        });
+        Self::all(told.collect())
     }
 }
 

@@ -1,15 +1,43 @@
 //! Defects of the crate's own protocols that models must find: a fault in the code, an ordering
 //! that is too weak, an exchange that is not atomic.
 
+use std::fs;
+use std::path::Path;
+
 use tollgate::sync::model::{Conditions, Fault, under};
 
-use crate::run::{Run, broken};
+use crate::run::{Model, Run, broken};
+
+impl<B: Fn(&mut Run)> Model<'_, B> {
+    /// Sets loom's bound on preemptions for the broken code.
+    pub fn bound(self, bound: Option<usize>) -> Self {
+        Self { bound, ..self }
+    }
+
+    /// Runs the model with each of these faults: [`with_fault`].
+    pub fn finds(self, faults: impl IntoIterator<Item = Fault>, why: &str) -> Self {
+        for fault in faults {
+            with_fault(self.name, fault, why, self.bound, &self.body);
+        }
+        self
+    }
+
+    /// Runs the model with exchanges that are not atomic: [`stored`].
+    pub fn stored(self, why: &str) -> Self {
+        stored(self.name, why, self.bound, &self.body);
+        self
+    }
+
+    /// Runs the model with each of these operations `Relaxed`: [`relaxed`].
+    pub fn relaxed(self, sites: impl IntoIterator<Item = Site>, why: &str) -> Self {
+        for site in sites {
+            relaxed(self.name, site, why, self.bound, &self.body);
+        }
+        self
+    }
+}
 
 /// Runs a model on code with an injected fault. The model must fail with the message `why`.
-///
-/// # Panics
-///
-/// If the model does not fail, or fails with another message.
 pub fn with_fault(
     name: &str,
     fault: Fault,
@@ -27,10 +55,6 @@ pub fn with_fault(
 
 /// Runs a model on code whose compare-exchange is a load, a comparison and a store. The model must
 /// fail with the message `why`.
-///
-/// # Panics
-///
-/// If the model does not fail, or fails with another message.
 pub fn stored(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     let conditions = Conditions {
         stores: true,
@@ -40,36 +64,46 @@ pub fn stored(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Ru
     broken(&name, why, bound, |run| under(conditions, || body(run)));
 }
 
-/// An atomic operation in the crate's source code.
+/// An atomic operation in the source code.
 #[derive(Debug, Clone, Copy)]
 pub struct Site {
-    /// The end of the file's path.
-    pub file: &'static str,
-    /// The text of the file.
-    pub text: &'static str,
-    /// A text that occurs on the operation's line, and on no other.
-    pub operation: &'static str,
+    file: &'static str,
+    line: u32,
+    operation: &'static str,
 }
 
 impl Site {
-    fn line(&self) -> u32 {
-        let lines = self.text.lines().enumerate();
-        let mut lines = lines.filter(|(_, line)| line.contains(self.operation));
-        let (line, _) = lines.next().expect("the operation is in the file");
-        assert!(lines.next().is_none(), "{} occurs twice", self.operation);
-        line as u32 + 1
+    /// Finds the only line of these files that contains `operation`. Their paths are relative to
+    /// the crate's `src` folder.
+    pub fn find(files: &[&'static str], operation: &'static str) -> Self {
+        let lines = files.iter().flat_map(|file| {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../src")
+                .join(file);
+            let text = fs::read_to_string(path).expect("a source file");
+            let lines = text
+                .lines()
+                .zip(1..)
+                .filter(|(line, _)| line.contains(operation));
+            lines.map(|(_, line)| (*file, line)).collect::<Vec<_>>()
+        });
+        match lines.collect::<Vec<_>>()[..] {
+            // Conditions name a file by the end of its path.
+            [(file, line)] => Self {
+                file: file.trim_start_matches("../"),
+                line,
+                operation,
+            },
+            ref lines => panic!("{operation} is in {lines:?}"),
+        }
     }
 }
 
 /// Runs a model on code in which the orderings of one operation are `Relaxed`. The model must fail
 /// with the message `why`.
-///
-/// # Panics
-///
-/// If the model does not fail, or fails with another message.
 pub fn relaxed(name: &str, site: Site, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     let conditions = Conditions {
-        relaxed: Some((site.file, site.line())),
+        relaxed: Some((site.file, site.line)),
         ..Conditions::default()
     };
     let name = format!("{name}, {} is Relaxed", site.operation);

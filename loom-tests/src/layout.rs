@@ -17,10 +17,6 @@ pub enum Depth {
 
 impl Depth {
     /// Returns the depth of this run.
-    ///
-    /// # Panics
-    ///
-    /// If the variable has another value.
     pub fn here() -> Self {
         static HERE: OnceLock<Depth> = OnceLock::new();
         *HERE.get_or_init(|| match std::env::var("LOOM_DEPTH").as_deref() {
@@ -80,10 +76,6 @@ impl Layout {
     }
 
     /// Runs the actors, and returns their results in the order in which the actors were given.
-    ///
-    /// # Panics
-    ///
-    /// If an actor panics.
     pub fn act<T: 'static>(self, mut actors: Vec<Actor<T>>) -> Vec<T> {
         let swapped = matches!(self, Self::MainJoinsSwapped | Self::MainActsSwapped);
         if swapped {

@@ -37,10 +37,6 @@ pub struct Races<'a> {
 
 impl Races<'_> {
     /// Explores all four races.
-    ///
-    /// # Panics
-    ///
-    /// If an actor gets another answer, or if one of these answers never occurs.
     pub fn explore<A>(&self, subject: &Subject<A>, run: &mut Run)
     where
         A: GiveBack + Debt + Send + Sync + 'static,

@@ -1,9 +1,12 @@
 //! Runs models, counts their executions, and prints a line for each layout.
 
 use std::cell::Cell;
+use std::fmt::Debug;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::thread;
 
+use crate::expected::Expected;
 use crate::layout::{Depth, Layout};
 
 /// A run of one model in several layouts.
@@ -32,10 +35,6 @@ impl Run {
     /// Runs a case in each layout, in every interleaving that loom visits within the preemption
     /// bound. Loom misses some interleavings in each layout, so check the reached outcomes only
     /// after all layouts have run.
-    ///
-    /// # Panics
-    ///
-    /// If an execution panics.
     pub fn explore(&mut self, execution: impl Fn(Layout) + Send + Sync + 'static) {
         let execution = Arc::new(execution);
         self.cases += 1;
@@ -55,25 +54,44 @@ impl Run {
             *executions += *count.lock().unwrap_or_else(PoisonError::into_inner);
         }
     }
+
+    /// Runs a case in the same way. Its executions reach each of these outcomes, and no other.
+    pub fn explore_all<T>(
+        &mut self,
+        outcomes: Vec<T>,
+        execution: impl Fn(Layout) -> T + Send + Sync + 'static,
+    ) where
+        T: Clone + Debug + PartialEq + Send + Sync + 'static,
+    {
+        let expected = Expected::all(outcomes);
+        let noted = expected.clone();
+        self.explore(move |layout| noted.note(&execution(layout)));
+        expected.assert_reached();
+    }
 }
 
-/// Runs a model in every layout. `bound` is loom's bound on preemptions, or `None`.
-///
-/// # Panics
-///
-/// If the model panics, or if it explores nothing.
-pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
+/// A model that has run. Its methods run it on broken code, on which it must fail.
+pub struct Model<'n, B> {
+    pub(crate) name: &'n str,
+    pub(crate) bound: Option<usize>,
+    pub(crate) body: B,
+}
+
+/// Runs a model in every layout, which must not panic. `bound` is loom's bound on preemptions, or
+/// `None`.
+pub fn model<B: Fn(&mut Run)>(name: &str, bound: Option<usize>, body: B) -> Model<'_, B> {
     let mut run = Run::new(bound, Layout::chosen(Depth::here()));
     body(&mut run);
-    let bound = bound.map_or("none".into(), |bound| bound.to_string());
+    let text = bound.map_or("none".into(), |bound| bound.to_string());
     for (layout, executions) in run.layouts {
         assert!(executions > 0, "{name} ran nothing");
         println!(
-            "model   {name:<66} | {:<19} | bound {bound:<4} | cases {:>4} | executions {executions:>7}",
+            "model   {name:<66} | {:<19} | bound {text:<4} | cases {:>4} | executions {executions:>7}",
             layout.name(),
             run.cases,
         );
     }
+    Model { name, bound, body }
 }
 
 /// Returns whether to run a model that only repeats what a shorter one shows. `scripts/deep` runs
@@ -88,10 +106,6 @@ pub fn deep(name: &str) -> bool {
 
 /// Runs a model on broken code. It must fail in every layout with the message `why`, or with one of
 /// several messages that `|` separates.
-///
-/// # Panics
-///
-/// If it does not fail, or fails with another message.
 pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     for &layout in Layout::chosen(Depth::here()) {
         let mut run = Run::new(bound, &[layout]);
@@ -135,4 +149,15 @@ fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         Ok(message) => *message,
         Err(panic) => (*panic.downcast::<&str>().unwrap_or(Box::new("no message"))).into(),
     })
+}
+
+/// Prints the scenario if it fails unexpectedly.
+pub(crate) struct PrintOnPanic(pub(crate) String);
+
+impl Drop for PrintOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() && !is_quiet() {
+            eprintln!("the scenario that failed:\n{}", self.0);
+        }
+    }
 }

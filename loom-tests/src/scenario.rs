@@ -15,9 +15,9 @@ use crate::action::Action;
 use crate::expected::Expected;
 use crate::layout::{Layout, actor};
 use crate::rules;
-use crate::run::Run;
+use crate::run::{PrintOnPanic, Run};
 use crate::schedule;
-use crate::verb::Answer;
+use crate::verb::{Answer, in_words};
 
 /// The answers in one execution of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,10 +39,6 @@ impl ScenarioOutcome {
 
     /// Checks that all grants keep this bound, including those of the preparations and of the
     /// queries at the end. (Does not apply if permits are returned.)
-    ///
-    /// # Panics
-    ///
-    /// If they exceed it.
     pub fn check_bound(&self, bound: &Bound) {
         let all: Vec<_> = self.all().copied().collect();
         rules::check_bound(bound, &[all]);
@@ -57,11 +53,7 @@ impl ScenarioOutcome {
 
     /// Returns the answers to each actor, as text.
     pub fn in_words(&self) -> Vec<String> {
-        let words = self.answers.iter().map(|answers| {
-            let answers = answers.iter().map(ToString::to_string);
-            answers.collect::<Vec<_>>().join(", ")
-        });
-        words.collect()
+        in_words(&self.answers)
     }
 }
 
@@ -131,25 +123,13 @@ where
     /// Explores the scenario: in every execution the rules hold and the actors get one of these
     /// sets of answers, and each set occurs. The answers do not come from the limiter itself, so
     /// they show that it is right.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
-        let told = told.iter().map(|actors| {
-            let actors = actors.iter().map(|told| (*told).to_owned());
-            actors.collect::<Vec<_>>()
-        });
-        let expected = Expected::all(told.collect());
+        let expected = Expected::told(told);
         explore(&Arc::new(self), run, &expected, ScenarioOutcome::in_words);
     }
 
     /// Explores the scenario: in every execution the rules hold and the answers, including those at
     /// the end, are among these, and each of `required` occurs.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_among(
         self,
         run: &mut Run,
@@ -163,10 +143,6 @@ where
     /// Stops one actor forever, before each of its operations in turn: the others finish, the rules
     /// hold, and the answers are in `allowed[n]`, where `n` is the number of actions that the
     /// stopped actor finished.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_stopping_among(self, run: &mut Run, who: usize, allowed: Vec<Vec<AnswerTexts>>) {
         let allowed = allowed.into_iter().map(|told| Expected::some(vec![], told));
         let allowed: Vec<_> = allowed.collect();
@@ -176,10 +152,6 @@ where
     }
 
     /// Explores the scenario: the rules hold in every execution.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_rules(self, run: &mut Run) {
         let expected = Expected::at_least(vec![true]);
         explore(&Arc::new(self), run, &expected, |_| true);
@@ -187,10 +159,6 @@ where
 
     /// Stops one actor forever, before each of its operations in turn: the others finish, and the
     /// rules hold.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_stopping(self, run: &mut Run, who: usize) {
         stop_everywhere(&Arc::new(self), run, who, |_| {});
     }
@@ -268,10 +236,6 @@ where
     /// Explores the scenario: in every execution the rules hold and the outcome is that of some
     /// sequential order of the same actions. The outcome of each order within the bound on
     /// preemptions is reached.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore(self, run: &mut Run) {
         let scenario = Arc::new(self);
         let required = outcomes(&scenario, scenario.in_reach(run));
@@ -282,10 +246,6 @@ where
 
     /// Like [`explore`](Self::explore), but actors may also see actions that another one has begun
     /// and not finished.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_begun(self, run: &mut Run) {
         let scenario = Arc::new(self);
         let required = outcomes(&scenario, scenario.in_reach(run));
@@ -297,10 +257,6 @@ where
 
     /// Explores the scenario: the rules hold in every execution, and the outcome of each sequential
     /// order within the bound on preemptions is reached. Other outcomes are allowed.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_openly(self, run: &mut Run) {
         let scenario = Arc::new(self);
         let required = outcomes(&scenario, scenario.in_reach(run));
@@ -315,10 +271,6 @@ where
     /// Stops one actor forever, before each of its operations in turn. The others finish, and their
     /// answers are those of some order in which the stopped actor did its next action, or did not,
     /// or began it.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_stopping_in_order(self, run: &mut Run, who: usize) {
         let scenario = Arc::new(self);
         let lengths = scenario.lengths();
@@ -430,16 +382,5 @@ impl<G, M> Display for Scenario<G, M> {
             writeln!(f, "  after {}: {}", line(before), line(actions))?;
         }
         Ok(())
-    }
-}
-
-/// Prints the scenario if it fails unexpectedly.
-struct PrintOnPanic(String);
-
-impl Drop for PrintOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() && !crate::run::is_quiet() {
-            eprintln!("the scenario that failed:\n{}", self.0);
-        }
     }
 }

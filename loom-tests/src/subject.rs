@@ -35,10 +35,6 @@ pub(crate) struct State<A>(pub(crate) Vec<Verb<A>>);
 impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
     /// Makes a subject with the verbs that every algorithm has. Choose a small burst: at least 2,
     /// and not much more.
-    ///
-    /// # Panics
-    ///
-    /// If the algorithm's burst is below 2.
     pub fn new(algorithm: impl Fn() -> A + Send + Sync + 'static) -> Self {
         let now = Tick::from_nanos(20);
         let burst = algorithm().available(0, now);

@@ -10,8 +10,10 @@ use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
 use tollgate_audit::Bound;
 
 use crate::action::Action as Any;
+use crate::faults::Site;
 use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
+use crate::total::{Lenient, MIXED};
 use crate::verb::Answer;
 
 /// A hash builder whose hash of a key is the key itself, in 60 bits.
@@ -91,6 +93,12 @@ pub fn bucket(burst: u64) -> TokenBucket {
     TokenBucket::new(quota).expect("a quota")
 }
 
+/// The fence of a caller that inserts a key.
+pub fn fence() -> Site {
+    let files = ["keyed/insert.rs"];
+    Site::find(&files, "fence_after_exchange(Ordering::SeqCst)")
+}
+
 /// Makes a table with this many slots.
 pub fn table<A: Algorithm>(algorithm: A, slots: usize) -> TableOf<A> {
     let table = Keyed::with_clock(algorithm, slots, FrozenClock).expect("a few slots");
@@ -142,13 +150,11 @@ pub fn take_up_to<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Action<A
 
 /// Gives the last grant back to a key.
 pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Action<A> {
-    Action::new(
-        format!("undo of {key:#x} at {at}"),
-        move |limiter, memory| match memory.last.take() {
-            Some(granted) => Answer::Returned(limiter.key(&key).at(tick(at)).undo(granted)),
-            None => Answer::Done,
-        },
-    )
+    let name = format!("undo of {key:#x} at {at}");
+    Action::new(name, move |limiter, memory| match memory.last.take() {
+        Some(granted) => Answer::Returned(limiter.key(&key).at(tick(at)).undo(granted)),
+        None => Answer::Done,
+    })
 }
 
 /// Gives back `n` permits of a key.
@@ -203,10 +209,6 @@ pub fn ban<A: Algorithm + 'static>(key: u64, until: u64, at: u64) -> Action<A> {
 
 /// Checks what holds at the end of each execution, even if an actor stopped: each of these keys has
 /// at most one slot, and the counts add up.
-///
-/// # Panics
-///
-/// If that does not hold.
 pub fn check_stopped<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     for key in keys {
         let slots = limiter.slots_of(key);
@@ -223,10 +225,6 @@ pub fn check_stopped<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
 
 /// Like [`check_stopped`], for runs in which no actor stopped: also checks that no slot is still
 /// claimed.
-///
-/// # Panics
-///
-/// If that does not hold.
 pub fn check<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     check_stopped(limiter, keys);
     assert_eq!(limiter.claims(), 0, "a slot is still claimed");
@@ -316,4 +314,18 @@ fn granted(memories: &[Memory], key: u64) -> impl Iterator<Item = Granted> {
     let all = memories.iter().flat_map(|memory| &memory.granted);
     all.filter(move |(of, _)| *of == key)
         .map(|(_, granted)| *granted)
+}
+
+/// Adds a rule to a scenario: no answer comes from the word of another quota or algorithm.
+pub fn unmixed(scenario: Scenario<Lenient>, of: &'static str) -> Scenario<Lenient> {
+    scenario.rule(move |played| {
+        for answer in played.all() {
+            let there = match answer {
+                Answer::Granted(granted) => granted.remaining(),
+                Answer::Count(there) => *there,
+                _ => 0,
+            };
+            assert!(there < MIXED / 2, "another {of}: {answer:?}");
+        }
+    })
 }

@@ -234,3 +234,12 @@ impl<A: Debt> Verb<A> {
         })
     }
 }
+
+/// Returns the answers to each actor, as text.
+pub(crate) fn in_words(answers: &[Vec<Answer>]) -> Vec<String> {
+    let words = answers.iter().map(|answers| {
+        let answers = answers.iter().map(ToString::to_string);
+        answers.collect::<Vec<_>>().join(", ")
+    });
+    words.collect()
+}

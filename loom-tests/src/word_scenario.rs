@@ -14,9 +14,9 @@ use crate::expected::Expected;
 use crate::layout::{Layout, actor};
 use crate::orders::orders;
 use crate::rules;
-use crate::run::Run;
+use crate::run::{PrintOnPanic, Run};
 use crate::traced_word::TracedWord;
-use crate::verb::{Answer, Kind, Scope, Verb};
+use crate::verb::{Answer, Kind, Scope, Verb, in_words};
 use crate::words::{self, MakeWord};
 
 /// A verb at a tick.
@@ -49,11 +49,7 @@ impl Outcome {
 
     /// Returns the answers to each actor, as text.
     pub fn in_words(&self) -> Vec<String> {
-        let words = self.answers.iter().map(|answers| {
-            let answers = answers.iter().map(ToString::to_string);
-            answers.collect::<Vec<_>>().join(", ")
-        });
-        words.collect()
+        in_words(&self.answers)
     }
 }
 
@@ -96,16 +92,8 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
     /// Explores the scenario: the actors get one of these sets of answers in every execution, and
     /// each set occurs. Unlike the orders of [`explore`](Self::explore), the answers do not come
     /// from the algorithm itself, so they show that it is right.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
-        let told = told.iter().map(|actors| {
-            let actors = actors.iter().map(|told| (*told).to_owned());
-            actors.collect::<Vec<_>>()
-        });
-        let expected = Expected::all(told.collect());
+        let expected = Expected::told(told);
         let noted = expected.clone();
         self.judged(move |outcome| noted.note(&outcome.in_words()))
             .explore(run);
@@ -114,10 +102,6 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
 
     /// Explores the scenario: in every execution the outcome is that of some sequential order of
     /// the same verbs, and the outcome of each such order occurs.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore(self, run: &mut Run) {
         let told = PrintOnPanic(self.to_string());
         let expected = self.expected();
@@ -298,16 +282,5 @@ impl<A> std::fmt::Display for WordScenario<A> {
             writeln!(f, "  an actor: {}", line(turns))?;
         }
         Ok(())
-    }
-}
-
-/// Prints the scenario if it fails unexpectedly.
-struct PrintOnPanic(String);
-
-impl Drop for PrintOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() && !crate::run::is_quiet() {
-            eprintln!("the scenario that failed: {}", self.0);
-        }
     }
 }

@@ -4,28 +4,16 @@
 use shuttle::rand::{Rng, thread_rng};
 
 /// Returns a number below `end`.
-///
-/// # Panics
-///
-/// Panics if `end` is zero.
 pub fn below(end: u64) -> u64 {
     thread_rng().gen_range(0..end)
 }
 
 /// Returns true with probability `1 / times`.
-///
-/// # Panics
-///
-/// Panics if `times` is zero.
 pub fn one_in(times: u64) -> bool {
     below(times) == 0
 }
 
 /// Returns a random element of `all`.
-///
-/// # Panics
-///
-/// Panics if `all` is empty.
 pub fn one_of<T: Copy>(all: &[T]) -> T {
     all[below(all.len() as u64) as usize]
 }

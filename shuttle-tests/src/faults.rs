@@ -7,10 +7,6 @@ use crate::run::{Body, broken};
 
 /// Runs a model on code with an injected fault. The model must fail with a message that contains
 /// `why`.
-///
-/// # Panics
-///
-/// Panics if the model does not fail, or fails with another message.
 pub fn with_fault(name: &str, fault: Fault, why: &str, body: impl Body) {
     let conditions = Conditions {
         fault: Some(fault),
@@ -22,10 +18,6 @@ pub fn with_fault(name: &str, fault: Fault, why: &str, body: impl Body) {
 
 /// Runs a model on code whose compare-exchanges are a compare and a separate store. The model must
 /// fail with a message that contains `why`.
-///
-/// # Panics
-///
-/// Panics if the model does not fail, or fails with another message.
 pub fn stored(name: &str, why: &str, body: impl Body) {
     let conditions = Conditions {
         stores: true,

@@ -16,6 +16,7 @@
 
 mod draw;
 mod faults;
+pub mod prelude;
 mod promise;
 mod run;
 mod tables;

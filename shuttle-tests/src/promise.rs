@@ -42,10 +42,6 @@ impl Promise {
     }
 
     /// Checks that the grants keep the bound over every interval.
-    ///
-    /// # Panics
-    ///
-    /// Panics if an interval has more.
     pub fn check(&self, grants: &[Granted]) {
         let losses = self.losses(grants);
         assert!(losses == 0, "more than was promised: {grants:?}");

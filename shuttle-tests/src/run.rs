@@ -127,10 +127,6 @@ fn percent() -> usize {
 /// With each kind it must reach all labels in `must_reach`; otherwise it tests less than it seems
 /// to. A model that has not reached them continues, up to [`MAX_REPETITIONS`] times as many
 /// schedules.
-///
-/// # Panics
-///
-/// Panics if a schedule fails, or if a label is never reached.
 pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body) {
     for kind in Kind::ALL {
         let run = |seed| {
@@ -173,10 +169,6 @@ pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body)
 ///
 /// One schedule must fail with a message that contains `why`, or one of several texts that `|`
 /// separates.
-///
-/// # Panics
-///
-/// Panics if no schedule fails, or if the message is another one.
 pub(crate) fn broken(name: &str, why: &str, conditions: Conditions, body: impl Body) {
     // A thread of its own, because a caught panic may leave shuttle's thread-local state
     // unfinished.

@@ -24,10 +24,6 @@ type Alike = BuildHasherDefault<DefaultHasher>;
 pub type Table<A> = Keyed<A, FrozenClock, Alike>;
 
 /// Returns a table with this many slots and these plans.
-///
-/// # Panics
-///
-/// Panics if the plans or the number of slots are not valid.
 pub fn table<A: ChangeQuota>(
     plans: impl IntoIterator<Item = A>,
     slots: usize,
@@ -97,10 +93,6 @@ impl<const KEYS: usize> Ledger<KEYS> {
 
 /// Checks a table after its threads have ended. No key has two slots, no slot is claimed (except by
 /// stopped threads), and the statistics add up.
-///
-/// # Panics
-///
-/// Panics if one of these does not hold.
 pub fn check_table<A: Algorithm, const KEYS: usize>(limiter: &Table<A>, stopped: usize) {
     let stats = limiter.stats();
     let left = stats.expired + stats.evicted + stats.removed;

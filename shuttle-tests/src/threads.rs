@@ -11,10 +11,6 @@ pub fn actor<T>(act: impl FnOnce() -> T + Send + 'static) -> Actor<T> {
 }
 
 /// Runs each actor on a thread, and returns their results when all have ended.
-///
-/// # Panics
-///
-/// Panics if an actor panics.
 pub fn act<T: Send + 'static>(actors: Vec<Actor<T>>) -> Vec<T> {
     let threads: Vec<_> = actors.into_iter().map(|act| thread::spawn(act)).collect();
     let done = threads.into_iter().map(|thread| match thread.join() {

@@ -129,7 +129,7 @@ fn threads_never_exceed_the_limit_and_lose_no_permit() {
         let limiter = Arc::new(limiter(LIMIT));
         let keys = 3000;
         let inside: Vec<AtomicU64> = (0..keys).map(|_| AtomicU64::new(0)).collect();
-        on_threads(4, |thread| {
+        on_threads(0..4, |thread| {
             let mut random = Random(thread);
             let mut held = Vec::new();
             for turn in 0..often(5_000) {
@@ -235,9 +235,7 @@ fn the_limiter_is_send_sync_and_debug() {
     let owned = limiter.try_enter_owned("alice", 1).expect("room");
     assert_eq!(shared(&guard), "KeyedGuard { n: 1 }");
     assert_eq!(shared(&owned), "KeyedGuard { n: 1 }");
-    assert_eq!(
-        shared(&limiter),
-        "KeyedConcurrency { limit: 2, tracked: 1, .. }"
-    );
+    let expected = "KeyedConcurrency { limit: 2, tracked: 1, .. }";
+    assert_eq!(shared(&limiter), expected);
     assert_eq!(limiter.limit(), 2);
 }

@@ -1,18 +1,11 @@
 //! A counted table counts the decisions on all its keys, in every way of asking for a key.
 //! Owned keys, which keep their table alive, act on that table.
 
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
+use tollgate::TryAcquire;
 use tollgate::stats::LimiterStats;
 use tollgate::traits::ReserveLimiter;
-use tollgate::{
-    Counted, Denied, FixedWindow, Granted, Keyed, ManualClock, Quota, Tick, TokenBucket, TryAcquire,
-};
 
-use crate::support::{Random, deadline};
+use crate::support::*;
 
 type Outcome = Result<Granted, Denied>;
 
@@ -38,7 +31,7 @@ where
 {
     match verb {
         0 => add(right, &key.try_acquire()),
-        1 => add(right, &key.try_acquire_n_at(2, Tick::from_nanos(7))),
+        1 => add(right, &key.try_acquire_n_at(2, tick(7))),
         2 => add(right, &Ok(key.take_up_to(3))),
         3 => right.returned += key.refund(1),
         4 => right.charged += key.charge(1).n(),
@@ -101,10 +94,8 @@ fn a_plan_that_does_not_exist_is_counted_as_denied() {
     assert!(table.key("alice").with_plan(1).try_acquire_n(40).is_ok());
     assert!(table.key("alice").with_plan(2).try_acquire().is_err());
     let decisions = table.stats().decisions.expect("it is counted");
-    assert_eq!(
-        (decisions.granted, decisions.permits, decisions.denied),
-        (1, 40, 1)
-    );
+    let actual = (decisions.granted, decisions.permits, decisions.denied);
+    assert_eq!(actual, (1, 40, 1));
 }
 
 #[test]
@@ -167,10 +158,8 @@ fn an_owned_key_has_a_plan() {
     let table = Keyed::with_plans(plans, 1000, ManualClock::new()).expect("a table");
     let table = Arc::new(table);
     let paid = table.key_owned("alice").with_plan(1);
-    assert_eq!(
-        (paid.available(), table.key_owned("alice").available()),
-        (50, 5)
-    );
+    let actual = (paid.available(), table.key_owned("alice").available());
+    assert_eq!(actual, (50, 5));
     let none = table.key_owned("alice").with_plan(2);
     assert!(matches!(none.try_acquire(), Err(Denied::NoSuchPlan { .. })));
 }

@@ -7,11 +7,10 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use tollgate::compose::{All, Line};
+use tollgate::compose::Line;
 use tollgate::stats::{LimiterStats, Metrics, MetricsError, write_prometheus};
-use tollgate::{Concurrency, Counted, Keyed, Leases, Limiter, ManualClock, Quota, TokenBucket};
 
-use crate::support::Random;
+use crate::support::*;
 
 type Labels = BTreeMap<String, String>;
 

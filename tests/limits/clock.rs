@@ -1,17 +1,11 @@
 //! The guarantees of the clocks: one origin for the process, shared manual time, a coarse clock
 //! that never goes back and is refreshed by its thread, and a limiter that runs on each of them.
 
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep, UtcClock};
-use tollgate::{
-    AnyAlgorithm, FixedWindow, Intervals, Limiter, ManualClock, Quota, SlidingWindow, Tick,
-    TokenBucket,
-};
+use tollgate::clock::{CoarseClock, SystemClock, Upkeep, UtcClock};
 
-use crate::deadline::deadline;
+use crate::support::*;
 
 fn bucket() -> TokenBucket {
     TokenBucket::new(Quota::per_hour(2)).expect("a quota")
@@ -55,12 +49,12 @@ fn the_system_clock_runs_as_fast_as_instant() {
 
 #[test]
 fn clones_of_a_manual_clock_share_its_time() {
-    let clock = ManualClock::at(Tick::from_nanos(5));
+    let clock = ManualClock::at(tick(5));
     let limiter = Limiter::with_clock(bucket(), clock.clone());
-    assert_eq!(clock.advance(Duration::from_nanos(3)), Tick::from_nanos(8));
-    assert_eq!(limiter.now(), Tick::from_nanos(8));
-    clock.set(Tick::from_nanos(2));
-    assert_eq!(limiter.now(), Tick::from_nanos(2));
+    assert_eq!(clock.advance(Duration::from_nanos(3)), tick(8));
+    assert_eq!(limiter.now(), tick(8));
+    clock.set(tick(2));
+    assert_eq!(limiter.now(), tick(2));
     assert_eq!(clock.advance(Duration::MAX), Tick::MAX);
     assert_eq!(ManualClock::default().now(), Tick::ZERO);
 }
@@ -69,9 +63,9 @@ fn clones_of_a_manual_clock_share_its_time() {
 fn a_coarse_clock_keeps_the_latest_tick() {
     let clock = CoarseClock::new();
     assert_eq!(clock.now(), Tick::ZERO);
-    assert_eq!(clock.advance_to(Tick::from_nanos(9)), Tick::from_nanos(9));
-    assert_eq!(clock.advance_to(Tick::from_nanos(4)), Tick::from_nanos(9));
-    assert_eq!(clock.now(), Tick::from_nanos(9));
+    assert_eq!(clock.advance_to(tick(9)), tick(9));
+    assert_eq!(clock.advance_to(tick(4)), tick(9));
+    assert_eq!(clock.now(), tick(9));
     assert_eq!(clock.staleness(), None);
 }
 
@@ -140,31 +134,23 @@ fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_
         let clock = ManualClock::with_unix_origin(Duration::from_secs(start));
         assert_eq!(clock.unix_origin(), Duration::from_secs(start));
         for later in [0, 1, HOUR - 1, DAY + 5] {
-            clock.set(Tick::from_nanos(later * 1_000_000_000));
+            clock.set(tick(later * 1_000_000_000));
             let now = start + later;
             let (hour, day) = (Quota::per_hour(1), Quota::per_day(1));
             let to_midnight = DAY - now % DAY;
             let window = FixedWindow::new(day).expect("a quota");
-            assert_eq!(
-                ends_in(window.aligned_to_utc_on(&clock), &clock),
-                to_midnight
-            );
+            let actual = ends_in(window.aligned_to_utc_on(&clock), &clock);
+            assert_eq!(actual, to_midnight);
             // The same behind pointers.
-            assert_eq!(
-                ends_in(window.aligned_to_utc_on(&&clock), &&clock),
-                to_midnight
-            );
+            let actual = ends_in(window.aligned_to_utc_on(&&clock), &&clock);
+            assert_eq!(actual, to_midnight);
             let shared = Arc::new(clock.clone());
-            assert_eq!(
-                ends_in(window.aligned_to_utc_on(&shared), &shared),
-                to_midnight
-            );
+            let actual = ends_in(window.aligned_to_utc_on(&shared), &shared);
+            assert_eq!(actual, to_midnight);
             let intervals = Intervals::new(hour).expect("a quota");
             let to_hour = HOUR - now % HOUR;
-            assert_eq!(
-                ends_in(intervals.aligned_to_utc_on(&clock), &clock),
-                to_hour
-            );
+            let actual = ends_in(intervals.aligned_to_utc_on(&clock), &clock);
+            assert_eq!(actual, to_hour);
             // With an offset, as text and otherwise.
             let offset = window
                 .offset(Duration::from_secs(2 * HOUR))

@@ -63,14 +63,13 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
             .returned,
         4
     );
-    assert_eq!(
-        all.try_acquire_n(1)
-            .expect("granted")
-            .settle([3])
-            .expect("a cost for each")
-            .charged,
-        2
-    );
+    let actual = all
+        .try_acquire_n(1)
+        .expect("granted")
+        .settle([3])
+        .expect("a cost for each")
+        .charged;
+    assert_eq!(actual, 2);
     assert_eq!(all.try_acquire_n(1).expect("granted").undo(), 1);
     assert_eq!(all.charge_each([5]), Ok(5));
     assert_eq!(numbers(rate.stats()), [4, 12, 1, 5, 7]);
@@ -162,21 +161,13 @@ fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
                 ([0; 5], [0; 5])
             }
         };
-        assert_eq!(
-            [rate.stats(), pool.stats()].map(numbers),
-            [granted; 2],
-            "{times}"
-        );
-        assert_eq!(
-            [share.stats(), trial.stats()].map(numbers),
-            [denied; 2],
-            "{times}"
-        );
+        let actual = [rate.stats(), pool.stats()].map(numbers);
+        assert_eq!(actual, [granted; 2], "{times}");
+        let actual = [share.stats(), trial.stats()].map(numbers);
+        assert_eq!(actual, [denied; 2], "{times}");
         let taken = granted[1];
-        assert_eq!(
-            (rate.available(), pool.available()),
-            (10 - taken, 9 - taken)
-        );
+        let expected = (10 - taken, 9 - taken);
+        assert_eq!((rate.available(), pool.available()), expected);
         assert_eq!((share.available(), trial.inner().available()), (1, 1));
     }
 }
@@ -214,10 +205,8 @@ fn a_counted_composition_counts_all_members_together() {
     let clock = ManualClock::new();
     let (a, b) = (bucket(10, &clock), bucket(20, &clock));
     let all = Counted::new(All::new((&a, &b)).expect("a composition"));
-    assert_eq!(
-        (all.available(), all.time_until(10)),
-        (10, Some(Duration::ZERO))
-    );
+    let expected = (10, Some(Duration::ZERO));
+    assert_eq!((all.available(), all.time_until(10)), expected);
     assert!(all.check_n(11).is_err());
     assert_eq!(numbers(all.stats()), [0; 5]);
     drop(all.try_acquire().expect("granted"));
@@ -254,10 +243,8 @@ fn a_shadow_never_denies_and_counts_what_it_would_have_denied() {
     assert_eq!((trial.inner().available(), service.available()), (3, 100));
     assert_eq!(numbers(trial.stats()), [1, 2, 1, 2, 0]);
     assert_eq!((all.available(), all.charge_each([1, 4])), (100, Ok(5)));
-    assert_eq!(
-        (trial.inner().charge(0).debt(), trial.stats().charged),
-        (1, 4)
-    );
+    let actual = (trial.inner().charge(0).debt(), trial.stats().charged);
+    assert_eq!(actual, (1, 4));
 }
 
 #[test]
@@ -268,10 +255,8 @@ fn a_request_that_another_member_denies_does_not_reach_a_shadow() {
     for n in [1, 4] {
         assert!(all.try_acquire_n(n).is_err());
     }
-    assert_eq!(
-        (numbers(trial.stats()), trial.inner().available()),
-        ([0; 5], 3)
-    );
+    let actual = (numbers(trial.stats()), trial.inner().available());
+    assert_eq!(actual, ([0; 5], 3));
 }
 
 #[test]
@@ -298,14 +283,13 @@ fn own_limiters_are_members_with_all_verbs() {
     let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
         [Box::new(OwnLimiter(&own)), Box::new(&other)];
     let all = All::new(members).expect("a composition");
-    assert_eq!(
-        all.try_acquire_n(4)
-            .expect("granted")
-            .settle([1, 5])
-            .expect("a cost for each")
-            .charged,
-        1
-    );
+    let actual = all
+        .try_acquire_n(4)
+        .expect("granted")
+        .settle([1, 5])
+        .expect("a cost for each")
+        .charged;
+    assert_eq!(actual, 1);
     assert_eq!((own.available(), other.available()), (4, 4));
     assert_eq!(all.charge_each([1, 1]), Ok(2));
     // It is recognized as the same limit.

@@ -97,14 +97,10 @@ fn the_denial_that_ends_sooner_is_the_answer() {
     assert_eq!(wait(answer(1, &slow, &fast)), tenth);
     assert_eq!(wait(answer(1, &fast, &slow)), tenth);
     // One never grants: the wait is that of the other.
-    assert_eq!(
-        wait(answer(2, &slow, &fast)),
-        Some(Duration::from_millis(200))
-    );
-    assert_eq!(
-        wait(answer(2, &fast, &slow)),
-        Some(Duration::from_millis(200))
-    );
+    let expected = Some(Duration::from_millis(200));
+    assert_eq!(wait(answer(2, &slow, &fast)), expected);
+    let expected = Some(Duration::from_millis(200));
+    assert_eq!(wait(answer(2, &fast, &slow)), expected);
     // Neither ever grants: the most is that of the larger.
     for (one, other) in [(&slow, &fast), (&fast, &slow)] {
         let never = answer(11, one, other).expect_err("permanent");
@@ -215,10 +211,8 @@ fn limits_nested_too_deep_are_refused() {
 
         let error = nested(33).expect_err("too deep");
         assert_eq!(error.field(), "member");
-        assert_eq!(
-            error.to_string(),
-            "member 0 is nested 33 deep, but must be at most 32"
-        );
+        let expected = "member 0 is nested 33 deep, but must be at most 32";
+        assert_eq!(error.to_string(), expected);
     }
 }
 
@@ -281,15 +275,11 @@ fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
     let all = All::new(members).expect("a composition");
     let granted = all.try_acquire_n(2).expect("granted");
     assert_eq!(all.try_acquire().expect_err("denied").member(), Some(2));
-    assert_eq!(
-        (log.available(), rate.available(), inside.inside()),
-        (1, 8, 2)
-    );
+    let actual = (log.available(), rate.available(), inside.inside());
+    assert_eq!(actual, (1, 8, 2));
     drop(granted);
-    assert_eq!(
-        (log.available(), rate.available(), inside.inside()),
-        (1, 8, 0)
-    );
+    let actual = (log.available(), rate.available(), inside.inside());
+    assert_eq!(actual, (1, 8, 0));
 
     let bucket = TokenBucket::new(Quota::per_second(9)).expect("a quota");
     let leases = Leases::with_clock(bucket, 3, clock.clone()).expect("leases");
@@ -417,13 +407,11 @@ fn an_estimate_of_several_limits_stays_or_comes_back() {
     assert_eq!(left(), (10, 50, 0));
     assert_eq!(estimate().undo(), 9);
     assert_eq!(left(), (10, 50, 0));
-    assert_eq!(
-        estimate()
-            .settle([1, 5, 1])
-            .expect("a cost for each")
-            .charged,
-        1
-    );
+    let actual = estimate()
+        .settle([1, 5, 1])
+        .expect("a cost for each")
+        .charged;
+    assert_eq!(actual, 1);
     assert_eq!(left(), (9, 45, 0));
     let mut early = estimate();
     early.leave();

@@ -1,19 +1,13 @@
 //! The short constructors create what the general ones create, for each limiter and each algorithm,
 //! and refuse the same quotas. A limiter's `Debug` shows its algorithm as text.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
 #[cfg(feature = "wide")]
 use tollgate::Adjustable;
 #[cfg(feature = "keyed")]
 use tollgate::Keyed;
-use tollgate::clock::NoClock;
 use tollgate::error::LimiterError;
-use tollgate::{
-    FixedWindow, Gcra, Intervals, LeakyBucket, Leases, Limiter, Quota, Sharded, SlidingWindow,
-    Tick, TokenBucket,
-};
+
+use crate::support::*;
 
 /// Checks that both make the same or refuse with the same error, and that each limiter shows its
 /// whole algorithm.
@@ -86,10 +80,8 @@ fn a_short_constructor_of_leases_takes_the_total() {
         "{leases:?}"
     );
     let (window, total) = (Leases::fixed_window(quota, 90), 90);
-    assert_eq!(
-        window.err(),
-        Some(LimiterError::LeasesTooLarge { total, max: 89 })
-    );
+    let expected = Some(LimiterError::LeasesTooLarge { total, max: 89 });
+    assert_eq!(window.err(), expected);
     let zero = Err(LimiterError::ZeroLeases);
     assert_eq!(Leases::sliding_window(quota, 0).map(drop), zero);
     assert_eq!(Leases::leaky_meter(quota, 0).map(drop), zero);
@@ -114,10 +106,9 @@ fn the_debug_of_an_algorithm_is_its_text() {
     let sharded = Sharded::token_bucket(quota).expect("a bucket");
     let _ = sharded.at(Tick::ZERO).try_acquire();
     let view = format!("{:?}", sharded.at(Tick::ZERO));
-    assert!(
-        view.starts_with("ShardedView { algorithm: token-bucket 7/s burst 40, available: 39,"),
-        "{view}"
-    );
+    let holds =
+        view.starts_with("ShardedView { algorithm: token-bucket 7/s burst 40, available: 39,");
+    assert!(holds, "{view}");
 }
 
 /// `Debug` is not a verb: a limiter starts with its first verb, and not before.
@@ -133,11 +124,9 @@ fn a_view_shows_what_is_available_and_starts_nothing() {
     );
     assert_eq!(limiter.at(hours(9)).available(), 2);
     let shown = format!("{:?}", limiter.at(hours(9)));
-    assert_eq!(
-        shown,
-        "View { store: WordStore { algorithm: token-bucket 5/h initial 2, cell: \
-         WordCell(34560000000000) }, available: 2, now: Tick(32400s) }"
-    );
+    let expected = "View { store: WordStore { algorithm: token-bucket 5/h initial 2, cell: \
+         WordCell(34560000000000) }, available: 2, now: Tick(32400s) }";
+    assert_eq!(shown, expected);
 }
 
 /// Keys that are not in the table are not inserted.

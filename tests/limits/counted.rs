@@ -1,22 +1,14 @@
 //! `Counted` counts exactly the answers, from one thread and from a work-stealing pool. At a
 //! standing tick a pool of any size gets exactly the limit.
 
-use std::time::Duration;
-
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use tollgate::clock::Clock;
-use tollgate::compose::{All, Shadow};
+use tollgate::compose::Shadow;
 use tollgate::stats::LimiterStats;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{
-    Concurrency, Counted, Denied, Granted, Keyed, Leases, Limiter, ManualClock, Quota, Sharded,
-    SlidingLog, SlottedWindow, TokenBucket, TryAcquire,
-};
+use tollgate::{Keyed, TryAcquire};
 
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
-use crate::support::random::Random;
+use crate::support::*;
 
 /// Returns the statistics of one answer.
 fn of(outcome: Result<&Granted, &Denied>) -> LimiterStats {
@@ -43,7 +35,7 @@ fn and(mut counts: LimiterStats, other: LimiterStats) -> LimiterStats {
 #[test]
 fn each_verb_counts_what_it_answers() {
     let (mut random, clock) = (Random(0x0070_11a7_e901), ManualClock::new());
-    let limiter = Limiter::with_clock(read("token-bucket 1/us burst 20"), clock.clone());
+    let limiter = Limiter::with_clock(algorithm("token-bucket 1/us burst 20"), clock.clone());
     let limiter = Counted::new(limiter);
     let (mut right, mut granted) = (LimiterStats::default(), None);
     for _ in 0..5000 {
@@ -140,9 +132,17 @@ fn a_request_for_no_permits_of_a_key_is_a_request() {
 #[test]
 fn a_request_for_no_permits_of_a_composition_is_a_request() {
     let clock = ManualClock::new();
-    let limiter = || Counted::new(Limiter::with_clock(read("token-bucket 5/h"), clock.clone()));
+    let limiter = || {
+        Counted::new(Limiter::with_clock(
+            algorithm("token-bucket 5/h"),
+            clock.clone(),
+        ))
+    };
     let (one, two) = (limiter(), limiter());
-    let trial = Shadow::new(Limiter::with_clock(read("token-bucket 5/h"), clock.clone()));
+    let trial = Shadow::new(Limiter::with_clock(
+        algorithm("token-bucket 5/h"),
+        clock.clone(),
+    ));
     let all = Counted::new(All::new((&one, &two, &trial)).expect("members"));
     assert!(all.try_acquire_each([0, 2, 0]).is_ok());
     assert!(all.try_acquire_n(0).is_ok());
@@ -163,7 +163,7 @@ fn a_request_for_no_permits_of_a_composition_is_a_request() {
 
 #[test]
 fn counts_of_huge_numbers_wrap() {
-    let bucket = read("token-bucket 1/1ns");
+    let bucket = algorithm("token-bucket 1/1ns");
     let limiter = Counted::new(Limiter::with_clock(bucket, ManualClock::new()));
     let mut charged = 0_u64;
     for _ in 0..3 {
@@ -182,7 +182,10 @@ fn limiters() -> Vec<AnyLimiter> {
     let slots = SlottedWindow::with_clock(quota, 60, clock.clone()).expect("slots");
     let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
     let mut limiters: Vec<AnyLimiter> = vec![
-        Box::new(Limiter::with_clock(read("gcra 500/min"), clock.clone())),
+        Box::new(Limiter::with_clock(
+            algorithm("gcra 500/min"),
+            clock.clone(),
+        )),
         Box::new(slots),
         Box::new(log),
     ];
@@ -194,7 +197,7 @@ fn limiters() -> Vec<AnyLimiter> {
             "sliding-window",
             "intervals",
         ] {
-            let algorithm = read(&format!("{kind} 500/min"));
+            let algorithm = algorithm(&format!("{kind} 500/min"));
             let limiter = Sharded::with_shards(algorithm, shards, clock.clone());
             limiters.push(Box::new(limiter.expect("a permit for each part")));
         }

@@ -2,10 +2,11 @@
 //! `?` has converted says the same as before.
 
 use std::error::Error;
-use std::time::Duration;
 
 use tollgate::const_unwrap;
 use tollgate::error::{ComposeError, LimiterError, QuotaError};
+
+use crate::support::*;
 
 type L = LimiterError;
 type C = ComposeError;

@@ -2,31 +2,23 @@
 //! full bucket starts at its first use, or explicitly. Everything public is `Send`, `Sync` and
 //! `Debug`.
 
-use std::fmt::Debug;
 use std::mem::size_of;
-use std::sync::{Arc, LazyLock};
-use std::thread;
-use std::time::Duration;
+use std::sync::LazyLock;
 
 use tollgate::algorithm::{Level, Rounding};
-use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep};
+use tollgate::clock::{CoarseClock, SystemClock, Upkeep};
+use tollgate::const_unwrap;
 use tollgate::error::{
     ComposeError, LimiterError, ParseAlgorithmError, ParseQuotaError, QuotaError,
 };
 use tollgate::leases::Lease;
-use tollgate::outcome::Charged;
 use tollgate::sharded::ShardedView;
 use tollgate::stats::LimiterStats;
 use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
 use tollgate::store::{View, WordStore};
 use tollgate::traits::ReserveLimiter;
-use tollgate::{
-    AnyAlgorithm, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, LeakyBucket, Leases,
-    Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
-    TokenBucket, const_unwrap,
-};
 
-use crate::deadline::deadline;
+use crate::support::*;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const FIVE: Quota = Quota::per_hour(5);
@@ -256,14 +248,11 @@ fn the_sizes_of_the_limiters_stay_small() {
 #[test]
 fn the_debug_of_a_limiter_shows_its_algorithm_and_clock() {
     let limiter = Limiter::unstarted(BUCKET, NoClock);
-    assert_eq!(
-        format!("{limiter:?}"),
-        "Limiter { algorithm: token-bucket 5/h, cell: WordCell(unstarted), clock: NoClock }"
-    );
-    assert_eq!(
-        format!("{:?}", WordCell::new(UNSTARTED)),
-        "WordCell(unstarted)"
-    );
+    let expected =
+        "Limiter { algorithm: token-bucket 5/h, cell: WordCell(unstarted), clock: NoClock }";
+    assert_eq!(format!("{limiter:?}"), expected);
+    let actual = format!("{:?}", WordCell::new(UNSTARTED));
+    assert_eq!(actual, "WordCell(unstarted)");
     limiter.at(Tick::ZERO).start();
     assert_eq!(
         format!("{limiter:?}"),
@@ -279,7 +268,7 @@ fn the_debug_of_a_limiter_shows_its_algorithm_and_clock() {
 #[test]
 fn the_first_attempt_answers_only_a_started_limiter() {
     let bucket = TokenBucket::new(Quota::per_hour(5).initial(2)).expect("a bucket");
-    let (limiter, now) = (Limiter::unstarted(bucket, NoClock), Tick::from_nanos(7));
+    let (limiter, now) = (Limiter::unstarted(bucket, NoClock), tick(7));
     assert!(limiter.reserve_fast_at(1, now).is_none());
     limiter.at(now).start();
     let granted = [1, 2, 1].map(|n| limiter.reserve_fast_at(n, now).map(|granted| granted.n()));
@@ -292,7 +281,7 @@ fn two_limiters_on_one_word_are_one() {
     let word = WordCell::new(UNSTARTED);
     let bucket = TokenBucket::new(FIVE.initial(3)).expect("a bucket");
     let [one, other] = [(); 2].map(|()| Limiter::with_cell(bucket, NoClock, &word));
-    let now = Tick::from_nanos(7);
+    let now = tick(7);
     assert_eq!(one.at(now).available(), 3);
     assert!(one.at(now).try_acquire_n(2).is_ok());
     assert_eq!(other.at(now).available(), 1);

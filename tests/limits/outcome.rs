@@ -1,12 +1,8 @@
 //! Grants and denials say the same however they were created.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
 use tollgate::outcome::ceil_secs;
-use tollgate::{Denied, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBucket};
 
-use crate::support::random::Random;
+use crate::support::*;
 
 #[test]
 fn a_denial_says_whether_a_retry_can_succeed() {
@@ -38,10 +34,8 @@ fn a_denial_says_whether_a_retry_can_succeed() {
     ];
     for (denied, is_permanent, text) in cases {
         assert!(denied.to_string().ends_with(text), "{denied}");
-        assert_eq!(
-            (denied.requested(), denied.is_permanent()),
-            (5, is_permanent)
-        );
+        let actual = (denied.requested(), denied.is_permanent());
+        assert_eq!(actual, (5, is_permanent));
         let is_later = denied == Denied::later(5, wait);
         assert_eq!(denied.retry_after(), is_later.then_some(wait));
         // tower_governor sends `Retry-After: 0` for a wait below a second.
@@ -64,11 +58,8 @@ fn a_wait_in_whole_seconds_is_rounded_up() {
     ];
     for (wait, secs) in cases {
         assert_eq!(ceil_secs(wait), secs, "{wait:?}");
-        assert_eq!(
-            Denied::later(1, wait).retry_after_secs(),
-            Some(secs),
-            "{wait:?}"
-        );
+        let actual = Denied::later(1, wait).retry_after_secs();
+        assert_eq!(actual, Some(secs), "{wait:?}");
     }
 }
 
@@ -101,10 +92,7 @@ fn adding_to_a_grant_keeps_the_rest_of_it() {
     let limiter = Limiter::unstarted(queue, NoClock);
     let fresh = || {
         limiter.reset();
-        limiter
-            .at(Tick::from_nanos(12_345))
-            .try_acquire_n(9)
-            .expect("fresh")
+        limiter.at(tick(12_345)).try_acquire_n(9).expect("fresh")
     };
     let granted = fresh();
     let (reset, delay) = (granted.reset_after(), granted.delay());
@@ -113,10 +101,8 @@ fn adding_to_a_grant_keeps_the_rest_of_it() {
     let ready = fresh().with_ready_at(later);
     assert_eq!((ready.reset_after(), ready.due()), (reset, later));
     let other = fresh().with_reset_at(later);
-    assert_eq!(
-        (other.reset_after(), other.delay()),
-        (Duration::from_secs(3), delay)
-    );
+    let expected = (Duration::from_secs(3), delay);
+    assert_eq!((other.reset_after(), other.delay()), expected);
     let due = fresh().when_due();
     assert_eq!((due.at(), due.delay()), (granted.due(), Duration::ZERO));
     assert_eq!(due.reset_after(), reset - delay);

@@ -1,16 +1,10 @@
 //! The counts of `Counted` on limiters that wait, that lend and that limit concurrency, and
 //! reservations that keep their limiter alive.
 
-use std::pin::pin;
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
+use tollgate::Reservation;
 use tollgate::stats::LimiterStats;
-use tollgate::{Concurrency, Counted, Leases, ManualClock, Quota, Reservation, TokenBucket};
 
-use crate::support::{bucket, deadline, millis, on_threads, poll, run};
+use crate::support::*;
 
 /// Returns the counts of grants, their permits, denials and returned permits.
 fn counts(granted: u64, permits: u64, denied: u64, returned: u64) -> LimiterStats {
@@ -85,7 +79,7 @@ fn leases_count_the_permits_taken_from_them() {
     let bucket = TokenBucket::new(Quota::per_hour(100)).expect("a quota");
     let limiter = Leases::with_clock(bucket, 40, ManualClock::new()).expect("leases");
     let limiter = Counted::new(Arc::new(limiter));
-    let taken = on_threads(4, |_| {
+    let taken = on_threads(0..4, |_| {
         let mut lease = limiter.with_same_counters(limiter.limiter().lease_owned(10));
         (0..30).filter(|_| lease.try_acquire().is_ok()).count() as u64
     });
@@ -100,11 +94,8 @@ fn leases_count_the_permits_taken_from_them() {
     let mut lease = limiter.lease(10);
     assert!(lease.try_acquire_n(7).is_ok() && lease.try_acquire_n(0).is_ok());
     assert!(lease.try_acquire_n(1000).is_err());
-    assert_eq!(
-        lease.limiter().held(),
-        10 - 7 + 7,
-        "it drew all available permits"
-    );
+    let actual = lease.limiter().held();
+    assert_eq!(actual, 10 - 7 + 7, "it drew all available permits");
     assert!(lease.give_back() > 0);
     assert_eq!(lease.stats(), counts(2, 7, 1, 0)); // a request for 0 permits is a request
     assert!(limiter.try_acquire_n(2).is_ok()); // without a lease

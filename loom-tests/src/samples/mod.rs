@@ -12,40 +12,24 @@ use crate::subject::Subject;
 use crate::words::MakeWord;
 
 /// A token bucket with one permit every 2 ns and a burst of 2.
-///
-/// # Panics
-///
-/// Never: the quota is valid.
 pub fn bucket(make_word: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2);
     all_verbs(TokenBucket::new(quota).expect("a quota"), make_word)
 }
 
 /// The same token bucket, starting empty.
-///
-/// # Panics
-///
-/// Never: the quota is valid.
 pub fn empty_bucket(make_word: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2).initial(0);
     all_verbs(TokenBucket::new(quota).expect("a quota"), make_word)
 }
 
 /// A token bucket whose arithmetic rounds: 17 permits every 10 ns and a burst of 3.
-///
-/// # Panics
-///
-/// Never: the quota is valid.
 pub fn rounding_bucket(make_word: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(17, Duration::from_nanos(10)).burst(3);
     all_verbs(TokenBucket::new(quota).expect("a quota"), make_word).rounding()
 }
 
 /// GCRA with an interval of 2 ns and a tolerance of 3 ns, which is not a multiple of it.
-///
-/// # Panics
-///
-/// Never: the durations are valid.
 pub fn spaced(make_word: MakeWord) -> Subject<Gcra> {
     let (interval, tolerance) = (Duration::from_nanos(2), Duration::from_nanos(3));
     let gcra = Gcra::from_interval(interval, tolerance).expect("an interval");

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tollgate::sync::model::{Conditions, under};
 
-use super::{PrintOnPanic, Scenario, outcomes, stop_everywhere};
+use super::{Scenario, outcomes, stop_everywhere};
 use crate::expected::Expected;
-use crate::run::Run;
+use crate::run::{PrintOnPanic, Run};
 use crate::schedule;
 
 impl<G, M> Scenario<G, M>
@@ -17,10 +17,6 @@ where
     /// Explores the scenario: in every execution the rules hold and the outcome is that of some
     /// order. No order has to be reached. This is for broken limiters, where each layout
     /// must find the defect by itself, so loads are counted from the start.
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_any(self, run: &mut Run) {
         let scenario = Arc::new(self);
         let _said = PrintOnPanic(scenario.to_string());
@@ -38,10 +34,6 @@ where
     /// Stops one actor forever, before each of its operations in turn. The others finish, and their
     /// answers are those of some order in which the stopped actor did its next action, or did not.
     /// (Unlike in `explore_stopping_in_order`, they never see an action that was only begun.)
-    ///
-    /// # Panics
-    ///
-    /// If that does not hold.
     pub fn explore_stopping_or_done(self, run: &mut Run, who: usize) {
         let scenario = Arc::new(self);
         let lengths = scenario.lengths();

@@ -2,17 +2,10 @@
 //! no permit appears from nowhere. A thread that stops in the middle of a change stops no other.
 //! The models find faults in this.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Adjustable, Granted, Quota, Tick};
+use tollgate::Adjustable;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::total::Strict as Total;
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, model, relaxed,
-    stored, with_fault,
-};
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = Adjustable<Total, NoClock>;
 type Action = Any<Tested, Option<Granted>>;
@@ -209,13 +202,8 @@ fn a_late_decision_mixes_nothing() {
     // Loom may find either failure first: without the fence, a thread may also retry its read
     // forever.
     let fence = site("fence(Ordering::Acquire)");
-    relaxed(
-        "adjust",
-        fence,
-        &format!("{MIXED} | {for_ever}"),
-        Some(2),
-        late,
-    );
+    let name = "adjust";
+    relaxed(name, fence, &format!("{MIXED} | {for_ever}"), Some(2), late);
 }
 
 #[test]
@@ -247,26 +235,12 @@ fn three_at_once() {
 
 #[test]
 fn a_stopped_thread_stops_no_other() {
-    model(
-        "adjust::a_stopped_thread_stops_no_other",
-        Some(2),
-        one_stops,
-    );
+    let name = "adjust::a_stopped_thread_stops_no_other";
+    model(name, Some(2), one_stops);
 }
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    let (ring, parameters) = (
-        include_str!("../../../src/adjustable/ring.rs"),
-        include_str!("../../../src/seq_lock.rs"),
-    );
-    let (file, text) = match ring.contains(operation) {
-        true => ("adjustable/ring.rs", ring),
-        false => ("src/seq_lock.rs", parameters),
-    };
-    Site {
-        file,
-        text,
-        operation,
-    }
+    let files = ["adjustable/ring.rs", "seq_lock.rs"];
+    Site::find(&files, operation)
 }

@@ -1,32 +1,22 @@
 //! Threads whose ticks differ keep the bound `burst + rate * (b - a)` together, over every interval
 //! of every execution.
 
-use std::time::Duration;
-
-use tollgate::algorithm::Algorithm;
-use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_audit::Bound;
-use tollgate_loom_tests::{Subject, broken, model, samples, suite, words};
+use tollgate_loom_tests::prelude::*;
 
 #[test]
 fn it_holds_at_different_ticks() {
-    model(
-        "bound::it_holds_at_different_ticks, token bucket",
-        Some(3),
-        |run| {
-            suite::the_bound_at_different_ticks(&samples::bucket(words::cell), run);
-        },
-    );
+    let name = "bound::it_holds_at_different_ticks, token bucket";
+    model(name, Some(3), |run| {
+        suite::the_bound_at_different_ticks(&samples::bucket(words::cell), run);
+    });
     model("bound::it_holds_at_different_ticks, GCRA", Some(3), |run| {
         suite::the_bound_at_different_ticks(&samples::spaced(words::cell).at(20, 22), run);
     });
-    model(
-        "bound::it_holds_at_different_ticks, rounding bucket",
-        Some(3),
-        |run| {
-            suite::the_bound_at_different_ticks(&samples::rounding_bucket(words::cell), run);
-        },
-    );
+    let name = "bound::it_holds_at_different_ticks, rounding bucket";
+    model(name, Some(3), |run| {
+        suite::the_bound_at_different_ticks(&samples::rounding_bucket(words::cell), run);
+    });
 }
 
 #[test]
@@ -34,17 +24,10 @@ fn broken_words_break_it() {
     broken("bound::compares and stores", "no order", Some(3), |run| {
         suite::the_bound_at_different_ticks(&samples::bucket(words::stores), run);
     });
-    broken(
-        "bound::exchanges unconditionally",
-        "no order",
-        Some(3),
-        |run| {
-            suite::the_bound_at_different_ticks(
-                &samples::spaced(words::overwrites).at(20, 22),
-                run,
-            );
-        },
-    );
+    let name = "bound::exchanges unconditionally";
+    broken(name, "no order", Some(3), |run| {
+        suite::the_bound_at_different_ticks(&samples::spaced(words::overwrites).at(20, 22), run);
+    });
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The word and its retry loop: exactly the burst is granted at one tick, and no reset is lost. On
 //! broken words the same models fail.
 
-use tollgate_loom_tests::words::{self, MakeWord};
-use tollgate_loom_tests::{Run, Verb, broken, model, samples, suite};
+use tollgate_loom_tests::prelude::*;
 
 fn burst(run: &mut Run, make_word: MakeWord) {
     suite::exactly_the_burst_at_one_tick(&samples::bucket(make_word), run);
@@ -23,34 +22,31 @@ fn never_grants_more_if_exchanges_fail_spuriously() {
 #[test]
 fn the_burst_is_exceeded_or_lost_in_broken_cells() {
     let cells: [(_, MakeWord, _); 5] = [
+        ("compares and stores", words::stores, "granted twice"),
         (
-            "cell::burst, compares and stores",
-            words::stores,
-            "granted twice",
-        ),
-        (
-            "cell::burst, exchanges unconditionally",
+            "exchanges unconditionally",
             words::overwrites,
             "granted twice",
         ),
         (
-            "cell::burst, always reports success",
+            "always reports success",
             words::claims_success,
             "granted twice",
         ),
         (
-            "cell::burst, reports failure after success",
+            "reports failure after success",
             words::reports_failure,
             "exchanges were lost",
         ),
         (
-            "cell::burst, does not load again",
+            "does not load again",
             words::loads_stale,
             "a loop does not end",
         ),
     ];
     for (name, make_word, why) in cells {
-        broken(name, why, None, |run| burst(run, make_word));
+        let name = format!("cell::burst, {name}");
+        broken(&name, why, None, |run| burst(run, make_word));
     }
 }
 
@@ -90,22 +86,23 @@ fn reset_is_not_lost() {
 fn resets_are_lost_in_broken_cells() {
     let cells: [(_, MakeWord, _); 3] = [
         (
-            "cell::reset, gives up if another thread intervenes",
+            "gives up if another thread intervenes",
             words::gives_up,
             "no order",
         ),
         (
-            "cell::reset, overwritten by a compare and a store",
+            "overwritten by a compare and a store",
             words::stores,
             "no order",
         ),
         (
-            "cell::reset, overwritten by an unconditional exchange",
+            "overwritten by an unconditional exchange",
             words::overwrites,
             "no order",
         ),
     ];
     for (name, make_word, why) in cells {
-        broken(name, why, None, |run| resets(run, make_word));
+        let name = format!("cell::reset, {name}");
+        broken(&name, why, None, |run| resets(run, make_word));
     }
 }

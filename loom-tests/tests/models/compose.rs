@@ -2,17 +2,11 @@
 //! beside callers of a single limit. No limit grants more than its bound, a denied request leaves
 //! everything as it was, and of two that need each other's permits one is granted.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::compose::{All, AllDenied, AllReserved, OrElse};
+use tollgate::compose::{AllDenied, AllReserved, OrElse};
 use tollgate::keyed::Overflow;
-use tollgate::sync::model::Fault;
-use tollgate::{
-    Adjustable, FixedWindow, Keyed, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire,
-};
-use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
+use tollgate::{Adjustable, Keyed, TryAcquire};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 pub(super) type Bucket = Limiter<TokenBucket, ManualClock>;
 
@@ -420,9 +414,8 @@ fn reservations_in_opposite_orders(run: &mut Run) {
 #[test]
 fn reservations_are_whole() {
     let name = "compose::reservations_are_whole";
-    model(name, None, reservations_in_opposite_orders);
-    let (fault, why) = (Fault::CancelsInTheMiddle, "reserved is free");
-    with_fault(name, fault, why, None, reservations_in_opposite_orders);
+    model(name, None, reservations_in_opposite_orders)
+        .finds([Fault::CancelsInTheMiddle], "reserved is free");
 }
 
 /// A request stops forever before each of its operations in turn. Others finish, and miss no more
@@ -448,98 +441,63 @@ fn stops_in_between(run: &mut Run) {
 #[test]
 fn of_two_in_opposite_orders_one_is_granted() {
     let name = "compose::of_two_in_opposite_orders_one_is_granted";
-    model(name, None, opposite_orders);
-    for fault in [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly] {
-        with_fault(
-            name,
-            fault,
-            "not one of them is granted",
-            None,
-            opposite_orders,
-        );
-    }
+    let faults = [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly];
+    model(name, None, opposite_orders).finds(faults, "not one of them is granted");
 }
 
 #[test]
 fn a_lost_race_undoes_everything() {
     let name = "compose::a_lost_race_undoes_everything";
-    model(name, None, against_a_plain_caller);
-    for fault in [Fault::ForgetsToUndo, Fault::UndoesOne] {
-        with_fault(
-            name,
-            fault,
-            "permits were lost",
-            None,
-            against_a_plain_caller,
-        );
-    }
+    let faults = [Fault::ForgetsToUndo, Fault::UndoesOne];
+    model(name, None, against_a_plain_caller).finds(faults, "permits were lost");
 }
 
 #[test]
 fn a_denial_takes_nothing() {
     let name = "compose::a_denial_takes_nothing";
-    model(name, None, beside_an_empty_member);
-    with_fault(
-        name,
-        Fault::TakesWithoutALook,
-        "took something",
-        None,
-        beside_an_empty_member,
-    );
+    model(name, None, beside_an_empty_member).finds([Fault::TakesWithoutALook], "took something");
 }
 
 #[test]
 fn a_request_is_denied_wrongly_only_in_between() {
     let name = "compose::a_request_is_denied_wrongly_only_in_between";
-    model(name, None, denied_in_between);
-    let fault = Fault::ForgetsToUndo;
-    with_fault(name, fault, "of a", None, denied_in_between);
+    model(name, None, denied_in_between).finds([Fault::ForgetsToUndo], "of a");
 }
 
 #[test]
 fn a_request_that_stops_in_between_withholds_only_what_it_takes() {
     let name = "compose::a_request_that_stops_in_between_withholds_only_what_it_takes";
-    model(name, None, stops_in_between);
-    let (fault, why) = (Fault::ForgetsToUndo, "permits were lost");
-    with_fault(name, fault, why, None, stops_in_between);
+    model(name, None, stops_in_between).finds([Fault::ForgetsToUndo], "permits were lost");
 }
 
 #[test]
 fn nothing_comes_back_to_another_window() {
     let name = "compose::nothing_comes_back_to_another_window";
-    model(name, None, undone_in_the_next_window);
-    let (fault, why) = (Fault::RefundsInstead, "a window of 1 granted 2");
-    with_fault(name, fault, why, None, undone_in_the_next_window);
+    model(name, None, undone_in_the_next_window)
+        .finds([Fault::RefundsInstead], "a window of 1 granted 2");
 }
 
 #[test]
 fn nothing_comes_back_beside_a_reservation() {
     let name = "compose::nothing_comes_back_beside_a_reservation";
-    model(name, None, beside_a_reservation);
-    let (fault, why) = (Fault::RollsBackByUndo, "two are used when one is due");
-    with_fault(name, fault, why, None, beside_a_reservation);
+    model(name, None, beside_a_reservation)
+        .finds([Fault::RollsBackByUndo], "two are used when one is due");
 }
 
 #[test]
 fn a_lost_race_gives_back_to_the_limit_that_was_chosen() {
     let name = "compose::a_lost_race_gives_back_to_the_limit_that_was_chosen";
-    model(name, None, a_choice_loses_a_race);
-    let (fault, why) = (Fault::ForgetsToUndo, "of a and b");
-    with_fault(name, fault, why, None, a_choice_loses_a_race);
+    model(name, None, a_choice_loses_a_race).finds([Fault::ForgetsToUndo], "of a and b");
 }
 
 #[test]
 fn a_member_changes_its_quota() {
-    let name = "compose::a_member_changes_its_quota";
-    model(name, None, a_quota_changes);
-    let (fault, why) = (Fault::ForgetsToUndo, "a lost more than the grant");
-    with_fault(name, fault, why, None, a_quota_changes);
+    model("compose::a_member_changes_its_quota", None, a_quota_changes)
+        .finds([Fault::ForgetsToUndo], "a lost more than the grant");
 }
 
 #[test]
 fn a_member_leaves_its_table() {
-    let name = "compose::a_member_leaves_its_table";
-    model(name, Some(3), a_key_leaves);
-    let (fault, why) = (Fault::ForgetsToUndo, "the key's permit was lost");
-    with_fault(name, fault, why, Some(3), a_key_leaves);
+    model("compose::a_member_leaves_its_table", Some(3), a_key_leaves)
+        .finds([Fault::ForgetsToUndo], "the key's permit was lost");
 }

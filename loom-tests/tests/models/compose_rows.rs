@@ -1,12 +1,10 @@
 //! Compositions of four and eight limits, and of boxed members: in opposite orders, and beside a
 //! caller of a single limit.
 
-use std::sync::Arc;
-
-use tollgate::compose::{All, BoxMember};
-use tollgate::sync::model::Fault;
-use tollgate::{Limiter, ManualClock, TryAcquire};
-use tollgate_loom_tests::{Action as Any, Answer, Run, Scenario as AnyScenario, model, with_fault};
+use tollgate::TryAcquire;
+use tollgate::compose::BoxMember;
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 use super::compose::{Bucket, NOW, bucket, granted, rest, told};
 
@@ -110,10 +108,8 @@ fn of_two_with_four_or_eight_members_one_is_granted() {
 fn a_lost_race_undoes_four_members() {
     let name = "compose_rows::a_lost_race_undoes_four_members";
     let against = |run: &mut Run| row_against_a_plain_caller::<4>(run, whole_row(descending()));
-    model(name, None, against);
-    for fault in [Fault::ForgetsToUndo, Fault::UndoesOne] {
-        with_fault(name, fault, "permits were lost", None, against);
-    }
+    let faults = [Fault::ForgetsToUndo, Fault::UndoesOne];
+    model(name, None, against).finds(faults, "permits were lost");
 }
 
 #[test]
@@ -128,12 +124,12 @@ fn boxed_members_are_taken_all_or_none() {
         rows_in_opposite_orders(run, one, other);
     };
     let against = |run: &mut Run| row_against_a_plain_caller::<4>(run, boxed_row(descending()));
+    let why = "not one of them is granted";
     model(name, Some(3), |run| {
         opposite(run);
         mixed(run);
         against(run);
     });
-    let why = "not one of them is granted";
     for broken in [&opposite as &dyn Fn(&mut Run), &mixed] {
         with_fault(name, Fault::TakesInTheCallersOrder, why, Some(3), broken);
     }

@@ -4,19 +4,16 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll, Waker};
 
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate::sync::model::Fault;
-use tollgate::{Concurrency, Denied};
-use tollgate_loom_tests::{Expected, Run, actor, model, with_fault};
+use tollgate_loom_tests::WakeFlag;
+use tollgate_loom_tests::prelude::*;
 
-type Tested = Arc<Concurrency>;
+pub(super) type Tested = Arc<Concurrency>;
 type Guard = ConcurrencyGuard<Tested>;
 
-fn limiter(limit: u64) -> Tested {
+pub(super) fn limiter(limit: u64) -> Tested {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
@@ -24,16 +21,6 @@ fn limiter(limit: u64) -> Tested {
 fn bounded(limit: u64, waiting: u64) -> Tested {
     let limiter = Concurrency::new(limit).expect("a limit");
     Arc::new(limiter.max_waiting_permits(waiting))
-}
-
-/// Whether the waiter was woken. Loom does not track it.
-#[derive(Default)]
-struct WakeFlag(Mutex<bool>);
-
-impl Wake for WakeFlag {
-    fn wake(self: Arc<Self>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    }
 }
 
 /// A waiter that is polled by hand. It never blocks, so a forgotten one shows at the end. (A thread
@@ -67,11 +54,6 @@ impl Waiter {
         }
     }
 
-    fn was_woken(&self) -> bool {
-        let flag = self.wake_flag.0.lock();
-        *flag.unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns what the waiter was told when all actors have finished, polling again if necessary.
     /// Then it leaves.
     fn end(mut self) -> &'static str {
@@ -79,7 +61,7 @@ impl Waiter {
         if !at_once {
             self.poll();
         }
-        let woken = self.was_woken();
+        let woken = self.wake_flag.is_set();
         match (self.guard.is_some() || self.refused, at_once || woken) {
             (true, false) => "not woken",
             (true, true) if self.refused => "refused",
@@ -90,7 +72,7 @@ impl Waiter {
 }
 
 /// Returns the result of `try_enter` as a word.
-fn said<T>(entered: &Result<T, Denied>) -> &'static str {
+pub(super) fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     match entered {
         Ok(_) => "inside",
         Err(denied) if denied.is_permanent() => "refused",
@@ -99,7 +81,7 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
 }
 
 /// Checks that nothing is counted after all have left.
-fn check_empty(limiter: &Concurrency) {
+pub(super) fn check_empty(limiter: &Concurrency) {
     let (inside, waiting) = (limiter.inside(), limiter.waiting());
     assert_eq!((inside, waiting), (0, 0), "something was lost");
 }
@@ -123,7 +105,7 @@ fn leave_against_enter(run: &mut Run) {
         waiters.sort_by_key(|waiter| waiter.guard.is_none());
         let inside = limiter.inside();
         let (first, other) = (waiters.remove(0), waiters.remove(0));
-        let others_turn = other.was_woken();
+        let others_turn = other.wake_flag.is_set();
         let ends = match others_turn && first.guard.is_none() {
             true => [other.end(), first.end()],
             false => [first.end(), other.end()],
@@ -153,16 +135,11 @@ fn threads_sleep(run: &mut Run) {
 #[test]
 fn no_waiter_is_forgotten() {
     model("one leaves, two wait", Some(3), leave_against_enter);
-    model("two sleep in turn", Some(3), threads_sleep);
     let why = "a waiter was forgotten";
+    model("two sleep in turn", Some(3), threads_sleep);
     for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
-        with_fault(
-            "one leaves, two wait",
-            fault,
-            why,
-            Some(2),
-            leave_against_enter,
-        );
+        let name = "one leaves, two wait";
+        with_fault(name, fault, why, Some(2), leave_against_enter);
     }
 }
 
@@ -188,15 +165,8 @@ fn leave_against_try(run: &mut Run) {
 
 #[test]
 fn no_waiter_is_overtaken() {
-    model("one leaves, one tries, one waits", None, leave_against_try);
-    let why = "a waiter was overtaken";
-    with_fault(
-        "one leaves, one tries, one waits",
-        Fault::Overtakes,
-        why,
-        None,
-        leave_against_try,
-    );
+    model("one leaves, one tries, one waits", None, leave_against_try)
+        .finds([Fault::Overtakes], "a waiter was overtaken");
 }
 
 /// Two actors wait. One that is inside leaves while the first waiter gives up. That waiter may
@@ -238,23 +208,15 @@ fn enter_against_give_up(run: &mut Run) {
 #[test]
 fn a_waiter_that_gives_up_loses_nothing() {
     let name = "one leaves, one gives up, one waits";
-    model(name, None, leave_against_give_up);
-    let (fault, why) = (
-        Fault::KeepsWhatWasHanded,
-        "capacity that was handed over was lost",
-    );
-    with_fault(name, fault, why, None, leave_against_give_up);
-    let name = "one gives up, one arrives";
-    model(name, None, enter_against_give_up);
-    let (fault, why) = (Fault::GivesUpSilently, "a waiter was forgotten");
-    with_fault(name, fault, why, None, enter_against_give_up);
+    let why = "capacity that was handed over was lost";
+    model(name, None, leave_against_give_up).finds([Fault::KeepsWhatWasHanded], why);
+    model("one gives up, one arrives", None, enter_against_give_up)
+        .finds([Fault::GivesUpSilently], "a waiter was forgotten");
 }
 
 /// The only waiter that the line holds gives up while another one arrives.
 fn give_up_against_a_bound(run: &mut Run) {
-    let expected = Expected::all(vec!["refused", "waits"]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
+    run.explore_all(vec!["refused", "waits"], move |layout| {
         let limiter = bounded(1, 1);
         let held = limiter.try_enter_owned(1).expect("room");
         let first = Waiter::new(&limiter, 1);
@@ -266,20 +228,18 @@ fn give_up_against_a_bound(run: &mut Run) {
             }),
             actor(move || Some(Waiter::new(&newcomer, 1).end())),
         ]);
-        noted.note(&told.into_iter().flatten().next().expect("it arrived"));
+        let arrived = told.into_iter().flatten().next().expect("it arrived");
         let next = Waiter::new(&limiter, 1).end();
         assert_eq!(next, "waits", "a waiter that left is counted");
         drop(held);
         check_empty(&limiter);
+        arrived
     });
-    expected.assert_reached();
 }
 
 /// One actor leaves while two arrive, of which one may wait.
 fn leave_against_a_bound(run: &mut Run) {
-    let expected = Expected::all(vec!["both", "one"]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
+    run.explore_all(vec!["both", "one"], move |layout| {
         let limiter = bounded(1, 1);
         let held = limiter.try_enter_owned(1).expect("room");
         let wait = || {
@@ -301,33 +261,30 @@ fn leave_against_a_bound(run: &mut Run) {
         );
         let standing = limiter.waiting();
         assert!(standing <= 1, "a line holds more than its bound");
-        noted.note(&["both", "one"][refused.len()]);
+        let said = ["both", "one"][refused.len()];
         // The waiter that was let in leaves first, which lets the other one in.
         let mut waiters = waiters;
-        waiters.sort_by_key(|waiter| waiter.guard.is_none() && !waiter.was_woken());
+        waiters.sort_by_key(|waiter| waiter.guard.is_none() && !waiter.wake_flag.is_set());
         for waiter in waiters {
             assert_eq!(waiter.end(), "inside", "a waiter was forgotten");
         }
         check_empty(&limiter);
+        said
     });
-    expected.assert_reached();
 }
 
 #[test]
 fn a_line_holds_at_most_its_bound() {
     let name = "one gives up, one arrives, one may wait";
-    model(name, Some(3), give_up_against_a_bound);
-    let (fault, why) = (Fault::KeepsItsPermits, "a waiter that left is counted");
-    with_fault(name, fault, why, Some(3), give_up_against_a_bound);
+    model(name, Some(3), give_up_against_a_bound)
+        .finds([Fault::KeepsItsPermits], "a waiter that left is counted");
     let name = "one leaves, two arrive, one may wait";
     model(name, Some(2), leave_against_a_bound);
 }
 
 /// One actor leaves while a waiter's time runs out: the waiter is either let in or too late.
 fn leave_against_timeout(run: &mut Run) {
-    let expected = Expected::all(vec!["inside", "busy"]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
+    run.explore_all(vec!["inside", "busy"], move |layout| {
         let limiter = limiter(1);
         let held = limiter.try_enter_owned(1).expect("room");
         let other = Arc::clone(&limiter);
@@ -340,17 +297,14 @@ fn leave_against_timeout(run: &mut Run) {
             actor(move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)))),
         ]);
         check_empty(&limiter);
-        noted.note(&told[1]);
+        told[1]
     });
-    expected.assert_reached();
 }
 
 #[test]
 fn a_waiter_that_times_out_loses_nothing() {
-    let name = "one leaves, one times out";
-    model(name, None, leave_against_timeout);
-    let (fault, why) = (Fault::TooLateAnyhow, "something was lost");
-    with_fault(name, fault, why, None, leave_against_timeout);
+    model("one leaves, one times out", None, leave_against_timeout)
+        .finds([Fault::TooLateAnyhow], "something was lost");
 }
 
 /// The limit is raised while a newcomer arrives.
@@ -396,9 +350,7 @@ fn lower_against_enter(run: &mut Run) {
 
 /// The limit is lowered while an actor leaves and enters again.
 fn lower_against_leave(run: &mut Run) {
-    let expected = Expected::all(vec!["inside", "busy"]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
+    run.explore_all(vec!["inside", "busy"], move |layout| {
         let limiter = limiter(3);
         let stays = limiter.try_enter_owned(1).expect("room");
         let goes = limiter.try_enter_owned(1).expect("room");
@@ -420,26 +372,18 @@ fn lower_against_leave(run: &mut Run) {
         assert_eq!(inside, right, "an actor is not counted");
         assert_eq!(limiter.limit(), 2, "the limit was not set");
         check_empty(&limiter);
-        noted.note(&said);
+        said
     });
-    expected.assert_reached();
 }
 
 #[test]
 fn the_limit_changes_while_others_enter() {
     let name = "the limit is raised, one arrives";
-    model(name, None, raise_against_enter);
-    let (fault, why) = (Fault::RaisesSilently, "a waiter was forgotten");
-    with_fault(name, fault, why, None, raise_against_enter);
+    model(name, None, raise_against_enter).finds([Fault::RaisesSilently], "a waiter was forgotten");
     let name = "the limit is lowered, one arrives";
-    model(name, None, lower_against_enter);
-    let (fault, why) = (
-        Fault::LowersSilently,
-        "a waiter waits for more than the limit",
-    );
-    with_fault(name, fault, why, None, lower_against_enter);
+    let why = "a waiter waits for more than the limit";
+    model(name, None, lower_against_enter).finds([Fault::LowersSilently], why);
     let name = "the limit is lowered, one leaves and enters again";
-    model(name, None, lower_against_leave);
-    let (fault, why) = (Fault::SetsByStore, "not counted | was lost | was not set");
-    with_fault(name, fault, why, None, lower_against_leave);
+    model(name, None, lower_against_leave)
+        .finds([Fault::SetsByStore], "not counted | was lost | was not set");
 }

@@ -5,35 +5,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate::sync::model::AtomicU64;
-use tollgate::{Concurrency, Denied};
-use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored};
+use tollgate_loom_tests::{Run, Site, actor, model};
 
-fn limiter(limit: u64) -> Arc<Concurrency> {
-    Arc::new(Concurrency::new(limit).expect("a limit"))
-}
-
-/// Returns the result of `try_enter` as a word.
-fn said<T>(entered: &Result<T, Denied>) -> &'static str {
-    match entered {
-        Ok(_) => "inside",
-        Err(denied) if denied.is_permanent() => "refused",
-        Err(_) => "busy",
-    }
-}
-
-/// Checks that nothing is counted after all have left.
-fn check_empty(limiter: &Concurrency) {
-    let (inside, waiting) = (limiter.inside(), limiter.waiting());
-    assert_eq!((inside, waiting), (0, 0), "something was lost");
-}
+use super::concurrency::{check_empty, limiter, said};
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "concurrency/limiter.rs",
-        text: include_str!("../../../src/concurrency/limiter.rs"),
-        operation,
-    }
+    Site::find(&["concurrency/limiter.rs"], operation)
 }
 
 const ENTER: &str = "compare_exchange_weak(word.0, next.0, Acquire, Relaxed)";
@@ -42,13 +20,8 @@ const NEW_PEAK: &str = "self.word.fetch_add(0, Release)";
 
 /// Under a limit of three, two actors with a weight of two try to enter, and leave.
 fn two_try(run: &mut Run) {
-    let expected = Expected::all(vec![
-        ["inside", "busy"],
-        ["busy", "inside"],
-        ["inside", "inside"],
-    ]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
+    let outcomes = vec![["inside", "busy"], ["busy", "inside"], ["inside", "inside"]];
+    run.explore_all(outcomes, move |layout| {
         let (limiter, inside) = (limiter(3), Arc::new(Mutex::new((0, 0))));
         let actors = [2, 2].map(|n| {
             let (limiter, inside) = (Arc::clone(&limiter), Arc::clone(&inside));
@@ -74,16 +47,14 @@ fn two_try(run: &mut Run) {
         let most = inside.lock().unwrap_or_else(PoisonError::into_inner).1;
         assert!(most <= 3, "more inside than the limit: {most}");
         check_empty(&limiter);
-        noted.note(&[told[0], told[1]]);
+        [told[0], told[1]]
     });
-    expected.assert_reached();
 }
 
 #[test]
 fn never_more_than_the_limit() {
-    model("two try to enter", None, two_try);
-    let why = "more inside than the limit | something was lost";
-    stored("two try to enter", why, None, two_try);
+    model("two try to enter", None, two_try)
+        .stored("more inside than the limit | something was lost");
 }
 
 /// Two actors are inside one after the other, never together. The second sees what the first wrote.
@@ -127,12 +98,8 @@ fn one_waits_for_the_other(run: &mut Run) {
 
 #[test]
 fn an_entering_thread_sees_earlier_writes() {
-    let name = "one after the other";
-    model(name, None, one_after_the_other);
-    for operation in [ENTER, LEAVE] {
-        let why = "a write made inside was not seen";
-        relaxed(name, site(operation), why, None, one_after_the_other);
-    }
+    model("one after the other", None, one_after_the_other)
+        .relaxed([ENTER, LEAVE].map(site), "a write made inside was not seen");
     model("one waits for the other", None, one_waits_for_the_other);
 }
 
@@ -156,10 +123,6 @@ fn reset_against_enter(run: &mut Run) {
 
 #[test]
 fn no_peak_is_missed() {
-    let name = "the peak is reset, one enters";
-    model(name, None, reset_against_enter);
-    for operation in [NEW_PEAK, ENTER] {
-        let why = "a peak was missed";
-        relaxed(name, site(operation), why, None, reset_against_enter);
-    }
+    model("the peak is reset, one enters", None, reset_against_enter)
+        .relaxed([NEW_PEAK, ENTER].map(site), "a peak was missed");
 }

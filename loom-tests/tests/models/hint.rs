@@ -1,12 +1,7 @@
 //! The hint of a sharded limiter, by which a thread denies a request because another thread found
 //! no permits. Such a denial hides no permit that has come back, and its retry time is right.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{AnyAlgorithm, Sharded, Tick};
-use tollgate_loom_tests::{Answer, Run, ScenarioOutcome, Site, model, relaxed, with_fault};
+use tollgate_loom_tests::prelude::*;
 
 use super::shards::{
     NOW, Scenario, balance, bucket, charge, large, refund, reset, take, take_at, take_from_second,
@@ -103,11 +98,7 @@ fn is_charged(run: &mut Run) {
 }
 
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "sharded/hint.rs",
-        text: include_str!("../../../src/sharded/hint.rs"),
-        operation,
-    }
+    Site::find(&["sharded/hint.rs"], operation)
 }
 
 const HIDDEN: &str = "permits are hidden";
@@ -115,46 +106,33 @@ const HIDDEN: &str = "permits are hidden";
 #[test]
 fn no_permit_that_came_back_is_hidden() {
     let name = "hint::no_permit_that_came_back_is_hidden";
-    model(name, Some(3), come_back);
-    for fault in [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly] {
-        with_fault(name, fault, HIDDEN, Some(3), come_back);
-    }
-    for operation in [
+    let faults = [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly];
+    let sites = [
         "let word = self.word.load(Ordering::Acquire)",
         "self.word.swap(next, Ordering::Release)",
-    ] {
-        relaxed(name, site(operation), HIDDEN, Some(3), come_back);
-    }
+    ]
+    .map(site);
+    model(name, Some(3), come_back)
+        .finds(faults, HIDDEN)
+        .relaxed(sites, HIDDEN);
 }
 
 #[test]
 fn rolled_back_permits_are_not_hidden() {
     let name = "hint::rolled_back_permits_are_not_hidden";
-    model(name, Some(3), is_rolled_back);
-    for fault in [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly] {
-        with_fault(name, fault, HIDDEN, Some(3), is_rolled_back);
-    }
+    let faults = [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly];
+    model(name, Some(3), is_rolled_back).finds(faults, HIDDEN);
 }
 
 #[test]
 fn a_tick_that_is_over_hides_nothing() {
     let name = "hint::a_tick_that_is_over_hides_nothing";
     model(name, Some(3), is_over);
-    model(name, Some(3), is_the_same_again);
-    let fault = Fault::KeepsTheTickThatIsOver;
-    with_fault(name, fault, HIDDEN, Some(3), is_the_same_again);
+    model(name, Some(3), is_the_same_again).finds([Fault::KeepsTheTickThatIsOver], HIDDEN);
 }
 
 #[test]
 fn a_charge_invalidates_the_hint() {
-    let name = "hint::a_charge_invalidates_the_hint";
-    model(name, Some(3), is_charged);
-    let fault = Fault::SetsTheHintBlindly;
-    with_fault(
-        name,
-        fault,
-        "an outdated tick was returned",
-        Some(3),
-        is_charged,
-    );
+    model("hint::a_charge_invalidates_the_hint", Some(3), is_charged)
+        .finds([Fault::SetsTheHintBlindly], "an outdated tick was returned");
 }

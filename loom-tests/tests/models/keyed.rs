@@ -3,14 +3,12 @@
 //! burst for each time that it is evicted or removed. A thread that stops does not hold up the
 //! others. The models find faults in this.
 
-use tollgate::Tick;
 use tollgate::keyed::Overflow;
-use tollgate::sync::model::Fault;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, Action, B, C, Scenario, Table, Y, available, ban, bucket, charge, forget, refund,
     reset, take, take_up_to, undo,
 };
-use tollgate_loom_tests::{Answer, Run, Site, model, relaxed, stored, with_fault};
 
 const NOW: u64 = 5;
 const BURST: u64 = 2;
@@ -301,13 +299,11 @@ const SLOTS: &str = "slots";
 fn two_insert_the_same_key() {
     let name = "keyed::two_insert_the_same_key";
     model(name, None, two_insert);
-    model(name, Some(3), both_slots);
-    with_fault(name, Fault::LooksOnce, SLOTS, Some(3), both_slots);
-    let leaves = Fault::LeavesOtherClaims;
-    with_fault(name, leaves, SLOTS, Some(3), both_slots);
-    relaxed(name, fence(), SLOTS, Some(3), both_slots);
-    let why = "add up | no order";
-    with_fault(name, Fault::GivesUpBlindly, why, Some(3), both_slots);
+    model(name, Some(3), both_slots)
+        .finds([Fault::LooksOnce], SLOTS)
+        .finds([Fault::LeavesOtherClaims], SLOTS)
+        .relaxed([tables::fence()], SLOTS)
+        .finds([Fault::GivesUpBlindly], "add up | no order");
     stored(name, "no order | slots | add up", None, two_insert);
 }
 
@@ -325,9 +321,7 @@ fn three_at_once() {
 
 #[test]
 fn two_decide_on_a_key() {
-    let name = "keyed::two_decide_on_a_key";
-    model(name, None, decide);
-    stored(name, NO_ORDER, None, decide);
+    model("keyed::two_decide_on_a_key", None, decide).stored(NO_ORDER);
 }
 
 #[test]
@@ -341,37 +335,28 @@ fn a_key_leaves_during_a_decision() {
 fn a_key_is_evicted_during_a_decision() {
     let name = "keyed::a_key_is_evicted_during_a_decision";
     model(name, Some(3), evict);
-    model(name, Some(3), evict_protected);
-    let forgets = Fault::ForgetsTheOwner;
-    with_fault(name, forgets, "permits", Some(3), evict_protected);
+    model(name, Some(3), evict_protected).finds([Fault::ForgetsTheOwner], "permits");
     model(name, Some(3), evict_for_one);
 }
 
 #[test]
 fn a_key_is_protected_by_its_second_grant_and_no_other() {
     let name = "keyed::a_key_is_protected_by_its_second_grant_and_no_other";
-    model(name, Some(3), protect);
-    let blindly = Fault::ProtectsBlindly;
-    with_fault(name, blindly, "permits are available", Some(3), protect);
+    model(name, Some(3), protect).finds([Fault::ProtectsBlindly], "permits are available");
 }
 
 #[test]
 fn a_key_that_evicted_one_in_use_is_a_newcomer() {
     let name = "keyed::a_key_that_evicted_one_in_use_is_a_newcomer";
-    model(name, Some(2), newcomers);
-    for fault in [Fault::ForgetsTheEviction, Fault::HelpsWithoutALook] {
-        with_fault(name, fault, "key in use", Some(2), newcomers);
-    }
+    let faults = [Fault::ForgetsTheEviction, Fault::HelpsWithoutALook];
+    model(name, Some(2), newcomers).finds(faults, "key in use");
 }
 
 #[test]
 fn there_is_no_room() {
     let name = "keyed::there_is_no_room";
-    model(name, Some(3), no_room);
-    with_fault(name, Fault::TakesWhoIsBusy, NO_ORDER, Some(3), no_room);
-    model(name, Some(3), comes_behind);
-    let believes = Fault::BelievesTheFirstLook;
-    with_fault(name, believes, NO_ORDER, Some(3), comes_behind);
+    model(name, Some(3), no_room).finds([Fault::TakesWhoIsBusy], NO_ORDER);
+    model(name, Some(3), comes_behind).finds([Fault::BelievesTheFirstLook], NO_ORDER);
 }
 
 #[test]
@@ -380,12 +365,4 @@ fn a_stopped_thread_stops_no_other() {
     model(name, Some(1), one_stops);
     model(name, Some(1), one_stops_in_the_last_slot);
     with_fault(name, Fault::WaitsForClaims, NO_ORDER, Some(1), one_stops);
-}
-
-fn fence() -> Site {
-    Site {
-        file: "keyed/insert.rs",
-        text: include_str!("../../../src/keyed/insert.rs"),
-        operation: "fence_after_exchange(Ordering::SeqCst)",
-    }
 }

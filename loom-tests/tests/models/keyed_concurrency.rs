@@ -9,7 +9,7 @@ use tollgate::Denied;
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate::sync::model::{AtomicU64, Fault};
 use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
-use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored, with_fault};
+use tollgate_loom_tests::{Run, Site, actor, model};
 
 type Limiter = Arc<KeyedConcurrency<IdentityState>>;
 type Guard = KeyedGuard<Limiter, IdentityState>;
@@ -84,13 +84,8 @@ impl Noted {
 /// new key already inserted may be denied as busy.
 fn two_try(run: &mut Run) {
     for visits_before in 0..3 {
-        let expected = Expected::all(vec![
-            ["inside", "busy"],
-            ["busy", "inside"],
-            ["inside", "inside"],
-        ]);
-        let noted = expected.clone();
-        run.explore(move |layout| {
+        let outcomes = vec![["inside", "busy"], ["busy", "inside"], ["inside", "inside"]];
+        run.explore_all(outcomes, move |layout| {
             let (limiter, inside) = (limiter(3), Noted::default());
             for _ in 0..visits_before {
                 assert_eq!(inside.visit(&limiter, A, 1), "inside");
@@ -101,18 +96,15 @@ fn two_try(run: &mut Run) {
             });
             let told = layout.act(actors.into());
             inside.check(&limiter, 3);
-            noted.note(&[told[0], told[1]]);
+            [told[0], told[1]]
         });
-        expected.assert_reached();
     }
 }
 
 #[test]
 fn never_more_than_the_limit() {
-    let name = "two try to enter by one key";
-    model(name, None, two_try);
-    let why = "more inside than the limit | capacity was lost";
-    stored(name, why, None, two_try);
+    model("two try to enter by one key", None, two_try)
+        .stored("more inside than the limit | capacity was lost");
 }
 
 /// Both slots belong to keys with guards. One caller needs room for a third key, and another enters
@@ -137,31 +129,29 @@ fn no_room(run: &mut Run) {
 
 /// A key without guards gives its slot to another key while a caller enters with it.
 fn takes_over(run: &mut Run) {
-    let expected = Expected::all(vec![["inside", "inside"], ["inside", "no room"]]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
-        let (limiter, inside) = (limiter(1), Noted::default());
-        assert_eq!(inside.visit(&limiter, A, 1), "inside");
-        let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
-        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
-        let (by_one, by_other) = (inside.clone(), inside.clone());
-        let mut told = layout.act(vec![
-            actor(move || by_one.visit(&one, A, 1)),
-            actor(move || by_other.visit(&other, B, 1)),
-        ]);
-        drop(y);
-        inside.check(&limiter, 1);
-        told.sort_unstable();
-        noted.note(&[told[0], told[1]]);
-    });
-    expected.assert_reached();
+    run.explore_all(
+        vec![["inside", "inside"], ["inside", "no room"]],
+        move |layout| {
+            let (limiter, inside) = (limiter(1), Noted::default());
+            assert_eq!(inside.visit(&limiter, A, 1), "inside");
+            let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
+            let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
+            let (by_one, by_other) = (inside.clone(), inside.clone());
+            let mut told = layout.act(vec![
+                actor(move || by_one.visit(&one, A, 1)),
+                actor(move || by_other.visit(&other, B, 1)),
+            ]);
+            drop(y);
+            inside.check(&limiter, 1);
+            told.sort_unstable();
+            [told[0], told[1]]
+        },
+    );
 }
 
 /// The guard that keeps a key in the table is dropped while another key needs its slot.
 fn leaves_meanwhile(run: &mut Run) {
-    let expected = Expected::all(vec!["inside", "no room"]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
+    run.explore_all(vec!["inside", "no room"], move |layout| {
         let (limiter, inside) = (limiter(1), Noted::default());
         let a = inside.enter(&limiter, A, 1).expect("fresh");
         let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
@@ -175,32 +165,23 @@ fn leaves_meanwhile(run: &mut Run) {
         ]);
         drop(y);
         inside.check(&limiter, 1);
-        noted.note(&told[0]);
+        told[0]
     });
-    expected.assert_reached();
 }
 
 #[test]
 fn a_key_with_guards_keeps_its_slot() {
-    model("both slots have guards", None, no_room);
-    for fault in [Fault::EvictsWhoIsInside, Fault::TakesWhoIsBusy] {
-        let why = "more inside than the limit | capacity was lost";
-        with_fault("both slots have guards", fault, why, None, no_room);
-    }
-    let name = "a key without guards gives way";
-    model(name, Some(3), takes_over);
-    let fault = Fault::ForgetsTheOwner;
-    with_fault(name, fault, "capacity was lost", Some(3), takes_over);
+    let faults = [Fault::EvictsWhoIsInside, Fault::TakesWhoIsBusy];
+    model("both slots have guards", None, no_room)
+        .finds(faults, "more inside than the limit | capacity was lost");
+    model("a key without guards gives way", Some(3), takes_over)
+        .finds([Fault::ForgetsTheOwner], "capacity was lost");
     model("a guard leaves meanwhile", Some(3), leaves_meanwhile);
 }
 
 /// Finds the operation in the file that contains the fences.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "keyed/concurrency.rs",
-        text: include_str!("../../../src/keyed/concurrency.rs"),
-        operation,
-    }
+    Site::find(&["keyed/concurrency.rs"], operation)
 }
 
 /// Two actors are inside one after the other, never together. The second sees what the first wrote.
@@ -231,10 +212,7 @@ fn one_after_the_other(run: &mut Run) {
 
 #[test]
 fn an_entering_thread_sees_earlier_writes() {
-    let name = "one after the other by one key";
-    model(name, None, one_after_the_other);
-    for operation in ["fence(Ordering::Acquire);", "fence(Ordering::Release);"] {
-        let why = "a write made inside was not seen";
-        relaxed(name, site(operation), why, None, one_after_the_other);
-    }
+    let sites = ["fence(Ordering::Acquire);", "fence(Ordering::Release);"].map(site);
+    model("one after the other by one key", None, one_after_the_other)
+        .relaxed(sites, "a write made inside was not seen");
 }

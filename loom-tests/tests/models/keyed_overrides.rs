@@ -4,16 +4,11 @@
 //!
 //! In a model, a slot can tell only four override numbers apart, so that the numbers repeat.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::sync::model::Fault;
-use tollgate::{Quota, Tick};
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, B, TableOf, available, forget, refund, take, take_up_to, undo,
 };
-use tollgate_loom_tests::total::{self, Lenient as Total};
-use tollgate_loom_tests::{Answer, Run, Site, deep, model, relaxed, with_fault};
+use tollgate_loom_tests::total::Lenient as Total;
 
 type Action = tables::Action<Total>;
 type Scenario = tables::Scenario<Total>;
@@ -27,18 +22,8 @@ fn for_one() -> TableOf<Total> {
     table.with_overrides(1).expect("one plan")
 }
 
-/// Checks that no answer comes from another algorithm's word.
 fn unmixed(scenario: Scenario) -> Scenario {
-    scenario.rule(|played| {
-        for answer in played.all() {
-            let there = match answer {
-                Answer::Granted(granted) => granted.remaining(),
-                Answer::Count(there) => *there,
-                _ => 0,
-            };
-            assert!(there < total::MIXED / 2, "another algorithm: {answer:?}");
-        }
-    })
+    tables::unmixed(scenario, "algorithm")
 }
 
 fn scenario(keys: &'static [u64]) -> Scenario {
@@ -46,33 +31,29 @@ fn scenario(keys: &'static [u64]) -> Scenario {
 }
 
 fn own(key: u64, limit: u64) -> Action {
-    Action::new(
-        format!("{key:#x} has {limit} of its own"),
-        move |limiter, _| {
-            let now = Tick::from_nanos(NOW);
-            Answer::Is(
-                limiter
-                    .key(&key)
-                    .at(now)
-                    .set_algorithm(Total::of(limit))
-                    .is_ok(),
-            )
-        },
-    )
+    let name = format!("{key:#x} has {limit} of its own");
+    Action::new(name, move |limiter, _| {
+        let now = Tick::from_nanos(NOW);
+        Answer::Is(
+            limiter
+                .key(&key)
+                .at(now)
+                .set_algorithm(Total::of(limit))
+                .is_ok(),
+        )
+    })
 }
 
 fn none(key: u64) -> Action {
-    Action::new(
-        format!("{key:#x} has none of its own"),
-        move |limiter, _| {
-            Answer::Is(
-                limiter
-                    .key(&key)
-                    .at(Tick::from_nanos(NOW))
-                    .unset_algorithm(),
-            )
-        },
-    )
+    let name = format!("{key:#x} has none of its own");
+    Action::new(name, move |limiter, _| {
+        Answer::Is(
+            limiter
+                .key(&key)
+                .at(Tick::from_nanos(NOW))
+                .unset_algorithm(),
+        )
+    })
 }
 
 fn set_plan(limit: u64) -> Action {
@@ -114,7 +95,7 @@ fn against_each_verb(run: &mut Run) {
                 forget(A),
                 one(B),
             ] {
-                let changes = scenario(&[A, B]).actor_after(before, &[change.clone()]);
+                let changes = scenario(&[A, B]).actor_after(before, std::slice::from_ref(&change));
                 let state = if is_there { vec![one(A)] } else { vec![] };
                 changes.actor_after(&state, &[verb]).explore(run);
             }
@@ -198,30 +179,29 @@ fn a_change_reaches_the_key() {
     model(name, Some(2), against_each_verb);
     model(name, Some(2), carried);
     model(name, Some(2), against_two);
-    model(name, Some(2), taken);
     let why = format!("{MIXED} | {FOR_EVER}");
+    model(name, Some(2), taken);
     with_fault(name, Fault::LeavesTheSlot, &why, Some(2), carried);
 }
 
 #[test]
 fn a_key_inserted_meanwhile_has_the_new_algorithm() {
     let name = "keyed_overrides::a_key_inserted_meanwhile_has_the_new_algorithm";
-    model(name, Some(2), comes);
     let why = format!("{MIXED} | {FOR_EVER}");
-    for fault in [Fault::SparesClaimsOfTheKey, Fault::ReadsTheVersionFirst] {
-        with_fault(name, fault, &why, Some(2), comes);
-    }
-    relaxed(name, site("fence(Ordering::SeqCst)"), &why, Some(2), comes);
+    let faults = [Fault::SparesClaimsOfTheKey, Fault::ReadsTheVersionFirst];
+    model(name, Some(2), comes)
+        .finds(faults, &why)
+        .relaxed([site("fence(Ordering::SeqCst)")], &why);
 }
 
 #[test]
 fn a_decision_that_is_late_by_several_changes_mixes_nothing() {
     let name = "keyed_overrides::a_decision_that_is_late_by_several_changes_mixes_nothing";
     model(name, Some(1), late);
-    model(name, Some(1), back_to_its_plan);
-    let fault = Fault::ChangesQuotasMeanwhile;
-    with_fault(name, fault, MIXED, Some(2), back_to_its_plan);
     let longer = "keyed_overrides::a_decision_that_is_late, of two preemptions";
+    model(name, Some(1), back_to_its_plan)
+        .bound(Some(2))
+        .finds([Fault::ChangesQuotasMeanwhile], MIXED);
     if deep(longer) {
         model(longer, Some(2), late);
     }
@@ -259,18 +239,6 @@ fn weaker_orderings_are_found() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    let files = [
-        ("keyed/own.rs", include_str!("../../../src/keyed/own.rs")),
-        (
-            "keyed/overrides.rs",
-            include_str!("../../../src/keyed/overrides.rs"),
-        ),
-    ];
-    let has = files.iter().find(|(_, text)| text.contains(operation));
-    let (file, text) = *has.expect("a file has the operation");
-    Site {
-        file,
-        text,
-        operation,
-    }
+    let files = ["keyed/own.rs", "keyed/overrides.rs"];
+    Site::find(&files, operation)
 }

@@ -5,16 +5,12 @@
 //! In a model, a slot can tell only four versions apart, so the fourth change repeats the first
 //! version.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::sync::model::Fault;
-use tollgate::{Keyed, Quota, Tick};
+use tollgate::Keyed;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, B, FrozenClock, IdentityState, TableOf, available, forget, refund, take, take_by, undo,
 };
-use tollgate_loom_tests::total::{self, Lenient as Total};
-use tollgate_loom_tests::{Answer, Run, Site, deep, model, relaxed, with_fault};
+use tollgate_loom_tests::total::Lenient as Total;
 
 type Action = tables::Action<Total>;
 type Scenario = tables::Scenario<Total>;
@@ -39,16 +35,7 @@ fn scenario_at(make: fn() -> TableOf<Total>, keys: &'static [u64]) -> Scenario {
 }
 
 fn unmixed(scenario: Scenario) -> Scenario {
-    scenario.rule(|played| {
-        for answer in played.all() {
-            let there = match answer {
-                Answer::Granted(granted) => granted.remaining(),
-                Answer::Count(there) => *there,
-                _ => 0,
-            };
-            assert!(there < total::MIXED / 2, "another quota: {answer:?}");
-        }
-    })
+    tables::unmixed(scenario, "quota")
 }
 
 fn scenario(keys: &'static [u64]) -> Scenario {
@@ -191,8 +178,7 @@ fn a_change_reaches_every_key() {
     model(name, Some(2), against_each_verb);
     model(name, Some(2), against_two);
     model(name, None, carried);
-    model(name, None, untouched);
-    with_fault(name, Fault::SweepsNothing, MIXED, None, untouched);
+    model(name, None, untouched).finds([Fault::SweepsNothing], MIXED);
 }
 
 #[test]
@@ -212,8 +198,8 @@ fn weaker_orderings_are_found() {
 fn a_thread_late_by_many_changes_mixes_nothing() {
     let name = "keyed_quota::a_thread_late_by_many_changes_mixes_nothing";
     model(name, Some(1), late);
-    model(name, Some(1), late_with_a_key);
     let longer = "keyed_quota::a_thread_late_by_many_changes, of two preemptions";
+    model(name, Some(1), late_with_a_key);
     if deep(longer) {
         model(longer, Some(2), late);
     }
@@ -227,9 +213,7 @@ fn a_thread_late_by_many_changes_mixes_nothing() {
 fn a_key_goes_to_another_plan() {
     let name = "keyed_quota::a_key_goes_to_another_plan";
     model(name, Some(2), between_plans);
-    model(name, Some(2), late_between_plans);
-    let one = Fault::SweepsOnePlan;
-    with_fault(name, one, MIXED, Some(2), late_between_plans);
+    model(name, Some(2), late_between_plans).finds([Fault::SweepsOnePlan], MIXED);
 }
 
 #[test]
@@ -241,24 +225,9 @@ fn a_stopped_thread_stops_no_other() {
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     let files = [
-        (
-            "keyed/quota.rs",
-            include_str!("../../../src/keyed/quota.rs"),
-        ),
-        (
-            "keyed/plans.rs",
-            include_str!("../../../src/keyed/plans.rs"),
-        ),
-        (
-            "keyed/table/transitions.rs",
-            include_str!("../../../src/keyed/table/transitions.rs"),
-        ),
+        "keyed/quota.rs",
+        "keyed/plans.rs",
+        "keyed/table/transitions.rs",
     ];
-    let has = files.iter().find(|(_, text)| text.contains(operation));
-    let (file, text) = *has.expect("a file has the operation");
-    Site {
-        file,
-        text,
-        operation,
-    }
+    Site::find(&files, operation)
 }

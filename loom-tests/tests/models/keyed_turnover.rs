@@ -2,15 +2,12 @@
 //! no earlier than the tick at which the key left, and gets no second burst. Skipped neighbors
 //! hide no key, and keys that share a tag share nothing else. The models find faults in this.
 
-use tollgate::Tick;
-use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Overflow;
-use tollgate::sync::model::Fault;
 use tollgate_audit::Bound;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{
     self, A, Action, B, C, Scenario, Table, Y, Z, available, bucket, forget, take,
 };
-use tollgate_loom_tests::{Run, ScenarioOutcome, Site, deep, model, relaxed, with_fault};
 
 const BURST: u64 = 2;
 /// A tick at which a key that took everything at 5 is idle again.
@@ -197,8 +194,9 @@ fn two_take_over_one_slot() {
 #[test]
 fn an_old_claim_is_not_a_new_one() {
     let name = "keyed_turnover::an_old_claim_is_not_a_new_one";
-    model(name, Some(1), old_claim);
-    with_fault(name, Fault::NumbersAlike, NO_ORDER, Some(3), old_claim);
+    model(name, Some(1), old_claim)
+        .bound(Some(3))
+        .finds([Fault::NumbersAlike], NO_ORDER);
 }
 
 #[test]
@@ -211,9 +209,8 @@ fn three_at_once() {
 
 #[test]
 fn a_busy_key_stays() {
-    let name = "keyed_turnover::a_busy_key_stays";
-    model(name, Some(3), busy);
-    with_fault(name, Fault::TakesWhoIsBusy, NO_ORDER, Some(3), busy);
+    model("keyed_turnover::a_busy_key_stays", Some(3), busy)
+        .finds([Fault::TakesWhoIsBusy], NO_ORDER);
 }
 
 #[test]
@@ -225,25 +222,16 @@ fn a_stopped_thread_stops_no_other() {
 #[test]
 fn skipped_neighbors_hide_no_key() {
     let name = "keyed_turnover::skipped_neighbors_hide_no_key";
-    model(name, Some(3), neighbors);
     let why = "slots | no order";
+    model(name, Some(3), neighbors);
     // Alternatively a thread claims and releases the free slot in a loop, since the key is there.
     let skips = "slots | no order | maximum number of branches";
     with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbors);
-    relaxed(name, fence(), why, Some(3), neighbors);
+    relaxed(name, tables::fence(), why, Some(3), neighbors);
 }
 
 #[test]
 fn keys_that_share_a_tag_share_nothing_else() {
     let name = "keyed_turnover::keys_that_share_a_tag_share_nothing_else";
-    model(name, Some(2), same_tag);
-    with_fault(name, Fault::IgnoresThePair, NO_ORDER, Some(2), same_tag);
-}
-
-fn fence() -> Site {
-    Site {
-        file: "keyed/insert.rs",
-        text: include_str!("../../../src/keyed/insert.rs"),
-        operation: "fence_after_exchange(Ordering::SeqCst)",
-    }
+    model(name, Some(2), same_tag).finds([Fault::IgnoresThePair], NO_ORDER);
 }

@@ -4,16 +4,10 @@
 //! hold up the others.
 
 use std::mem::ManuallyDrop;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tollgate::leases::Lease;
-use tollgate::sync::model::Fault;
-use tollgate::{Leases, ManualClock, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, model, relaxed,
-    stored, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 /// The total that leases may hold.
 const TOTAL: u64 = 3;
@@ -304,25 +298,17 @@ fn one_stops(run: &mut Run) {
 
 #[test]
 fn sizes_are_shared() {
-    model("leases::sizes_are_shared", None, sizes);
-    stored(
-        "leases::sizes_are_shared",
-        "the lent size is wrong",
-        None,
-        sizes,
-    );
+    model("leases::sizes_are_shared", None, sizes).stored("the lent size is wrong");
 }
 
 #[test]
 fn draws_and_takes() {
-    model("leases::draws_and_takes", None, draws);
-    stored("leases::draws_and_takes", "were used of", None, draws);
+    model("leases::draws_and_takes", None, draws).stored("were used of");
 }
 
 #[test]
 fn a_reused_size_comes_with_its_permits() {
-    let name = "leases::a_reused_size_comes_with_its_permits";
-    model(name, None, drops);
+    model("leases::a_reused_size_comes_with_its_permits", None, drops);
     for operation in ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("] {
         relaxed("leases", site(operation), "no order", None, drops);
     }
@@ -330,10 +316,8 @@ fn a_reused_size_comes_with_its_permits() {
 
 #[test]
 fn the_total_is_never_exceeded() {
-    let name = "leases::the_total_is_never_exceeded";
-    model(name, None, drops_in_plenty);
-    let (fault, why) = (Fault::ReleasesSizeFirst, "more is held than the total");
-    with_fault(name, fault, why, None, drops_in_plenty);
+    model("leases::the_total_is_never_exceeded", None, drops_in_plenty)
+        .finds([Fault::ReleasesSizeFirst], "more is held than the total");
 }
 
 #[test]
@@ -353,9 +337,5 @@ fn a_stopped_thread_stops_no_other() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "leases/lease.rs",
-        text: include_str!("../../../src/leases/lease.rs"),
-        operation,
-    }
+    Site::find(&["leases/lease.rs"], operation)
 }

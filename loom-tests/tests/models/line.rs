@@ -3,15 +3,12 @@
 
 use std::future::{Future, Pending, pending};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll, Waker};
 
 use tollgate::clock::Timer;
-use tollgate::compose::{All, AllDenied, AllGranted, Line};
-use tollgate::sync::model::Fault;
-use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
-use tollgate_loom_tests::{Expected, Run, actor, model, stored, with_fault};
+use tollgate::compose::{AllDenied, AllGranted, Line};
+use tollgate_loom_tests::WakeFlag;
+use tollgate_loom_tests::prelude::*;
 
 type Members = (Limiter<TokenBucket, ManualClock>, Arc<Concurrency>);
 type Limits = Arc<All<Members, ManualClock>>;
@@ -47,11 +44,8 @@ impl Tested {
     /// Checks that no caller is left, and returns how many permits the rate has.
     fn check_empty(&self) -> u64 {
         let waiting = (self.line.waiting(), self.inside.waiting());
-        assert_eq!(
-            (waiting, self.inside.inside()),
-            ((0, 0), 0),
-            "something was lost"
-        );
+        let actual = (waiting, self.inside.inside());
+        assert_eq!(actual, ((0, 0), 0), "something was lost");
         assert_eq!(self.line.waiting_permits(), 0, "permits of none wait");
         self.rate()
     }
@@ -65,22 +59,6 @@ impl Timer for Stopped {
 
     fn sleep(&self, _: Duration) -> Pending<()> {
         pending()
-    }
-}
-
-/// Whether the caller was woken. Loom does not track it.
-#[derive(Default)]
-struct WakeFlag(Mutex<bool>);
-
-impl WakeFlag {
-    fn take(&self) -> bool {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Wake for WakeFlag {
-    fn wake(self: Arc<Self>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
 }
 
@@ -255,9 +233,7 @@ fn try_against_enter(run: &mut Run) {
 
 /// The only caller that may wait gives up while another one comes.
 fn give_up_against_enter(run: &mut Run) {
-    let expected = Expected::all(vec!["refused", "waits"]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
+    run.explore_all(vec!["refused", "waits"], move |layout| {
         let tested = bounded(2, 1);
         let held = tested.inside.try_enter_owned(1).expect("room");
         let first = Caller::new(&tested);
@@ -277,17 +253,17 @@ fn give_up_against_enter(run: &mut Run) {
             }),
         ]);
         let waits = told.into_iter().flatten().next().expect("a caller came");
-        noted.note(&match waits.is_refused {
+        let said = match waits.is_refused {
             true => "refused",
             false => "waits",
-        });
+        };
         let waiting = tested.line.waiting() as u64;
         let permits = tested.line.waiting_permits();
         assert_eq!(permits, waiting, "permits of none wait");
         drop((held, waits));
         assert_eq!(tested.check_empty(), 2, "permits were lost");
+        said
     });
-    expected.assert_reached();
 }
 
 /// The first in line gives up and wakes the next one, which gives up and comes again for as many
@@ -360,57 +336,46 @@ fn threads_sleep(run: &mut Run) {
 #[test]
 fn no_caller_in_line_is_forgotten() {
     let why = "a caller in line was forgotten";
-    let name = "line: one leaves, one comes";
-    model(name, Some(3), leave_against_enter);
-    for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
-        with_fault(name, fault, why, Some(3), leave_against_enter);
-    }
+    model("line: one leaves, one comes", Some(3), leave_against_enter)
+        .finds([Fault::LeavesSilently, Fault::WaitsBlindly], why);
     let name = "line: one is served, one comes";
-    model(name, Some(3), turn_against_enter);
-    with_fault(name, Fault::PassesNoTurn, why, Some(3), turn_against_enter);
+    model(name, Some(3), turn_against_enter).finds([Fault::PassesNoTurn], why);
     model("line: two sleep in turn", Some(2), threads_sleep);
 }
 
 #[test]
 fn a_caller_in_line_that_gives_up_loses_nothing() {
     let name = "line: one leaves, one gives up, one waits";
-    model(name, Some(3), leave_against_give_up);
-    let (fault, why) = (Fault::KeepsWhatWasHanded, "a caller in line was forgotten");
-    with_fault(name, fault, why, Some(3), leave_against_give_up);
+    let why = "a caller in line was forgotten";
+    model(name, Some(3), leave_against_give_up).finds([Fault::KeepsWhatWasHanded], why);
 }
 
 #[test]
 fn the_first_in_line_sleeps_outside() {
     let name = "line: one leaves, the rate has nothing";
-    model(name, Some(3), room_that_does_not_help);
-    let (fault, why) = (Fault::SleepsInside, "a caller sleeps inside");
-    with_fault(name, fault, why, Some(3), room_that_does_not_help);
+    model(name, Some(3), room_that_does_not_help)
+        .finds([Fault::SleepsInside], "a caller sleeps inside");
 }
 
 #[test]
 fn no_caller_in_line_is_overtaken() {
     let name = "line: one waits, one tries, one comes";
-    model(name, Some(3), try_against_enter);
-    let (fault, why) = (Fault::PassesTheLine, "a caller in line was overtaken");
-    with_fault(name, fault, why, Some(3), try_against_enter);
+    model(name, Some(3), try_against_enter)
+        .finds([Fault::PassesTheLine], "a caller in line was overtaken");
 }
 
 #[test]
 fn a_line_never_holds_more_than_its_bound() {
-    let name = "line: two come, one may wait";
-    model(name, Some(3), enter_against_enter);
-    let why = "a line holds more than its bound";
-    stored(name, why, Some(3), enter_against_enter);
+    model("line: two come, one may wait", Some(3), enter_against_enter)
+        .stored("a line holds more than its bound");
 }
 
 #[test]
 fn a_caller_in_line_that_gives_up_makes_room() {
     let name = "line: one gives up, one comes, one may wait";
-    model(name, Some(3), give_up_against_enter);
-    let (fault, why) = (Fault::KeepsItsPermitsInLine, "permits of none wait");
-    with_fault(name, fault, why, Some(3), give_up_against_enter);
+    model(name, Some(3), give_up_against_enter)
+        .finds([Fault::KeepsItsPermitsInLine], "permits of none wait");
     let name = "line: one gives up, the next one wakes and comes again";
-    model(name, Some(3), give_up_and_wake);
-    let (fault, why) = (Fault::WakesTooEarly, "a caller was woken too early");
-    with_fault(name, fault, why, Some(3), give_up_and_wake);
+    model(name, Some(3), give_up_and_wake)
+        .finds([Fault::WakesTooEarly], "a caller was woken too early");
 }

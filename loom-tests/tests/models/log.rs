@@ -2,18 +2,10 @@
 //! the claims, around the ring more than once. No period counts more than the limit. A thread that
 //! stops does not hold up the others. The models find faults in this.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use Call::{Available, Take, TakeUpTo, TimeUntil};
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Quota, SlidingLog, Tick};
 use tollgate_loom_tests::logged::{Call, Rules};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, deep, model,
-    relaxed, stored, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = SlidingLog<NoClock>;
 type Action = Any<Tested, ()>;
@@ -252,11 +244,8 @@ fn one_stops_on_its_way(run: &mut Run) {
 
 #[test]
 fn each_against_each() {
-    model(
-        "log::each_against_each",
-        Some(2),
-        each_call_against_each_other,
-    );
+    let name = "log::each_against_each";
+    model(name, Some(2), each_call_against_each_other);
     let longer = "log::each_against_each, of any number of preemptions";
     if deep(longer) {
         model(longer, None, each_call_against_each_other);
@@ -324,9 +313,5 @@ fn weaker_orderings_are_found() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "multiword/log/claim.rs",
-        text: include_str!("../../../src/multiword/log/claim.rs"),
-        operation,
-    }
+    Site::find(&["multiword/log/claim.rs"], operation)
 }

@@ -5,9 +5,8 @@
 mod daily;
 
 use daily::{DAY_NS, Daily};
-use tollgate::Quota;
 use tollgate_audit::Bound;
-use tollgate_loom_tests::{Subject, broken, deep, model, suite, words};
+use tollgate_loom_tests::prelude::*;
 
 /// Two permits a day, with midnight between the threads' ticks. A caller that takes all permits
 /// before midnight and all after it gets four almost at once.

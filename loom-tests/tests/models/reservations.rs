@@ -2,14 +2,8 @@
 //! reserve, cancel, settle and acquire have the outcome of some sequential order, and used permits
 //! keep the bound at the ticks at which they are due. The models find faults in this.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Granted, Limiter, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, stored, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = Limiter<TokenBucket, NoClock>;
 type Action = Any<Tested, Option<Granted>>;
@@ -56,13 +50,11 @@ fn reserve(n: u64, at: u64) -> Action {
 }
 
 fn cancel(n: u64, at: u64) -> Action {
-    Action::new(
-        format!("cancel {n} at {at}"),
-        move |limiter, memory| match memory.take() {
-            Some(granted) => Answer::Returned(limiter.at(tick(at)).cancel(granted, n).1),
-            None => Answer::Done,
-        },
-    )
+    let name = format!("cancel {n} at {at}");
+    Action::new(name, move |limiter, memory| match memory.take() {
+        Some(granted) => Answer::Returned(limiter.at(tick(at)).cancel(granted, n).1),
+        None => Answer::Done,
+    })
 }
 
 fn charge(n: u64, at: u64) -> Action {
@@ -71,33 +63,39 @@ fn charge(n: u64, at: u64) -> Action {
     })
 }
 
-/// Checks the bound on the used permits: grants at the ticks at which they are due, except those
-/// that are cancelled completely before that. All actors act at one tick, the first.
+/// All actors act at one tick, the first, and cancel completely before permits are due.
 fn keeps_the_bound(played: &ScenarioOutcome) {
+    let goes = ticks_of_use(played);
+    assert_allowed(&goes, |ns| BURST + ns / INTERVAL_NS);
+}
+
+/// Returns the due ticks and the permits that are used: grants, except those that are cancelled.
+/// Actors cancel only their last grant, completely.
+pub(super) fn ticks_of_use(played: &ScenarioOutcome) -> Vec<(u64, u64)> {
     let mut goes: Vec<(u64, u64)> = Vec::new();
-    for (before, answers) in played.before.iter().zip(&played.answers) {
+    let none = Vec::new();
+    let before = played.before.iter().chain([&none]);
+    for (before, answers) in before.zip(played.answers.iter().chain([&played.after])) {
         let mut own: Vec<(u64, u64)> = Vec::new();
         for answer in before.iter().chain(answers) {
             match answer {
                 Answer::Granted(granted) => own.push((granted.due().as_nanos(), granted.n())),
-                Answer::Returned(_) => {
-                    own.pop();
-                }
+                Answer::Returned(_) => drop(own.pop()),
                 _ => {}
             }
         }
         goes.extend(own);
     }
-    let last = played.after.iter().filter_map(|answer| match answer {
-        Answer::Granted(granted) => Some((granted.due().as_nanos(), granted.n())),
-        _ => None,
-    });
-    goes.extend(last);
-    for &(from, _) in &goes {
+    goes
+}
+
+/// Checks that any interval has at most what is allowed in its length in nanoseconds.
+pub(super) fn assert_allowed(goes: &[(u64, u64)], allowed: impl Fn(u64) -> u64) {
+    for &(from, _) in goes {
         for &(to, _) in goes.iter().filter(|(to, _)| *to >= from) {
             let inside = goes.iter().filter(|(due, _)| (from..=to).contains(due));
             let sum: u64 = inside.map(|(_, n)| n).sum();
-            let allowed = BURST + (to - from) / INTERVAL_NS;
+            let allowed = allowed(to - from);
             assert!(sum <= allowed, "{sum} go early, from {from} to {to}");
         }
     }

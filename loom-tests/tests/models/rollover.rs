@@ -3,10 +3,9 @@
 //! meets a permit taken in the new one.
 
 use tollgate::algorithm::{Debt, GiveBack};
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::races::{FIXED, Races};
 use tollgate_loom_tests::samples::windows;
-use tollgate_loom_tests::words::{self, MakeWord};
-use tollgate_loom_tests::{Subject, broken, model};
 
 const NO_ORDER: &str = "no order";
 const TOO_MANY: &str = "more than was promised";

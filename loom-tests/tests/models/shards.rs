@@ -3,16 +3,9 @@
 //! fixed tick every permit can be taken. A thread that stops does not hold up the others. The
 //! models find faults in this.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{AnyAlgorithm, FixedWindow, Granted, Quota, Sharded, Tick, TokenBucket};
 use tollgate_audit::Bounded;
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, deep, model, stored,
-    with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 pub(super) type Tested = Sharded<AnyAlgorithm, NoClock>;
 pub(super) type Action = Any<Tested, Option<Granted>>;
@@ -153,11 +146,8 @@ fn told_when(run: &mut Run) {
 
 #[test]
 fn a_denial_of_a_request_that_fits_says_when() {
-    model(
-        "shards::a_denial_of_a_request_that_fits_says_when",
-        Some(3),
-        told_when,
-    );
+    let name = "shards::a_denial_of_a_request_that_fits_says_when";
+    model(name, Some(3), told_when);
 }
 
 /// Returns what was taken, and what came back, until the end of the first drain.
@@ -207,8 +197,7 @@ fn windows_begin(run: &mut Run) {
 #[test]
 fn windows_of_all_shards_begin_at_once() {
     let name = "shards::windows_of_all_shards_begin_at_once";
-    model(name, Some(3), windows_begin);
-    stored(name, "were taken | no order", Some(3), windows_begin);
+    model(name, Some(3), windows_begin).stored("were taken | no order");
 }
 
 /// Takes from both shards, each of which has one permit.
@@ -470,22 +459,13 @@ fn stopping(run: &mut Run, cases: &[[&[Action]; 3]]) {
 
 #[test]
 fn takes_from_siblings() {
-    let name = "shards::takes_from_siblings";
-    model(name, Some(3), siblings);
-    stored(name, "were taken | no order", Some(3), siblings);
+    model("shards::takes_from_siblings", Some(3), siblings).stored("were taken | no order");
 }
 
 #[test]
 fn takes_from_several() {
-    let name = "shards::takes_from_several";
-    model(name, None, several);
-    with_fault(
-        name,
-        Fault::RollsNothingBack,
-        "permits were lost",
-        None,
-        several,
-    );
+    model("shards::takes_from_several", None, several)
+        .finds([Fault::RollsNothingBack], "permits were lost");
 }
 
 #[test]
@@ -496,17 +476,13 @@ fn two_take_from_several() {
 #[test]
 fn a_stored_limit_grants_no_more() {
     let name = "shards::a_stored_limit_grants_no_more";
-    model(name, Some(3), after_a_look);
-    stored(name, "were taken | no order", Some(3), after_a_look);
+    model(name, Some(3), after_a_look).stored("were taken | no order");
 }
 
 #[test]
 fn each_against_each() {
-    model(
-        "shards::each_against_each",
-        Some(2),
-        each_verb_against_each_other,
-    );
+    let name = "shards::each_against_each";
+    model(name, Some(2), each_verb_against_each_other);
     let longer = "shards::each_against_each, of three preemptions";
     if deep(longer) {
         model(longer, Some(3), each_verb_against_each_other);
@@ -531,8 +507,8 @@ fn resets_and_debts() {
 #[test]
 fn never_one_too_many() {
     let name = "shards::never_one_too_many";
-    model(name, Some(2), the_same_word_again);
     let longer = "shards::never_one_too_many, of three preemptions";
+    model(name, Some(2), the_same_word_again);
     if deep(longer) {
         model(longer, Some(3), the_same_word_again);
     }
@@ -540,18 +516,14 @@ fn never_one_too_many() {
     for fault in [Fault::IgnoresGiveBacks, Fault::LowersMeanwhile] {
         with_fault(name, fault, why, Some(3), the_same_word_again);
     }
-    let name = "shards::never_one_too_many, touched";
-    model(name, Some(3), another_word);
-    with_fault(name, Fault::RollsBackBlindly, why, Some(3), another_word);
+    model("shards::never_one_too_many, touched", Some(3), another_word)
+        .finds([Fault::RollsBackBlindly], why);
 }
 
 #[test]
 fn the_bound_of_the_whole() {
-    model(
-        "shards::the_bound_of_the_whole",
-        Some(2),
-        at_different_ticks,
-    );
+    let name = "shards::the_bound_of_the_whole";
+    model(name, Some(2), at_different_ticks);
 }
 
 #[test]
@@ -565,11 +537,8 @@ fn three_at_once() {
 
 #[test]
 fn a_stopped_thread_stops_no_other() {
-    model(
-        "shards::a_stopped_thread_stops_no_other",
-        Some(2),
-        one_stops,
-    );
+    let name = "shards::a_stopped_thread_stops_no_other";
+    model(name, Some(2), one_stops);
     let name = "shards::a_thread_stopped_long_before";
     if deep(name) {
         model(name, Some(2), one_stops_long_before);

@@ -2,16 +2,8 @@
 //! far ahead. The sum over any window stays within the limit. A thread that stops does not hold up
 //! the others. The models find faults in this.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Granted, Quota, SlottedWindow, Tick};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, Site, deep, model, relaxed, stored,
-    with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = SlottedWindow<NoClock>;
 type Action = Any<Tested, Option<Granted>>;
@@ -52,13 +44,11 @@ fn take_up_to(n: u64, at: u64) -> Action {
 }
 
 fn undo(at: u64) -> Action {
-    Action::new(
-        format!("undo at {at}"),
-        move |limiter, memory| match memory.take() {
-            Some(granted) => Answer::Returned(limiter.at(tick(at)).undo(granted)),
-            None => Answer::Done,
-        },
-    )
+    let name = format!("undo at {at}");
+    Action::new(name, move |limiter, memory| match memory.take() {
+        Some(granted) => Answer::Returned(limiter.at(tick(at)).undo(granted)),
+        None => Answer::Done,
+    })
 }
 
 fn refund(n: u64, at: u64) -> Action {
@@ -287,18 +277,13 @@ fn one_stops_on_its_way(run: &mut Run) {
 
 #[test]
 fn at_the_end_of_a_slot() {
-    let name = "slots::at_the_end_of_a_slot";
-    model(name, None, at_an_edge);
-    stored(name, "permits in the slots", None, at_an_edge);
+    model("slots::at_the_end_of_a_slot", None, at_an_edge).stored("permits in the slots");
 }
 
 #[test]
 fn each_against_each() {
-    model(
-        "slots::each_against_each",
-        Some(2),
-        each_verb_against_each_other,
-    );
+    let name = "slots::each_against_each";
+    model(name, Some(2), each_verb_against_each_other);
     let longer = "slots::each_against_each, of any number of preemptions";
     if deep(longer) {
         model(longer, None, each_verb_against_each_other);
@@ -341,11 +326,7 @@ fn faults_are_found() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "multiword/slotted/roll.rs",
-        text: include_str!("../../../src/multiword/slotted/roll.rs"),
-        operation,
-    }
+    Site::find(&["multiword/slotted/roll.rs"], operation)
 }
 
 #[test]

@@ -2,15 +2,8 @@
 //! that of some sequential order of the same verbs. A thread that stops while setting a rate stops
 //! no decision. The models find faults in this.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Denied, Tick};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, Site, model, relaxed, stored, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 use tollgate_smooth::SmoothReservation;
 use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 
@@ -224,11 +217,8 @@ fn three_at_once() {
 
 #[test]
 fn versions_wrap_around() {
-    model(
-        "smooth::versions_wrap_around",
-        Some(2),
-        all(round_the_versions),
-    );
+    let name = "smooth::versions_wrap_around";
+    model(name, Some(2), all(round_the_versions));
 }
 
 #[test]
@@ -297,11 +287,7 @@ fn faults_are_found() {
 
 /// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
-    Site {
-        file: "tollgate-smooth/src/rates.rs",
-        text: include_str!("../../../crates/tollgate-smooth/src/rates.rs"),
-        operation,
-    }
+    Site::find(&["../crates/tollgate-smooth/src/rates.rs"], operation)
 }
 
 #[test]
@@ -312,12 +298,7 @@ fn weaker_orderings_are_found() {
         "f64::from_bits(self.place_of(state.version).load",
         ".swap(rate.to_bits()",
     ] {
-        relaxed(
-            "smooth",
-            site(operation),
-            NO_ORDER,
-            Some(2),
-            any(two_after_two),
-        );
+        let name = "smooth";
+        relaxed(name, site(operation), NO_ORDER, Some(2), any(two_after_two));
     }
 }

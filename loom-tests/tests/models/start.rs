@@ -1,8 +1,7 @@
 //! A limiter that was not started: the first caller starts it, once, at its own tick, and no other
 //! caller starts it again.
 
-use tollgate_loom_tests::words::{self, MakeWord};
-use tollgate_loom_tests::{Run, broken, model, samples, suite};
+use tollgate_loom_tests::prelude::*;
 
 fn starts(run: &mut Run, make_word: MakeWord) {
     suite::each_verb_starts(&samples::empty_bucket(make_word), run);

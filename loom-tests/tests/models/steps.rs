@@ -1,12 +1,9 @@
 //! Algorithms and verbs that break the rules of a step, on a correct word. The models find them.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, GiveBack};
+use tollgate::algorithm::GiveBack;
 use tollgate::store::AtomicWord;
-use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{Answer, Kind, Run, Subject, Verb, broken, samples, suite, words};
+use tollgate_loom_tests::Kind;
+use tollgate_loom_tests::prelude::*;
 
 /// Broken: keeps its count outside the word, so a step that is retried counts twice.
 struct CountsOutside {
@@ -39,14 +36,10 @@ fn a_step_that_counts_outside_the_word() {
         limit: 2,
         taken: Mutex::new(0),
     };
-    broken(
-        "steps::counts outside the word",
-        "not exactly the burst",
-        None,
-        |run| {
-            suite::exactly_the_burst_at_one_tick(&Subject::new(make), run);
-        },
-    );
+    let name = "steps::counts outside the word";
+    broken(name, "not exactly the burst", None, |run| {
+        suite::exactly_the_burst_at_one_tick(&Subject::new(make), run);
+    });
 }
 
 /// Broken: decides by the word that its previous step returned, and ignores the current one.
@@ -79,14 +72,10 @@ fn a_step_that_remembers() {
         bucket: two_at_once(),
         last: Mutex::new(None),
     };
-    broken(
-        "steps::decides by what it remembers",
-        "not exactly the burst",
-        None,
-        |run| {
-            suite::exactly_the_burst_at_one_tick(&Subject::new(make), run);
-        },
-    );
+    let name = "steps::decides by what it remembers";
+    broken(name, "not exactly the burst", None, |run| {
+        suite::exactly_the_burst_at_one_tick(&Subject::new(make), run);
+    });
 }
 
 /// Undoes a grant by restoring the word from before it, even if it has changed since.
@@ -130,15 +119,11 @@ fn take_and_undo<A: GiveBack + Send + Sync + 'static>(
 
 #[test]
 fn an_undo_that_puts_back_a_stale_word() {
-    broken(
-        "steps::undo puts back a stale word",
-        "granted twice",
-        None,
-        |run| {
-            let subject = Subject::new(|| PutsBack(two_at_once()));
-            take_and_undo(run, &subject, Verb::undo());
-        },
-    );
+    let name = "steps::undo puts back a stale word";
+    broken(name, "granted twice", None, |run| {
+        let subject = Subject::new(|| PutsBack(two_at_once()));
+        take_and_undo(run, &subject, Verb::undo());
+    });
 }
 
 #[test]
@@ -152,14 +137,10 @@ fn an_undo_outside_of_the_loop() {
         scope.traced.swap(next);
         Answer::Returned(back)
     });
-    broken(
-        "steps::undo outside the loop",
-        "granted twice",
-        None,
-        |run| {
-            take_and_undo(run, &samples::bucket(words::cell), undo.clone());
-        },
-    );
+    let name = "steps::undo outside the loop";
+    broken(name, "granted twice", None, |run| {
+        take_and_undo(run, &samples::bucket(words::cell), undo.clone());
+    });
 }
 
 #[test]
@@ -170,18 +151,14 @@ fn an_admission_that_looks_first_and_then_charges() {
         }
         Answer::Charged(scope.at().charge(1))
     });
-    broken(
-        "steps::looks first and then charges",
-        "no order",
-        None,
-        |run| {
-            let subject = samples::bucket(words::cell);
-            let now = subject.tick();
-            let one = [(acquire.clone(), now)];
-            let before = [(Verb::acquire(1), now)];
-            subject.scenario(&before, &[&one, &one]).explore(run);
-        },
-    );
+    let name = "steps::looks first and then charges";
+    broken(name, "no order", None, |run| {
+        let subject = samples::bucket(words::cell);
+        let now = subject.tick();
+        let one = [(acquire.clone(), now)];
+        let before = [(Verb::acquire(1), now)];
+        subject.scenario(&before, &[&one, &one]).explore(run);
+    });
 }
 
 fn two_at_once() -> TokenBucket {

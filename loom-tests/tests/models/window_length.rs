@@ -2,12 +2,9 @@
 //! The models find errors in either.
 
 use std::num::NonZeroU64;
-use std::time::Duration;
 
-use tollgate::algorithm::Algorithm;
-use tollgate::{Denied, FixedWindow, Granted, Intervals, Quota, SlidingWindow, Tick};
 use tollgate_audit::Bounded;
-use tollgate_loom_tests::{Run, Subject, Verb, broken, model, samples, suite, words};
+use tollgate_loom_tests::prelude::*;
 
 const LIMIT: u64 = 2;
 
@@ -59,11 +56,8 @@ fn less_than_a_period_apart<A: suite::Subjected>(
 ) {
     let [one, other] = ticks.map(|tick| [(Verb::take_up_to(LIMIT), Tick::from_nanos(tick))]);
     let scenario = subject.scenario(&[], &[&one, &other]).judged(|outcome| {
-        assert_eq!(
-            outcome.granted(),
-            LIMIT,
-            "two windows in less than a period"
-        );
+        let actual = outcome.granted();
+        assert_eq!(actual, LIMIT, "two windows in less than a period");
     });
     scenario.explore(run);
 }

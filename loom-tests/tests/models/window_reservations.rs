@@ -2,12 +2,10 @@
 //! Concurrent calls have the outcome of some sequential order, the bound holds at the ticks at
 //! which permits are used, and no caller is due before one that reserved earlier.
 
-use tollgate::clock::NoClock;
-use tollgate::sync::model::Fault;
-use tollgate::{Granted, Limiter, Quota, SlidingWindow, Tick};
-use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, with_fault,
-};
+use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
+
+use super::reservations::{assert_allowed, ticks_of_use};
 
 type Tested = Limiter<SlidingWindow, NoClock>;
 type Action = Any<Tested, Option<Granted>>;
@@ -54,36 +52,14 @@ fn cancel(n: u64) -> Action {
     })
 }
 
-/// Checks the bound on used permits, where actors cancel only their last grant, completely.
 fn keeps_the_bound(played: &ScenarioOutcome) {
-    let mut goes: Vec<(u64, u64)> = Vec::new();
-    for (before, answers) in played.before.iter().zip(&played.answers) {
-        let mut own: Vec<(u64, u64)> = Vec::new();
-        for answer in before.iter().chain(answers) {
-            match answer {
-                Answer::Granted(granted) => own.push((granted.due().as_nanos(), granted.n())),
-                Answer::Returned(_) => drop(own.pop()),
-                _ => {}
-            }
-        }
-        goes.extend(own);
+    let goes = ticks_of_use(played);
+    // The last caller comes after all others.
+    if let Some((last, before)) = goes.split_last() {
+        let is_last = before.iter().all(|(due, _)| *due <= last.0);
+        assert!(is_last, "the last caller overtakes: {before:?}, {last:?}");
     }
-    for answer in &played.after {
-        if let Answer::Granted(last) = answer {
-            let last = (last.due().as_nanos(), last.n());
-            let is_last = goes.iter().all(|(due, _)| *due <= last.0);
-            assert!(is_last, "the last caller overtakes: {goes:?}, {last:?}");
-            goes.push(last);
-        }
-    }
-    for &(from, _) in &goes {
-        for &(to, _) in goes.iter().filter(|(to, _)| *to >= from) {
-            let inside = goes.iter().filter(|(due, _)| (from..=to).contains(due));
-            let sum: u64 = inside.map(|(_, n)| n).sum();
-            let allowed = LIMIT + (to - from) * LIMIT / PERIOD_NS;
-            assert!(sum <= allowed, "{sum} go early, from {from} to {to}");
-        }
-    }
+    assert_allowed(&goes, |ns| LIMIT + ns * LIMIT / PERIOD_NS);
 }
 
 /// A scenario at whose end a last caller reserves.

@@ -2,14 +2,11 @@
 //! without a fault passes.
 
 use std::num::NonZeroU64;
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, Debt, GiveBack};
-use tollgate::outcome::Charged;
-use tollgate::{Denied, Granted, Quota, Tick};
+use tollgate::algorithm::{Debt, GiveBack};
 use tollgate_audit::Bound;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::races::FIXED;
-use tollgate_loom_tests::{Subject, broken, model, suite};
 
 /// Two permits in each 4 ns of the clock. The word is the window's number, with the count in its
 /// last eight bits.
@@ -32,7 +29,7 @@ enum Fault {
     ChargesTheOldOne,
 }
 
-use Fault::*;
+use self::Fault::*;
 
 const LIMIT: u64 = 2;
 const PERIOD: u64 = 4;

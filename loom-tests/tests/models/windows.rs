@@ -1,11 +1,9 @@
 //! The leaky bucket, the windows, the intervals and `AnyAlgorithm`: every model of the token
 //! bucket, with ticks on both sides of a window's edge. Each model also fails on a broken word.
 
-use tollgate::LeakyBucket;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::samples::windows;
 use tollgate_loom_tests::suite::Subjected;
-use tollgate_loom_tests::words::{self, MakeWord};
-use tollgate_loom_tests::{Run, Subject, Verb, broken, deep, model, suite};
 
 /// A suite, its bound on preemptions, and its message for a word that compares and stores.
 struct Suite<A> {
@@ -18,64 +16,57 @@ struct Suite<A> {
     repeats: bool,
 }
 
-fn pairs<A: Subjected>() -> Suite<A> {
-    Suite {
-        name: "each against each other",
-        explore: suite::each_verb_against_each_other,
-        bound: None,
-        why: "granted twice",
-        repeats: false,
+impl<A> Suite<A> {
+    fn new(name: &'static str, explore: fn(&Subject<A>, &mut Run), why: &'static str) -> Self {
+        Self {
+            name,
+            explore,
+            bound: None,
+            why,
+            repeats: false,
+        }
     }
+
+    fn bounded(self) -> Self {
+        let bound = Some(3);
+        Self { bound, ..self }
+    }
+
+    fn repeating(self) -> Self {
+        let repeats = true;
+        Self { repeats, ..self }
+    }
+}
+
+fn pairs<A: Subjected>() -> Suite<A> {
+    let explore = suite::each_verb_against_each_other;
+    Suite::new("each against each other", explore, "granted twice")
 }
 
 fn after_a_grant<A: Subjected>() -> Suite<A> {
-    Suite {
-        name: "each after a grant",
-        explore: suite::each_verb_after_a_grant,
-        bound: None,
-        why: "no order",
-        repeats: true,
-    }
+    let explore = suite::each_verb_after_a_grant;
+    Suite::new("each after a grant", explore, "no order").repeating()
 }
 
 fn among_three<A: Subjected>() -> Suite<A> {
-    Suite {
-        name: "each among three",
-        explore: suite::each_verb_among_three,
-        bound: Some(3),
-        why: "more than was promised",
-        repeats: true,
-    }
+    let (explore, why) = (suite::each_verb_among_three, "more than was promised");
+    Suite::new("each among three", explore, why)
+        .bounded()
+        .repeating()
 }
 
 fn starts<A: Subjected>() -> Suite<A> {
-    Suite {
-        name: "it starts once",
-        explore: suite::each_verb_starts,
-        bound: None,
-        why: "no order",
-        repeats: false,
-    }
+    Suite::new("it starts once", suite::each_verb_starts, "no order")
 }
 
 fn at_one_tick<A: Subjected>() -> Suite<A> {
-    Suite {
-        name: "exactly the available permits at one tick",
-        explore: suite::exactly_the_burst_at_one_tick,
-        bound: None,
-        why: "granted twice",
-        repeats: true,
-    }
+    let name = "exactly the available permits at one tick";
+    Suite::new(name, suite::exactly_the_burst_at_one_tick, "granted twice").repeating()
 }
 
 fn at_different_ticks<A: Subjected>() -> Suite<A> {
-    Suite {
-        name: "at different ticks",
-        explore: suite::the_bound_at_different_ticks,
-        bound: Some(3),
-        why: "no order",
-        repeats: false,
-    }
+    let explore = suite::the_bound_at_different_ticks;
+    Suite::new("at different ticks", explore, "no order").bounded()
 }
 
 fn explore<A: Subjected, const N: usize>(

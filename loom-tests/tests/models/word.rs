@@ -2,40 +2,34 @@
 //! returns the current one, and a swap returns what it replaced. So no value is replaced twice, and
 //! none is lost.
 
-use std::sync::Arc;
-
-use tollgate_loom_tests::words::{self, MakeWord};
-use tollgate_loom_tests::{Expected, Run, actor, broken, model};
+use tollgate_loom_tests::prelude::*;
 
 /// Two threads swap the word.
 fn replace_twice(run: &mut Run, make: MakeWord) {
-    let expected = Expected::all(vec![(1, 2, 3), (3, 1, 2)]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
+    run.explore_all(vec![(1, 2, 3), (3, 1, 2)], move |layout| {
         let place = make(1);
         let actors = [2, 3].map(|next| {
             let place = Arc::clone(&place);
             actor(move || place.swap(next))
         });
         let found = layout.act(actors.into());
-        noted.note(&(found[0], found[1], place.load()));
+        (found[0], found[1], place.load())
     });
-    expected.assert_reached();
 }
 
 /// One thread swaps the word, and the other exchanges it.
 fn replace_and_exchange(run: &mut Run, make: MakeWord) {
-    let expected = Expected::all(vec![(Ok(()), Err(3), 2), (Err(2), Err(1), 2)]);
-    let noted = expected.clone();
-    run.explore(move |layout| {
-        let place = make(1);
-        let (one, other) = (Arc::clone(&place), Arc::clone(&place));
-        let exchange = actor(move || one.compare_exchange(1, 3));
-        let replace = actor(move || Err(other.swap(2)));
-        let found = layout.act(vec![exchange, replace]);
-        noted.note(&(found[0], found[1], place.load()));
-    });
-    expected.assert_reached();
+    run.explore_all(
+        vec![(Ok(()), Err(3), 2), (Err(2), Err(1), 2)],
+        move |layout| {
+            let place = make(1);
+            let (one, other) = (Arc::clone(&place), Arc::clone(&place));
+            let exchange = actor(move || one.compare_exchange(1, 3));
+            let replace = actor(move || Err(other.swap(2)));
+            let found = layout.act(vec![exchange, replace]);
+            (found[0], found[1], place.load())
+        },
+    );
 }
 
 fn both(run: &mut Run, make: MakeWord) {

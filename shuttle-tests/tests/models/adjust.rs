@@ -2,17 +2,10 @@
 //! no change is lost, and no permit is created, even if a deciding thread stops forever. The
 //! models find each injected fault.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::clock::NoClock;
-use tollgate::sync::model::{Fault, Stop, stopping};
-use tollgate::{Adjustable, Granted, Quota, Tick};
+use tollgate::Adjustable;
+use tollgate_shuttle_tests::Actor;
+use tollgate_shuttle_tests::prelude::*;
 use tollgate_shuttle_tests::total::Strict;
-use tollgate_shuttle_tests::{
-    Actor, act, actor, below, model, one_of, reached, stored, with_fault,
-};
 
 type Tested = Adjustable<Strict, NoClock>;
 

@@ -1,12 +1,7 @@
 //! One word and its retry loop, with four threads of up to eight calls. At different ticks the
 //! bound holds; at one tick the permits add up exactly, also when some are returned.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::{Granted, Limiter, Quota, Tick, TokenBucket};
-use tollgate_shuttle_tests::{Promise, act, actor, below, model, reached, stored};
+use tollgate_shuttle_tests::prelude::*;
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 8;

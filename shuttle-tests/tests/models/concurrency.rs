@@ -4,14 +4,10 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use tollgate::Concurrency;
 use tollgate::concurrency::ConcurrencyGuard;
-use tollgate::sync::model::Fault;
-use tollgate_shuttle_tests::{act, actor, below, model, reached, stored, with_fault};
+use tollgate_shuttle_tests::prelude::*;
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 6;

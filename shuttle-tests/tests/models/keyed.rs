@@ -2,15 +2,7 @@
 //! is granted the lesser of its burst and its requests. At the end it has one slot, and no slot is
 //! claimed. Other models remove or ban keys meanwhile.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-use tollgate::keyed::Overflow;
-use tollgate::sync::model::Fault;
-use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
-use tollgate_shuttle_tests::{
-    Ledger, Table, act, actor, below, check_table, model, reached, stored, table, with_fault,
-};
+use tollgate_shuttle_tests::prelude::*;
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 7;
@@ -129,11 +121,8 @@ fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
     for (key, _) in banned.into_iter().enumerate().filter(|(_, banned)| *banned) {
         let there = |at| limiter.key(&key).at(Tick::from_nanos(at)).available();
         let until = until.as_nanos();
-        assert_eq!(
-            [there(until), there(until + PERIOD)],
-            [0, 1],
-            "a ban was lifted"
-        );
+        let actual = [there(until), there(until + PERIOD)];
+        assert_eq!(actual, [0, 1], "a ban was lifted");
     }
 }
 

@@ -2,17 +2,7 @@
 //! decision mixes two quotas, even when a version's bits repeat, and no permit is created, even if
 //! a deciding thread stops forever. The models find each injected fault.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::keyed::Overflow;
-use tollgate::sync::model::{Fault, Stop, stopping};
-use tollgate::{Quota, Tick};
-use tollgate_shuttle_tests::{
-    Ledger, Table, WRONG, Watched, act, actor, below, check_table, model, one_of, reached, stored,
-    table, with_fault,
-};
+use tollgate_shuttle_tests::prelude::*;
 
 /// The size of a model.
 #[derive(Debug, Clone, Copy)]

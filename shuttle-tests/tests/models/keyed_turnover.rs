@@ -3,16 +3,7 @@
 //! are counted, except that it starts fresh after each eviction or removal. Some models stop
 //! threads forever in the middle: then all other threads still end, and later callers find a slot.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::keyed::Overflow;
-use tollgate::sync::model::{Fault, Stop, stopping};
-use tollgate::{Denied, Quota, Tick, TokenBucket};
-use tollgate_shuttle_tests::{
-    Ledger, Promise, Table, act, actor, below, check_table, model, reached, stored, table,
-    with_fault,
-};
+use tollgate_shuttle_tests::prelude::*;
 
 /// The size of a model.
 #[derive(Debug, Clone, Copy)]

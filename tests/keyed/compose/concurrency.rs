@@ -1,13 +1,10 @@
 //! Keys of a `KeyedConcurrency` as members of a composition.
 
-use std::sync::Arc;
-
-use tollgate::compose::{All, AllDenied, Held, Line, Member};
+use tollgate::compose::{AllDenied, Held, Line, Member};
 use tollgate::keyed::KeyedConcurrency;
 use tollgate::store::Place;
-use tollgate::{Denied, Limiter, ManualClock, Tick, TokenBucket};
 
-use crate::support::{bucket, deadline};
+use crate::support::*;
 
 fn rate(clock: &ManualClock) -> Limiter<TokenBucket, ManualClock> {
     Limiter::with_clock(bucket("10/h"), clock.clone())

@@ -1,13 +1,8 @@
 //! Keys of tables as members of a composition.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tollgate::compose::Named;
 
-use tollgate::compose::{All, Named};
-use tollgate::keyed::Overflow;
-use tollgate::{Counted, Denied, Keyed, Limiter, ManualClock, TokenBucket};
-
-use crate::support::{NOW, bucket, tick};
+use crate::support::*;
 
 type Table = Keyed<TokenBucket, ManualClock>;
 
@@ -56,11 +51,8 @@ fn keys_that_start_empty_fill_from_their_first_denied_request_on() {
     let all = All::new((&low, table.key("alice"), other.key(&7), &high)).expect("four limits");
     for hour in 0..4 {
         let denied = all.try_acquire_n(5).expect_err("it is empty");
-        assert_eq!(
-            denied.retry_after(),
-            Some(Duration::from_secs(3600)),
-            "in hour {hour}"
-        );
+        let expected = Some(Duration::from_secs(3600));
+        assert_eq!(denied.retry_after(), expected, "in hour {hour}");
         clock.advance(Duration::from_secs(3600));
         drop(all.try_acquire_n(5).expect("an hour's permits"));
     }

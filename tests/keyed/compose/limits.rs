@@ -1,17 +1,12 @@
 //! Limits of every kind, of which each run has two equal sets: the members and their twins.
 
-use std::sync::Arc;
-
 use tollgate::compose::{Members, OwnLimiter, SettleMembers, Slot, Visitor};
 use tollgate::concurrency::ConcurrencyGuard;
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
-use tollgate::{
-    Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Limiter, ManualClock, Quota,
-    Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire,
-};
+use tollgate::{Adjustable, TryAcquire};
 
-use crate::support::{Random, algorithm};
+use crate::support::*;
 
 /// Small bursts and short periods, so that a run meets every outcome.
 const WORDS: [&str; 14] = [

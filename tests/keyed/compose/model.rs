@@ -1,11 +1,10 @@
 //! A composition answers as its members do on their own: it grants exactly if all of them would.
 
-use tollgate::compose::{All, Members, SettleMembers};
-use tollgate::{ManualClock, Tick};
+use tollgate::compose::{Members, SettleMembers};
 
 use super::limits::{Limit, Limits, Pick, numbers};
 use super::run::{End, Run, Seen};
-use crate::support::{NOW, Random, often};
+use crate::support::*;
 
 const EACH_RUN: u64 = 200;
 
@@ -87,7 +86,7 @@ fn compare(
 ) -> Seen {
     let (mut random, mut seen) = (Random(seed), Seen::default());
     while seen.operations < often(20_000) {
-        let clock = ManualClock::at(Tick::from_nanos(NOW));
+        let clock = ManualClock::at(tick(NOW));
         let made = Random(random.next());
         let [members, twins] = [(); 2].map(|()| Limits::new(made.clone(), &clock));
         let picks = picks(&mut random);

@@ -1,14 +1,9 @@
 //! Keys of tables, and limits whose quota changes, as members of a reservation.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tollgate::compose::{Member, ReserveMembers};
+use tollgate::{Adjustable, TryAcquire};
 
-use tollgate::Keep;
-use tollgate::compose::{All, Member, ReserveMembers};
-use tollgate::keyed::Overflow;
-use tollgate::{Adjustable, Denied, Keyed, Limiter, ManualClock, Quota, TokenBucket, TryAcquire};
-
-use crate::support::{NOW, SECOND, bucket, tick};
+use crate::support::*;
 
 /// A limit that is empty, gets a permit a second, and holds `burst` of them.
 fn empty(burst: u64, clock: &ManualClock) -> Limiter<TokenBucket, ManualClock> {
@@ -26,13 +21,11 @@ where
     let all = All::new((member, &other)).expect("two limits");
     let in_a_second = all.reserve_within(3, Duration::from_secs(1));
     let denied = in_a_second.map(drop).expect_err("due in 3 s");
-    assert_eq!(
-        (
-            denied.member(),
-            denied.retry_after().map(|wait| wait.as_secs())
-        ),
-        (Some(1), Some(2))
+    let actual = (
+        denied.member(),
+        denied.retry_after().map(|wait| wait.as_secs()),
     );
+    assert_eq!(actual, (Some(1), Some(2)));
     assert_eq!(member.available(), 20);
 
     let reserved = all.reserve(3).expect("due in 3 s");
@@ -88,10 +81,8 @@ fn a_reservation_evicts_no_key_that_is_busy_now() {
         assert_eq!(denied.denied(), Some(Denied::no_room(1)));
         assert!(table.try_acquire(&0).is_err(), "the key was evicted");
     }
-    assert_eq!(
-        slow.check_n(1).map_err(|denied| denied.retry_after()),
-        Err(Some(Duration::from_secs(1)))
-    );
+    let actual = slow.check_n(1).map_err(|denied| denied.retry_after());
+    assert_eq!(actual, Err(Some(Duration::from_secs(1))));
 }
 
 #[test]

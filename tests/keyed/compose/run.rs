@@ -1,15 +1,11 @@
 //! Runs a composition, and the twins of its members by their own verbs, and compares all answers.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, AllGranted, Members};
+use tollgate::TryAcquire;
+use tollgate::compose::{AllDenied, AllGranted, Members};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Denied, ManualClock, Quota, Tick, TryAcquire};
 
 use super::limits::{EACH, Kept, Limit, Limits, Pick};
-use crate::support::Random;
+use crate::support::*;
 
 /// What becomes of a grant.
 #[derive(Debug)]
@@ -173,8 +169,8 @@ impl Run<'_> {
             14 => now + 1,
             _ => now.saturating_sub(random.below(150)),
         };
-        self.clock.set(Tick::from_nanos(now));
-        Tick::from_nanos(now)
+        self.clock.set(tick(now));
+        tick(now)
     }
 
     fn costs(&self, random: &mut Random) -> Vec<u64> {
@@ -260,11 +256,8 @@ impl Run<'_> {
             let limit = self.members.limit(self.picks[member]);
             let available = twin.limit.available(now);
             assert_eq!(limit.available(now), available, "member {member}");
-            assert_eq!(
-                limit.check(1, now),
-                twin.limit.check(1, now),
-                "member {member}"
-            );
+            let actual = limit.check(1, now);
+            assert_eq!(actual, twin.limit.check(1, now), "member {member}");
             least = least.min(available / twin.members.len() as u64);
         }
         assert_eq!(all.available(), least);

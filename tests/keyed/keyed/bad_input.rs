@@ -1,15 +1,9 @@
 //! Invalid input gets an answer, or an error that names the field. It never causes a panic or
 //! exceeds the bound.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
 use tollgate::error::{LimiterError, QuotaError};
-use tollgate::keyed::Overflow;
-use tollgate::{Denied, Granted, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
-use crate::support::{bucket, every, tick};
+use crate::support::*;
 
 fn several(plans: usize) -> Result<Keyed<TokenBucket, ManualClock>, LimiterError> {
     Keyed::with_plans(vec![bucket("5/h"); plans], 10, ManualClock::new())

@@ -1,18 +1,9 @@
 //! A banned key gets nothing until the ban's last tick, whatever is returned or changed in between.
 //! Then it gets as much as a key that spent its whole burst at that tick.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Key;
-use tollgate::keyed::Overflow;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
-use crate::support::{
-    NOW, SECOND, algorithm, all, bucket, crowded, every, in_sixteen_slots, period, queue, table,
-    tick, with_plans,
-};
+use crate::support::*;
 
 /// Checks that nothing is available until the ban ends, and that nothing can be returned.
 fn is_banned(key: Key<&Keyed<AnyAlgorithm, ManualClock>>, until: u64, of: &AnyAlgorithm) {
@@ -317,9 +308,8 @@ fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_retry() {
         assert_eq!(limiter.key("other").at(then).available(), 5);
     }
     let after = tick(NOW + 62 * SECOND);
-    assert_eq!(
-        key.reserve_within_at(3, second, after)
-            .map(|reserved| reserved.n()),
-        Ok(3)
-    );
+    let actual = key
+        .reserve_within_at(3, second, after)
+        .map(|reserved| reserved.n());
+    assert_eq!(actual, Ok(3));
 }

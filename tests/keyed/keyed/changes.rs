@@ -3,14 +3,9 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::Quota;
-use tollgate::keyed::Overflow;
 
 use crate::support::hooks::{Call, Hooked, on_calls};
-use crate::support::{bucket, crowded, in_sixteen_slots, table};
+use crate::support::*;
 
 /// Counts how often a word is migrated from now on.
 fn counted() -> Rc<Cell<u64>> {

@@ -5,17 +5,9 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
-
-use tollgate::algorithm::Algorithm;
-use tollgate::keyed::Overflow;
-use tollgate::outcome::Charged;
-use tollgate::{AnyAlgorithm, Denied, Granted, Keyed, ManualClock, Tick};
 
 use crate::support::model::{Answer, Model, SameGrant, Verb, ask_at};
-use crate::support::{
-    IdentityState, NOW, Random, all, crowded, in_sixteen_slots, often, period, tick,
-};
+use crate::support::*;
 
 /// The slots that the keys share.
 const SLOTS: usize = 16;

@@ -2,18 +2,11 @@
 //! algorithm: for late callers, through changes of quotas, in other plans, and when idle keys have
 //! left and come back.
 
-use tollgate::Keep;
-use tollgate::algorithm::{ChangeQuota, Debt, GiveBack, Settings};
+use tollgate::algorithm::{Debt, GiveBack, Settings};
 use tollgate::error::LimiterError;
-use tollgate::{
-    AnyAlgorithm, Denied, FixedWindow, Gcra, Granted, Intervals, Keyed, LeakyBucket, ManualClock,
-    Quota, SlidingWindow, Tick,
-};
 
 use crate::support::model::{Answer, Model, Of, SameGrant, Verb, ask_at, ask_now};
-use crate::support::{
-    NOW, Random, SECOND, all, bucket, every, often, period, table, tick, with_plans,
-};
+use crate::support::*;
 
 /// So few keys that none lacks room.
 const FEW: u64 = 60;

@@ -2,12 +2,7 @@
 //! whether new keys without a slot are denied or admitted. Each key that leaves the table is
 //! counted.
 
-use std::time::Duration;
-
-use tollgate::keyed::Overflow;
-use tollgate::{AnyAlgorithm, Keyed, ManualClock};
-
-use crate::support::{NOW, SECOND, algorithm, deadline, often, on_threads, table, tick};
+use crate::support::*;
 
 /// The number of spent keys, and of banned ones after them.
 const SPENT: u64 = 50;
@@ -39,12 +34,8 @@ fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: 
     let made = elapsed / interval;
     for (key, granted) in (0..).zip(granted) {
         let left = limiter.key(&key).take_up_to(BURST).n();
-        let of = limiter;
-        assert_eq!(
-            granted + left,
-            made,
-            "a spent key got another burst, {of:?}"
-        );
+        let (of, had) = (limiter, granted + left);
+        assert_eq!(had, made, "a spent key got another burst, {of:?}");
         assert!(limiter.try_acquire(&(SPENT + key)).is_err(), "{of:?}");
     }
     assert_eq!(limiter.slots(), 2048);
@@ -92,7 +83,7 @@ fn a_flood_from_several_threads_gives_spent_keys_no_extra_permits() {
                 assert!(limiter.try_acquire_n(&key, BURST).is_ok());
             }
             limiter.clock().advance(Duration::from_millis(3 * 600));
-            let granted = on_threads(4, |id| {
+            let granted = on_threads(0..4, |id| {
                 let keys = (0..FLOOD).map(|turn| match id {
                     0 | 1 => 1_000 + id * FLOOD + turn,
                     _ => turn % SPENT,

@@ -4,14 +4,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::keyed::Overflow;
-use tollgate::{Keyed, ManualClock, Quota};
 
 use crate::support::hooks::{Call, Hooked, at_call, unhook};
-use crate::support::{IdentityState, NOW, SECOND, bucket, crowded, in_sixteen_slots, table, tick};
+use crate::support::*;
 
 /// Returns a table in which a new key with a tick before `NOW` counts at `NOW`. Its word is
 /// computed twice: before its slot is claimed and afterwards.

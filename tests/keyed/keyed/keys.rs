@@ -3,11 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tollgate::keyed::KeyHasher;
-use tollgate::keyed::Overflow;
-use tollgate::{Denied, Keyed, TokenBucket};
 
 use crate::support::hooks::{Call, HookedKey, at_call, on_calls};
-use crate::support::{bucket, crowded, table};
+use crate::support::*;
 
 /// Returns hashes that could be mistaken for something else, all different in their last 60 bits.
 fn odd_hashes() -> Vec<u64> {
@@ -107,8 +105,6 @@ fn borrowed_and_owned_keys_are_the_same_key() {
     assert_eq!((limiter.key("alice").available(), limiter.len()), (0, 1));
     assert!(limiter.try_acquire(&[1_u8, 2][..]).is_ok());
     assert!(limiter.try_acquire(&vec![1_u8, 2]).is_ok());
-    assert_eq!(
-        (limiter.key(&[1_u8, 2][..]).available(), limiter.len()),
-        (1, 2)
-    );
+    let actual = (limiter.key(&[1_u8, 2][..]).available(), limiter.len());
+    assert_eq!(actual, (1, 2));
 }

@@ -1,13 +1,6 @@
 //! Failures of other keyed limiters, each as a regression test.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::Algorithm;
-use tollgate::keyed::Overflow;
-use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
-
-use crate::support::{SECOND, algorithm, bucket, deadline, on_threads, table, tick};
+use crate::support::*;
 
 /// Returns one algorithm of each kind, with `n` permits an hour.
 fn hourly(n: u64) -> impl Iterator<Item = AnyAlgorithm> {
@@ -62,7 +55,7 @@ fn threads_get_the_limit_of_each_key_and_not_one_more() {
                         .filter(|_| limiter.try_acquire("new").is_ok())
                         .count()
                 };
-                let granted: usize = on_threads(8, ask).into_iter().sum();
+                let granted: usize = on_threads(0..8, ask).into_iter().sum();
                 assert_eq!((granted, limiter.len()), (100, 1), "{algorithm}");
                 assert_eq!(limiter.key("new").available(), 0);
             }

@@ -1,9 +1,7 @@
 //! A late caller counts at the tick of earlier callers. If it is refused at that tick, it leaves no
 //! entry in the table by which it would be granted at its own tick.
 
-use tollgate::Tick;
-
-use crate::support::{SECOND, algorithm, crowded, in_sixteen_slots, queue, tick};
+use crate::support::*;
 
 fn second(n: u64) -> Tick {
     tick(n * SECOND)

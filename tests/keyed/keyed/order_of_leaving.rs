@@ -2,17 +2,12 @@
 //! banned ones. Within each group, keys that have spent fewer whole permits leave first. Of keys
 //! that have spent the same the newest leaves first. Keys in debt leave after those without debt.
 
-use tollgate::Keep;
-use tollgate::algorithm::{Algorithm, Debt};
+use tollgate::algorithm::Debt;
 use tollgate::keyed::Key;
 use tollgate::store::View;
-use tollgate::{Denied, Granted, Keyed, ManualClock, Quota, Tick};
 
 use crate::support::hooks::Hooked;
-use crate::support::{
-    IdentityState, NOW, Random, SECOND, algorithm, bucket, crowded, in_sixteen_slots, often, tick,
-    with_plans,
-};
+use crate::support::*;
 
 type Table<A> = Keyed<A, ManualClock, IdentityState>;
 /// A view of a key at a tick.

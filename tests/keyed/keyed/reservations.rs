@@ -1,13 +1,9 @@
 //! Reservations of a key match those of a limiter of its own.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
+use tollgate::Reservation;
 use tollgate::algorithm::Reserve;
-use tollgate::clock::NoClock;
-use tollgate::{Gcra, Limiter, Quota, Reservation};
 
-use crate::support::{Random, SECOND, algorithm, bucket, deadline, queue, table, tick};
+use crate::support::*;
 
 fn follow<A: Reserve + Clone + Debug>(algorithm: A, seed: u64) {
     let table = table(algorithm.clone());

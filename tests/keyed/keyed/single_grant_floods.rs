@@ -1,12 +1,7 @@
 //! A flood whose keys have one grant each resets no key that spent as much or more, whatever part
 //! of the burst the flood's keys take, and while that key has regained less than an eighth.
 
-use std::time::Duration;
-
-use tollgate::clock::Clock;
-use tollgate::{AnyAlgorithm, Keyed, ManualClock};
-
-use crate::support::{NOW, Random, algorithm, of_capacity, often};
+use crate::support::*;
 
 /// Half of the victims have one grant, the others several.
 const VICTIMS: u64 = 40;

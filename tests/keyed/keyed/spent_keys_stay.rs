@@ -2,20 +2,10 @@
 //! the flood's own keys are evicted first. Also tests what protects a key, and for how long. (Time
 //! nearly stands still: nothing is idle.)
 
-use std::fmt::Debug;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::Algorithm;
-use tollgate::clock::Clock;
 use tollgate::keyed::Key;
 use tollgate::stats::KeyedStats;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
-use crate::support::{
-    IdentityState, NOW, SECOND, algorithm, bucket, crowded, deadline, every, in_sixteen_slots,
-    of_capacity, often, on_threads, period, tick, with_plans,
-};
+use crate::support::*;
 
 const BURST: u64 = 100;
 const TWICE: &[u64] = &[50, 50];
@@ -118,7 +108,7 @@ fn a_flood_of_keys_used_twice_resets_at_most_five_in_a_hundred() {
 fn a_flood_from_several_threads_resets_no_key_used_twice() {
     deadline("threads that flood a full table", || {
         let Flooded { limiter, came } = Flooded::with(1_000, 0, ONCE);
-        let granted = on_threads(4, |id| {
+        let granted = on_threads(0..4, |id| {
             let new = (0..often(2_000)).map(|key| (1 + id) * FIRST_OF_FLOOD + key);
             let granted = new.filter(|key| {
                 // Each spent key is used as well.
@@ -196,9 +186,7 @@ type Use = fn(OfAny<'_>);
 
 const TAKES: [(&str, Use); 7] = [
     ("try_acquire", |key| assert!(key.try_acquire().is_ok())),
-    ("try_acquire_n", |key| {
-        assert!(key.try_acquire_n(2).is_ok());
-    }),
+    ("try_acquire_n", |key| assert!(key.try_acquire_n(2).is_ok())),
     ("take_up_to", |key| assert_eq!(key.take_up_to(2).n(), 2)),
     ("charge", |key| assert_eq!(key.charge(2).n(), 2)),
     ("charge into debt", |key| {

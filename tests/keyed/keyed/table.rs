@@ -1,10 +1,8 @@
 //! A table has the documented size, and slots for nearly as many keys as its capacity.
 
-use tollgate::keyed::Overflow;
 use tollgate::keyed::{KeyHasher, SeededHasher};
-use tollgate::{Keyed, ManualClock, TokenBucket};
 
-use crate::support::{Random, bucket, of_capacity, often, pairs};
+use crate::support::*;
 
 fn seeded(capacity: usize, seed: [u64; 2]) -> Keyed<TokenBucket, ManualClock> {
     let table = of_capacity(capacity, bucket("3/h")).with_hasher(SeededHasher::new(seed));

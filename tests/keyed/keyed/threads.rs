@@ -3,22 +3,14 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Barrier, RwLock};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Barrier, RwLock};
 
-use tollgate::Keep;
-use tollgate::keyed::Overflow;
 use tollgate::stats::KeyedStats;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Log};
 
 use crate::support::histories::{bursts_more, of_each};
 use crate::support::hooks::{Call, Hooked, on_calls, unhook};
-use crate::support::{
-    IdentityState, Random, algorithm, bucket, crowded, deadline, in_sixteen_slots, mix, often,
-    on_threads, table, tick,
-};
+use crate::support::*;
 
 /// The verbs that threads use beside taking permits, and how quickly time advances.
 #[derive(Clone, Copy, PartialEq)]
@@ -81,7 +73,7 @@ fn record(limiter: &Table, keys: &[u64], mix: Mix, enough: fn(&KeyedStats) -> bo
     let mut all = Vec::new();
     while all.is_empty() || !enough(&limiter.stats()) {
         let seed = all.len() as u64;
-        all.extend(on_threads(4, |id| {
+        all.extend(on_threads(0..4, |id| {
             work(limiter, keys, often(1_000), 100 * id, mix, seed + id)
         }));
     }
@@ -174,7 +166,7 @@ fn all_ways_to_ask_together_grant_each_key_exactly_its_burst() {
                 same.expect("a quota");
             }
             let batches: Vec<&[u64]> = asked.chunks(batch).collect();
-            let granted = on_threads(4, |id| {
+            let granted = on_threads(0..4, |id| {
                 let batches = batches.iter().enumerate().skip(id as usize).step_by(4);
                 let granted = batches.map(|(turn, keys)| (*keys, ask(&limiter, turn / 4, keys)));
                 granted.collect::<Vec<_>>()
@@ -211,7 +203,7 @@ fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
     let limiter = crowded(algorithm("token-bucket 1/10ns burst 7")).with_overflow(Overflow::Deny);
     limiter.set_quota(quotas[3], Keep::Fresh).expect("a quota");
     let apart = RwLock::new(());
-    let seen = on_threads(4, |id| {
+    let seen = on_threads(0..4, |id| {
         if id > 0 {
             let turns = (0..often(300)).map(|turn| {
                 let _held = apart.read().expect("no panic");
@@ -293,7 +285,7 @@ fn a_key_that_two_threads_insert_at_once_has_one_slot() {
                     assert!(limiter.try_acquire(key).is_ok());
                 }
                 let both = Arc::new(Barrier::new(2));
-                let granted = on_threads(2, |id| {
+                let granted = on_threads(0..2, |id| {
                     if id == 0 {
                         limiter.key(one).remove();
                         return ask_and_wait(&limiter, &new[0], &both, 2, 1);

@@ -2,12 +2,11 @@
 //! its grants count, each key stays within its bound, plus one burst for each eviction or admission
 //! without room.
 
-use tollgate::keyed::Overflow;
 use tollgate::stats::KeyedStats;
 use tollgate_audit::{Audit, Log};
 
 use crate::support::histories::{bursts_more, of_each};
-use crate::support::{Random, SECOND, algorithm, often, table, tick};
+use crate::support::*;
 
 /// The slots of the smallest table.
 const SLOTS: u64 = 2048;

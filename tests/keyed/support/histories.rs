@@ -3,7 +3,7 @@
 use tollgate::algorithm::ChangeQuota;
 use tollgate_audit::{Audit, Bound, Bounded, Log};
 
-use super::algorithm;
+use super::*;
 
 /// Returns the history of each key from the logs that each thread kept.
 pub(crate) fn of_each(logs: &[Vec<Log>]) -> Vec<Audit> {

@@ -1,8 +1,12 @@
 //! Shared helpers of these tests: algorithms, tables with fixed seeds, threads, and a random
 //! stream.
 
+#[path = "../../support/prelude.rs"]
+mod prelude;
 #[path = "../../support/random.rs"]
 mod random;
+#[path = "../../support/threads.rs"]
+mod threads;
 #[path = "../../support/deadline.rs"]
 mod waits;
 
@@ -11,30 +15,24 @@ pub(crate) mod hooks;
 pub(crate) mod model;
 
 use std::hash::{BuildHasherDefault, Hasher};
-use std::panic::resume_unwind;
-use std::sync::{Barrier, OnceLock};
-use std::thread;
+use std::sync::OnceLock;
 
-use tollgate::algorithm::{Algorithm, ChangeQuota};
 use tollgate::error::LimiterError;
+pub(crate) use tollgate::keyed::Overflow;
 use tollgate::keyed::SeededHasher;
-use tollgate::{AnyAlgorithm, Keyed, LeakyBucket, ManualClock, Quota, Tick, TokenBucket};
+pub(crate) use tollgate::{Keep, Keyed};
 
+pub(crate) use prelude::*;
 pub(crate) use random::{Random, mix};
+pub(crate) use threads::on_threads;
 pub(crate) use waits::deadline;
-
-pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// The initial tick of the clocks of these tables.
 pub(crate) const NOW: u64 = 86_400 * SECOND + 7;
 
-pub(crate) const fn tick(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
-}
-
 /// Returns a number of repetitions, ten times as many in a release build.
 pub(crate) const fn often(n: u64) -> u64 {
-    if cfg!(debug_assertions) { n } else { 10 * n }
+    debug_or_release(n, 10 * n)
 }
 
 /// Returns every kind of algorithm, small and large.
@@ -66,10 +64,6 @@ pub(crate) fn every() -> Vec<AnyAlgorithm> {
         "intervals 10/s burst 20 initial 4",
     ];
     all().into_iter().chain(with_less.map(algorithm)).collect()
-}
-
-pub(crate) fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse().expect(text)
 }
 
 /// Returns this queue as its own type, which supports reservations.
@@ -153,22 +147,4 @@ pub(crate) fn in_sixteen_slots(keys: usize) -> &'static [u64] {
     let hashes = (1..).map(|n| 77 << 52 | mix(n) >> 12);
     let hashes = hashes.filter(|hash| pairs(*hash) == (77, 178));
     &KEYS.get_or_init(|| hashes.take(160).collect())[..keys]
-}
-
-/// Runs `work` on several threads at once, and returns the results.
-pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let start = Barrier::new(threads as usize);
-    thread::scope(|scope| {
-        let spawn = |id| {
-            let (start, work) = (&start, &work);
-            scope.spawn(move || {
-                start.wait();
-                work(id)
-            })
-        };
-        let workers: Vec<_> = (0..threads).map(spawn).collect();
-        let made = workers.into_iter().map(|worker| worker.join());
-        made.map(|made| made.unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect()
-    })
 }

@@ -3,21 +3,14 @@
 //! with clocks that are behind.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, Rounding};
-use tollgate::clock::NoClock;
-use tollgate::{
-    AnyAlgorithm, FixedWindow, Intervals, LeakyBucket, Limiter, Quota, SlidingWindow, Tick,
-    TokenBucket,
-};
+use tollgate::algorithm::Rounding;
 
 use crate::algorithm::bucket::Bucket;
 use crate::algorithm::cases;
 use crate::algorithm::first::FirstHit;
 use crate::algorithm::quotas::per_ns;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 /// Returns the most permits that may be granted in an interval of a given length.
 fn promised(algorithm: &AnyAlgorithm) -> impl Fn(u64) -> u128 + use<> {
@@ -50,9 +43,9 @@ fn promised(algorithm: &AnyAlgorithm) -> impl Fn(u64) -> u128 + use<> {
 fn worst(algorithm: &AnyAlgorithm) -> Vec<u64> {
     let limit = algorithm.quota().burst_size();
     let period = algorithm.quota().period().as_nanos() as u64;
-    let next = |word: u64, tick: u64| {
+    let next = |word: u64, at: u64| {
         let each = (0..=limit).filter_map(move |n| {
-            let taken = algorithm.step(word, Tick::from_nanos(tick), n);
+            let taken = algorithm.step(word, tick(at), n);
             taken.ok().map(|(next, granted)| (next, granted.n()))
         });
         // In debt nothing is granted, not even zero permits.
@@ -160,7 +153,7 @@ fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) 
     let mut now = random.upto(FIFTY_YEARS / 2);
     let mut taken = Vec::new();
     for _ in 0..120 {
-        let caller = limiter.at(Tick::from_nanos(now.saturating_sub(random.upto(skew))));
+        let caller = limiter.at(tick(now.saturating_sub(random.upto(skew))));
         let granted = match random.below(3) {
             0 => caller.take_up_to(most),
             1 => caller.take_up_to((1 + random.upto(caller.available())).min(most)),
@@ -178,7 +171,7 @@ fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) 
             4 => period - now % period - random.below(2),
             // Goes to the tick of the next permit, which is often at a boundary.
             _ => {
-                let due = limiter.at(Tick::from_nanos(now)).time_until(1);
+                let due = limiter.at(tick(now)).time_until(1);
                 due.map_or(0, |due| due.as_nanos() as u64)
             }
         };

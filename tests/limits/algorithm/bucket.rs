@@ -6,11 +6,9 @@
 //! answers are rounded, and no code is shared with the crate.
 
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
-use tollgate::Quota;
-
-use crate::support::reference::{FIFTY_YEARS, Fraction, Reference, Span, Wait};
+use crate::support::reference::{Fraction, Reference, Span, Wait};
+use crate::support::*;
 
 const YEAR: u64 = FIFTY_YEARS / 50;
 

@@ -2,12 +2,12 @@
 //! permits, and loses fewer than two.
 
 use std::mem;
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, Rebase};
-use tollgate::{AnyAlgorithm, FixedWindow, Quota, SlidingWindow, Tick};
+use tollgate::algorithm::{Debt, Forecast, Gauge, Rebase};
 
-const NOW: Tick = Tick::from_nanos(86_400_500_000_007);
+use crate::support::*;
+
+const NOW: Tick = tick(86_400_500_000_007);
 
 /// Every kind of algorithm, small and large.
 fn all() -> impl Iterator<Item = AnyAlgorithm> {
@@ -164,7 +164,7 @@ fn a_new_quota_keeps_the_other_options() {
 /// is carried over.
 #[test]
 fn a_rebased_word_keeps_its_state() {
-    let to = Tick::from_nanos(12_345);
+    let to = tick(12_345);
     for algorithm in all() {
         assert_eq!(algorithm.rebase(0, NOW, to), 0, "{algorithm}");
         for word in words(&algorithm) {
@@ -230,7 +230,7 @@ fn a_rebased_word_keeps_its_state() {
 #[test]
 fn a_word_ahead_of_the_clock_is_carried_over_in_place() {
     // A caller with a later tick wrote it. The one that changes the quota is two windows behind.
-    let (now, later) = (Tick::from_nanos(5), Tick::from_nanos(2_500_000_000));
+    let (now, later) = (tick(5), tick(2_500_000_000));
     let old = FixedWindow::new(Quota::per_second(10)).expect("windows");
     let new = SlidingWindow::new(Quota::per_second(20)).expect("a window");
     let (old, new) = (AnyAlgorithm::from(old), AnyAlgorithm::from(new));

@@ -1,20 +1,14 @@
 //! The windows and intervals under test, each with its model. They have every length and size, at
 //! the limits of what fits and anywhere in between.
 
-use std::time::Duration;
-
 use tollgate::algorithm::Rounding;
-use tollgate::{
-    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, SlidingWindow, TokenBucket,
-};
 
 use crate::algorithm::counted::Counted;
 use crate::algorithm::first::FirstHit;
 use crate::algorithm::grid;
-use crate::algorithm::quotas::{self, DAY, SECOND, YEAR, per_ns};
+use crate::algorithm::quotas::{self, DAY, YEAR, per_ns};
 use crate::algorithm::refilled::Refilled;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 /// An algorithm with its model, and the number of permits that it lacks at first.
 pub(crate) type Case<M> = (AnyAlgorithm, (M, u64));

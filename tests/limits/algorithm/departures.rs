@@ -5,18 +5,10 @@
 //! mind while it waits never leaves. A permit that comes back after its caller has left no longer
 //! counts. Then in no interval do more than `max(free + 1, most) + rate * interval` leave.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
-use tollgate::compose::All;
 use tollgate::traits::{ReserveLimiter, SettleLimiter};
-use tollgate::{
-    Adjustable, AnyAlgorithm, Counted, Granted, Keyed, LeakyBucket, Limiter, ManualClock, Quota,
-    Sharded, TokenBucket,
-};
+use tollgate::{Adjustable, Keyed};
 
-use crate::support::random::Random;
+use crate::support::*;
 
 const MS: u64 = 1_000_000;
 
@@ -244,11 +236,8 @@ fn when_no_caller_waits_any_more_an_undo_gives_back_what_is_not_refilled() {
         .map(|_| limiter.try_acquire().expect("a place"))
         .collect();
     limiter.clock().advance(Duration::from_millis(199));
-    assert_eq!(
-        limiter.undo(line.remove(4)),
-        0,
-        "the last one leaves in 1 ms"
-    );
+    let actual = limiter.undo(line.remove(4));
+    assert_eq!(actual, 0, "the last one leaves in 1 ms");
     limiter.clock().advance(Duration::from_millis(1));
     assert_eq!(limiter.undo(line.remove(3)), 1);
     assert_eq!(limiter.undo(line.remove(0)), 0, "the clock has refilled it");

@@ -1,18 +1,11 @@
 //! The numeric examples of the documentation.
 
-use std::time::Duration;
+use tollgate::algorithm::Rounding;
 
-use tollgate::algorithm::{ChangeQuota, Rounding};
-use tollgate::clock::NoClock;
-use tollgate::{
-    FixedWindow, Intervals, LeakyBucket, Limiter, ManualClock, Quota, SlidingWindow, Tick,
-    TokenBucket,
-};
-
-use crate::algorithm::quotas::SECOND;
+use crate::support::*;
 
 fn seconds(n: u64) -> Tick {
-    Tick::from_nanos(n * SECOND)
+    tick(n * SECOND)
 }
 
 #[test]

@@ -2,12 +2,8 @@
 //! to less than a quarter of a nanosecond early and a nanosecond late, for any number of permits
 //! taken on the way there.
 
-use tollgate::clock::NoClock;
-use tollgate::{Limiter, Quota, Tick, TokenBucket};
-
 use crate::algorithm::quotas;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 /// Returns how many permits of a bucket that runs dry at `start` were due a nanosecond later than
 /// the first tick that the rate allows, and how many were due a nanosecond sooner, because less
@@ -22,9 +18,7 @@ fn off(quota: Quota, start: u64, random: &mut Random) -> [u64; 2] {
         // Takes permits further and further ahead of their time. The clock stands still, so the
         // bucket is never full in between.
         let until = u64::try_from(all * turn / 40 - taken).unwrap_or(u64::MAX);
-        let skipped = limiter
-            .at(Tick::from_nanos(start))
-            .charge(random.upto(until));
+        let skipped = limiter.at(tick(start)).charge(random.upto(until));
         taken += u128::from(skipped.n());
         let n_next = 1 + random.upto(quota.burst_size() - 1);
         let right = (taken + u128::from(n_next)) * period;
@@ -32,7 +26,7 @@ fn off(quota: Quota, start: u64, random: &mut Random) -> [u64; 2] {
         let Some(due) = u64::try_from(due).ok().filter(|due| *due <= FIFTY_YEARS) else {
             break;
         };
-        let at = |tick| limiter.at(Tick::from_nanos(tick));
+        let at = |nanos| limiter.at(tick(nanos));
         let wait = at(start).time_until(n_next).expect("in time").as_nanos();
         let label = format!("{quota} from {start}, {taken} taken, due at {due} after {wait} ns");
         assert!(wait <= u128::from(due - start) + 1, "{label}");

@@ -1,9 +1,7 @@
 //! Consecutive windows: where they begin, by definition, and what fits in a word, from the
 //! documented layouts, found by trying one width after the other.
 
-use std::time::Duration;
-
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Windows {

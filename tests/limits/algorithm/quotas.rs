@@ -1,14 +1,10 @@
 //! The quotas of the buckets under test: of every shape that the arithmetic distinguishes, at its
 //! limits and beyond.
 
-use std::time::Duration;
-
 use tollgate::error::QuotaError;
-use tollgate::{Quota, TokenBucket};
 
-use crate::support::random::Random;
+use crate::support::*;
 
-pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const DAY: u64 = 86_400 * SECOND;
 pub(crate) const YEAR: u64 = 365 * DAY;
 

@@ -2,21 +2,16 @@
 //! taken. If it is settled later, refilled permits do not come back a second time, and a past
 //! window is not credited to the next one.
 
-use std::time::Duration;
-
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
-use tollgate::{
-    AnyAlgorithm, Counted, Limiter, ManualClock, Quota, Sharded, SlottedWindow, Tick, TokenBucket,
-};
 
 use super::cases;
-use crate::support::random::Random;
+use crate::support::*;
 
 const START: u64 = 7_200_000_000_000;
 
 fn limiter(text: &str) -> (ManualClock, Limiter<AnyAlgorithm, ManualClock>) {
-    let clock = ManualClock::at(Tick::from_nanos(START));
+    let clock = ManualClock::at(tick(START));
     let algorithm: AnyAlgorithm = text.parse().expect("an algorithm");
     (clock.clone(), Limiter::with_clock(algorithm, clock))
 }
@@ -31,7 +26,7 @@ fn settling_at_the_same_tick_takes_exactly_the_actual_cost() {
     let (mut less, mut more) = (0, 0);
     for algorithm in cases::all() {
         for _ in 0..20 {
-            let clock = ManualClock::at(Tick::from_nanos(START + random.below(START)));
+            let clock = ManualClock::at(tick(START + random.below(START)));
             let [settles, takes] = [0; 2].map(|_| Limiter::with_clock(algorithm, clock.clone()));
             let there = settles.available().min(1 << 40);
             let (estimate, actual) = (random.upto(there), random.upto(there) + random.below(3));
@@ -113,7 +108,7 @@ fn an_estimate_that_is_too_low_is_charged_as_debt() {
 fn every_limiter_that_gives_back_and_charges_can_settle() {
     fn settles(limiter: &impl SettleLimiter<Clock = ManualClock>) {
         let estimate = limiter.try_acquire_n(6).expect("it is there");
-        let now = Tick::from_nanos(START);
+        let now = tick(START);
         assert_eq!(parts(limiter.settle_at(estimate, 2, now)), [4, 0, 0]);
         let estimate = limiter.try_acquire_n(6).expect("it is there");
         assert_eq!(parts(limiter.settle(estimate, 9)), [0, 0, 3]);
@@ -123,7 +118,7 @@ fn every_limiter_that_gives_back_and_charges_can_settle() {
         assert_eq!((limiter.undo(granted), limiter.charge(5).n()), (9, 5));
         assert_eq!((limiter.refund(5), limiter.available()), (5, 89));
     }
-    let clock = ManualClock::at(Tick::from_nanos(START));
+    let clock = ManualClock::at(tick(START));
     let bucket = TokenBucket::new(Quota::per_minute(100)).expect("a quota");
     settles(&Limiter::with_clock(bucket, clock.clone()));
     settles(&Counted::new(Limiter::with_clock(bucket, clock.clone())));

@@ -2,16 +2,11 @@
 //! [`Stuck`](Denied::Stuck). A smaller one does not. A reset, a refund and a snapshot's other clock
 //! help as documented, and nothing makes it worse.
 
-use std::time::Duration;
+use tollgate::algorithm::{Debt, Forecast};
 
-use tollgate::algorithm::{ChangeQuota, Debt, Forecast};
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Denied, Limiter, ManualClock, Sharded, Tick};
+use crate::support::*;
 
-use crate::support::algorithms::algorithms;
-use crate::support::reference::FIFTY_YEARS;
-
-const NOW: Tick = Tick::from_nanos(7_200_000_000_000);
+const NOW: Tick = tick(7_200_000_000_000);
 
 fn is_stuck<T>(answer: Result<T, Denied>) -> bool {
     matches!(answer, Err(Denied::Stuck { .. }))
@@ -46,7 +41,7 @@ fn a_settlement_for_everything_is_stuck_or_paid_back() {
         if can_be_stuck(&algorithm) {
             assert_eq!(denied, Denied::stuck(1), "{algorithm}");
             assert!(denied.is_permanent() && denied.retry_after().is_none());
-            for tick in [NOW, Tick::from_nanos(FIFTY_YEARS), Tick::MAX] {
+            for tick in [NOW, tick(FIFTY_YEARS), Tick::MAX] {
                 assert!(is_stuck(limiter.at(tick).try_acquire()), "{algorithm}");
                 assert_eq!(limiter.at(tick).time_until(1), None, "{algorithm}");
                 assert_eq!(limiter.at(tick).available(), 0, "{algorithm}");
@@ -139,7 +134,7 @@ fn a_snapshot_makes_it_no_worse() {
     for algorithm in algorithms().into_iter().filter(can_be_stuck) {
         let (limiter, _) = settled(algorithm);
         let saved = limiter.at(NOW).snapshot();
-        for start in [Tick::ZERO, NOW, Tick::from_nanos(FIFTY_YEARS)] {
+        for start in [Tick::ZERO, NOW, tick(FIFTY_YEARS)] {
             let restored = Limiter::unstarted(algorithm, NoClock);
             let view = restored.at(start);
             view.restore_after(&saved, Duration::ZERO).expect("whole");

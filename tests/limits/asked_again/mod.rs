@@ -1,24 +1,16 @@
 //! The wait in a denial is exact for every limiter. If no other caller comes, a retry at exactly
 //! that time is granted, and a retry a nanosecond sooner is denied.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 #[cfg(feature = "wide")]
 use tollgate::Adjustable;
 #[cfg(feature = "keyed")]
 use tollgate::Keyed;
-use tollgate::algorithm::{Algorithm, ChangeQuota, Lend, Reserve, Split};
-use tollgate::clock::NoClock;
-use tollgate::{
-    AnyAlgorithm, Counted, Denied, Gcra, LeakyBucket, Leases, Limiter, ManualClock, Quota, Sharded,
-    SlidingLog, SlottedWindow, Tick, TokenBucket, TryAcquire,
-};
+use tollgate::TryAcquire;
+use tollgate::algorithm::{Lend, Reserve, Split};
 
-use crate::support::algorithms::read;
 use crate::support::edges::EDGES;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+
+use crate::support::*;
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
@@ -142,10 +134,7 @@ impl Subject {
         let (mut granted, mut later) = (0, 0);
         for n in numbers {
             if now.as_nanos() > FIFTY_YEARS / 2 {
-                (now, ask) = (
-                    Tick::from_nanos(random.upto(FIFTY_YEARS / 4)),
-                    (self.fresh)(),
-                );
+                (now, ask) = (tick(random.upto(FIFTY_YEARS / 4)), (self.fresh)());
             }
             let longest = if random.one_in(2) { self.period } else { 0 };
             let idle = random.upto(longest);
@@ -300,12 +289,20 @@ fn ask_all(subjects: impl IntoIterator<Item = Subject>) {
 
 #[test]
 fn retry_times_are_exact_for_every_algorithm_sharded_and_leased() {
-    ask_all(TEXTS.into_iter().flat_map(|text| by_algorithm(read(text))));
+    ask_all(
+        TEXTS
+            .into_iter()
+            .flat_map(|text| by_algorithm(algorithm(text))),
+    );
 }
 
 #[test]
 fn retry_times_are_exact_for_every_adjustable_or_keyed_algorithm() {
-    ask_all(TEXTS.into_iter().flat_map(|text| of_features(read(text))));
+    ask_all(
+        TEXTS
+            .into_iter()
+            .flat_map(|text| of_features(algorithm(text))),
+    );
 }
 
 #[test]

@@ -1,13 +1,11 @@
 //! Bad input is refused with an error that says what is allowed.
 
-use std::time::Duration;
-
-use tollgate::clock::{Clock, SystemClock};
-use tollgate::compose::{All, AllDenied, MAX_MEMBERS};
+use tollgate::clock::SystemClock;
+use tollgate::compose::{AllDenied, MAX_MEMBERS};
 use tollgate::error::ComposeError;
-use tollgate::{Concurrency, Counted, Denied, ManualClock, Quota, SlidingLog};
 
 use super::{Bucket, bucket, secs};
+use crate::support::*;
 
 fn buckets(n: usize) -> Vec<Bucket> {
     let clock = ManualClock::new();
@@ -107,10 +105,8 @@ fn a_composition_without_a_clock_is_refused() {
     let (a, b) = (a.expect("a limit"), b.expect("a limit"));
     let error = All::<_, SystemClock>::new((&a, &b)).expect_err("no clock");
     assert!(matches!(error, ComposeError::NoClock), "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "clock is missing: at least one member must have one"
-    );
+    let expected = "clock is missing: at least one member must have one";
+    assert_eq!(error.to_string(), expected);
     assert_eq!(error.field(), "clock");
 }
 
@@ -280,10 +276,8 @@ fn a_charge_goes_into_debt_on_every_member() {
     assert_eq!(all.at(later).time_until(1), secs(2));
     assert_eq!(all.at(later).charge(1), 3);
     assert_eq!(all.at(later).charge_each([1, 1, 0]), Ok(2));
-    assert_eq!(
-        (a.at(later).charge(0).debt(), b.at(later).charge(0).debt()),
-        (3, 0)
-    );
+    let actual = (a.at(later).charge(0).debt(), b.at(later).charge(0).debt());
+    assert_eq!(actual, (3, 0));
     assert_eq!(all.at(later).time_until(1), secs(5));
     let counted = Counted::new(all);
     assert_eq!((counted.charge(1), counted.stats().charged), (3, 3));

@@ -2,18 +2,14 @@
 //! callers use keep the bound, each at the tick at which it is used.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, BoxMember, Exempt, Named, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{BoxMember, Exempt, Named, OrElse, OwnLimiter, Shadow};
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
-use tollgate::{
-    Adjustable, AnyAlgorithm, Counted, Denied, Keyed, Limiter, ManualClock, Quota, Sharded, Tick,
-    TokenBucket,
-};
+use tollgate::{Adjustable, Keyed};
 use tollgate_audit::{Audit, Bounded, Log};
 
 use super::scripted::{Scripted, Step};
+use crate::support::*;
 
 /// Ten permits a second, and at most ten at once.
 const LIMITS: [&str; 6] = [
@@ -41,7 +37,7 @@ where
         + Clone
         + 'static,
 {
-    let clock = ManualClock::at(Tick::from_nanos(8_000_000_000));
+    let clock = ManualClock::at(tick(8_000_000_000));
     let limiter = || Limiter::with_clock(algorithm.clone(), clock.clone());
     let one = limiter();
     play("a limiter", &one, Box::new(&one));
@@ -141,11 +137,8 @@ fn without_a_reservation_a_lost_race_gives_everything_back() {
             });
             taken += 2;
             assert_eq!(rounds.into_inner().expect("no panic"), 3, "{text}: {kind}");
-            assert_eq!(
-                limit.available_at(now),
-                10 - taken,
-                "{text}: {kind}, {many}"
-            );
+            let actual = limit.available_at(now);
+            assert_eq!(actual, 10 - taken, "{text}: {kind}, {many}");
         });
     }
 }

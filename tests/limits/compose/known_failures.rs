@@ -1,15 +1,9 @@
 //! What chains of limiters get wrong elsewhere.
 
 use std::sync::Barrier;
-use std::thread;
-use std::time::Duration;
-
-use tollgate::ManualClock;
-use tollgate::compose::All;
 
 use super::{bucket, secs};
-use crate::deadline::deadline;
-use crate::support::random::Random;
+use crate::support::*;
 
 /// In a chain, what the first limiter granted is lost if the second denies.
 #[test]

@@ -1,11 +1,9 @@
 //! If several members deny, the answer is the denial that lasts longest.
 
-use std::time::Duration;
-
-use tollgate::compose::{All, AllDenied, BoxMember};
-use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+use tollgate::compose::{AllDenied, BoxMember};
 
 use super::{Bucket, secs};
+use crate::support::*;
 
 /// The seconds until each member has a permit. Each member once denies for longest.
 const WAITS: [[u64; 3]; 6] = [
@@ -56,9 +54,7 @@ fn of_two_members_the_longest_denial_is_the_answer() {
     for (members, longest) in [((&short, &long), 1), ((&long, &short), 0)] {
         let all = All::new(members).expect("two limits");
         let denied = all.try_acquire().expect_err("both are empty");
-        assert_eq!(
-            (denied.member(), denied.retry_after()),
-            (Some(longest), secs(2))
-        );
+        let expected = (Some(longest), secs(2));
+        assert_eq!((denied.member(), denied.retry_after()), expected);
     }
 }

@@ -2,14 +2,12 @@
 //! purpose: a word calls the other caller whenever it is changed.
 
 use std::cell::RefCell;
-use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied};
+use tollgate::compose::AllDenied;
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::{Concurrency, Limiter, ManualClock, Quota, SlidingLog, TokenBucket};
 
 use super::{algorithm, secs};
+use crate::support::*;
 
 /// A word that notes its name whenever it is changed, and then lets others act.
 struct Watched<'w> {
@@ -203,25 +201,19 @@ fn raced_reservation(
 fn a_reservation_that_loses_a_race_leaves_nothing_taken_and_looks_again() {
     let late = |answer: Result<_, AllDenied>| answer.expect_err("too late").retry_after();
     let (answer, changes, left) = raced_reservation(0, 0);
-    assert_eq!(
-        (answer, changes.as_str(), left),
-        (Ok(secs(0)), "abc", [2; 3])
-    );
+    let expected = (Ok(secs(0)), "abc", [2; 3]);
+    assert_eq!((answer, changes.as_str(), left), expected);
     // Due when `c` is: all others are taken as of that tick.
     for (races, changes) in [(1, "abbaabc"), (2, "abbaabbaabc")] {
         let (answer, changed, left) = raced_reservation(races, 9);
         let due = secs(2 * races as u64 - 1);
-        assert_eq!(
-            (answer, changed.as_str(), left),
-            (Ok(due), changes, [2, 2, 0])
-        );
+        let expected = (Ok(due), changes, [2, 2, 0]);
+        assert_eq!((answer, changed.as_str(), left), expected);
     }
     // The time is over after the first race: the second look denies.
     let (answer, changes, left) = raced_reservation(1, 0);
-    assert_eq!(
-        (late(answer), changes.as_str(), left),
-        (secs(1), "abba", [2, 2, 0])
-    );
+    let expected = (secs(1), "abba", [2, 2, 0]);
+    assert_eq!((late(answer), changes.as_str(), left), expected);
     let (answer, changes, left) = raced_reservation(3, 9);
     assert_eq!((changes.as_str(), left), ("abbaabbaabba", [2, 2, 0]));
     assert_eq!(late(answer), secs(5));
@@ -238,10 +230,8 @@ fn a_reservation_that_loses_a_race_gives_back_what_it_took_last() {
             if let Some([a, c]) = cells.take() {
                 let [a, c] =
                     [a, c].map(|cell| Limiter::with_cell(algorithm(2), clock.clone(), cell));
-                assert_eq!(
-                    a.take_up_to(u64::from(another_takes)).n(),
-                    u64::from(another_takes)
-                );
+                let actual = a.take_up_to(u64::from(another_takes)).n();
+                assert_eq!(actual, u64::from(another_takes));
                 assert_eq!(c.take_up_to(2).n(), 2);
             }
         };

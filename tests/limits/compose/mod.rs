@@ -15,9 +15,7 @@ mod same_limit;
 mod scripted;
 mod user_members;
 
-use std::time::Duration;
-
-use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+use crate::support::*;
 
 type Bucket = Limiter<TokenBucket, ManualClock>;
 

@@ -1,9 +1,9 @@
 //! Denials carry the names of members.
 
-use tollgate::ManualClock;
-use tollgate::compose::{All, Named};
+use tollgate::compose::Named;
 
 use super::bucket;
+use crate::support::*;
 
 #[test]
 fn the_name_is_that_of_the_member_and_of_its_composition_if_it_has_none() {

@@ -100,11 +100,8 @@ fn panic_at(
     let outcome = catch_unwind(AssertUnwindSafe(|| request(rates, room, own.member())));
     if outcome.is_err() {
         let left = rates.each_ref().map(Limiter::available);
-        assert_eq!(
-            (left, room.inside(), taken.load(Relaxed)),
-            ([5; 2], 0, 0),
-            "{label}"
-        );
+        let actual = (left, room.inside(), taken.load(Relaxed));
+        assert_eq!(actual, ([5; 2], 0, 0), "{label}");
     } else {
         // Another member did not take what it prepared, so no member was left to do so.
         assert!(is_prepared && !prepares, "{label}");

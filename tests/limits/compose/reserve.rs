@@ -1,13 +1,10 @@
 //! Reservations from several limits: all members are taken from as of one tick.
 
-use std::time::Duration;
+use tollgate::TryAcquire;
+use tollgate::compose::Named;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, Named};
-use tollgate::{Denied, Gcra, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
-
-use super::super::support::random::Random;
 use super::{Bucket, bucket, secs};
+use crate::support::*;
 
 /// A single member answers as its limiter would.
 #[test]
@@ -17,7 +14,7 @@ fn a_single_member_reserves_as_its_limiter_does() {
         let burst = 1 + random.below(5);
         let (one, other) = (bucket(burst, &clock), bucket(burst, &clock));
         let all = All::new([&one]).expect("a limit");
-        let mut now = Tick::from_nanos(random.below(9));
+        let mut now = tick(random.below(9));
         for _ in 0..30 {
             now = now.saturating_add(Duration::from_millis(random.skewed(3000)));
             let n = random.below(burst + 2);
@@ -34,11 +31,8 @@ fn a_single_member_reserves_as_its_limiter_does() {
                 (Err(mine), Err(its)) => assert_eq!(mine.denied(), Some(its), "round {round}"),
                 (mine, its) => panic!("round {round}: {mine:?}, and the limiter {its:?}"),
             }
-            assert_eq!(
-                one.available_at(now),
-                other.available_at(now),
-                "round {round}"
-            );
+            let actual = one.available_at(now);
+            assert_eq!(actual, other.available_at(now), "round {round}");
         }
     }
 }
@@ -173,15 +167,11 @@ fn a_denied_reservation_takes_nothing() {
     assert_eq!(too_many.name(), Some("slow"));
     let too_late = all.reserve_within(3, Duration::from_secs(2));
     let too_late = too_late.map(drop).expect_err("due in 3 s");
-    assert_eq!(
-        (too_late.member(), too_late.retry_after()),
-        (Some(1), secs(1))
-    );
+    let actual = (too_late.member(), too_late.retry_after());
+    assert_eq!(actual, (Some(1), secs(1)));
     let costs = all.reserve_each([1]).map(drop).expect_err("two members");
-    assert_eq!(
-        costs.to_string(),
-        "number of costs is 1, but must be 2: one for each member"
-    );
+    let expected = "number of costs is 1, but must be 2: one for each member";
+    assert_eq!(costs.to_string(), expected);
     assert_eq!((slow.available(), fast.available()), (0, 10));
     assert!(
         all.reserve_each_within([1, 3], Duration::from_secs(3))
@@ -201,7 +191,7 @@ fn no_reservation_is_due_after_the_end_of_time() {
     assert_eq!(stuck.denied(), Some(Denied::stuck(1)));
     assert_eq!(other.available_at(end), 3);
     // Also for a caller with an older tick.
-    let early = Tick::from_nanos(5);
+    let early = tick(5);
     assert!(all.at(early).reserve(1).is_err());
     assert_eq!(other.available_at(early), 3);
 }
@@ -215,7 +205,7 @@ fn gcras_and_limits_that_have_not_started_are_reserved_too() {
     let spaced = Gcra::from_interval(Duration::from_secs(2), Duration::from_secs(2));
     let spaced = Limiter::unstarted(spaced.expect("a pace"), clock);
     let all = All::new([All::new((&bucket, &spaced)).expect("two limits")]).expect("a list");
-    let now = Tick::from_nanos(77);
+    let now = tick(77);
     let reserved = all.at(now).reserve(2).expect("due in 2 s");
     assert_eq!(reserved.due(), now.saturating_add(Duration::from_secs(2)));
     assert_eq!(spaced.available_at(now), 0);
@@ -228,7 +218,7 @@ fn gcras_and_limits_that_have_not_started_are_reserved_too() {
 fn callers_with_older_ticks_find_no_more() {
     let clock = ManualClock::new();
     let (slow, fast) = (bucket(4, &clock), bucket(4, &clock));
-    let at = |seconds: u64| Tick::from_nanos(seconds * 1_000_000_000);
+    let at = |seconds: u64| tick(seconds * 1_000_000_000);
     assert!(slow.try_acquire_n_at(4, at(10)).is_ok());
     let all = All::new((&slow, &fast)).expect("two limits");
     let reserved = all.at(at(10)).reserve(2).expect("due in 2 s");

@@ -1,13 +1,11 @@
 //! Random requests and reservations, compared with the arithmetic of each member. Every permit that
 //! is used counts at the tick at which it was due.
 
-use std::time::Duration;
+use tollgate::TryAcquire;
+use tollgate::compose::AllReserved;
 
-use tollgate::compose::{All, AllReserved};
-use tollgate::{Granted, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
-
-use super::super::support::random::Random;
 use super::Bucket;
+use crate::support::*;
 
 const SECOND: i128 = 1_000_000_000;
 

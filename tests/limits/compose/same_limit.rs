@@ -1,14 +1,12 @@
 //! A limit that appears more than once: its costs are added up.
 
-use std::time::Duration;
-
-use tollgate::compose::{All, Named, OwnLimiter};
-use tollgate::outcome::Charged;
+use tollgate::TryAcquire;
+use tollgate::compose::{Named, OwnLimiter};
 use tollgate::store::{AtomicWord, Place, WordCell};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Concurrency, Denied, Granted, Limiter, ManualClock, Tick, TryAcquire};
 
 use super::{algorithm, bucket, secs};
+use crate::support::*;
 
 #[test]
 fn a_limit_twice_pays_both_costs() {
@@ -179,9 +177,7 @@ fn a_limiter_inside_another_is_a_limit_of_its_own() {
     let fence = &fence;
     let all = All::new((&fence.0, OwnLimiter(fence), OwnLimiter(fence))).expect("two limits");
     let denied = all.try_acquire().expect_err("the fence denies");
-    assert_eq!(
-        (denied.member(), denied.denied()),
-        (Some(1), Some(Denied::busy(2)))
-    );
+    let expected = (Some(1), Some(Denied::busy(2)));
+    assert_eq!((denied.member(), denied.denied()), expected);
     assert_eq!(fence.0.available(), 5);
 }

@@ -3,7 +3,8 @@
 use tollgate::compose::{Held, Member};
 use tollgate::outcome::Charged;
 use tollgate::store::{Place, Prepared};
-use tollgate::{Denied, Granted, Tick};
+
+use crate::support::*;
 
 /// A member that grants, unless a test says otherwise. A composition takes from it last if it
 /// can't undo.

@@ -3,16 +3,14 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
-use std::time::Duration;
 
-use tollgate::compose::{All, Held, Member, OrElse};
+use tollgate::compose::{Held, Member, OrElse};
 use tollgate::outcome::Charged;
 use tollgate::store::Place;
-use tollgate::{Concurrency, Denied, Granted, ManualClock, Tick};
 
 use super::bucket;
+use crate::support::*;
 
 /// Implements [`Member`] for a limit without state of its own.
 macro_rules! stateless {
@@ -103,20 +101,14 @@ fn of_two_denials_that_end_at_the_same_time_the_first_one_is_the_answer() {
     let answer = |first: Boxed, second: Boxed| {
         let all = All::new((&rate, OrElse::new(first, second))).expect("two limits");
         let denied = all.try_acquire().map(drop).expect_err("both deny");
-        assert_eq!(
-            all.check_n(1).expect_err("both deny").denied(),
-            denied.denied()
-        );
+        let actual = all.check_n(1).expect_err("both deny").denied();
+        assert_eq!(actual, denied.denied());
         denied.denied()
     };
-    assert_eq!(
-        answer(Box::new(Spent), Box::new(Banned)),
-        Some(Denied::later(1, SECOND))
-    );
-    assert_eq!(
-        answer(Box::new(Banned), Box::new(Spent)),
-        Some(Denied::banned(1, Some(SECOND)))
-    );
+    let expected = Some(Denied::later(1, SECOND));
+    assert_eq!(answer(Box::new(Spent), Box::new(Banned)), expected);
+    let actual = answer(Box::new(Banned), Box::new(Spent));
+    assert_eq!(actual, Some(Denied::banned(1, Some(SECOND))));
 }
 
 #[test]

@@ -2,14 +2,8 @@
 //! nanoseconds, a lease is answered as its limiter would answer one request for what is missing,
 //! and that is right to the nanosecond.
 
-use std::time::Duration;
+use crate::support::*;
 
-use tollgate::{Denied, Leases, ManualClock, Quota, Tick, TokenBucket};
-
-use crate::deadline::deadline;
-use crate::support::random::Random;
-
-const SECOND: u64 = 1_000_000_000;
 const YEAR: u64 = 365 * 86_400 * SECOND;
 
 /// A bucket that counts in parts of a nanosecond, `n` of which accrue in one. A permit is `period`
@@ -74,7 +68,7 @@ fn run(seed: u64, requests: u64) -> (u64, u64) {
     let (total, start) = (1 + random.below(burst - 1), random.upto(40 * YEAR));
     let quota = Quota::per(n, Duration::from_nanos(period)).burst(burst);
     let bucket = TokenBucket::new(quota).expect("a bucket");
-    let clock = ManualClock::at(Tick::from_nanos(start));
+    let clock = ManualClock::at(tick(start));
     let limiter = Leases::with_clock(bucket, total, clock.clone()).expect("leases");
     let mut lease = limiter.lease(random.below(total + 1));
     let most = burst - total;
@@ -87,7 +81,7 @@ fn run(seed: u64, requests: u64) -> (u64, u64) {
             2 => now.max(exact.due(1 + random.below(most)) + random.below(2)),
             _ => now.max(exact.due(most)),
         };
-        let tick = Tick::from_nanos(now);
+        let tick = tick(now);
         clock.set(tick);
         let (held, there) = (lease.held(), limiter.limiter().available());
         let n = match random.below(4) {
@@ -126,11 +120,7 @@ fn run(seed: u64, requests: u64) -> (u64, u64) {
 
 #[test]
 fn a_lease_is_answered_as_one_request_would_be() {
-    let cases = if cfg!(debug_assertions) {
-        4_000
-    } else {
-        100_000
-    };
+    let cases = debug_or_release(4_000, 100_000);
     deadline("exact leases", move || {
         let mut random = Random(0x0070_11a7_e703);
         let (mut last, mut denials) = (0, 0);
@@ -150,8 +140,8 @@ fn a_lease_gets_all_of_a_full_limiter() {
         ("gcra 9999999999/s burst 100", 60, 40),
         ("leaky-meter 1000003/min burst 20", 5, 5),
     ] {
-        let clock = ManualClock::at(Tick::from_nanos(3_333_333_333));
-        let algorithm = crate::support::algorithms::read(text);
+        let clock = ManualClock::at(tick(3_333_333_333));
+        let algorithm = algorithm(text);
         let limiter = Leases::with_clock(algorithm, total, clock).expect("leases");
         let (mut lease, all) = (limiter.lease(size), limiter.limiter().available());
         assert_eq!(lease.try_acquire_n(all), Ok(()), "{text}");

@@ -6,45 +6,18 @@ mod exact;
 mod model;
 mod run;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tollgate::algorithm::{ChangeQuota, Lend};
-use tollgate::clock::NoClock;
-use tollgate::{Denied, Leases, Limiter, ManualClock, Tick};
+use tollgate::algorithm::Lend;
 
 use self::model::Model;
 use self::run::Run;
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
+
+use crate::support::*;
 
 /// The events that the comparisons must cover.
-const MUST_SEE: [&str; 21] = [
-    "acquire",
-    "acquire at its time",
-    "without a lease",
-    "lease",
-    "give_back",
-    "drop",
-    "nothing left to lend",
-    "a smaller lease",
-    "a lease as asked",
-    "granted 0",
-    "held",
-    "drawn",
-    "taken from the limiter",
-    "later",
-    "later, with held permits",
-    "in debt",
-    "never",
-    "stuck",
-    "nothing came back",
-    "came back",
-    "used",
-];
+const MUST_SEE: &str = "acquire; acquire at its time; without a lease; lease; give_back; drop; nothing left to \
+    lend; a smaller lease; a lease as asked; granted 0; held; drawn; taken from the limiter; \
+    later; later, with held permits; in debt; never; stuck; nothing came back; came back; \
+    used";
 
 /// Exact buckets, windows and intervals, then those that round.
 const TEXTS: [&str; 18] = [
@@ -70,19 +43,15 @@ const TEXTS: [&str; 18] = [
 
 #[test]
 fn leases_match_their_model_and_keep_the_bound_of_the_whole() {
-    let operations = if cfg!(debug_assertions) {
-        40_000
-    } else {
-        1_000_000
-    };
+    let operations = debug_or_release(40_000, 1_000_000);
     deadline("leases", move || {
         let (mut random, mut seen) = (Random(0x0070_11a7_e701), Seen::default());
         let bounded = TEXTS[..14].iter().map(|text| (*text, true));
         let cases = bounded.chain(TEXTS.map(|text| (text, false)));
         for (text, is_bounded) in cases.cycle() {
-            let algorithm = read(text);
+            let algorithm = algorithm(text);
             let total = 1 + random.upto(algorithm.most_lent() - 1);
-            let start = Tick::from_nanos(random.upto(FIFTY_YEARS / 2));
+            let start = tick(random.upto(FIFTY_YEARS / 2));
             let limiter = Leases::with_clock(algorithm, total, ManualClock::at(start));
             let limiter = limiter.expect("it can be lent");
             let seed = random.next();
@@ -103,14 +72,14 @@ fn leases_match_their_model_and_keep_the_bound_of_the_whole() {
                 break;
             }
         }
-        seen.check(operations, &[&MUST_SEE]);
+        seen.check(operations, &[MUST_SEE]);
     });
 }
 
 /// On an `Arc`, as on a reference.
 #[test]
 fn an_owned_lease_works_like_a_borrowed_one() {
-    let bucket = read("token-bucket 10/s burst 30");
+    let bucket = algorithm("token-bucket 10/s burst 30");
     let limiter = Leases::with_clock(bucket, 20, ManualClock::new()).expect("leases");
     let limiter = Arc::new(limiter);
     let (mut owned, mut lent) = (limiter.lease_owned(15), limiter.lease(15));
@@ -139,7 +108,7 @@ fn a_lease_grants_whenever_its_limiter_would() {
         "fixed-window 100/s",
         "sliding-window 64/min offset 3s",
     ] {
-        let algorithm = read(text);
+        let algorithm = algorithm(text);
         let total = 1 + algorithm.most_lent() / 3;
         let leases = Leases::with_clock(algorithm, total, ManualClock::new()).expect("leases");
         let limiter = Limiter::unstarted(*leases.limiter().algorithm(), NoClock);
@@ -156,7 +125,7 @@ fn a_lease_grants_whenever_its_limiter_would() {
                 1 => now.saturating_sub(step),
                 _ => now + step,
             };
-            let (tick, n) = (Tick::from_nanos(now), 1 + random.below(limit / 4));
+            let (tick, n) = (tick(now), 1 + random.below(limit / 4));
             leases.limiter().clock().set(tick);
             let right = limiter.at(tick).try_acquire_n(n);
             let got = lease.try_acquire_n(n);
@@ -176,7 +145,7 @@ fn a_lease_grants_whenever_its_limiter_would() {
 fn a_lease_is_told_exactly_when_to_retry() {
     for (text, total, limit) in [("fixed-window 100/s", 72, 28), ("token-bucket 10/s", 4, 6)] {
         let clock = ManualClock::new();
-        let limiter = Leases::with_clock(read(text), total, clock.clone()).expect("leases");
+        let limiter = Leases::with_clock(algorithm(text), total, clock.clone()).expect("leases");
         assert_eq!(limiter.limiter().take_up_to(u64::MAX).n(), limit);
         let mut lease = limiter.lease(2);
         let more = lease.try_acquire_n(limit + 1);

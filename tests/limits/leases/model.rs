@@ -1,10 +1,8 @@
 //! Leases by their documented rule: a limiter with a smaller burst, and what each lease holds.
 
-use std::time::Duration;
+use tollgate::algorithm::{Debt, Lend};
 
-use tollgate::algorithm::{Algorithm, Debt, Lend};
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Denied, Limiter, Tick};
+use crate::support::*;
 use tollgate_audit::{Audit, Bounded, Log};
 
 /// The state of a lease.

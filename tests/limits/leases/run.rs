@@ -1,16 +1,10 @@
 //! Runs leases and their model side by side.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
 use tollgate::leases::Lease;
-use tollgate::{AnyAlgorithm, Denied, Leases, ManualClock, Tick};
 
 use super::model::Model;
 use crate::support::algorithms::any_edge;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
+use crate::support::*;
 
 pub(super) struct Run<'l> {
     pub(super) limiter: &'l Leases<AnyAlgorithm, ManualClock>,
@@ -64,11 +58,11 @@ impl Run<'_> {
             8 => later(random.upto(period.saturating_mul(2))),
             9 if !self.is_bounded => still.saturating_sub(random.upto(period)),
             10 if !self.is_bounded && random.one_in(100) => {
-                return Tick::from_nanos(any_edge(random));
+                return tick(any_edge(random));
             }
             _ => later(random.upto(period / 4)),
         };
-        Tick::from_nanos(match target > FIFTY_YEARS && !self.is_bounded {
+        tick(match target > FIFTY_YEARS && !self.is_bounded {
             true => random.upto(FIFTY_YEARS),
             false => target,
         })

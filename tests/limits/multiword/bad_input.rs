@@ -1,16 +1,11 @@
 //! Valid input is accepted. Invalid input is refused with the nearest valid value, exact to the
 //! last permit and nanosecond.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
 use tollgate::error::{LimiterError, QuotaError};
-use tollgate::{FixedWindow, Quota, SlidingLog, SlottedWindow, Tick};
 
 use super::per_ns;
 use crate::support::edges::{EDGES, long_and_short};
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 fn slotted(quota: Quota, slots: usize) -> Result<SlottedWindow<NoClock>, LimiterError> {
     SlottedWindow::with_clock(quota, slots, NoClock)
@@ -98,10 +93,8 @@ fn is_log(quota: Quota) -> bool {
     let n = quota.permits();
     match log(quota) {
         Ok(limiter) => {
-            assert_eq!(
-                (limiter.quota(), limiter.at(Tick::MAX).available()),
-                (quota, n)
-            );
+            let actual = (limiter.quota(), limiter.at(Tick::MAX).available());
+            assert_eq!(actual, (quota, n));
             assert!((1..=SlidingLog::MAX_PERMITS).contains(&n));
             return true;
         }

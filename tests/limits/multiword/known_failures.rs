@@ -1,19 +1,14 @@
 //! Failures of the slots, logs and shards of other rate limiters, each as a regression test.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::sync::Barrier;
-use std::thread;
-use std::time::Duration;
 
-use tollgate::{Granted, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire};
+use tollgate::TryAcquire;
 
-use super::SECOND;
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
+use crate::support::*;
 
 fn at(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
+    tick(nanos)
 }
 
 type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;
@@ -148,7 +143,8 @@ fn denied_requests_do_not_count() {
         "sliding-window",
         "intervals",
     ] {
-        let limiter = Sharded::with_shards(read(&format!("{name} 10/s")), 3, ManualClock::new());
+        let limiter =
+            Sharded::with_shards(algorithm(&format!("{name} 10/s")), 3, ManualClock::new());
         limiters.push(Box::new(limiter.expect("it can be split")));
     }
     for limiter in limiters {

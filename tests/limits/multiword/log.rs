@@ -1,16 +1,9 @@
 //! A model of the log that remembers the tick of every permit.
 
-use std::time::Duration;
-
-use tollgate::{Denied, Granted, ManualClock, SlidingLog, Tick};
-
-use super::{DAY, MUST_SEE, OPERATIONS, SECOND, YEAR, by, per_ns, run, verbs_of_both};
-use crate::deadline::deadline;
+use super::{DAY, MUST_SEE, OPERATIONS, YEAR, per_ns, run};
 use crate::support::model::{Answers, Fraction, Model};
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
-use crate::support::subject::Subject;
+use crate::support::subject::{Subject, by, verbs_of_all};
+use crate::support::*;
 
 /// The last tick that the log distinguishes, as documented: ticks have 63 bits.
 const LAST: u64 = u64::MAX >> 1;
@@ -111,7 +104,7 @@ impl Subject for SlidingLog<ManualClock> {
     const LACKS: &'static [&'static str] =
         &["undo", "refund", "charge", "level", "is_idle", "reset"];
 
-    verbs_of_both! {}
+    verbs_of_all! {}
 }
 
 /// Permits and a period.
@@ -147,6 +140,6 @@ fn a_log_matches_its_definition() {
                 seen.add(&run(&limiter, Log::new(n, period), &mut random, 400));
             }
         }
-        seen.check(OPERATIONS, &[&MUST_SEE]);
+        seen.check(OPERATIONS, &[MUST_SEE]);
     });
 }

@@ -1,17 +1,14 @@
 //! Constructors accept valid input. They refuse anything else with the field, its value and what is
 //! allowed, exact to the last permit and nanosecond.
 
-use std::time::Duration;
-
 use tollgate::error::QuotaError;
-use tollgate::{Gcra, Quota};
 
 use crate::algorithm::quotas::per_ns;
 use crate::errors::is_kept;
 use crate::quota::kinds::Kind::{Bucket, Fixed, Greedy, Refills, Sliding};
 use crate::quota::kinds::{KINDS, Kind, Made, check};
 use crate::support::edges::{EDGES, FIFTY_YEARS_NS, MAX_BURST, YEAR_NS, long_and_short};
-use crate::support::random::Random;
+use crate::support::*;
 
 #[test]
 fn every_extreme_quota_is_accepted_or_refused_with_a_reason() {
@@ -267,8 +264,6 @@ fn debug_shows_the_variant() {
     assert_eq!(format!("{error:?}"), "BurstTooLarge { burst: 9, max: 5 }");
     let result: Result<(), QuotaError> = Err(error);
     assert_eq!(format!("{result:?}"), format!("Err({error:?})"));
-    assert_eq!(
-        error.to_string(),
-        "burst is 9, but must be from 1 to 5 at this rate"
-    );
+    let expected = "burst is 9, but must be from 1 to 5 at this rate";
+    assert_eq!(error.to_string(), expected);
 }

@@ -1,15 +1,9 @@
 //! The types that are made from a quota, and the checks of each.
 
-use std::time::Duration;
-
-use tollgate::algorithm::ChangeQuota;
 use tollgate::error::QuotaError;
-use tollgate::{
-    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota, SlidingWindow,
-    TokenBucket,
-};
 
 use crate::support::edges::{FIFTY_YEARS_NS, MAX_BURST, YEAR_NS};
+use crate::support::*;
 
 pub(super) type Made = Result<AnyAlgorithm, QuotaError>;
 

@@ -2,16 +2,14 @@
 //! quota that has a text is parsed from it again. The shared part of the tests of algorithms as
 //! text is here too.
 
-use std::fmt::{Debug, Display};
+use std::fmt::Display;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 use std::str::FromStr;
-use std::time::Duration;
 
 use tollgate::error::ParseAlgorithmError;
-use tollgate::{AnyAlgorithm, Quota, TokenBucket};
 
-use crate::support::random::Random;
+use crate::support::*;
 
 /// A quota or an algorithm.
 pub(crate) trait Text:
@@ -39,9 +37,10 @@ impl Text for AnyAlgorithm {
     }
 }
 
-/// Checks texts in which `<` and `>` mark the wrong part, each with its message.
-pub(crate) fn check_errors<T: Text>(cases: &[(&str, &str)]) {
-    for &(text, why) in cases {
+/// Checks texts in which `<` and `>` mark the wrong part, each with `=>` and its message.
+pub(crate) fn check_errors<T: Text>(cases: &[&str]) {
+    for case in cases {
+        let (text, why) = case.split_once(" => ").expect(case);
         let (before, rest) = text.split_once('<').expect("a mark");
         let (part, after) = rest.split_once('>').expect("a mark");
         let span = before.len()..before.len() + part.len();
@@ -137,69 +136,54 @@ pub(crate) fn any_quota(most: u64, random: &mut Random) -> Quota {
 #[test]
 fn errors_point_at_the_offending_part() {
     check_errors::<Quota>(&[
-        ("<>", "the text ends where a number is expected for n,"),
-        ("   <>", "the text ends where a number is expected"),
-        ("<many/s>", "where a number is expected"),
-        ("<k/s>", "where a number is expected"),
-        ("<-1/s>", "where a number is expected"),
-        ("<٣/s>", "where a number is expected"),
-        ("<_1/s>", "where a number is expected"),
-        ("<18446744073709551616>/s", "is too large"),
-        ("<18446744073709552k>/s", "is too large for n"),
-        ("1/s burst <20_000_000_000 GiB>", "is too large for burst"),
-        ("10<>", "the text ends where a `/` or `per` is expected"),
-        ("10 <every> s", "where a `/` or `per` is expected"),
-        ("10 <pers>", "where a `/` or `per` is expected"),
-        (
-            "1<.5/s>",
-            "`100/s`; numbers are whole: write 1.5/s as `3/2s`",
-        ),
-        ("1<./s>", "where a `/` or `per` is expected, as in `100/s`"),
-        (
-            "10<K>/s",
-            "Gi, and B if bytes are counted; did you mean `k`?",
-        ),
-        ("5<Mb>/s", "did you mean `M`?"),
-        ("5 <KB/s>", "where a `/` or `per` is expected"),
-        ("5<mper>/s", "is not a multiplier"),
-        ("5<BB> per s", "is not a multiplier"),
-        ("5<Mk>/s", "is not a multiplier"),
-        ("5/s burst 5<K> initial 3", "is not a multiplier"),
-        ("5/s initial 5_<x>", "is not a multiplier"),
-        ("10 per <>", "ends where a unit of time is expected"),
-        ("10 per <Minute>", "or d; did you mean `min`?"),
-        ("10/2<k>", "is not a unit of time"),
-        ("10/2<Mi> s", "is not a unit of time"),
-        ("10/<>", "ends where a unit of time is expected"),
-        ("10/250<>", "ends where a unit of time is expected"),
-        ("10/<-5s>", "where a unit of time is expected"),
-        (
-            "10/1<.5s>",
-            "or d; numbers are whole: write 1.5s as `1500ms`",
-        ),
-        (
-            "10/<S>",
-            "is not a unit of time: write ns, us, ms, s, min, h or d; did you mean `s`?",
-        ),
-        ("10/<M>", "did you mean `min`?"),
-        ("10/2 <weeks>", "or d; write a week as `7d`"),
-        ("10/<Month>", "or d; write a month as `30d`"),
-        ("10/<sburst> 5", "is not a unit of time"),
-        ("1/<99999999999d>", "is too long"),
-        ("1/<18446744073709551616>ns", "is too large for period"),
-        ("10/s <20>", "is not an option here"),
-        ("10/s <bursts> 20", "is not an option here"),
-        ("10/s<,> burst 20", "is not an option here"),
-        ("10/s burst<>", "the text ends where a number is expected"),
-        ("10/s burst <-3>", "where a number is expected for burst,"),
-        (
-            "10/s initial <-3>",
-            "where a number is expected for initial,",
-        ),
-        ("10/s burst <x> initial 3", "where a number is expected"),
-        ("10/s burst 5 <burst> 6", "is given twice"),
-        ("10/s initial 5 <initial> 6", "is given twice"),
-        ("10/s burst 5 <🦀🦀> 6", "is not an option here"),
+        "<> => the text ends where a number is expected for n,",
+        "   <> => the text ends where a number is expected",
+        "<many/s> => where a number is expected",
+        "<k/s> => where a number is expected",
+        "<-1/s> => where a number is expected",
+        "<٣/s> => where a number is expected",
+        "<_1/s> => where a number is expected",
+        "<18446744073709551616>/s => is too large",
+        "<18446744073709552k>/s => is too large for n",
+        "1/s burst <20_000_000_000 GiB> => is too large for burst",
+        "10<> => the text ends where a `/` or `per` is expected",
+        "10 <every> s => where a `/` or `per` is expected",
+        "10 <pers> => where a `/` or `per` is expected",
+        "1<.5/s> => `100/s`; numbers are whole: write 1.5/s as `3/2s`",
+        "1<./s> => where a `/` or `per` is expected, as in `100/s`",
+        "10<K>/s => Gi, and B if bytes are counted; did you mean `k`?",
+        "5<Mb>/s => did you mean `M`?",
+        "5 <KB/s> => where a `/` or `per` is expected",
+        "5<mper>/s => is not a multiplier",
+        "5<BB> per s => is not a multiplier",
+        "5<Mk>/s => is not a multiplier",
+        "5/s burst 5<K> initial 3 => is not a multiplier",
+        "5/s initial 5_<x> => is not a multiplier",
+        "10 per <> => ends where a unit of time is expected",
+        "10 per <Minute> => or d; did you mean `min`?",
+        "10/2<k> => is not a unit of time",
+        "10/2<Mi> s => is not a unit of time",
+        "10/<> => ends where a unit of time is expected",
+        "10/250<> => ends where a unit of time is expected",
+        "10/<-5s> => where a unit of time is expected",
+        "10/1<.5s> => or d; numbers are whole: write 1.5s as `1500ms`",
+        "10/<S> => is not a unit of time: write ns, us, ms, s, min, h or d; did you mean `s`?",
+        "10/<M> => did you mean `min`?",
+        "10/2 <weeks> => or d; write a week as `7d`",
+        "10/<Month> => or d; write a month as `30d`",
+        "10/<sburst> 5 => is not a unit of time",
+        "1/<99999999999d> => is too long",
+        "1/<18446744073709551616>ns => is too large for period",
+        "10/s <20> => is not an option here",
+        "10/s <bursts> 20 => is not an option here",
+        "10/s<,> burst 20 => is not an option here",
+        "10/s burst<> => the text ends where a number is expected",
+        "10/s burst <-3> => where a number is expected for burst,",
+        "10/s initial <-3> => where a number is expected for initial,",
+        "10/s burst <x> initial 3 => where a number is expected",
+        "10/s burst 5 <burst> 6 => is given twice",
+        "10/s initial 5 <initial> 6 => is given twice",
+        "10/s burst 5 <🦀🦀> 6 => is not an option here",
     ]);
 }
 
@@ -236,43 +220,36 @@ fn texts_mean_what_they_say() {
         ("2/d", Quota::per_day(2)),
     ];
     for (text, quota) in cases {
-        assert_eq!(
-            (text.parse(), quota.to_string().as_str()),
-            (Ok(quota), text)
-        );
+        let actual = (text.parse(), quota.to_string());
+        assert_eq!(actual, (Ok(quota), text.to_owned()));
     }
     let others = [
-        ("1/120s", "1/2min"),
-        ("2/3µs", "2/3us"),
-        ("0/0s", "0/0ns"),
-        (" 1_000 / 1 sec\tburst 1_0 ", "1000/s burst 10"),
-        ("7/hour initial 3 burst 9", "7/h burst 9 initial 3"),
-        ("2/day burst 2 initial 2", "2/d"),
-        ("100/second", "100/s"),
-        ("100 per minute", "100/min"),
-        ("100per\u{2003}5minutes", "100/5min"),
-        ("1 per 2 minutes", "1/2min"),
-        ("5MB/s", "5000000/s"),
-        ("10k/h", "10000/h"),
-        (
-            "10k/h burst 3k initial 1Ki",
-            "10000/h burst 3000 initial 1024",
-        ),
-        ("2G/s burst 1_0 GiB", "2000000000/s burst 10737418240"),
-        ("7 B per hr", "7/h"),
-        ("1kB/s burst 1KiB", "1000/s burst 1024"),
-        ("3MiB/mins burst 3M", "3145728/min burst 3000000"),
+        "1/120s => 1/2min",
+        "2/3µs => 2/3us",
+        "0/0s => 0/0ns",
+        " 1_000 / 1 sec\tburst 1_0  => 1000/s burst 10",
+        "7/hour initial 3 burst 9 => 7/h burst 9 initial 3",
+        "2/day burst 2 initial 2 => 2/d",
+        "100/second => 100/s",
+        "100 per minute => 100/min",
+        "100per\u{2003}5minutes => 100/5min",
+        "1 per 2 minutes => 1/2min",
+        "5MB/s => 5000000/s",
+        "10k/h => 10000/h",
+        "10k/h burst 3k initial 1Ki => 10000/h burst 3000 initial 1024",
+        "2G/s burst 1_0 GiB => 2000000000/s burst 10737418240",
+        "7 B per hr => 7/h",
+        "1kB/s burst 1KiB => 1000/s burst 1024",
+        "3MiB/mins burst 3M => 3145728/min burst 3000000",
         // The spelling from before multiples existed.
-        ("5/s burst 6initial 3", "5/s burst 6 initial 3"),
+        "5/s burst 6initial 3 => 5/s burst 6 initial 3",
     ];
     let hash = |quota: Quota| BuildHasherDefault::<DefaultHasher>::default().hash_one(quota);
-    for (text, written) in others {
+    for (text, written) in others.map(|other| other.split_once(" => ").expect(other)) {
         let [read, same] = [text, written].map(|text| text.parse::<Quota>().expect(text));
         assert_eq!((read, hash(read)), (same, hash(same)), "{text}");
-        assert_eq!(
-            text.parse::<Quota>().map(|quota| quota.to_string()),
-            Ok(written.into())
-        );
+        let actual = text.parse::<Quota>().map(|quota| quota.to_string());
+        assert_eq!(actual, Ok(written.into()));
     }
 }
 
@@ -411,10 +388,8 @@ fn a_number_with_a_multiple_never_wraps() {
 #[test]
 fn the_debug_of_an_error_of_a_text_is_its_display() {
     fn same<E: std::error::Error>(error: &E, says: &str) {
-        assert_eq!(
-            (format!("{error:?}"), error.to_string()),
-            (says.into(), says.into())
-        );
+        let expected = (says.into(), says.into());
+        assert_eq!((format!("{error:?}"), error.to_string()), expected);
     }
     let error = "10/x".parse::<Quota>().expect_err("no unit");
     let says = "at byte 3: `x` is not a unit of time: write ns, us, ms, s, min, h or d";

@@ -1,14 +1,11 @@
 //! Limiters accept as many shards and leases as the limit allows. They refuse zero and larger
 //! numbers, say what is allowed, and report numbers that were clamped.
 
-use tollgate::algorithm::{Algorithm, Lend, Split};
-use tollgate::clock::NoClock;
+use tollgate::algorithm::{Lend, Split};
 use tollgate::error::LimiterError;
-use tollgate::{AnyAlgorithm, Leases, ManualClock, Sharded, Tick};
 
 use crate::algorithm::text::any_algorithm;
-use crate::support::algorithms::{algorithms, read};
-use crate::support::random::Random;
+use crate::support::*;
 
 fn sharded(
     algorithm: AnyAlgorithm,
@@ -123,8 +120,8 @@ fn the_largest_numbers_of_shards_match_the_documentation() {
             Sharded::MAX_SHARDS,
         ),
     ] {
-        assert!(is_sharded(read(text), most), "{text}");
-        assert!(!is_sharded(read(text), most + 1), "{text}");
+        assert!(is_sharded(algorithm(text), most), "{text}");
+        assert!(!is_sharded(algorithm(text), most + 1), "{text}");
     }
 }
 
@@ -136,21 +133,17 @@ fn a_small_limit_has_fewer_shards() {
     for algorithm in algorithms() {
         let limiter = Sharded::new(algorithm).expect("one part at least");
         let same = Sharded::with_clock(algorithm, ManualClock::new()).expect("one part at least");
-        assert_eq!(
-            (limiter.shards(), *limiter.algorithm()),
-            (same.shards(), algorithm)
-        );
+        let actual = (limiter.shards(), *limiter.algorithm());
+        assert_eq!(actual, (same.shards(), algorithm));
         assert!((1..=cores.min(Sharded::MAX_SHARDS)).contains(&limiter.shards()));
         assert!(is_sharded(algorithm, limiter.shards()));
     }
     for (burst, cores, shards) in [(3, 8, 1), (4, 8, 2), (11, 8, 2), (12, 8, 3), (100, 8, 8)] {
-        let bucket = read(&format!("token-bucket 3/s burst {burst}"));
+        let bucket = algorithm(&format!("token-bucket 3/s burst {burst}"));
         let limiter = Sharded::for_cores(bucket, cores, ManualClock::new()).expect("a limit");
         assert_eq!(limiter.shards(), shards, "{burst}");
-        assert_eq!(
-            limiter.try_acquire_n(burst).map(|granted| granted.n()),
-            Ok(burst)
-        );
+        let actual = limiter.try_acquire_n(burst).map(|granted| granted.n());
+        assert_eq!(actual, Ok(burst));
     }
 }
 
@@ -195,7 +188,7 @@ fn a_lease_reports_its_size() {
 
 #[test]
 fn each_error_names_the_field_its_value_and_what_is_allowed() {
-    let bucket = read("token-bucket 100/s burst 20");
+    let bucket = algorithm("token-bucket 100/s burst 20");
     for (error, field, text) in [
         (
             sharded(bucket, 0).err(),
@@ -218,7 +211,7 @@ fn each_error_names_the_field_its_value_and_what_is_allowed() {
             "total is 20, but must be from 1 to 19: at least one permit must remain",
         ),
         (
-            leases(read("token-bucket 1/s"), 1).err(),
+            leases(algorithm("token-bucket 1/s"), 1).err(),
             "total",
             "total is 1, but this limit has nothing to lend",
         ),

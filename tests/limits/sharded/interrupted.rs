@@ -2,12 +2,10 @@
 //! scan is not used. The algorithm calls back into the test, so one thread plays both parts.
 
 use std::cell::RefCell;
-use std::sync::Arc;
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, Forecast, GiveBack, Split};
-use tollgate::clock::NoClock;
-use tollgate::{Denied, Granted, Quota, Sharded, Tick, TokenBucket};
+use tollgate::algorithm::{Forecast, GiveBack, Split};
+
+use crate::support::*;
 
 /// How many words to look at before the work, and the work.
 type Work = (u64, Box<dyn FnOnce()>);
@@ -76,7 +74,7 @@ impl Split for Watched {
     }
 }
 
-const NOW: Tick = Tick::from_nanos(1_000_000_000);
+const NOW: Tick = tick(1_000_000_000);
 
 #[test]
 fn a_permit_that_comes_back_during_a_scan_is_not_hidden_by_its_hint() {

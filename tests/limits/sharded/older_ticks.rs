@@ -1,20 +1,17 @@
 //! A request at a tick before that of some shard's word takes no more than was available at its own
 //! tick, although it may count at the shard's later one.
 
-use tollgate::algorithm::{Algorithm, Split};
-use tollgate::{ManualClock, Sharded, Tick};
+use tollgate::algorithm::Split;
 
-use crate::deadline::deadline;
-use crate::support::algorithms::{algorithms, read};
-use crate::support::random::Random;
+use crate::support::*;
 
 /// One shard is in the next window. At a tick of this one, the other shard still lacks its permits.
 #[test]
 fn taking_what_there_is_takes_no_more_than_was_available() {
-    let window = read("fixed-window 10/s");
+    let window = algorithm("fixed-window 10/s");
     let limiter = Sharded::with_shards(window, 2, ManualClock::new()).expect("shards");
     let at = |ms: u64, shard| {
-        let tick = Tick::from_nanos(ms * 1_000_000);
+        let tick = tick(ms * 1_000_000);
         limiter.at(tick).from_shard(shard)
     };
     assert_eq!(at(0, 0).take_up_to(8).n(), 8);
@@ -48,7 +45,7 @@ fn any_algorithm_takes_no_more_than_was_available_at_any_tick() {
                     back += u64::from(now < latest);
                     latest = latest.max(now);
                     let shard = random.below(shards as u64) as usize;
-                    let view = limiter.at(Tick::from_nanos(now)).from_shard(shard);
+                    let view = limiter.at(tick(now)).from_shard(shard);
                     let few = 1 + random.below(3);
                     let n = [few, limit][random.below(2) as usize];
                     let there = view.available();

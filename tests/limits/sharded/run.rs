@@ -1,17 +1,11 @@
 //! Runs a sharded limiter and its model side by side: every verb from any shard, and every returned
 //! value.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
 use tollgate::sharded::ShardedView;
-use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Sharded, Tick};
 
 use super::shards::{From, Parts, Said};
 use crate::support::algorithms::any_edge;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
-use crate::support::seen::Seen;
+use crate::support::*;
 
 type View<'a> = ShardedView<'a, AnyAlgorithm>;
 
@@ -57,14 +51,14 @@ impl Run<'_> {
             16 if random.one_in(30) => later(random.below(FIFTY_YEARS / 9)),
             17 if random.one_in(100) => {
                 self.seen.note("far away");
-                return Tick::from_nanos(match random.below(2) {
+                return tick(match random.below(2) {
                     0 => any_edge(random),
                     _ => random.next(),
                 });
             }
             _ => later(random.upto(period / 8)),
         };
-        Tick::from_nanos(match target > FIFTY_YEARS {
+        tick(match target > FIFTY_YEARS {
             true => random.upto(FIFTY_YEARS),
             false => target,
         })

@@ -1,15 +1,9 @@
 //! Compares how many requests a sharded limiter and a single word serve. Requests come at random
 //! times or evenly spaced, are served or denied, and are not retried.
 
-use std::time::Duration;
+use tollgate::algorithm::Split;
 
-use tollgate::algorithm::{ChangeQuota, Split};
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Denied, Limiter, ManualClock, Sharded, Tick};
-
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
-use crate::support::random::Random;
+use crate::support::*;
 
 /// The shard that the next request asks first.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +28,7 @@ struct Load {
     of_rate: f64,
     from: From,
     arrivals: Arrivals,
-    requests: u32,
+    requests: u64,
 }
 
 /// Returns how many of these requests are served by shards, and by one word.
@@ -53,7 +47,7 @@ fn served(limiter: &Tested, load: Load) -> (u32, u32) {
                 let wait = Duration::from_nanos((-(1.0 - part).ln() * between) as u64);
                 now.saturating_add(wait)
             }
-            Arrivals::Even => Tick::from_nanos((between * f64::from(request)) as u64),
+            Arrivals::Even => tick((between * request as f64) as u64),
         };
         let shard = match load.from {
             From::EachInTurn => request as usize,
@@ -90,7 +84,7 @@ fn least(
     arrivals: Arrivals,
     loads: &[f64],
     n: u64,
-    requests: u32,
+    requests: u64,
     limiter: impl Fn() -> Tested,
 ) -> (f64, String) {
     let mut least = (f64::MAX, String::new());
@@ -128,11 +122,11 @@ fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
         format!("intervals {refill}/s burst {burst} greedy"),
         format!("fixed-window {burst}/s"),
     ]
-    .map(|text| read(&text))
+    .map(|text| algorithm(&text))
 }
 
 /// Tests the number of shards that the constructor chooses.
-fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u32) {
+fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u64) {
     let step = if cfg!(debug_assertions) { 3 } else { 1 };
     for (turn, cores) in [1, 2, 8, 16, 64].into_iter().enumerate() {
         let twice = 2 * cores as u64;
@@ -157,14 +151,6 @@ fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u32) {
                 }
             }
         }
-    }
-}
-
-const fn debug_or_release(debug: u32, release: u32) -> u32 {
-    if cfg!(debug_assertions) {
-        debug
-    } else {
-        release
     }
 }
 
@@ -240,7 +226,7 @@ fn more_shards_than_the_default_serve_less() {
 
 /// Returns a sharded limiter and one on a single word.
 fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
-    let algorithm = read(text);
+    let algorithm = algorithm(text);
     let limiter = Sharded::with_shards(algorithm, shards, ManualClock::new()).expect("it splits");
     (limiter, Limiter::unstarted(algorithm, NoClock))
 }
@@ -249,7 +235,7 @@ fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
 #[test]
 fn returned_permits_are_spread_evenly() {
     let (limiter, whole) = both("token-bucket 1000/s burst 1024", 8);
-    let at = |ms: u64| Tick::from_nanos(ms * 1_000_000);
+    let at = |ms: u64| tick(ms * 1_000_000);
     let ask = |shard, ms| limiter.at(at(ms)).from_shard(shard).try_acquire();
     let mut taken = Vec::new();
     for turn in 0..784 {
@@ -295,7 +281,7 @@ fn bursts_after_rests_are_served() {
                 for (part, of_rate) in [(0.04, 1.0), (0.06, 20.0)] {
                     for _ in 0..(part * full / interval * of_rate) as u32 {
                         now += interval / of_rate;
-                        let tick = Tick::from_nanos(now as u64);
+                        let tick = tick(now as u64);
                         let view = limiter.at(tick).from_shard(1);
                         parts += u32::from(view.try_acquire().is_ok());
                         one += u32::from(whole.at(tick).try_acquire().is_ok());

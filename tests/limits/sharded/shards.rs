@@ -1,8 +1,9 @@
 //! A model of a sharded limit by its documented rule: a word for each shard that counts fractions
 //! of a permit, changed step by step.
 
-use tollgate::algorithm::{Algorithm, Debt, Gauge, GiveBack, Split};
-use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
+use tollgate::algorithm::{Debt, Gauge, GiveBack, Split};
+
+use crate::support::*;
 
 /// The contents of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,12 +149,12 @@ impl Parts {
         }
         while from - before > 1 {
             let middle = before + (from - before) / 2;
-            match there(Tick::from_nanos(middle)) {
+            match there(tick(middle)) {
                 true => from = middle,
                 false => before = middle,
             }
         }
-        Some(Tick::from_nanos(from))
+        Some(tick(from))
     }
 
     /// Returns the shards in order, starting at `first`.

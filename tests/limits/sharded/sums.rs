@@ -1,16 +1,11 @@
 //! The bounds of the shards add up to exactly the bound of the whole, checked on the numbers of
 //! uneven quotas.
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Split};
+use tollgate::algorithm::{Debt, Forecast, Split};
 use tollgate::error::QuotaError;
-use tollgate::{AnyAlgorithm, Gcra, Intervals, LeakyBucket, Quota, Tick, TokenBucket};
 
-use crate::support::algorithms::read;
-use crate::support::random::Random;
+use crate::support::*;
 
-const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
 const YEAR: u64 = 365 * DAY;
 
@@ -83,7 +78,7 @@ fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
     for split in &splits {
         let part = &split.part;
         assert_eq!(split.permit % split.of, 0);
-        for now in [0, 12_345, 50 * YEAR].map(Tick::from_nanos) {
+        for now in [0, 12_345, 50 * YEAR].map(tick) {
             let fresh = split.in_permits(part.available(0, now));
             assert_eq!(fresh, whole.available(0, now));
             // The initial permits are divided too.
@@ -117,7 +112,7 @@ fn rates_add_up(whole: &AnyAlgorithm) -> u32 {
         let (of, mut random) = (u128::from(split.of), Random(split.of));
         // Up to forty years of permits.
         let most = u128::from(40 * YEAR) * n / period / of;
-        for start in [0, 7 * YEAR].map(Tick::from_nanos) {
+        for start in [0, 7 * YEAR].map(tick) {
             for _ in 0..16 {
                 let k = 1 + random.upto(u64::try_from(most).unwrap_or(u64::MAX));
                 let Some(due) = due(&split, start, k) else {
@@ -194,7 +189,7 @@ fn the_shards_of_windows_add_up() {
             "sliding-window QUOTA",
             "sliding-window QUOTA offset 3ns rounding down",
         ] {
-            let whole = read(&kind.replace("QUOTA", quota));
+            let whole = algorithm(&kind.replace("QUOTA", quota));
             splits += bursts_add_up(&whole);
             for split in splits_of(&whole) {
                 ends_are_the_same(&whole, &split.part);
@@ -207,7 +202,7 @@ fn the_shards_of_windows_add_up() {
 /// Checks that a part is idle when the whole is, and not before.
 fn ends_are_the_same(whole: &AnyAlgorithm, part: &AnyAlgorithm) {
     let period = whole.quota().period().as_nanos() as u64;
-    for start in [0, 1, period - 1, period, 5 * period / 2].map(Tick::from_nanos) {
+    for start in [0, 1, period - 1, period, 5 * period / 2].map(tick) {
         let new = |algorithm: &AnyAlgorithm| {
             let all = algorithm.available(0, start);
             let (_, granted) = algorithm.step(0, start, all).expect("fresh");
@@ -240,7 +235,7 @@ fn the_shards_of_intervals_add_up() {
             for split in splits_of(&whole) {
                 for refills in 0..=(burst / n + 2).min(400) {
                     // The quanta of greedy intervals are less than a 64th of a period.
-                    let now = Tick::from_nanos(refills * period + (period / 32).min(period - 1));
+                    let now = tick(refills * period + (period / 32).min(period - 1));
                     let there = |bucket: &AnyAlgorithm| {
                         let drained = bucket.take_up_to(0, Tick::ZERO, u64::MAX).0;
                         bucket.available(drained, now)
@@ -268,13 +263,13 @@ fn only_first_hit_and_greedy_periods_begin_with_a_permit() {
         "intervals 3/h burst 7",
     ];
     for text in on_the_clock {
-        assert!(!read(text).begins_with_a_permit(), "{text}");
+        assert!(!algorithm(text).begins_with_a_permit(), "{text}");
     }
     for text in [
         "fixed-window 5/min first-hit",
         "intervals 3/h burst 7 greedy",
     ] {
-        assert!(read(text).begins_with_a_permit(), "{text}");
+        assert!(algorithm(text).begins_with_a_permit(), "{text}");
     }
     let aligned = Intervals::new(Quota::per_minute(3)).expect("it fits");
     assert!(!aligned.begins_with_a_permit());

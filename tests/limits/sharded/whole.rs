@@ -1,16 +1,9 @@
 //! Compares a sharded limit with the same limit in one word: all permits are available at any time
 //! from any shard, except for fractions.
 
-use std::time::Duration;
+use tollgate::algorithm::Split;
 
-use tollgate::algorithm::{ChangeQuota, Split};
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Limiter, ManualClock, Sharded, Tick};
-
-use crate::deadline::deadline;
-use crate::support::algorithms::read;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
     Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")
@@ -27,7 +20,7 @@ fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
         format!("intervals {limit}/h"),
         format!("intervals {limit}/h greedy"),
     ]
-    .map(|text| read(&text))
+    .map(|text| algorithm(&text))
 }
 
 /// At a standing tick all permits are available from any shard: one by one, in any sizes and all at
@@ -40,7 +33,7 @@ fn every_permit_is_available_at_one_tick_from_any_shard() {
         for (case, limit) in (1..=1000).step_by(step).enumerate() {
             for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
                 let algorithm = of_limit(limit)[(case + shards) % 7];
-                let tick = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let tick = tick(random.upto(FIFTY_YEARS));
                 let limiter = sharded(algorithm, shards);
                 let mut from_any = || limiter.at(tick).from_shard(random.next() as usize);
                 for way in 0..4 {
@@ -85,7 +78,7 @@ fn shards_return_as_many_permits_as_one_word() {
                 let algorithm = of_limit(limit)[(case + shards) % 7];
                 let parts = sharded(algorithm, shards);
                 let whole = Limiter::unstarted(algorithm, NoClock);
-                let now = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let now = tick(random.upto(FIFTY_YEARS));
                 let later = now.saturating_add(Duration::from_nanos(random.upto(1 << 42)));
                 let some = 1 + random.upto(limit - 1);
                 for (n, back) in [(limit, now), (some, now), (limit, later)] {
@@ -124,7 +117,7 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
             for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
                 let algorithm = of_limit(limit)[(case + shards) % 7];
                 let (parts, whole) = (sharded(algorithm, shards), limiter(algorithm));
-                let now = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let now = tick(random.upto(FIFTY_YEARS));
                 let one = whole.at(now);
                 let mut kept = Vec::new();
                 for turn in 0..20 {
@@ -171,11 +164,8 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
                     }
                     assert_eq!(any.available(), one.available(), "{label}");
                     let (few, all) = (any.level(), one.level());
-                    assert_eq!(
-                        (few.floor(), few.ceil()),
-                        (all.floor(), all.ceil()),
-                        "{label}"
-                    );
+                    let actual = (few.floor(), few.ceil());
+                    assert_eq!(actual, (all.floor(), all.ceil()), "{label}");
                 }
             }
         }
@@ -194,17 +184,14 @@ fn refilled_permits_do_not_come_back_to_a_late_caller() {
         "intervals 8/s greedy",
         "token-bucket 8/s",
     ] {
-        let [before, after] = [500_000_000, 2_600_000_000].map(Tick::from_nanos);
+        let [before, after] = [500_000_000, 2_600_000_000].map(tick);
         for (shards, n) in (2..=8).flat_map(|shards| (1..=8).map(move |n| (shards, n))) {
-            let (parts, whole) = (sharded(read(text), shards), limiter(read(text)));
+            let (parts, whole) = (sharded(algorithm(text), shards), limiter(algorithm(text)));
             let few = parts.at(before).from_shard(n).try_acquire_n(n as u64);
             let all = whole.at(before).try_acquire_n(n as u64);
             let taken = whole.at(after).take_up_to(8).n();
-            assert_eq!(
-                parts.at(after).take_up_to(8).n(),
-                taken,
-                "{text} in {shards}"
-            );
+            let actual = parts.at(after).take_up_to(8).n();
+            assert_eq!(actual, taken, "{text} in {shards}");
             let few = parts.at(before).undo(few.expect("fresh"));
             let all = whole.at(before).undo(all.expect("fresh"));
             assert!(
@@ -239,8 +226,8 @@ fn at_inexact_rates_the_shards_grant_the_whole_burst() {
         ("gcra 13/s burst 100", 100),
     ] {
         for shards in 1..=16 {
-            let limiter = sharded(read(text), shards);
-            let now = Tick::from_nanos(1_000_000_007);
+            let limiter = sharded(algorithm(text), shards);
+            let now = tick(1_000_000_007);
             assert_eq!(drain(&limiter, now), limit, "in {shards}");
         }
     }
@@ -251,14 +238,14 @@ fn at_inexact_rates_the_shards_grant_the_whole_burst() {
 #[test]
 fn except_for_fractions_the_shards_have_as_many_permits_as_one_word() {
     for limit in (1..=1000).step_by(37) {
-        let bucket = read(&format!("token-bucket 1/us burst {limit}"));
+        let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
         let whole = Limiter::unstarted(bucket, NoClock);
         assert_eq!(whole.at(Tick::ZERO).take_up_to(u64::MAX).n(), limit);
         for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
             let parts = sharded(bucket, shards);
             assert_eq!(drain(&parts, Tick::ZERO) as u64, limit);
             for step in 1..=16 {
-                let now = Tick::from_nanos(step * (limit * 1000 / 16 + 7));
+                let now = tick(step * (limit * 1000 / 16 + 7));
                 let (few, all) = (parts.at(now).available(), whole.at(now).available());
                 assert!(
                     few <= all && all - few < shards as u64,
@@ -285,7 +272,7 @@ fn the_shards_never_have_more_than_one_word_would() {
             "sliding-window 7/7ns",
             "intervals 7/s burst 100",
         ] {
-            let algorithm = read(text);
+            let algorithm = algorithm(text);
             let quota = algorithm.quota();
             let (burst, period) = (quota.burst_size(), quota.period().as_nanos() as u64);
             for shards in 1..=algorithm.most_shards().min(16) {
@@ -298,7 +285,7 @@ fn the_shards_never_have_more_than_one_word_would() {
                         1 => random.upto(period / burst),
                         _ => random.below(2),
                     };
-                    let tick = Tick::from_nanos(now);
+                    let tick = tick(now);
                     let view = limiter.at(tick).from_shard(random.next() as usize);
                     let one = whole.at(tick);
                     let n = 1 + random.upto(burst - 1);
@@ -315,7 +302,7 @@ fn the_shards_never_have_more_than_one_word_would() {
                     );
                 }
                 let full = now + period / quota.permits() * (burst + shards) + period;
-                let then = limiter.at(Tick::from_nanos(full));
+                let then = limiter.at(tick(full));
                 let is = (then.available(), then.is_idle(), then.level().is_zero());
                 assert_eq!(is, (burst, true, true), "{text} in {shards}");
             }

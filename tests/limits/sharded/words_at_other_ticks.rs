@@ -2,12 +2,10 @@
 //! what another thread found at another tick. And if words are ordered, a smaller word has no fewer
 //! permits at any tick, because a shard may be compared with an earlier state of another.
 
-use tollgate::algorithm::{Algorithm, Debt, Forecast, GiveBack, Split};
-use tollgate::{AnyAlgorithm, Tick};
+use tollgate::algorithm::{Debt, Forecast, GiveBack, Split};
 
-use crate::support::algorithms::{algorithms, any_edge};
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::algorithms::any_edge;
+use crate::support::*;
 
 /// Returns ticks around a middle one, near and far, in order.
 fn ticks_around(middle: u64, random: &mut Random) -> Vec<Tick> {
@@ -19,15 +17,15 @@ fn ticks_around(middle: u64, random: &mut Random) -> Vec<Tick> {
         ticks.push(middle.saturating_add(distance));
     }
     ticks.sort_unstable();
-    ticks.into_iter().map(Tick::from_nanos).collect()
+    ticks.into_iter().map(tick).collect()
 }
 
 /// Returns a word after some verbs, and the last of their ticks.
 fn any_word(algorithm: &AnyAlgorithm, random: &mut Random) -> (u64, u64) {
     let mut now = random.upto(FIFTY_YEARS);
-    let mut word = algorithm.initial_word(Tick::from_nanos(now));
+    let mut word = algorithm.initial_word(tick(now));
     for _ in 0..random.below(12) {
-        let tick = Tick::from_nanos(now);
+        let tick = tick(now);
         let n = match random.below(3) {
             0 => any_edge(random),
             _ => random.upto(algorithm.available(0, tick)),
@@ -88,7 +86,7 @@ fn a_smaller_word_has_no_fewer_permits() {
                         let n = random.upto(part.available(0, Tick::ZERO));
                         let reach = 1 << random.below(45);
                         let later = now.saturating_add(random.upto(reach));
-                        part.take_up_to(one, Tick::from_nanos(later), n).0
+                        part.take_up_to(one, tick(later), n).0
                     }
                 };
                 let (small, large) = (one.min(other), one.max(other));

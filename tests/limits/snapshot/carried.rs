@@ -1,21 +1,17 @@
 //! Restores with another quota, or another algorithm.
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, ChangeQuota, Rebase, Settings};
-use tollgate::clock::NoClock;
+use tollgate::algorithm::{Rebase, Settings};
 use tollgate::error::{QuotaError, RestoreError};
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::{Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket};
 
 use super::limiter;
-use crate::support::algorithms::algorithms;
+use crate::support::*;
 
 #[test]
 fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
     for old in algorithms() {
         for new in algorithms() {
-            let at = Tick::from_nanos(123_456_789_012);
+            let at = tick(123_456_789_012);
             for use_up in [false, true] {
                 let saved = limiter(old);
                 let view = saved.at(at);
@@ -68,10 +64,9 @@ fn another_algorithm_is_an_error_that_names_both() {
     let error = view
         .restore_after(&bytes, Duration::ZERO)
         .expect_err("another");
-    assert_eq!(
-        error.to_string(),
-        "algorithm of the snapshot is \"token-bucket\", but must be \"gcra\", that of the limiter"
-    );
+    let expected =
+        "algorithm of the snapshot is \"token-bucket\", but must be \"gcra\", that of the limiter";
+    assert_eq!(error.to_string(), expected);
     assert_eq!(view.available(), 4);
 }
 

@@ -1,18 +1,14 @@
 //! Damaged bytes give a typed error and change nothing. Forged bytes with a valid checksum give an
 //! error or a limiter that decides.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
-use tollgate::clock::NoClock;
 use tollgate::error::RestoreError;
 use tollgate::store::SNAPSHOT_BYTES;
-use tollgate::{Limiter, Quota, Tick, TokenBucket};
 
 use super::{Saved, limiter, with_number};
-use crate::support::algorithms::{algorithms, read};
+use crate::support::*;
 
-const NOW: Tick = Tick::from_nanos(7_000_000_000);
+const NOW: Tick = tick(7_000_000_000);
 
 fn bucket() -> Limiter<TokenBucket, NoClock> {
     let bucket = TokenBucket::new(Quota::per_hour(10)).expect("a quota");
@@ -142,11 +138,11 @@ proptest! {
         (then, now, pause) in any::<(u64, u64, u64)>(),
     ) {
         let (from, to) = (algorithms()[from], algorithms()[to]);
-        let mut bytes = limiter(from).at(Tick::from_nanos(then)).snapshot();
+        let mut bytes = limiter(from).at(tick(then)).snapshot();
         for (place, number) in forged {
             bytes = with_number(bytes, place * 8, number);
         }
-        let (restored, now) = (limiter(to), Tick::from_nanos(now));
+        let (restored, now) = (limiter(to), tick(now));
         if restored.at(now).restore_after(&bytes, Duration::from_nanos(pause)).is_err() {
             prop_assert_eq!(restored.at(now).available(), limiter(to).at(now).available());
         }
@@ -157,7 +153,7 @@ proptest! {
 /// Shows that the property above covers changed parameters and changed words.
 #[test]
 fn a_forged_but_valid_word_or_parameter_is_restored() {
-    let algorithm = read("fixed-window 10/s");
+    let algorithm = algorithm("fixed-window 10/s");
     let bytes = limiter(algorithm).at(NOW).snapshot();
     let (mut restored, mut refused) = (0, 0);
     for place in 14..30 {

@@ -1,15 +1,9 @@
 //! A restored limiter decides as one that never stopped.
 
-use std::time::Duration;
-
-use tollgate::algorithm::ChangeQuota;
-use tollgate::clock::NoClock;
 use tollgate::store::View;
-use tollgate::{AnyAlgorithm, FixedWindow, Limiter, ManualClock, Quota, Tick};
 
 use super::{Saved, limiter, with_number};
-use crate::support::algorithms::algorithms;
-use crate::support::random::Random;
+use crate::support::*;
 
 const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
 
@@ -72,7 +66,7 @@ fn compared(seed: u64, shift: impl Fn(&mut Random, u64) -> u64) {
         };
         for _ in 0..40 {
             let kept = limiter(algorithm);
-            let mut now = Tick::from_nanos(random.upto(YEAR));
+            let mut now = tick(random.upto(YEAR));
             for _ in 0..random.below(12) {
                 use_some(&mut random, &kept, now);
                 now = later(&mut random, now, &algorithm);
@@ -122,7 +116,7 @@ fn a_restored_limiter_on_any_clock_has_no_more_permits() {
     for algorithm in algorithms() {
         for _ in 0..200 {
             let kept = limiter(algorithm);
-            let mut now = Tick::from_nanos(random.upto(YEAR));
+            let mut now = tick(random.upto(YEAR));
             for _ in 0..1 + random.below(12) {
                 use_some(&mut random, &kept, now);
                 now = later(&mut random, now, &algorithm);
@@ -130,7 +124,7 @@ fn a_restored_limiter_on_any_clock_has_no_more_permits() {
             let (bytes, then) = (kept.at(now).snapshot(), now);
             now = later(&mut random, now, &algorithm);
             let restored = limiter(algorithm);
-            let to = Tick::from_nanos(random.upto(3 * YEAR));
+            let to = tick(random.upto(3 * YEAR));
             let pause = now.saturating_since(then);
             let view = restored.at(to);
             view.restore_after(&bytes, pause).expect("whole");
@@ -215,7 +209,7 @@ fn the_time_of_day_measures_the_pause_and_a_backward_step_counts_as_none() {
 fn a_limiter_that_was_never_used_starts_when_it_is_saved() {
     let algorithm: AnyAlgorithm = "token-bucket 1/s burst 9 initial 2".parse().expect("text");
     let limiter = limiter(algorithm);
-    let (now, later) = (Tick::from_nanos(5), Tick::from_nanos(4_000_000_005));
+    let (now, later) = (tick(5), tick(4_000_000_005));
     let bytes = limiter.at(now).snapshot();
     assert_eq!(limiter.at(later).available(), 6);
     let restored = super::limiter(algorithm);

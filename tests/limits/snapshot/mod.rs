@@ -5,9 +5,9 @@ mod carried;
 mod damage;
 mod kept;
 
-use tollgate::clock::NoClock;
 use tollgate::store::SNAPSHOT_BYTES;
-use tollgate::{AnyAlgorithm, Limiter};
+
+use crate::support::*;
 
 type Saved = [u8; SNAPSHOT_BYTES];
 

@@ -1,14 +1,8 @@
 //! Limits of every kind, and extreme numbers, for tests of limiters with several words.
 
-use tollgate::AnyAlgorithm;
-
+use super::prelude::*;
 use crate::support::edges::EDGES;
 use crate::support::random::Random;
-
-pub(crate) fn read(text: &str) -> AnyAlgorithm {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
-}
 
 /// Returns an extreme number.
 pub(crate) fn any_edge(random: &mut Random) -> u64 {
@@ -49,5 +43,5 @@ pub(crate) fn algorithms() -> [AnyAlgorithm; 29] {
         "intervals 1000/s burst 3 greedy",
         "intervals 3/min burst 1000 initial 999 greedy",
     ]
-    .map(read)
+    .map(algorithm)
 }

@@ -7,8 +7,18 @@ pub(crate) mod driver;
 pub(crate) mod edges;
 pub(crate) mod model;
 pub(crate) mod moment;
+#[path = "../../support/prelude.rs"]
+mod prelude;
 #[path = "../../support/random.rs"]
 pub(crate) mod random;
 pub(crate) mod reference;
 pub(crate) mod seen;
 pub(crate) mod subject;
+
+pub(crate) use crate::deadline::deadline;
+pub(crate) use algorithms::algorithms;
+pub(crate) use moment::any_start;
+pub(crate) use prelude::*;
+pub(crate) use random::Random;
+pub(crate) use reference::FIFTY_YEARS;
+pub(crate) use seen::Seen;

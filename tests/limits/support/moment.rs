@@ -55,3 +55,12 @@ pub(crate) fn any_moment(
     }
     target
 }
+
+/// Returns a tick at the clock's start, near the end of 50 years, or in between.
+pub(crate) fn any_start(random: &mut Random) -> u64 {
+    match random.below(3) {
+        0 => 0,
+        1 => FIFTY_YEARS - random.upto(FIFTY_YEARS / 50),
+        _ => random.upto(FIFTY_YEARS),
+    }
+}

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level};
 use tollgate::outcome::Charged;
-use tollgate::store::{View, WordStore};
 use tollgate::{Denied, Granted, Limiter, ManualClock, Tick};
 
 /// The traits of the algorithms in these tests: all of them.
@@ -56,58 +55,62 @@ pub(crate) const DOORS: u64 = 3;
 macro_rules! by {
     ($limiter:ident, $door:ident, $now:ident, $verb:ident($($argument:expr),*)) => {
         match $door {
-            0 | 1 => $limiter.$verb($($argument),*),
+            0 => $limiter.$verb($($argument),*),
             _ => $limiter.at($now).$verb($($argument),*),
         }
     };
 }
+pub(crate) use by;
+
+/// The verbs that every limiter has.
+macro_rules! verbs_of_all {
+    () => {
+        fn set(&self, now: Tick) {
+            self.clock().set(now);
+        }
+        fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied> {
+            match n {
+                1 => by!(self, door, now, try_acquire()),
+                _ => by!(self, door, now, try_acquire_n(n)),
+            }
+        }
+        fn take_up_to(&self, door: u64, n: u64, now: Tick) -> Granted {
+            by!(self, door, now, take_up_to(n))
+        }
+        fn available(&self, door: u64, now: Tick) -> u64 {
+            by!(self, door, now, available())
+        }
+        fn time_until(&self, door: u64, n: u64, now: Tick) -> Option<Duration> {
+            by!(self, door, now, time_until(n))
+        }
+    };
+}
+pub(crate) use verbs_of_all;
+
+/// The verbs of those that take permits back.
+macro_rules! verbs_of_give_back {
+    () => {
+        fn undo(&self, door: u64, granted: Granted, now: Tick) -> u64 {
+            by!(self, door, now, undo(granted))
+        }
+        fn refund(&self, door: u64, n: u64, now: Tick) -> u64 {
+            by!(self, door, now, refund(n))
+        }
+        fn charge(&self, door: u64, n: u64, now: Tick) -> Charged {
+            by!(self, door, now, charge(n))
+        }
+        fn level(&self, door: u64, now: Tick) -> Level {
+            by!(self, door, now, level())
+        }
+    };
+}
+pub(crate) use verbs_of_give_back;
 
 impl<A: Every> Subject for Limiter<A, ManualClock> {
     const LACKS: &'static [&'static str] = &[];
 
-    fn set(&self, now: Tick) {
-        self.clock().set(now);
-    }
-
-    fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied> {
-        let view: View<WordStore<'_, A>> = self.at(now);
-        match (door, n) {
-            (0, 1) => self.try_acquire(),
-            (0, _) => self.try_acquire_n(n),
-            (1, 1) => self.at(now).try_acquire(),
-            (1, _) => self.at(now).try_acquire_n(n),
-            (_, 1) => view.try_acquire(),
-            (_, _) => view.try_acquire_n(n),
-        }
-    }
-
-    fn take_up_to(&self, door: u64, n: u64, now: Tick) -> Granted {
-        by!(self, door, now, take_up_to(n))
-    }
-
-    fn available(&self, door: u64, now: Tick) -> u64 {
-        by!(self, door, now, available())
-    }
-
-    fn time_until(&self, door: u64, n: u64, now: Tick) -> Option<Duration> {
-        by!(self, door, now, time_until(n))
-    }
-
-    fn undo(&self, door: u64, granted: Granted, now: Tick) -> u64 {
-        by!(self, door, now, undo(granted))
-    }
-
-    fn refund(&self, door: u64, n: u64, now: Tick) -> u64 {
-        by!(self, door, now, refund(n))
-    }
-
-    fn charge(&self, door: u64, n: u64, now: Tick) -> Charged {
-        by!(self, door, now, charge(n))
-    }
-
-    fn level(&self, door: u64, now: Tick) -> Level {
-        by!(self, door, now, level())
-    }
+    verbs_of_all! {}
+    verbs_of_give_back! {}
 
     fn is_idle(&self, now: Tick) -> bool {
         self.at(now).is_idle()

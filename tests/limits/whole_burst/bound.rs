@@ -2,13 +2,11 @@
 //! the rate allows in `d` and one unit more, which is less than a quarter of a nanosecond. Each
 //! change of quota or clock within the interval adds one unit of the quotas.
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, Rebase};
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Denied, Limiter, Quota, Tick};
+use tollgate::algorithm::Rebase;
 use tollgate_audit::{Audit, Bound, Bounded, Log};
 
-use crate::algorithm::quotas::{DAY, SECOND, elsewhere, exact};
-use crate::support::random::Random;
+use crate::algorithm::quotas::{DAY, elsewhere, exact};
+use crate::support::*;
 use crate::whole_burst::{PERIODS, any_tick, bucket, sharded};
 
 /// A grant, and the history before it: the nanoseconds spent with each of two quotas, and how many
@@ -105,7 +103,7 @@ impl History {
     }
 
     fn pass(&mut self, ns: u64) {
-        self.now = Tick::from_nanos(self.now.as_nanos() + ns);
+        self.now = tick(self.now.as_nanos() + ns);
         self.entry.spent[self.quota] += ns;
     }
 

@@ -1,12 +1,10 @@
 //! After a change of quota a bucket has exactly the permits that it had, and a larger bucket grants
 //! them in any split. Keys and leases grant whole bursts too.
 
-use tollgate::Keep;
-use tollgate::clock::NoClock;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{Adjustable, Keyed, Leases, ManualClock, Quota, Tick, TryAcquire};
+use tollgate::{Adjustable, Keep, Keyed, TryAcquire};
 
-use crate::support::random::Random;
+use crate::support::*;
 use crate::whole_burst::{any_tick, bucket, quotas};
 
 /// Takes permits one by one, or in a few parts if there are many, until none is left.
@@ -68,12 +66,11 @@ fn each_key_grants_the_burst_at_one_tick() {
     let mut random = Random(0x0070_11a7_eb22);
     let pairs = pairs(&mut random);
     let table = Keyed::with_clock(bucket(pairs[0][0], 2), 10_000, NoClock).expect("a table");
-    let mut now = Tick::from_nanos(1_000_000_007);
+    let mut now = tick(1_000_000_007);
     for (turn, [old, new]) in pairs.into_iter().enumerate() {
-        now = Tick::from_nanos(now.as_nanos() + random.below(1_000_000_007));
-        table
-            .set_plan_quota_at(0, old, Keep::AsIs, now)
-            .expect("a quota");
+        now = tick(now.as_nanos() + random.below(1_000_000_007));
+        let set = table.set_plan_quota_at(0, old, Keep::AsIs, now);
+        set.expect("a quota");
         let label = format!("{old} becomes {new} at {now:?}");
         let fresh = table.key(&(turn, "fresh"));
         grants_exactly(&fresh, old.burst_size(), now, &label);
@@ -106,11 +103,8 @@ fn leases_draw_the_burst_at_one_tick() {
         let leases = leases.expect("leases");
         let mut lease = leases.lease(1 + random.below(total));
         let granted = (0..=burst).take_while(|_| lease.try_acquire().is_ok());
-        assert_eq!(
-            granted.count() as u64,
-            burst - total,
-            "{quota}, {total} lent"
-        );
+        let actual = granted.count() as u64;
+        assert_eq!(actual, burst - total, "{quota}, {total} lent");
         assert!(leases.try_acquire().is_err(), "{quota}");
     }
 }

@@ -7,12 +7,10 @@ mod bound;
 mod changes;
 mod verbs;
 
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Limiter, Quota, Sharded, Tick, TryAcquire};
+use tollgate::TryAcquire;
 
-use crate::algorithm::quotas::{DAY, SECOND, per_ns};
-use crate::support::algorithms::read;
-use crate::support::random::Random;
+use crate::algorithm::quotas::{DAY, per_ns};
+use crate::support::*;
 
 /// The periods of the table: a second, a minute, an hour and a day.
 const PERIODS: [u64; 4] = [SECOND, 60 * SECOND, 3600 * SECOND, DAY];
@@ -36,7 +34,7 @@ fn bursts(quota: Quota) -> impl Iterator<Item = Quota> {
 
 /// Returns a tick anywhere in the first years, so that all fractions of a unit occur.
 fn any_tick(random: &mut Random) -> Tick {
-    Tick::from_nanos(random.below(4 * 365 * DAY))
+    tick(random.below(4 * 365 * DAY))
 }
 
 /// Returns a bucket of one of the kinds that make a token bucket's decisions.
@@ -58,8 +56,8 @@ fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoCl
 #[test]
 fn thirteen_a_second_grant_thirteen_at_one_tick() {
     for text in ["token-bucket 13/s", "gcra 13/s", "leaky-meter 13/s"] {
-        for now in [0, 5, 999_999_999, 86_400_500_000_007].map(Tick::from_nanos) {
-            let limiter = Limiter::unstarted(read(text), NoClock);
+        for now in [0, 5, 999_999_999, 86_400_500_000_007].map(tick) {
+            let limiter = Limiter::unstarted(algorithm(text), NoClock);
             for left in (0..13).rev() {
                 let granted = limiter.try_acquire_at(now).expect("one of thirteen");
                 assert_eq!(granted.remaining(), left, "{text} at {now:?}");
@@ -89,7 +87,7 @@ fn drain_one_by_one(quota: Quota, now: Tick, kind: u64) {
         .expect_err("more than the burst");
     let wait = denied.retry_after().expect("in time");
     let due = now.saturating_add(wait);
-    let before = Tick::from_nanos(due.as_nanos() - 1);
+    let before = tick(due.as_nanos() - 1);
     assert!(limiter.try_acquire_at(before).is_err(), "{quota}: {wait:?}");
     assert!(limiter.try_acquire_at(due).is_ok(), "{quota}: {wait:?}");
     // One permit came, or as many as the rate makes in a nanosecond.

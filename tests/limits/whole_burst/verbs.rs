@@ -2,11 +2,10 @@
 //! says so exactly.
 
 use tollgate::algorithm::Level;
-use tollgate::clock::NoClock;
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
-use tollgate::{Adjustable, AnyAlgorithm, Granted, Limiter, Quota, Sharded, Tick, TryAcquire};
+use tollgate::{Adjustable, TryAcquire};
 
-use crate::support::random::Random;
+use crate::support::*;
 use crate::whole_burst::{any_tick, bucket, quotas};
 
 /// A limiter with all verbs.

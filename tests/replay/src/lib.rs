@@ -50,6 +50,7 @@ mod comparison;
 mod format;
 mod level;
 mod limiter;
+pub mod prelude;
 pub mod proof;
 mod report;
 mod runner;

@@ -2,13 +2,16 @@
 //! list fail where they are made.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
 use crate::format::read_text;
 use crate::report::{FileReport, Report};
-use crate::runner::{Source, run_text};
+use crate::runner::{Source, run_folder, run_text};
 
 /// The lines of a trace: the header, then its ops from 1.
 ///
@@ -29,10 +32,6 @@ pub struct Cut(pub Vec<String>);
 
 impl Cut {
     /// Returns all traces of a recorded file.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the file can't be read.
     #[must_use]
     pub fn all(file: &Path) -> Vec<Self> {
         let mut cuts: Vec<Self> = Vec::new();
@@ -47,10 +46,6 @@ impl Cut {
     }
 
     /// Returns the name of the trace.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the header has none.
     #[must_use]
     pub fn name(&self) -> String {
         let header: Value = self.line(0);
@@ -58,10 +53,6 @@ impl Cut {
     }
 
     /// Returns the header, or an op.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the line is not JSON.
     #[must_use]
     pub fn line(&self, number: usize) -> Value {
         self.0[number].parse().expect("a recorded line")
@@ -129,13 +120,34 @@ impl<'r> File<'r> {
     }
 }
 
+/// Replays the folder that an environment variable names, or else the project's own recordings,
+/// whose report is `own`. Prints the report, in which nothing may have failed.
+pub fn recorded_decisions_are_reproduced(own: &LazyLock<Report>, sources: &[&dyn Source]) {
+    let other = env::var_os("TOLLGATE_TRACES").map(PathBuf::from);
+    let other = other.map(|folder| run_folder(&folder, sources).expect("TOLLGATE_TRACES"));
+    let report = other.as_ref().unwrap_or_else(|| &**own);
+    // Not with println, whose output the test harness hides when a test passes.
+    write!(io::stdout().lock(), "\n{report}").expect("standard output");
+    let failures = report.failures().len();
+    assert_eq!(failures, 0, "{failures} failures, see above");
+}
+
+/// Compares the printed report with the expected one: every file with its calls and answers, and
+/// the exact count of each class of differences. So no new difference can hide in an existing
+/// class, and no call is left out.
+pub fn the_differences_are_exactly_the_expected_ones(own: &Report, expected: &str) {
+    for file in &own.files {
+        let is_expected = expected.contains(&format!("\n{file}\n"));
+        assert!(is_expected, "not expected: {file}");
+    }
+    let lines = expected.lines();
+    let files = lines.filter(|line| line.ends_with(" answers compared"));
+    assert_eq!(files.count(), own.files.len());
+}
+
 /// Asserts that each change in a list fails at its op, and nothing else does. The list names the
 /// files, below them the places, and what to change there. `tests/traces/proofs/changes.txt`
 /// describes the format.
-///
-/// # Panics
-///
-/// Panics if a change does not fail, or if the list names a place that does not exist.
 pub fn each_change_fails(folder: &Path, report: &Report, sources: &[&dyn Source], changes: &str) {
     let (mut files, mut places, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     let lines = changes.lines();
@@ -207,10 +219,6 @@ fn more(value: &Value, by: &str) -> Value {
 /// fails, or the change shows in the accepted differences. In every file, each kind of result also
 /// fails somewhere in each direction at the op that was changed. Returns how many results were
 /// changed, and how many of these runs failed.
-///
-/// # Panics
-///
-/// Panics if a change is not noticed.
 #[must_use]
 pub fn changed_results_are_noticed(
     folder: &Path,

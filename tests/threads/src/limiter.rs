@@ -1,19 +1,13 @@
 //! One word at a standing tick, where every count must be exact.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Denied, Limiter, Tick};
-
-use crate::deadline::deadline;
-use crate::support::{algorithm, on_threads, scaled, sum};
+use crate::support::*;
 
 const THREADS: u64 = scaled(3, 4, 4);
 const TURNS: u64 = scaled(4, 500, 20_000);
 const PERIOD: u64 = 1_000_000;
 
 /// A tick at which no window or period begins.
-const NOW: Tick = Tick::from_nanos(123_456_789);
+const NOW: Tick = tick(123_456_789);
 
 /// Every algorithm, with `n` permits at once and one more every microsecond, so that nothing is
 /// rounded.
@@ -85,10 +79,8 @@ fn a_new_window_is_entered_once() {
         ] {
             let algorithm = algorithm(&text.replace('N', &n.to_string()));
             let limiter = Limiter::unstarted(algorithm, NoClock);
-            let ticks = [6 * PERIOD - 1, 6 * PERIOD].map(Tick::from_nanos);
-            let first = limiter
-                .at(Tick::from_nanos(5 * PERIOD))
-                .take_up_to(u64::MAX);
+            let ticks = [6 * PERIOD - 1, 6 * PERIOD].map(tick);
+            let first = limiter.at(tick(5 * PERIOD)).take_up_to(u64::MAX);
             assert_eq!(first.n(), n, "{algorithm}");
             let granted = sum(0..THREADS, |id| {
                 let at = limiter.at(ticks[id as usize % 2]);

@@ -6,15 +6,10 @@
 //! get more than the limit.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::{
-    AnyAlgorithm, Leases, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire,
-};
+use tollgate::TryAcquire;
 
-use crate::deadline::deadline;
-use crate::support::{algorithm, on_threads, scaled, sum};
+use crate::support::*;
 
 const THREADS: u64 = scaled(3, 4, 4);
 
@@ -23,7 +18,7 @@ const SLOT_NS: u64 = 720_720;
 const PERIOD: Duration = Duration::from_nanos(SLOT_NS * 1000);
 
 /// The middle of a period of any kind.
-const START: Tick = Tick::from_nanos(1_000_000 * SLOT_NS + SLOT_NS / 3);
+const START: Tick = tick(1_000_000 * SLOT_NS + SLOT_NS / 3);
 
 type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;
 

@@ -2,14 +2,11 @@
 //! freed by a thread that did not allocate them.
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
-use std::thread;
 
+use tollgate::Keyed;
 use tollgate::keyed::KeyHasher;
-use tollgate::{Denied, Keyed, ManualClock, Quota, TokenBucket};
 
-use crate::deadline::deadline;
-use crate::support::{scaled, sum};
+use crate::support::*;
 
 /// The hash of a number is the number, so that a test can choose a key's line.
 struct Same;

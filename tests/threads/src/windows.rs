@@ -9,13 +9,9 @@ use tollgate::clock::NoClock;
 use tollgate::{Quota, SlidingLog, SlottedWindow, Tick};
 
 use crate::deadline::deadline;
-use crate::support::{on_threads, scaled};
+use crate::support::{on_threads, scaled, tick};
 
 const THREADS: u64 = scaled(2, 4, 4);
-
-const fn tick(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
-}
 
 const SLOT: Duration = Duration::from_millis(1);
 

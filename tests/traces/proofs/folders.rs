@@ -66,10 +66,8 @@ fn an_unknown_source_is_listed_as_not_covered() {
     let listed = "not covered: another 0.10.4 (gcra), 1 traces\n";
     let covered = "b.jsonl: 1 traces, 280 operations, 1120 answers compared\n";
     assert_eq!(report.files[0].to_string(), format!("a.jsonl: {listed}"));
-    assert_eq!(
-        report.files[1].to_string(),
-        format!("{covered}b.jsonl: {listed}")
-    );
+    let expected = format!("{covered}b.jsonl: {listed}");
+    assert_eq!(report.files[1].to_string(), expected);
 }
 
 #[test]

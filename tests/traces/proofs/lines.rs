@@ -75,10 +75,8 @@ fn a_missing_mistyped_or_uncompared_key_fails() {
             r#"recorded, but not compared: ["timeout"]"#,
         ),
     ] {
-        assert_eq!(
-            failure(&[HEADER, &OP.replace(from, to)]),
-            (1, says.to_owned())
-        );
+        let expected = (1, says.to_owned());
+        assert_eq!(failure(&[HEADER, &OP.replace(from, to)]), expected);
     }
 }
 

@@ -4,10 +4,7 @@
 //! A refused hit is a charge in ours. A charge may be larger than what the word can record. The
 //! rest is kept here, so that their count can be computed from ours exactly.
 
-use std::time::Duration;
-
-use tollgate::{FixedWindow, Quota, Tick};
-use tollgate_replay::{Malformed, ReplayedLimiter, in_nanos};
+use tollgate_replay::prelude::*;
 
 pub(super) struct FirstHit {
     limiter: ReplayedLimiter<FixedWindow>,

@@ -1,9 +1,7 @@
 //! Computes what rate-limiter-flexible counts from the calls it gets. One of its answers may differ
 //! from ours only if it equals the answer computed here.
 
-use std::time::Duration;
-
-use tollgate_replay::{Malformed, Op};
+use tollgate_replay::prelude::*;
 
 /// Stands for a window without an end: a thousand days, longer than any trace.
 pub(super) const ENDLESS: Duration = Duration::from_secs(1000 * 86_400);

@@ -5,10 +5,7 @@
 //! `max_burst` plus one. It prints -1 for no wait. Its TAT is null before the first admission. A
 //! TAT in the past means a full limiter, so the time until full is compared instead.
 
-use std::time::Duration;
-
-use tollgate::{Denied, Gcra};
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay, ReplayedLimiter};
+use tollgate_replay::prelude::*;
 
 use super::Begun;
 use super::classes::ABOVE_CAPACITY;

@@ -5,9 +5,7 @@
 //! truncated to microseconds here. Their time is a double with a precision of a quarter of a
 //! microsecond.
 
-use std::time::Duration;
-
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+use tollgate_replay::prelude::*;
 
 use super::classes::{COUNTS_ON, END, OPENED_BY_0};
 use super::first_hit::{FirstHit, Seen};

@@ -5,9 +5,7 @@
 //! as ours does. The entries in the window and the remaining permits are compared as they were
 //! before the call, to show that both limiters were in one state even if they decide differently.
 
-use std::time::Duration;
-
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+use tollgate_replay::prelude::*;
 
 use super::classes::{FIRST_EVER, STILL_COUNTS};
 use super::log_limiter::{Entries, LogLimiter};

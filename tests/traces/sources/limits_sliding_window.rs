@@ -10,13 +10,9 @@
 //! Their time is a double with a precision of a quarter of a microsecond. Where that changes the
 //! decision, the trace also records the result of exact arithmetic, which is our decision.
 
-use std::time::Duration;
-
 use tollgate::algorithm::Rounding;
-use tollgate::{Quota, SlidingWindow, Tick};
-use tollgate_replay::{
-    Class, Comparison, Header, Malformed, Op, Replay, ReplayedLimiter, TIE as NEAR, in_nanos,
-};
+use tollgate_replay::TIE as NEAR;
+use tollgate_replay::prelude::*;
 
 use super::classes::{AT_THE_BEGINNING, ROUNDED_RESET, SLIDING_TIE};
 use super::{Begun, MICROSECOND};

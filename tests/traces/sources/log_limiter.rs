@@ -4,10 +4,9 @@
 //! limiter decided differently, the adapters rebuild the log from the remaining grants.
 
 use std::cell::RefCell;
-use std::time::Duration;
 
-use tollgate::{Granted, ManualClock, Quota, SlidingLog, Tick};
-use tollgate_replay::{Answer, Malformed, check_forecast, in_nanos};
+use tollgate_replay::prelude::*;
+use tollgate_replay::{Answer, check_forecast};
 
 /// The ticks and sizes of grants.
 pub(super) type Entries = Vec<(u64, u64)>;

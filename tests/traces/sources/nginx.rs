@@ -10,13 +10,8 @@
 //! elsewhere and must fit: the arrival in the log is within a millisecond of the limiter's, the
 //! client sent before that, and no delayed request finished early.
 
-use std::time::Duration;
-
 use tollgate::outcome::GrantInfo;
-use tollgate::{Granted, LeakyBucket, Quota};
-use tollgate_replay::{
-    Class, Comparison, Fields, Header, Malformed, Op, Replay, ReplayedLimiter, in_nanos,
-};
+use tollgate_replay::prelude::*;
 
 use super::classes::DRIFT;
 use super::{Begun, MILLISECOND};

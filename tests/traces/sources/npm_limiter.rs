@@ -4,15 +4,10 @@
 //! the call, and prints the content of the previous call. So the content is compared at the time of
 //! the last refill. A wait is rounded up to milliseconds.
 
-use std::time::Duration;
-
-use tollgate::algorithm::ChangeQuota;
 use tollgate::store::WordStore;
 use tollgate::store::{UNSTARTED, WordCell};
-use tollgate::{Quota, Tick, TokenBucket};
-use tollgate_replay::{
-    Class, Comparison, Header, Malformed, Op, Replay, before, check_forecast, in_nanos,
-};
+use tollgate_replay::check_forecast;
+use tollgate_replay::prelude::*;
 
 use super::classes::NPM_TIE;
 use super::{Begun, MICROSECOND, MILLISECOND};

@@ -13,14 +13,10 @@
 //! sliding log includes both ends: an entry exactly a second old still counts within a second. In
 //! whole milliseconds that is a window of 1001 ms, which is our argument.
 
-use std::time::Duration;
-
 use serde_json::Value as Json;
 use tollgate::algorithm::{Forecast, Gauge, GiveBack};
-use tollgate::{FixedWindow, Gcra, Granted, Quota};
-use tollgate_replay::{
-    Answer, Comparison, Fields, Header, Malformed, Op, Replay, ReplayedLimiter, Value,
-};
+use tollgate_replay::Answer;
+use tollgate_replay::prelude::*;
 
 use super::log_limiter::LogLimiter;
 use super::{Begun, MILLISECOND};

@@ -10,9 +10,7 @@
 //!
 //! The rest of a window is truncated to milliseconds here.
 
-use std::time::Duration;
-
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+use tollgate_replay::prelude::*;
 
 use super::classes::{COUNTS_ON, END, NOTHING_TAKEN, SPREADS};
 use super::first_hit::{FirstHit, Seen};

@@ -5,15 +5,12 @@
 
 use std::ops::RangeInclusive;
 
-use tollgate::TokenBucket;
 use tollgate::error::QuotaError;
-use tollgate_replay::{
-    Class, Comparison, Header, LevelLimiter, Malformed, Op, Replay, TIE as NEAR, Value, before,
-    is_tie, quota,
-};
+use tollgate_replay::{LevelLimiter, TIE as NEAR, is_tie, quota};
 
 use super::classes::{FAILS_OPEN, NO_CAPACITY, TIE, UNLIMITED, WENT_BACK};
 use super::{Begun, SECOND};
+use tollgate_replay::prelude::*;
 
 /// The exact error of ShenYu's script.
 const EXPIRY_OF_0: &str = "invalid expire time in 'setex' command";

@@ -4,11 +4,9 @@
 //! is the size of the set at the end. Time plays no part.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use tollgate::Concurrency;
 use tollgate::concurrency::ConcurrencyGuard;
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+use tollgate_replay::prelude::*;
 
 use super::Begun;
 use super::classes::TAKES_NONE;

@@ -4,10 +4,8 @@
 //! or not. It stores the level and second of the last admitted call, or nothing once that level has
 //! leaked and its key has expired. Of the variants only `backwards` matters.
 
-use tollgate::LeakyBucket;
-use tollgate_replay::{
-    Class, Comparison, Header, Malformed, Op, Replay, ReplayedLimiter, TIE as NEAR, quota,
-};
+use tollgate_replay::prelude::*;
+use tollgate_replay::{TIE as NEAR, quota};
 
 use super::classes::{LEAKS_TWICE, TIE};
 use super::redis_bucket::{asked, whole};

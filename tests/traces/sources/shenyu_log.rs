@@ -7,9 +7,7 @@
 //! differently. In the variant `virtual` the set disappears after a window without a call. In
 //! `frozen` it stays.
 
-use std::time::Duration;
-
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+use tollgate_replay::prelude::*;
 
 use super::classes::{COUNTS_FIRST, TAKES_ONE};
 use super::log_limiter::{Entries, LogLimiter};

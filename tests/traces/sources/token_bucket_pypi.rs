@@ -3,9 +3,8 @@
 //! It keeps the time in seconds and its level in permits as doubles, so at an exact boundary its
 //! decision depends on their rounding.
 
-use tollgate_replay::{
-    Class, Comparison, Header, LevelLimiter, Malformed, Op, Replay, before, is_tie,
-};
+use tollgate_replay::prelude::*;
+use tollgate_replay::{LevelLimiter, is_tie};
 
 use super::classes::PYPI_TIE;
 use super::{Begun, MICROSECOND};

@@ -9,8 +9,8 @@
 //! classes use: for every call that differs, all recorded values must be the ones that it computes.
 
 use tollgate::outcome::GrantInfo;
-use tollgate::{Denied, Tick};
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay, TIE, before, in_nanos};
+use tollgate_replay::TIE;
+use tollgate_replay::prelude::*;
 
 use super::Begun;
 use super::classes::{CREDITED_TWICE, CUT, LESS, MIDDLE, MORE, PAST_ITS_TIME, ROUNDED, STALE};

@@ -2,14 +2,14 @@
 //! can change.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use tollgate::algorithm::{ChangeQuota, Gauge};
+use tollgate::algorithm::Gauge;
 use tollgate::error::QuotaError;
 use tollgate::store::{AtomicWord, WordCell};
 use tollgate::store::{View, WordStore};
-use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
+
 use tollgate_replay::TIE;
+use tollgate_replay::prelude::*;
 
 /// A word and its reservations.
 pub(super) struct Bucket {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_replay::{Fields, Malformed, Op};
+use tollgate_replay::prelude::*;
 
 /// The longest wait, which stands for an infinite one.
 const LONGEST: i128 = i64::MAX as i128;

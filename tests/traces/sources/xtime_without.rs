@@ -3,11 +3,11 @@
 //! x/time/rate computes.
 
 use tollgate::error::QuotaError;
-use tollgate_replay::{Class, Comparison, Malformed, Op, Replay, Value};
 
 use super::classes::{NO_BURST, ONCE, OVERFLOWS, TOO_HIGH, TOO_LOW, ZERO};
 use super::xtime_bucket::Bucket;
 use super::xtime_theirs::{Asked, Said, Theirs, limit, recorded};
+use tollgate_replay::prelude::*;
 
 pub(super) struct Without {
     theirs: Theirs,

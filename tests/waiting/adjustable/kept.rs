@@ -1,17 +1,9 @@
 //! The state after a change of the quota, and after a refused one.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::Algorithm;
-use tollgate::algorithm::ChangeQuota;
-use tollgate::clock::NoClock;
 use tollgate::error::QuotaError;
-use tollgate::{Adjustable, AnyAlgorithm};
-use tollgate::{Quota, Tick};
 
 use super::{KEEPS, adjustable, all};
-use crate::support::{SECOND, tick};
+use crate::support::*;
 
 const NOW: Tick = tick(86_400 * SECOND + 7);
 
@@ -97,11 +89,8 @@ fn the_same_quota_changes_nothing_except_with_keep_fresh() {
             (Keep::Fresh, 1, quota.initial_permits()),
         ] {
             view.set_quota(quota, keep).expect("it is one");
-            assert_eq!(
-                (limiter.version(), view.available()),
-                (version, has),
-                "{algorithm}"
-            );
+            let actual = (limiter.version(), view.available());
+            assert_eq!(actual, (version, has), "{algorithm}");
         }
     }
 }
@@ -112,26 +101,17 @@ fn a_grant_from_before_a_change_returns_nothing() {
         for keep in KEEPS {
             let limiter = adjustable(algorithm, NOW);
             let view = limiter.at(NOW);
-            assert_eq!(
-                view.available(),
-                algorithm.quota().initial_permits(),
-                "{algorithm}"
-            );
+            let actual = view.available();
+            assert_eq!(actual, algorithm.quota().initial_permits(), "{algorithm}");
             let before = view.take_up_to(2);
             let quota = Quota::per(algorithm.quota().permits(), Duration::from_secs(61));
             view.set_quota(quota, keep).expect("a quota");
             // The other options stay.
-            assert_eq!(
-                Ok(limiter.algorithm()),
-                algorithm.with_quota(quota),
-                "{algorithm}"
-            );
+            let actual = Ok(limiter.algorithm());
+            assert_eq!(actual, algorithm.with_quota(quota), "{algorithm}");
             let had = view.available();
-            assert_eq!(
-                (view.undo(before), view.available()),
-                (0, had),
-                "{algorithm}"
-            );
+            let actual = (view.undo(before), view.available());
+            assert_eq!(actual, (0, had), "{algorithm}");
             let after = view.take_up_to(1);
             let n = after.n();
             assert_eq!(view.undo(after), n, "{algorithm}");
@@ -150,7 +130,7 @@ fn adjustable_implements_the_limiter_traits() {
         limiter.charge_at(1, NOW);
         limiter.take_up_to_at(100, NOW).n()
     }
-    let limiter = adjustable(super::algorithm("token-bucket 10/s"), NOW);
+    let limiter = adjustable(algorithm("token-bucket 10/s"), NOW);
     assert_eq!((drain(&&limiter), limiter.at(NOW).available()), (9, 0));
     assert!(Adjustable::<AnyAlgorithm>::is_lock_free() || !cfg!(target_arch = "aarch64"));
 }

@@ -11,18 +11,12 @@ mod stuck;
 mod threads;
 mod whole;
 
-use tollgate::Keep;
-use tollgate::clock::NoClock;
-use tollgate::{Adjustable, AnyAlgorithm, Tick};
+use crate::support::*;
 
 const KEEPS: [Keep; 3] = [Keep::AsIs, Keep::Scaled, Keep::Fresh];
 
 /// In debug builds threads take fewer permits.
-const MANY: u64 = if cfg!(debug_assertions) {
-    2_000
-} else {
-    20_000
-};
+const MANY: u64 = debug_or_release(2_000, 20_000);
 
 /// Every kind of algorithm, small and large.
 fn all() -> [AnyAlgorithm; 14] {
@@ -43,10 +37,6 @@ fn all() -> [AnyAlgorithm; 14] {
         "intervals 10/s burst 25 greedy",
     ];
     texts.map(algorithm)
-}
-
-fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse().expect(text)
 }
 
 fn adjustable(algorithm: AnyAlgorithm, start: Tick) -> Adjustable<AnyAlgorithm, NoClock> {

@@ -1,18 +1,9 @@
 //! Compares a bucket with its model while the quota changes at any time.
 
-use std::time::Duration;
+use super::adjustable;
+use crate::support::*;
 
-use tollgate::Keep;
-use tollgate::{Quota, Tick};
-
-use super::{adjustable, algorithm};
-use crate::support::{Random, tick};
-
-const OPERATIONS: u64 = if cfg!(debug_assertions) {
-    10_000
-} else {
-    80_000
-};
+const OPERATIONS: u64 = debug_or_release(10_000, 80_000);
 
 /// One permit every `interval` nanoseconds, up to a burst. Available permits are counted in
 /// intervals of the current quota, each with as many parts as nanoseconds.

@@ -1,11 +1,7 @@
 //! A quota that changes slightly and often still grants its rate.
 
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
-use tollgate::{Quota, Tick};
-
-use super::{adjustable, algorithm};
-use crate::support::{SECOND, tick};
+use super::adjustable;
+use crate::support::*;
 
 /// Returns what is granted in half an hour to callers that ask four times a second, while the quota
 /// alternates between one permit more and one less, after every `every` requests.

@@ -1,13 +1,9 @@
 //! Reservations keep their ticks while the quota changes. Later reservations use the new quota.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::{Adjustable, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
 
-use super::{KEEPS, adjustable, algorithm};
-use crate::support::{millis, on_threads, tick};
+use super::{KEEPS, adjustable};
+use crate::support::*;
 
 type Tested = Adjustable<TokenBucket, ManualClock>;
 
@@ -75,10 +71,8 @@ fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_waiters() {
         let wait = limiter.at(now).time_until(1).expect("its turn comes");
         let then = now.saturating_add(wait);
         assert!(enter(tick(then.as_nanos() - 1)).is_err());
-        assert_eq!(
-            enter(then),
-            Ok(line[7].saturating_add(Duration::from_millis(100)))
-        );
+        let expected = Ok(line[7].saturating_add(Duration::from_millis(100)));
+        assert_eq!(enter(then), expected);
     }
 }
 
@@ -89,7 +83,7 @@ fn permits_keep_the_bound_of_the_quota_they_were_taken_under() {
     let quotas = quotas.map(|(rate, burst)| Quota::per_second(rate).burst(burst));
     let limiter = limiter(quotas[0]);
     for round in 0..60 {
-        let logs = on_threads(4, |id| reserve_some(&limiter, id));
+        let logs = on_threads(0..4, |id| reserve_some(&limiter, id));
         let history: Audit = logs.into_iter().collect();
         history
             .check(&limiter.algorithm().bound())

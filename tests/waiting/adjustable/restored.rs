@@ -1,16 +1,10 @@
 //! Saving and restoring the state, also with another quota.
 
-use std::time::Duration;
+use super::{adjustable, all};
+use crate::support::*;
 
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
-use tollgate::clock::NoClock;
-use tollgate::{Adjustable, AnyAlgorithm, Quota, Tick};
-
-use super::{adjustable, algorithm, all};
-
-const NOW: Tick = Tick::from_nanos(12_345_678_901);
-const LATER: Tick = Tick::from_nanos(12_945_678_901);
+const NOW: Tick = tick(12_345_678_901);
+const LATER: Tick = tick(12_945_678_901);
 
 #[test]
 fn a_restored_limiter_decides_as_one_that_never_stopped() {
@@ -67,11 +61,8 @@ fn a_restore_keeps_the_current_quota_and_carries_the_state_over_to_it() {
                 let now = NOW.saturating_add(Duration::from_millis(97 * step));
                 let (found, expected) = (limiter.at(now), changed.at(now));
                 assert_eq!(found.available(), expected.available(), "{old} to {new}");
-                assert_eq!(
-                    found.time_until(1),
-                    expected.time_until(1),
-                    "{old} to {new}"
-                );
+                let actual = found.time_until(1);
+                assert_eq!(actual, expected.time_until(1), "{old} to {new}");
             }
         }
     }

@@ -1,14 +1,9 @@
 //! A debt that can't be paid back before the clock ends, under another quota.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
-use tollgate::{AnyAlgorithm, Denied, Quota, Tick};
-
 use super::{KEEPS, adjustable, all};
+use crate::support::*;
 
-const NOW: Tick = Tick::from_nanos(12_345_678_901);
+const NOW: Tick = tick(12_345_678_901);
 
 fn is_stuck<T>(answer: Result<T, Denied>) -> bool {
     matches!(answer, Err(Denied::Stuck { .. }))

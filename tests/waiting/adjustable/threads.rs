@@ -8,8 +8,8 @@ use tollgate::Keep;
 use tollgate::{Adjustable, AnyAlgorithm, Granted, ManualClock};
 use tollgate_audit::{Audit, Bounded, Log};
 
-use super::{MANY, algorithm};
-use crate::support::{Random, deadline, on_threads_while, tick};
+use super::MANY;
+use crate::support::{Random, algorithm, deadline, on_threads_while, tick};
 
 /// Grants, with the version of the quota if that is certain.
 type Seen = Vec<(u64, Granted)>;
@@ -46,7 +46,7 @@ fn each_keeps_its_bound(algorithms: &[AnyAlgorithm], keep: Keep, threads: u64) {
     let of_version = |version: u64| &algorithms[version as usize % algorithms.len()];
     let taking = AtomicU64::new(threads);
     let mut seen = on_threads_while(
-        threads,
+        0..threads,
         |id| take(&limiter, &taking, id),
         |ended| {
             limiter.set(*of_version(limiter.version() + 1), keep);

@@ -2,16 +2,12 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 
-use tollgate::Keep;
-use tollgate::algorithm::{Algorithm, ChangeQuota, Settings};
-use tollgate::clock::NoClock;
+use tollgate::algorithm::Settings;
 use tollgate::error::QuotaError;
-use tollgate::{Adjustable, Denied, Granted, Quota, Tick};
 
 use super::MANY;
-use crate::support::{deadline, on_threads_while};
+use crate::support::*;
 
 thread_local! {
     /// Runs in the middle of the next read of parameters.
@@ -98,7 +94,7 @@ fn no_decision_mixes_two_quotas_and_every_permit_is_granted_once() {
                 taken
             };
             let mut changes = 0;
-            let taken = on_threads_while(threads, take, |ended| {
+            let taken = on_threads_while(0..threads, take, |ended| {
                 changes += 1;
                 let quota = Quota::per_second(MANY + changes % 5);
                 view.set_quota(quota, Keep::AsIs).expect("it is one");
@@ -125,10 +121,8 @@ fn a_decision_overtaken_by_a_change_is_repeated() {
             assert!(view.try_acquire_n(2).is_ok());
         })));
         assert!(limiter.at(Tick::ZERO).try_acquire_n(2).is_ok());
-        assert_eq!(
-            (limiter.version(), limiter.at(Tick::ZERO).available()),
-            (changes, 1)
-        );
+        let actual = (limiter.version(), limiter.at(Tick::ZERO).available());
+        assert_eq!(actual, (changes, 1));
     }
 }
 

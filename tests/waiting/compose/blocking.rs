@@ -1,11 +1,9 @@
 //! Threads that wait.
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, Line};
-use tollgate::{Concurrency, Limiter, Quota, TokenBucket};
+use tollgate::compose::Line;
 
 use super::Tested;
-use crate::support::{Leaping, SECOND, deadline, on_threads_while, tick};
+use crate::support::*;
 
 const THREADS: u64 = 8;
 const TIMES: u64 = 40;
@@ -24,7 +22,7 @@ fn threads_and_a_future_share_the_line() {
                 drop(granted.expect("it will be there"));
             }
         };
-        on_threads_while(THREADS, work, |ended| {
+        on_threads_while(0..THREADS, work, |ended| {
             if let Some(tick) = tested.clock.next_sleeper() {
                 tested.clock.set(tick.max(tested.clock.now()));
             }
@@ -33,10 +31,8 @@ fn threads_and_a_future_share_the_line() {
         });
         tested.assert_empty();
         // The clock moves only while the first in line waits for the rate.
-        assert_eq!(
-            tested.clock.now(),
-            tick((THREADS * TIMES - 5) * SECOND / 1000)
-        );
+        let expected = tick((THREADS * TIMES - 5) * SECOND / 1000);
+        assert_eq!(tested.clock.now(), expected);
         assert_eq!(tested.rate(), 0);
     });
 }

@@ -1,14 +1,9 @@
 //! Several lines before the same members.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-
-use tollgate::compose::{All, Line};
-use tollgate::{Concurrency, ManualClock, Quota};
+use tollgate::compose::Line;
 
 use super::{Tested, rate};
-use crate::support::{WakeCounter, poll_by};
+use crate::support::*;
 
 /// A future that is polled by hand, and the wake-ups that its polls have answered.
 type Polled<'l> = (

@@ -1,13 +1,9 @@
 //! A thousand callers.
 
 use std::collections::BTreeSet;
-use std::task::Poll;
-
-use tollgate::clock::Clock;
-use tollgate::{Quota, Tick};
 
 use super::{Caller, Tested, rate};
-use crate::support::{deadline, tick};
+use crate::support::*;
 
 const CALLERS: usize = 1000;
 const LIMIT: usize = 3;

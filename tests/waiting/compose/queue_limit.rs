@@ -3,17 +3,9 @@
 //!
 //! .NET's sliding window of four segments is a `SlottedWindow` of four slots.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
+use tollgate::compose::{AllDenied, BoxMember, Line};
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, BoxMember, Line};
-use tollgate::{FixedWindow, Limiter, ManualClock, Quota, SlottedWindow, TokenBucket};
-
-use crate::support::{SECOND, WakeCounter, poll_by, tick};
+use crate::support::*;
 
 type Limits = Arc<All<BoxMember<'static, ManualClock>, ManualClock>>;
 type Acquire = Pin<Box<dyn Future<Output = Result<(), AllDenied>> + Send>>;
@@ -128,12 +120,10 @@ impl Queue {
     fn is_refused(&mut self, n: u64, waiting: u64, max_waiting: u64) {
         let before = (self.line.waiting(), self.clock.sleepers());
         let denied = self.ask('-', n).expect_err("the line is full");
-        assert_eq!(
-            denied.to_string(),
-            format!(
-                "line is full: {waiting} permits wait, and {n} more would exceed {max_waiting}"
-            )
+        let expected = format!(
+            "line is full: {waiting} permits wait, and {n} more would exceed {max_waiting}"
         );
+        assert_eq!(denied.to_string(), expected);
         assert!(matches!(denied, AllDenied::LineFull { requested, .. } if requested == n));
         assert_eq!((denied.is_permanent(), denied.retry_after()), (false, None));
         assert_eq!((self.line.waiting(), self.clock.sleepers()), before);

@@ -1,15 +1,9 @@
 //! Callers that wait in line for a limited time.
 
-use std::pin::pin;
-use std::task::Poll;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
 use tollgate::compose::AllDenied;
-use tollgate::{Denied, ManualClock, Quota};
 
 use super::{Grant, Tested};
-use crate::support::{HalfAsleep, SECOND, deadline, on_threads_while, poll, run, tick};
+use crate::support::*;
 
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 
@@ -38,7 +32,7 @@ fn after_two_seconds(
             tested.line.blocking_acquire_timeout(1, TWO_SECONDS / 1000)
         ))
     };
-    on_threads_while(1, acquire, |ended| {
+    on_threads_while(0..1, acquire, |ended| {
         if tested.line.waiting() == waiting && tested.clock.now() == tick(0) {
             tested.clock.set(tick(2 * SECOND / 1000));
         }
@@ -157,10 +151,8 @@ fn the_first_in_line_ends_when_a_member_would_deny_for_too_long() {
         panic!("the rate has none for a second");
     };
     let denied = answer.expect_err("too late");
-    assert_eq!(
-        (denied.member(), denied.retry_after()),
-        (Some(0), Some(Duration::from_secs(1)))
-    );
+    let expected = (Some(0), Some(Duration::from_secs(1)));
+    assert_eq!((denied.member(), denied.retry_after()), expected);
     assert_eq!((tested.line.waiting(), tested.inside.inside()), (0, 0));
 }
 

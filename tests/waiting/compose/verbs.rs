@@ -41,10 +41,8 @@ fn a_caller_that_tries_passes_no_waiter() {
     drop(tested.line.try_acquire().expect("there are two"));
     let mut first = tested.waiting(2);
     assert_eq!(tested.line.try_acquire().err(), Some(AllDenied::Line));
-    assert_eq!(
-        tested.line.try_acquire_each([1, 1]).err(),
-        Some(AllDenied::Line)
-    );
+    let expected = Some(AllDenied::Line);
+    assert_eq!(tested.line.try_acquire_each([1, 1]).err(), expected);
     let denied = tested.line.try_acquire_n(2).expect_err("there is one");
     assert_eq!(denied.retry_after(), Some(Duration::from_secs(1)));
     let told = AllDenied::Line;
@@ -178,10 +176,8 @@ fn each_member_has_its_cost() {
     let granted = run(&tested.clock, line.acquire_each([2, 1])).expect("there are two");
     assert_eq!((tested.rate(), tested.inside.inside()), (0, 1));
     let other = run(&tested.clock, line.acquire_each([1, 1])).expect("in a second");
-    assert_eq!(
-        (tested.clock.now(), tested.inside.inside()),
-        (tick(SECOND), 2)
-    );
+    let actual = (tested.clock.now(), tested.inside.inside());
+    assert_eq!(actual, (tick(SECOND), 2));
     let denied = run(&tested.clock, line.acquire_each([1])).expect_err("a cost is missing");
     assert!(matches!(
         denied,
@@ -326,10 +322,8 @@ fn two_lines_do_not_block_each_other() {
     assert_eq!(served, 1);
     assert!(matches!(poll(second.as_mut()), Poll::Ready(Ok(_))));
     drop((first, second));
-    assert_eq!(
-        (a.inside(), b.inside(), a.waiting(), b.waiting()),
-        (0, 0, 0, 0)
-    );
+    let actual = (a.inside(), b.inside(), a.waiting(), b.waiting());
+    assert_eq!(actual, (0, 0, 0, 0));
 }
 
 #[test]
@@ -437,10 +431,8 @@ fn a_member_that_does_not_say_when_it_grants_ends_the_wait() {
         line.blocking_acquire().err(),
     ] {
         let denied = denied.expect("it is busy");
-        assert_eq!(
-            (denied.member(), denied.denied()),
-            (Some(1), Some(Denied::busy(1)))
-        );
+        let expected = (Some(1), Some(Denied::busy(1)));
+        assert_eq!((denied.member(), denied.denied()), expected);
     }
     assert_eq!((line.waiting(), tested.rate()), (0, 2));
     tested.assert_empty();

@@ -8,14 +8,9 @@ mod threads;
 mod verbs;
 mod wakers;
 
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::Poll;
-
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate::{Concurrency, Denied};
 
-use crate::support::{WakeCounter, poll_by};
+use crate::support::*;
 
 type Tested = Arc<Concurrency>;
 type Entered = Result<ConcurrencyGuard<Tested>, Denied>;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tollgate::Denied;
+use crate::support::*;
 
 /// A waiter's name in the test.
 pub(super) type Name = u64;

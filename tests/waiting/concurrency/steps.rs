@@ -2,22 +2,14 @@
 //! that are woken.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
 use tollgate::concurrency::ConcurrencyGuard;
-use tollgate::{Concurrency, Denied};
 
 use super::model::{Model, Name, State};
 use super::{Tested, Waiter, assert_empty, bounded};
-use crate::support::Random;
+use crate::support::*;
 
-const STEPS: u64 = if cfg!(debug_assertions) {
-    10_000
-} else {
-    250_000
-};
+const STEPS: u64 = debug_or_release(10_000, 250_000);
 
 /// The limiter and the model, with all guards and waiters.
 struct Pair {
@@ -166,10 +158,8 @@ impl Pair {
 
     fn set_limit(&mut self, n: u64) {
         let limit = 1 + n % self.most;
-        assert_eq!(
-            self.limiter.set_limit(limit),
-            Ok(self.model.set_limit(limit))
-        );
+        let actual = self.limiter.set_limit(limit);
+        assert_eq!(actual, Ok(self.model.set_limit(limit)));
         self.seen[6] += 1;
     }
 
@@ -189,14 +179,10 @@ impl Pair {
 
     fn compare(&mut self) {
         let (limiter, model) = (&self.limiter, &self.model);
-        assert_eq!(
-            (limiter.inside(), limiter.limit()),
-            (model.inside, model.limit)
-        );
-        assert_eq!(
-            (limiter.waiting(), limiter.peak()),
-            (model.line.len(), model.peak)
-        );
+        let expected = (model.inside, model.limit);
+        assert_eq!((limiter.inside(), limiter.limit()), expected);
+        let actual = (limiter.waiting(), limiter.peak());
+        assert_eq!(actual, (model.line.len(), model.peak));
         assert_eq!(limiter.waiting_permits(), model.waiting_permits());
         if self.random.one_in(50) {
             assert_eq!(limiter.reset_peak(), model.peak);

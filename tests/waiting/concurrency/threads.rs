@@ -51,7 +51,7 @@ fn threads_never_exceed_the_largest_limit_that_was_set() {
             for threads in [2, 3, 16] {
                 let (limiter, most) = (limiter(limits[0]), limits[limits.len() - 1]);
                 let counted = AtomicU64::new(0);
-                on_threads(threads, |id| {
+                on_threads(0..threads, |id| {
                     let mut random = Random(id);
                     for turn_number in 0..TURNS / threads {
                         turn(&limiter, &counted, most, &mut random);

@@ -2,16 +2,11 @@
 //! already admitted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-use std::task::Poll;
-use std::thread;
-use std::time::Duration;
 
 use tollgate::error::LimiterError;
-use tollgate::{Concurrency, Denied};
 
 use super::{Entered, Tested, Waiter, assert_empty, limiter};
-use crate::support::deadline;
+use crate::support::*;
 
 #[test]
 fn an_invalid_limit_is_refused() {
@@ -163,10 +158,8 @@ fn the_largest_limit_is_enforced() {
     let all = limiter.try_enter_n(Concurrency::MAX_LIMIT).expect("room");
     assert_eq!(limiter.try_enter().err(), Some(Denied::busy(1)));
     assert_eq!(limiter.set_limit(1), Ok(Concurrency::MAX_LIMIT));
-    assert_eq!(
-        (limiter.inside(), limiter.limit()),
-        (Concurrency::MAX_LIMIT, 1)
-    );
+    let expected = (Concurrency::MAX_LIMIT, 1);
+    assert_eq!((limiter.inside(), limiter.limit()), expected);
     drop(all);
     assert_empty(&limiter);
 }

@@ -52,20 +52,16 @@ fn a_waker_that_panics_does_not_block_the_queue() {
     let mut held = leaves.try_enter_owned(2).ok();
     let _line = line(&leaves, &wake_counter, &[(1, true), (1, false)]);
     assert!(panics(&mut || held = None));
-    assert_eq!(
-        (leaves.inside(), leaves.waiting(), wake_counter.wakes()),
-        (2, 0, 1)
-    );
+    let actual = (leaves.inside(), leaves.waiting(), wake_counter.wakes());
+    assert_eq!(actual, (2, 0, 1));
     // A waiter is dropped.
     let (gives_up, wake_counter) = (limiter(2), Arc::default());
     let mut held = gives_up.try_enter_owned(1).ok();
     let weights = [(2, false), (0, true), (0, true), (1, false), (1, false)];
     let mut line_of_five = line(&gives_up, &wake_counter, &weights);
     assert!(panics(&mut || drop(line_of_five.remove(0))));
-    assert_eq!(
-        (gives_up.inside(), gives_up.waiting(), wake_counter.wakes()),
-        (2, 1, 1)
-    );
+    let actual = (gives_up.inside(), gives_up.waiting(), wake_counter.wakes());
+    assert_eq!(actual, (2, 1, 1));
     assert!(!panics(&mut || held = None));
     assert!(
         line_of_five
@@ -85,10 +81,8 @@ fn a_waker_that_panics_does_not_block_the_queue() {
         .set_limit(2)
         .map(drop)
         .expect("a limit")));
-    assert_eq!(
-        (lowered.inside(), lowered.waiting(), wake_counter.wakes()),
-        (2, 0, 2)
-    );
+    let actual = (lowered.inside(), lowered.waiting(), wake_counter.wakes());
+    assert_eq!(actual, (2, 0, 2));
 }
 
 /// The task of a refused waiter runs inside its waker, and enters with less.

@@ -3,31 +3,31 @@
 mod clocks;
 #[path = "../../support/deadline.rs"]
 mod deadline;
+#[path = "../../support/prelude.rs"]
+mod prelude;
 #[path = "../../support/random.rs"]
 mod random;
 #[path = "../../support/sleep.rs"]
 mod sleep;
 pub(crate) mod storm;
+#[path = "../../support/threads.rs"]
+mod threads;
 
-use std::future::Future;
-use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Barrier};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
+use std::task::{Context, Wake, Waker};
 
-use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
+pub(crate) use std::future::Future;
+pub(crate) use std::pin::{Pin, pin};
+pub(crate) use std::task::Poll;
+
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+pub(crate) use tollgate::{Adjustable, Keep};
 
 pub(crate) use clocks::Counting;
 pub(crate) use deadline::deadline;
+pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use sleep::{HalfAsleep, Leaping};
-
-pub(crate) const SECOND: u64 = 1_000_000_000;
-
-pub(crate) const fn tick(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
-}
+pub(crate) use threads::{on_threads, on_threads_while};
 
 pub(crate) fn millis(tick: Tick) -> u64 {
     tick.as_nanos() / 1_000_000
@@ -77,34 +77,4 @@ pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
         clock.set(clock.next_sleeper().expect("it waits for the clock"));
     }
     panic!("woken a hundred thousand times without progress");
-}
-
-/// Returns the results of threads that start together.
-pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    on_threads_while(threads, work, |_| false)
-}
-
-/// The same. In the meantime it passes `go_on` the number of threads that have ended, until that
-/// returns false.
-pub(crate) fn on_threads_while<T: Send>(
-    threads: u64,
-    work: impl Fn(u64) -> T + Sync,
-    mut go_on: impl FnMut(u64) -> bool,
-) -> Vec<T> {
-    let start = Barrier::new(threads as usize + 1);
-    thread::scope(|scope| {
-        let (work, start) = (&work, &start);
-        let begin = |id| {
-            scope.spawn(move || {
-                start.wait();
-                work(id)
-            })
-        };
-        let workers: Vec<_> = (0..threads).map(begin).collect();
-        start.wait();
-        let ended = || workers.iter().filter(|worker| worker.is_finished()).count();
-        while go_on(ended() as u64) {}
-        let outcomes = workers.into_iter().map(|worker| worker.join());
-        outcomes.map(|outcome| outcome.expect("no panic")).collect()
-    })
 }

@@ -1,14 +1,8 @@
 //! All waiting verbs of an algorithm that is chosen at run time.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use futures::{StreamExt, stream};
-use tollgate::Keep;
-use tollgate::clock::Clock;
-use tollgate::{Adjustable, AnyAlgorithm, Denied, Limiter, ManualClock, Quota};
 
-use crate::support::{Leaping, millis, run};
+use crate::support::*;
 
 /// Two permits at once, and when the next five are due one after another, in ms.
 const LINES: [(&str, [u64; 5]); 6] = [
@@ -21,10 +15,6 @@ const LINES: [(&str, [u64; 5]); 6] = [
     // As many as its word can record as debt.
     ("intervals 2/s greedy", [1_000, 1_000, 2_000, 2_000, 3_000]),
 ];
-
-fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse().expect(text)
-}
 
 fn limiter(text: &str) -> (ManualClock, Limiter<AnyAlgorithm, Leaping>) {
     let clock = ManualClock::new();

@@ -1,16 +1,8 @@
 //! Threads that wait.
 
-use std::thread;
-use std::time::Duration;
+use crate::support::*;
 
-use tollgate::clock::Clock;
-use tollgate::{Adjustable, Denied, Gcra, Granted, LeakyBucket, Limiter, Quota, TokenBucket};
-
-use crate::support::{
-    Counting, Leaping, bucket, deadline, millis, on_threads, on_threads_while, tick,
-};
-
-const WAITERS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
+const WAITERS: u64 = debug_or_release(200, 1000);
 const MS: u64 = 1_000_000;
 
 #[test]
@@ -25,7 +17,7 @@ fn many_threads_read_the_clock_twice_each_and_wake_in_time() {
             assert!(counting.clock.now() >= granted.at(), "early: {granted:?}");
             granted.at()
         };
-        let mut ends = on_threads_while(WAITERS, wait, |ended| {
+        let mut ends = on_threads_while(0..WAITERS, wait, |ended| {
             match counting.clock.next_sleeper() {
                 Some(tick) => counting.clock.set(tick.max(counting.clock.now())),
                 None => thread::yield_now(),
@@ -46,7 +38,7 @@ fn threads_that_need_not_wait_take_each_permit_once() {
     const BURST: usize = 10_000;
     let (_, limiter) = bucket(Quota::per_hour(1).burst(BURST as u64));
     let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
-    let taken = on_threads(4, |_| {
+    let taken = on_threads(0..4, |_| {
         let calls = (0..BURST).map(|_| limiter.blocking_acquire_timeout(1, Duration::ZERO));
         let changed = (0..BURST).map(|_| adjustable.blocking_acquire_timeout(1, Duration::ZERO));
         [

@@ -3,11 +3,9 @@
 
 use std::io::{self, Read, Write};
 
-use tollgate::Quota;
-use tollgate::clock::Clock;
 use tollgate::wait::BlockingBytes;
 
-use crate::support::{Random, bucket, millis};
+use crate::support::*;
 
 /// Moves as many bytes as a closure says, and records when.
 struct Pipe<F> {

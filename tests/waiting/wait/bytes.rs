@@ -1,19 +1,14 @@
 //! Bytes at a rate: readers and writers that share a limiter lose no rate, wake-up or permit.
 
 use std::io;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::task::{Context, Waker};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tollgate::clock::Clock;
-use tollgate::{ManualClock, Quota};
 
-use crate::support::{Bucket, Random, SECOND, WakeCounter, bucket, millis, poll, run, tick};
+use crate::support::*;
 
 /// In debug builds the longer tests are shorter.
-const MANY: u64 = if cfg!(debug_assertions) { 10 } else { 100 };
+const MANY: u64 = debug_or_release(10, 100);
 
 type Answer = Poll<io::Result<()>>;
 

@@ -2,29 +2,21 @@
 
 use std::cell::Cell;
 use std::future::Ready;
-use std::pin::pin;
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
-use std::time::Duration;
+use std::sync::Mutex;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tollgate::clock::{Clock, Timer};
+use tollgate::clock::Timer;
 use tollgate::wait::AsyncLimiter;
 use tollgate::wait::{Jitter, TokioTimer};
-use tollgate::{LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
-use crate::support::{Counting, HalfAsleep, SECOND, bucket, deadline, poll, run, tick};
+use crate::support::*;
 
 #[test]
 fn thousands_of_futures_complete_in_order_and_on_time() {
-    const FUTURES: u64 = if cfg!(debug_assertions) {
-        10_000
-    } else {
-        100_000
-    };
+    const FUTURES: u64 = debug_or_release(10_000, 100_000);
     let counting = Counting::default();
     let bucket = TokenBucket::new(Quota::per_second(10_000).burst(10)).expect("a quota");
     let limiter = Limiter::with_clock(bucket, counting.clone());
@@ -80,10 +72,8 @@ fn a_dropped_future_gives_its_place_to_the_next() {
     for _ in 0..2 {
         let mut waits = Box::pin(on.acquire());
         assert!(poll(waits.as_mut()).is_pending());
-        assert_eq!(
-            (clock.sleepers(), clock.next_sleeper()),
-            (1, Some(tick(SECOND)))
-        );
+        let expected = (1, Some(tick(SECOND)));
+        assert_eq!((clock.sleepers(), clock.next_sleeper()), expected);
         drop(waits);
         assert_eq!(clock.sleepers(), 0);
         // A future that was never polled has taken nothing.

@@ -2,17 +2,13 @@
 //! and no caller waits longer than its timeout.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
-use std::task::Poll;
-use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tollgate::clock::Clock;
 use tollgate::wait::Jitter;
-use tollgate::{Denied, Quota};
 
-use crate::support::{SECOND, bucket, poll, run, tick};
+use crate::support::*;
 
 const MILLISECOND: u64 = SECOND / 1000;
 
@@ -87,21 +83,17 @@ fn a_caller_dropped_during_its_jitter_has_taken_nothing() {
         .jitter(Jitter::between(millis(500), millis(500)));
     let mut waits = Box::pin(on.acquire());
     assert!(poll(waits.as_mut()).is_pending());
-    assert_eq!(
-        (
-            clock.sleepers(),
-            limiter.at(limiter.clock().now()).waiting()
-        ),
-        (1, 0)
+    let actual = (
+        clock.sleepers(),
+        limiter.at(limiter.clock().now()).waiting(),
     );
+    assert_eq!(actual, (1, 0));
     drop(waits);
-    assert_eq!(
-        (
-            clock.sleepers(),
-            limiter.at(limiter.clock().now()).waiting()
-        ),
-        (0, 0)
+    let actual = (
+        clock.sleepers(),
+        limiter.at(limiter.clock().now()).waiting(),
     );
+    assert_eq!(actual, (0, 0));
 }
 
 #[test]
@@ -114,10 +106,8 @@ fn no_caller_waits_longer_than_its_timeout() {
     // Too long even without the jitter: refused at once.
     let denied = run(&clock, on.acquire_timeout(1, Duration::from_nanos(999_990)));
     let late = denied.expect_err("it is not due in time").retry_after();
-    assert_eq!(
-        (late, clock.sleepers()),
-        (Some(Duration::from_nanos(10)), 0)
-    );
+    let expected = (Some(Duration::from_nanos(10)), 0);
+    assert_eq!((late, clock.sleepers()), expected);
     // The jitter takes no more of the timeout than the wait leaves.
     let mut waits = pin!(on.acquire_timeout(1, millis(2)));
     assert!(poll(waits.as_mut()).is_pending());

@@ -1,13 +1,6 @@
 //! Callers that wait for at most a time: those that would be too late take nothing.
 
-use std::pin::pin;
-use std::task::Poll;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
-use tollgate::{LeakyBucket, Limiter, ManualClock, Quota};
-
-use crate::support::{bucket, millis, poll};
+use crate::support::*;
 
 #[test]
 fn a_caller_that_would_be_too_late_takes_nothing() {

@@ -2,18 +2,9 @@
 //! before.
 //! If no work came for longer than the slack, the interval is counted from the slack before now.
 
-use std::time::Duration;
+use crate::support::*;
 
-use tollgate::clock::{Clock, NoClock};
-use tollgate::{Gcra, Limiter, ManualClock, Quota};
-
-use crate::support::{Random, SECOND, tick};
-
-const STEPS: u64 = if cfg!(debug_assertions) {
-    4_000
-} else {
-    40_000
-};
+const STEPS: u64 = debug_or_release(4_000, 40_000);
 
 fn paced<C>(quota: Quota, slack: u64, clock: C) -> Limiter<Gcra, C> {
     let turns = Gcra::new(quota.burst(slack + 1).initial(1));

@@ -1,18 +1,14 @@
 //! Sleeping on a manual clock, with any wakers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::task::{Wake, Waker};
-use std::thread;
-use std::time::Duration;
 
-use tollgate::clock::{Clock, ManualSleep, SleepClock, Timer};
-use tollgate::{ManualClock, Tick};
+use tollgate::clock::{ManualSleep, SleepClock, Timer};
 
-use crate::support::{WakeCounter, deadline, on_threads_while, poll, poll_by};
+use crate::support::*;
 
-const ROUNDS: u64 = if cfg!(debug_assertions) { 10 } else { 200 };
+const ROUNDS: u64 = debug_or_release(10, 200);
 
 /// Tests a waker that reads the clock when it is dropped. A waker does so if it owns the last
 /// reference to a task that itself sleeps.
@@ -85,7 +81,7 @@ fn no_thread_sleeps_forever_on_a_moving_clock() {
     deadline("threads that sleep while the clock moves", || {
         for _ in 0..ROUNDS {
             let clock = ManualClock::new();
-            let sleep = |id| {
+            let sleep = |id: u64| {
                 for i in 0..200 {
                     let due = clock
                         .now()
@@ -93,7 +89,7 @@ fn no_thread_sleeps_forever_on_a_moving_clock() {
                     assert!(clock.sleep_until(due, clock.now()) >= due);
                 }
             };
-            on_threads_while(4, sleep, |ended| {
+            on_threads_while(0..4, sleep, |ended| {
                 clock.advance(Duration::from_nanos(1));
                 thread::yield_now();
                 ended < 4

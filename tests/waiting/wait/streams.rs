@@ -1,13 +1,10 @@
 //! Streams and sinks at a rate.
 
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use futures::{Sink, SinkExt, Stream, StreamExt, sink, stream};
-use tollgate::Quota;
-use tollgate::clock::Clock;
 
-use crate::support::{SECOND, bucket, millis, poll, run, tick};
+use crate::support::*;
 
 #[test]
 fn a_stream_passes_one_item_an_interval() {
@@ -33,10 +30,8 @@ fn a_stream_without_an_item_takes_no_permit_and_loses_no_item() {
     // The future that waits for it is dropped and created again. The item is still there.
     for _ in 0..2 {
         assert!(poll(pin!(items.next())).is_pending());
-        assert_eq!(
-            (clock.sleepers(), clock.next_sleeper()),
-            (1, Some(tick(SECOND / 10)))
-        );
+        let expected = (1, Some(tick(SECOND / 10)));
+        assert_eq!((clock.sleepers(), clock.next_sleeper()), expected);
     }
     assert_eq!(items.size_hint(), (1, None));
     clock.set(tick(SECOND / 10));

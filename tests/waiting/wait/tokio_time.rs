@@ -1,14 +1,14 @@
 //! Tokio's timer. Types that hold its sleeps are `Unpin`, waiting follows tokio's paused time with
 //! `TokioClock`, and a limiter on another clock reports that its timer does not follow it.
 
-use std::time::Duration;
-
 use futures::{SinkExt, StreamExt, sink, stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
-use tollgate::clock::{Clock, SystemClock, TokioClock};
+use tollgate::clock::Clock;
+use tollgate::clock::{SystemClock, TokioClock};
 use tollgate::wait::{Jitter, TokioTimer};
-use tollgate::{Denied, Limiter, Quota, TokenBucket};
+
+use crate::support::*;
 
 fn limiter(quota: Quota) -> Limiter<TokenBucket, TokioClock> {
     Limiter::with_clock(TokenBucket::new(quota).expect("a quota"), TokioClock)

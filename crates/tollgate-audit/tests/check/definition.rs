@@ -279,10 +279,8 @@ fn an_excess_describes_its_interval() {
             let granted: u64 = inside.map(|e| e.2).sum();
             let comes = (promise.comes)(from, to).expect("an interval");
             let allowed = (promise.burst + comes) / promise.permit;
-            assert_eq!(
-                (excess.granted, excess.allowed as i128),
-                (granted.into(), allowed)
-            );
+            let expected = (granted.into(), allowed);
+            assert_eq!((excess.granted, excess.allowed as i128), expected);
             assert!(excess.granted > allowed, "{}: {excess:?}", promise.name);
             found += 1;
         }

@@ -58,15 +58,11 @@ fn one_permit_too_many_is_found_with_its_interval() {
     let excess = history(&grants([7, 17, 26]))
         .check(&bound())
         .expect_err("a nanosecond early");
-    assert_eq!(
-        (excess.from, excess.to),
-        (Tick::from_nanos(7), Tick::from_nanos(26))
-    );
+    let expected = (Tick::from_nanos(7), Tick::from_nanos(26));
+    assert_eq!((excess.from, excess.to), expected);
     assert_eq!((excess.granted, excess.allowed), (5, 4));
-    assert_eq!(
-        excess.to_string(),
-        "5 permits were granted from 7 ns to 26 ns, but at most 4 are allowed"
-    );
+    let expected = "5 permits were granted from 7 ns to 26 ns, but at most 4 are allowed";
+    assert_eq!(excess.to_string(), expected);
 }
 
 #[test]

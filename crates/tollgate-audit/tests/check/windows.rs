@@ -32,10 +32,8 @@ fn one_permit_too_many_in_a_window_is_found_with_its_interval() {
     let excess = grants(&[(7, 3), (10, 2), (19, 2), (20, 3)])
         .check(&bound)
         .expect_err("one too many");
-    assert_eq!(
-        (excess.from, excess.to),
-        (Tick::from_nanos(10), Tick::from_nanos(19))
-    );
+    let expected = (Tick::from_nanos(10), Tick::from_nanos(19));
+    assert_eq!((excess.from, excess.to), expected);
     assert_eq!((excess.granted, excess.allowed), (4, 3));
 }
 
@@ -73,10 +71,8 @@ fn a_refill_that_comes_a_nanosecond_early_is_found() {
     let excess = grants(&[(4, 3), (5, 2), (14, 2)])
         .check(&bound)
         .expect_err("a nanosecond early");
-    assert_eq!(
-        (excess.from, excess.to),
-        (Tick::from_nanos(4), Tick::from_nanos(14))
-    );
+    let expected = (Tick::from_nanos(4), Tick::from_nanos(14));
+    assert_eq!((excess.from, excess.to), expected);
     assert_eq!((excess.granted, excess.allowed), (7, 5));
 
     let on_the_clock = Bound::of_refills(ten_ns(2).burst(3)).expect("a quota");
@@ -157,13 +153,9 @@ fn each_algorithm_states_its_bound() {
     let sliding = SlidingWindow::new(quota).unwrap();
     let down = sliding.rounding(Rounding::Down);
     let lengths = [0, 1, 3, 4, 7, 10];
-    assert_eq!(
-        lengths.map(|ns| allows(sliding.bound(), ns)),
-        [3, 3, 3, 4, 5, 6]
-    );
-    assert_eq!(
-        lengths.map(|ns| allows(down.bound(), ns)),
-        [3, 4, 4, 5, 6, 6]
-    );
+    let actual = lengths.map(|ns| allows(sliding.bound(), ns));
+    assert_eq!(actual, [3, 3, 3, 4, 5, 6]);
+    let actual = lengths.map(|ns| allows(down.bound(), ns));
+    assert_eq!(actual, [3, 4, 4, 5, 6, 6]);
     assert_eq!(AnyAlgorithm::from(down).bound(), down.bound());
 }

@@ -155,10 +155,8 @@ fn an_invalid_window_has_no_bound() {
     let refused = Err(QuotaError::BurstInWindow { burst: 4, n: 3 });
     assert_eq!(Bound::of_log(none), Err(QuotaError::ZeroPermits));
     assert_eq!(Bound::of_log(wide), refused);
-    assert_eq!(
-        Bound::of_slots(none, 5),
-        Err(QuotaError::ZeroPermits.into())
-    );
+    let expected = Err(QuotaError::ZeroPermits.into());
+    assert_eq!(Bound::of_slots(none, 5), expected);
     assert_eq!(Bound::of_slots(wide, 5), refused.map_err(Into::into));
     assert_eq!(Bound::of_slots(ten_ns(3), 0), Err(LimiterError::ZeroSlots));
     for slots in [3, 4, 11, 20, usize::MAX] {

@@ -1,12 +1,7 @@
 //! The wait in a denial is exact. If no other caller comes, a retry at exactly that time gets its
 //! turn, and a retry a nanosecond sooner is denied.
 
-use std::time::Duration;
-
-use tollgate::{Denied, ManualClock, Tick};
-use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
-
-use crate::support::{Random, SECOND};
+use crate::support::*;
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
 const FIFTY_YEARS: u64 = 50 * 36_525 * 864 * SECOND;

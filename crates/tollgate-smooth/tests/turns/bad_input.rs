@@ -1,21 +1,11 @@
 //! Invalid input is refused with the field's name and what is allowed. Everything else is answered.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::{Denied, Tick};
 use tollgate_smooth::SmoothError;
-use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 
-use super::{bursty, warming_up};
-use crate::support::{Random, SECOND, tick};
+use crate::support::*;
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
-const ROUNDS: u64 = if cfg!(debug_assertions) {
-    1_000
-} else {
-    10_000
-};
+const ROUNDS: u64 = debug_or_release(1_000, 10_000);
 
 #[test]
 fn an_invalid_rate_is_refused() {

@@ -2,20 +2,9 @@
 //! too low, and less than a nanosecond too high. The stored permits are right except for their last
 //! digits.
 
-use std::time::Duration;
+use crate::support::*;
 
-use tollgate::Tick;
-use tollgate::clock::NoClock;
-use tollgate_smooth::SmoothBursty;
-
-use super::bursty;
-use crate::support::{Random, SECOND, tick};
-
-const CALLS: u64 = if cfg!(debug_assertions) {
-    3_000
-} else {
-    20_000
-};
+const CALLS: u64 = debug_or_release(3_000, 20_000);
 
 /// Stored permits on a grid of `2^-digits`, up to a second's permits.
 struct Exact {

@@ -1,13 +1,6 @@
 //! The answers of each limiter, in numbers worked out by hand.
 
-use std::time::Duration;
-
-use tollgate::Tick;
-use tollgate::clock::Clock;
-use tollgate_smooth::SmoothBursty;
-
-use super::{bursty, warming_up};
-use crate::support::{HalfAsleep, Leaping, SECOND, run, tick};
+use crate::support::*;
 
 const MS: u64 = 1_000_000;
 
@@ -107,10 +100,8 @@ fn a_new_rate_keeps_turns_and_the_stored_share() {
     let limiter = warming_up(2.0, Duration::from_secs(4));
     let _ = limiter.reserve_at(4, Tick::ZERO);
     limiter.set_rate_at(200.0, Tick::ZERO).expect("a rate");
-    assert_eq!(
-        (limiter.stored_at(Tick::ZERO), limiter.max_stored()),
-        (400.0, 800.0)
-    );
+    let actual = (limiter.stored_at(Tick::ZERO), limiter.max_stored());
+    assert_eq!(actual, (400.0, 800.0));
 }
 
 #[test]
@@ -120,10 +111,8 @@ fn every_sixteenth_change_of_the_rate_costs_a_nanosecond() {
     for changes in 1..=100_u64 {
         let rate = changes as f64;
         limiter.set_rate_at(rate, Tick::ZERO).expect("a rate");
-        assert_eq!(
-            limiter.next_free_at(Tick::ZERO),
-            tick(SECOND + changes / 16)
-        );
+        let expected = tick(SECOND + changes / 16);
+        assert_eq!(limiter.next_free_at(Tick::ZERO), expected);
         assert_eq!(limiter.rate(), rate);
     }
 }
@@ -216,8 +205,6 @@ fn a_waiting_thread_or_future_wakes_at_its_turn_and_not_before() {
     assert!(limiter.blocking_acquire_n(100).is_ok());
     let denied = limiter.blocking_acquire_timeout(1, Duration::from_secs(99));
     assert!(denied.is_err());
-    assert_eq!(
-        (limiter.clock().now(), limiter.next_free()),
-        (Tick::ZERO, tick(100 * SECOND))
-    );
+    let expected = (Tick::ZERO, tick(100 * SECOND));
+    assert_eq!((limiter.clock().now(), limiter.next_free()), expected);
 }

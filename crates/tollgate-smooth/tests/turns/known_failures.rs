@@ -1,11 +1,6 @@
 //! Failures of other limiters, each as a regression test.
 
-use std::time::Duration;
-
-use tollgate::Tick;
-
-use super::{bursty, warming_up};
-use crate::support::{SECOND, tick};
+use crate::support::*;
 
 /// Guava truncates each cost to whole microseconds: at three million a second all requests are
 /// admitted.

@@ -11,17 +11,3 @@ mod support;
 mod threads;
 mod timers;
 mod warming;
-
-use std::time::Duration;
-
-use tollgate::Tick;
-use tollgate::clock::NoClock;
-use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
-
-fn bursty(rate: f64) -> SmoothBursty<NoClock> {
-    SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate")
-}
-
-fn warming_up(rate: f64, warm_up: Duration) -> SmoothWarmingUp<NoClock> {
-    SmoothWarmingUp::started_at(rate, warm_up, NoClock, Tick::ZERO).expect("a rate")
-}

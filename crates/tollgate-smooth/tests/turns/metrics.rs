@@ -1,8 +1,8 @@
 //! The limiters are sources of metrics.
 
-use tollgate::ManualClock;
 use tollgate::stats::write_prometheus;
-use tollgate_smooth::SmoothBursty;
+
+use crate::support::*;
 
 #[test]
 fn a_limiter_writes_its_rate_and_its_stored_permits() {

@@ -1,26 +1,24 @@
 //! Shared helpers of these tests: ticks, random numbers, futures polled by hand, and threads.
 
+#[path = "../../../../tests/support/prelude.rs"]
+mod prelude;
 #[path = "../../../../tests/support/random.rs"]
 mod random;
 #[path = "../../../../tests/support/sleep.rs"]
 mod sleep;
+#[path = "../../../../tests/support/threads.rs"]
+mod threads;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Barrier;
 use std::task::{Context, Poll, Waker};
-use std::thread;
 
-use tollgate::{ManualClock, Tick};
+pub(crate) use tollgate_smooth::{SmoothBursty, SmoothWarmingUp};
 
+pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use sleep::{HalfAsleep, Leaping};
-
-pub(crate) const SECOND: u64 = 1_000_000_000;
-
-pub(crate) const fn tick(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
-}
+pub(crate) use threads::on_threads;
 
 /// Runs a future. Whenever it waits, the clock moves to the next tick for which a task sleeps.
 pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
@@ -37,19 +35,10 @@ pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
     panic!("woken a hundred times without progress");
 }
 
-/// Returns the results of threads that start together.
-pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let start = Barrier::new(threads as usize);
-    thread::scope(|scope| {
-        let (work, start) = (&work, &start);
-        let begin = |id| {
-            scope.spawn(move || {
-                start.wait();
-                work(id)
-            })
-        };
-        let workers: Vec<_> = (0..threads).map(begin).collect();
-        let outcomes = workers.into_iter().map(|worker| worker.join());
-        outcomes.map(|outcome| outcome.expect("no panic")).collect()
-    })
+pub(crate) fn bursty(rate: f64) -> SmoothBursty<NoClock> {
+    SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate")
+}
+
+pub(crate) fn warming_up(rate: f64, warm_up: Duration) -> SmoothWarmingUp<NoClock> {
+    SmoothWarmingUp::started_at(rate, warm_up, NoClock, Tick::ZERO).expect("a rate")
 }

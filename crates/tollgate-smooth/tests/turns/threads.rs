@@ -1,13 +1,9 @@
 //! Threads take turns together, on clocks that differ and while the rate changes. None is early,
 //! nothing is lost, and the bound holds over every interval.
 
-use std::time::Duration;
-
-use tollgate::Tick;
 use tollgate_smooth::SmoothReservation;
 
-use super::{bursty, warming_up};
-use crate::support::{Random, SECOND, on_threads, tick};
+use crate::support::*;
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 400;
@@ -16,7 +12,7 @@ const CALLS: u64 = 400;
 fn turns(
     ask: impl Fn(&mut Random, u64) -> Option<SmoothReservation> + Sync,
 ) -> Vec<SmoothReservation> {
-    let turns = on_threads(THREADS, |thread| {
+    let turns = on_threads(0..THREADS, |thread| {
         let mut random = Random(thread);
         let turns = (0..CALLS).filter_map(|call| ask(&mut random, call));
         turns.collect::<Vec<_>>()

@@ -1,12 +1,10 @@
 //! Futures that wait for a turn, on tokio's paused time.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
-use tollgate::Denied;
 use tollgate::clock::TokioClock;
 use tollgate::wait::TokioTimer;
-use tollgate_smooth::SmoothBursty;
+
+use crate::support::*;
 
 #[tokio::test(start_paused = true)]
 async fn turns_follow_paused_time() {

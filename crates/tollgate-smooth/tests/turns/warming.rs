@@ -1,16 +1,9 @@
 //! The limiter that warms up, against another definition: the time that a store takes from empty to
 //! its level, as a function of the level. A call costs the difference of two such times.
 
-use std::time::Duration;
+use crate::support::*;
 
-use tollgate::Tick;
-use tollgate::clock::NoClock;
-use tollgate_smooth::SmoothWarmingUp;
-
-use super::warming_up;
-use crate::support::{Random, SECOND, tick};
-
-const CALLS: u64 = if cfg!(debug_assertions) { 1_000 } else { 5_000 };
+const CALLS: u64 = debug_or_release(1_000, 5_000);
 
 /// Seconds and permits.
 #[derive(Debug)]

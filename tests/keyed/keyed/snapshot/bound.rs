@@ -1,13 +1,10 @@
 //! No key exceeds its bound over its whole history, however often the process restarts. (For
 //! buckets. For periods aligned to the clock, the clock determines when they begin.)
 
-use std::time::Duration;
-
-use tollgate::algorithm::ChangeQuota;
 use tollgate_audit::{Audit, Bound, Log};
 
 use super::{restarted, table};
-use crate::support::{Random, algorithm, tick};
+use crate::support::*;
 
 /// All processes share one time. If the interval is a whole number of nanoseconds, each answer is
 /// that of a table that never restarted.

@@ -1,13 +1,7 @@
 //! Plans, bans and quotas that differ after the restart.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
-use tollgate::{FixedWindow, Keyed, Quota, TokenBucket};
-
 use super::{SECOND, next_table, read, restarted, table, ticks, written};
-use crate::support::{algorithm, all, bucket, tick, with_plans};
+use crate::support::*;
 
 #[test]
 fn a_key_keeps_its_plan_or_moves_to_the_first_one() {

@@ -1,18 +1,12 @@
 //! A damaged file gives a typed error, and the table stays unchanged.
 
 use std::io::{self, Read, Write};
-use std::time::Duration;
 
-use tollgate::algorithm::{ChangeQuota, Rebase, Settings};
-use tollgate::clock::NoClock;
+use tollgate::algorithm::{Rebase, Settings};
 use tollgate::error::RestoreError;
-use tollgate::{
-    FixedWindow, Gcra, Intervals, Keyed, LeakyBucket, Limiter, ManualClock, Quota, SlidingWindow,
-    Tick, TokenBucket,
-};
 
 use super::{read, restarted, table, ticks, written};
-use crate::support::{algorithm, bucket, with_plans};
+use crate::support::*;
 
 fn two_plans() -> Keyed<TokenBucket, ManualClock> {
     with_plans(&[bucket("10/s"), bucket("20/s")])

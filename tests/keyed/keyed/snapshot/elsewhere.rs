@@ -2,14 +2,12 @@
 
 use std::hash::{BuildHasherDefault, DefaultHasher, Hasher, RandomState};
 use std::io;
-use std::time::Duration;
 
 use tollgate::error::RestoreError;
 use tollgate::keyed::{KeyHasher, SeededHasher};
-use tollgate::{Keyed, ManualClock, TokenBucket};
 
 use super::{next_table, read, restarted, table, ticks, written};
-use crate::support::bucket;
+use crate::support::*;
 
 fn of_capacity(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
     crate::support::of_capacity(capacity, bucket("1/h burst 100"))
@@ -42,10 +40,8 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
         assert_eq!(there + limiter.stats().evicted, keys, "{old}");
         assert!(there == keys || old == 10_000, "{old} has room");
         let mut next = of_capacity(new);
-        assert_eq!(
-            read(&mut next, &written(&limiter)).expect("whole").keys,
-            there
-        );
+        let actual = read(&mut next, &written(&limiter)).expect("whole").keys;
+        assert_eq!(actual, there);
         for key in (0..keys).step_by(7) {
             let views = [next.key(&key), limiter.key(&key)];
             let [has, had] = views.map(|key| key.available());
@@ -146,10 +142,8 @@ fn a_hasher_adopts_the_seed_or_must_be_the_same() {
         }
     }
     let seeded = spent(SeededHasher::new([3, 4]));
-    assert_eq!(
-        left(SeededHasher::random(), &seeded),
-        Some((5, Some([3, 4])))
-    );
+    let expected = Some((5, Some([3, 4])));
+    assert_eq!(left(SeededHasher::random(), &seeded), expected);
     assert_eq!(left(RandomState::new(), &seeded), None);
     let long = BuildHasherDefault::<Addresses<false>>::default;
     let short = BuildHasherDefault::<Addresses<true>>::default;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tollgate::error::RestoreError;
 
 use super::{next_table, table, ticks};
-use crate::support::bucket;
+use crate::support::*;
 
 /// A folder for this test, which is deleted at its end.
 struct Folder(PathBuf);

@@ -1,14 +1,11 @@
 //! Files that no table wrote, with a valid checksum: each invalid field is named, and nothing
 //! panics.
 
-use std::time::Duration;
-
 use tollgate::algorithm::Settings;
 use tollgate::error::RestoreError;
-use tollgate::{AnyAlgorithm, Keyed, ManualClock, Tick};
 
 use super::{next_table, read, table, ticks, written};
-use crate::support::{Random, all, bucket, often, tick};
+use crate::support::*;
 
 /// CRC-64/XZ, bit by bit.
 fn checksum(bytes: &[u8]) -> u64 {

@@ -15,14 +15,11 @@ mod round_trip;
 mod rounding;
 mod threads;
 
-use std::time::Duration;
-
-use tollgate::algorithm::{ChangeQuota, Rebase, Settings};
+use tollgate::algorithm::{Rebase, Settings};
 use tollgate::error::RestoreError;
 use tollgate::keyed::{KeyHasher, Restored, SeededHasher};
-use tollgate::{Keyed, ManualClock, Tick};
 
-use crate::support::{of_capacity, tick};
+use crate::support::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,15 +1,12 @@
 //! Named plans keep their keys when a configuration is reloaded in another order. If a plan has
 //! changed or is missing, the report says so.
 
-use std::time::Duration;
-
 use tollgate::error::RestoreError;
 use tollgate::keyed::{PlanMatch, Restored};
-use tollgate::{Keyed, ManualClock, TokenBucket};
 
 use super::forged::{error_of, parameters, with_blocks, with_number};
 use super::{read, ticks, written};
-use crate::support::{Random, bucket, often, with_plans};
+use crate::support::*;
 
 type Table = Keyed<TokenBucket, ManualClock>;
 

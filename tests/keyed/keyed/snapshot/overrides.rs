@@ -2,17 +2,14 @@
 //! no overrides. Each key uses the override that is set in the table, and the report says how many
 //! overrides are the same, changed, removed or new.
 
-use std::time::Duration;
-
 use tollgate::algorithm::Settings;
 use tollgate::error::RestoreError;
 use tollgate::keyed::Restored;
-use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, TokenBucket};
 
 use super::forged::{asked, parameters, sealed, with_number};
 use super::{next_table, read, table, ticks, written};
 use crate::keyed::spent_keys_stay::{are_protected, half_protected};
-use crate::support::{Random, SECOND, all, bucket, crowded, in_sixteen_slots, often};
+use crate::support::*;
 
 /// Creates a table in which keys always have the same slots.
 fn of(quota: &str, overrides: &[(&str, &str)]) -> Keyed<TokenBucket, ManualClock> {
@@ -90,10 +87,8 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     // A table without overrides reads it too.
     let mut next = next_table(bucket("100/h"), ticks(1.0));
     let restored = read(&mut next, &bytes).expect("whole");
-    assert_eq!(
-        (found(&restored), next.key("alice").available()),
-        ([0, 0, 1, 0], 50)
-    );
+    let actual = (found(&restored), next.key("alice").available());
+    assert_eq!(actual, ([0, 0, 1, 0], 50));
     let again = read(
         &mut old.with_overrides(1).expect("one plan"),
         &written(&next),

@@ -1,19 +1,12 @@
 //! A snapshot records which keys are protected. If there is no room for all, the others are dropped
 //! first. A snapshot of the previous format, without that information, is still read.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Restored;
-use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
 
 use super::forged::{sealed, with_number};
 use super::{read, written};
 use crate::keyed::spent_keys_stay::{are_protected, half_protected};
-use crate::support::{
-    IdentityState, NOW, SECOND, bucket, crowded, in_sixteen_slots, of_capacity, tick, with_plans,
-};
+use crate::support::*;
 
 /// Covers another quota, another plan, and a later time.
 #[test]
@@ -86,10 +79,8 @@ fn into_a_smaller_one(one_in: u64) -> (Table, Restored) {
     let restored = read(&mut next, &written(&limiter)).expect("whole");
     let stats = next.stats();
     assert_eq!(restored.keys + restored.no_room, KEYS);
-    assert_eq!(
-        [stats.tracked, stats.evicted],
-        [restored.keys, restored.no_room]
-    );
+    let expected = [restored.keys, restored.no_room];
+    assert_eq!([stats.tracked, stats.evicted], expected);
     assert_eq!((stats.inserted, stats.no_room), (KEYS, 0));
     (next, restored)
 }

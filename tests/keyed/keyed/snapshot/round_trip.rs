@@ -1,13 +1,7 @@
 //! Each key gets the same decisions after a restart as without one.
 
-use std::time::Duration;
-
-use tollgate::algorithm::ChangeQuota;
-use tollgate::clock::Clock;
-use tollgate::{AnyAlgorithm, Keyed, ManualClock, Tick};
-
 use super::{SECOND, forged, next_table, restarted, table, ticks, written};
-use crate::support::{Random, all, bucket};
+use crate::support::*;
 
 const KEYS: u64 = 60;
 

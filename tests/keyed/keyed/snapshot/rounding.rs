@@ -2,13 +2,10 @@
 //! quarter of a nanosecond or less. When a word moves to another clock, the fractions of a unit on
 //! the two clocks differ, so permits may be due less than a unit sooner or later.
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Rebase};
-use tollgate::{AnyAlgorithm, Tick};
+use tollgate::algorithm::{Debt, Forecast, Rebase};
 
 use super::{SECOND, restarted, table};
-use crate::support::{Random, algorithm, often, tick};
+use crate::support::*;
 
 const KINDS: [&str; 5] = [
     "token-bucket {quota}",

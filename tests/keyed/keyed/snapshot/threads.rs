@@ -1,12 +1,7 @@
 //! A snapshot written while threads decide holds each key as it was at one moment.
 
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
-
 use super::{next_table, read, table, ticks, written};
-use crate::support::{Random, bucket, deadline, often, on_threads};
+use crate::support::*;
 
 type Table = Keyed<TokenBucket, ManualClock>;
 
@@ -14,7 +9,7 @@ const KEYS: u64 = 500;
 
 /// Two threads do this repeatedly, while one examines snapshots.
 fn meanwhile(work: impl Fn(&mut Random, u64) + Sync, look: impl Fn() + Sync) {
-    on_threads(3, |id| match id {
+    on_threads(0..3, |id| match id {
         0 => (0..5).for_each(|_| look()),
         _ => {
             let mut random = Random(id);

@@ -6,13 +6,9 @@
 mod threads;
 mod windows;
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
 use tollgate::error::QuotaError;
-use tollgate::{AnyAlgorithm, Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket};
 
-use crate::algorithm::quotas::SECOND;
+use crate::support::*;
 
 const MS: u64 = 1_000_000;
 
@@ -26,7 +22,7 @@ impl Tested {
     }
 
     fn take(&self, n: u64, now_ns: u64) -> Result<Granted, Denied> {
-        self.0.at(Tick::from_nanos(now_ns)).try_acquire_n(n)
+        self.0.at(tick(now_ns)).try_acquire_n(n)
     }
 
     /// Returns how many of `tries` single permits are granted at this tick.
@@ -135,12 +131,10 @@ fn polling_between_permits_loses_no_fraction() {
     // One a second, polled 50 000 times within it.
     for limiter in both(Quota::per_second(1).burst(2).initial(0)) {
         let polls = 0..=2 * SECOND / 19_999 + 1;
-        assert_eq!(
-            polls
-                .map(|poll| limiter.count(1, poll * 19_999))
-                .sum::<u64>(),
-            2
-        );
+        let actual = polls
+            .map(|poll| limiter.count(1, poll * 19_999))
+            .sum::<u64>();
+        assert_eq!(actual, 2);
     }
 }
 
@@ -171,7 +165,7 @@ fn an_abandoned_request_leaves_no_stale_state() {
             let now = turn * SECOND;
             let given_up = limiter.take(3, now).expect("it has filled");
             let kept = limiter.take(2, now + 1).expect("it was full");
-            let later = limiter.0.at(Tick::from_nanos(now + 2));
+            let later = limiter.0.at(tick(now + 2));
             assert_eq!(later.undo(given_up), 3);
             assert_eq!((kept.remaining(), limiter.count(9, now + 3)), (0, 3));
         }
@@ -270,14 +264,10 @@ fn callers_whose_clocks_differ_get_no_extra_permits() {
 fn a_quota_of_zero_is_an_error_and_not_unlimited() {
     let bucket = |quota| TokenBucket::new(quota).map(|_| ());
     assert_eq!(bucket(Quota::per_second(0)), Err(QuotaError::ZeroPermits));
-    assert_eq!(
-        bucket(Quota::per_second(1).burst(0)),
-        Err(QuotaError::ZeroBurst)
-    );
-    assert_eq!(
-        bucket(Quota::per(1, Duration::ZERO)),
-        Err(QuotaError::ZeroPeriod)
-    );
+    let expected = Err(QuotaError::ZeroBurst);
+    assert_eq!(bucket(Quota::per_second(1).burst(0)), expected);
+    let expected = Err(QuotaError::ZeroPeriod);
+    assert_eq!(bucket(Quota::per(1, Duration::ZERO)), expected);
     let gcra = Gcra::from_interval(Duration::ZERO, Duration::ZERO).map(|_| ());
     assert_eq!(gcra, Err(QuotaError::ZeroInterval));
 }

@@ -1,14 +1,9 @@
 //! Failures of other limiters with concurrent threads.
 
 use std::sync::Barrier;
-use std::thread;
-use std::time::Duration;
-
-use tollgate::{Quota, Tick};
 
 use crate::algorithm::known_failures::{INTERVALS, LEAKY, Tested, WINDOWS, both, limiters};
-use crate::algorithm::quotas::SECOND;
-use crate::deadline::deadline;
+use crate::support::*;
 
 /// Runs `work` on several threads at once, and returns the sum.
 fn on_threads(
@@ -40,12 +35,12 @@ fn threads_at_the_start_of_a_clock_are_answered() {
     // The threads' clocks differ by a few moments, and some are before the start.
     let [limiter, _] = both(Quota::per_day(500));
     let (granted, limiter) = on_threads(limiter, 16, |limiter, id| {
-        let now = Tick::from_nanos(SECOND).saturating_sub(Duration::from_millis(id * 100));
+        let now = tick(SECOND).saturating_sub(Duration::from_millis(id * 100));
         let take = |_| limiter.0.at(now).take_up_to(1).n() + limiter.0.at(now).take_up_to(0).n();
         (0..100).map(take).sum()
     });
     // The last permit is not for callers whose tick is before the first one's.
-    let rest = limiter.0.at(Tick::from_nanos(SECOND)).take_up_to(1000);
+    let rest = limiter.0.at(tick(SECOND)).take_up_to(1000);
     assert_eq!(granted + rest.n(), 500);
     // From the clock's first tick, with windows that began before it.
     for limiter in limiters(
@@ -76,13 +71,11 @@ fn threads_on_both_sides_of_a_window_boundary_get_the_limit_of_each() {
         // Half of the threads are a nanosecond before the boundary, and may find the word past it.
         let (before, limiter) = on_threads(limiter, 8, move |limiter, id| {
             let granted = (0..500).filter_map(|_| limiter.take(1, edge - id % 2).ok());
-            granted
-                .filter(|granted| granted.at() < Tick::from_nanos(edge))
-                .count() as u64
+            granted.filter(|granted| granted.at() < tick(edge)).count() as u64
         });
         assert!(before <= 1000, "{before}");
         // 4000 requests, 2000 of them after the boundary. Permits counted before it are not counted
         // after it.
-        assert_eq!(limiter.0.at(Tick::from_nanos(edge)).available(), 0);
+        assert_eq!(limiter.0.at(tick(edge)).available(), 0);
     }
 }

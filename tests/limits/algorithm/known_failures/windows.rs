@@ -1,9 +1,7 @@
 //! Failures of other limiters' windows.
 
-use tollgate::Tick;
-
 use crate::algorithm::known_failures::{INTERVALS, WINDOWS, limiters};
-use crate::algorithm::quotas::SECOND;
+use crate::support::*;
 
 /// axum_gcra: N at first, N + 1 after idling. Tested here with permits that come all at once. A
 /// window that was idle has the permits of one window, not of two.
@@ -16,11 +14,8 @@ fn idle_windows_and_refills_accumulate_nothing() {
                 now += idle * SECOND + part;
                 // A refill by the clock may come in the same second.
                 now -= now % SECOND;
-                assert_eq!(
-                    limiter.count(30, now),
-                    10,
-                    "{limiter:?} after {idle} s and {part} ns"
-                );
+                let actual = limiter.count(30, now);
+                assert_eq!(actual, 10, "{limiter:?} after {idle} s and {part} ns");
                 assert_eq!(limiter.count(30, now + SECOND - 1), 0, "{limiter:?}");
             }
         }
@@ -36,7 +31,7 @@ fn denied_requests_do_not_count() {
         // A hundred requests a second, from callers that keep asking.
         for now in (0..20 * SECOND).step_by(10_000_000) {
             granted += limiter.count(1, now);
-            let level = limiter.0.at(Tick::from_nanos(now)).level();
+            let level = limiter.0.at(tick(now)).level();
             assert!(level.floor() <= 10, "{limiter:?}");
         }
         // Up to 21 windows. With constant requests the sliding estimate settles at nine a second.
@@ -62,7 +57,7 @@ fn after_a_gap_all_permits_are_available_and_each_one_counts() {
 #[test]
 fn an_open_window_always_ends() {
     for limiter in limiters(&[&WINDOWS], "10/s") {
-        for now in [1, 7, 70, 1000].map(|second| Tick::from_nanos(second * SECOND)) {
+        for now in [1, 7, 70, 1000].map(|second| tick(second * SECOND)) {
             let now = limiter.0.at(now);
             assert!(now.take_up_to(u64::MAX).n() > 0, "{limiter:?}");
             let [one, all] = [1, 10].map(|n| now.time_until(n).expect("it ends"));

@@ -1,14 +1,10 @@
 //! One word at one tick, and the required answer of every verb.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack, Rebase};
+use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack, Rebase};
 use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
 use tollgate::store::{View, WordStore};
-use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
 
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 #[derive(Debug)]
 pub(super) struct Case<'a> {
@@ -128,7 +124,7 @@ impl Case<'_> {
                 self.check(due > self.now && passes(due) && !passes(before), denied);
             }
             None => {
-                let fifty_years = Tick::from_nanos(FIFTY_YEARS);
+                let fifty_years = tick(FIFTY_YEARS);
                 self.check(!passes(Tick::MAX) && !passes(fifty_years), denied);
             }
         }

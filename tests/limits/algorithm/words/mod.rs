@@ -4,19 +4,15 @@
 
 mod case;
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack};
+use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack};
 use tollgate::error::QuotaError;
 use tollgate::store::WordStore;
 use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
-use tollgate::{AnyAlgorithm, Denied, Gcra, Granted, LeakyBucket, Quota, Tick, TokenBucket};
 
 use self::case::Case;
 use crate::algorithm::{cases, quotas};
 use crate::support::edges::EDGES;
-use crate::support::random::Random;
-use crate::support::reference::FIFTY_YEARS;
+use crate::support::*;
 
 /// Returns an extreme number, or any.
 fn any_number(random: &mut Random, algorithm: &AnyAlgorithm) -> u64 {
@@ -42,8 +38,8 @@ fn any_word(random: &mut Random, algorithm: &AnyAlgorithm, now: u64) -> u64 {
     let then = now
         .saturating_add(random.upto(period))
         .saturating_sub(random.upto(period));
-    let later = Tick::from_nanos(then.saturating_add(random.upto(period)));
-    let (then, n) = (Tick::from_nanos(then), any_number(random, algorithm));
+    let later = tick(then.saturating_add(random.upto(period)));
+    let (then, n) = (tick(then), any_number(random, algorithm));
     let (taken, granted) = algorithm.take_up_to(0, then, n);
     let (twice, _) = algorithm.take_up_to(taken, later, 1 + random.upto(n));
     let word = match random.below(8) {
@@ -73,10 +69,10 @@ fn any_word_is_answered_at_any_tick() {
             let case = Case {
                 algorithm,
                 word: any_word(&mut random, algorithm, now),
-                now: Tick::from_nanos(now),
+                now: tick(now),
                 n,
             };
-            let then = Tick::from_nanos(number);
+            let then = tick(number);
             case.acquire();
             case.take_up_to();
             case.charge();
@@ -103,7 +99,7 @@ fn the_word_zero_is_fresh_at_every_tick_and_fresh_is_full() {
         let ticks = (0..100)
             .map(|_| any_number(&mut random, &algorithm))
             .collect::<Vec<_>>();
-        for now in ticks.into_iter().chain([0, u64::MAX]).map(Tick::from_nanos) {
+        for now in ticks.into_iter().chain([0, u64::MAX]).map(tick) {
             assert!(algorithm.is_idle(0, now), "{algorithm} at {now:?}");
             assert_eq!(algorithm.available(0, now), limit, "{algorithm} at {now:?}");
             let all = algorithm.step(0, now, limit);
@@ -150,7 +146,7 @@ impl ChangeQuota for Own {
 
 #[test]
 fn a_custom_algorithm_is_scaled_in_whole_permits() {
-    let now = Tick::from_nanos(86_400_500_000_007);
+    let now = tick(86_400_500_000_007);
     for text in [
         "token-bucket 10/s burst 20",
         "fixed-window 20/s",
@@ -162,11 +158,8 @@ fn a_custom_algorithm_is_scaled_in_whole_permits() {
             let period = own.quota().period();
             let next = own.with_quota(Quota::per(limit, period)).expect("a quota");
             let carried = own.carry_scaled(word, now, &next);
-            assert_eq!(
-                next.available(carried, now),
-                has,
-                "{taken} of {text}, {limit}"
-            );
+            let actual = next.available(carried, now);
+            assert_eq!(actual, has, "{taken} of {text}, {limit}");
         }
     }
 }
@@ -185,7 +178,7 @@ fn a_larger_word_of_an_ordered_algorithm_is_idle_no_sooner() {
             let now = any_number(&mut random, &algorithm);
             let mut words = [0; 2].map(|_| any_word(&mut random, &algorithm, now));
             words.sort_unstable();
-            let now = Tick::from_nanos(now);
+            let now = tick(now);
             let [smaller, larger] = words.map(|word| algorithm.is_idle(word, now));
             assert!(smaller || !larger, "{name}: {words:?} at {now:?}");
             let [smaller, larger] = words.map(|word| algorithm.idle_at(word, now));
@@ -201,10 +194,7 @@ fn a_custom_algorithm_has_the_provided_verbs() {
         let own = Own(algorithm);
         for _ in 0..10 {
             let [now, n] = [0; 2].map(|_| any_number(&mut random, &algorithm));
-            let (word, now) = (
-                any_word(&mut random, &algorithm, now),
-                Tick::from_nanos(now),
-            );
+            let (word, now) = (any_word(&mut random, &algorithm, now), tick(now));
             let idle = own.idle_at(word, now);
             let before = idle.saturating_sub(Duration::from_nanos(1));
             let is_first = idle == now || !algorithm.is_idle(word, before);
@@ -249,7 +239,7 @@ fn a_meter_and_gcra_decide_as_the_token_bucket_does() {
         let meter = AnyAlgorithm::from(LeakyBucket::meter(quota).expect("a meter"));
         for _ in 0..200 {
             let [now, n] = [0; 2].map(|_| any_number(&mut random, &bucket));
-            let (word, now) = (any_word(&mut random, &bucket, now), Tick::from_nanos(now));
+            let (word, now) = (any_word(&mut random, &bucket, now), tick(now));
             let said = |one: &AnyAlgorithm| {
                 (
                     one.step(word, now, n),

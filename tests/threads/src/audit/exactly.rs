@@ -1,14 +1,8 @@
 //! With enough requests, limiters grant exactly what they promise, and no less.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, Tick};
-use tollgate_audit::{Audit, Bound, Log};
-
-use crate::deadline::deadline;
-use crate::random::Random;
-use crate::support::{algorithm, on_threads, scaled};
+use crate::support::*;
 
 const PERIOD: u64 = 8192;
 const N: u64 = 300;
@@ -33,9 +27,7 @@ fn greedily(limiter: &Limiter<AnyAlgorithm, ManualClock>) -> Vec<Granted> {
                 .clock()
                 .advance(Duration::from_nanos(random.below(4)));
             let now = now.as_nanos() + random.below(2 * SKEW + 1) - SKEW;
-            limiter
-                .at(Tick::from_nanos(now))
-                .take_up_to(random.below(3) + 1)
+            limiter.at(tick(now)).take_up_to(random.below(3) + 1)
         });
         turns.filter(|granted| granted.n() > 0).collect::<Vec<_>>()
     });
@@ -43,7 +35,7 @@ fn greedily(limiter: &Limiter<AnyAlgorithm, ManualClock>) -> Vec<Granted> {
 }
 
 fn limiter(start: u64, text: &str) -> Limiter<AnyAlgorithm, ManualClock> {
-    Limiter::with_clock(algorithm(text), ManualClock::at(Tick::from_nanos(start)))
+    Limiter::with_clock(algorithm(text), ManualClock::at(tick(start)))
 }
 
 /// Returns the permits granted in each window except the last, which has not ended.

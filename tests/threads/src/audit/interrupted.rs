@@ -5,12 +5,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use tollgate::clock::NoClock;
-use tollgate::{AnyAlgorithm, Sharded, Tick};
-use tollgate_audit::{Audit, Bound, Bounded, Log};
-
 use super::stopping::{Stopping, interrupt, was_interrupted};
-use crate::support::algorithm;
+use crate::support::*;
 
 /// Two shards with one permit each, and the recorded events, one after the other.
 struct Two {
@@ -24,7 +20,7 @@ const T: u64 = 1_000_000;
 
 impl Two {
     fn new(algorithm: AnyAlgorithm) -> Rc<Self> {
-        let limiter = Sharded::starting_at(Stopping(algorithm), 2, NoClock, Tick::from_nanos(T));
+        let limiter = Sharded::starting_at(Stopping(algorithm), 2, NoClock, tick(T));
         Rc::new(Self {
             limiter: limiter.expect("it splits"),
             log: RefCell::default(),
@@ -36,12 +32,12 @@ impl Two {
     /// Returns the next event's tick, from a clock that only counts.
     fn event(&self) -> Tick {
         self.events.set(self.events.get() + 1);
-        Tick::from_nanos(self.events.get())
+        tick(self.events.get())
     }
 
     /// Takes one permit from this shard if it has one.
     fn take(&self, part: usize, now: u64) -> bool {
-        let (event, now) = (self.event(), Tick::from_nanos(now));
+        let (event, now) = (self.event(), tick(now));
         let granted = self.limiter.at(now).from_shard(part).try_acquire();
         if let Ok(granted) = &granted {
             self.log.borrow_mut().granted(granted).during(event, event);
@@ -50,14 +46,14 @@ impl Two {
     }
 
     fn refund(&self, part: usize, now: u64) -> u64 {
-        let (event, now) = (self.event(), Tick::from_nanos(now));
+        let (event, now) = (self.event(), tick(now));
         let n = self.limiter.at(now).from_shard(part).refund(1);
         self.log.borrow_mut().gave_back(now, n).during(event, event);
         n
     }
 
     fn reset(&self) {
-        let (event, now) = (self.event(), Tick::from_nanos(T));
+        let (event, now) = (self.event(), tick(T));
         self.limiter.reset();
         self.log.borrow_mut().reset(now).during(event, event);
     }
@@ -67,7 +63,7 @@ impl Two {
         let this = Self::new(algorithm);
         let two = Rc::clone(&this);
         interrupt(move || by(&two));
-        let at = this.limiter.at(Tick::from_nanos(T)).from_shard(0);
+        let at = this.limiter.at(tick(T)).from_shard(0);
         let both = at.try_acquire_n(2);
         assert!(was_interrupted() && both.is_err(), "{algorithm}");
         this
@@ -100,7 +96,7 @@ fn each() -> [AnyAlgorithm; 4] {
 fn untouched_permits_are_put_back() {
     for algorithm in each() {
         let two = Two::interrupted(algorithm, |two| assert!(two.take(1, T)));
-        assert_eq!(two.limiter.at(Tick::from_nanos(T)).available(), 1);
+        assert_eq!(two.limiter.at(tick(T)).available(), 1);
         assert!(two.take(1, T));
         two.keeps(T);
     }
@@ -156,7 +152,7 @@ fn permits_of_different_windows_are_not_granted_together() {
         // Takes one of the two permits of shard 1, from the window that begins at 2 T.
         assert!(two.take(1, 2 * T));
         for now in [2 * T - 1, 2 * T] {
-            let at = two.limiter.at(Tick::from_nanos(now)).from_shard(0);
+            let at = two.limiter.at(tick(now)).from_shard(0);
             let grants = [at.try_acquire_n(asked).ok(), Some(at.take_up_to(asked))];
             for granted in grants.into_iter().flatten() {
                 assert!(granted.n() <= asked);

@@ -1,11 +1,7 @@
 //! Callers whose clocks are behind by less than a quantum: their grants count at ticks that keep
 //! the bound.
 
-use tollgate::clock::NoClock;
-use tollgate::{Limiter, Tick};
-use tollgate_audit::{Audit, Bounded, Log};
-
-use crate::support::algorithm;
+use crate::support::*;
 
 /// Twenty permits come at once at 1000 and at 2000 or, if the first tick is rounded up to 15.625,
 /// at 1016 and 2016. A caller whose clock is 14 ns behind then takes permits that have come since.
@@ -36,9 +32,9 @@ fn a_caller_late_by_less_than_a_quantum_keeps_the_bound() {
         let algorithm = algorithm(text);
         let limiter = Limiter::unstarted(algorithm, NoClock);
         let mut log = Log::new();
-        for (n, tick) in takes {
-            let granted = limiter.at(Tick::from_nanos(tick)).try_acquire_n(n);
-            log.granted(&granted.unwrap_or_else(|denied| panic!("{n} at {tick}: {denied}")));
+        for (n, at) in takes {
+            let granted = limiter.at(tick(at)).try_acquire_n(n);
+            log.granted(&granted.unwrap_or_else(|denied| panic!("{n} at {at}: {denied}")));
         }
         let history: Audit = [log].into_iter().collect();
         let kept = history.check(&algorithm.bound());

@@ -3,19 +3,14 @@
 
 use std::mem;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use tollgate::algorithm::Lend;
 use tollgate::leases::Lease;
-use tollgate::{Leases, ManualClock, Tick};
-use tollgate_audit::{Bounded, Log};
 
 use super::stopping::Stopping;
 use super::work::{START, kept};
 use super::{BUCKETS, TOLERANCES, WINDOWS, all};
-use crate::deadline::deadline;
-use crate::random::Random;
-use crate::support::{algorithm, on_threads, scaled};
+use crate::support::*;
 
 type Tested = Leases<Stopping, ManualClock>;
 
@@ -63,7 +58,7 @@ fn work<'g>(
             3 => lease = find().unwrap_or_else(|| limiter.lease(1)),
             4..=24 => {
                 let now = limiter.now().as_nanos() + random.below(behind + ahead + 1);
-                let now = Tick::from_nanos(now.saturating_sub(behind));
+                let now = tick(now.saturating_sub(behind));
                 if let Ok(granted) = limiter.limiter().at(now).try_acquire_n(n) {
                     log.granted(&granted);
                 }

@@ -13,9 +13,7 @@ mod recorded;
 mod stopping;
 mod work;
 
-use tollgate::AnyAlgorithm;
-
-use crate::support::algorithm;
+use crate::support::*;
 
 /// The algorithms that allow ticks ahead of the clock by which leases draw.
 const BUCKETS: [&str; 5] = [

@@ -1,15 +1,9 @@
 //! The audit finds a single permit too many among all others, with each kind of bound. So the
 //! bounds are as small as possible: an algorithm grants everything that its bound allows.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tollgate::TryAcquire;
 
-use tollgate::clock::NoClock;
-use tollgate::{Leases, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TryAcquire};
-use tollgate_audit::{Audit, Bound, Bounded, Log};
-
-use crate::deadline::deadline;
-use crate::support::{algorithm, scaled};
+use crate::support::*;
 
 const TICKS: u64 = scaled(200, 2000, 100_000);
 
@@ -25,11 +19,11 @@ fn history(
         let now = from + turn * step;
         let log = &mut logs[turn as usize % 3];
         // The count is limited in case the limiter never denies.
-        for at in (0..10_000).map_while(|_| take(Tick::from_nanos(now))) {
+        for at in (0..10_000).map_while(|_| take(tick(now))) {
             log.grant(at, 1);
         }
         if slip == Some(now) {
-            log.grant(Tick::from_nanos(now), 1);
+            log.grant(tick(now), 1);
         }
     }
     logs.into_iter().collect()

@@ -1,15 +1,11 @@
 //! Recorded grants of threads on one-word limiters, shards, slots and logs.
 
-use std::time::Duration;
-
-use tollgate::{AnyAlgorithm, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow};
-use tollgate_audit::{Bound, Bounded, Summary};
+use tollgate_audit::Summary;
 
 use super::stopping::Stopping;
 use super::work::{EVERYTHING, Mix, START, TAKING, Verbs, kept};
 use super::{BUCKETS, TOLERANCES, WINDOWS, all};
-use crate::deadline::deadline;
-use crate::support::{algorithm, scaled};
+use crate::support::*;
 
 fn every_algorithm() -> impl Iterator<Item = [AnyAlgorithm; 4]> {
     let tolerances = TOLERANCES.map(algorithm);

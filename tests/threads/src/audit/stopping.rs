@@ -2,12 +2,11 @@
 //! and a write, and between one word and the next.
 
 use std::cell::{Cell, RefCell};
-use std::thread;
 
-use tollgate::algorithm::{Algorithm, Debt, Forecast, GiveBack, Lend, Split};
+use tollgate::algorithm::{Debt, Forecast, GiveBack, Lend, Split};
 use tollgate::error::QuotaError;
-use tollgate::outcome::Charged;
-use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
+
+use crate::support::*;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stopping(pub(super) AnyAlgorithm);

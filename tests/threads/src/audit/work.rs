@@ -1,17 +1,13 @@
 //! The verbs that threads use on a limiter, and the grants that they record.
 
-use std::time::Duration;
-
-use tollgate::clock::Clock;
+use tollgate::TryAcquire;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
-use tollgate::{ManualClock, Tick, TryAcquire};
-use tollgate_audit::{Audit, Bound, Log, Summary};
+use tollgate_audit::Summary;
 
-use crate::random::Random;
-use crate::support::on_threads;
+use crate::support::*;
 
 /// The tick at which the clocks start.
-pub(super) const START: Tick = Tick::from_nanos(1_000_000);
+pub(super) const START: Tick = tick(1_000_000);
 
 /// A limiter that supports returns and charges.
 pub(super) trait TakesBack: GiveBackLimiter + DebtLimiter {}
@@ -61,7 +57,7 @@ impl Verbs<'_> {
             clock.advance(Duration::from_nanos(random.below(4)));
             let begun = clock.now();
             let now = begun.as_nanos() + random.below(2 * skew + 1);
-            let now = Tick::from_nanos(now.saturating_sub(skew));
+            let now = tick(now.saturating_sub(skew));
             match (random.below(64), self.back) {
                 (0, _) if mix.rare.is_some_and(|rare| random.below(rare) == 0) => {
                     if let Some(reset) = self.reset {

@@ -2,12 +2,10 @@
 //! interval: permits at the ticks at which they are due, minus those that came back afterwards.
 
 use std::mem;
-use std::time::Duration;
 
 use tollgate::algorithm::Reserve;
-use tollgate::{Granted, LeakyBucket, Quota, Tick, TokenBucket};
 
-use crate::support::tick;
+use crate::support::*;
 
 /// The number of additional verbs in release builds. Five verbs were enough to find all wrong rules
 /// for returns.

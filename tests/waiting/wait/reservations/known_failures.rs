@@ -1,11 +1,6 @@
 //! Failures of other limiters with reservations, each as a regression test.
 
-use std::time::Duration;
-
-use tollgate::clock::NoClock;
-use tollgate::{Denied, Limiter, Quota, Tick, TokenBucket};
-
-use crate::support::{SECOND, tick};
+use crate::support::*;
 
 fn bucket(quota: Quota) -> Limiter<TokenBucket, NoClock> {
     Limiter::unstarted(TokenBucket::new(quota).expect("a bucket"), NoClock)
@@ -39,10 +34,8 @@ fn a_cancelled_reservation_returns_no_more_than_it_took() {
     assert!(start.try_acquire_n(10).is_ok());
     let first = start.reserve_until(10, Tick::MAX).expect("in a second");
     let second = start.reserve_until(1, Tick::MAX).expect("after it");
-    assert_eq!(
-        (first.due(), second.due()),
-        (tick(SECOND), tick(11 * SECOND / 10))
-    );
+    let expected = (tick(SECOND), tick(11 * SECOND / 10));
+    assert_eq!((first.due(), second.due()), expected);
     let _ = start.cancel(first, 10);
     let later = limiter.at(tick(3 * SECOND / 10));
     let third = later.reserve_until(1, Tick::MAX).expect("after them");

@@ -9,9 +9,7 @@ mod steps;
 mod threads;
 mod windows;
 
-use tollgate::{Quota, Tick};
-
-use crate::support::{SECOND, bucket, tick};
+use crate::support::*;
 
 const YEAR: u64 = 365 * 86_400 * SECOND;
 
@@ -41,16 +39,12 @@ fn cancel_and_settle_report_what_they_returned() {
     let line = [3, 1, 1, 3].map(|n| limiter.reserve(n).expect("it will be there"));
     let tenths = |tick: Tick| tick.as_nanos() / (SECOND / 10);
     assert_eq!(line.each_ref().map(|one| tenths(one.due())), [0, 1, 2, 5]);
-    assert_eq!(
-        line.each_ref().map(|one| one.is_due()),
-        [true, false, false, false]
-    );
+    let expected = [true, false, false, false];
+    assert_eq!(line.each_ref().map(|one| one.is_due()), expected);
     clock.set(tick(SECOND / 20));
     let left = line.each_ref().map(|one| one.time_left().as_millis());
-    assert_eq!(
-        (left, line[3].delay().as_millis()),
-        ([0, 50, 150, 450], 500)
-    );
+    let expected = ([0, 50, 150, 450], 500);
+    assert_eq!((left, line[3].delay().as_millis()), expected);
     let [first, second, middle, last] = line;
     // A reservation in the middle returns nothing, since another waits after it. The last one
     // returns its permits.

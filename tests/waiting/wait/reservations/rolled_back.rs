@@ -1,13 +1,10 @@
 //! Grants that are rolled back beside reservations, in every order: the permits that callers use
 //! keep the bound, each at the tick at which it is used. Nobody uses what is rolled back.
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, GiveBack, Reserve};
-use tollgate::{AnyAlgorithm, Granted, Tick};
+use tollgate::algorithm::{GiveBack, Reserve};
 use tollgate_audit::{Audit, Bounded, Log};
 
-use crate::support::tick;
+use crate::support::*;
 
 /// How a grant is given back.
 type GivesBack = fn(&AnyAlgorithm, u64, Tick, &Granted) -> (u64, u64);

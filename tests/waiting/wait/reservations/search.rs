@@ -1,18 +1,14 @@
 //! Random verbs at exact and inexact rates: grants keep the bound, in fractions, at the ticks at
 //! which they are due.
 
-use std::time::Duration;
-
 use tollgate::algorithm::Reserve;
-use tollgate::clock::NoClock;
 use tollgate::traits::ReserveLimiter;
-use tollgate::{Gcra, Granted, LeakyBucket, Limiter, Quota, Tick, TokenBucket};
 
 use super::{RATES, YEAR};
-use crate::support::{Random, SECOND, tick};
+use crate::support::*;
 
 /// The number of runs of each limiter, more in release builds.
-const ROUNDS: u64 = if cfg!(debug_assertions) { 6 } else { 60 };
+const ROUNDS: u64 = debug_or_release(6, 60);
 
 /// The bound: in each interval at most `(at_once + length * n) / period` permits.
 #[derive(Clone, Copy, Debug)]

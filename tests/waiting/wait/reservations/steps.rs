@@ -2,13 +2,10 @@
 //! first tick that grants it. So everything that `scripts/prove` proves of the operation holds for
 //! reservations.
 
-use std::time::Duration;
-
-use tollgate::algorithm::{Algorithm, Forecast, Reserve};
-use tollgate::{Denied, LeakyBucket, Quota, TokenBucket};
+use tollgate::algorithm::{Forecast, Reserve};
 
 use super::RATES;
-use crate::support::{Random, tick};
+use crate::support::*;
 
 /// Returns whether it is due later than now.
 fn compare(bucket: &TokenBucket, word: u64, now: u64, n: u64) -> bool {

@@ -1,12 +1,9 @@
 //! Threads that reserve, cancel and settle. Every reserved permit was used, came back or was
 //! declared lost, and the used ones keep the bound at the ticks at which they were due.
 
-use std::time::Duration;
-
-use tollgate::Quota;
 use tollgate_audit::{Audit, Bounded, Log};
 
-use crate::support::{Bucket, Random, bucket, on_threads};
+use crate::support::*;
 
 #[derive(Default)]
 struct Sums {
@@ -53,7 +50,7 @@ fn every_reserved_permit_is_accounted_for_and_the_bound_holds() {
         let (clock, limiter) = bucket(Quota::per_second(rate).burst(burst));
         let (mut logs, mut all) = (Vec::new(), Sums::default());
         for round in 0..10 {
-            for (log, sums) in on_threads(threads, |id| work(&limiter, round * 64 + id)) {
+            for (log, sums) in on_threads(0..threads, |id| work(&limiter, round * 64 + id)) {
                 logs.push(log);
                 all.reserved += sums.reserved;
                 all.used += sums.used;

@@ -2,13 +2,11 @@
 //! caller overtakes a reservation, and the bound holds at the ticks at which permits are used.
 
 use std::mem;
-use std::time::Duration;
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, Forecast, Gauge, Reserve};
-use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
+use tollgate::algorithm::{Forecast, Gauge, Reserve};
 use tollgate_audit::{Audit, Bounded, Log};
 
-use crate::support::{Random, tick};
+use crate::support::*;
 
 /// The number of additional verbs in release builds.
 const MORE: u32 = if cfg!(debug_assertions) { 0 } else { 1 };
@@ -37,10 +35,6 @@ const NOT_HELD: [&str; 4] = [
     "fixed-window 2/4ns first-hit",
     "intervals 3/4ns burst 2 greedy",
 ];
-
-fn algorithm(text: &str) -> AnyAlgorithm {
-    text.parse().expect(text)
-}
 
 /// A grant that a caller holds.
 struct Held {
@@ -282,11 +276,8 @@ fn compare(algorithm: &AnyAlgorithm, word: u64, now: Tick, n: u64) -> (u64, bool
             assert_eq!(algorithm.available(next, before), 0, "{label}");
         }
         let too_late = algorithm.reserve(word, now, n, before).unwrap_err();
-        assert_eq!(
-            too_late.retry_after(),
-            Some(Duration::from_nanos(1)),
-            "{label}"
-        );
+        let expected = Some(Duration::from_nanos(1));
+        assert_eq!(too_late.retry_after(), expected, "{label}");
     }
     (next, is_later)
 }
@@ -341,11 +332,8 @@ fn a_limit_that_holds_no_reservation_denies_with_the_tick_at_which_it_grants() {
         let never = algorithm.reserve(0, now, 4, Tick::MAX).unwrap_err();
         assert!(never.is_permanent(), "{text}");
         let (word, kept, back) = algorithm.cancel(rest, now, &granted, 1);
-        assert_eq!(
-            (kept.n(), back, algorithm.available(word, now)),
-            (1, 1, 1),
-            "{text}"
-        );
+        let actual = (kept.n(), back, algorithm.available(word, now));
+        assert_eq!(actual, (1, 1, 1), "{text}");
     }
 }
 
@@ -410,17 +398,11 @@ fn what_is_kept_of_the_last_reservation_is_due_sooner_and_nothing_comes_back_aft
         let (limit, now) = (algorithm(text), tick(0));
         let (word, _) = limit.step(0, now, 4).expect("they are available");
         let (word, granted) = limit.reserve(word, now, 3, Tick::MAX).expect(text);
-        assert_eq!(
-            (granted.due(), limit.waiting(word, now)),
-            (tick(all), 3),
-            "{text}"
-        );
+        let actual = (granted.due(), limit.waiting(word, now));
+        assert_eq!(actual, (tick(all), 3), "{text}");
         let (next, kept, back) = limit.cancel(word, now, &granted, 2);
-        assert_eq!(
-            (kept.due(), back, limit.waiting(next, now)),
-            (tick(one), 2, 1),
-            "{text}"
-        );
+        let actual = (kept.due(), back, limit.waiting(next, now));
+        assert_eq!(actual, (tick(one), 2, 1), "{text}");
         let (_, again) = limit.reserve(next, now, 2, Tick::MAX).expect(text);
         assert_eq!(again.due(), tick(all), "{text}");
 

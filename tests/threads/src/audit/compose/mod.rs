@@ -6,10 +6,6 @@ mod recorded;
 mod work;
 
 use std::ops::AddAssign;
-use std::time::Duration;
-
-use tollgate::clock::Clock;
-use tollgate_audit::Audit;
 
 use self::limits::{
     ADJUSTABLE, Compositions, FIXED, INSIDE, LOG, Limits, N, POOL, SHARDED, SHARE, SLIDING,
@@ -18,9 +14,7 @@ use self::limits::{
 use self::recorded::Record;
 use self::work::{Caller, Mix};
 use super::work::kept;
-use crate::deadline::deadline;
-use crate::random::Random;
-use crate::support::{on_threads, scaled};
+use crate::support::*;
 
 const THREADS: usize = 4;
 const SHARDS: i64 = 3;

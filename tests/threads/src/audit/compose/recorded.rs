@@ -2,14 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate::clock::Clock;
 use tollgate::compose::{
     DebtMembers, Held, Member, Members, OneMember, SettleMembers, Slot, Visitor,
 };
-use tollgate::outcome::{Charged, Settled};
+use tollgate::outcome::Settled;
 use tollgate::store::{Place, Prepared};
-use tollgate::{Denied, Granted, ManualClock, Tick};
-use tollgate_audit::Log;
+
+use crate::support::*;
 
 /// What one thread took from a limit, including what it took and gave back in a lost race.
 #[derive(Default)]

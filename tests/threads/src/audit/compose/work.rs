@@ -1,16 +1,13 @@
 //! What one thread does with the compositions.
 
-use std::time::Duration;
-
 use tollgate::Keep;
-use tollgate::compose::{All, AllGranted, DebtMembers, Members, SettleMembers};
-use tollgate::{ManualClock, Quota};
+use tollgate::compose::{AllGranted, DebtMembers, Members, SettleMembers};
 
 use super::Totals;
 use super::limits::{
     BOXED, Boxed, Compositions, ELEVEN, Eleven, FIVE, Five, Limits, N, TWO, Two, WITH_LOG,
 };
-use crate::random::Random;
+use crate::support::*;
 
 /// What threads do.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,14 @@
+//! The names that most models use.
+
+pub use std::sync::{Arc, Mutex, PoisonError};
+pub use std::time::Duration;
+
+pub use tollgate::clock::NoClock;
+pub use tollgate::keyed::Overflow;
+pub use tollgate::sync::model::{Fault, Stop, stopping};
+pub use tollgate::{Concurrency, Denied, Granted, Keep, Limiter, Quota, Tick, TokenBucket};
+
+pub use crate::{
+    Ledger, Promise, Table, WRONG, Watched, act, actor, below, check_table, model, one_of, reached,
+    stored, table, with_fault,
+};
