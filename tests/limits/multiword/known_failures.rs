@@ -93,7 +93,7 @@ fn after_a_gap_all_permits_are_available_and_each_one_counts() {
             assert!(limiter.try_acquire_n_at(7, at(now)).is_ok());
             assert!(limiter.try_acquire_n_at(4, at(now + 1)).is_err());
             assert!(limiter.try_acquire_n_at(3, at(now + 2)).is_ok());
-            assert!(limiter.try_acquire_at(at(now + 3)).is_err());
+            assert!(limiter.try_acquire_n_at(1, at(now + 3)).is_err());
         }
     }
 }
@@ -120,9 +120,9 @@ fn available_permits_are_granted() {
 fn one_a_second_grants_one_each_second() {
     for limiter in sliding(Quota::per_second(1)) {
         for now in (0..100).map(|second| second * SECOND) {
-            assert!(limiter.try_acquire_at(at(now)).is_ok());
+            assert!(limiter.try_acquire_n_at(1, at(now)).is_ok());
             let denied = limiter
-                .try_acquire_at(at(now + 1))
+                .try_acquire_n_at(1, at(now + 1))
                 .expect_err("it was taken");
             let wait = Duration::from_nanos(SECOND - 1);
             assert_eq!(denied.retry_after(), Some(wait));
