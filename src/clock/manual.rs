@@ -126,7 +126,7 @@ impl ManualClock {
     /// let bucket = TokenBucket::new(Quota::per_hour(1))?;
     /// let limiter = Limiter::with_clock(bucket, clock.clone());
     /// std::thread::scope(|scope| {
-    ///     let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| limiter.blocking_acquire())).collect();
+    ///     let threads = [(); 3].map(|()| scope.spawn(|| limiter.blocking_acquire()));
     ///     while !threads.iter().all(|thread| thread.is_finished()) {
     ///         match clock.next_sleeper() {
     ///             Some(tick) => clock.set(tick),

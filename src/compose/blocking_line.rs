@@ -81,7 +81,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ///
     /// drop(granted);
     /// drop(line.blocking_acquire()?);
-    /// let denied = line.blocking_acquire_timeout(1, Duration::from_secs(60)).unwrap_err(); // at once
+    /// let denied = line.blocking_acquire_timeout(1, Duration::from_secs(60)).unwrap_err();
     /// assert!(denied.retry_after().is_some_and(|wait| wait > Duration::from_secs(60)));
     /// # Ok(())
     /// # }

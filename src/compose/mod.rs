@@ -25,7 +25,7 @@
 //! | you want to | use |
 //! |---|---|
 //! | be granted or denied at once | [`All::try_acquire_n`] |
-//! | wait for any members, first come, first served | `Line::blocking_acquire_n`, `Line::with_timer` |
+//! | wait for any members, first come, first served | `Line` |
 //! | take permits of buckets in advance and start the work when they are due | [`All::reserve`] |
 //! | take an estimated cost and correct it later | [`All::try_acquire_each`], [`AllGranted::settle`] |
 //! | give an estimated cost back after an error | [`AllGranted::undo_on_drop`] |

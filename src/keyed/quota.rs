@@ -54,7 +54,7 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     /// use tollgate::{FixedWindow, Keep, Keyed, ManualClock, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let plans = [FixedWindow::new(Quota::per_day(10))?, FixedWindow::new(Quota::per_day(1000))?];
+    /// let plans = [FixedWindow::new(Quota::per_day(10))?, FixedWindow::new(Quota::per_day(500))?];
     /// let limiter = Keyed::with_plans(plans, 1000, ManualClock::new())?;
     /// limiter.set_plan_quota(1, Quota::per_day(2000), Keep::AsIs)?;
     /// assert_eq!(limiter.plan_quota(1)?, Quota::per_day(2000));

@@ -272,8 +272,8 @@ macro_rules! waits {
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
             /// limiter.blocking_acquire_timeout(1, Duration::ZERO)?;
-            /// let denied = limiter.blocking_acquire_timeout(1, Duration::from_secs(1)).unwrap_err();
-            /// assert!(denied.retry_after().unwrap() > Duration::from_secs(3000));
+            /// let late = limiter.blocking_acquire_timeout(1, Duration::from_secs(1)).unwrap_err();
+            /// assert!(late.retry_after().unwrap() > Duration::from_secs(3000));
             /// # Ok(())
             /// # }
             /// ```

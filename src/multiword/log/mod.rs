@@ -80,8 +80,8 @@ impl SlidingLog {
     /// use tollgate::error::LimiterError;
     /// use tollgate::{Quota, SlidingLog};
     ///
-    /// let error = SlidingLog::new(Quota::per_hour(10_000_000)).unwrap_err();
-    /// assert_eq!(error, LimiterError::LogTooLarge { n: 10_000_000, max: SlidingLog::MAX_PERMITS });
+    /// let error = SlidingLog::new(Quota::per_hour(9_000_000)).unwrap_err();
+    /// assert_eq!(error, LimiterError::LogTooLarge { n: 9_000_000, max: SlidingLog::MAX_PERMITS });
     /// ```
     pub fn new(quota: Quota) -> Result<Self, LimiterError> {
         Self::with_clock(quota, SystemClock)

@@ -16,7 +16,7 @@ const USERS: [(&str, &str); 4] = [
     ("sk-live-4242", "sk-live"),
     // Its written form would be escaped.
     ("token:{s3cret}", "s3cret"),
-    // An unkeyed hash of the user (SHA-1) would tell a reader who knows the user that it is in use.
+    // The user's plain SHA-1. A reader could compute it and find out that the user exists.
     ("jürgen", "7c2336ed49150667a64ec6b1eb4932e3f2edcbfe"),
 ];
 
