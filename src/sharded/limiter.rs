@@ -74,8 +74,8 @@ use crate::traits::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_ve
 /// - Greedy intervals of fewer than eight permits grant at least 88 % of evenly spaced requests,
 ///   and 97 % at random times, because small requests empty one shard after another.
 ///
-/// `cargo test -p tollgate --test limits service` measures it. docs/MANY_CORES.md says what other
-/// numbers of shards cost.
+/// `cargo test -p tollgate --features keyed --test limits service` measures it. docs/MANY_CORES.md
+/// says what other numbers of shards cost.
 ///
 /// # Requests that take from several shards
 ///
