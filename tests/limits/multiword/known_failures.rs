@@ -1,10 +1,10 @@
 //! Failures of the slots, logs and shards of other rate limiters, each as a regression test.
 
 use std::collections::BTreeMap;
-use std::sync::Barrier;
 
 use tollgate::TryAcquire;
 
+use crate::support::threads::on_threads;
 use crate::support::*;
 
 fn at(nanos: u64) -> Tick {
@@ -19,22 +19,6 @@ fn sliding(quota: Quota) -> [AnyLimiter; 2] {
     let slots = SlottedWindow::with_clock(quota, 10, clock.clone()).expect("slots");
     let log = SlidingLog::with_clock(quota, clock).expect("a log");
     [Box::new(slots), Box::new(log)]
-}
-
-/// Returns the results of `work` on eight threads at once.
-fn on_threads<T: Send + Debug>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let (start, work) = (&Barrier::new(8), &work);
-    thread::scope(|scope| {
-        let spawn = |id| {
-            scope.spawn(move || {
-                start.wait();
-                work(id)
-            })
-        };
-        let threads: Vec<_> = (0..8).map(spawn).collect();
-        let results = threads.into_iter().map(|thread| thread.join());
-        results.map(|result| result.expect("no panic")).collect()
-    })
 }
 
 /// Returns how many of `tries` single permits are granted at this tick.
@@ -54,7 +38,7 @@ fn every_slotted_window_has_its_limit_while_threads_roll_over() {
         for round in 0..10 {
             let limiter = SlottedWindow::with_clock(Quota::per_second(100), 10, ManualClock::new());
             let limiter = limiter.expect("slots");
-            let granted = on_threads(|id| {
+            let granted = on_threads(0..8, |id| {
                 // A quarter of a slot apart, and half of them a slot behind.
                 let lag = id % 4 * slot / 4 + id % 2 * slot;
                 let times = (0..3000).map(|step| 2 * SECOND + step * slot / 100 + round - lag);

@@ -2,7 +2,7 @@
 
 use tollgate::error::QuotaError;
 
-use crate::support::edges::{FIFTY_YEARS_NS, MAX_BURST, YEAR_NS};
+use crate::support::edges::MAX_BURST;
 use crate::support::*;
 
 pub(super) type Made = Result<AnyAlgorithm, QuotaError>;
@@ -77,11 +77,11 @@ pub(super) fn check(kind: Kind, quota: Quota) -> Made {
     // Between one permit in 365 days and ten a nanosecond.
     let (exact, ns) = (u128::from(n), period.as_nanos());
     let is_high = ns > 0 && exact > 10 * ns;
-    let is_low = exact > 0 && ns > exact * u128::from(YEAR_NS);
+    let is_low = exact > 0 && ns > exact * u128::from(YEAR);
     let longest = Duration::from_nanos(if kind == Bucket {
         u64::MAX
     } else {
-        FIFTY_YEARS_NS
+        FIFTY_YEARS
     });
     let error = match made {
         Ok(same) => {

@@ -5,8 +5,6 @@ use tollgate::store::View;
 use super::{Saved, limiter, with_number};
 use crate::support::*;
 
-const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
-
 fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
     matches!(
         algorithm,

@@ -164,7 +164,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn granted(&mut self, granted: Granted, n: Span) {
         self.within("n", granted.n(), n);
         let n = granted.n();
-        let counted_at = self.model.counted_at(self.now, n);
+        let counted_at = self.model.counted_at(self.now);
         self.model.take(self.now, n);
         self.right("at", granted.at().as_nanos(), counted_at);
         if counted_at > self.now {
@@ -267,7 +267,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     /// Charges an amount that can usually be recorded, and rarely more.
     fn charge_any(&mut self) {
-        let room = *self.model.room(self.now).start();
+        let room = self.model.room(self.now).lo as u64;
         let n = match self.random.below(3) {
             0 => self.random.next() >> self.random.below(64),
             _ => self.any_count().min(room),
@@ -283,23 +283,19 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
             self.model.room(self.now),
             self.model.knows_debt(self.now, n),
         );
-        let counted_at = self.model.counted_at(self.now, n);
+        let counted_at = self.model.counted_at(self.now);
         let door = self.door();
         let charged = self.limiter.charge(door, n, self.tick());
         self.done("charge");
         self.right("at", charged.at().as_nanos(), counted_at);
-        let recorded = Span {
-            lo: n.min(*room.start()).into(),
-            hi: n.min(*room.end()).into(),
-        };
-        self.within("charged", charged.n(), recorded);
+        self.within("charged", charged.n(), room.upto(n));
         if knows {
             self.charged(charged);
         }
         if charged.n() < n {
             self.seen.note("charge cut");
         }
-        if n > *room.start() {
+        if i128::from(n) > room.lo {
             if knows {
                 self.acquire(1);
             }
@@ -376,7 +372,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn is_idle(&mut self) {
         let idle = self.limiter.is_idle(self.tick());
         self.done("is_idle");
-        let (may, must) = self.model.is_idle(self.now);
+        let [may, must] = self.model.is_idle(self.now);
         self.check(if idle { may } else { !must }, "is_idle", idle, (may, must));
         self.seen.note(if idle { "idle" } else { "busy" });
     }

@@ -9,7 +9,6 @@ mod verbs;
 
 use tollgate::TryAcquire;
 
-use crate::algorithm::quotas::{DAY, per_ns};
 use crate::support::*;
 
 /// The periods of the table: a second, a minute, an hour and a day.
