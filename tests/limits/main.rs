@@ -6,8 +6,6 @@ mod algorithm;
 mod asked_again;
 mod clock;
 mod compose;
-mod compose_counted;
-mod compose_more;
 mod constructors;
 mod counted;
 #[path = "../support/deadline.rs"]

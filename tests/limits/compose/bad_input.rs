@@ -5,6 +5,7 @@ use tollgate::compose::{AllDenied, MAX_MEMBERS};
 use tollgate::error::ComposeError;
 
 use super::{Bucket, bucket, secs};
+use crate::errors::says;
 use crate::support::*;
 
 fn buckets(n: usize) -> Vec<Bucket> {
@@ -12,35 +13,42 @@ fn buckets(n: usize) -> Vec<Bucket> {
     (0..n).map(|_| bucket(10, &clock)).collect()
 }
 
+/// Checks the error of a composition that was refused.
+#[track_caller]
+fn is_refused<M>(refused: Result<M, ComposeError>, right: ComposeError, text: &str) {
+    let error = refused.err().expect(text);
+    assert_eq!(error, right);
+    says(&error, error.field(), text);
+}
+
 #[test]
 fn no_members_are_refused() {
-    let refused = |error: ComposeError| {
-        assert!(matches!(error, ComposeError::ZeroMembers), "{error:?}");
-        assert_eq!(error.to_string(), "members is 0, but must be at least 1");
-    };
-    refused(All::new(buckets(0)).expect_err("none"));
-    refused(All::<[Bucket; 0], ManualClock>::new([]).expect_err("none"));
-    refused(All::new((buckets(0), buckets(0))).expect_err("none"));
-    refused(All::new(vec![buckets(0), buckets(0)]).expect_err("none"));
+    fn refused<M>(all: Result<M, ComposeError>) {
+        let text = "members is 0, but must be at least 1";
+        is_refused(all, ComposeError::ZeroMembers, text);
+    }
+    refused(All::new(buckets(0)));
+    refused(All::<[Bucket; 0], ManualClock>::new([]));
+    refused(All::new((buckets(0), buckets(0))));
+    refused(All::new(vec![buckets(0), buckets(0)]));
 }
 
 #[test]
 fn more_than_64_members_are_refused() {
     assert_eq!(MAX_MEMBERS, 64);
+    fn refused<M>(all: Result<M, ComposeError>, members: usize) {
+        let text = format!("members are {members}, but must be from 1 to 64");
+        is_refused(
+            all,
+            ComposeError::TooManyMembers { members, max: 64 },
+            &text,
+        );
+    }
     for n in [65, 10_000] {
-        let error = All::new(buckets(n)).expect_err("too many");
-        let expected =
-            matches!(error, ComposeError::TooManyMembers { members, max: 64, .. } if members == n);
-        assert!(expected, "{error:?}");
-        let text = format!("members are {n}, but must be from 1 to 64");
-        assert_eq!(error.to_string(), text);
+        refused(All::new(buckets(n)), n);
     }
     // Those of inner compositions count one by one.
-    let error = All::new((buckets(60), buckets(5))).expect_err("too many");
-    assert!(matches!(
-        error,
-        ComposeError::TooManyMembers { members: 65, .. }
-    ));
+    refused(All::new((buckets(60), buckets(5))), 65);
 }
 
 #[test]
@@ -84,18 +92,12 @@ fn members_of_different_clocks_are_refused() {
     let (clock, other) = (ManualClock::new(), ManualClock::new());
     let (a, b, c) = (bucket(1, &clock), bucket(1, &clock), bucket(1, &other));
     let inside = Concurrency::new(1).expect("a limit");
-    let error = All::new((&inside, &a, &b, &c)).expect_err("two clocks");
-    let expected = matches!(
-        error,
-        ComposeError::ClocksDiffer {
-            member: 3,
-            other: 1,
-            ..
-        }
+    let (member, other) = (3, 1);
+    is_refused(
+        All::new((&inside, &a, &b, &c)),
+        ComposeError::ClocksDiffer { member, other },
+        "clock of member 3 must be the same as that of member 1",
     );
-    assert!(expected, "{error:?}");
-    let text = "clock of member 3 must be the same as that of member 1";
-    assert_eq!(error.to_string(), text);
     assert!(All::new((&inside, &a, &b)).is_ok());
 }
 
@@ -103,11 +105,11 @@ fn members_of_different_clocks_are_refused() {
 fn a_composition_without_a_clock_is_refused() {
     let (a, b) = (Concurrency::new(1), Concurrency::new(2));
     let (a, b) = (a.expect("a limit"), b.expect("a limit"));
-    let error = All::<_, SystemClock>::new((&a, &b)).expect_err("no clock");
-    assert!(matches!(error, ComposeError::NoClock), "{error:?}");
-    let expected = "clock is missing: at least one member must have one";
-    assert_eq!(error.to_string(), expected);
-    assert_eq!(error.field(), "clock");
+    is_refused(
+        All::<_, SystemClock>::new((&a, &b)),
+        ComposeError::NoClock,
+        "clock is missing: at least one member must have one",
+    );
 }
 
 /// The clock is that of the first member that has one.
@@ -133,19 +135,12 @@ fn two_members_that_cannot_undo_are_refused() {
     let clock = ManualClock::new();
     let log = || SlidingLog::with_clock(Quota::per_minute(3), clock.clone()).expect("a log");
     let (a, b, bucket) = (log(), log(), bucket(9, &clock));
-    let error = All::new((&a, &bucket, &b)).expect_err("two logs");
-    let expected = matches!(
-        error,
-        ComposeError::SecondWithoutUndo {
-            member: 2,
-            other: 0,
-            ..
-        }
+    let (member, other) = (2, 0);
+    is_refused(
+        All::new((&a, &bucket, &b)),
+        ComposeError::SecondWithoutUndo { member, other },
+        "member 2 can't undo a grant, and neither can member 0: at most one member may be like this",
     );
-    assert!(expected, "{error:?}");
-    let text = "member 2 can't undo a grant, and neither can member 0: at most one member may be \
-                like this";
-    assert_eq!(error.to_string(), text);
     // The same log twice is one member.
     let all = All::new((&a, &bucket, &a)).expect("one log");
     assert!(all.try_acquire().is_ok() && all.try_acquire().is_err());

@@ -3,6 +3,7 @@
 use std::sync::Barrier;
 
 use super::{bucket, secs};
+use crate::support::threads::on_threads;
 use crate::support::*;
 
 /// In a chain, what the first limiter granted is lost if the second denies.
@@ -80,32 +81,24 @@ fn callers_with_estimates_never_pass_the_limit_and_settle_exactly() {
             let clock = ManualClock::new();
             let (requests, tokens) = (bucket(1000, &clock), bucket(TOKENS, &clock));
             let model = All::new((&requests, &tokens)).expect("two limits");
-            let asked = &Barrier::new(CALLERS as usize);
-            let (estimated, used) = thread::scope(|scope| {
-                let call = |id| {
-                    let model = &model;
-                    scope.spawn(move || {
-                        let mut random = Random(1000 * round + id);
-                        let estimate = 1 + random.below(12);
-                        asked.wait();
-                        let answer = model.try_acquire_each([1, estimate]);
-                        // All callers have asked before the first settles.
-                        asked.wait();
-                        let Ok(mut granted) = answer else {
-                            return (0, 0);
-                        };
-                        let actual = random.below(estimate + 1);
-                        let settled = granted.settle([1, actual]).expect("a cost for each");
-                        assert_eq!((settled.returned, settled.lost), (estimate - actual, 0));
-                        (estimate, actual)
-                    })
+            let asked = Barrier::new(CALLERS as usize);
+            let told = on_threads(0..CALLERS, |id| {
+                let mut random = Random(1000 * round + id);
+                let estimate = 1 + random.below(12);
+                let answer = model.try_acquire_each([1, estimate]);
+                // All callers have asked before the first settles.
+                asked.wait();
+                let Ok(mut granted) = answer else {
+                    return (0, 0);
                 };
-                let calls: Vec<_> = (0..CALLERS).map(call).collect();
-                let told = calls
-                    .into_iter()
-                    .map(|call| call.join().expect("an answer"));
-                told.fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1))
+                let actual = random.below(estimate + 1);
+                let settled = granted.settle([1, actual]).expect("a cost for each");
+                assert_eq!((settled.returned, settled.lost), (estimate - actual, 0));
+                (estimate, actual)
             });
+            let (estimated, used) = told
+                .into_iter()
+                .fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1));
             assert!(estimated <= TOKENS, "{estimated} tokens were granted");
             assert!(
                 estimated > TOKENS - 12,

@@ -3,10 +3,12 @@
 mod bad_input;
 #[cfg(feature = "keyed")]
 mod beside_reservations;
+mod counted;
 mod denials_write_nothing;
 mod known_failures;
 mod longest_denial;
 mod lost_races;
+mod members;
 mod names;
 mod panics;
 mod reserve;
@@ -26,6 +28,12 @@ fn algorithm(n: u64) -> TokenBucket {
 
 fn bucket(n: u64, clock: &ManualClock) -> Bucket {
     Limiter::with_clock(algorithm(n), clock.clone())
+}
+
+/// Returns a bucket of `n` permits, full, that fills in a second.
+fn per_second(n: u64, clock: &ManualClock) -> Bucket {
+    let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
+    Limiter::with_clock(bucket, clock.clone())
 }
 
 const fn secs(n: u64) -> Option<Duration> {

@@ -1,20 +1,14 @@
 //! What compositions count: counted members, counted compositions, and limits on trial.
 
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate::compose::{All, BoxMember, Closed, DebtMember, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{Closed, DebtMember, OrElse, OwnLimiter, Shadow};
 use tollgate::stats::LimiterStats;
-use tollgate::{
-    Concurrency, Counted, LeakyBucket, Limiter, ManualClock, Quota, SlidingLog, TokenBucket,
-};
 
-type Bucket = Limiter<TokenBucket, ManualClock>;
-
-/// A bucket of `n` permits, full, that fills in a second.
-fn bucket(n: u64, clock: &ManualClock) -> Bucket {
-    let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
-    Limiter::with_clock(bucket, clock.clone())
-}
+use super::per_second as bucket;
+use super::scripted::{Scripted, Step};
+use crate::support::*;
 
 /// Granted, permits, denied, returned, charged.
 fn numbers(stats: LimiterStats) -> [u64; 5] {
@@ -79,64 +73,6 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
     assert_eq!(numbers(rate.stats()), [4, 12, 3, 5, 7]);
 }
 
-/// A member that grants each look, and denies a given number of takes.
-mod changing_mind {
-    use std::sync::Mutex;
-
-    use tollgate::clock::Clock;
-    use tollgate::compose::{Held, Member};
-    use tollgate::outcome::{Charged, Settled};
-    use tollgate::store::Place;
-    use tollgate::{Denied, Granted, ManualClock, Tick};
-
-    pub(super) struct ChangesItsMind(pub(super) Mutex<u32>, pub(super) ManualClock);
-
-    impl Member<ManualClock> for ChangesItsMind {
-        fn clock(&self) -> Option<&ManualClock> {
-            Some(&self.1)
-        }
-
-        fn place(&self) -> Place {
-            Place::of(self)
-        }
-
-        // So it is taken from last.
-        fn can_undo(&self) -> bool {
-            false
-        }
-
-        fn check(&self, _n: u64, _now: Tick) -> Result<(), Denied> {
-            Ok(())
-        }
-
-        fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-            let mut times = self.0.lock().expect("no panic");
-            let left = *times;
-            *times = left.saturating_sub(1);
-            match left {
-                0 => Ok(Granted::new(n, now).into()),
-                _ => Err(Denied::busy(n)),
-            }
-        }
-
-        fn available_at(&self, _now: Tick) -> u64 {
-            1
-        }
-
-        fn give_back(&self, _held: Held, _now: Tick) -> u64 {
-            0
-        }
-
-        fn correct(&self, _held: Held, _actual: u64, _now: Tick) -> Settled {
-            unreachable!("it is no settling member")
-        }
-
-        fn charge_to(&self, n: u64, _now: Tick) -> Charged {
-            Charged::new(n, self.1.now())
-        }
-    }
-}
-
 #[test]
 fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
     let clock = ManualClock::new();
@@ -145,9 +81,15 @@ fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
         let share = Counted::new(bucket(1, &clock));
         let pool = Counted::new(bucket(9, &clock));
         let trial = Shadow::new(bucket(1, &clock));
-        let last = changing_mind::ChangesItsMind(times.into(), clock.clone());
-        let last: BoxMember<'_, ManualClock> = Box::new(last);
-        let last = Counted::new(OrElse::new(last, Closed));
+        // Grants each look, denies this many takes, and is taken from last.
+        let left = AtomicU64::new(times);
+        let denies = |step, _| {
+            let less = |left: u64| left.checked_sub(1);
+            let is_left = step == Step::Take && left.fetch_update(Relaxed, Relaxed, less).is_ok();
+            is_left.then(|| Denied::busy(2))
+        };
+        let last = Scripted::last(&denies);
+        let last = Counted::new(OrElse::new(last.member(), Closed));
         let members = (&last, &rate, OrElse::new(&share, &pool), &trial);
         let all = All::new(members).expect("a composition");
         // The share has less than 2, and so has the limit on trial.

@@ -1,24 +1,12 @@
 //! Limits made of other limits, as members of a composition.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use tollgate::compose::{
-    All, AllDenied, BoxMember, Closed, DebtMember, Exempt, Named, OrElse, SettleMember,
+    AllDenied, BoxMember, Closed, DebtMember, Exempt, Named, OrElse, SettleMember,
 };
 use tollgate::outcome::Settled;
-use tollgate::{
-    Concurrency, Counted, Denied, Leases, Limiter, ManualClock, Quota, SlidingLog, SlidingWindow,
-    TokenBucket,
-};
 
-type Bucket = Limiter<TokenBucket, ManualClock>;
-
-/// A bucket of `n` permits, full, that fills in a second.
-fn bucket(n: u64, clock: &ManualClock) -> Bucket {
-    let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
-    Limiter::with_clock(bucket, clock.clone())
-}
+use super::{Bucket, per_second as bucket};
+use crate::support::*;
 
 #[test]
 fn the_second_limit_grants_what_the_first_denies() {
@@ -352,7 +340,7 @@ fn grants_that_own_the_composition_leave_it_on_another_thread() {
         (rate.available(), inside.inside())
     };
     assert_eq!(left(&all), (8, 2));
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(move || drop(one));
         scope.spawn(move || other.undo());
     });
