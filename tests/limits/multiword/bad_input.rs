@@ -4,6 +4,7 @@
 use tollgate::error::{LimiterError, QuotaError};
 
 use crate::errors::say;
+use crate::quota::kinds::is_the_limit;
 use crate::support::edges::{EDGES, long_and_short};
 use crate::support::*;
 
@@ -49,7 +50,10 @@ fn is_slotted(quota: Quota, slots: usize) -> bool {
             assert!(period % parts != 0, "{quota} in {slots}");
         }
         LimiterError::Quota(error @ QuotaError::LimitTooLarge { .. }) => {
-            limit_too_large(quota, slots, error);
+            let fits = |n, period| slotted(Quota::per(n, period), slots).is_ok();
+            let longest = Duration::from_nanos(FIFTY_YEARS - FIFTY_YEARS % slots as u64);
+            let is_right = is_the_limit(error, quota, (slots as u64, longest), fits);
+            assert!(is_right, "{quota} in {slots}: {error}");
         }
         LimiterError::Quota(other) => {
             assert_eq!(Some(other), no_window(quota), "{quota} in {slots}");
@@ -57,36 +61,6 @@ fn is_slotted(quota: Quota, slots: usize) -> bool {
         other => panic!("{quota} in {slots}: {other}"),
     }
     false
-}
-
-/// Checks that the stated limit fits in a window of this length and one more does not, and that
-/// this limit fits in a window of the stated length and in none shorter.
-fn limit_too_large(quota: Quota, slots: usize, error: QuotaError) {
-    let QuotaError::LimitTooLarge {
-        n,
-        max,
-        period,
-        min_period,
-    } = error
-    else {
-        panic!("{error}");
-    };
-    assert_eq!((n, period), (quota.permits(), quota.period()), "{quota}");
-    let fits = |n, period| slotted(Quota::per(n, period), slots).is_ok();
-    let is_right = (1..n).contains(&max)
-        && fits(max, period)
-        && !fits(max + 1, period)
-        && match min_period {
-            Some(least) => {
-                let less = least - Duration::from_nanos(slots as u64);
-                least > period && fits(n, least) && !fits(n, less)
-            }
-            None => {
-                let longest = FIFTY_YEARS - FIFTY_YEARS % slots as u64;
-                !fits(n, Duration::from_nanos(longest))
-            }
-        };
-    assert!(is_right, "{quota} in {slots}: {error}");
 }
 
 fn is_log(quota: Quota) -> bool {

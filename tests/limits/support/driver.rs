@@ -128,12 +128,6 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.check(right.has(got), what, got, right);
     }
 
-    /// Counts an operation that was compared.
-    fn done(&mut self, verb: &'static str) {
-        self.seen.note(verb);
-        self.seen.note("operation");
-    }
-
     fn acquire_any(&mut self) {
         let n = self.any_count();
         self.acquire(n);
@@ -142,7 +136,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn acquire(&mut self, n: u64) {
         let door = self.door();
         let answer = self.limiter.acquire(door, n, self.tick());
-        self.done("acquire");
+        self.seen.done("acquire");
         let limit = self.model.limit();
         if n > limit {
             self.right("the answer", answer, Err(Denied::never(n, limit)));
@@ -213,14 +207,14 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.right("a grant a nanosecond before", early.is_ok(), false);
         let then = self.limiter.time_until(AT, n, due);
         self.right("the wait then", then, Some(Duration::ZERO));
-        self.done("acquire before its time");
+        self.seen.done("acquire before its time");
     }
 
     fn take_up_to(&mut self) {
         let (door, n) = (self.door(), self.any_count());
         let right = self.model.available(self.now).upto(n);
         let granted = self.limiter.take_up_to(door, n, self.tick());
-        self.done("take_up_to");
+        self.seen.done("take_up_to");
         let part = granted.n() > 0 && granted.n() < n;
         self.seen.note(if part {
             "some of them taken"
@@ -243,7 +237,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         };
         let door = self.door();
         let back = self.limiter.undo(door, granted, self.tick());
-        self.done("undo");
+        self.seen.done("undo");
         self.within("undone", back, right);
         self.seen.note(match back {
             0 => "none undone",
@@ -256,7 +250,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let (door, n) = (self.door(), self.any_count());
         let right = self.model.refund(self.now, n);
         let back = self.limiter.refund(door, n, self.tick());
-        self.done("refund");
+        self.seen.done("refund");
         self.within("refunded", back, right);
         self.seen.note(if back < n {
             "refund cut"
@@ -286,7 +280,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let counted_at = self.model.counted_at(self.now);
         let door = self.door();
         let charged = self.limiter.charge(door, n, self.tick());
-        self.done("charge");
+        self.seen.done("charge");
         self.right("at", charged.at().as_nanos(), counted_at);
         self.within("charged", charged.n(), room.upto(n));
         if knows {
@@ -329,7 +323,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn available(&mut self) {
         let door = self.door();
         let available = self.limiter.available(door, self.tick());
-        self.done("available");
+        self.seen.done("available");
         self.within("available", available, self.model.available(self.now));
     }
 
@@ -339,7 +333,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         };
         let door = self.door();
         let level = self.limiter.level(door, self.tick());
-        self.done("level");
+        self.seen.done("level");
         let cut = |permits: u128| u64::try_from(permits).unwrap_or(u64::MAX);
         self.right("the level", level.floor(), cut(right.floor()));
         self.right("the level rounded up", level.ceil(), cut(right.ceil()));
@@ -354,7 +348,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn time_until(&mut self) {
         let (door, n) = (self.door(), self.any_count());
         let answer = self.limiter.time_until(door, n, self.tick());
-        self.done("time_until");
+        self.seen.done("time_until");
         if n > self.model.limit() {
             self.right("time_until", answer, None);
             return;
@@ -371,7 +365,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     fn is_idle(&mut self) {
         let idle = self.limiter.is_idle(self.tick());
-        self.done("is_idle");
+        self.seen.done("is_idle");
         let [may, must] = self.model.is_idle(self.now);
         self.check(if idle { may } else { !must }, "is_idle", idle, (may, must));
         self.seen.note(if idle { "idle" } else { "busy" });
@@ -382,7 +376,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
             return;
         }
         self.limiter.reset();
-        self.done("reset");
+        self.seen.done("reset");
         self.model.reset();
         // A reset has returned all earlier grants.
         self.kept.clear();
