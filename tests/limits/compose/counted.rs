@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use tollgate::compose::{Closed, DebtMember, OrElse, OwnLimiter, Shadow};
 use tollgate::stats::LimiterStats;
 
-use super::per_second as bucket;
 use super::scripted::{Scripted, Step};
+use super::{per_second as bucket, settled};
 use crate::support::*;
 
 /// Granted, permits, denied, returned, charged.
@@ -49,21 +49,10 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
     assert_eq!(numbers(rate.stats()), [1, 4, 1, 0, 0]);
 
     let all = All::new([&rate]).expect("a composition");
-    assert_eq!(
-        all.try_acquire_n(6)
-            .expect("granted")
-            .settle([2])
-            .expect("a cost for each")
-            .returned,
-        4
-    );
-    let actual = all
-        .try_acquire_n(1)
-        .expect("granted")
-        .settle([3])
-        .expect("a cost for each")
-        .charged;
-    assert_eq!(actual, 2);
+    let mut granted = all.try_acquire_n(6).expect("granted");
+    assert_eq!(settled(granted.settle([2])), (4, 0));
+    let mut granted = all.try_acquire_n(1).expect("granted");
+    assert_eq!(settled(granted.settle([3])), (0, 2));
     assert_eq!(all.try_acquire_n(1).expect("granted").undo(), 1);
     assert_eq!(all.charge_each([5]), Ok(5));
     assert_eq!(numbers(rate.stats()), [4, 12, 1, 5, 7]);
@@ -159,7 +148,7 @@ fn a_counted_composition_counts_all_members_together() {
     let mut granted = all.try_acquire_each([5, 5]).expect("granted");
     granted.leave();
     assert_eq!(granted.limiter().remaining(), 2);
-    let _ = granted.settle([3, 6]).expect("a cost for each");
+    assert_eq!(settled(granted.settle([3, 6])), (2, 1));
     assert_eq!(numbers(all.stats()), [4, 22, 0, 8, 1]);
     assert!(all.try_acquire_n(6).is_err());
     assert!(all.try_acquire_each([1]).is_err());
@@ -225,13 +214,8 @@ fn own_limiters_are_members_with_all_verbs() {
     let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
         [Box::new(OwnLimiter(&own)), Box::new(&other)];
     let all = All::new(members).expect("a composition");
-    let actual = all
-        .try_acquire_n(4)
-        .expect("granted")
-        .settle([1, 5])
-        .expect("a cost for each")
-        .charged;
-    assert_eq!(actual, 1);
+    let mut granted = all.try_acquire_n(4).expect("granted");
+    assert_eq!(settled(granted.settle([1, 5])), (3, 1));
     assert_eq!((own.available(), other.available()), (4, 4));
     assert_eq!(all.charge_each([1, 1]), Ok(2));
     // It is recognized as the same limit.

@@ -17,6 +17,9 @@ mod same_limit;
 mod scripted;
 mod user_members;
 
+use tollgate::compose::AllDenied;
+use tollgate::outcome::Settled;
+
 use crate::support::*;
 
 type Bucket = Limiter<TokenBucket, ManualClock>;
@@ -34,6 +37,12 @@ fn bucket(n: u64, clock: &ManualClock) -> Bucket {
 fn per_second(n: u64, clock: &ManualClock) -> Bucket {
     let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
     Limiter::with_clock(bucket, clock.clone())
+}
+
+/// Returns what a grant gave back and what it was charged, settled with a cost for each member.
+fn settled(settled: Result<Settled, AllDenied>) -> (u64, u64) {
+    let settled = settled.expect("a cost for each");
+    (settled.returned, settled.charged)
 }
 
 const fn secs(n: u64) -> Option<Duration> {

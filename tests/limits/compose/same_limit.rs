@@ -5,7 +5,7 @@ use tollgate::compose::{Named, OwnLimiter};
 use tollgate::store::{AtomicWord, Place, WordCell};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 
-use super::{algorithm, bucket, secs};
+use super::{algorithm, bucket, secs, settled};
 use crate::support::*;
 
 #[test]
@@ -21,8 +21,7 @@ fn a_limit_twice_pays_both_costs() {
     let denied = all.try_acquire_each([3, 1, 3]).expect_err("a has 5");
     assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(1)));
     assert_eq!(denied.denied().map(|denied| denied.requested()), Some(6));
-    let settled = granted.settle([0, 4, 1]).expect("a cost for each");
-    assert_eq!((settled.returned, settled.charged), (4, 3));
+    assert_eq!(settled(granted.settle([0, 4, 1])), (4, 3));
     assert_eq!((a.available(), b.available()), (9, 6));
     assert_eq!(all.try_acquire().expect("they have it").undo(), 3);
 }
