@@ -8,8 +8,8 @@ use tollgate::Keyed;
 use tollgate::TryAcquire;
 use tollgate::algorithm::{Lend, Reserve, Split};
 
+use crate::support::algorithms::limiter;
 use crate::support::edges::EDGES;
-
 use crate::support::*;
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
@@ -162,10 +162,6 @@ impl Subject {
 
 fn asks<G: TryAcquire + 'static>(limiter: G) -> Ask {
     Box::new(move |n, now| limiter.try_acquire_n_at(n, now).map(drop))
-}
-
-fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
-    Limiter::unstarted(algorithm, NoClock)
 }
 
 /// Returns all single-threaded limiters that decide by an algorithm.

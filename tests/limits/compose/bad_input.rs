@@ -4,7 +4,7 @@ use tollgate::clock::SystemClock;
 use tollgate::compose::{AllDenied, MAX_MEMBERS};
 use tollgate::error::ComposeError;
 
-use super::{Bucket, bucket, secs};
+use super::{Bucket, bucket, full, secs};
 use crate::errors::says;
 use crate::support::*;
 
@@ -71,8 +71,7 @@ fn each_of_64_members_is_taken_from_once() {
 
 #[test]
 fn an_empty_vec_inside_a_composition_has_no_members() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(2, &clock));
+    let (_, [a, b]) = full([5, 2]);
     let none = || Vec::<&Bucket>::new();
     let all = All::new((none(), &a, vec![none(), none()], (&b, none()))).expect("two limits");
     assert_eq!(all.members(), 2);
@@ -149,8 +148,7 @@ fn two_members_that_cannot_undo_are_refused() {
 
 #[test]
 fn a_wrong_number_of_costs_is_refused() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let (_, [a, b]) = full([5, 5]);
     let all = All::new((&a, &b)).expect("two limits");
     let many = [1; 70];
     for costs in [&[][..], &[1], &[1, 1, 1], &many] {
@@ -221,8 +219,7 @@ fn a_grant_survives_a_wrong_number_of_costs() {
 
 #[test]
 fn costs_that_a_member_can_never_grant_are_denied_for_ever() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(9, &clock));
+    let (_, [a, b]) = full([5, 9]);
     let all = All::new((&a, &b)).expect("two limits");
     // A wait is shorter than never.
     assert_eq!(a.charge(5).debt(), 0);
@@ -242,8 +239,7 @@ fn costs_that_a_member_can_never_grant_are_denied_for_ever() {
 
 #[test]
 fn a_cost_of_zero_takes_nothing() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let (_, [a, b]) = full([5, 5]);
     let all = All::new((&a, &b)).expect("two limits");
     assert_eq!(a.charge(5).debt(), 0);
     let granted = all.try_acquire_each([0, 4]).expect("a needs nothing");
@@ -259,8 +255,7 @@ fn a_cost_of_zero_takes_nothing() {
 
 #[test]
 fn a_charge_goes_into_debt_on_every_member() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let (_, [a, b]) = full([5, 5]);
     let all = All::new((&a, &b, &a)).expect("two limits");
     assert_eq!(all.charge_each([3, 7, 4]), Ok(14));
     assert_eq!((a.charge(0).debt(), b.charge(0).debt()), (2, 2));

@@ -7,7 +7,7 @@ use tollgate::compose::{Closed, DebtMember, OrElse, OwnLimiter, Shadow};
 use tollgate::stats::LimiterStats;
 
 use super::scripted::{Scripted, Step};
-use super::{per_second as bucket, settled};
+use super::{per_second as bucket, rates, settled};
 use crate::support::*;
 
 /// Granted, permits, denied, returned, charged.
@@ -133,8 +133,7 @@ fn a_choice_counts_each_limit_that_was_asked() {
 
 #[test]
 fn a_counted_composition_counts_all_members_together() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(10, &clock), bucket(20, &clock));
+    let (_, [a, b]) = rates([10, 20]);
     let all = Counted::new(All::new((&a, &b)).expect("a composition"));
     let expected = (10, Some(Duration::ZERO));
     assert_eq!((all.available(), all.time_until(10)), expected);
@@ -209,8 +208,7 @@ fn a_queue_on_trial_asks_no_caller_to_wait() {
 
 #[test]
 fn own_limiters_are_members_with_all_verbs() {
-    let clock = ManualClock::new();
-    let (own, other) = (bucket(5, &clock), bucket(9, &clock));
+    let (_, [own, other]) = rates([5, 9]);
     let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
         [Box::new(OwnLimiter(&own)), Box::new(&other)];
     let all = All::new(members).expect("a composition");

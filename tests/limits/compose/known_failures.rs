@@ -2,15 +2,14 @@
 
 use std::sync::Barrier;
 
-use super::{bucket, secs};
+use super::{bucket, full, secs};
 use crate::support::threads::on_threads;
 use crate::support::*;
 
 /// In a chain, what the first limiter granted is lost if the second denies.
 #[test]
 fn a_denied_request_does_not_consume_from_the_other_limit() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(10, &clock), bucket(3, &clock));
+    let (_, [a, b]) = full([10, 3]);
     let both = All::new((&a, &b)).expect("two limits");
     let granted = (0..5).filter(|_| both.try_acquire().is_ok()).count();
     assert_eq!((granted, a.available(), b.available()), (3, 7, 0));
@@ -19,8 +18,7 @@ fn a_denied_request_does_not_consume_from_the_other_limit() {
 /// In some services, a loose limit hides a tight one that is listed later.
 #[test]
 fn loose_before_tight_and_tight_before_loose_deny_alike() {
-    let clock = ManualClock::new();
-    let (loose, tight) = (bucket(100, &clock), bucket(2, &clock));
+    let (_, [loose, tight]) = full([100, 2]);
     let tight_last = All::new((&loose, &tight)).expect("two limits");
     let tight_first = All::new((&tight, &loose)).expect("two limits");
     assert!(tight_last.try_acquire().is_ok() && tight_first.try_acquire().is_ok());
@@ -38,8 +36,7 @@ fn loose_before_tight_and_tight_before_loose_deny_alike() {
 /// Both limits are empty: the wait is that of the slower one, in both orders.
 #[test]
 fn the_longest_wait_is_told_in_every_order() {
-    let clock = ManualClock::new();
-    let (short, long) = (bucket(5, &clock), bucket(5, &clock));
+    let (clock, [short, long]) = full([5, 5]);
     assert_eq!((short.charge(7).debt(), long.charge(11).debt()), (2, 6));
     let all = All::new((&short, &long)).expect("two limits");
     let other = All::new([&long, &short]).expect("two limits");

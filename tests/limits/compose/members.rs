@@ -2,13 +2,12 @@
 
 use tollgate::compose::{BoxMember, Closed, DebtMember, Exempt, Named, OrElse, SettleMember};
 
-use super::{Bucket, per_second as bucket, settled};
+use super::{Bucket, per_second as bucket, rates, settled};
 use crate::support::*;
 
 #[test]
 fn the_second_limit_grants_what_the_first_denies() {
-    let clock = ManualClock::new();
-    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let (_, [share, pool]) = rates([3, 10]);
     let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
     assert_eq!(all.members(), 1);
     for (n, left) in [(2, (1, 10)), (2, (1, 8)), (1, (0, 8)), (8, (0, 0))] {
@@ -21,8 +20,7 @@ fn the_second_limit_grants_what_the_first_denies() {
 
 #[test]
 fn undo_and_settle_reach_the_limit_that_granted() {
-    let clock = ManualClock::new();
-    let (a, b, c) = (bucket(5, &clock), bucket(5, &clock), bucket(5, &clock));
+    let (_, [a, b, c]) = rates([5, 5, 5]);
     let left = || (a.available(), b.available(), c.available());
     /// Takes three times, and undoes or settles the grants in another order.
     macro_rules! thrice {
@@ -46,8 +44,7 @@ fn undo_and_settle_reach_the_limit_that_granted() {
 
 #[test]
 fn a_denied_member_beside_it_takes_nothing_from_either_limit() {
-    let clock = ManualClock::new();
-    let (share, pool, other) = (bucket(3, &clock), bucket(9, &clock), bucket(2, &clock));
+    let (_, [share, pool, other]) = rates([3, 9, 2]);
     let limits = (OrElse::new(&share, &pool), Named::new("other", &other));
     let all = All::new(limits).expect("a composition");
     for n in [3, 5] {
@@ -59,8 +56,7 @@ fn a_denied_member_beside_it_takes_nothing_from_either_limit() {
 
 #[test]
 fn the_denial_that_ends_sooner_is_the_answer() {
-    let clock = ManualClock::new();
-    let (slow, fast) = (bucket(1, &clock), bucket(10, &clock));
+    let (_, [slow, fast]) = rates([1, 10]);
     for limiter in [&slow, &fast] {
         limiter.charge(limiter.available());
     }
@@ -106,8 +102,7 @@ fn the_denial_that_ends_sooner_is_the_answer() {
 
 #[test]
 fn available_is_the_larger_and_a_charge_goes_to_the_first() {
-    let clock = ManualClock::new();
-    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let (clock, [share, pool]) = rates([3, 10]);
     let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
     assert_eq!(all.available(), 10);
     assert_eq!(all.charge_each([5]), Ok(5));
@@ -144,8 +139,7 @@ fn limits_on_different_clocks_are_refused() {
 
 #[test]
 fn the_same_limit_beside_it_is_taken_from_twice() {
-    let clock = ManualClock::new();
-    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let (_, [share, pool]) = rates([3, 10]);
     let limits = (&pool, OrElse::new(&share, &pool), Exempt, Exempt);
     let all = All::new(limits).expect("a composition");
     drop(all.try_acquire_each([4, 3, 100, 1]).expect("granted"));
@@ -202,20 +196,16 @@ fn limits_nested_too_deep_are_refused() {
 }
 
 /// A token bucket, a window and a concurrency.
-fn mixture(clock: &ManualClock) -> (Bucket, Limiter<SlidingWindow, ManualClock>, Concurrency) {
+fn mixture() -> (Bucket, Limiter<SlidingWindow, ManualClock>, Concurrency) {
+    let (clock, [bucket]) = rates([10]);
     let window = SlidingWindow::new(Quota::per_hour(50)).expect("a quota");
-    let window = Limiter::with_clock(window, clock.clone());
-    (
-        bucket(10, clock),
-        window,
-        Concurrency::new(2).expect("a limit"),
-    )
+    let window = Limiter::with_clock(window, clock);
+    (bucket, window, Concurrency::new(2).expect("a limit"))
 }
 
 #[test]
 fn a_mixture_at_run_time_takes_undoes_and_settles() {
-    let clock = ManualClock::new();
-    let (rate, window, inside) = mixture(&clock);
+    let (rate, window, inside) = mixture();
     let left = || (rate.available(), window.available(), inside.inside());
     let members: Vec<Box<dyn SettleMember<ManualClock> + Send + Sync>> =
         vec![Box::new(&rate), Box::new(&window), Box::new(&inside)];
@@ -233,8 +223,7 @@ fn a_mixture_at_run_time_takes_undoes_and_settles() {
 
 #[test]
 fn a_mixture_at_run_time_charges() {
-    let clock = ManualClock::new();
-    let (rate, window, _) = mixture(&clock);
+    let (rate, window, _) = mixture();
     let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
         [Box::new(&rate), Box::new(&window)];
     let all = All::new(members).expect("a composition");
@@ -244,10 +233,10 @@ fn a_mixture_at_run_time_charges() {
 
 #[test]
 fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
-    let clock = ManualClock::new();
+    let (rate, _, inside) = mixture();
+    let clock = rate.clock().clone();
     let log = SlidingLog::with_clock(Quota::per_hour(3), clock.clone()).expect("a quota");
     let log = Arc::new(log);
-    let (rate, _, inside) = mixture(&clock);
     let inside = Arc::new(inside);
     let members: Vec<BoxMember<'_, ManualClock>> = vec![
         Box::new(Arc::clone(&log)),
@@ -264,7 +253,7 @@ fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
     assert_eq!(actual, (1, 8, 0));
 
     let bucket = TokenBucket::new(Quota::per_second(9)).expect("a quota");
-    let leases = Leases::with_clock(bucket, 3, clock.clone()).expect("leases");
+    let leases = Leases::with_clock(bucket, 3, clock).expect("leases");
     let members: Vec<BoxMember<'_, ManualClock>> = vec![Box::new(log), Box::new(&leases)];
     let error = All::new(members).expect_err("two that can't undo");
     assert_eq!(error.field(), "member");
@@ -288,8 +277,7 @@ fn a_concurrency_and_a_log_are_members_of_one_composition() {
 
 #[test]
 fn a_caller_leaves_early_and_settles_later() {
-    let clock = ManualClock::new();
-    let (rate, window, inside) = mixture(&clock);
+    let (rate, window, inside) = mixture();
     let left = || (rate.available(), window.available(), inside.inside());
     let all = All::new((&rate, &inside, &window)).expect("a composition");
     let mut granted = all.try_acquire_each([8, 1, 8]).expect("granted");
@@ -320,8 +308,7 @@ fn a_caller_leaves_early_and_settles_later() {
 
 #[test]
 fn grants_that_own_the_composition_leave_it_on_another_thread() {
-    let clock = ManualClock::new();
-    let (rate, _, inside) = mixture(&clock);
+    let (rate, _, inside) = mixture();
     let all = Arc::new(All::new((rate, inside)).expect("a composition"));
     let one = all.try_acquire_owned().expect("granted");
     let other = all.try_acquire_n_owned(1).expect("granted");
@@ -372,8 +359,7 @@ fn an_estimate_of_one_limiter_stays_or_comes_back() {
 
 #[test]
 fn an_estimate_of_several_limits_stays_or_comes_back() {
-    let clock = ManualClock::new();
-    let (rate, window, inside) = mixture(&clock);
+    let (rate, window, inside) = mixture();
     let left = || (rate.available(), window.available(), inside.inside());
     let all = All::new((&rate, &window, &inside)).expect("a composition");
     let estimate = || {

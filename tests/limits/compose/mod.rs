@@ -33,6 +33,20 @@ fn bucket(n: u64, clock: &ManualClock) -> Bucket {
     Limiter::with_clock(algorithm(n), clock.clone())
 }
 
+/// Returns buckets of so many permits, and their clock.
+fn full<const N: usize>(permits: [u64; N]) -> (ManualClock, [Bucket; N]) {
+    let clock = ManualClock::new();
+    let buckets = permits.map(|n| bucket(n, &clock));
+    (clock, buckets)
+}
+
+/// The same, of buckets that fill in a second.
+fn rates<const N: usize>(permits: [u64; N]) -> (ManualClock, [Bucket; N]) {
+    let clock = ManualClock::new();
+    let buckets = permits.map(|n| per_second(n, &clock));
+    (clock, buckets)
+}
+
 /// Returns a bucket of `n` permits, full, that fills in a second.
 fn per_second(n: u64, clock: &ManualClock) -> Bucket {
     let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");

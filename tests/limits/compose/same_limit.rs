@@ -5,13 +5,12 @@ use tollgate::compose::{Named, OwnLimiter};
 use tollgate::store::{AtomicWord, Place, WordCell};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 
-use super::{algorithm, bucket, secs, settled};
+use super::{algorithm, bucket, full, secs, settled};
 use crate::support::*;
 
 #[test]
 fn a_limit_twice_pays_both_costs() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(10, &clock), bucket(10, &clock));
+    let (_, [a, b]) = full([10, 10]);
     let all = All::new((&a, &b, &a)).expect("two limits");
     assert_eq!((all.members(), all.available()), (3, 5));
     let mut granted = all.try_acquire_each([2, 1, 3]).expect("they have it");
@@ -28,8 +27,7 @@ fn a_limit_twice_pays_both_costs() {
 
 #[test]
 fn a_limit_three_times_pays_three_costs_and_is_denied_by_its_first_name() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(10, &clock), bucket(100, &clock));
+    let (_, [a, b]) = full([10, 100]);
     let inner = All::new([&a, &b]).expect("two limits");
     let members = (
         &b,

@@ -3,11 +3,8 @@
 
 use tollgate::algorithm::Split;
 
+use crate::support::algorithms::{limiter, sharded};
 use crate::support::*;
-
-fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
-    Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")
-}
 
 /// Returns algorithms with this many permits at once, each due at a whole part of a nanosecond.
 fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
@@ -210,10 +207,6 @@ fn refilled_permits_do_not_come_back_to_a_late_caller() {
             );
         }
     }
-}
-
-fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
-    Limiter::unstarted(algorithm, NoClock)
 }
 
 /// Takes permits one by one, as many as are available, with a maximum in case a denial never comes.

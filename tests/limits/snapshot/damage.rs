@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use tollgate::error::RestoreError;
 use tollgate::store::SNAPSHOT_BYTES;
 
-use super::{Saved, limiter, with_number};
+use super::{Saved, with_number};
+use crate::support::algorithms::limiter;
 use crate::support::*;
 
 const NOW: Tick = tick(7_000_000_000);

@@ -2,7 +2,8 @@
 
 use tollgate::store::View;
 
-use super::{Saved, limiter, with_number};
+use super::{Saved, with_number};
+use crate::support::algorithms::limiter;
 use crate::support::*;
 
 fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
@@ -209,11 +210,11 @@ fn the_time_of_day_measures_the_pause_and_a_backward_step_counts_as_none() {
 #[test]
 fn a_limiter_that_was_never_used_starts_when_it_is_saved() {
     let algorithm: AnyAlgorithm = "token-bucket 1/s burst 9 initial 2".parse().expect("text");
-    let limiter = limiter(algorithm);
+    let kept = limiter(algorithm);
     let (now, later) = (tick(5), tick(4_000_000_005));
-    let bytes = limiter.at(now).snapshot();
-    assert_eq!(limiter.at(later).available(), 6);
-    let restored = super::limiter(algorithm);
+    let bytes = kept.at(now).snapshot();
+    assert_eq!(kept.at(later).available(), 6);
+    let restored = limiter(algorithm);
     let pause = Duration::from_secs(4);
     restored
         .at(Tick::ZERO)

@@ -7,8 +7,9 @@ use tollgate_audit::{Audit, Bound, Bounded, Log};
 
 use crate::algorithm::bucket::greatest_common_divisor;
 use crate::algorithm::quotas::{elsewhere, exact};
+use crate::support::algorithms::sharded;
 use crate::support::*;
-use crate::whole_burst::{PERIODS, any_tick, bucket, sharded};
+use crate::whole_burst::{PERIODS, any_tick, bucket};
 
 /// A grant, and the history before it: the nanoseconds spent with each of two quotas, and how many
 /// units of each may count as time.

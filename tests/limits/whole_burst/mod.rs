@@ -9,6 +9,7 @@ mod verbs;
 
 use tollgate::TryAcquire;
 
+use crate::support::algorithms::sharded;
 use crate::support::*;
 
 /// The periods of the table: a second, a minute, an hour and a day.
@@ -44,10 +45,6 @@ fn bucket(quota: Quota, kind: u64) -> AnyAlgorithm {
         _ => tollgate::TokenBucket::new(quota).map(AnyAlgorithm::from),
     };
     algorithm.expect("a bucket")
-}
-
-fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
-    Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("shards")
 }
 
 /// The failure in its smallest form: 13 a second granted 12, and said that 11 were left after the

@@ -41,9 +41,7 @@ struct NpmTrace {
 
 impl Replay for NpmTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
-        if op.name != "try_remove" {
-            return Err(op.unknown());
-        }
+        op.must_be("try_remove")?;
         let (n, now) = (op.args.u64("n")?, Tick::from_nanos(op.t_ns(MICROSECOND)?));
         let size = self.algorithm.quota().burst_size();
         if n <= size {
