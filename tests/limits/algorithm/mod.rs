@@ -21,7 +21,7 @@ mod examples;
 mod fifty_years;
 mod first;
 mod grid;
-mod known_failures;
+pub(crate) mod known_failures;
 pub(crate) mod quotas;
 mod refilled;
 mod settled;

@@ -4,12 +4,11 @@ mod bad_input;
 #[cfg(feature = "keyed")]
 mod beside_reservations;
 mod counted;
+mod denials;
 mod denials_write_nothing;
 mod known_failures;
-mod longest_denial;
 mod lost_races;
 mod members;
-mod names;
 mod panics;
 mod reserve;
 mod reserve_model;

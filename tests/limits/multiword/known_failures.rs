@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate::TryAcquire;
 
+use crate::algorithm::known_failures::WINDOWS;
 use crate::support::threads::on_threads;
 use crate::support::*;
 
@@ -72,7 +73,12 @@ fn every_slotted_window_has_its_limit_while_threads_roll_over() {
 /// is refused. It also takes one permit for any request.
 #[test]
 fn after_a_gap_all_permits_are_available_and_each_one_counts() {
-    for limiter in sliding(Quota::per_second(10)) {
+    let mut limiters = Vec::from(sliding(Quota::per_second(10)));
+    for quota in WINDOWS {
+        let window = algorithm(&quota.replace("QUOTA", "10/s"));
+        limiters.push(Box::new(Limiter::with_clock(window, ManualClock::new())));
+    }
+    for limiter in limiters {
         for now in [0, 5, 3600].map(|second| second * SECOND) {
             assert!(limiter.try_acquire_n_at(7, at(now)).is_ok());
             assert!(limiter.try_acquire_n_at(4, at(now + 1)).is_err());

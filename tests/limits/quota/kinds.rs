@@ -60,7 +60,7 @@ impl Kind {
 }
 
 /// Returns whether the stated limit fits in a window of this length and one more does not, and this
-/// limit fits in a window of the stated length and in none shorter. Lengths are multiples of so many
+/// limit fits in a window of the stated length and in none shorter. Lengths are multiples of some
 /// nanoseconds, up to a longest one.
 pub(crate) fn is_the_limit(
     error: QuotaError,

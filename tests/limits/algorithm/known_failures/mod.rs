@@ -48,7 +48,7 @@ fn both(quota: Quota) -> [Tested; 2] {
     ]
 }
 
-const WINDOWS: [&str; 4] = [
+pub(crate) const WINDOWS: [&str; 4] = [
     "fixed-window QUOTA",
     "fixed-window QUOTA first-hit",
     "sliding-window QUOTA",

@@ -1,8 +1,9 @@
-//! If several members deny, the answer is the denial that lasts longest.
+//! If several members deny, the answer is the denial that lasts longest. It carries the name of its
+//! member.
 
-use tollgate::compose::{AllDenied, BoxMember};
+use tollgate::compose::{AllDenied, BoxMember, Named};
 
-use super::{Bucket, secs};
+use super::{Bucket, full, secs};
 use crate::support::*;
 
 /// The seconds until each member has a permit. Each member once denies for longest.
@@ -56,5 +57,24 @@ fn of_two_members_the_longest_denial_is_the_answer() {
         let denied = all.try_acquire().expect_err("both are empty");
         let expected = (Some(longest), secs(2));
         assert_eq!((denied.member(), denied.retry_after()), expected);
+    }
+}
+
+#[test]
+fn the_name_is_that_of_the_member_and_of_its_composition_if_it_has_none() {
+    let (_, [a, b, c, d]) = full([1, 2, 3, 4]);
+    let inner = Named::new("inner", (&b, Named::new("c", &c)));
+    let all = All::new((Named::new("a", &a), inner, &d)).expect("four limits");
+    let cases = [
+        ([2, 0, 0, 0], Some("a"), "a: "),
+        ([0, 3, 0, 0], Some("inner"), "inner: "),
+        ([0, 0, 4, 0], Some("c"), "c: "),
+        ([0, 0, 0, 5], None, "member 3: "),
+    ];
+    for (member, (costs, name, text)) in cases.into_iter().enumerate() {
+        let denied = all.try_acquire_each(costs).expect_err("too many");
+        assert_eq!((denied.member(), denied.name()), (Some(member), name));
+        assert!(denied.to_string().starts_with(text), "{denied}");
+        assert_eq!(all.at(all.now()).check_each(costs), Err(denied));
     }
 }
