@@ -8,10 +8,6 @@ use crate::algorithm::known_failures::WINDOWS;
 use crate::support::threads::on_threads;
 use crate::support::*;
 
-fn at(nanos: u64) -> Tick {
-    tick(nanos)
-}
-
 type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;
 
 /// Windows that slide: by a tenth of their length, and exactly.
@@ -44,7 +40,7 @@ fn every_slotted_window_has_its_limit_while_threads_roll_over() {
                 let lag = id % 4 * slot / 4 + id % 2 * slot;
                 let times = (0..3000).map(|step| 2 * SECOND + step * slot / 100 + round - lag);
                 let granted =
-                    times.filter_map(|now| limiter.try_acquire_n_at(1 + id % 3, at(now)).ok());
+                    times.filter_map(|now| limiter.try_acquire_n_at(1 + id % 3, tick(now)).ok());
                 granted.collect::<Vec<Granted>>()
             });
             let mut slots = BTreeMap::<u64, u64>::new();
@@ -64,7 +60,7 @@ fn every_slotted_window_has_its_limit_while_threads_roll_over() {
                 assert!(sum <= 100, "{sum} from slot {window} on: {slots:?}");
             }
             // No permit was lost either: what counts now was granted in the last window.
-            assert_eq!(limiter.at(at(last * slot)).level().ceil(), sum(last - 9));
+            assert_eq!(limiter.at(tick(last * slot)).level().ceil(), sum(last - 9));
         }
     });
 }
@@ -80,10 +76,10 @@ fn after_a_gap_all_permits_are_available_and_each_one_counts() {
     }
     for limiter in limiters {
         for now in [0, 5, 3600].map(|second| second * SECOND) {
-            assert!(limiter.try_acquire_n_at(7, at(now)).is_ok());
-            assert!(limiter.try_acquire_n_at(4, at(now + 1)).is_err());
-            assert!(limiter.try_acquire_n_at(3, at(now + 2)).is_ok());
-            assert!(limiter.try_acquire_at(at(now + 3)).is_err());
+            assert!(limiter.try_acquire_n_at(7, tick(now)).is_ok());
+            assert!(limiter.try_acquire_n_at(4, tick(now + 1)).is_err());
+            assert!(limiter.try_acquire_n_at(3, tick(now + 2)).is_ok());
+            assert!(limiter.try_acquire_at(tick(now + 3)).is_err());
         }
     }
 }
@@ -93,12 +89,12 @@ fn after_a_gap_all_permits_are_available_and_each_one_counts() {
 #[test]
 fn available_permits_are_granted() {
     for limiter in sliding(Quota::per_second(3)) {
-        assert!(limiter.try_acquire_n_at(3, at(0)).is_ok());
+        assert!(limiter.try_acquire_n_at(3, tick(0)).is_ok());
         for later in [SECOND - 1, SECOND, 2 * SECOND - 1, 2 * SECOND] {
-            let there = limiter.available_at(at(later));
-            assert!(limiter.try_acquire_n_at(there + 1, at(later)).is_err());
+            let there = limiter.available_at(tick(later));
+            assert!(limiter.try_acquire_n_at(there + 1, tick(later)).is_err());
             assert_eq!(there, if later % SECOND == 0 { 3 } else { 0 }, "{later}");
-            let granted = limiter.try_acquire_n_at(there, at(later));
+            let granted = limiter.try_acquire_n_at(there, tick(later));
             assert_eq!(granted.map(|granted| granted.n()), Ok(there));
         }
     }
@@ -110,9 +106,9 @@ fn available_permits_are_granted() {
 fn one_a_second_grants_one_each_second() {
     for limiter in sliding(Quota::per_second(1)) {
         for now in (0..100).map(|second| second * SECOND) {
-            assert!(limiter.try_acquire_at(at(now)).is_ok());
+            assert!(limiter.try_acquire_at(tick(now)).is_ok());
             let denied = limiter
-                .try_acquire_at(at(now + 1))
+                .try_acquire_at(tick(now + 1))
                 .expect_err("it was taken");
             let wait = Duration::from_nanos(SECOND - 1);
             assert_eq!(denied.retry_after(), Some(wait));
@@ -140,7 +136,7 @@ fn denied_requests_do_not_count() {
     for limiter in limiters {
         // A hundred requests a second, from callers that keep asking.
         let times = (0..20 * SECOND).step_by(10_000_000);
-        let granted: u64 = times.map(|now| count(&limiter, 1, at(now))).sum();
+        let granted: u64 = times.map(|now| count(&limiter, 1, tick(now))).sum();
         // A sliding estimate settles at one permit less in each shard.
         assert!((140..=210).contains(&granted), "{granted}");
     }
@@ -153,9 +149,9 @@ fn callers_whose_clocks_differ_get_no_extra_permits() {
     for limiter in sliding(Quota::per_second(10)) {
         let turns = 0..100;
         let granted: u64 = turns
-            .map(|_| count(&limiter, 1, at(10 * SECOND)) + count(&limiter, 1, at(9 * SECOND)))
+            .map(|_| count(&limiter, 1, tick(10 * SECOND)) + count(&limiter, 1, tick(9 * SECOND)))
             .sum();
         assert_eq!(granted, 10);
-        assert_eq!(count(&limiter, 100, at(10 * SECOND + SECOND / 2)), 0);
+        assert_eq!(count(&limiter, 100, tick(10 * SECOND + SECOND / 2)), 0);
     }
 }
