@@ -175,8 +175,7 @@ fn a_wrong_number_of_costs_is_refused() {
 
 #[test]
 fn a_grant_survives_a_wrong_number_of_costs() {
-    let clock = ManualClock::new();
-    let a = bucket(5, &clock);
+    let a = bucket(5, &ManualClock::new());
     let inside = Concurrency::new(1).expect("a limit");
     let all = All::new((&a, &inside)).expect("two limits");
     let left = || (a.available(), inside.inside());

@@ -105,11 +105,8 @@ fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
 
 #[test]
 fn a_choice_counts_each_limit_that_was_asked() {
-    let clock = ManualClock::new();
-    let (share, pool) = (
-        Counted::new(bucket(3, &clock)),
-        Counted::new(bucket(5, &clock)),
-    );
+    let (_, buckets) = rates([3, 5]);
+    let [share, pool] = buckets.map(Counted::new);
     let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
     drop(all.try_acquire_n(2).expect("granted"));
     assert_eq!(numbers(share.stats()), [1, 2, 0, 0, 0]);
@@ -121,7 +118,8 @@ fn a_choice_counts_each_limit_that_was_asked() {
     assert_eq!(numbers(share.stats()), [1, 2, 2, 0, 0]);
     assert_eq!(numbers(pool.stats()), [1, 2, 1, 2, 0]);
 
-    let choice = Counted::new(OrElse::new(bucket(1, &clock), bucket(2, &clock)));
+    let (_, [one, two]) = rates([1, 2]);
+    let choice = Counted::new(OrElse::new(one, two));
     let all = All::new(&choice).expect("a composition");
     for _ in 0..3 {
         drop(all.try_acquire().expect("granted"));
@@ -158,8 +156,8 @@ fn a_counted_composition_counts_all_members_together() {
 
 #[test]
 fn a_shadow_never_denies_and_counts_what_it_would_have_denied() {
-    let clock = ManualClock::new();
-    let (service, trial) = (bucket(100, &clock), Shadow::new(bucket(3, &clock)));
+    let (_, [service, trial]) = rates([100, 3]);
+    let trial = Shadow::new(trial);
     let all = All::new((&service, &trial)).expect("a composition");
     let granted = all.try_acquire_n(2).expect("granted");
     assert_eq!((granted.tightest(), granted.remaining()), (0, 98));
@@ -179,8 +177,7 @@ fn a_shadow_never_denies_and_counts_what_it_would_have_denied() {
 
 #[test]
 fn a_request_that_another_member_denies_does_not_reach_a_shadow() {
-    let clock = ManualClock::new();
-    let trial = Shadow::new(bucket(3, &clock));
+    let trial = Shadow::new(bucket(3, &ManualClock::new()));
     let all = All::new((&trial, Closed)).expect("a composition");
     for n in [1, 4] {
         assert!(all.try_acquire_n(n).is_err());

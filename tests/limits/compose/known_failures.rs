@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use super::{bucket, full, secs};
+use super::{full, secs};
 use crate::support::threads::on_threads;
 use crate::support::*;
 
@@ -50,8 +50,7 @@ fn the_longest_wait_is_told_in_every_order() {
 /// The answer does not depend on where the limits are in memory.
 #[test]
 fn of_members_that_deny_alike_the_first_is_told() {
-    let clock = ManualClock::new();
-    let limits = [(); 3].map(|()| bucket(1, &clock));
+    let (clock, limits) = full([1; 3]);
     let [a, b, c] = limits.each_ref();
     for order in [[a, b, c], [c, b, a], [b, c, a], [c, a, b]] {
         let all = All::new(order).expect("three limits");
@@ -75,8 +74,7 @@ fn callers_with_estimates_never_pass_the_limit_and_settle_exactly() {
     const TOKENS: u64 = 100;
     deadline("64 callers with estimates", || {
         for round in 0..20 {
-            let clock = ManualClock::new();
-            let (requests, tokens) = (bucket(1000, &clock), bucket(TOKENS, &clock));
+            let (_, [requests, tokens]) = full([1000, TOKENS]);
             let model = All::new((&requests, &tokens)).expect("two limits");
             let asked = Barrier::new(CALLERS as usize);
             let told = on_threads(0..CALLERS, |id| {

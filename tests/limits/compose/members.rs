@@ -127,10 +127,7 @@ fn a_concurrency_inside_is_left_only_by_its_own_grants() {
 
 #[test]
 fn limits_on_different_clocks_are_refused() {
-    let (one, other) = (
-        bucket(1, &ManualClock::new()),
-        bucket(1, &ManualClock::new()),
-    );
+    let [one, other] = [(); 2].map(|()| bucket(1, &ManualClock::new()));
     let error = All::new((Exempt, OrElse::new(&one, &other))).expect_err("two clocks");
     assert_eq!(error.field(), "clock");
     let text = "clock of member 1 must be a single clock, but its limits have several";
@@ -150,8 +147,7 @@ fn the_same_limit_beside_it_is_taken_from_twice() {
 
 #[test]
 fn exempt_grants_and_closed_denies_everything() {
-    let clock = ManualClock::new();
-    let limiter = bucket(5, &clock);
+    let limiter = bucket(5, &ManualClock::new());
     let all = All::new((Exempt, &limiter)).expect("a composition");
     let granted = all.try_acquire_each([u64::MAX, 2]).expect("granted");
     assert_eq!((granted.tightest(), granted.remaining()), (1, 3));
@@ -327,8 +323,7 @@ fn grants_that_own_the_composition_leave_it_on_another_thread() {
 
 #[test]
 fn an_estimate_of_one_limiter_stays_or_comes_back() {
-    let clock = ManualClock::new();
-    let limiter = bucket(10, &clock);
+    let (clock, [limiter]) = rates([10]);
     let limit = All::new(&limiter).expect("a composition");
     let estimate = || limit.try_acquire_n(4).expect("granted");
     let check = || limiter.available();

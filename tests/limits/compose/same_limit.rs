@@ -46,8 +46,7 @@ fn a_limit_three_times_pays_three_costs_and_is_denied_by_its_first_name() {
 
 #[test]
 fn sums_of_costs_saturate() {
-    let clock = ManualClock::new();
-    let a = bucket(10, &clock);
+    let a = bucket(10, &ManualClock::new());
     let all = All::new([&a, &a]).expect("one limit");
     for costs in [[u64::MAX, u64::MAX], [u64::MAX, 1], [1 << 63, 1 << 63]] {
         let denied = all.try_acquire_each(costs).expect_err("a has 10");
