@@ -3,18 +3,8 @@
 
 use tollgate::compose::{AllDenied, BoxMember, Named};
 
-use super::{Bucket, full, secs};
+use super::{Bucket, ORDERS, full, secs};
 use crate::support::*;
-
-/// The seconds until each member has a permit. Each member once denies for longest.
-const WAITS: [[u64; 3]; 6] = [
-    [1, 2, 3],
-    [1, 3, 2],
-    [2, 1, 3],
-    [2, 3, 1],
-    [3, 1, 2],
-    [3, 2, 1],
-];
 
 /// Returns a limit without a permit, which gets one after this many seconds.
 fn empty_for(seconds: u64, clock: &ManualClock) -> Bucket {
@@ -33,7 +23,8 @@ fn the_answer_is_the_longest_denial_whatever_the_order_of_the_members() {
         assert_eq!(denied.member(), longest, "{waits:?}");
         assert_eq!(denied.retry_after(), secs(3), "{waits:?}");
     };
-    for waits in WAITS {
+    // The seconds until each member has a permit. Each member denies for longest in some order.
+    for waits in ORDERS.map(|order| order.map(|place| 1 + place as u64)) {
         let limits = waits.map(|wait| empty_for(wait, &clock));
         let [a, b, c] = &limits;
         let all = All::new((a, b, c)).expect("three limits");

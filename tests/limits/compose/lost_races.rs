@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use tollgate::compose::AllDenied;
 use tollgate::store::{AtomicWord, WordCell};
 
-use super::{algorithm, secs};
+use super::{ORDERS, algorithm, secs};
 use crate::support::*;
 
 /// A word that notes its name whenever it is changed, and then lets others act.
@@ -52,8 +52,6 @@ fn limits<'w>(words: &'w [Watched<'w>; 3], clock: &ManualClock) -> [Limit<'w>; 3
         .each_ref()
         .map(|word| Limiter::with_cell(algorithm(2), clock.clone(), word))
 }
-
-const ORDERS: [[usize; 3]; 3] = [[0, 1, 2], [2, 1, 0], [1, 2, 0]];
 
 #[test]
 fn members_are_taken_from_in_one_order_and_undone_in_reverse() {

@@ -23,6 +23,16 @@ use crate::support::*;
 
 type Bucket = Limiter<TokenBucket, ManualClock>;
 
+/// All orders of three.
+const ORDERS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
 /// A bucket of `n` permits that gets one more each second.
 fn algorithm(n: u64) -> TokenBucket {
     TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(n)).expect("a quota")

@@ -2,14 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, BoxMember, Exempt, Member, Members};
-use tollgate::{Concurrency, Denied, Limiter, ManualClock, Tick};
+use tollgate::compose::{BoxMember, Exempt, Member, Members};
 
 use super::scripted::{Scripted, Step};
 use super::{Bucket, algorithm, bucket};
+use crate::support::*;
 
 /// A member of the user's own.
 type Own<'s> = &'s (dyn Member<ManualClock> + Send + Sync + 's);

@@ -1,7 +1,6 @@
 //! A member that does what a test says.
 
 use tollgate::compose::{Held, Member};
-use tollgate::outcome::Charged;
 use tollgate::store::{Place, Prepared};
 
 use crate::support::*;

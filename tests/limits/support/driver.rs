@@ -1,16 +1,9 @@
 //! Runs a limiter and a model side by side, and compares all answers.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
-use tollgate::outcome::Charged;
-use tollgate::{Denied, Granted, Tick};
-
 use crate::support::moment::any_moment;
-use crate::support::random::Random;
 use crate::support::reference::{Reference, Span};
-use crate::support::seen::Seen;
 use crate::support::subject::{AT, DOORS, Subject};
+use crate::support::*;
 
 pub(crate) struct Run<'l, S, M: Reference> {
     limiter: &'l S,
