@@ -148,7 +148,7 @@ fn any_quota(random: &mut Random) -> (Quota, bool) {
         2 => Quota::per_second(1 + random.below(10 * SECOND)),
         _ => {
             let period = PERIODS[random.below(4) as usize];
-            Quota::per(1 + random.below(1000), Duration::from_nanos(period))
+            per_ns(1 + random.below(1000), period)
         }
     };
     let quota = quota.burst(burst).initial(burst);
