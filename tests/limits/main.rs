@@ -1,5 +1,4 @@
 //! The limiters and their parts, on one thread and on several.
-#![cfg(feature = "std")]
 #![allow(clippy::disallowed_types, reason = "no model runs these tests")]
 
 mod algorithm;

@@ -1,7 +1,6 @@
 //! Compositions of limits: what they take, what a denial leaves, and which input they refuse.
 
 mod bad_input;
-#[cfg(feature = "keyed")]
 mod beside_reservations;
 mod counted;
 mod denials;
