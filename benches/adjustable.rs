@@ -64,12 +64,12 @@ struct Told<G>(G, fn(&G));
 impl<G: TryAcquire + Sync> Contestant for Told<G> {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
-        self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()
+        self.0.try_acquire_n_at(1, Tick::from_nanos(turn)).is_ok()
     }
 
     fn prepare(&self) {
         (self.1)(&self.0);
-        let _ = self.0.try_acquire_at(Tick::ZERO);
+        let _ = self.0.try_acquire_n_at(1, Tick::ZERO);
     }
 }
 

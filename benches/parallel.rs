@@ -47,7 +47,7 @@ fn compare(mut bench: Bench<'_>) {
     });
     let counted = move || Counted::new(sharded());
     bench.run("sharded_counted", counted, |limiter| {
-        limiter.try_acquire_at(Tick::ZERO).is_ok()
+        limiter.try_acquire_n_at(1, Tick::ZERO).is_ok()
     });
     let word = move || Limiter::unstarted(bucket, NoClock);
     bench.run("word", word, |limiter| {

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let admitted = pool.install(|| {
             (0..REQUESTS)
                 .into_par_iter()
-                .filter(|_| limiter.try_acquire_at(Tick::ZERO).is_ok())
+                .filter(|_| limiter.try_acquire_n_at(1, Tick::ZERO).is_ok())
                 .count() as u64
         });
 

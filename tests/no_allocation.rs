@@ -213,7 +213,7 @@ fn a_limiter_on_any_clock_does_not_allocate() {
                 every_verb!(limiter.at(now));
                 black_box((limiter.at(now).is_idle(), limiter.at(now).now()));
                 limiter.at(now).start();
-                black_box(limiter.try_acquire_at(now).is_ok());
+                black_box(limiter.try_acquire_n_at(1, now).is_ok());
                 black_box(limiter.try_acquire_n_at(2, now).is_ok());
                 // Windows roll over between the ticks.
                 for (_, now) in turns(30) {
@@ -242,7 +242,7 @@ fn making_limiters_and_parsing_or_changing_algorithms_does_not_allocate() {
     let allocated = allocations(|| {
         let bucket = TokenBucket::new(FIVE.initial(0)).expect("a bucket");
         let limiter = Limiter::unstarted(bucket, NoClock);
-        assert!(limiter.try_acquire_at(Tick::ZERO).is_err());
+        assert!(limiter.try_acquire_n_at(1, Tick::ZERO).is_err());
         assert!(Limiter::new(bucket).try_acquire().is_err());
         assert!(TokenBucket::new(FIVE.burst(0)).is_err());
         assert!("5/h burst many".parse::<Quota>().is_err());

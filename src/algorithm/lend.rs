@@ -77,26 +77,20 @@ impl Lend for LeakyBucket {
 }
 
 /// Subtracts the lent permits from the limit of each window.
-impl Lend for FixedWindow {
-    fn most_lent(&self) -> u64 {
-        self.limit() - self.least()
-    }
+macro_rules! lend_by_limit {
+    ($($window:ty),*) => {$(
+        impl Lend for $window {
+            fn most_lent(&self) -> u64 {
+                self.limit() - self.least()
+            }
 
-    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
-        self.of_limit(self.limit().saturating_sub(total))
-    }
+            fn lending(&self, total: u64) -> Result<Self, QuotaError> {
+                self.of_limit(self.limit().saturating_sub(total))
+            }
+        }
+    )*};
 }
-
-/// Subtracts the lent permits from the limit of each window.
-impl Lend for SlidingWindow {
-    fn most_lent(&self) -> u64 {
-        self.limit() - self.least()
-    }
-
-    fn lending(&self, total: u64) -> Result<Self, QuotaError> {
-        self.of_limit(self.limit().saturating_sub(total))
-    }
-}
+lend_by_limit!(FixedWindow, SlidingWindow);
 
 impl Lend for Intervals {
     fn most_lent(&self) -> u64 {

@@ -85,6 +85,12 @@ pub trait Clock {
 
 /// Implements a trait for pointers to what implements it.
 macro_rules! behind_pointers {
+    ($(fn $method:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        #[inline(always)]
+        fn $method(&self $(, $argument: $type)*) -> $answer {
+            (**self).$method($($argument),*)
+        }
+    )*};
     ($trait:ident $methods:tt) => {
         $crate::clock::behind_pointers!(&T, $trait $methods);
         #[cfg(feature = "std")]
@@ -92,15 +98,10 @@ macro_rules! behind_pointers {
         #[cfg(feature = "std")]
         $crate::clock::behind_pointers!(std::sync::Arc<T>, $trait $methods);
     };
-    ($pointer:ty, $trait:ident {$(
-        fn $method:ident($($argument:ident: $type:ty),*) -> $answer:ty;
-    )*}) => {
-        impl<T: $trait + ?Sized> $trait for $pointer {$(
-            #[inline]
-            fn $method(&self $(, $argument: $type)*) -> $answer {
-                (**self).$method($($argument),*)
-            }
-        )*}
+    ($pointer:ty, $trait:ident {$($methods:tt)*}) => {
+        impl<T: $trait + ?Sized> $trait for $pointer {
+            $crate::clock::behind_pointers!($($methods)*);
+        }
     };
 }
 pub(crate) use behind_pointers;

@@ -20,6 +20,19 @@ const fn times(n: usize, each: Option<usize>) -> Option<usize> {
     }
 }
 
+/// Returns which element has the member with this number, and its number there.
+#[inline(always)]
+fn place_of(index: usize, counts: impl IntoIterator<Item = usize>) -> Option<(usize, usize)> {
+    let mut index = index;
+    for (place, count) in counts.into_iter().enumerate() {
+        if index < count {
+            return Some((place, index));
+        }
+        index -= count;
+    }
+    None
+}
+
 /// Implements [`Members`] for tuples.
 macro_rules! tuple {
     ($($name:ident $field:tt),+) => {
@@ -75,16 +88,11 @@ macro_rules! tuple {
 
             #[inline(always)]
             fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
-                let mut index = index;
-                $(
-                    let count = self.$field.count();
-                    if index < count {
-                        return self.$field.grant(&grants.$field, index);
-                    }
-                    index -= count;
-                )+
-                let _ = index;
-                None
+                let (place, inner) = place_of(index, [$(self.$field.count()),+])?;
+                match place {
+                    $($field => self.$field.grant(&grants.$field, inner),)+
+                    _ => None,
+                }
             }
         }
 
@@ -157,15 +165,7 @@ fn find<C, M: Members<C>>(list: &[M], index: usize) -> Option<(usize, usize)> {
     if let Some(each @ 1..) = M::COUNT {
         return Some((index / each, index % each));
     }
-    let mut index = index;
-    for (place, members) in list.iter().enumerate() {
-        let count = members.count();
-        if index < count {
-            return Some((place, index));
-        }
-        index -= count;
-    }
-    None
+    place_of(index, list.iter().map(Members::count))
 }
 
 list!([C, M: Members<C>, const N: usize] [M; N], [M::Grants; N], times(N, M::COUNT), |this| {

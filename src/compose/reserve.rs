@@ -8,15 +8,17 @@ use std::sync::Arc;
 use super::all::All;
 use super::denied::AllDenied;
 use super::members::ReserveMembers;
-use super::protocol::{Cost, Later, ROUNDS, cost_of};
+use super::protocol::{Cost, ROUNDS, cost_of};
 use super::reserved::AllReserved;
 use super::undo::Undo;
+use super::verbs::clock_forms;
 use super::visits::{Check, TakeAsOf, Why};
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 use crate::store::View;
 
-impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
+clock_forms! {
+    [ReserveMembers<C>]
     /// Reserves `n` permits of each member. They may be used when the reservation is
     /// [due](AllReserved::due), which is the first tick at which all members would grant them.
     ///
@@ -63,10 +65,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     /// [`AllDenied`] if a member will never grant the permits or does not say when, or after three
     /// lost races. In each case nothing is taken. But after a lost race, the permits of a member
     /// stay taken if other callers took from it since: it takes back only the last ones.
-    pub fn reserve(&self, n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let taken = self.reserve_by(|_| n, Duration::MAX, self.now(), |_| self.now())?;
-        Ok(AllReserved::new(self, taken))
-    }
+    fn reserve(n: u64) -> Result<AllReserved<&Self, M, C>, AllDenied>;
 
     /// Reserves `costs[0]` permits of member 0, and so on. See [`reserve`](Self::reserve).
     ///
@@ -90,15 +89,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// The same as for [`reserve`](Self::reserve), and [`AllDenied::CostsLength`] if there is
     /// not one cost for each member.
-    pub fn reserve_each(
-        &self,
-        costs: impl AsRef<[u64]>,
-    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let costs = self.checked(costs.as_ref())?;
-        let cost = |member| cost_of(costs, member);
-        let taken = self.reserve_by(cost, Duration::MAX, self.now(), |_| self.now())?;
-        Ok(AllReserved::new(self, taken))
-    }
+    fn reserve_each(costs: impl AsRef<[u64]>) -> Result<AllReserved<&Self, M, C>, AllDenied>;
 
     /// Reserves `n` permits of each member if they are all due within `max_wait`. Otherwise takes
     /// nothing. See [`reserve`](Self::reserve).
@@ -124,14 +115,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// The same as for [`reserve`](Self::reserve). If the permits are due later, `retry_after`
     /// says how much later.
-    pub fn reserve_within(
-        &self,
-        n: u64,
-        max_wait: Duration,
-    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let taken = self.reserve_by(|_| n, max_wait, self.now(), |_| self.now())?;
-        Ok(AllReserved::new(self, taken))
-    }
+    fn reserve_within(n: u64, max_wait: Duration) -> Result<AllReserved<&Self, M, C>, AllDenied>;
 
     /// Reserves `costs[0]` permits of member 0, and so on, if they are all due within `max_wait`.
     /// Otherwise takes nothing. See [`reserve_each`](Self::reserve_each).
@@ -140,16 +124,9 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ///
     /// The same as for [`reserve_each`](Self::reserve_each). If the permits are due later,
     /// `retry_after` says how much later.
-    pub fn reserve_each_within(
-        &self,
-        costs: impl AsRef<[u64]>,
-        max_wait: Duration,
-    ) -> Result<AllReserved<&Self, M, C>, AllDenied> {
-        let costs = self.checked(costs.as_ref())?;
-        let cost = |member| cost_of(costs, member);
-        let taken = self.reserve_by(cost, max_wait, self.now(), |_| self.now())?;
-        Ok(AllReserved::new(self, taken))
-    }
+    fn reserve_each_within(
+        costs: impl AsRef<[u64]>, max_wait: Duration
+    ) -> Result<AllReserved<&Self, M, C>, AllDenied>;
 }
 
 #[cfg(feature = "std")]
@@ -164,7 +141,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
         self: &Arc<Self>,
         n: u64,
     ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
-        let taken = self.reserve_by(|_| n, Duration::MAX, self.now(), |_| self.now())?;
+        let taken = self.reserve_by(|_| n, Duration::MAX, self.now())?;
         Ok(AllReserved::new(Arc::clone(self), taken))
     }
 
@@ -203,7 +180,7 @@ impl<M: ReserveMembers<C>, C: Clock> All<M, C> {
     ) -> Result<AllReserved<Arc<Self>, M, C>, AllDenied> {
         let costs = self.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let taken = self.reserve_by(cost, Duration::MAX, self.now(), |_| self.now())?;
+        let taken = self.reserve_by(cost, Duration::MAX, self.now())?;
         Ok(AllReserved::new(Arc::clone(self), taken))
     }
 }
@@ -230,9 +207,7 @@ impl<'a, M: ReserveMembers<C>, C> View<&'a All<M, C>> {
         n: u64,
         max_wait: Duration,
     ) -> Result<AllReserved<&'a All<M, C>, M, C>, AllDenied> {
-        let taken = self
-            .store
-            .reserve_by(|_| n, max_wait, self.now, |now| now)?;
+        let taken = self.store.reserve_by(|_| n, max_wait, self.now)?;
         Ok(AllReserved::new(self.store, taken))
     }
 
@@ -261,23 +236,22 @@ impl<'a, M: ReserveMembers<C>, C> View<&'a All<M, C>> {
     ) -> Result<AllReserved<&'a All<M, C>, M, C>, AllDenied> {
         let costs = self.store.checked(costs.as_ref())?;
         let cost = |member| cost_of(costs, member);
-        let taken = self.store.reserve_by(cost, max_wait, self.now, |now| now)?;
+        let taken = self.store.reserve_by(cost, max_wait, self.now)?;
         Ok(AllReserved::new(self.store, taken))
     }
 }
 
 impl<M: ReserveMembers<C>, C> All<M, C> {
     /// Reserves from all members at the first tick at which all would grant, if that is within
-    /// `max_wait`. `later` reads the clock again after a lost race.
+    /// `max_wait`. Looks again after a lost race.
     fn reserve_by(
         &self,
         cost: impl Cost,
         max_wait: Duration,
         now: Tick,
-        later: impl Later,
     ) -> Result<(M::Grants, Tick), AllDenied> {
         let latest = now.saturating_add(max_wait);
-        let (mut now, mut rounds) = (now, ROUNDS);
+        let mut rounds = ROUNDS;
         loop {
             let due = self.due_by(latest, cost, now)?;
             let mut grants = self.members.no_grants();
@@ -292,7 +266,6 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
                 Err(_) => {}
             }
             rounds -= 1;
-            now = later(now).max(now);
         }
     }
 

@@ -40,8 +40,9 @@ impl<C> Visitor<C> for Charge {
 
 /// Lists the verbs that ask.
 macro_rules! asking_verbs {
-    ($then:ident) => {
+    ($then:ident $($first:tt)*) => {
         $then! {
+            $($first)*
             /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
             ///
             /// ```
@@ -126,10 +127,10 @@ pub(super) use asking_verbs;
 
 /// Implements verbs of a composition on the members' clock.
 macro_rules! clock_forms {
-    ($(
+    ([$members:path] $(
         $(#[$meta:meta])* fn $verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;
     )*) => {
-        impl<M: Members<C>, C: Clock> All<M, C> {$(
+        impl<M: $members, C: Clock> All<M, C> {$(
             $(#[$meta])*
             pub fn $verb(&self $(, $argument: $type)*) -> $answer {
                 self.at(self.now()).$verb($($argument),*)
@@ -137,8 +138,9 @@ macro_rules! clock_forms {
         )*}
     };
 }
+pub(super) use clock_forms;
 
-asking_verbs!(clock_forms);
+asking_verbs!(clock_forms [Members<C>]);
 
 impl<M: Members<C>, C: Clock> All<M, C> {
     /// Takes one permit of each member.

@@ -68,11 +68,6 @@ impl<G, S> Counted<G, S> {
     pub const fn limiter(&self) -> &G {
         &self.limiter
     }
-
-    /// Unwraps the limiter and drops its counters.
-    pub fn into_limiter(self) -> G {
-        self.limiter
-    }
 }
 
 impl<G, S: Borrow<Counters>> Counted<G, S> {

@@ -272,13 +272,7 @@ fn evicted(place: (SlotIndex, SlotState)) -> Claimable {
     Claimable::of(place, Some(event))
 }
 
-#[cfg(all(
-    test,
-    not(any(
-        all(tollgate_loom, feature = "loom"),
-        all(tollgate_shuttle, feature = "shuttle")
-    ))
-))]
+#[cfg(test)]
 mod tests {
     use core::num::NonZeroU64;
 

@@ -327,11 +327,5 @@ impl<A> Clone for By<'_, A> {
 
 impl<A> Copy for By<'_, A> {}
 
-#[cfg(all(
-    test,
-    not(any(
-        all(tollgate_loom, feature = "loom"),
-        all(tollgate_shuttle, feature = "shuttle")
-    ))
-))]
+#[cfg(test)]
 mod tests;

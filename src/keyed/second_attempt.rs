@@ -73,13 +73,7 @@ impl<A: Algorithm> Core<A> {
     }
 }
 
-#[cfg(all(
-    test,
-    not(any(
-        all(tollgate_loom, feature = "loom"),
-        all(tollgate_shuttle, feature = "shuttle")
-    ))
-))]
+#[cfg(test)]
 mod tests {
     use core::num::NonZeroU64;
 

@@ -216,13 +216,7 @@ impl FastPair {
     }
 }
 
-#[cfg(all(
-    test,
-    not(any(
-        all(tollgate_loom, feature = "loom"),
-        all(tollgate_shuttle, feature = "shuttle")
-    ))
-))]
+#[cfg(test)]
 mod tests {
     use super::{AtomicU128, FastPair, Ordering};
 

@@ -161,24 +161,13 @@ macro_rules! declare_traits {
                 }
             )*
 
-            /// Takes one permit at this tick.
+            /// Takes one permit.
             ///
             /// # Errors
             ///
             /// [`Denied`] if it is not available.
             // Always inlined only in optimized builds. Without optimization each inlined copy has
             // thousands of instructions.
-            #[cfg_attr(debug_assertions, inline)]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
-                self.try_acquire_n_at(1, now)
-            }
-
-            /// Takes one permit.
-            ///
-            /// # Errors
-            ///
-            /// [`Denied`] if it is not available.
             #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire(&self) -> Result<Granted, Denied>
@@ -328,36 +317,18 @@ macro_rules! clock_behind {
     (TryAcquire) => {
         type Clock = G::Clock;
 
-        #[inline]
-        fn clock(&self) -> &G::Clock {
-            (**self).clock()
-        }
-
-        #[inline]
-        fn place(&self) -> Place {
-            (**self).place()
-        }
-
-        #[inline(always)]
-        fn prepare_n_at(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-            (**self).prepare_n_at(n, now)
-        }
-
-        #[inline(always)]
-        fn take_prepared(&self, prepared: &Prepared) -> bool {
-            (**self).take_prepared(prepared)
-        }
-
-        #[inline(always)]
-        fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-            (**self).grant_prepared(prepared)
-        }
+        behind_pointers!(
+            fn clock() -> &Self::Clock;
+            fn place() -> Place;
+            fn prepare_n_at(n: u64, now: Tick) -> Result<Prepared, Denied>;
+            fn take_prepared(prepared: &Prepared) -> bool;
+            fn grant_prepared(prepared: &Prepared) -> Granted;
+        );
     };
     (GiveBackLimiter) => {
-        #[inline]
-        fn roll_back_at(&self, granted: Granted, now: Tick) -> u64 {
-            (**self).roll_back_at(granted, now)
-        }
+        behind_pointers!(
+            fn roll_back_at(granted: Granted, now: Tick) -> u64;
+        );
     };
     ($name:ident) => {};
 }

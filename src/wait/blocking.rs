@@ -57,6 +57,14 @@ macro_rules! kept {
 macro_rules! owned_reservations {
     (copied) => {};
     (borrowed) => {
+        $crate::wait::blocking::owned_reservations!(
+            self: &std::sync::Arc<Self>, std::sync::Arc::clone(self) => std::sync::Arc<Self>
+        );
+    };
+    (owned) => {
+        $crate::wait::blocking::owned_reservations!(self: Self, self => Self);
+    };
+    ($self:ident: $receiver:ty, $limiter:expr => $kept:ty) => {
         /// Like [`reserve`](Self::reserve), but the reservation keeps the limiter alive and can be
         /// sent to another thread or task.
         ///
@@ -78,12 +86,11 @@ macro_rules! owned_reservations {
         /// # }
         /// ```
         pub fn reserve_owned(
-            self: &std::sync::Arc<Self>,
+            $self: $receiver,
             n: u64,
-        ) -> Result<$crate::wait::Reservation<std::sync::Arc<Self>>, $crate::outcome::Denied> {
-            let now = self.now();
-            let limiter = std::sync::Arc::clone(self);
-            $crate::wait::Reservation::until(limiter, n, $crate::clock::Tick::MAX, now)
+        ) -> Result<$crate::wait::Reservation<$kept>, $crate::outcome::Denied> {
+            let now = $self.now();
+            $crate::wait::Reservation::until($limiter, n, $crate::clock::Tick::MAX, now)
         }
 
         /// Like [`reserve_within`](Self::reserve_within), but the reservation keeps the limiter
@@ -93,42 +100,12 @@ macro_rules! owned_reservations {
         ///
         /// As [`reserve_within`](Self::reserve_within).
         pub fn reserve_within_owned(
-            self: &std::sync::Arc<Self>,
+            $self: $receiver,
             n: u64,
             max_wait: core::time::Duration,
-        ) -> Result<$crate::wait::Reservation<std::sync::Arc<Self>>, $crate::outcome::Denied> {
-            let now = self.now();
-            let limiter = std::sync::Arc::clone(self);
-            $crate::wait::Reservation::until(limiter, n, now.saturating_add(max_wait), now)
-        }
-    };
-    (owned) => {
-        /// Like [`reserve`](Self::reserve), but the reservation keeps the table alive.
-        ///
-        /// # Errors
-        ///
-        /// As [`reserve`](Self::reserve).
-        pub fn reserve_owned(
-            self,
-            n: u64,
-        ) -> Result<$crate::wait::Reservation<Self>, $crate::outcome::Denied> {
-            let now = self.now();
-            $crate::wait::Reservation::until(self, n, $crate::clock::Tick::MAX, now)
-        }
-
-        /// Like [`reserve_within`](Self::reserve_within), but the reservation keeps the table
-        /// alive.
-        ///
-        /// # Errors
-        ///
-        /// As [`reserve_within`](Self::reserve_within).
-        pub fn reserve_within_owned(
-            self,
-            n: u64,
-            max_wait: core::time::Duration,
-        ) -> Result<$crate::wait::Reservation<Self>, $crate::outcome::Denied> {
-            let now = self.now();
-            $crate::wait::Reservation::until(self, n, now.saturating_add(max_wait), now)
+        ) -> Result<$crate::wait::Reservation<$kept>, $crate::outcome::Denied> {
+            let now = $self.now();
+            $crate::wait::Reservation::until($limiter, n, now.saturating_add(max_wait), now)
         }
     };
 }

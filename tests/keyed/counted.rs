@@ -56,7 +56,10 @@ fn a_table_counts_each_verb_of_each_key() {
         match verb {
             7 => add(&mut right, &table.try_acquire(&key)),
             8 => add(&mut right, &table.try_acquire_n(&key, 2)),
-            9 => add(&mut right, &table.key(&key).try_acquire_at(clock.now())),
+            9 => add(
+                &mut right,
+                &table.key(&key).try_acquire_n_at(1, clock.now()),
+            ),
             10 => add(&mut right, &table.key(&key).with_plan(0).try_acquire()),
             11 => {
                 let mut outcomes = [const { Err(Denied::busy(1)) }; 20];

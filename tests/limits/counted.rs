@@ -44,7 +44,7 @@ fn each_verb_counts_what_it_answers() {
         match random.below(12) {
             0 => clock.set(now.saturating_add(Duration::from_nanos(700 * n))),
             1 => this = of(limiter.try_acquire().as_ref()),
-            2 => this = of(limiter.try_acquire_at(now).as_ref()),
+            2 => this = of(limiter.try_acquire_n_at(1, now).as_ref()),
             3 => this = of(TryAcquire::try_acquire_n_at(&limiter, n, now).as_ref()),
             4 => this = of(Ok(&limiter.take_up_to(n))),
             5 => this.returned = limiter.refund(n),
@@ -71,7 +71,7 @@ fn each_verb_counts_what_it_answers() {
             > 100
     );
     assert!(format!("{limiter:?}").starts_with("Counted"));
-    assert_eq!(limiter.into_limiter().clock().now(), clock.now());
+    assert_eq!(limiter.limiter().clock().now(), clock.now());
 }
 
 /// Returns the requests that were granted, their permits, and the requests that were denied.

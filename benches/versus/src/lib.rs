@@ -54,7 +54,7 @@ macro_rules! told {
         impl<$($generics)*> AskAt for $limiter {
             #[inline(always)]
             fn is_allowed_at(&self, now: Tick) -> bool {
-                self.try_acquire_at(now).is_ok()
+                self.try_acquire_n_at(1, now).is_ok()
             }
         }
     )*};
@@ -129,7 +129,7 @@ pub const fn wide_slots() -> Quota {
 pub fn taken_slots<C>(clock: C) -> SlottedWindow<C> {
     let limiter = slots(Quota::per(SLOTS, DAY), clock);
     before_start(SLOTS, limiter.slot_length(), |tick| {
-        limiter.try_acquire_at(tick).is_ok()
+        limiter.try_acquire_n_at(1, tick).is_ok()
     });
     limiter
 }
@@ -143,7 +143,7 @@ pub fn taken_slots<C>(clock: C) -> SlottedWindow<C> {
 pub fn full_log<C>(period: Duration, clock: C) -> SlidingLog<C> {
     let limiter = SlidingLog::with_clock(Quota::per(KEPT, period), clock).expect("a log that fits");
     before_start(KEPT, Duration::from_nanos(1), |tick| {
-        limiter.try_acquire_at(tick).is_ok()
+        limiter.try_acquire_n_at(1, tick).is_ok()
     });
     limiter
 }

@@ -230,7 +230,7 @@ fn beside_a_reservation(run: &mut Run) {
     let scenario = Scenario::at(|| limits(1))
         .actor(&[both!(a, b)])
         .actor(&[plain!(b, 1, NOW), reserve])
-        .after(|limits, _| vec![Answer::Is(limits.a.try_acquire_at(LATER).is_ok())])
+        .after(|limits, _| vec![Answer::Is(limits.a.try_acquire_n_at(1, LATER).is_ok())])
         .rule(|played| {
             let (both, other) = (granted(&played.answers[0]), &played.answers[1]);
             let newcomer = granted(&played.after);

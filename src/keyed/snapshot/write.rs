@@ -270,13 +270,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
     }
 }
 
-#[cfg(all(
-    test,
-    not(any(
-        all(tollgate_loom, feature = "loom"),
-        all(tollgate_shuttle, feature = "shuttle")
-    ))
-))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::algorithm::TokenBucket;

@@ -72,14 +72,9 @@ impl<C> SlidingLog<C> {
         entered.is_ok()
     }
 
-    /// Reads the log. `None` if the last claim has not been entered.
+    /// Reads the log in this state. `None` if the last claim has not been entered.
     #[inline(always)]
-    pub(super) fn glance(&self, now: Tick) -> Option<LogState> {
-        self.view(self.load(), now)
-    }
-
-    #[inline(always)]
-    fn view(&self, state: u64, now: Tick) -> Option<LogState> {
+    pub(super) fn view(&self, state: u64, now: Tick) -> Option<LogState> {
         let newest = match state {
             0 => 0,
             _ => {

@@ -128,7 +128,7 @@ impl<C> SlidingLog<C> {
     /// path.
     #[inline(always)]
     fn try_one(&self, now: Tick) -> Option<Result<Granted, Denied>> {
-        let view = self.glance(now)?;
+        let view = self.view(self.load(), now)?;
         let oldest = self.oldest_one(&view);
         let expiry = self.shape.expiry(oldest);
         if expiry > view.now {

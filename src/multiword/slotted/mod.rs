@@ -128,7 +128,7 @@ impl<C> SlottedWindow<C> {
 
     /// Returns the length of a slot.
     pub const fn slot_length(&self) -> Duration {
-        self.shape.slot_length()
+        Duration::from_nanos(self.shape.grid.period().get())
     }
 
     /// Returns the largest debt that can be counted. A charge beyond it takes fewer permits.

@@ -87,11 +87,6 @@ impl SlotLayout {
         })
     }
 
-    /// Returns the length of a slot.
-    pub(super) const fn slot_length(&self) -> Duration {
-        Duration::from_nanos(self.grid.period().get())
-    }
-
     /// Returns the slot of a word or an entry.
     #[inline(always)]
     pub(super) const fn slot(&self, word: u64) -> u64 {

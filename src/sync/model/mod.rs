@@ -93,7 +93,6 @@ std::thread_local! {
 
 checker::thread_local! {
     static STOP: Cell<Option<Stop>> = Cell::new(None);
-    static THREAD_INDEX: Cell<u64> = Cell::new(0);
 }
 
 /// Runs models under these conditions.
@@ -110,15 +109,6 @@ pub fn under<T>(conditions: Conditions, models: impl FnOnce() -> T) -> T {
 
 pub(crate) fn is_made(fault: Fault) -> bool {
     CONDITIONS.get().fault == Some(fault)
-}
-
-/// Sets the index of this model thread, which decides its shard.
-pub fn set_thread_index(place: u64) {
-    THREAD_INDEX.with(|thread_index| thread_index.set(place));
-}
-
-pub(crate) fn thread_index() -> u64 {
-    THREAD_INDEX.with(Cell::get)
 }
 
 /// When a thread of a model stops forever.

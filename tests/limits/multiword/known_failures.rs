@@ -79,7 +79,7 @@ fn after_a_gap_all_permits_are_available_and_each_one_counts() {
             assert!(limiter.try_acquire_n_at(7, tick(now)).is_ok());
             assert!(limiter.try_acquire_n_at(4, tick(now + 1)).is_err());
             assert!(limiter.try_acquire_n_at(3, tick(now + 2)).is_ok());
-            assert!(limiter.try_acquire_at(tick(now + 3)).is_err());
+            assert!(limiter.try_acquire_n_at(1, tick(now + 3)).is_err());
         }
     }
 }
@@ -106,9 +106,9 @@ fn available_permits_are_granted() {
 fn one_a_second_grants_one_each_second() {
     for limiter in sliding(Quota::per_second(1)) {
         for now in (0..100).map(|second| second * SECOND) {
-            assert!(limiter.try_acquire_at(tick(now)).is_ok());
+            assert!(limiter.try_acquire_n_at(1, tick(now)).is_ok());
             let denied = limiter
-                .try_acquire_at(tick(now + 1))
+                .try_acquire_n_at(1, tick(now + 1))
                 .expect_err("it was taken");
             let wait = Duration::from_nanos(SECOND - 1);
             assert_eq!(denied.retry_after(), Some(wait));

@@ -19,7 +19,7 @@ fn grants_exactly(limiter: &impl TryAcquire, left: u64, now: Tick, label: &str) 
         rest -= n;
         assert_eq!(granted.remaining(), rest, "{label}");
     }
-    assert!(limiter.try_acquire_at(now).is_err(), "{label}");
+    assert!(limiter.try_acquire_n_at(1, now).is_err(), "{label}");
 }
 
 /// Returns pairs of quotas of the table.

@@ -66,19 +66,25 @@ fn drain_one_by_one(quota: Quota, now: Tick, kind: u64) -> Duration {
     let burst = quota.burst_size();
     let limiter = Limiter::unstarted(bucket(quota, kind), NoClock);
     for left in (0..burst).rev() {
-        let granted = limiter.try_acquire_at(now);
+        let granted = limiter.try_acquire_n_at(1, now);
         let granted = granted.unwrap_or_else(|denied| panic!("{quota}, {left} left: {denied}"));
         assert_eq!(granted.remaining(), left, "{quota} at {now:?}");
         assert_eq!(limiter.available_at(now), left, "{quota} at {now:?}");
     }
     let denied = limiter
-        .try_acquire_at(now)
+        .try_acquire_n_at(1, now)
         .expect_err("more than the burst");
     let wait = denied.retry_after().expect("in time");
     let due = now.saturating_add(wait);
     let before = tick(due.as_nanos() - 1);
-    assert!(limiter.try_acquire_at(before).is_err(), "{quota}: {wait:?}");
-    assert!(limiter.try_acquire_at(due).is_ok(), "{quota}: {wait:?}");
+    assert!(
+        limiter.try_acquire_n_at(1, before).is_err(),
+        "{quota}: {wait:?}"
+    );
+    assert!(
+        limiter.try_acquire_n_at(1, due).is_ok(),
+        "{quota}: {wait:?}"
+    );
     // One permit came, or as many as the rate makes in a nanosecond.
     let most = quota.permits() / quota.period().as_nanos() as u64;
     assert!(limiter.available_at(due) <= most, "{quota}: {wait:?}");
@@ -109,7 +115,7 @@ fn each_bucket_grants_its_burst_in_any_split() {
                 left -= n;
                 assert_eq!(granted.remaining(), left, "{quota}");
             }
-            assert!(limiter.try_acquire_at(now).is_err(), "{quota}");
+            assert!(limiter.try_acquire_n_at(1, now).is_err(), "{quota}");
         }
     }
 }
@@ -136,7 +142,10 @@ fn shards_grant_the_burst_in_any_split() {
                 assert!(granted.remaining() <= left, "{quota} in {shards}");
                 assert_eq!(limiter.available_at(now), left, "{quota} in {shards}");
             }
-            assert!(limiter.try_acquire_at(now).is_err(), "{quota} in {shards}");
+            assert!(
+                limiter.try_acquire_n_at(1, now).is_err(),
+                "{quota} in {shards}"
+            );
         }
     }
 }

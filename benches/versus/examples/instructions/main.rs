@@ -58,13 +58,13 @@ mod counted {
 
     #[inline(never)]
     pub(super) fn counted_acquire_at<A: Algorithm, C>(limiter: &Limiter<A, C>, now: Tick) -> bool {
-        limiter.try_acquire_at(now).is_ok()
+        limiter.try_acquire_n_at(1, now).is_ok()
     }
 
     #[inline(never)]
     pub(crate) fn counted_remaining_at<A: Algorithm, C>(limiter: &Limiter<A, C>, now: Tick) -> u64 {
         limiter
-            .try_acquire_at(now)
+            .try_acquire_n_at(1, now)
             .map_or(u64::MAX, |granted| granted.remaining())
     }
 
@@ -73,7 +73,7 @@ mod counted {
         limiter: &Limiter<A, C>,
         now: Tick,
     ) -> Option<Duration> {
-        limiter.try_acquire_at(now).err()?.retry_after()
+        limiter.try_acquire_n_at(1, now).err()?.retry_after()
     }
 
     #[inline(never)]
@@ -104,7 +104,7 @@ mod counted {
         limiter: &Limiter<A, C>,
         now: Tick,
     ) -> Option<Duration> {
-        Some(limiter.try_acquire_at(now).ok()?.delay())
+        Some(limiter.try_acquire_n_at(1, now).ok()?.delay())
     }
 
     #[inline(never)]
@@ -175,7 +175,7 @@ fn with_clock<A: Algorithm, C: Clock>(algorithm: A, clock: C, allowed: bool, cou
 fn at_tick<A: Algorithm>(algorithm: A, now: Tick, allowed: bool, count: u64) -> u64 {
     let (limiter, now) = (started(algorithm), black_box(now));
     if !allowed {
-        assert!(limiter.try_acquire_at(now).is_ok());
+        assert!(limiter.try_acquire_n_at(1, now).is_ok());
     }
     times(count, || counted_acquire_at(&limiter, now) == allowed)
 }
@@ -248,7 +248,7 @@ static ROWS: [Row; 19] = [
     }),
     ("at-denied-retry-after", |count| {
         let (limiter, now) = (started(bucket(dry())), black_box(Tick::from_nanos(1)));
-        assert!(limiter.try_acquire_at(now).is_ok());
+        assert!(limiter.try_acquire_n_at(1, now).is_ok());
         let year = Some(Duration::from_secs(365 * 86_400));
         times(count, || counted_retry_at(&limiter, now) == year)
     }),
@@ -258,7 +258,7 @@ static ROWS: [Row; 19] = [
     }),
     ("undo", |count| {
         let (limiter, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
-        times(count, || match limiter.try_acquire_at(now) {
+        times(count, || match limiter.try_acquire_n_at(1, now) {
             Ok(granted) => counted_undo_at(&limiter, granted, now) == 1,
             Err(_) => false,
         })

@@ -45,7 +45,7 @@ fn is_found<T: FnMut(Tick) -> Option<Tick>>(
 }
 
 fn of(limiter: impl TryAcquire) -> impl FnMut(Tick) -> Option<Tick> {
-    move |now| Some(limiter.try_acquire_at(now).ok()?.at())
+    move |now| Some(limiter.try_acquire_n_at(1, now).ok()?.at())
 }
 
 const MIDDLE: u64 = TICKS / 2;
