@@ -1,11 +1,8 @@
 //! The short constructors create what the general ones create, for each limiter and each algorithm,
 //! and refuse the same quotas. A limiter's `Debug` shows its algorithm as text.
 
-#[cfg(feature = "wide")]
-use tollgate::Adjustable;
-#[cfg(feature = "keyed")]
-use tollgate::Keyed;
 use tollgate::error::LimiterError;
+use tollgate::{Adjustable, Keep, Keyed};
 
 use crate::support::*;
 
@@ -62,9 +59,7 @@ macro_rules! check_all {
 fn each_short_constructor_makes_the_same_limiter_as_the_general_one() {
     check_all!(Limiter, |algorithm| Ok(Limiter::new(algorithm)));
     check_all!(Sharded, Sharded::new);
-    #[cfg(feature = "wide")]
     check_all!(Adjustable, |algorithm| Ok(Adjustable::new(algorithm)));
-    #[cfg(feature = "keyed")]
     check_all!(Keyed, |algorithm| Keyed::new(algorithm, 70), 70);
 }
 
@@ -87,7 +82,6 @@ fn a_short_constructor_of_leases_takes_the_total() {
     assert_eq!(Leases::leaky_meter(quota, 0).map(drop), zero);
 }
 
-#[cfg(feature = "keyed")]
 #[test]
 fn the_short_constructor_refuses_the_same_capacities() {
     let zero = Err(LimiterError::ZeroCapacity);
@@ -130,7 +124,6 @@ fn a_view_shows_what_is_available_and_starts_nothing() {
 }
 
 /// Keys that are not in the table are not inserted.
-#[cfg(feature = "keyed")]
 #[test]
 fn the_debug_of_a_key_inserts_nothing() {
     let table = Keyed::token_bucket(Quota::per_hour(5), 70).expect("a table");
@@ -145,11 +138,8 @@ fn the_debug_of_a_key_inserts_nothing() {
 }
 
 /// Shows the current quota, not the initial one.
-#[cfg(feature = "wide")]
 #[test]
 fn debug_shows_the_current_quota() {
-    use tollgate::Keep;
-
     let quotas = [Quota::per_hour(80), Quota::per_hour(70)];
     let adjustable = Adjustable::token_bucket(Quota::per_hour(90)).expect("a bucket");
     for quota in quotas {
@@ -158,14 +148,11 @@ fn debug_shows_the_current_quota() {
         let starts = format!("Adjustable {{ algorithm: token-bucket {quota}, version: ");
         assert!(shown.starts_with(&starts), "{shown}");
     }
-    #[cfg(feature = "keyed")]
-    {
-        let keyed = Keyed::token_bucket(Quota::per_hour(90), 70).expect("a table");
-        for quota in quotas {
-            keyed.set_quota(quota, Keep::AsIs).expect("a quota");
-            let shown = format!("{keyed:?}");
-            let starts = format!("Keyed {{ plans: [token-bucket {quota}], tracked: 0,");
-            assert!(shown.starts_with(&starts), "{shown}");
-        }
+    let keyed = Keyed::token_bucket(Quota::per_hour(90), 70).expect("a table");
+    for quota in quotas {
+        keyed.set_quota(quota, Keep::AsIs).expect("a quota");
+        let shown = format!("{keyed:?}");
+        let starts = format!("Keyed {{ plans: [token-bucket {quota}], tracked: 0,");
+        assert!(shown.starts_with(&starts), "{shown}");
     }
 }

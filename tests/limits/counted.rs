@@ -132,17 +132,9 @@ fn a_request_for_no_permits_of_a_key_is_a_request() {
 #[test]
 fn a_request_for_no_permits_of_a_composition_is_a_request() {
     let clock = ManualClock::new();
-    let limiter = || {
-        Counted::new(Limiter::with_clock(
-            algorithm("token-bucket 5/h"),
-            clock.clone(),
-        ))
-    };
-    let (one, two) = (limiter(), limiter());
-    let trial = Shadow::new(Limiter::with_clock(
-        algorithm("token-bucket 5/h"),
-        clock.clone(),
-    ));
+    let bucket = || Limiter::with_clock(algorithm("token-bucket 5/h"), clock.clone());
+    let [one, two] = [(); 2].map(|()| Counted::new(bucket()));
+    let trial = Shadow::new(bucket());
     let all = Counted::new(All::new((&one, &two, &trial)).expect("members"));
     assert!(all.try_acquire_each([0, 2, 0]).is_ok());
     assert!(all.try_acquire_n(0).is_ok());

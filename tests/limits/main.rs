@@ -1,13 +1,10 @@
 //! The limiters and their parts, on one thread and on several.
-#![cfg(feature = "std")]
 #![allow(clippy::disallowed_types, reason = "no model runs these tests")]
 
 mod algorithm;
 mod asked_again;
 mod clock;
 mod compose;
-mod compose_counted;
-mod compose_more;
 mod constructors;
 mod counted;
 #[path = "../support/deadline.rs"]

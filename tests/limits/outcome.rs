@@ -7,35 +7,29 @@ use crate::support::*;
 #[test]
 fn a_denial_says_whether_a_retry_can_succeed() {
     let wait = Duration::from_millis(20);
-    let cases = [
-        (
-            Denied::later(5, wait),
-            false,
-            "rate limit reached: 5 available in 20ms",
-        ),
-        (
-            Denied::busy(5),
-            false,
-            "limit reached: 5 available when others have left",
-        ),
-        (
-            Denied::line_full(5, 6, 10),
-            false,
-            "line is full: 6 permits wait, and 5 more would exceed 10",
-        ),
-        (Denied::no_room(5), false, "has no room for another key now"),
-        (Denied::no_such_plan(5), true, "has no such plan"),
-        (
-            Denied::never(5, 3),
-            true,
-            "can never grant 5 at once: the most is 3",
-        ),
-        (Denied::stuck(5), true, "can't grant 5 until it is reset"),
+    let denials = [
+        Denied::later(5, wait),
+        Denied::busy(5),
+        Denied::line_full(5, 6, 10),
+        Denied::no_room(5),
+        Denied::no_such_plan(5),
+        Denied::never(5, 3),
+        Denied::stuck(5),
     ];
-    for (denied, is_permanent, text) in cases {
+    let texts = "\
+no: rate limit reached: 5 available in 20ms
+no: limit reached: 5 available when others have left
+no: line is full: 6 permits wait, and 5 more would exceed 10
+no: has no room for another key now
+yes: has no such plan
+yes: can never grant 5 at once: the most is 3
+yes: can't grant 5 until it is reset";
+    assert_eq!(texts.lines().count(), denials.len());
+    for (denied, text) in denials.into_iter().zip(texts.lines()) {
+        let (is_permanent, text) = text.split_once(": ").expect(text);
         assert!(denied.to_string().ends_with(text), "{denied}");
         let actual = (denied.requested(), denied.is_permanent());
-        assert_eq!(actual, (5, is_permanent));
+        assert_eq!(actual, (5, is_permanent == "yes"));
         let is_later = denied == Denied::later(5, wait);
         assert_eq!(denied.retry_after(), is_later.then_some(wait));
         // tower_governor sends `Retry-After: 0` for a wait below a second.

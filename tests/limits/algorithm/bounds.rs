@@ -9,7 +9,6 @@ use tollgate::algorithm::Rounding;
 use crate::algorithm::bucket::Bucket;
 use crate::algorithm::cases;
 use crate::algorithm::first::FirstHit;
-use crate::algorithm::quotas::per_ns;
 use crate::support::*;
 
 /// Returns the most permits that may be granted in an interval of a given length.

@@ -5,8 +5,6 @@
 //! of them is a whole number: the denominator is the reduced numerator of the quota. Only the
 //! answers are rounded, and no code is shared with the crate.
 
-use std::ops::RangeInclusive;
-
 use crate::support::reference::{Fraction, Reference, Span, Wait};
 use crate::support::*;
 
@@ -87,7 +85,13 @@ impl Bucket {
     }
 
     fn tick(&self, now: u64) -> i128 {
-        i128::from(now.min(self.horizon().unwrap_or(u64::MAX))) * self.parts
+        self.clock(now) as i128 * self.parts
+    }
+
+    /// Returns the first tick at which `n` permits are available.
+    pub(crate) fn due(&self, n: u64) -> u64 {
+        let due = div_ceil(self.full_at + self.permits(n) - self.reach, self.parts);
+        due.max(0) as u64
     }
 
     fn permits(&self, n: u64) -> i128 {
@@ -163,6 +167,14 @@ impl Reference for Bucket {
         self.exact.then_some((room / self.parts) as u64)
     }
 
+    fn weight(&self, time: u128) -> Fraction {
+        let lack = self.full_at - time as i128 * self.parts;
+        Fraction {
+            num: lack.max(0) as u128,
+            den: self.interval as u128,
+        }
+    }
+
     /// An inexact limiter's clock is slower by up to a third of a nanosecond in 50 years. A return
     /// that is that much earlier counts for that much more.
     fn begins_anew(&self, before: u64, now: u64) -> bool {
@@ -189,10 +201,6 @@ impl Reference for Bucket {
                 is_never: false,
             },
         }
-    }
-
-    fn counted_at(&self, now: u64, _n: u64) -> u64 {
-        now
     }
 
     /// A bucket that will not be full for a hundred years may be another nanosecond late. The
@@ -238,18 +246,21 @@ impl Reference for Bucket {
     }
 
     /// An inexact limiter always has room for a burst of debt.
-    fn room(&self, now: u64) -> RangeInclusive<u64> {
+    fn room(&self, now: u64) -> Span {
         let count = |parts: i128| u64::try_from(parts.max(0) / self.interval).unwrap_or(u64::MAX);
         if self.exact {
             let room = count(i128::from(u64::MAX - 1) - self.full_at.max(self.tick(now)));
-            return room..=room;
+            return Span::only(room);
         }
-        count(2 * self.reach - self.lack(now).max(0))..=u64::MAX
+        Span {
+            lo: count(2 * self.reach - self.lack(now).max(0)).into(),
+            hi: u64::MAX.into(),
+        }
     }
 
     /// An inexact limiter may not repay more than a burst of debt within 50 years.
     fn knows_debt(&self, now: u64, n: u64) -> bool {
-        self.exact || n <= *self.room(now).start()
+        self.exact || i128::from(n) <= self.room(now).lo
     }
 
     fn mark(&self, now: u64) -> Mark {
@@ -294,16 +305,13 @@ impl Reference for Bucket {
         self.give_back(now, self.permits(n), i128::MAX / 2)
     }
 
-    fn is_idle(&self, now: u64) -> (bool, bool) {
+    fn is_idle(&self, now: u64) -> [bool; 2] {
         let (early, late) = self.off();
-        (self.lack(now) - early <= 0, self.lack(now) + late <= 0)
+        [-early, late].map(|off| self.lack(now) + off <= 0)
     }
 
     fn level(&self, now: u64) -> Option<Fraction> {
-        self.exact.then(|| Fraction {
-            num: self.lack(now).max(0) as u128,
-            den: self.interval as u128,
-        })
+        self.exact.then(|| self.weight(self.clock(now)))
     }
 
     fn reset(&mut self) {
@@ -316,7 +324,7 @@ fn div_ceil(a: i128, b: i128) -> i128 {
     a.div_euclid(b) + i128::from(a.rem_euclid(b) != 0)
 }
 
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+pub(crate) fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 {
         a
     } else {

@@ -6,7 +6,7 @@ use tollgate::algorithm::Rounding;
 use crate::algorithm::counted::Counted;
 use crate::algorithm::first::FirstHit;
 use crate::algorithm::grid;
-use crate::algorithm::quotas::{self, DAY, YEAR, per_ns};
+use crate::algorithm::quotas;
 use crate::algorithm::refilled::Refilled;
 use crate::support::*;
 
@@ -204,7 +204,7 @@ pub(crate) fn all() -> Vec<AnyAlgorithm> {
         3 => TokenBucket::new(quota.initial(0)).map(AnyAlgorithm::from),
         _ => TokenBucket::new(quota).map(AnyAlgorithm::from),
     });
-    let (ms, year) = (Duration::from_millis, Duration::from_nanos(quotas::YEAR));
+    let (ms, year) = (Duration::from_millis, Duration::from_nanos(YEAR));
     let tolerances = [(10, 25), (1000, 0), (7, 86_400_000)]
         .map(|(interval, tolerance)| Gcra::from_interval(ms(interval), ms(tolerance)));
     let tolerances = tolerances

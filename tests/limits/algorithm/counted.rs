@@ -7,7 +7,7 @@ use tollgate::algorithm::Rounding;
 
 use crate::algorithm::cases::Alignment;
 use crate::algorithm::grid::{self, Windows};
-use crate::support::model::{Answers, Fraction, Model};
+use crate::support::reference::{Fraction, Reference, Span};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
@@ -71,7 +71,7 @@ impl Counted {
     }
 }
 
-impl Model for Counted {
+impl Reference for Counted {
     type Mark = i128;
 
     fn limit(&self) -> u64 {
@@ -82,8 +82,8 @@ impl Model for Counted {
         self.windows.period as u64
     }
 
-    fn horizon(&self) -> u64 {
-        self.windows.horizon()
+    fn horizon(&self) -> Option<u64> {
+        Some(self.windows.horizon())
     }
 
     fn weight(&self, time: u128) -> Fraction {
@@ -116,32 +116,29 @@ impl Model for Counted {
         }
     }
 
-    fn room(&self, now: u64) -> u64 {
-        self.most - self.counted(self.clock(now)).1
+    fn room(&self, now: u64) -> Span {
+        Span::only(self.most - self.counted(self.clock(now)).1)
     }
 
     fn mark(&self, now: u64) -> i128 {
         self.window(self.clock(now))
     }
 
-    fn undo(&mut self, now: u64, n: u64, mark: i128) -> Option<u64> {
+    fn undo(&mut self, now: u64, n: u64, mark: i128) -> Option<Span> {
         let is_over = self.window(self.clock(now)) != mark;
-        Some(if is_over { 0 } else { self.refund(now, n) })
+        Some(self.refund(now, if is_over { 0 } else { n }))
     }
 
-    fn refund(&mut self, now: u64, n: u64) -> u64 {
+    fn refund(&mut self, now: u64, n: u64) -> Span {
         let window = self.window(self.clock(now));
-        let Some(count) = self.taken.get_mut(&window) else {
-            return 0;
-        };
-        let back = n.min(*count);
-        *count -= back;
-        back
+        let back = n.min(self.in_window(window));
+        self.taken.entry(window).and_modify(|count| *count -= back);
+        Span::only(back)
     }
 
-    fn is_idle(&self, now: u64) -> bool {
+    fn is_idle(&self, now: u64) -> [bool; 2] {
         let now = self.clock(now);
-        self.weight(now).num == 0 && self.window(now) == self.windows.index(now)
+        [self.weight(now).num == 0 && self.window(now) == self.windows.index(now); 2]
     }
 
     fn reset(&mut self) {

@@ -42,13 +42,6 @@ fn settle<L: SettleLimiter<Clock = ManualClock>>(
     limiter.settle(granted, actual).returned
 }
 
-/// A caller that was granted permits, and has not given any back.
-struct Caller {
-    granted: Granted,
-    /// When it leaves.
-    due: u64,
-}
-
 /// Runs a history, and returns when how many left, and when how many came back after they had left.
 fn history<L: SettleLimiter<Clock = ManualClock>>(
     limiter: &L,
@@ -56,7 +49,8 @@ fn history<L: SettleLimiter<Clock = ManualClock>>(
     random: &mut Random,
 ) -> Vec<(u64, i64)> {
     let clock = limiter.clock().clone();
-    let (mut callers, mut left, mut came) = (Vec::<Caller>::new(), Vec::new(), 0);
+    // The grants of callers that have not given any back.
+    let (mut callers, mut left, mut came) = (Vec::<Granted>::new(), Vec::new(), 0);
     while came < CALLERS {
         let now = clock.now().as_nanos();
         match random.below(8) {
@@ -67,21 +61,16 @@ fn history<L: SettleLimiter<Clock = ManualClock>>(
                     true => Ok(limiter.take_up_to(1 + random.below(most))),
                     false => limiter.try_acquire_n(1 + random.below(most)),
                 };
-                if let Ok(granted) = taken {
-                    let due = granted.due().as_nanos();
-                    callers.push(Caller { granted, due });
-                }
+                callers.extend(taken);
             }
             _ if callers.is_empty() => {}
             way => {
                 // The last in line as often as any other.
                 let last = callers.len() - 1;
                 let which = last - random.skewed(last as u64 + 1) as usize;
-                let Caller { granted, due } = callers.remove(which);
-                let (n, give_back) = (
-                    granted.n(),
-                    [undo, roll_back, settle::<L>][way as usize - 5],
-                );
+                let granted = callers.remove(which);
+                let (n, due) = (granted.n(), granted.due().as_nanos());
+                let give_back = [undo, roll_back, settle::<L>][way as usize - 5];
                 // What a caller costs is known after it has left.
                 let unused = match way == 7 && due <= now {
                     true => random.upto(n),
@@ -95,17 +84,18 @@ fn history<L: SettleLimiter<Clock = ManualClock>>(
             }
         }
     }
-    left.extend(
-        callers
-            .iter()
-            .map(|caller| (caller.due, caller.granted.n() as i64)),
-    );
-    left.sort_unstable();
+    left.extend(callers.iter().map(leaves));
     left
 }
 
+/// Returns when how many leave with this grant.
+fn leaves(granted: &Granted) -> (u64, i64) {
+    (granted.due().as_nanos(), granted.n() as i64)
+}
+
 /// Checks every interval from one tick to another at which permits leave.
-fn assert_rate(left: &[(u64, i64)], at_once: u64, label: &str) {
+fn assert_rate(mut left: Vec<(u64, i64)>, at_once: u64, label: &str) {
+    left.sort_unstable();
     for (i, &(begin, _)) in left.iter().enumerate() {
         if i > 0 && left[i - 1].0 == begin {
             continue;
@@ -129,7 +119,7 @@ fn histories<L: SettleLimiter<Clock = ManualClock>>(seed: u64, new: impl Fn(u64)
         let (free, most) = (random.below(4), 1 + random.below(3));
         let left = history(&new(free), most, &mut random);
         let label = format!("seed {seed:#x}, round {round}, free {free}, most {most}");
-        assert_rate(&left, most.max(free + 1), &label);
+        assert_rate(left, most.max(free + 1), &label);
     }
 }
 
@@ -174,19 +164,19 @@ fn cancelled_reservations_let_none_leave_faster_than_the_rate() {
                     let which = random.below(callers.len() as u64) as usize;
                     let granted: Granted = callers.remove(which);
                     if granted.due() <= now {
-                        left.push((granted.due().as_nanos(), granted.n() as i64));
+                        left.push(leaves(&granted));
                         continue;
                     }
                     let unused = random.upto(granted.n());
                     let (kept, _) = limiter.cancel_at(granted, unused, now);
-                    left.push((kept.due().as_nanos(), kept.n() as i64));
+                    left.push(leaves(&kept));
                 }
                 2 if !callers.is_empty() => {
                     let which = random.below(callers.len() as u64) as usize;
                     let granted = callers.remove(which);
                     match granted.due() > now {
                         true => _ = limiter.undo(granted),
-                        false => left.push((granted.due().as_nanos(), granted.n() as i64)),
+                        false => left.push(leaves(&granted)),
                     }
                 }
                 way => {
@@ -195,17 +185,9 @@ fn cancelled_reservations_let_none_leave_faster_than_the_rate() {
                 }
             }
         }
-        left.extend(
-            callers
-                .iter()
-                .map(|granted| (granted.due().as_nanos(), granted.n() as i64)),
-        );
-        left.sort_unstable();
-        assert_rate(
-            &left,
-            most.max(free + 1),
-            &format!("round {round}, free {free}"),
-        );
+        left.extend(callers.iter().map(leaves));
+        let label = format!("round {round}, free {free}");
+        assert_rate(left, most.max(free + 1), &label);
     }
 }
 

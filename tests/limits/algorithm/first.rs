@@ -3,7 +3,7 @@
 //! exact here: a part is `period / parts` nanoseconds, whole or not.
 
 use crate::algorithm::grid;
-use crate::support::model::{Answers, Fraction, Model};
+use crate::support::reference::{Fraction, Reference, Span};
 
 #[derive(Debug, Clone)]
 pub(crate) struct FirstHit {
@@ -125,7 +125,7 @@ impl FirstHit {
     }
 }
 
-impl Model for FirstHit {
+impl Reference for FirstHit {
     type Mark = Mark;
 
     fn limit(&self) -> u64 {
@@ -136,8 +136,8 @@ impl Model for FirstHit {
         self.period as u64
     }
 
-    fn horizon(&self) -> u64 {
-        self.horizon
+    fn horizon(&self) -> Option<u64> {
+        Some(self.horizon)
     }
 
     fn weight(&self, time: u128) -> Fraction {
@@ -158,8 +158,8 @@ impl Model for FirstHit {
         }
     }
 
-    fn room(&self, now: u64) -> u64 {
-        self.most - self.current(self.clock(now)).1
+    fn room(&self, now: u64) -> Span {
+        Span::only(self.most - self.current(self.clock(now)).1)
     }
 
     fn mark(&self, _now: u64) -> Mark {
@@ -173,7 +173,7 @@ impl Model for FirstHit {
 
     /// At each end the oldest permits come back. Of the permits taken up to the grant, its own are
     /// the last.
-    fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Option<u64> {
+    fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Option<Span> {
         let (end, _) = self.current(self.clock(now));
         let since = end.checked_sub(mark.end);
         let ends = since.unwrap_or(0) / self.parts;
@@ -184,24 +184,24 @@ impl Model for FirstHit {
             // period.
             let is_same = since.is_some_and(|since| since.is_multiple_of(self.parts));
             let is_told = !is_same || left == 0 || mark.mended == self.mended;
-            return is_told.then_some(0);
+            return is_told.then_some(Span::only(0));
         }
         Some(self.refund(now, n.min(left)))
     }
 
-    fn refund(&mut self, now: u64, n: u64) -> u64 {
+    fn refund(&mut self, now: u64, n: u64) -> Span {
         let (end, taken) = self.current(self.clock(now));
         let back = n.min(taken);
         if back > 0 {
             (self.end, self.taken) = (end, taken - back);
             self.mended += 1;
         }
-        back
+        Span::only(back)
     }
 
-    fn is_idle(&self, now: u64) -> bool {
+    fn is_idle(&self, now: u64) -> [bool; 2] {
         let time = self.clock(now);
-        self.current(time).1 == 0 && FirstHit::counted_at(self, time) == time
+        [self.current(time).1 == 0 && FirstHit::counted_at(self, time) == time; 2]
     }
 
     fn reset(&mut self) {

@@ -12,7 +12,7 @@
 //! so for both, and later answers are compared again.
 
 mod bounds;
-mod bucket;
+pub(crate) mod bucket;
 mod carry;
 mod cases;
 mod counted;
@@ -21,7 +21,7 @@ mod examples;
 mod fifty_years;
 mod first;
 mod grid;
-mod known_failures;
+pub(crate) mod known_failures;
 pub(crate) mod quotas;
 mod refilled;
 mod settled;
@@ -142,8 +142,8 @@ fn any_accepted_quota_keeps_its_precision() {
 fn a_tolerance_of_any_length_is_kept_exactly() {
     let mut random = Random(0x0070_11a7_e004);
     let cases = (0..40).filter_map(|_| {
-        let interval = Duration::from_nanos(1 + random.upto(quotas::YEAR - 1));
-        let tolerance = Duration::from_nanos(random.upto(20 * quotas::YEAR));
+        let interval = Duration::from_nanos(1 + random.upto(YEAR - 1));
+        let tolerance = Duration::from_nanos(random.upto(20 * YEAR));
         // More than 2^40 permits at once are refused.
         let gcra = Gcra::from_interval(interval, tolerance).ok()?;
         Some((gcra.into(), (Bucket::from_interval(interval, tolerance), 0)))

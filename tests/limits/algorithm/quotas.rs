@@ -5,13 +5,6 @@ use tollgate::error::QuotaError;
 
 use crate::support::*;
 
-pub(crate) const DAY: u64 = 86_400 * SECOND;
-pub(crate) const YEAR: u64 = 365 * DAY;
-
-pub(crate) fn per_ns(n: u64, period_ns: u64) -> Quota {
-    Quota::per(n, Duration::from_nanos(period_ns))
-}
-
 /// Returns the quota with the largest burst that fits.
 pub(crate) fn largest(quota: Quota) -> Quota {
     match TokenBucket::new(quota.burst(u64::MAX)) {

@@ -2,7 +2,7 @@
 
 use crate::algorithm::cases::Alignment;
 use crate::algorithm::grid::{self, Windows};
-use crate::support::model::{Answers, Fraction, Model};
+use crate::support::reference::{Fraction, Reference, Span};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Refilled {
@@ -36,7 +36,8 @@ impl Refilled {
     }
 }
 
-impl Model for Refilled {
+/// An older caller finds the bucket as it was then, minus all permits taken since.
+impl Reference for Refilled {
     type Mark = i128;
 
     fn limit(&self) -> u64 {
@@ -47,8 +48,8 @@ impl Model for Refilled {
         self.windows.period as u64
     }
 
-    fn horizon(&self) -> u64 {
-        self.windows.horizon()
+    fn horizon(&self) -> Option<u64> {
+        Some(self.windows.horizon())
     }
 
     fn weight(&self, time: u128) -> Fraction {
@@ -56,11 +57,6 @@ impl Model for Refilled {
             num: self.lack(time) as u128,
             den: 1,
         }
-    }
-
-    /// An older caller finds the bucket as it was then, minus all permits taken since.
-    fn counted_at(&self, now: u64) -> u64 {
-        now
     }
 
     fn take(&mut self, now: u64, n: u64) {
@@ -71,10 +67,10 @@ impl Model for Refilled {
         }
     }
 
-    fn room(&self, now: u64) -> u64 {
+    fn room(&self, now: u64) -> Span {
         let come = self.come(self.clock(now));
         let full_at = self.full_at.map_or(come, |full_at| full_at.max(come));
-        u64::try_from(i128::from(u64::MAX - 1) - full_at).expect("within the word")
+        Span::only(u64::try_from(i128::from(u64::MAX - 1) - full_at).expect("within the word"))
     }
 
     fn mark(&self, _now: u64) -> i128 {
@@ -83,22 +79,22 @@ impl Model for Refilled {
 
     /// Returns only permits that have not come back already. A grant's position is where its last
     /// permit comes back.
-    fn undo(&mut self, now: u64, n: u64, mark: i128) -> Option<u64> {
+    fn undo(&mut self, now: u64, n: u64, mark: i128) -> Option<Span> {
         let ahead = (mark - self.come(self.clock(now))).max(0);
         Some(self.refund(now, n.min(u64::try_from(ahead).expect("a count"))))
     }
 
-    fn refund(&mut self, now: u64, n: u64) -> u64 {
+    fn refund(&mut self, now: u64, n: u64) -> Span {
         let lack = self.lack(self.clock(now));
         let back = u64::try_from(lack).expect("a count").min(n);
         if let Some(full_at) = &mut self.full_at {
             *full_at -= i128::from(back);
         }
-        back
+        Span::only(back)
     }
 
-    fn is_idle(&self, now: u64) -> bool {
-        self.lack(self.clock(now)) == 0
+    fn is_idle(&self, now: u64) -> [bool; 2] {
+        [self.lack(self.clock(now)) == 0; 2]
     }
 
     fn reset(&mut self) {

@@ -113,34 +113,29 @@ fn errors_point_at_the_offending_part() {
 
 #[test]
 fn a_text_that_parses_but_is_invalid_has_the_error_of_the_constructor() {
-    let period = Duration::from_secs(1);
+    let (n, period, [burst, initial]) = (5, Duration::from_secs(1), [6; 2]);
     let large = SlidingWindow::new(Quota::per_second(65_536)).expect_err("too large");
-    let cases = [
-        ("gcra 0/s", QuotaError::ZeroPermits),
-        ("leaky-queue 1/0s free 3", QuotaError::ZeroPeriod),
-        ("token-bucket 5/s burst 0", QuotaError::ZeroBurst),
-        (
-            "fixed-window 5/s burst 6",
-            QuotaError::BurstInWindow { burst: 6, n: 5 },
-        ),
-        (
-            "fixed-window 5/s initial 6 first-hit",
-            QuotaError::InitialInWindow { initial: 6, n: 5 },
-        ),
-        (
-            "gcra 3/s tolerance 5ms",
-            QuotaError::IntervalNotWhole { n: 3, period },
-        ),
-        (
-            "intervals 5/s initial 6 greedy",
-            QuotaError::InitialAboveBurst {
-                initial: 6,
-                burst: 5,
-            },
-        ),
-        ("sliding-window 65536/s rounding down", large),
+    let texts = "\
+gcra 0/s
+leaky-queue 1/0s free 3
+token-bucket 5/s burst 0
+fixed-window 5/s burst 6
+fixed-window 5/s initial 6 first-hit
+gcra 3/s tolerance 5ms
+intervals 5/s initial 6 greedy
+sliding-window 65536/s rounding down";
+    let errors = [
+        QuotaError::ZeroPermits,
+        QuotaError::ZeroPeriod,
+        QuotaError::ZeroBurst,
+        QuotaError::BurstInWindow { burst, n },
+        QuotaError::InitialInWindow { initial, n },
+        QuotaError::IntervalNotWhole { n: 3, period },
+        QuotaError::InitialAboveBurst { initial, burst: 5 },
+        large,
     ];
-    for (text, error) in cases {
+    assert_eq!(texts.lines().count(), errors.len());
+    for (text, error) in texts.lines().zip(errors) {
         let refused = ParseAlgorithmError::Quota(error);
         assert_eq!(text.parse::<AnyAlgorithm>(), Err(refused), "{text}");
         assert_eq!(refused.to_string(), error.to_string());

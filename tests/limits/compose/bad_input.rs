@@ -4,7 +4,8 @@ use tollgate::clock::SystemClock;
 use tollgate::compose::{AllDenied, MAX_MEMBERS};
 use tollgate::error::ComposeError;
 
-use super::{Bucket, bucket, secs};
+use super::{Bucket, bucket, full, secs};
+use crate::errors::says;
 use crate::support::*;
 
 fn buckets(n: usize) -> Vec<Bucket> {
@@ -12,35 +13,42 @@ fn buckets(n: usize) -> Vec<Bucket> {
     (0..n).map(|_| bucket(10, &clock)).collect()
 }
 
+/// Checks the error of a composition that was refused.
+#[track_caller]
+fn is_refused<M>(refused: Result<M, ComposeError>, right: ComposeError, text: &str) {
+    let error = refused.err().expect(text);
+    assert_eq!(error, right);
+    says(&error, error.field(), text);
+}
+
 #[test]
 fn no_members_are_refused() {
-    let refused = |error: ComposeError| {
-        assert!(matches!(error, ComposeError::ZeroMembers), "{error:?}");
-        assert_eq!(error.to_string(), "members is 0, but must be at least 1");
-    };
-    refused(All::new(buckets(0)).expect_err("none"));
-    refused(All::<[Bucket; 0], ManualClock>::new([]).expect_err("none"));
-    refused(All::new((buckets(0), buckets(0))).expect_err("none"));
-    refused(All::new(vec![buckets(0), buckets(0)]).expect_err("none"));
+    fn refused<M>(all: Result<M, ComposeError>) {
+        let text = "members is 0, but must be at least 1";
+        is_refused(all, ComposeError::ZeroMembers, text);
+    }
+    refused(All::new(buckets(0)));
+    refused(All::<[Bucket; 0], ManualClock>::new([]));
+    refused(All::new((buckets(0), buckets(0))));
+    refused(All::new(vec![buckets(0), buckets(0)]));
 }
 
 #[test]
 fn more_than_64_members_are_refused() {
     assert_eq!(MAX_MEMBERS, 64);
+    fn refused<M>(all: Result<M, ComposeError>, members: usize) {
+        let text = format!("members are {members}, but must be from 1 to 64");
+        is_refused(
+            all,
+            ComposeError::TooManyMembers { members, max: 64 },
+            &text,
+        );
+    }
     for n in [65, 10_000] {
-        let error = All::new(buckets(n)).expect_err("too many");
-        let expected =
-            matches!(error, ComposeError::TooManyMembers { members, max: 64, .. } if members == n);
-        assert!(expected, "{error:?}");
-        let text = format!("members are {n}, but must be from 1 to 64");
-        assert_eq!(error.to_string(), text);
+        refused(All::new(buckets(n)), n);
     }
     // Those of inner compositions count one by one.
-    let error = All::new((buckets(60), buckets(5))).expect_err("too many");
-    assert!(matches!(
-        error,
-        ComposeError::TooManyMembers { members: 65, .. }
-    ));
+    refused(All::new((buckets(60), buckets(5))), 65);
 }
 
 #[test]
@@ -63,8 +71,7 @@ fn each_of_64_members_is_taken_from_once() {
 
 #[test]
 fn an_empty_vec_inside_a_composition_has_no_members() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(2, &clock));
+    let (_, [a, b]) = full([5, 2]);
     let none = || Vec::<&Bucket>::new();
     let all = All::new((none(), &a, vec![none(), none()], (&b, none()))).expect("two limits");
     assert_eq!(all.members(), 2);
@@ -84,18 +91,12 @@ fn members_of_different_clocks_are_refused() {
     let (clock, other) = (ManualClock::new(), ManualClock::new());
     let (a, b, c) = (bucket(1, &clock), bucket(1, &clock), bucket(1, &other));
     let inside = Concurrency::new(1).expect("a limit");
-    let error = All::new((&inside, &a, &b, &c)).expect_err("two clocks");
-    let expected = matches!(
-        error,
-        ComposeError::ClocksDiffer {
-            member: 3,
-            other: 1,
-            ..
-        }
+    let (member, other) = (3, 1);
+    is_refused(
+        All::new((&inside, &a, &b, &c)),
+        ComposeError::ClocksDiffer { member, other },
+        "clock of member 3 must be the same as that of member 1",
     );
-    assert!(expected, "{error:?}");
-    let text = "clock of member 3 must be the same as that of member 1";
-    assert_eq!(error.to_string(), text);
     assert!(All::new((&inside, &a, &b)).is_ok());
 }
 
@@ -103,11 +104,11 @@ fn members_of_different_clocks_are_refused() {
 fn a_composition_without_a_clock_is_refused() {
     let (a, b) = (Concurrency::new(1), Concurrency::new(2));
     let (a, b) = (a.expect("a limit"), b.expect("a limit"));
-    let error = All::<_, SystemClock>::new((&a, &b)).expect_err("no clock");
-    assert!(matches!(error, ComposeError::NoClock), "{error:?}");
-    let expected = "clock is missing: at least one member must have one";
-    assert_eq!(error.to_string(), expected);
-    assert_eq!(error.field(), "clock");
+    is_refused(
+        All::<_, SystemClock>::new((&a, &b)),
+        ComposeError::NoClock,
+        "clock is missing: at least one member must have one",
+    );
 }
 
 /// The clock is that of the first member that has one.
@@ -133,19 +134,12 @@ fn two_members_that_cannot_undo_are_refused() {
     let clock = ManualClock::new();
     let log = || SlidingLog::with_clock(Quota::per_minute(3), clock.clone()).expect("a log");
     let (a, b, bucket) = (log(), log(), bucket(9, &clock));
-    let error = All::new((&a, &bucket, &b)).expect_err("two logs");
-    let expected = matches!(
-        error,
-        ComposeError::SecondWithoutUndo {
-            member: 2,
-            other: 0,
-            ..
-        }
+    let (member, other) = (2, 0);
+    is_refused(
+        All::new((&a, &bucket, &b)),
+        ComposeError::SecondWithoutUndo { member, other },
+        "member 2 can't undo a grant, and neither can member 0: at most one member may be like this",
     );
-    assert!(expected, "{error:?}");
-    let text = "member 2 can't undo a grant, and neither can member 0: at most one member may be \
-                like this";
-    assert_eq!(error.to_string(), text);
     // The same log twice is one member.
     let all = All::new((&a, &bucket, &a)).expect("one log");
     assert!(all.try_acquire().is_ok() && all.try_acquire().is_err());
@@ -154,8 +148,7 @@ fn two_members_that_cannot_undo_are_refused() {
 
 #[test]
 fn a_wrong_number_of_costs_is_refused() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let (_, [a, b]) = full([5, 5]);
     let all = All::new((&a, &b)).expect("two limits");
     let many = [1; 70];
     for costs in [&[][..], &[1], &[1, 1, 1], &many] {
@@ -182,8 +175,7 @@ fn a_wrong_number_of_costs_is_refused() {
 
 #[test]
 fn a_grant_survives_a_wrong_number_of_costs() {
-    let clock = ManualClock::new();
-    let a = bucket(5, &clock);
+    let a = bucket(5, &ManualClock::new());
     let inside = Concurrency::new(1).expect("a limit");
     let all = All::new((&a, &inside)).expect("two limits");
     let left = || (a.available(), inside.inside());
@@ -226,8 +218,7 @@ fn a_grant_survives_a_wrong_number_of_costs() {
 
 #[test]
 fn costs_that_a_member_can_never_grant_are_denied_for_ever() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(9, &clock));
+    let (_, [a, b]) = full([5, 9]);
     let all = All::new((&a, &b)).expect("two limits");
     // A wait is shorter than never.
     assert_eq!(a.charge(5).debt(), 0);
@@ -247,8 +238,7 @@ fn costs_that_a_member_can_never_grant_are_denied_for_ever() {
 
 #[test]
 fn a_cost_of_zero_takes_nothing() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let (_, [a, b]) = full([5, 5]);
     let all = All::new((&a, &b)).expect("two limits");
     assert_eq!(a.charge(5).debt(), 0);
     let granted = all.try_acquire_each([0, 4]).expect("a needs nothing");
@@ -264,8 +254,7 @@ fn a_cost_of_zero_takes_nothing() {
 
 #[test]
 fn a_charge_goes_into_debt_on_every_member() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(5, &clock), bucket(5, &clock));
+    let (_, [a, b]) = full([5, 5]);
     let all = All::new((&a, &b, &a)).expect("two limits");
     assert_eq!(all.charge_each([3, 7, 4]), Ok(14));
     assert_eq!((a.charge(0).debt(), b.charge(0).debt()), (2, 2));

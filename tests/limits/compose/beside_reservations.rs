@@ -67,13 +67,12 @@ where
 /// Takes from the member, and from one that denies after `meanwhile`.
 fn lose_a_race(member: Member<'_>, many: bool, now: Tick, meanwhile: &(dyn Fn(Tick) + Sync)) {
     let rival = |step, now| {
-        if step == Step::Take {
+        (step == Step::Take).then(|| {
             meanwhile(now);
-        }
-        Some(Denied::later(1, Duration::from_secs(1)))
+            Denied::later(1, Duration::from_secs(1))
+        })
     };
-    let mut rival = Scripted::new(&rival);
-    rival.can_undo = false;
+    let rival = Scripted::last(&rival);
     let rival = rival.member();
     let denied = match many {
         false => {

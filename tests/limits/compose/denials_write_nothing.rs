@@ -2,15 +2,11 @@
 //! for each member.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
-use tollgate::compose::All;
 use tollgate::store::{AtomicWord, WordCell};
-use tollgate::{
-    Limiter, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
-};
 
-use super::{algorithm, bucket};
+use super::{ORDERS, algorithm, bucket};
+use crate::support::*;
 
 /// A word that counts the attempts to change it.
 #[derive(Debug)]
@@ -49,16 +45,6 @@ impl AtomicWord for Counting {
         self.cell.swap(next)
     }
 }
-
-/// All orders of three.
-const ORDERS: [[usize; 3]; 6] = [
-    [0, 1, 2],
-    [0, 2, 1],
-    [1, 0, 2],
-    [1, 2, 0],
-    [2, 0, 1],
-    [2, 1, 0],
-];
 
 #[test]
 fn a_granted_request_stores_once_for_each_member_and_a_denied_one_never() {
@@ -103,7 +89,7 @@ macro_rules! state {
 #[test]
 fn a_denial_leaves_logs_shards_and_slots_as_they_are() {
     for empty in 0..4 {
-        let clock = ManualClock::at(Tick::from_nanos(1_000_000));
+        let clock = ManualClock::at(tick(1_000_000));
         let n = |index| if index == empty { 3 } else { 9 };
         let quota = |index| Quota::per(n(index), Duration::from_secs(60));
         let log = SlidingLog::with_clock(quota(0), clock.clone()).expect("a log");

@@ -2,14 +2,14 @@
 
 use std::sync::Barrier;
 
-use super::{bucket, secs};
+use super::{full, secs};
+use crate::support::threads::on_threads;
 use crate::support::*;
 
 /// In a chain, what the first limiter granted is lost if the second denies.
 #[test]
 fn a_denied_request_does_not_consume_from_the_other_limit() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(10, &clock), bucket(3, &clock));
+    let (_, [a, b]) = full([10, 3]);
     let both = All::new((&a, &b)).expect("two limits");
     let granted = (0..5).filter(|_| both.try_acquire().is_ok()).count();
     assert_eq!((granted, a.available(), b.available()), (3, 7, 0));
@@ -18,8 +18,7 @@ fn a_denied_request_does_not_consume_from_the_other_limit() {
 /// In some services, a loose limit hides a tight one that is listed later.
 #[test]
 fn loose_before_tight_and_tight_before_loose_deny_alike() {
-    let clock = ManualClock::new();
-    let (loose, tight) = (bucket(100, &clock), bucket(2, &clock));
+    let (_, [loose, tight]) = full([100, 2]);
     let tight_last = All::new((&loose, &tight)).expect("two limits");
     let tight_first = All::new((&tight, &loose)).expect("two limits");
     assert!(tight_last.try_acquire().is_ok() && tight_first.try_acquire().is_ok());
@@ -37,8 +36,7 @@ fn loose_before_tight_and_tight_before_loose_deny_alike() {
 /// Both limits are empty: the wait is that of the slower one, in both orders.
 #[test]
 fn the_longest_wait_is_told_in_every_order() {
-    let clock = ManualClock::new();
-    let (short, long) = (bucket(5, &clock), bucket(5, &clock));
+    let (clock, [short, long]) = full([5, 5]);
     assert_eq!((short.charge(7).debt(), long.charge(11).debt()), (2, 6));
     let all = All::new((&short, &long)).expect("two limits");
     let other = All::new([&long, &short]).expect("two limits");
@@ -52,8 +50,7 @@ fn the_longest_wait_is_told_in_every_order() {
 /// The answer does not depend on where the limits are in memory.
 #[test]
 fn of_members_that_deny_alike_the_first_is_told() {
-    let clock = ManualClock::new();
-    let limits = [(); 3].map(|()| bucket(1, &clock));
+    let (clock, limits) = full([1; 3]);
     let [a, b, c] = limits.each_ref();
     for order in [[a, b, c], [c, b, a], [b, c, a], [c, a, b]] {
         let all = All::new(order).expect("three limits");
@@ -77,35 +74,26 @@ fn callers_with_estimates_never_pass_the_limit_and_settle_exactly() {
     const TOKENS: u64 = 100;
     deadline("64 callers with estimates", || {
         for round in 0..20 {
-            let clock = ManualClock::new();
-            let (requests, tokens) = (bucket(1000, &clock), bucket(TOKENS, &clock));
+            let (_, [requests, tokens]) = full([1000, TOKENS]);
             let model = All::new((&requests, &tokens)).expect("two limits");
-            let asked = &Barrier::new(CALLERS as usize);
-            let (estimated, used) = thread::scope(|scope| {
-                let call = |id| {
-                    let model = &model;
-                    scope.spawn(move || {
-                        let mut random = Random(1000 * round + id);
-                        let estimate = 1 + random.below(12);
-                        asked.wait();
-                        let answer = model.try_acquire_each([1, estimate]);
-                        // All callers have asked before the first settles.
-                        asked.wait();
-                        let Ok(mut granted) = answer else {
-                            return (0, 0);
-                        };
-                        let actual = random.below(estimate + 1);
-                        let settled = granted.settle([1, actual]).expect("a cost for each");
-                        assert_eq!((settled.returned, settled.lost), (estimate - actual, 0));
-                        (estimate, actual)
-                    })
+            let asked = Barrier::new(CALLERS as usize);
+            let told = on_threads(0..CALLERS, |id| {
+                let mut random = Random(1000 * round + id);
+                let estimate = 1 + random.below(12);
+                let answer = model.try_acquire_each([1, estimate]);
+                // All callers have asked before the first settles.
+                asked.wait();
+                let Ok(mut granted) = answer else {
+                    return (0, 0);
                 };
-                let calls: Vec<_> = (0..CALLERS).map(call).collect();
-                let told = calls
-                    .into_iter()
-                    .map(|call| call.join().expect("an answer"));
-                told.fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1))
+                let actual = random.below(estimate + 1);
+                let settled = granted.settle([1, actual]).expect("a cost for each");
+                assert_eq!((settled.returned, settled.lost), (estimate - actual, 0));
+                (estimate, actual)
             });
+            let (estimated, used) = told
+                .into_iter()
+                .fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1));
             assert!(estimated <= TOKENS, "{estimated} tokens were granted");
             assert!(
                 estimated > TOKENS - 12,

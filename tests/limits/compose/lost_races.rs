@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use tollgate::compose::AllDenied;
 use tollgate::store::{AtomicWord, WordCell};
 
-use super::{algorithm, secs};
+use super::{ORDERS, algorithm, secs};
 use crate::support::*;
 
 /// A word that notes its name whenever it is changed, and then lets others act.
@@ -53,8 +53,6 @@ fn limits<'w>(words: &'w [Watched<'w>; 3], clock: &ManualClock) -> [Limit<'w>; 3
         .map(|word| Limiter::with_cell(algorithm(2), clock.clone(), word))
 }
 
-const ORDERS: [[usize; 3]; 3] = [[0, 1, 2], [2, 1, 0], [1, 2, 0]];
-
 #[test]
 fn members_are_taken_from_in_one_order_and_undone_in_reverse() {
     let (clock, notes) = (ManualClock::new(), RefCell::default());
@@ -75,35 +73,54 @@ fn members_are_taken_from_in_one_order_and_undone_in_reverse() {
     }
 }
 
+/// The other caller's limiter of a word.
+type Other<'c> = Limiter<TokenBucket, ManualClock, &'c WordCell>;
+
+type Limits<'l, 'w> = All<[&'l Limit<'w>; 3], ManualClock>;
+
 /// Runs a request for a permit of each of three limits. In the first `races` attempts, another
-/// caller takes all of `c` after the request took from `a`, and brings it back after it was undone.
-fn raced(races: usize, order: [usize; 3]) -> (Result<(), AllDenied>, String, [u64; 3]) {
+/// caller changes `c` after the request took from `a`, and may change it again after `a` was
+/// undone. Returns the answer, the names of the changed words, and what is left.
+fn race<T>(
+    races: usize,
+    order: [usize; 3],
+    other: impl Fn(&Other<'_>, bool),
+    ask: impl FnOnce(&Limits<'_, '_>, &RefCell<String>) -> T,
+) -> (T, String, [u64; 3]) {
     let (clock, notes) = (ManualClock::new(), RefCell::default());
     // The word of `c`, which the other caller changes without a note.
     let c: RefCell<Option<&WordCell>> = RefCell::new(None);
-    let (taken, empty) = (RefCell::new(0), empty_word(&clock));
+    let (taken, at) = (RefCell::new(0), clock.clone());
     let then = |name| {
         let Some(cell) = *c.borrow() else { return };
         let mut taken = taken.borrow_mut();
-        if name != 'a' {
-            return;
-        }
         // Every second change of `a` is an undo.
-        *taken += 1;
-        if *taken % 2 == 0 {
-            cell.swap(0);
-        } else if *taken < 2 * races {
-            cell.swap(empty);
+        *taken += usize::from(name == 'a');
+        if name == 'a' && *taken <= 2 * races {
+            let is_undone = *taken % 2 == 0;
+            other(
+                &Limiter::with_cell(algorithm(2), at.clone(), cell),
+                is_undone,
+            );
         }
     };
     let words = words(&notes, &then);
     *c.borrow_mut() = Some(&words[2].cell);
     let limits = limits(&words, &clock);
     let all = All::new(order.map(|index| &limits[index])).expect("three limits");
-    let answer = all.try_acquire().map(drop);
+    let answer = ask(&all, &notes);
     *c.borrow_mut() = None;
     let left = limits.each_ref().map(|limit| limit.available());
     (answer, notes.take(), left)
+}
+
+/// The other caller takes all of `c`, and brings it back.
+fn raced(races: usize, order: [usize; 3]) -> (Result<(), AllDenied>, String, [u64; 3]) {
+    let other = |c: &Other<'_>, is_undone: bool| match is_undone {
+        true => c.reset(),
+        false => assert_eq!(c.take_up_to(2).n(), 2),
+    };
+    race(races, order, other, |all, _| all.try_acquire().map(drop))
 }
 
 /// Returns the word of an empty limit.
@@ -154,47 +171,23 @@ fn a_lost_race_undoes_every_member() {
     assert_eq!((inside.inside(), log.available()), (0, 0));
 }
 
-/// Reserves a permit of each of three limits within a time. In the first `races` attempts, another
-/// caller takes all of `c`, into debt, after the reservation took from `a`.
+/// The caller reserves within a time, and the other one takes all of `c`, into debt.
 fn raced_reservation(
     races: usize,
     within: u64,
 ) -> (Result<Option<Duration>, AllDenied>, String, [u64; 3]) {
-    let (clock, notes) = (ManualClock::new(), RefCell::default());
-    let c: RefCell<Option<&WordCell>> = RefCell::new(None);
-    let (taken, at) = (RefCell::new(0), clock.clone());
-    let then = |name| {
-        let Some(cell) = *c.borrow() else { return };
-        let mut taken = taken.borrow_mut();
-        if name == 'a' {
-            // Every second change of `a` is a cancellation.
-            *taken += 1;
-            if *taken % 2 == 1 && *taken < 2 * races {
-                let other = Limiter::with_cell(algorithm(2), at.clone(), cell);
-                assert_eq!(other.charge(2).n(), 2);
-            }
+    let other = |c: &Other<'_>, is_undone: bool| {
+        if !is_undone {
+            assert_eq!(c.charge(2).n(), 2);
         }
     };
-    let words = words(&notes, &then);
-    *c.borrow_mut() = Some(&words[2].cell);
-    let limits = limits(&words, &clock);
-    let all = All::new([2, 0, 1].map(|index| &limits[index])).expect("three limits");
-    let answer = all
-        .reserve_within(1, Duration::from_secs(within))
-        .map(|reserved| {
-            let due = reserved.time_left();
-            *c.borrow_mut() = None;
-            let made = notes.take();
-            assert_eq!((reserved.cancel(), notes.take().as_str()), (3, "cba"));
-            *notes.borrow_mut() = made;
-            Some(due)
-        });
-    *c.borrow_mut() = None;
-    (
-        answer,
-        notes.take(),
-        limits.each_ref().map(|limit| limit.available()),
-    )
+    race(races, [2, 0, 1], other, |all, notes| {
+        let reserved = all.reserve_within(1, Duration::from_secs(within))?;
+        let (due, made) = (reserved.time_left(), notes.take());
+        assert_eq!((reserved.cancel(), notes.take().as_str()), (3, "cba"));
+        *notes.borrow_mut() = made;
+        Ok(Some(due))
+    })
 }
 
 #[test]

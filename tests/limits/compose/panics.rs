@@ -2,14 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, BoxMember, Exempt, Member, Members};
-use tollgate::{Concurrency, Denied, Limiter, ManualClock, Tick};
+use tollgate::compose::{BoxMember, Exempt, Member, Members};
 
 use super::scripted::{Scripted, Step};
 use super::{Bucket, algorithm, bucket};
+use crate::support::*;
 
 /// A member of the user's own.
 type Own<'s> = &'s (dyn Member<ManualClock> + Send + Sync + 's);
@@ -111,6 +109,7 @@ fn panic_at(
 #[test]
 fn a_member_that_panics_leaves_nothing_taken() {
     let places = [
+        (Step::Check, 0),
         (Step::Take, 0),
         (Step::Take, 1),
         (Step::Take, 2),
@@ -127,6 +126,11 @@ fn a_member_that_panics_leaves_nothing_taken() {
     }
 }
 
+/// Denies when it is taken from.
+fn denies(step: Step, _: Tick) -> Option<Denied> {
+    (step == Step::Take).then(|| Denied::later(1, Duration::from_secs(1)))
+}
+
 #[test]
 fn a_member_that_panics_when_it_gives_back_stops_no_other() {
     let (rate, room) = (
@@ -137,9 +141,7 @@ fn a_member_that_panics_when_it_gives_back_stops_no_other() {
         assert!(step != Step::GiveBack, "a member's own panic");
         None
     };
-    let denies = |_, _| Some(Denied::later(1, Duration::from_secs(1)));
-    let (panics, mut denies) = (Scripted::new(&panics), Scripted::new(&denies));
-    denies.can_undo = false;
+    let (panics, denies) = (Scripted::new(&panics), Scripted::last(&denies));
     let (panics, denies) = (panics.member(), denies.member());
     let few = All::new((&rate, panics, &room, denies)).expect("limits");
     let many = All::new((&rate, [Exempt; 6], (panics, &room, denies))).expect("limits");
@@ -169,9 +171,7 @@ fn a_clock_that_panics_after_a_lost_race_leaves_nothing_taken() {
             Limiter::unstarted(algorithm(5), &clock),
             Concurrency::new(3).expect("a limit"),
         );
-        let denies = |_, _| Some(Denied::later(1, Duration::from_secs(1)));
-        let mut denies = Scripted::new(&denies);
-        denies.can_undo = false;
+        let denies = Scripted::last(&denies);
         let own = denies.member();
         let few = All::new((&rate, &room, own)).expect("limits");
         let outcome = catch_unwind(AssertUnwindSafe(|| drop(few.try_acquire())));

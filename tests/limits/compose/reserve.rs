@@ -3,7 +3,7 @@
 use tollgate::TryAcquire;
 use tollgate::compose::Named;
 
-use super::{Bucket, bucket, secs};
+use super::{Bucket, bucket, full, secs};
 use crate::support::*;
 
 /// A single member answers as its limiter would.
@@ -38,16 +38,15 @@ fn a_single_member_reserves_as_its_limiter_does() {
 }
 
 /// Two limits: `slow` has no permit left, and `fast` has all.
-fn one_empty(clock: &ManualClock) -> (Bucket, Bucket) {
-    let (slow, fast) = (bucket(5, clock), bucket(10, clock));
+fn one_empty() -> (ManualClock, [Bucket; 2]) {
+    let (clock, [slow, fast]) = full([5, 10]);
     assert_eq!(slow.take_up_to(5).n(), 5);
-    (slow, fast)
+    (clock, [slow, fast])
 }
 
 #[test]
 fn callers_before_the_due_tick_find_what_is_left_as_of_it() {
-    let clock = ManualClock::new();
-    let (slow, fast) = one_empty(&clock);
+    let (clock, [slow, fast]) = one_empty();
     let all = All::new((&slow, &fast)).expect("two limits");
     let reserved = all.reserve(4).expect("due in 4 s");
     assert_eq!(reserved.time_left(), Duration::from_secs(4));
@@ -67,8 +66,7 @@ fn callers_before_the_due_tick_find_what_is_left_as_of_it() {
 
 #[test]
 fn a_due_reservation_is_undone_as_a_grant() {
-    let clock = ManualClock::new();
-    let (slow, fast) = one_empty(&clock);
+    let (clock, [slow, fast]) = one_empty();
     let all = All::new((&slow, &fast)).expect("two limits");
     let reserved = all.reserve(4).expect("due in 4 s");
     clock.advance(Duration::from_secs(4));
@@ -80,12 +78,11 @@ fn a_due_reservation_is_undone_as_a_grant() {
 #[test]
 fn a_cancelled_reservation_leaves_every_member_as_it_was() {
     for seconds in [0, 1, 3, 4, 9] {
-        let clock = ManualClock::new();
-        let (slow, fast) = one_empty(&clock);
-        let (slow_alone, fast_alone) = one_empty(&clock);
+        let (clock, [slow, fast]) = one_empty();
+        let (alone, [slow_alone, fast_alone]) = one_empty();
         let all = All::new((&slow, &fast)).expect("two limits");
         let reserved = all.reserve(4).expect("due in 4 s");
-        clock.advance(Duration::from_secs(seconds));
+        let _ = [&clock, &alone].map(|clock| clock.advance(Duration::from_secs(seconds)));
         let back = reserved.cancel();
         let refilled = 2 * seconds.saturating_sub(4).min(4);
         assert_eq!(back, 8 - refilled, "after {seconds} s");
@@ -99,8 +96,7 @@ fn a_cancelled_reservation_leaves_every_member_as_it_was() {
 fn a_reservation_that_is_cancelled_late_leaves_the_tick_of_its_end() {
     // The permits were due after 4 seconds, and are all refilled after 8.
     for seconds in [5, 6, 7] {
-        let clock = ManualClock::new();
-        let (slow, fast) = one_empty(&clock);
+        let (clock, [slow, fast]) = one_empty();
         let all = All::new((&slow, &fast)).expect("two limits");
         let start = Tick::ZERO;
         let reserved = all
@@ -117,8 +113,7 @@ fn a_reservation_that_is_cancelled_late_leaves_the_tick_of_its_end() {
 /// Otherwise the caller behind it could find its permits taken at its due tick.
 #[test]
 fn a_reservation_with_another_behind_it_gives_nothing_back() {
-    let clock = ManualClock::new();
-    let (slow, fast) = one_empty(&clock);
+    let (clock, [slow, fast]) = one_empty();
     let all = All::new((&slow, &fast)).expect("two limits");
     let first = all.reserve_each([3, 1]).expect("due in 3 s");
     let second = all.reserve_each([2, 1]).expect("due in 5 s");
@@ -133,8 +128,7 @@ fn a_reservation_with_another_behind_it_gives_nothing_back() {
 
 #[test]
 fn a_member_that_is_asked_for_nothing_keeps_everything() {
-    let clock = ManualClock::new();
-    let (slow, fast) = one_empty(&clock);
+    let (_, [slow, fast]) = one_empty();
     let all = All::new((&slow, &fast)).expect("two limits");
     let reserved = all.reserve_each([2, 0]).expect("due in 2 s");
     assert_eq!(fast.available(), 10);
@@ -146,8 +140,7 @@ fn a_member_that_is_asked_for_nothing_keeps_everything() {
 
 #[test]
 fn a_limit_that_appears_twice_is_reserved_once_for_both() {
-    let clock = ManualClock::new();
-    let (slow, fast) = one_empty(&clock);
+    let (_, [slow, fast]) = one_empty();
     let all = All::new((&slow, &fast, &fast)).expect("two limits");
     let reserved = all.reserve_each([1, 2, 3]).expect("due in 1 s");
     assert_eq!(reserved.time_left(), Duration::from_secs(1));
@@ -159,8 +152,7 @@ fn a_limit_that_appears_twice_is_reserved_once_for_both() {
 
 #[test]
 fn a_denied_reservation_takes_nothing() {
-    let clock = ManualClock::new();
-    let (slow, fast) = one_empty(&clock);
+    let (_, [slow, fast]) = one_empty();
     let all = All::new((&fast, Named::new("slow", &slow))).expect("two limits");
     let too_many = all.reserve(6).map(drop).expect_err("more than the burst");
     assert_eq!(too_many.denied(), Some(Denied::never(6, 5)));
@@ -183,8 +175,7 @@ fn a_denied_reservation_takes_nothing() {
 #[test]
 fn no_reservation_is_due_after_the_end_of_time() {
     let end = Tick::MAX;
-    let clock = ManualClock::new();
-    let (one, other) = (bucket(3, &clock), bucket(3, &clock));
+    let (_, [one, other]) = full([3, 3]);
     let all = All::new((&one, &other)).expect("two limits");
     assert!(one.try_acquire_n_at(3, end).is_ok());
     let stuck = all.at(end).reserve(1).map(drop).expect_err("no more time");
@@ -216,8 +207,7 @@ fn gcras_and_limits_that_have_not_started_are_reserved_too() {
 /// Callers whose ticks are older than that of the reservation take nothing that it took.
 #[test]
 fn callers_with_older_ticks_find_no_more() {
-    let clock = ManualClock::new();
-    let (slow, fast) = (bucket(4, &clock), bucket(4, &clock));
+    let (_, [slow, fast]) = full([4, 4]);
     let at = |seconds: u64| tick(seconds * 1_000_000_000);
     assert!(slow.try_acquire_n_at(4, at(10)).is_ok());
     let all = All::new((&slow, &fast)).expect("two limits");

@@ -117,6 +117,13 @@ impl Run<'_> {
         (asked.iter().map(|n| i128::from(*n)).collect(), asked)
     }
 
+    /// Returns a member, and what a request costs there.
+    fn one(&mut self) -> (usize, i128, u64) {
+        let member = self.random.below(self.models.len() as u64) as usize;
+        let (costs, asked) = self.costs();
+        (member, costs[member], asked[member])
+    }
+
     fn step(&mut self) {
         self.now += i128::from(self.random.skewed(3 * SECOND as u64));
         match self.random.below(8) {
@@ -135,13 +142,9 @@ impl Run<'_> {
     }
 
     fn acquire_of_one(&mut self) {
-        let (member, now) = (
-            self.random.below(self.models.len() as u64) as usize,
-            self.now,
-        );
-        let (costs, asked) = self.costs();
-        let (model, n) = (&mut self.models[member], costs[member]);
-        let granted = self.limits[member].try_acquire_n_at(asked[member], tick(now));
+        let (now, (member, n, asked)) = (self.now, self.one());
+        let model = &mut self.models[member];
+        let granted = self.limits[member].try_acquire_n_at(asked, tick(now));
         if self.how == How::Together {
             assert_eq!(granted.is_ok(), model.due(n, now) <= now);
         }
@@ -163,13 +166,9 @@ impl Run<'_> {
     }
 
     fn reserve_of_one(&mut self) {
-        let (member, now) = (
-            self.random.below(self.models.len() as u64) as usize,
-            self.now,
-        );
-        let (costs, asked) = self.costs();
-        let (model, n) = (&mut self.models[member], costs[member]);
-        let reserved = self.limits[member].reserve_at(asked[member], tick(now));
+        let (now, (member, n, asked)) = (self.now, self.one());
+        let model = &mut self.models[member];
+        let reserved = self.limits[member].reserve_at(asked, tick(now));
         let due = i128::from(reserved.expect("at some time").due().as_nanos());
         if self.how == How::Together {
             assert_eq!(due, model.due(n, now));

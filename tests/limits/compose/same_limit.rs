@@ -5,13 +5,12 @@ use tollgate::compose::{Named, OwnLimiter};
 use tollgate::store::{AtomicWord, Place, WordCell};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 
-use super::{algorithm, bucket, secs};
+use super::{algorithm, bucket, full, secs, settled};
 use crate::support::*;
 
 #[test]
 fn a_limit_twice_pays_both_costs() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(10, &clock), bucket(10, &clock));
+    let (_, [a, b]) = full([10, 10]);
     let all = All::new((&a, &b, &a)).expect("two limits");
     assert_eq!((all.members(), all.available()), (3, 5));
     let mut granted = all.try_acquire_each([2, 1, 3]).expect("they have it");
@@ -21,16 +20,14 @@ fn a_limit_twice_pays_both_costs() {
     let denied = all.try_acquire_each([3, 1, 3]).expect_err("a has 5");
     assert_eq!((denied.member(), denied.retry_after()), (Some(0), secs(1)));
     assert_eq!(denied.denied().map(|denied| denied.requested()), Some(6));
-    let settled = granted.settle([0, 4, 1]).expect("a cost for each");
-    assert_eq!((settled.returned, settled.charged), (4, 3));
+    assert_eq!(settled(granted.settle([0, 4, 1])), (4, 3));
     assert_eq!((a.available(), b.available()), (9, 6));
     assert_eq!(all.try_acquire().expect("they have it").undo(), 3);
 }
 
 #[test]
 fn a_limit_three_times_pays_three_costs_and_is_denied_by_its_first_name() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(10, &clock), bucket(100, &clock));
+    let (_, [a, b]) = full([10, 100]);
     let inner = All::new([&a, &b]).expect("two limits");
     let members = (
         &b,
@@ -49,8 +46,7 @@ fn a_limit_three_times_pays_three_costs_and_is_denied_by_its_first_name() {
 
 #[test]
 fn sums_of_costs_saturate() {
-    let clock = ManualClock::new();
-    let a = bucket(10, &clock);
+    let a = bucket(10, &ManualClock::new());
     let all = All::new([&a, &a]).expect("one limit");
     for costs in [[u64::MAX, u64::MAX], [u64::MAX, 1], [1 << 63, 1 << 63]] {
         let denied = all.try_acquire_each(costs).expect_err("a has 10");

@@ -1,7 +1,6 @@
 //! A member that does what a test says.
 
 use tollgate::compose::{Held, Member};
-use tollgate::outcome::Charged;
 use tollgate::store::{Place, Prepared};
 
 use crate::support::*;
@@ -13,14 +12,15 @@ pub(super) struct Scripted<'s> {
     /// Whether it takes what it prepared.
     pub(super) takes_prepared: bool,
     pub(super) counts: bool,
-    /// Runs at each step of a request. If it returns a denial when the member is taken from, the
-    /// member denies.
+    /// Runs at each step of a request. If it returns a denial when the member is checked or taken
+    /// from, the member denies.
     pub(super) at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync),
 }
 
 /// A step of a request, as a member sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
+    Check,
     Take,
     TakePrepared,
     GrantPrepared,
@@ -35,6 +35,14 @@ impl<'s> Scripted<'s> {
             takes_prepared: false,
             counts: false,
             at,
+        }
+    }
+
+    /// Returns a member that is taken from last.
+    pub(super) fn last(at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync)) -> Self {
+        Self {
+            can_undo: false,
+            ..Self::new(at)
         }
     }
 
@@ -53,8 +61,8 @@ impl<C> Member<C> for Scripted<'_> {
         self.can_undo
     }
 
-    fn check(&self, _: u64, _: Tick) -> Result<(), Denied> {
-        Ok(())
+    fn check(&self, _: u64, now: Tick) -> Result<(), Denied> {
+        (self.at)(Step::Check, now).map_or(Ok(()), Err)
     }
 
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {

@@ -2,82 +2,36 @@
 //! nanoseconds, a lease is answered as its limiter would answer one request for what is missing,
 //! and that is right to the nanosecond.
 
+use crate::algorithm::bucket::Bucket;
+use crate::support::reference::Reference;
 use crate::support::*;
 
-const YEAR: u64 = 365 * 86_400 * SECOND;
-
-/// A bucket that counts in parts of a nanosecond, `n` of which accrue in one. A permit is `period`
-/// of them.
-#[derive(Debug)]
-struct Exact {
-    n: u128,
-    period: u128,
-    burst: u128,
-    /// When the bucket is full again.
-    full_at: u128,
-}
-
-impl Exact {
-    fn of(n: u64, period: u64, burst: u64) -> Self {
-        let [n, period, burst] = [n, period, burst].map(u128::from);
-        Self {
-            n,
-            period,
-            burst,
-            full_at: 0,
-        }
-    }
-
-    fn take(&mut self, permits: u64, now: Tick) {
-        if permits > 0 {
-            let base = self.full_at.max(u128::from(now.as_nanos()) * self.n);
-            self.full_at = base + u128::from(permits) * self.period;
-        }
-    }
-
-    /// Returns the first tick at which these permits are available.
-    fn due(&self, permits: u64) -> u64 {
-        let rest = (self.burst - u128::from(permits)) * self.period;
-        self.full_at.saturating_sub(rest).div_ceil(self.n) as u64
-    }
-
-    /// Returns how many nanoseconds the limiter may be off. It is exact if a nanosecond has at most
-    /// 11 units.
-    fn tolerance(&self) -> u64 {
-        let (mut a, mut b) = (self.n, self.period);
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        u64::from(self.n / a > 11)
-    }
-}
-
-/// A quota of up to 10 permits a nanosecond, as permits, nanoseconds and burst.
-fn any_quota(random: &mut Random) -> (u64, u64, u64) {
-    let periods = [SECOND, 60 * SECOND, 1_000_000_007, 7, 86_400 * SECOND];
+/// A quota of up to 10 permits a nanosecond.
+fn any_quota(random: &mut Random) -> Quota {
+    let periods = [SECOND, 60 * SECOND, 1_000_000_007, 7, DAY];
     let period = periods[random.below(5) as usize];
     let n = 1 + random.upto(10 * period - 1).min(10_000_000_000);
-    (n, period, 2 + random.below(60))
+    per_ns(n, period).burst(2 + random.below(60))
 }
 
 /// Makes requests at random ticks and at those at which permits are due. Returns how many were
 /// granted to the last available permit, and how many were denied.
 fn run(seed: u64, requests: u64) -> (u64, u64) {
     let mut random = Random(seed);
-    let (n, period, burst) = any_quota(&mut random);
+    let quota = any_quota(&mut random);
+    let (period, burst) = (quota.period().as_nanos() as u64, quota.burst_size());
     let (total, start) = (1 + random.below(burst - 1), random.upto(40 * YEAR));
-    let quota = Quota::per(n, Duration::from_nanos(period)).burst(burst);
     let bucket = TokenBucket::new(quota).expect("a bucket");
     let clock = ManualClock::at(tick(start));
     let limiter = Leases::with_clock(bucket, total, clock.clone()).expect("leases");
     let mut lease = limiter.lease(random.below(total + 1));
     let most = burst - total;
-    let mut exact = Exact::of(n, period, most);
+    let mut exact = Bucket::from_quota(quota.burst(most));
     let (mut last, mut denials, mut now) = (0, 0, start);
     for _ in 0..requests {
         now = match random.below(4) {
             0 => now,
-            1 => now + random.upto(2 * burst * period / n),
+            1 => now + random.upto(2 * burst * period / quota.permits()),
             2 => now.max(exact.due(1 + random.below(most)) + random.below(2)),
             _ => now.max(exact.due(most)),
         };
@@ -106,14 +60,12 @@ fn run(seed: u64, requests: u64) -> (u64, u64) {
                 }
                 Err(other) => panic!("{other}: {why}"),
             };
-            assert!(
-                got.abs_diff(due) <= exact.tolerance(),
-                "{got}, {due}: {why}"
-            );
+            let off = got.abs_diff(due);
+            assert!(off <= u64::from(!exact.exact), "{got}, {due}: {why}");
         }
         let used = if answer.is_ok() { n } else { 0 };
         last += u64::from(answer.is_ok() && n == held + there && missing > 0);
-        exact.take(lease.held() + used - held, tick);
+        exact.take(now, lease.held() + used - held);
     }
     (last, denials)
 }

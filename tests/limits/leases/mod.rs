@@ -152,15 +152,15 @@ fn a_lease_is_told_exactly_when_to_retry() {
         assert_eq!(more, Err(Denied::never(limit + 1, limit)), "{text}");
         let denied = lease.try_acquire_n(limit).unwrap_err();
         let wait = denied.retry_after().expect("they will be there");
-        clock.advance(wait - std::time::Duration::from_nanos(1));
+        clock.advance(wait - Duration::from_nanos(1));
         assert!(lease.try_acquire_n(limit).is_err(), "{text}");
-        clock.advance(std::time::Duration::from_nanos(1));
+        clock.advance(Duration::from_nanos(1));
         assert_eq!(lease.try_acquire_n(limit), Ok(()), "{text}");
         // A lease that holds two is granted two more.
-        clock.advance(std::time::Duration::from_secs(10));
+        clock.advance(Duration::from_secs(10));
         assert_eq!(lease.try_acquire_n(1), Ok(()));
         assert_eq!(lease.held(), 1);
-        clock.advance(std::time::Duration::from_secs(10));
+        clock.advance(Duration::from_secs(10));
         assert_eq!(lease.try_acquire_n(limit + 1), Ok(()), "{text}");
     }
 }

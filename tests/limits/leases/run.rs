@@ -80,11 +80,6 @@ impl Run<'_> {
         );
     }
 
-    fn done(&mut self, verb: &'static str) {
-        self.seen.note(verb);
-        self.seen.note("operation");
-    }
-
     /// Compares each lease's own report, and the rest of the total.
     fn look(&self) {
         self.right("lent", self.limiter.lent(), self.model.lent());
@@ -120,7 +115,7 @@ impl Run<'_> {
         };
         let size = self.model.lease(asked);
         self.leases.push(self.limiter.lease(asked));
-        self.done("lease");
+        self.seen.done("lease");
         self.seen.note(match size {
             0 if asked > 0 => "nothing left to lend",
             size if size < asked => "a smaller lease",
@@ -153,7 +148,7 @@ impl Run<'_> {
             (1, 0) => self.leases[of].try_acquire(),
             _ => self.leases[of].try_acquire_n(n),
         };
-        self.done("acquire");
+        self.seen.done("acquire");
         let Err(denied) = got else {
             self.right("the answer", got, right);
             self.seen.note(match n {
@@ -188,7 +183,7 @@ impl Run<'_> {
             let got = self.leases[of].try_acquire_n(n);
             self.right("the answer then", got, right);
             self.right("whether it is granted then", got.is_ok(), is_there);
-            self.done("acquire at its time");
+            self.seen.done("acquire at its time");
         }
         self.used(n);
     }
@@ -206,7 +201,7 @@ impl Run<'_> {
         let n = 1 + self.random.upto(self.model.limit());
         let right = self.model.limiter.at(self.now).try_acquire_n(n);
         let got = self.limiter.try_acquire_n(n);
-        self.done("without a lease");
+        self.seen.done("without a lease");
         let is_granted = got.is_ok();
         self.right("the answer", got, right);
         if is_granted {
@@ -223,7 +218,7 @@ impl Run<'_> {
     fn give_back(&mut self, of: usize) {
         let right = self.model.give_back(of, self.now);
         let back = self.leases[of].give_back();
-        self.done("give_back");
+        self.seen.done("give_back");
         self.right("given back", back, right);
         self.seen.note(match back {
             0 => "nothing came back",
@@ -235,6 +230,6 @@ impl Run<'_> {
         self.model.give_back(of, self.now);
         self.model.leases.swap_remove(of);
         drop(self.leases.swap_remove(of));
-        self.done("drop");
+        self.seen.done("drop");
     }
 }

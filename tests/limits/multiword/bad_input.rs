@@ -3,7 +3,8 @@
 
 use tollgate::error::{LimiterError, QuotaError};
 
-use super::per_ns;
+use crate::errors::say;
+use crate::quota::kinds::is_the_limit;
 use crate::support::edges::{EDGES, long_and_short};
 use crate::support::*;
 
@@ -49,7 +50,10 @@ fn is_slotted(quota: Quota, slots: usize) -> bool {
             assert!(period % parts != 0, "{quota} in {slots}");
         }
         LimiterError::Quota(error @ QuotaError::LimitTooLarge { .. }) => {
-            limit_too_large(quota, slots, error);
+            let fits = |n, period| slotted(Quota::per(n, period), slots).is_ok();
+            let longest = Duration::from_nanos(FIFTY_YEARS - FIFTY_YEARS % slots as u64);
+            let is_right = is_the_limit(error, quota, (slots as u64, longest), fits);
+            assert!(is_right, "{quota} in {slots}: {error}");
         }
         LimiterError::Quota(other) => {
             assert_eq!(Some(other), no_window(quota), "{quota} in {slots}");
@@ -57,36 +61,6 @@ fn is_slotted(quota: Quota, slots: usize) -> bool {
         other => panic!("{quota} in {slots}: {other}"),
     }
     false
-}
-
-/// Checks that the stated limit fits in a window of this length and one more does not, and that
-/// this limit fits in a window of the stated length and in none shorter.
-fn limit_too_large(quota: Quota, slots: usize, error: QuotaError) {
-    let QuotaError::LimitTooLarge {
-        n,
-        max,
-        period,
-        min_period,
-    } = error
-    else {
-        panic!("{error}");
-    };
-    assert_eq!((n, period), (quota.permits(), quota.period()), "{quota}");
-    let fits = |n, period| slotted(Quota::per(n, period), slots).is_ok();
-    let is_right = (1..n).contains(&max)
-        && fits(max, period)
-        && !fits(max + 1, period)
-        && match min_period {
-            Some(least) => {
-                let less = least - Duration::from_nanos(slots as u64);
-                least > period && fits(n, least) && !fits(n, less)
-            }
-            None => {
-                let longest = FIFTY_YEARS - FIFTY_YEARS % slots as u64;
-                !fits(n, Duration::from_nanos(longest))
-            }
-        };
-    assert!(is_right, "{quota} in {slots}: {error}");
 }
 
 fn is_log(quota: Quota) -> bool {
@@ -175,44 +149,22 @@ fn any_quota_is_accepted_or_refused_with_a_reason() {
 #[test]
 fn each_error_names_the_field_its_value_and_what_is_allowed() {
     let second = Quota::per_second;
-    for (error, field, text) in [
-        (
-            slotted(second(5), 0).err(),
-            "slots",
-            "slots is 0, but must be at least 1",
-        ),
-        (
-            slotted(second(5), 65_537).err(),
-            "slots",
-            "slots is 65537, but must be from 1 to 65536",
-        ),
-        (
-            slotted(second(5), 7).err(),
-            "slots",
-            "slots is 7, but must divide 1s in whole nanoseconds",
-        ),
-        (
-            slotted(per_ns(5, 3), 3).err(),
-            "n",
-            "n is 5, but must be at most 3 in a window of 3ns, or the window must be at least 6ns long",
-        ),
-        (
-            slotted(second(5).burst(6), 10).err(),
-            "burst",
-            "burst is 6, but a window of 5 permits has no separate burst: leave it out",
-        ),
-        (
-            log(second(5).initial(0)).err(),
-            "initial",
-            "initial is 0, but a window always begins with its 5 permits: leave it out",
-        ),
-        (
-            log(second(1_048_577)).err(),
-            "n",
-            "n is 1048577, but must be from 1 to 1048576: a log keeps every permit",
-        ),
-    ] {
-        let error = error.expect(text);
-        assert_eq!((error.field(), error.to_string().as_str()), (field, text));
-    }
+    let errors = [
+        slotted(second(5), 0).expect_err("zero"),
+        slotted(second(5), 65_537).expect_err("too many"),
+        slotted(second(5), 7).expect_err("uneven"),
+        slotted(per_ns(5, 3), 3).expect_err("too large"),
+        slotted(second(5).burst(6), 10).expect_err("a burst"),
+        log(second(5).initial(0)).expect_err("initial permits"),
+        log(second(1_048_577)).expect_err("too large"),
+    ];
+    let texts = "\
+slots is 0, but must be at least 1
+slots is 65537, but must be from 1 to 65536
+slots is 7, but must divide 1s in whole nanoseconds
+n is 5, but must be at most 3 in a window of 3ns, or the window must be at least 6ns long
+burst is 6, but a window of 5 permits has no separate burst: leave it out
+initial is 0, but a window always begins with its 5 permits: leave it out
+n is 1048577, but must be from 1 to 1048576: a log keeps every permit";
+    say(&errors, texts);
 }

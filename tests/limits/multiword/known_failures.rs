@@ -1,15 +1,12 @@
 //! Failures of the slots, logs and shards of other rate limiters, each as a regression test.
 
 use std::collections::BTreeMap;
-use std::sync::Barrier;
 
 use tollgate::TryAcquire;
 
+use crate::algorithm::known_failures::WINDOWS;
+use crate::support::threads::on_threads;
 use crate::support::*;
-
-fn at(nanos: u64) -> Tick {
-    tick(nanos)
-}
 
 type AnyLimiter = Box<dyn TryAcquire<Clock = ManualClock> + Sync>;
 
@@ -19,22 +16,6 @@ fn sliding(quota: Quota) -> [AnyLimiter; 2] {
     let slots = SlottedWindow::with_clock(quota, 10, clock.clone()).expect("slots");
     let log = SlidingLog::with_clock(quota, clock).expect("a log");
     [Box::new(slots), Box::new(log)]
-}
-
-/// Returns the results of `work` on eight threads at once.
-fn on_threads<T: Send + Debug>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let (start, work) = (&Barrier::new(8), &work);
-    thread::scope(|scope| {
-        let spawn = |id| {
-            scope.spawn(move || {
-                start.wait();
-                work(id)
-            })
-        };
-        let threads: Vec<_> = (0..8).map(spawn).collect();
-        let results = threads.into_iter().map(|thread| thread.join());
-        results.map(|result| result.expect("no panic")).collect()
-    })
 }
 
 /// Returns how many of `tries` single permits are granted at this tick.
@@ -54,12 +35,12 @@ fn every_slotted_window_has_its_limit_while_threads_roll_over() {
         for round in 0..10 {
             let limiter = SlottedWindow::with_clock(Quota::per_second(100), 10, ManualClock::new());
             let limiter = limiter.expect("slots");
-            let granted = on_threads(|id| {
+            let granted = on_threads(0..8, |id| {
                 // A quarter of a slot apart, and half of them a slot behind.
                 let lag = id % 4 * slot / 4 + id % 2 * slot;
                 let times = (0..3000).map(|step| 2 * SECOND + step * slot / 100 + round - lag);
                 let granted =
-                    times.filter_map(|now| limiter.try_acquire_n_at(1 + id % 3, at(now)).ok());
+                    times.filter_map(|now| limiter.try_acquire_n_at(1 + id % 3, tick(now)).ok());
                 granted.collect::<Vec<Granted>>()
             });
             let mut slots = BTreeMap::<u64, u64>::new();
@@ -79,7 +60,7 @@ fn every_slotted_window_has_its_limit_while_threads_roll_over() {
                 assert!(sum <= 100, "{sum} from slot {window} on: {slots:?}");
             }
             // No permit was lost either: what counts now was granted in the last window.
-            assert_eq!(limiter.at(at(last * slot)).level().ceil(), sum(last - 9));
+            assert_eq!(limiter.at(tick(last * slot)).level().ceil(), sum(last - 9));
         }
     });
 }
@@ -88,12 +69,17 @@ fn every_slotted_window_has_its_limit_while_threads_roll_over() {
 /// is refused. It also takes one permit for any request.
 #[test]
 fn after_a_gap_all_permits_are_available_and_each_one_counts() {
-    for limiter in sliding(Quota::per_second(10)) {
+    let mut limiters = Vec::from(sliding(Quota::per_second(10)));
+    for quota in WINDOWS {
+        let window = algorithm(&quota.replace("QUOTA", "10/s"));
+        limiters.push(Box::new(Limiter::with_clock(window, ManualClock::new())));
+    }
+    for limiter in limiters {
         for now in [0, 5, 3600].map(|second| second * SECOND) {
-            assert!(limiter.try_acquire_n_at(7, at(now)).is_ok());
-            assert!(limiter.try_acquire_n_at(4, at(now + 1)).is_err());
-            assert!(limiter.try_acquire_n_at(3, at(now + 2)).is_ok());
-            assert!(limiter.try_acquire_n_at(1, at(now + 3)).is_err());
+            assert!(limiter.try_acquire_n_at(7, tick(now)).is_ok());
+            assert!(limiter.try_acquire_n_at(4, tick(now + 1)).is_err());
+            assert!(limiter.try_acquire_n_at(3, tick(now + 2)).is_ok());
+            assert!(limiter.try_acquire_n_at(1, tick(now + 3)).is_err());
         }
     }
 }
@@ -103,12 +89,12 @@ fn after_a_gap_all_permits_are_available_and_each_one_counts() {
 #[test]
 fn available_permits_are_granted() {
     for limiter in sliding(Quota::per_second(3)) {
-        assert!(limiter.try_acquire_n_at(3, at(0)).is_ok());
+        assert!(limiter.try_acquire_n_at(3, tick(0)).is_ok());
         for later in [SECOND - 1, SECOND, 2 * SECOND - 1, 2 * SECOND] {
-            let there = limiter.available_at(at(later));
-            assert!(limiter.try_acquire_n_at(there + 1, at(later)).is_err());
+            let there = limiter.available_at(tick(later));
+            assert!(limiter.try_acquire_n_at(there + 1, tick(later)).is_err());
             assert_eq!(there, if later % SECOND == 0 { 3 } else { 0 }, "{later}");
-            let granted = limiter.try_acquire_n_at(there, at(later));
+            let granted = limiter.try_acquire_n_at(there, tick(later));
             assert_eq!(granted.map(|granted| granted.n()), Ok(there));
         }
     }
@@ -120,9 +106,9 @@ fn available_permits_are_granted() {
 fn one_a_second_grants_one_each_second() {
     for limiter in sliding(Quota::per_second(1)) {
         for now in (0..100).map(|second| second * SECOND) {
-            assert!(limiter.try_acquire_n_at(1, at(now)).is_ok());
+            assert!(limiter.try_acquire_n_at(1, tick(now)).is_ok());
             let denied = limiter
-                .try_acquire_n_at(1, at(now + 1))
+                .try_acquire_n_at(1, tick(now + 1))
                 .expect_err("it was taken");
             let wait = Duration::from_nanos(SECOND - 1);
             assert_eq!(denied.retry_after(), Some(wait));
@@ -150,7 +136,7 @@ fn denied_requests_do_not_count() {
     for limiter in limiters {
         // A hundred requests a second, from callers that keep asking.
         let times = (0..20 * SECOND).step_by(10_000_000);
-        let granted: u64 = times.map(|now| count(&limiter, 1, at(now))).sum();
+        let granted: u64 = times.map(|now| count(&limiter, 1, tick(now))).sum();
         // A sliding estimate settles at one permit less in each shard.
         assert!((140..=210).contains(&granted), "{granted}");
     }
@@ -163,9 +149,9 @@ fn callers_whose_clocks_differ_get_no_extra_permits() {
     for limiter in sliding(Quota::per_second(10)) {
         let turns = 0..100;
         let granted: u64 = turns
-            .map(|_| count(&limiter, 1, at(10 * SECOND)) + count(&limiter, 1, at(9 * SECOND)))
+            .map(|_| count(&limiter, 1, tick(10 * SECOND)) + count(&limiter, 1, tick(9 * SECOND)))
             .sum();
         assert_eq!(granted, 10);
-        assert_eq!(count(&limiter, 100, at(10 * SECOND + SECOND / 2)), 0);
+        assert_eq!(count(&limiter, 100, tick(10 * SECOND + SECOND / 2)), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! A model of the log that remembers the tick of every permit.
 
-use super::{DAY, MUST_SEE, OPERATIONS, YEAR, per_ns, run};
-use crate::support::model::{Answers, Fraction, Model};
+use super::{MUST_SEE, OPERATIONS, run};
+use crate::support::reference::{Fraction, Reference, Span};
 use crate::support::subject::{Subject, by, verbs_of_all};
 use crate::support::*;
 
@@ -30,7 +30,7 @@ impl Log {
     }
 }
 
-impl Model for Log {
+impl Reference for Log {
     type Mark = ();
 
     fn limit(&self) -> u64 {
@@ -41,8 +41,8 @@ impl Model for Log {
         self.period
     }
 
-    fn horizon(&self) -> u64 {
-        LAST
+    fn horizon(&self) -> Option<u64> {
+        Some(LAST)
     }
 
     /// Returns the permits taken in the period up to `time`, or up to the newest entry if that is
@@ -60,8 +60,8 @@ impl Model for Log {
     }
 
     /// Computing it would need a search.
-    fn reports_remaining(&self) -> bool {
-        false
+    fn remaining(&self, _now: u64) -> Span {
+        Span::only(0)
     }
 
     fn take(&mut self, now: u64, n: u64) {
@@ -69,23 +69,7 @@ impl Model for Log {
         self.taken.extend((0..n).map(|_| at));
     }
 
-    fn room(&self, _now: u64) -> u64 {
-        unreachable!("nothing can be charged")
-    }
-
     fn mark(&self, _now: u64) {}
-
-    fn undo(&mut self, _now: u64, _n: u64, _mark: ()) -> Option<u64> {
-        unreachable!("nothing can be given back")
-    }
-
-    fn refund(&mut self, _now: u64, _n: u64) -> u64 {
-        unreachable!("nothing can be given back")
-    }
-
-    fn is_idle(&self, _now: u64) -> bool {
-        unreachable!("this limiter has no is_idle")
-    }
 
     fn reset(&mut self) {
         self.taken.clear();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tollgate::algorithm::Level;
 
-use super::{DAY, MUST_SEE, OPERATIONS, YEAR, per_ns, run};
-use crate::support::model::{Answers, Fraction, Model};
+use super::{MUST_SEE, OPERATIONS, run};
+use crate::support::reference::{Fraction, Reference, Span};
 use crate::support::subject::{Subject, by, verbs_of_all, verbs_of_give_back};
 use crate::support::*;
 
@@ -67,7 +67,7 @@ impl Slotted {
     }
 }
 
-impl Model for Slotted {
+impl Reference for Slotted {
     type Mark = u128;
 
     fn limit(&self) -> u64 {
@@ -78,9 +78,9 @@ impl Model for Slotted {
         self.slot * self.slots
     }
 
-    fn horizon(&self) -> u64 {
+    fn horizon(&self) -> Option<u64> {
         let last = self.told * u128::from(self.slot) - 1;
-        u64::try_from(last).map_or(u64::MAX - 1, |last| last.min(u64::MAX - 1))
+        u64::try_from(last.min((u64::MAX - 1).into())).ok()
     }
 
     fn weight(&self, time: u128) -> Fraction {
@@ -99,31 +99,27 @@ impl Model for Slotted {
         }
     }
 
-    fn room(&self, now: u64) -> u64 {
-        self.most - self.counted(self.clock(now))
+    fn room(&self, now: u64) -> Span {
+        Span::only(self.most - self.counted(self.clock(now)))
     }
 
     fn mark(&self, now: u64) -> u128 {
         self.slot_at(self.clock(now))
     }
 
-    fn undo(&mut self, now: u64, n: u64, mark: u128) -> Option<u64> {
+    fn undo(&mut self, now: u64, n: u64, mark: u128) -> Option<Span> {
         let is_over = self.slot_at(self.clock(now)) != mark;
-        Some(if is_over { 0 } else { self.refund(now, n) })
+        Some(self.refund(now, if is_over { 0 } else { n }))
     }
 
-    fn refund(&mut self, now: u64, n: u64) -> u64 {
+    fn refund(&mut self, now: u64, n: u64) -> Span {
         let slot = self.slot_at(self.clock(now));
         let Some(count) = self.taken.get_mut(&slot) else {
-            return 0;
+            return Span::only(0);
         };
         let back = n.min(*count);
         *count -= back;
-        back
-    }
-
-    fn is_idle(&self, _now: u64) -> bool {
-        unreachable!("this limiter has no is_idle")
+        Span::only(back)
     }
 
     fn reset(&mut self) {

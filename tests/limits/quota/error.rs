@@ -3,11 +3,10 @@
 
 use tollgate::error::QuotaError;
 
-use crate::algorithm::quotas::per_ns;
 use crate::errors::is_kept;
 use crate::quota::kinds::Kind::{Bucket, Fixed, Greedy, Refills, Sliding};
 use crate::quota::kinds::{KINDS, Kind, Made, check};
-use crate::support::edges::{EDGES, FIFTY_YEARS_NS, MAX_BURST, YEAR_NS, long_and_short};
+use crate::support::edges::{EDGES, MAX_BURST, long_and_short};
 use crate::support::*;
 
 #[test]
@@ -42,15 +41,10 @@ fn a_refusal_states_the_exact_largest_limit_and_shortest_period() {
     // Lengths around each power of two and each unit.
     let powers = (0..61).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
     let units = [1, 60, 3600, 86_400, 30 * 86_400, 31_557_600].map(|s| s * 1_000_000_000);
-    let ends = [
-        YEAR_NS,
-        FIFTY_YEARS_NS / 2,
-        FIFTY_YEARS_NS - 1,
-        FIFTY_YEARS_NS,
-    ];
+    let ends = [YEAR, FIFTY_YEARS / 2, FIFTY_YEARS - 1, FIFTY_YEARS];
     let periods = powers.chain(units).chain(ends);
     let (mut shortest, mut none, mut bursts) = (0, 0, 0);
-    for period in periods.filter(|period| (1..=FIFTY_YEARS_NS).contains(period)) {
+    for period in periods.filter(|period| (1..=FIFTY_YEARS).contains(period)) {
         let most = period.saturating_mul(10);
         let counts = (0..64).map(|bit| 1_u64 << bit);
         let counts = counts.flat_map(|n| [n - 1, n, n + 1]);
@@ -81,7 +75,7 @@ fn a_refusal_states_the_exact_largest_limit_and_shortest_period() {
 
 /// Creates a `Gcra` from two durations, and checks the result.
 fn check_interval(interval: Duration, tolerance: Duration) -> bool {
-    let year = u128::from(YEAR_NS);
+    let year = u128::from(YEAR);
     match Gcra::from_interval(interval, tolerance) {
         Ok(_) => {
             assert!((1..=year).contains(&interval.as_nanos()));
@@ -163,11 +157,11 @@ fn the_largest_limits_match_the_documentation() {
     }
     for n in [1, 2, 7, 11, 13, 500] {
         let fits = |ns| Bucket.make(per_ns(n, ns).burst(1)).is_ok();
-        assert!(fits(n * YEAR_NS) && !fits(n * YEAR_NS + 1), "{n}");
+        assert!(fits(n * YEAR) && !fits(n * YEAR + 1), "{n}");
     }
     // What the word holds for 50 years and a burst of debt.
-    for interval in [1, 1000, 7_654_321, 8_000_000, 1_000_000_007, YEAR_NS] {
-        let held = (u64::MAX - 1 - FIFTY_YEARS_NS) / 2 / interval;
+    for interval in [1, 1000, 7_654_321, 8_000_000, 1_000_000_007, YEAR] {
+        let held = (u64::MAX - 1 - FIFTY_YEARS) / 2 / interval;
         let (max, burst) = (held.min(MAX_BURST), held.min(MAX_BURST) + 1);
         assert!(
             Bucket.make(per_ns(1, interval).burst(max)).is_ok(),
@@ -180,75 +174,51 @@ fn the_largest_limits_match_the_documentation() {
 
 #[test]
 fn each_error_names_the_field_its_value_and_what_is_allowed() {
-    let (second, year) = (Duration::from_secs(1), Duration::from_nanos(YEAR_NS));
+    let (second, year) = (Duration::from_secs(1), Duration::from_nanos(YEAR));
     let long = Duration::from_nanos(u64::MAX) + Duration::from_nanos(1);
     let interval = |interval, tolerance| Gcra::from_interval(interval, tolerance).map(Into::into);
-    let fifty_years = Duration::from_nanos(FIFTY_YEARS_NS);
+    let fifty_years = Duration::from_nanos(FIFTY_YEARS);
     let beyond = fifty_years + Duration::from_nanos(1);
     let of = |kind: Kind, quota: &str| kind.make(quota.parse().expect(quota));
-    let cases: [(Made, &str); 16] = [
-        (of(Bucket, "0/s"), "n is 0, but must be at least 1 permit"),
-        (of(Bucket, "1/0s"), "period is 0, but must be at least 1ns"),
-        (
-            Bucket.make(Quota::per(1, long)),
-            "period is 18446744073.709551616s, but must be at most 18446744073.709551615s",
-        ),
-        (
-            of(Bucket, "11/ns"),
-            "n is 11 every 1ns, but must be at most 10 every 1ns",
-        ),
-        (
-            of(Bucket, "2/1095d"),
-            "n is 2 every 94608000s, but must be at least 1 every 365 days",
-        ),
-        (
-            of(Bucket, "5/s burst 0"),
-            "burst is 0, but must be from 1 to 1099511627776",
-        ),
-        (
-            of(Bucket, "1/d burst 300000"),
-            "burst is 300000, but must be from 1 to 97620 at this rate",
-        ),
-        (
-            of(Bucket, "5/s initial 6"),
-            "initial is 6, but must be at most the burst, which is 5",
-        ),
-        (
-            interval(Duration::ZERO, second),
-            "interval is 0, but must be at least 1ns",
-        ),
-        (
-            interval(year + second, second),
-            "interval is 31536001s, but must be at most 365 days",
-        ),
-        (
-            interval(Duration::from_secs(86_400), Duration::MAX),
-            "tolerance is 18446744073709551615.999999999s, but must be at most \
-             8434345636.854775807s at this interval",
-        ),
-        (
-            of(Fixed, "5/s burst 6"),
-            "burst is 6, but a window of 5 permits has no separate burst: leave it out",
-        ),
-        (
-            of(Sliding, "5/s initial 0"),
-            "initial is 0, but a window always begins with its 5 permits: leave it out",
-        ),
-        (
-            Fixed.make(Quota::per(90, beyond)),
-            "period is 1577880000.000000001s, but a window must be at most 1577880000s long",
-        ),
-        (
-            of(Sliding, "65536/s"),
-            "n is 65536, but must be at most 65535 in a window of 1s, or the window must be at \
-             least 1.469515267s long",
-        ),
-        (
-            Sliding.make(Quota::per(1 << 31, fifty_years)),
-            "n is 2147483648, but must be at most 2147483647 in a window of 1577880000s",
-        ),
+    let made: [Made; 16] = [
+        of(Bucket, "0/s"),
+        of(Bucket, "1/0s"),
+        Bucket.make(Quota::per(1, long)),
+        of(Bucket, "11/ns"),
+        of(Bucket, "2/1095d"),
+        of(Bucket, "5/s burst 0"),
+        of(Bucket, "1/d burst 300000"),
+        of(Bucket, "5/s initial 6"),
+        interval(Duration::ZERO, second),
+        interval(year + second, second),
+        interval(Duration::from_secs(86_400), Duration::MAX),
+        of(Fixed, "5/s burst 6"),
+        of(Sliding, "5/s initial 0"),
+        Fixed.make(Quota::per(90, beyond)),
+        of(Sliding, "65536/s"),
+        Sliding.make(Quota::per(1 << 31, fifty_years)),
     ];
-    for (made, text) in cases {
+    let texts = "\
+n is 0, but must be at least 1 permit
+period is 0, but must be at least 1ns
+period is 18446744073.709551616s, but must be at most 18446744073.709551615s
+n is 11 every 1ns, but must be at most 10 every 1ns
+n is 2 every 94608000s, but must be at least 1 every 365 days
+burst is 0, but must be from 1 to 1099511627776
+burst is 300000, but must be from 1 to 97620 at this rate
+initial is 6, but must be at most the burst, which is 5
+interval is 0, but must be at least 1ns
+interval is 31536001s, but must be at most 365 days
+tolerance is 18446744073709551615.999999999s, but must be at most 8434345636.854775807s \
+at this interval
+burst is 6, but a window of 5 permits has no separate burst: leave it out
+initial is 0, but a window always begins with its 5 permits: leave it out
+period is 1577880000.000000001s, but a window must be at most 1577880000s long
+n is 65536, but must be at most 65535 in a window of 1s, or the window must be at least \
+1.469515267s long
+n is 2147483648, but must be at most 2147483647 in a window of 1577880000s";
+    assert_eq!(texts.lines().count(), made.len());
+    for (made, text) in made.into_iter().zip(texts.lines()) {
         let error = made.expect_err(text);
         is_kept(error, text);
         assert_eq!(error.const_message().split(' ').next(), Some(error.field()));

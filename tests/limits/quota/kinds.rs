@@ -2,7 +2,7 @@
 
 use tollgate::error::QuotaError;
 
-use crate::support::edges::{FIFTY_YEARS_NS, MAX_BURST, YEAR_NS};
+use crate::support::edges::MAX_BURST;
 use crate::support::*;
 
 pub(super) type Made = Result<AnyAlgorithm, QuotaError>;
@@ -59,6 +59,35 @@ impl Kind {
     }
 }
 
+/// Returns whether the stated limit fits in a window of this length and one more does not, and this
+/// limit fits in a window of the stated length and in none shorter. Lengths are multiples of some
+/// nanoseconds, up to a longest one.
+pub(crate) fn is_the_limit(
+    error: QuotaError,
+    quota: Quota,
+    (nanos, longest): (u64, Duration),
+    fits: impl Fn(u64, Duration) -> bool,
+) -> bool {
+    let QuotaError::LimitTooLarge {
+        n,
+        max,
+        period,
+        min_period,
+    } = error
+    else {
+        return false;
+    };
+    let is_least = match min_period {
+        Some(least) => {
+            let less = least - Duration::from_nanos(nanos);
+            least > period && fits(n, least) && !fits(n, less)
+        }
+        None => !fits(n, longest),
+    };
+    let is_most = (1..n).contains(&max) && fits(max, period) && !fits(max + 1, period);
+    (n, period) == (quota.permits(), quota.period()) && is_most && is_least
+}
+
 /// Creates it in every way, and checks that an accepted quota is allowed and that a refusal is
 /// right.
 pub(super) fn check(kind: Kind, quota: Quota) -> Made {
@@ -77,11 +106,11 @@ pub(super) fn check(kind: Kind, quota: Quota) -> Made {
     // Between one permit in 365 days and ten a nanosecond.
     let (exact, ns) = (u128::from(n), period.as_nanos());
     let is_high = ns > 0 && exact > 10 * ns;
-    let is_low = exact > 0 && ns > exact * u128::from(YEAR_NS);
+    let is_low = exact > 0 && ns > exact * u128::from(YEAR);
     let longest = Duration::from_nanos(if kind == Bucket {
         u64::MAX
     } else {
-        FIFTY_YEARS_NS
+        FIFTY_YEARS
     });
     let error = match made {
         Ok(same) => {
@@ -120,22 +149,9 @@ pub(super) fn check(kind: Kind, quota: Quota) -> Made {
         QuotaError::BurstInWindow { burst: b, n: m } => (b, m) == (burst, n) && burst != n,
         QuotaError::InitialInWindow { initial: i, n: m } => (i, m) == (initial, n) && i != n,
         QuotaError::WindowTooLong { period: p, max } => p == period && max == longest && p > max,
-        QuotaError::LimitTooLarge {
-            n: m,
-            max,
-            period: p,
-            min_period,
-        } => {
+        QuotaError::LimitTooLarge { .. } => {
             let fits = |n, period| kind.make(kind.plain(n, period)).is_ok();
-            let is_least = match min_period {
-                Some(least) => {
-                    let less = least - Duration::from_nanos(1);
-                    least > period && fits(n, least) && !fits(n, less)
-                }
-                None => !fits(n, longest),
-            };
-            let is_most = fits(max, period) && !fits(max + 1, period);
-            (m, p) == (n, period) && max < n && max > 0 && is_most && is_least
+            is_the_limit(error, quota, (1, longest), fits)
         }
         _ => false,
     };

@@ -1,5 +1,5 @@
 //! Quotas: the valid ones, the errors of the others, and quotas and algorithms as text.
 
 mod error;
-mod kinds;
+pub(crate) mod kinds;
 pub(crate) mod text;

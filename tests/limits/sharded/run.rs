@@ -107,18 +107,13 @@ impl Run<'_> {
         );
     }
 
-    fn done(&mut self, verb: &'static str) {
-        self.seen.note(verb);
-        self.seen.note("operation");
-    }
-
     /// Takes `n` from the limiter and from the model, and compares the answers.
     fn take(&mut self, first: usize, n: u64, now: Tick) -> Result<(Granted, From), Denied> {
         let right = self.model.acquire(first, n, now);
         // Shard numbers wrap around after the last.
         let shard = first + self.limiter.shards() * self.random.below(3) as usize;
         let got = self.limiter.at(now).from_shard(shard).try_acquire_n(n);
-        self.done("acquire");
+        self.seen.done("acquire");
         let said = (got.as_ref().map(Said::of), right.as_ref().map(From::said));
         self.right("the answer", said.0, said.1);
         Ok((got?, right?))
@@ -172,7 +167,7 @@ impl Run<'_> {
         let n = self.any_count();
         let right = self.model.take_up_to(first, n, self.now);
         let got = view.take_up_to(n);
-        self.done("take_up_to");
+        self.seen.done("take_up_to");
         self.right("what was taken", Said::of(&got), right.said());
         self.seen.note(match right {
             From::Several(_) => "taken from several",
@@ -191,7 +186,7 @@ impl Run<'_> {
         }
         let right = self.model.charge(first, n, self.now);
         let got = view.charge(n);
-        self.done("charge");
+        self.seen.done("charge");
         self.right("the charge", (got.n(), got.at(), got.debt()), right);
         let owes = got.debt() > 0;
         self.seen.note(if owes { "into debt" } else { "charged" });
@@ -223,7 +218,7 @@ impl Run<'_> {
         };
         let right = self.model.undo(&from, self.now);
         let back = view.undo(granted);
-        self.done("undo");
+        self.seen.done("undo");
         self.right("undone", back, right);
         self.seen.note(match (&from, back) {
             (_, 0) => "none undone",
@@ -236,7 +231,7 @@ impl Run<'_> {
         let n = self.any_count();
         let right = self.model.refund(n, self.now);
         let back = view.refund(n);
-        self.done("refund");
+        self.seen.done("refund");
         self.right("refunded", back, right.min(n));
         self.seen.note(if back == 0 {
             "none refunded"
@@ -252,14 +247,14 @@ impl Run<'_> {
             false => self.model.due(self.now, n),
         };
         let right = right.map(|due| due.saturating_since(self.now));
-        self.done("time_until");
+        self.seen.done("time_until");
         self.right("time_until", view.time_until(n), right);
         self.right("time_until", self.limiter.time_until(n), right);
     }
 
     fn look(&mut self, view: View<'_>) {
         let right = self.model.available(self.now);
-        self.done("available");
+        self.seen.done("available");
         self.right("available", view.available(), right);
         self.right("available", self.limiter.available(), right);
         self.right("is_idle", view.is_idle(), self.model.is_idle(self.now));
@@ -269,7 +264,7 @@ impl Run<'_> {
 
     fn level(&mut self, view: View<'_>) {
         let (level, (floor, ceil, sum)) = (view.level(), self.model.level(self.now));
-        self.done("level");
+        self.seen.done("level");
         let whole = floor..=ceil;
         self.right("the level", whole.contains(&level.floor().into()), true);
         self.right("the level", whole.contains(&level.ceil().into()), true);
@@ -280,7 +275,7 @@ impl Run<'_> {
 
     fn reset(&mut self) {
         self.limiter.reset();
-        self.done("reset");
+        self.seen.done("reset");
         self.model.reset();
         self.kept.clear();
     }

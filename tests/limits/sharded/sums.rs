@@ -2,24 +2,9 @@
 //! uneven quotas.
 
 use tollgate::algorithm::{Debt, Forecast, Split};
-use tollgate::error::QuotaError;
 
+use crate::algorithm::quotas::largest;
 use crate::support::*;
-
-const DAY: u64 = 86_400 * SECOND;
-const YEAR: u64 = 365 * DAY;
-
-fn per_ns(n: u64, period_ns: u64) -> Quota {
-    Quota::per(n, Duration::from_nanos(period_ns))
-}
-
-/// Returns the quota with the largest burst that fits.
-fn largest(quota: Quota) -> Quota {
-    match TokenBucket::new(quota.burst(u64::MAX)) {
-        Err(QuotaError::BurstTooLarge { max, .. }) => quota.burst(max),
-        other => panic!("{quota} takes a burst of everything: {other:?}"),
-    }
-}
 
 /// Extreme rates.
 fn adversaries() -> [Quota; 17] {

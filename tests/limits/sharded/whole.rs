@@ -3,11 +3,9 @@
 
 use tollgate::algorithm::Split;
 
+use crate::algorithm::known_failures::{INTERVALS, WINDOWS};
+use crate::support::algorithms::{limiter, sharded};
 use crate::support::*;
-
-fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
-    Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")
-}
 
 /// Returns algorithms with this many permits at once, each due at a whole part of a nanosecond.
 fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
@@ -23,45 +21,58 @@ fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
     .map(|text| algorithm(&text))
 }
 
+/// Calls `check` with limits of these sizes, one kind after the other, and all numbers of shards up
+/// to 16.
+fn in_each_split(
+    seed: u64,
+    sizes: impl Iterator<Item = u64> + Send + 'static,
+    check: impl Fn(AnyAlgorithm, usize, &mut Random) + Send + 'static,
+) {
+    deadline("shards beside one word", move || {
+        let mut random = Random(seed);
+        for (case, limit) in sizes.enumerate() {
+            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+                check(of_limit(limit)[(case + shards) % 7], shards, &mut random);
+            }
+        }
+    });
+}
+
 /// At a standing tick all permits are available from any shard: one by one, in any sizes and all at
 /// once, and not one more.
 #[test]
 fn every_permit_is_available_at_one_tick_from_any_shard() {
     let step = if cfg!(debug_assertions) { 99 } else { 1 };
-    deadline("all permits", move || {
-        let mut random = Random(0x0070_11a7_e602);
-        for (case, limit) in (1..=1000).step_by(step).enumerate() {
-            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
-                let algorithm = of_limit(limit)[(case + shards) % 7];
-                let tick = tick(random.upto(FIFTY_YEARS));
-                let limiter = sharded(algorithm, shards);
-                let mut from_any = || limiter.at(tick).from_shard(random.next() as usize);
-                for way in 0..4 {
-                    limiter.reset();
-                    let mut left = limit;
-                    while left > 0 {
-                        let view = from_any();
-                        assert_eq!(view.available(), left, "{algorithm} in {shards}");
-                        let n = match way {
-                            0 => 1,
-                            1 => left,
-                            _ => 1 + (left * 7 + limit) % left.min(11),
-                        };
-                        if left % 16 < 2 {
-                            let more = view.try_acquire_n(left + 1);
-                            assert!(more.is_err(), "{algorithm} in {shards}: {more:?}");
-                        }
-                        let n = match way {
-                            2 => view.take_up_to(n).n(),
-                            _ => view.try_acquire_n(n).expect("there were enough").n(),
-                        };
-                        assert!(n > 0, "{algorithm} in {shards}");
-                        left -= n;
-                    }
-                    let view = from_any();
-                    assert!(view.try_acquire().is_err() && view.take_up_to(1).n() == 0);
+    let sizes = (1..=1000).step_by(step);
+    in_each_split(0x0070_11a7_e602, sizes, |algorithm, shards, random| {
+        let limit = algorithm.quota().burst_size();
+        let tick = tick(random.upto(FIFTY_YEARS));
+        let limiter = sharded(algorithm, shards);
+        let mut from_any = || limiter.at(tick).from_shard(random.next() as usize);
+        for way in 0..4 {
+            limiter.reset();
+            let mut left = limit;
+            while left > 0 {
+                let view = from_any();
+                assert_eq!(view.available(), left, "{algorithm} in {shards}");
+                let n = match way {
+                    0 => 1,
+                    1 => left,
+                    _ => 1 + (left * 7 + limit) % left.min(11),
+                };
+                if left % 16 < 2 {
+                    let more = view.try_acquire_n(left + 1);
+                    assert!(more.is_err(), "{algorithm} in {shards}: {more:?}");
                 }
+                let n = match way {
+                    2 => view.take_up_to(n).n(),
+                    _ => view.try_acquire_n(n).expect("there were enough").n(),
+                };
+                assert!(n > 0, "{algorithm} in {shards}");
+                left -= n;
             }
+            let view = from_any();
+            assert!(view.try_acquire().is_err() && view.take_up_to(1).n() == 0);
         }
     });
 }
@@ -71,38 +82,34 @@ fn every_permit_is_available_at_one_tick_from_any_shard() {
 #[test]
 fn shards_return_as_many_permits_as_one_word() {
     let step = if cfg!(debug_assertions) { 5 } else { 1 };
-    deadline("permits that come back", move || {
-        let mut random = Random(0x0070_11a7_e603);
-        for (case, limit) in (1..=256).step_by(step).chain([3, 20, 31]).enumerate() {
-            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
-                let algorithm = of_limit(limit)[(case + shards) % 7];
-                let parts = sharded(algorithm, shards);
-                let whole = Limiter::unstarted(algorithm, NoClock);
-                let now = tick(random.upto(FIFTY_YEARS));
-                let later = now.saturating_add(Duration::from_nanos(random.upto(1 << 42)));
-                let some = 1 + random.upto(limit - 1);
-                for (n, back) in [(limit, now), (some, now), (limit, later)] {
-                    parts.reset();
-                    whole.reset();
-                    let from = parts.at(now).from_shard(random.next() as usize);
-                    let few = from.try_acquire_n(n).expect("all are there");
-                    let all = whole.at(now).try_acquire_n(n).expect("all are there");
-                    let (parts, whole) = (parts.at(back), whole.at(back));
-                    let (few, all) = match random.below(3) {
-                        0 => (parts.undo(few), whole.undo(all)),
-                        1 => (parts.refund(n), whole.refund(n)),
-                        _ => (parts.refund(some), whole.refund(some)),
-                    };
-                    let short = if back > now { shards as u64 - 1 } else { 0 };
-                    let label = format!("{n} of {algorithm} in {shards}, {few} for {all} back");
-                    assert!(few + short >= all && (short > 0 || few == all), "{label}");
-                    let (few, all) = (parts.available(), whole.available());
-                    assert!(
-                        (few..=few + short).contains(&all),
-                        "{label}: {few} for {all}"
-                    );
-                }
-            }
+    let sizes = (1..=256).step_by(step).chain([3, 20, 31]);
+    in_each_split(0x0070_11a7_e603, sizes, |algorithm, shards, random| {
+        let limit = algorithm.quota().burst_size();
+        let parts = sharded(algorithm, shards);
+        let whole = Limiter::unstarted(algorithm, NoClock);
+        let now = tick(random.upto(FIFTY_YEARS));
+        let later = now.saturating_add(Duration::from_nanos(random.upto(1 << 42)));
+        let some = 1 + random.upto(limit - 1);
+        for (n, back) in [(limit, now), (some, now), (limit, later)] {
+            parts.reset();
+            whole.reset();
+            let from = parts.at(now).from_shard(random.next() as usize);
+            let few = from.try_acquire_n(n).expect("all are there");
+            let all = whole.at(now).try_acquire_n(n).expect("all are there");
+            let (parts, whole) = (parts.at(back), whole.at(back));
+            let (few, all) = match random.below(3) {
+                0 => (parts.undo(few), whole.undo(all)),
+                1 => (parts.refund(n), whole.refund(n)),
+                _ => (parts.refund(some), whole.refund(some)),
+            };
+            let short = if back > now { shards as u64 - 1 } else { 0 };
+            let label = format!("{n} of {algorithm} in {shards}, {few} for {all} back");
+            assert!(few + short >= all && (short > 0 || few == all), "{label}");
+            let (few, all) = (parts.available(), whole.available());
+            assert!(
+                (few..=few + short).contains(&all),
+                "{label}: {few} for {all}"
+            );
         }
     });
 }
@@ -111,63 +118,59 @@ fn shards_return_as_many_permits_as_one_word() {
 #[test]
 fn at_one_tick_every_verb_answers_as_one_word_does() {
     let step = if cfg!(debug_assertions) { 3 } else { 1 };
-    deadline("verbs at one tick", move || {
-        let mut random = Random(0x0070_11a7_e607);
-        for (case, limit) in (1..=256).step_by(step).enumerate() {
-            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
-                let algorithm = of_limit(limit)[(case + shards) % 7];
-                let (parts, whole) = (sharded(algorithm, shards), limiter(algorithm));
-                let now = tick(random.upto(FIFTY_YEARS));
-                let one = whole.at(now);
-                let mut kept = Vec::new();
-                for turn in 0..20 {
-                    let any = parts.at(now).from_shard(random.next() as usize);
-                    let n = 1 + random.below([limit + 1, limit / 4 + 1, 2][turn % 3]);
-                    let verb = random.below(8);
-                    let label = format!("{n}, {verb} of {algorithm} in {shards}, turn {turn}");
-                    match verb {
-                        0..=2 => match (any.try_acquire_n(n), one.try_acquire_n(n)) {
-                            (Ok(few), Ok(all)) => kept.push((few, all)),
-                            (few, all) => {
-                                let (few, all) = (few.unwrap_err(), all.unwrap_err());
-                                // Fractions of a permit that are left in the shards become whole
-                                // later.
-                                assert_eq!(few.is_permanent(), all.is_permanent(), "{label}");
-                                assert!(few.retry_after() >= all.retry_after(), "{label}");
-                            }
-                        },
-                        3 => {
-                            let (few, all) = (any.take_up_to(n), one.take_up_to(n));
-                            assert_eq!(few.n(), all.n(), "{label}");
-                            kept.push((few, all));
-                        }
-                        4 => {
-                            let (few, all) = (any.charge(n), one.charge(n));
-                            assert_eq!((few.n(), few.debt()), (all.n(), all.debt()), "{label}");
-                            // In debt, the shard that granted is the first to grant again.
-                            if all.debt() > 0 {
-                                kept.clear();
-                            }
-                        }
-                        5 => {
-                            assert_eq!(any.refund(n), one.refund(n), "{label}");
-                        }
-                        6 => {
-                            let kept = kept.pop();
-                            let back = kept.map(|(few, whole)| (any.undo(few), one.undo(whole)));
-                            assert!(
-                                back.is_none_or(|(few, all)| few == all),
-                                "{label}: {back:?}"
-                            );
-                        }
-                        _ => assert!(any.time_until(n) >= one.time_until(n), "{label}"),
+    let sizes = (1..=256).step_by(step);
+    in_each_split(0x0070_11a7_e607, sizes, |algorithm, shards, random| {
+        let limit = algorithm.quota().burst_size();
+        let (parts, whole) = (sharded(algorithm, shards), limiter(algorithm));
+        let now = tick(random.upto(FIFTY_YEARS));
+        let one = whole.at(now);
+        let mut kept = Vec::new();
+        for turn in 0..20 {
+            let any = parts.at(now).from_shard(random.next() as usize);
+            let n = 1 + random.below([limit + 1, limit / 4 + 1, 2][turn % 3]);
+            let verb = random.below(8);
+            let label = format!("{n}, {verb} of {algorithm} in {shards}, turn {turn}");
+            match verb {
+                0..=2 => match (any.try_acquire_n(n), one.try_acquire_n(n)) {
+                    (Ok(few), Ok(all)) => kept.push((few, all)),
+                    (few, all) => {
+                        let (few, all) = (few.unwrap_err(), all.unwrap_err());
+                        // Fractions of a permit that are left in the shards become whole
+                        // later.
+                        assert_eq!(few.is_permanent(), all.is_permanent(), "{label}");
+                        assert!(few.retry_after() >= all.retry_after(), "{label}");
                     }
-                    assert_eq!(any.available(), one.available(), "{label}");
-                    let (few, all) = (any.level(), one.level());
-                    let actual = (few.floor(), few.ceil());
-                    assert_eq!(actual, (all.floor(), all.ceil()), "{label}");
+                },
+                3 => {
+                    let (few, all) = (any.take_up_to(n), one.take_up_to(n));
+                    assert_eq!(few.n(), all.n(), "{label}");
+                    kept.push((few, all));
                 }
+                4 => {
+                    let (few, all) = (any.charge(n), one.charge(n));
+                    assert_eq!((few.n(), few.debt()), (all.n(), all.debt()), "{label}");
+                    // In debt, the shard that granted is the first to grant again.
+                    if all.debt() > 0 {
+                        kept.clear();
+                    }
+                }
+                5 => {
+                    assert_eq!(any.refund(n), one.refund(n), "{label}");
+                }
+                6 => {
+                    let kept = kept.pop();
+                    let back = kept.map(|(few, whole)| (any.undo(few), one.undo(whole)));
+                    assert!(
+                        back.is_none_or(|(few, all)| few == all),
+                        "{label}: {back:?}"
+                    );
+                }
+                _ => assert!(any.time_until(n) >= one.time_until(n), "{label}"),
             }
+            assert_eq!(any.available(), one.available(), "{label}");
+            let (few, all) = (any.level(), one.level());
+            let actual = (few.floor(), few.ceil());
+            assert_eq!(actual, (all.floor(), all.ceil()), "{label}");
         }
     });
 }
@@ -176,14 +179,8 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
 /// that window while others have taken permits of the next one.
 #[test]
 fn refilled_permits_do_not_come_back_to_a_late_caller() {
-    for text in [
-        "fixed-window 8/s",
-        "fixed-window 8/s first-hit",
-        "sliding-window 8/s",
-        "intervals 8/s",
-        "intervals 8/s greedy",
-        "token-bucket 8/s",
-    ] {
+    for kind in [&WINDOWS[..], &INTERVALS, &["token-bucket QUOTA"]].concat() {
+        let text = &kind.replace("QUOTA", "8/s");
         let [before, after] = [500_000_000, 2_600_000_000].map(tick);
         for (shards, n) in (2..=8).flat_map(|shards| (1..=8).map(move |n| (shards, n))) {
             let (parts, whole) = (sharded(algorithm(text), shards), limiter(algorithm(text)));
@@ -205,10 +202,6 @@ fn refilled_permits_do_not_come_back_to_a_late_caller() {
             );
         }
     }
-}
-
-fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
-    Limiter::unstarted(algorithm, NoClock)
 }
 
 /// Takes permits one by one, as many as are available, with a maximum in case a denial never comes.

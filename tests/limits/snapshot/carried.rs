@@ -4,7 +4,7 @@ use tollgate::algorithm::{Rebase, Settings};
 use tollgate::error::{QuotaError, RestoreError};
 use tollgate::store::{AtomicWord, WordCell};
 
-use super::limiter;
+use crate::support::algorithms::limiter;
 use crate::support::*;
 
 #[test]

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use tollgate::error::RestoreError;
 use tollgate::store::SNAPSHOT_BYTES;
 
-use super::{Saved, limiter, with_number};
+use super::{Saved, with_number};
+use crate::support::algorithms::limiter;
 use crate::support::*;
 
 const NOW: Tick = tick(7_000_000_000);
@@ -63,49 +64,23 @@ fn every_wrong_length_is_detected() {
 
 #[test]
 fn an_invalid_number_is_named() {
-    let said =
-        |place: usize, number| error_of(&with_number(saved(), place * 8, number)).to_string();
-    let right = [
-        (
-            1,
-            0,
-            "version of the snapshot is 0, but must be from 1 to 1",
-        ),
-        (
-            1,
-            2,
-            "version of the snapshot is 2, but must be from 1 to 1",
-        ),
-        (
-            4,
-            65,
-            "length of the name is 65, but must be from 0 to 64: the snapshot is damaged",
-        ),
-        (
-            4,
-            5,
-            "algorithm of the snapshot is \"token\", but must be \"token-bucket\", that of the limiter",
-        ),
-        (
-            13,
-            16,
-            "number of parameters is 16, but must be from 0 to 15: the snapshot is damaged",
-        ),
-        (
-            13,
-            1,
-            "parameters of the snapshot must be those of the limiter, since its algorithm \
-             rejects them, or can't check them",
-        ),
-        (
-            29,
-            u64::MAX,
-            "word is 18446744073709551615, but must be from 0 to 18446744073709551614: the snapshot \
-             is damaged",
-        ),
-    ];
-    for (place, number, text) in right {
-        assert_eq!(said(place, number), text);
+    // The place of a number among the numbers, and what it becomes.
+    let cases = "\
+1 0 => version of the snapshot is 0, but must be from 1 to 1
+1 2 => version of the snapshot is 2, but must be from 1 to 1
+4 65 => length of the name is 65, but must be from 0 to 64: the snapshot is damaged
+4 5 => algorithm of the snapshot is \"token\", but must be \"token-bucket\", that of the limiter
+13 16 => number of parameters is 16, but must be from 0 to 15: the snapshot is damaged
+13 1 => parameters of the snapshot must be those of the limiter, since its algorithm rejects them, \
+or can't check them
+29 18446744073709551615 => word is 18446744073709551615, but must be from 0 to \
+18446744073709551614: the snapshot is damaged";
+    for case in cases.lines() {
+        let (numbers, text) = case.split_once(" => ").expect(case);
+        let (place, number) = numbers.split_once(' ').expect(case);
+        let (place, number): (usize, _) = (place.parse().expect(case), number.parse().expect(case));
+        let bytes = with_number(saved(), place * 8, number);
+        assert_eq!(error_of(&bytes).to_string(), text);
     }
 }
 

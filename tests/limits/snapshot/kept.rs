@@ -2,10 +2,9 @@
 
 use tollgate::store::View;
 
-use super::{Saved, limiter, with_number};
+use super::{Saved, with_number};
+use crate::support::algorithms::limiter;
 use crate::support::*;
-
-const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
 
 fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
     matches!(
@@ -38,6 +37,20 @@ fn use_some(random: &mut Random, limiter: &Limiter<AnyAlgorithm, NoClock>, now: 
     }
 }
 
+/// Returns a limiter after `least` uses or up to eleven more, and the tick after the last.
+fn used(
+    random: &mut Random,
+    algorithm: AnyAlgorithm,
+    least: u64,
+) -> (Limiter<AnyAlgorithm, NoClock>, Tick) {
+    let (kept, mut now) = (limiter(algorithm), tick(random.upto(YEAR)));
+    for _ in 0..least + random.below(12) {
+        use_some(random, &kept, now);
+        now = later(random, now, &algorithm);
+    }
+    (kept, now)
+}
+
 /// Returns what is visible of a decision and of the rest, except for the tick.
 fn seen<S: tollgate::store::Store<Algorithm = AnyAlgorithm>>(view: &View<S>, n: u64) -> String {
     let decided = view.try_acquire_n(n).map(|granted| {
@@ -65,15 +78,9 @@ fn compared(seed: u64, shift: impl Fn(&mut Random, u64) -> u64) {
             false => !text.ends_with("first-hit") && !text.ends_with("greedy"),
         };
         for _ in 0..40 {
-            let kept = limiter(algorithm);
-            let mut now = tick(random.upto(YEAR));
-            for _ in 0..random.below(12) {
-                use_some(&mut random, &kept, now);
-                now = later(&mut random, now, &algorithm);
-            }
-            let bytes = kept.at(now).snapshot();
-            let then = now;
-            now = later(&mut random, now, &algorithm);
+            let (kept, then) = used(&mut random, algorithm, 0);
+            let bytes = kept.at(then).snapshot();
+            let mut now = later(&mut random, then, &algorithm);
             let shift = if is_exact {
                 shift(&mut random, period)
             } else {
@@ -115,14 +122,9 @@ fn a_restored_limiter_on_any_clock_has_no_more_permits() {
     let mut random = Random(3);
     for algorithm in algorithms() {
         for _ in 0..200 {
-            let kept = limiter(algorithm);
-            let mut now = tick(random.upto(YEAR));
-            for _ in 0..1 + random.below(12) {
-                use_some(&mut random, &kept, now);
-                now = later(&mut random, now, &algorithm);
-            }
-            let (bytes, then) = (kept.at(now).snapshot(), now);
-            now = later(&mut random, now, &algorithm);
+            let (kept, then) = used(&mut random, algorithm, 1);
+            let bytes = kept.at(then).snapshot();
+            let now = later(&mut random, then, &algorithm);
             let restored = limiter(algorithm);
             let to = tick(random.upto(3 * YEAR));
             let pause = now.saturating_since(then);
@@ -208,11 +210,11 @@ fn the_time_of_day_measures_the_pause_and_a_backward_step_counts_as_none() {
 #[test]
 fn a_limiter_that_was_never_used_starts_when_it_is_saved() {
     let algorithm: AnyAlgorithm = "token-bucket 1/s burst 9 initial 2".parse().expect("text");
-    let limiter = limiter(algorithm);
+    let kept = limiter(algorithm);
     let (now, later) = (tick(5), tick(4_000_000_005));
-    let bytes = limiter.at(now).snapshot();
-    assert_eq!(limiter.at(later).available(), 6);
-    let restored = super::limiter(algorithm);
+    let bytes = kept.at(now).snapshot();
+    assert_eq!(kept.at(later).available(), 6);
+    let restored = limiter(algorithm);
     let pause = Duration::from_secs(4);
     restored
         .at(Tick::ZERO)

@@ -7,13 +7,7 @@ mod kept;
 
 use tollgate::store::SNAPSHOT_BYTES;
 
-use crate::support::*;
-
 type Saved = [u8; SNAPSHOT_BYTES];
-
-fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
-    Limiter::unstarted(algorithm, NoClock)
-}
 
 /// Replaces the eight bytes at `at` with a number, and corrects the checksum.
 fn with_number(mut bytes: Saved, at: usize, number: u64) -> Saved {

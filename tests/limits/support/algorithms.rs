@@ -45,3 +45,13 @@ pub(crate) fn algorithms() -> [AnyAlgorithm; 29] {
     ]
     .map(algorithm)
 }
+
+/// Returns a limiter that starts with its first verb, at the tick of that verb.
+pub(crate) fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
+    Limiter::unstarted(algorithm, NoClock)
+}
+
+/// Returns shards that started at tick 0.
+pub(crate) fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
+    Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")
+}

@@ -1,16 +1,9 @@
 //! Runs a limiter and a model side by side, and compares all answers.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
-use tollgate::outcome::Charged;
-use tollgate::{Denied, Granted, Tick};
-
 use crate::support::moment::any_moment;
-use crate::support::random::Random;
 use crate::support::reference::{Reference, Span};
-use crate::support::seen::Seen;
 use crate::support::subject::{AT, DOORS, Subject};
+use crate::support::*;
 
 pub(crate) struct Run<'l, S, M: Reference> {
     limiter: &'l S,
@@ -128,12 +121,6 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.check(right.has(got), what, got, right);
     }
 
-    /// Counts an operation that was compared.
-    fn done(&mut self, verb: &'static str) {
-        self.seen.note(verb);
-        self.seen.note("operation");
-    }
-
     fn acquire_any(&mut self) {
         let n = self.any_count();
         self.acquire(n);
@@ -142,7 +129,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn acquire(&mut self, n: u64) {
         let door = self.door();
         let answer = self.limiter.acquire(door, n, self.tick());
-        self.done("acquire");
+        self.seen.done("acquire");
         let limit = self.model.limit();
         if n > limit {
             self.right("the answer", answer, Err(Denied::never(n, limit)));
@@ -164,7 +151,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn granted(&mut self, granted: Granted, n: Span) {
         self.within("n", granted.n(), n);
         let n = granted.n();
-        let counted_at = self.model.counted_at(self.now, n);
+        let counted_at = self.model.counted_at(self.now);
         self.model.take(self.now, n);
         self.right("at", granted.at().as_nanos(), counted_at);
         if counted_at > self.now {
@@ -213,14 +200,14 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.right("a grant a nanosecond before", early.is_ok(), false);
         let then = self.limiter.time_until(AT, n, due);
         self.right("the wait then", then, Some(Duration::ZERO));
-        self.done("acquire before its time");
+        self.seen.done("acquire before its time");
     }
 
     fn take_up_to(&mut self) {
         let (door, n) = (self.door(), self.any_count());
         let right = self.model.available(self.now).upto(n);
         let granted = self.limiter.take_up_to(door, n, self.tick());
-        self.done("take_up_to");
+        self.seen.done("take_up_to");
         let part = granted.n() > 0 && granted.n() < n;
         self.seen.note(if part {
             "some of them taken"
@@ -243,7 +230,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         };
         let door = self.door();
         let back = self.limiter.undo(door, granted, self.tick());
-        self.done("undo");
+        self.seen.done("undo");
         self.within("undone", back, right);
         self.seen.note(match back {
             0 => "none undone",
@@ -256,7 +243,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let (door, n) = (self.door(), self.any_count());
         let right = self.model.refund(self.now, n);
         let back = self.limiter.refund(door, n, self.tick());
-        self.done("refund");
+        self.seen.done("refund");
         self.within("refunded", back, right);
         self.seen.note(if back < n {
             "refund cut"
@@ -267,7 +254,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     /// Charges an amount that can usually be recorded, and rarely more.
     fn charge_any(&mut self) {
-        let room = *self.model.room(self.now).start();
+        let room = self.model.room(self.now).lo as u64;
         let n = match self.random.below(3) {
             0 => self.random.next() >> self.random.below(64),
             _ => self.any_count().min(room),
@@ -283,23 +270,19 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
             self.model.room(self.now),
             self.model.knows_debt(self.now, n),
         );
-        let counted_at = self.model.counted_at(self.now, n);
+        let counted_at = self.model.counted_at(self.now);
         let door = self.door();
         let charged = self.limiter.charge(door, n, self.tick());
-        self.done("charge");
+        self.seen.done("charge");
         self.right("at", charged.at().as_nanos(), counted_at);
-        let recorded = Span {
-            lo: n.min(*room.start()).into(),
-            hi: n.min(*room.end()).into(),
-        };
-        self.within("charged", charged.n(), recorded);
+        self.within("charged", charged.n(), room.upto(n));
         if knows {
             self.charged(charged);
         }
         if charged.n() < n {
             self.seen.note("charge cut");
         }
-        if n > *room.start() {
+        if i128::from(n) > room.lo {
             if knows {
                 self.acquire(1);
             }
@@ -333,7 +316,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn available(&mut self) {
         let door = self.door();
         let available = self.limiter.available(door, self.tick());
-        self.done("available");
+        self.seen.done("available");
         self.within("available", available, self.model.available(self.now));
     }
 
@@ -343,7 +326,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         };
         let door = self.door();
         let level = self.limiter.level(door, self.tick());
-        self.done("level");
+        self.seen.done("level");
         let cut = |permits: u128| u64::try_from(permits).unwrap_or(u64::MAX);
         self.right("the level", level.floor(), cut(right.floor()));
         self.right("the level rounded up", level.ceil(), cut(right.ceil()));
@@ -358,7 +341,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn time_until(&mut self) {
         let (door, n) = (self.door(), self.any_count());
         let answer = self.limiter.time_until(door, n, self.tick());
-        self.done("time_until");
+        self.seen.done("time_until");
         if n > self.model.limit() {
             self.right("time_until", answer, None);
             return;
@@ -375,8 +358,8 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     fn is_idle(&mut self) {
         let idle = self.limiter.is_idle(self.tick());
-        self.done("is_idle");
-        let (may, must) = self.model.is_idle(self.now);
+        self.seen.done("is_idle");
+        let [may, must] = self.model.is_idle(self.now);
         self.check(if idle { may } else { !must }, "is_idle", idle, (may, must));
         self.seen.note(if idle { "idle" } else { "busy" });
     }
@@ -386,7 +369,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
             return;
         }
         self.limiter.reset();
-        self.done("reset");
+        self.seen.done("reset");
         self.model.reset();
         // A reset has returned all earlier grants.
         self.kept.clear();

@@ -2,10 +2,8 @@
 //! with them.
 
 pub(crate) mod algorithms;
-pub(crate) mod defined;
 pub(crate) mod driver;
 pub(crate) mod edges;
-pub(crate) mod model;
 pub(crate) mod moment;
 #[path = "../../support/prelude.rs"]
 mod prelude;
@@ -14,9 +12,12 @@ pub(crate) mod random;
 pub(crate) mod reference;
 pub(crate) mod seen;
 pub(crate) mod subject;
+#[path = "../../support/threads.rs"]
+pub(crate) mod threads;
 
 pub(crate) use crate::deadline::deadline;
 pub(crate) use algorithms::algorithms;
+pub(crate) use edges::{DAY, YEAR, per_ns};
 pub(crate) use moment::any_start;
 pub(crate) use prelude::*;
 pub(crate) use random::Random;

@@ -1,7 +1,8 @@
-//! The answers that a model must give to be compared with a limiter.
+//! The answers that a model must give to be compared with a limiter. For a model that remembers
+//! what was taken they follow from what it counts at each tick, and a binary search finds the tick
+//! at which permits are available.
 
 use std::fmt::Debug;
-use std::ops::RangeInclusive;
 
 /// 50 years of 365.25 days, in nanoseconds: the time for which the crate's guarantees hold.
 pub(crate) const FIFTY_YEARS: u64 = 36_525 * 43_200 * 1_000_000_000;
@@ -14,6 +15,13 @@ pub(crate) struct Fraction {
 }
 
 impl Fraction {
+    pub(crate) fn whole(n: u64) -> Self {
+        Self {
+            num: n.into(),
+            den: 1,
+        }
+    }
+
     pub(crate) fn floor(self) -> u128 {
         self.num / self.den
     }
@@ -79,7 +87,8 @@ impl Wait {
     };
 }
 
-/// A limiter by its definition. All times are nanoseconds since the clock's start.
+/// A limiter by its definition. All times are nanoseconds since the clock's start. What is counted
+/// at a tick has a type wide enough that nothing overflows.
 pub(crate) trait Reference: Debug {
     /// The position of a grant.
     type Mark: Debug;
@@ -97,18 +106,49 @@ pub(crate) trait Reference: Debug {
     /// answered exactly.
     fn horizon(&self) -> Option<u64>;
 
+    /// Returns what is counted at a tick if nothing is done until then. It never grows with time.
+    fn weight(&self, time: u128) -> Fraction;
+
+    /// Returns the part of that which blocks a caller, in whole permits.
+    fn held(&self, time: u128) -> u128 {
+        self.weight(time).ceil()
+    }
+
+    /// Returns the tick at which the limiter counts.
+    fn clock(&self, now: u64) -> u128 {
+        now.min(self.horizon().unwrap_or(u64::MAX)).into()
+    }
+
     /// Returns whether the limiter must start fresh because the clock has gone back that far.
     fn begins_anew(&self, _before: u64, _now: u64) -> bool {
         false
     }
 
-    fn available(&self, now: u64) -> Span;
+    fn available(&self, now: u64) -> Span {
+        let held = self.held(self.clock(now));
+        let left = u128::from(self.limit()).saturating_sub(held);
+        Span::only(u64::try_from(left).expect("below the limit"))
+    }
 
     /// Returns the wait for `n` permits. For 0 permits, the wait until there is no debt.
-    fn wait(&self, now: u64, n: u64) -> Wait;
+    fn wait(&self, now: u64, n: u64) -> Wait {
+        let fits = |time| self.held(time) + u128::from(n) <= u128::from(self.limit());
+        let end = self.horizon().unwrap_or(u64::MAX);
+        let due = match fits(self.clock(now)) {
+            true => Some(now.into()),
+            false => first(now.into(), end.into(), fits),
+        };
+        due.map_or(Wait::NEVER, |due| Wait {
+            span: Span::only(u64::try_from(due).expect("the horizon is a tick") - now),
+            may_be_never: false,
+            is_never: false,
+        })
+    }
 
-    /// Returns the tick at which a request for `n` permits is counted.
-    fn counted_at(&self, now: u64, n: u64) -> u64;
+    /// Returns the tick at which a request is counted.
+    fn counted_at(&self, now: u64) -> u64 {
+        now
+    }
 
     /// Returns the remaining permits that a grant reports.
     fn remaining(&self, now: u64) -> Span {
@@ -116,8 +156,17 @@ pub(crate) trait Reference: Debug {
     }
 
     /// Returns the nanoseconds from the tick at which a grant was counted until the limiter is
-    /// idle.
-    fn as_new_after(&self, now: u64, counted_at: u64) -> Span;
+    /// idle, as if the clock went on forever. Up to the last tick if it is beyond that, and 0 if
+    /// nothing is counted now.
+    fn as_new_after(&self, now: u64, counted_at: u64) -> Span {
+        let (now, is_new) = (self.clock(now), |time| self.weight(time).num == 0);
+        let at = match is_new(now) {
+            true => Some(0),
+            false => first(now, 1 << 65, is_new),
+        };
+        let at = at.and_then(|at| u64::try_from(at).ok());
+        Span::only(at.unwrap_or(u64::MAX).saturating_sub(counted_at))
+    }
 
     /// Returns the delay in nanoseconds of a caller that just took `n` permits.
     fn delay(&self, _now: u64, _n: u64) -> Span {
@@ -128,11 +177,16 @@ pub(crate) trait Reference: Debug {
     fn take(&mut self, now: u64, n: u64);
 
     /// Returns the debt in whole permits.
-    fn debt(&self, now: u64) -> Span;
+    fn debt(&self, now: u64) -> Span {
+        let held = self.held(self.clock(now));
+        let owed = held.saturating_sub(self.limit().into());
+        Span::only(u64::try_from(owed).unwrap_or(u64::MAX))
+    }
 
-    /// Returns how many more permits can be counted: at least the start of the range, at most its
-    /// end.
-    fn room(&self, now: u64) -> RangeInclusive<u64>;
+    /// Returns how many more permits can be counted.
+    fn room(&self, _now: u64) -> Span {
+        unreachable!("nothing can be charged")
+    }
 
     /// Returns whether the model knows everything about a debt of `n` more.
     fn knows_debt(&self, _now: u64, _n: u64) -> bool {
@@ -144,15 +198,48 @@ pub(crate) trait Reference: Debug {
 
     /// Gives back what can still be returned of `n` permits granted at `mark`, and returns the
     /// number. `None` if it is unknown, and then nothing changes.
-    fn undo(&mut self, now: u64, n: u64, mark: Self::Mark) -> Option<Span>;
+    fn undo(&mut self, _now: u64, _n: u64, _mark: Self::Mark) -> Option<Span> {
+        unreachable!("nothing can be given back")
+    }
 
-    fn refund(&mut self, now: u64, n: u64) -> Span;
+    fn refund(&mut self, _now: u64, _n: u64) -> Span {
+        unreachable!("nothing can be given back")
+    }
 
     /// Returns whether the limiter may be reported as idle, and whether it must be.
-    fn is_idle(&self, now: u64) -> (bool, bool);
+    fn is_idle(&self, _now: u64) -> [bool; 2] {
+        unreachable!("this limiter has no is_idle")
+    }
 
     /// Returns what is counted, if it is known exactly.
-    fn level(&self, now: u64) -> Option<Fraction>;
+    fn level(&self, now: u64) -> Option<Fraction> {
+        Some(self.weight(self.clock(now)))
+    }
 
     fn reset(&mut self);
+}
+
+/// Returns the first tick after `from` and up to `end` at which a condition holds that stays true.
+fn first(from: u128, end: u128, holds: impl Fn(u128) -> bool) -> Option<u128> {
+    let (mut not, mut step) = (from, 1_u128);
+    let mut does = loop {
+        let next = (not + step).min(end);
+        if next <= not {
+            // It does not hold up to the end.
+            return None;
+        }
+        if holds(next) {
+            break next;
+        }
+        (not, step) = (next, step * 2);
+    };
+    while does - not > 1 {
+        let middle = not + (does - not) / 2;
+        if holds(middle) {
+            does = middle;
+        } else {
+            not = middle;
+        }
+    }
+    Some(does)
 }

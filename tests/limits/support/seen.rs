@@ -11,6 +11,12 @@ impl Seen {
         *self.0.entry(what).or_default() += 1;
     }
 
+    /// Notes an operation that was compared.
+    pub(crate) fn done(&mut self, verb: &'static str) {
+        self.note(verb);
+        self.note("operation");
+    }
+
     pub(crate) fn count(&self, what: &str) -> u64 {
         self.0.get(what).copied().unwrap_or(0)
     }

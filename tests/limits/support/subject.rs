@@ -1,11 +1,8 @@
 //! The subject that is compared with a model: a limiter, its clock, and all the ways to ask it.
 
-use std::fmt::Debug;
-use std::time::Duration;
+use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack, Level};
 
-use tollgate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level};
-use tollgate::outcome::Charged;
-use tollgate::{Denied, Granted, Limiter, ManualClock, Tick};
+use crate::support::*;
 
 /// The traits of the algorithms in these tests: all of them.
 pub(crate) trait Every: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug {}

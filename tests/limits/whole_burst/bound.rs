@@ -5,9 +5,11 @@
 use tollgate::algorithm::Rebase;
 use tollgate_audit::{Audit, Bound, Bounded, Log};
 
-use crate::algorithm::quotas::{DAY, elsewhere, exact};
+use crate::algorithm::bucket::greatest_common_divisor;
+use crate::algorithm::quotas::{elsewhere, exact};
+use crate::support::algorithms::sharded;
 use crate::support::*;
-use crate::whole_burst::{PERIODS, any_tick, bucket, sharded};
+use crate::whole_burst::{PERIODS, any_tick, bucket};
 
 /// A grant, and the history before it: the nanoseconds spent with each of two quotas, and how many
 /// units of each may count as time.
@@ -146,20 +148,13 @@ fn any_quota(random: &mut Random) -> (Quota, bool) {
         2 => Quota::per_second(1 + random.below(10 * SECOND)),
         _ => {
             let period = PERIODS[random.below(4) as usize];
-            Quota::per(
-                1 + random.below(1000),
-                std::time::Duration::from_nanos(period),
-            )
+            per_ns(1 + random.below(1000), period)
         }
     };
     let quota = quota.burst(burst).initial(burst);
     let (n, period) = (quota.permits(), quota.period().as_nanos() as u64);
-    let is_exact = n / divisor(n, period) <= 11;
+    let is_exact = n / greatest_common_divisor(n, period) <= 11;
     (quota, is_exact)
-}
-
-fn divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 #[test]
@@ -229,7 +224,7 @@ fn the_audit_allows_one_unit_and_no_nanosecond() {
         let algorithm = bucket(quota, kind as u64);
         let bound = algorithm.bound();
         assert_eq!(Bound::of_quota(quota), Ok(bound), "{quota}");
-        assert_eq!(bound.allows(std::time::Duration::ZERO), 7, "{quota}");
+        assert_eq!(bound.allows(Duration::ZERO), 7, "{quota}");
         let period = quota.period().as_nanos();
         for shards in [0, 1, 2, 7] {
             for _ in 0..10 {
@@ -243,7 +238,7 @@ fn the_audit_allows_one_unit_and_no_nanosecond() {
         let allowed_from = |k: u128| k * period / u128::from(quota.permits());
         for k in 1..50 {
             let due = allowed_from(k);
-            let allows = |ns: u128| bound.allows(std::time::Duration::from_nanos(ns as u64));
+            let allows = |ns: u128| bound.allows(Duration::from_nanos(ns as u64));
             assert!(allows(due.saturating_sub(1)) < 7 + k, "{quota}: {k}");
             assert!(allows(due + 1) >= 7 + k, "{quota}: {k}");
             above_the_rate +=
@@ -262,7 +257,7 @@ fn at_exact_rates_the_audit_allows_no_unit() {
         let bound = bucket(quota, 2).bound();
         for ns in (0..1000).chain((1..100).map(|k| k * period / n)) {
             let right = u128::from(quota.burst_size()) + n * ns / period;
-            let length = std::time::Duration::from_nanos(ns as u64);
+            let length = Duration::from_nanos(ns as u64);
             assert_eq!(bound.allows(length), right, "{quota} in {ns} ns");
         }
     }

@@ -197,6 +197,14 @@ impl Op {
         format!("{}({})", self.name, args.collect::<Vec<_>>().join(", "))
     }
 
+    /// Returns an error if the call has another name than this one.
+    pub fn must_be(&self, name: &str) -> Result<(), Malformed> {
+        match self.name == name {
+            true => Ok(()),
+            false => Err(self.unknown()),
+        }
+    }
+
     /// Returns the error for an operation that an adapter does not know.
     pub fn unknown(&self) -> Malformed {
         let name = &self.name;

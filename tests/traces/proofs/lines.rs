@@ -30,53 +30,28 @@ fn the_unchanged_lines_pass() {
     assert_eq!((report.traces, report.ops, report.fields), (1, 1, 4));
 }
 
+/// Changes a line as each case says, and returns the changed lines with the expected messages.
+fn changed<'c>(line: &str, cases: &'c str) -> impl Iterator<Item = (String, &'c str)> {
+    cases.lines().map(move |case| {
+        let (change, says) = case.split_once(" => ").expect(case);
+        let (from, to) = change.split_once(" ->").expect(case);
+        (line.replace(from, to.trim_start()), says)
+    })
+}
+
 #[test]
 fn a_missing_mistyped_or_uncompared_key_fails() {
-    for (from, to, says) in [
-        (
-            r#""ok":true,"#,
-            "",
-            "malformed: `ok` should be true or false, found nothing",
-        ),
-        (
-            r#"1}"#,
-            r#""1"}"#,
-            "malformed: `remaining` should be a whole number from 0, found \"1\"",
-        ),
-        (
-            r#""n":1"#,
-            r#""n":-1"#,
-            "malformed: `n` should be a whole number from 0, found -1",
-        ),
-        (
-            r#""t":0,"#,
-            "",
-            "line 2 is malformed: `t` should be a number, found nothing",
-        ),
-        (
-            r#""op":"check","#,
-            "",
-            "line 2 is malformed: `op` should be a string, found nothing",
-        ),
-        (
-            r#","result":{"ok":true,"remaining":1}"#,
-            "",
-            "line 2 is malformed: `result` is not an object: null",
-        ),
-        ("check", "peek", "malformed: unknown operation `peek`"),
-        (
-            r#"1}"#,
-            r#"1,"debt":0}"#,
-            r#"recorded, but not compared: ["debt"]"#,
-        ),
-        (
-            r#""n":1"#,
-            r#""n":1,"timeout":5"#,
-            r#"recorded, but not compared: ["timeout"]"#,
-        ),
-    ] {
-        let expected = (1, says.to_owned());
-        assert_eq!(failure(&[HEADER, &OP.replace(from, to)]), expected);
+    let cases = r#""ok":true, -> => malformed: `ok` should be true or false, found nothing
+1} -> "1"} => malformed: `remaining` should be a whole number from 0, found "1"
+"n":1 -> "n":-1 => malformed: `n` should be a whole number from 0, found -1
+"t":0, -> => line 2 is malformed: `t` should be a number, found nothing
+"op":"check", -> => line 2 is malformed: `op` should be a string, found nothing
+,"result":{"ok":true,"remaining":1} -> => line 2 is malformed: `result` is not an object: null
+check -> peek => malformed: unknown operation `peek`
+1} -> 1,"debt":0} => recorded, but not compared: ["debt"]
+"n":1 -> "n":1,"timeout":5 => recorded, but not compared: ["timeout"]"#;
+    for (op, says) in changed(OP, cases) {
+        assert_eq!(failure(&[HEADER, &op]), (1, says.to_owned()));
     }
 }
 
@@ -95,17 +70,11 @@ fn a_line_that_is_not_json_fails() {
 /// None of its ops is run.
 #[test]
 fn an_incomplete_header_fails() {
-    let config = r#""config":{"replenish_interval_ns":1000,"burst":2},"#;
-    for (from, to, says) in [
-        (
-            r#""burst":2"#,
-            r#""burst":0"#,
-            "line 1, the header: `burst` should be a whole number from 1",
-        ),
-        ("1000,", "0,", "line 1, the header: can't be built: "),
-        (config, "", "line 1 is malformed: `config` is not an object"),
-    ] {
-        let report = run(&[&HEADER.replace(from, to), OP]);
+    let cases = r#""burst":2 -> "burst":0 => line 1, the header: `burst` should be a whole number from 1
+1000, -> 0, => line 1, the header: can't be built:
+"config":{"replenish_interval_ns":1000,"burst":2}, -> => line 1 is malformed: `config` is not an object"#;
+    for (header, says) in changed(HEADER, cases) {
+        let report = run(&[&header, OP]);
         assert_eq!(report.ops, 0);
         assert!(
             report.failures[0].what.starts_with(says),

@@ -62,9 +62,7 @@ struct Throttled(ReplayedLimiter<Gcra>);
 
 impl Replay for Throttled {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
-        if op.name != "rate_limit" {
-            return Err(op.unknown());
-        }
+        op.must_be("rate_limit")?;
         let now = op.args.u64("t")?;
         let (ours, theirs) = (self.0.ask(op.args.u64("n")?, now), &op.result);
         let wait = Some(theirs.i64("retry_after_ns")?).filter(|&wait| wait != -1);

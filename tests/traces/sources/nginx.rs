@@ -161,9 +161,7 @@ impl NginxTrace {
 
 impl Replay for NginxTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
-        if op.name != "request" {
-            return Err(op.unknown());
-        }
+        op.must_be("request")?;
         let (t, t_lim) = (op.args.u64("t")?, op.args.optional_u64("t_lim")?);
         let t_ms = t_lim.unwrap_or(t);
         let mut answers = self.ask(t_ms);

@@ -4,8 +4,8 @@
 //! the call, and prints the content of the previous call. So the content is compared at the time of
 //! the last refill. A wait is rounded up to milliseconds.
 
-use tollgate::store::WordStore;
-use tollgate::store::{UNSTARTED, WordCell};
+use tollgate::Limiter;
+use tollgate::clock::NoClock;
 use tollgate_replay::check_forecast;
 use tollgate_replay::prelude::*;
 
@@ -19,20 +19,18 @@ pub(super) fn begin(header: &Header) -> Begun {
     let quota = quota.burst(config.positive("bucket_size")?).initial(0);
     let algorithm = TokenBucket::new(quota);
     let algorithm = algorithm.map_err(|error| Malformed(format!("can't be built: {error}")))?;
-    let cell = WordCell::new(UNSTARTED);
+    let limiter = Limiter::unstarted(algorithm, NoClock);
     let filled = Tick::from_nanos(t0.saturating_mul(MICROSECOND));
-    WordStore::new(&algorithm, &cell).at(filled).start();
+    limiter.at(filled).start();
     Ok(Box::new(NpmTrace {
-        algorithm,
-        cell,
+        limiter,
         filled,
         retry_ns: None,
     }))
 }
 
 struct NpmTrace {
-    algorithm: TokenBucket,
-    cell: WordCell,
+    limiter: Limiter<TokenBucket, NoClock>,
     /// The time of their last refill.
     filled: Tick,
     /// Our last answer.
@@ -41,18 +39,14 @@ struct NpmTrace {
 
 impl Replay for NpmTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
-        if op.name != "try_remove" {
-            return Err(op.unknown());
-        }
+        op.must_be("try_remove")?;
         let (n, now) = (op.args.u64("n")?, Tick::from_nanos(op.t_ns(MICROSECOND)?));
-        let size = self.algorithm.quota().burst_size();
+        let size = self.limiter.quota().burst_size();
         if n <= size {
             self.filled = now;
         }
-        let level = WordStore::new(&self.algorithm, &self.cell)
-            .at(self.filled)
-            .level();
-        let view = WordStore::new(&self.algorithm, &self.cell).at(now);
+        let level = self.limiter.at(self.filled).level();
+        let view = self.limiter.at(now);
         let foretold = view.time_until(n);
         let decision = view.try_acquire_n(n);
         check_forecast(n, foretold, &decision);

@@ -167,9 +167,7 @@ struct GcraTrace(Rates<ReplayedLimiter<Gcra>>);
 
 impl Replay for GcraTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
-        if op.name != "put" {
-            return Err(op.unknown());
-        }
+        op.must_be("put")?;
         let (_, mut comparison) = self.0.put(op)?;
         let tats = op.result.list("tat_us")?;
         if tats.len() != self.0.0.len() {

@@ -43,9 +43,9 @@ fn begin(header: &Header, without_state: fn(LevelLimiter) -> Box<dyn Replay>) ->
 
 /// The state that a call printed.
 #[derive(Clone, Copy)]
-struct State {
-    t: u64,
-    level: f64,
+pub(super) struct State {
+    pub(super) t: u64,
+    pub(super) level: f64,
 }
 
 /// The ordinary case.
@@ -184,8 +184,6 @@ pub(super) fn whole(level: f64) -> RangeInclusive<u64> {
 
 /// Returns the permits and the second of a call.
 pub(super) fn asked(op: &Op) -> Result<(u64, u64), Malformed> {
-    if op.name != "acquire" {
-        return Err(op.unknown());
-    }
+    op.must_be("acquire")?;
     Ok((op.args.u64("n")?, op.args.u64("t")?))
 }

@@ -8,7 +8,7 @@ use tollgate_replay::prelude::*;
 use tollgate_replay::{TIE as NEAR, quota};
 
 use super::classes::{LEAKS_TWICE, TIE};
-use super::redis_bucket::{asked, whole};
+use super::redis_bucket::{State, asked, whole};
 use super::{Begun, SECOND};
 
 pub(super) fn begin(header: &Header) -> Begun {
@@ -22,13 +22,6 @@ pub(super) fn begin(header: &Header) -> Begun {
         before: None,
         now: Now::default(),
     }))
-}
-
-/// The state after an admitted call.
-#[derive(Clone, Copy)]
-struct State {
-    t: u64,
-    level: f64,
 }
 
 /// Our state at the last call.

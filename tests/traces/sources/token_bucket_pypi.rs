@@ -22,9 +22,7 @@ fn level_before(op: &Op) -> Result<f64, Malformed> {
 
 impl Replay for PyPiTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
-        if op.name != "consume" {
-            return Err(op.unknown());
-        }
+        op.must_be("consume")?;
         let ours = self.0.ask(op.args.u64("n")?, op.t_ns(MICROSECOND)?);
         Ok(
             Comparison::decision(op.result.flag("ok")?, ours.answer.ok()).and(

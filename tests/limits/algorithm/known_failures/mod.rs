@@ -48,24 +48,20 @@ fn both(quota: Quota) -> [Tested; 2] {
     ]
 }
 
-const WINDOWS: [&str; 4] = [
+pub(crate) const WINDOWS: [&str; 4] = [
     "fixed-window QUOTA",
     "fixed-window QUOTA first-hit",
     "sliding-window QUOTA",
     "sliding-window QUOTA rounding down",
 ];
-const INTERVALS: [&str; 2] = ["intervals QUOTA", "intervals QUOTA greedy"];
+pub(crate) const INTERVALS: [&str; 2] = ["intervals QUOTA", "intervals QUOTA greedy"];
 const LEAKY: [&str; 2] = ["leaky-meter QUOTA", "leaky-queue QUOTA"];
 
 /// Returns limiters of these kinds, with a quota written as text.
 fn limiters(kinds: &[&[&str]], quota: &str) -> Vec<Tested> {
-    let texts = kinds
-        .concat()
-        .into_iter()
-        .map(|kind| kind.replace("QUOTA", quota));
-    texts
-        .map(|text| Tested::new(text.parse::<AnyAlgorithm>().expect("an algorithm")))
-        .collect()
+    let kinds = kinds.concat().into_iter();
+    let algorithms = kinds.map(|kind| algorithm(&kind.replace("QUOTA", quota)));
+    algorithms.map(Tested::new).collect()
 }
 
 /// governor: 400 M/s ran at +25 %, 600 M/s at +66.7 %, 3 G/s at -66.7 %; gcra: 3 G/s was unlimited.

@@ -1,7 +1,5 @@
 //! Failures of other limiters with concurrent threads.
 
-use std::sync::Barrier;
-
 use crate::algorithm::known_failures::{INTERVALS, LEAKY, Tested, WINDOWS, both, limiters};
 use crate::support::*;
 
@@ -12,19 +10,8 @@ fn on_threads(
     work: impl Fn(&Tested, u64) -> u64 + Send + Sync + 'static,
 ) -> (u64, Tested) {
     deadline("threads that ask a limiter", move || {
-        let start = Barrier::new(threads as usize);
-        let granted = thread::scope(|scope| {
-            let run = |id| {
-                start.wait();
-                work(&limiter, id)
-            };
-            let workers: Vec<_> = (0..threads)
-                .map(|id| scope.spawn(move || run(id)))
-                .collect();
-            let workers = workers.into_iter();
-            workers.map(|worker| worker.join().expect("no panic")).sum()
-        });
-        (granted, limiter)
+        let granted = threads::on_threads(0..threads, |id| work(&limiter, id));
+        (granted.into_iter().sum(), limiter)
     })
 }
 

@@ -39,19 +39,6 @@ fn denied_requests_do_not_count() {
     }
 }
 
-/// ShenYu's sliding log counts entries before it removes expired ones, and ignores the number of
-/// permits in a request.
-#[test]
-fn after_a_gap_all_permits_are_available_and_each_one_counts() {
-    for limiter in limiters(&[&WINDOWS], "10/s") {
-        for now in [0, 5, 3600].map(|second| second * SECOND) {
-            let took =
-                [(7, 0), (4, 1), (3, 2)].map(|(n, later)| limiter.take(n, now + later).is_ok());
-            assert_eq!(took, [true, false, true], "{limiter:?}");
-        }
-    }
-}
-
 /// Zuul sets a counter's expiry after the first increment. A process that dies in between leaves a
 /// window that never ends. Here one word holds both.
 #[test]

@@ -1,29 +1,13 @@
 //! Limits made of other limits, as members of a composition.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tollgate::compose::{BoxMember, Closed, DebtMember, Exempt, Named, OrElse, SettleMember};
 
-use tollgate::compose::{
-    All, AllDenied, BoxMember, Closed, DebtMember, Exempt, Named, OrElse, SettleMember,
-};
-use tollgate::outcome::Settled;
-use tollgate::{
-    Concurrency, Counted, Denied, Leases, Limiter, ManualClock, Quota, SlidingLog, SlidingWindow,
-    TokenBucket,
-};
-
-type Bucket = Limiter<TokenBucket, ManualClock>;
-
-/// A bucket of `n` permits, full, that fills in a second.
-fn bucket(n: u64, clock: &ManualClock) -> Bucket {
-    let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
-    Limiter::with_clock(bucket, clock.clone())
-}
+use super::{Bucket, per_second as bucket, rates, settled};
+use crate::support::*;
 
 #[test]
 fn the_second_limit_grants_what_the_first_denies() {
-    let clock = ManualClock::new();
-    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let (_, [share, pool]) = rates([3, 10]);
     let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
     assert_eq!(all.members(), 1);
     for (n, left) in [(2, (1, 10)), (2, (1, 8)), (1, (0, 8)), (8, (0, 0))] {
@@ -36,8 +20,7 @@ fn the_second_limit_grants_what_the_first_denies() {
 
 #[test]
 fn undo_and_settle_reach_the_limit_that_granted() {
-    let clock = ManualClock::new();
-    let (a, b, c) = (bucket(5, &clock), bucket(5, &clock), bucket(5, &clock));
+    let (_, [a, b, c]) = rates([5, 5, 5]);
     let left = || (a.available(), b.available(), c.available());
     /// Takes three times, and undoes or settles the grants in another order.
     macro_rules! thrice {
@@ -48,9 +31,9 @@ fn undo_and_settle_reach_the_limit_that_granted() {
             assert_eq!(left(), (1, 1, 1));
             assert_eq!(second.undo(), 4);
             assert_eq!(left(), (1, 5, 1));
-            assert_eq!(third.settle([1]).expect("a cost for each").returned, 3);
+            assert_eq!(settled(third.settle([1])), (3, 0));
             assert_eq!(left(), (1, 5, 4));
-            assert_eq!(first.settle([5]).expect("a cost for each").charged, 1);
+            assert_eq!(settled(first.settle([5])), (0, 1));
             assert_eq!(left(), (0, 5, 4));
             let _ = [&a, &b, &c].map(|limiter| limiter.reset());
         }};
@@ -61,8 +44,7 @@ fn undo_and_settle_reach_the_limit_that_granted() {
 
 #[test]
 fn a_denied_member_beside_it_takes_nothing_from_either_limit() {
-    let clock = ManualClock::new();
-    let (share, pool, other) = (bucket(3, &clock), bucket(9, &clock), bucket(2, &clock));
+    let (_, [share, pool, other]) = rates([3, 9, 2]);
     let limits = (OrElse::new(&share, &pool), Named::new("other", &other));
     let all = All::new(limits).expect("a composition");
     for n in [3, 5] {
@@ -74,8 +56,7 @@ fn a_denied_member_beside_it_takes_nothing_from_either_limit() {
 
 #[test]
 fn the_denial_that_ends_sooner_is_the_answer() {
-    let clock = ManualClock::new();
-    let (slow, fast) = (bucket(1, &clock), bucket(10, &clock));
+    let (_, [slow, fast]) = rates([1, 10]);
     for limiter in [&slow, &fast] {
         limiter.charge(limiter.available());
     }
@@ -121,8 +102,7 @@ fn the_denial_that_ends_sooner_is_the_answer() {
 
 #[test]
 fn available_is_the_larger_and_a_charge_goes_to_the_first() {
-    let clock = ManualClock::new();
-    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let (clock, [share, pool]) = rates([3, 10]);
     let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
     assert_eq!(all.available(), 10);
     assert_eq!(all.charge_each([5]), Ok(5));
@@ -147,10 +127,7 @@ fn a_concurrency_inside_is_left_only_by_its_own_grants() {
 
 #[test]
 fn limits_on_different_clocks_are_refused() {
-    let (one, other) = (
-        bucket(1, &ManualClock::new()),
-        bucket(1, &ManualClock::new()),
-    );
+    let [one, other] = [(); 2].map(|()| bucket(1, &ManualClock::new()));
     let error = All::new((Exempt, OrElse::new(&one, &other))).expect_err("two clocks");
     assert_eq!(error.field(), "clock");
     let text = "clock of member 1 must be a single clock, but its limits have several";
@@ -159,8 +136,7 @@ fn limits_on_different_clocks_are_refused() {
 
 #[test]
 fn the_same_limit_beside_it_is_taken_from_twice() {
-    let clock = ManualClock::new();
-    let (share, pool) = (bucket(3, &clock), bucket(10, &clock));
+    let (_, [share, pool]) = rates([3, 10]);
     let limits = (&pool, OrElse::new(&share, &pool), Exempt, Exempt);
     let all = All::new(limits).expect("a composition");
     drop(all.try_acquire_each([4, 3, 100, 1]).expect("granted"));
@@ -171,8 +147,7 @@ fn the_same_limit_beside_it_is_taken_from_twice() {
 
 #[test]
 fn exempt_grants_and_closed_denies_everything() {
-    let clock = ManualClock::new();
-    let limiter = bucket(5, &clock);
+    let limiter = bucket(5, &ManualClock::new());
     let all = All::new((Exempt, &limiter)).expect("a composition");
     let granted = all.try_acquire_each([u64::MAX, 2]).expect("granted");
     assert_eq!((granted.tightest(), granted.remaining()), (1, 3));
@@ -217,20 +192,16 @@ fn limits_nested_too_deep_are_refused() {
 }
 
 /// A token bucket, a window and a concurrency.
-fn mixture(clock: &ManualClock) -> (Bucket, Limiter<SlidingWindow, ManualClock>, Concurrency) {
+fn mixture() -> (Bucket, Limiter<SlidingWindow, ManualClock>, Concurrency) {
+    let (clock, [bucket]) = rates([10]);
     let window = SlidingWindow::new(Quota::per_hour(50)).expect("a quota");
-    let window = Limiter::with_clock(window, clock.clone());
-    (
-        bucket(10, clock),
-        window,
-        Concurrency::new(2).expect("a limit"),
-    )
+    let window = Limiter::with_clock(window, clock);
+    (bucket, window, Concurrency::new(2).expect("a limit"))
 }
 
 #[test]
 fn a_mixture_at_run_time_takes_undoes_and_settles() {
-    let clock = ManualClock::new();
-    let (rate, window, inside) = mixture(&clock);
+    let (rate, window, inside) = mixture();
     let left = || (rate.available(), window.available(), inside.inside());
     let members: Vec<Box<dyn SettleMember<ManualClock> + Send + Sync>> =
         vec![Box::new(&rate), Box::new(&window), Box::new(&inside)];
@@ -239,10 +210,7 @@ fn a_mixture_at_run_time_takes_undoes_and_settles() {
     assert_eq!(left(), (2, 42, 2));
     let denied = all.try_acquire().expect_err("denied");
     assert_eq!(denied.member(), Some(2));
-    assert_eq!(
-        granted.settle([5, 9, 2]).expect("a cost for each").returned,
-        3
-    );
+    assert_eq!(settled(granted.settle([5, 9, 2])), (3, 1));
     assert_eq!(left(), (5, 41, 0));
     let granted = all.try_acquire_each([5, 5, 1]).expect("granted");
     assert_eq!(granted.undo(), 11);
@@ -251,8 +219,7 @@ fn a_mixture_at_run_time_takes_undoes_and_settles() {
 
 #[test]
 fn a_mixture_at_run_time_charges() {
-    let clock = ManualClock::new();
-    let (rate, window, _) = mixture(&clock);
+    let (rate, window, _) = mixture();
     let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
         [Box::new(&rate), Box::new(&window)];
     let all = All::new(members).expect("a composition");
@@ -262,10 +229,10 @@ fn a_mixture_at_run_time_charges() {
 
 #[test]
 fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
-    let clock = ManualClock::new();
+    let (rate, _, inside) = mixture();
+    let clock = rate.clock().clone();
     let log = SlidingLog::with_clock(Quota::per_hour(3), clock.clone()).expect("a quota");
     let log = Arc::new(log);
-    let (rate, _, inside) = mixture(&clock);
     let inside = Arc::new(inside);
     let members: Vec<BoxMember<'_, ManualClock>> = vec![
         Box::new(Arc::clone(&log)),
@@ -282,7 +249,7 @@ fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
     assert_eq!(actual, (1, 8, 0));
 
     let bucket = TokenBucket::new(Quota::per_second(9)).expect("a quota");
-    let leases = Leases::with_clock(bucket, 3, clock.clone()).expect("leases");
+    let leases = Leases::with_clock(bucket, 3, clock).expect("leases");
     let members: Vec<BoxMember<'_, ManualClock>> = vec![Box::new(log), Box::new(&leases)];
     let error = All::new(members).expect_err("two that can't undo");
     assert_eq!(error.field(), "member");
@@ -306,8 +273,7 @@ fn a_concurrency_and_a_log_are_members_of_one_composition() {
 
 #[test]
 fn a_caller_leaves_early_and_settles_later() {
-    let clock = ManualClock::new();
-    let (rate, window, inside) = mixture(&clock);
+    let (rate, window, inside) = mixture();
     let left = || (rate.available(), window.available(), inside.inside());
     let all = All::new((&rate, &inside, &window)).expect("a composition");
     let mut granted = all.try_acquire_each([8, 1, 8]).expect("granted");
@@ -317,10 +283,7 @@ fn a_caller_leaves_early_and_settles_later() {
     assert!(granted.member(1).is_none());
     // The place is free for others, and the rest of the grant does not give it up again.
     let other = inside.try_enter().expect("room");
-    assert_eq!(
-        granted.settle([5, 1, 5]).expect("a cost for each").returned,
-        6
-    );
+    assert_eq!(settled(granted.settle([5, 1, 5])), (6, 0));
     assert_eq!(left(), (5, 45, 1));
     let mut granted = all.try_acquire().expect("granted");
     granted.leave();
@@ -341,8 +304,7 @@ fn a_caller_leaves_early_and_settles_later() {
 
 #[test]
 fn grants_that_own_the_composition_leave_it_on_another_thread() {
-    let clock = ManualClock::new();
-    let (rate, _, inside) = mixture(&clock);
+    let (rate, _, inside) = mixture();
     let all = Arc::new(All::new((rate, inside)).expect("a composition"));
     let one = all.try_acquire_owned().expect("granted");
     let other = all.try_acquire_n_owned(1).expect("granted");
@@ -352,7 +314,7 @@ fn grants_that_own_the_composition_leave_it_on_another_thread() {
         (rate.available(), inside.inside())
     };
     assert_eq!(left(&all), (8, 2));
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(move || drop(one));
         scope.spawn(move || other.undo());
     });
@@ -361,12 +323,10 @@ fn grants_that_own_the_composition_leave_it_on_another_thread() {
 
 #[test]
 fn an_estimate_of_one_limiter_stays_or_comes_back() {
-    let clock = ManualClock::new();
-    let limiter = bucket(10, &clock);
+    let (clock, [limiter]) = rates([10]);
     let limit = All::new(&limiter).expect("a composition");
     let estimate = || limit.try_acquire_n(4).expect("granted");
     let check = || limiter.available();
-    let settled = |settled: Result<Settled, AllDenied>| settled.expect("a cost");
     drop(estimate());
     assert_eq!(check(), 6);
     assert_eq!(estimate().undo(), 4);
@@ -375,9 +335,9 @@ fn an_estimate_of_one_limiter_stays_or_comes_back() {
     assert_eq!(check(), 6);
     assert_eq!(estimate().undo_on_drop().undo(), 4);
     assert_eq!(check(), 6);
-    assert_eq!(settled(estimate().undo_on_drop().settle([1])).returned, 3);
+    assert_eq!(settled(estimate().undo_on_drop().settle([1])), (3, 0));
     assert_eq!(check(), 5);
-    assert_eq!(settled(estimate().settle([5])).charged, 1);
+    assert_eq!(settled(estimate().settle([5])), (0, 1));
     assert_eq!(check(), 0);
     assert!(limit.try_acquire_n(4).is_err());
     clock.advance(Duration::from_secs(1));
@@ -394,8 +354,7 @@ fn an_estimate_of_one_limiter_stays_or_comes_back() {
 
 #[test]
 fn an_estimate_of_several_limits_stays_or_comes_back() {
-    let clock = ManualClock::new();
-    let (rate, window, inside) = mixture(&clock);
+    let (rate, window, inside) = mixture();
     let left = || (rate.available(), window.available(), inside.inside());
     let all = All::new((&rate, &window, &inside)).expect("a composition");
     let estimate = || {
@@ -407,11 +366,7 @@ fn an_estimate_of_several_limits_stays_or_comes_back() {
     assert_eq!(left(), (10, 50, 0));
     assert_eq!(estimate().undo(), 9);
     assert_eq!(left(), (10, 50, 0));
-    let actual = estimate()
-        .settle([1, 5, 1])
-        .expect("a cost for each")
-        .charged;
-    assert_eq!(actual, 1);
+    assert_eq!(settled(estimate().settle([1, 5, 1])), (3, 1));
     assert_eq!(left(), (9, 45, 0));
     let mut early = estimate();
     early.leave();

@@ -1,19 +1,10 @@
-//! If several members deny, the answer is the denial that lasts longest.
+//! If several members deny, the answer is the denial that lasts longest. It carries the name of its
+//! member.
 
-use tollgate::compose::{AllDenied, BoxMember};
+use tollgate::compose::{AllDenied, BoxMember, Named};
 
-use super::{Bucket, secs};
+use super::{Bucket, ORDERS, full, secs};
 use crate::support::*;
-
-/// The seconds until each member has a permit. Each member once denies for longest.
-const WAITS: [[u64; 3]; 6] = [
-    [1, 2, 3],
-    [1, 3, 2],
-    [2, 1, 3],
-    [2, 3, 1],
-    [3, 1, 2],
-    [3, 2, 1],
-];
 
 /// Returns a limit without a permit, which gets one after this many seconds.
 fn empty_for(seconds: u64, clock: &ManualClock) -> Bucket {
@@ -32,7 +23,8 @@ fn the_answer_is_the_longest_denial_whatever_the_order_of_the_members() {
         assert_eq!(denied.member(), longest, "{waits:?}");
         assert_eq!(denied.retry_after(), secs(3), "{waits:?}");
     };
-    for waits in WAITS {
+    // The seconds until each member has a permit. Each member denies for longest in some order.
+    for waits in ORDERS.map(|order| order.map(|place| 1 + place as u64)) {
         let limits = waits.map(|wait| empty_for(wait, &clock));
         let [a, b, c] = &limits;
         let all = All::new((a, b, c)).expect("three limits");
@@ -56,5 +48,24 @@ fn of_two_members_the_longest_denial_is_the_answer() {
         let denied = all.try_acquire().expect_err("both are empty");
         let expected = (Some(longest), secs(2));
         assert_eq!((denied.member(), denied.retry_after()), expected);
+    }
+}
+
+#[test]
+fn the_name_is_that_of_the_member_and_of_its_composition_if_it_has_none() {
+    let (_, [a, b, c, d]) = full([1, 2, 3, 4]);
+    let inner = Named::new("inner", (&b, Named::new("c", &c)));
+    let all = All::new((Named::new("a", &a), inner, &d)).expect("four limits");
+    let cases = [
+        ([2, 0, 0, 0], Some("a"), "a: "),
+        ([0, 3, 0, 0], Some("inner"), "inner: "),
+        ([0, 0, 4, 0], Some("c"), "c: "),
+        ([0, 0, 0, 5], None, "member 3: "),
+    ];
+    for (member, (costs, name, text)) in cases.into_iter().enumerate() {
+        let denied = all.try_acquire_each(costs).expect_err("too many");
+        assert_eq!((denied.member(), denied.name()), (Some(member), name));
+        assert!(denied.to_string().starts_with(text), "{denied}");
+        assert_eq!(all.at(all.now()).check_each(costs), Err(denied));
     }
 }

@@ -1,20 +1,14 @@
 //! What compositions count: counted members, counted compositions, and limits on trial.
 
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate::compose::{All, BoxMember, Closed, DebtMember, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{Closed, DebtMember, OrElse, OwnLimiter, Shadow};
 use tollgate::stats::LimiterStats;
-use tollgate::{
-    Concurrency, Counted, LeakyBucket, Limiter, ManualClock, Quota, SlidingLog, TokenBucket,
-};
 
-type Bucket = Limiter<TokenBucket, ManualClock>;
-
-/// A bucket of `n` permits, full, that fills in a second.
-fn bucket(n: u64, clock: &ManualClock) -> Bucket {
-    let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
-    Limiter::with_clock(bucket, clock.clone())
-}
+use super::scripted::{Scripted, Step};
+use super::{per_second as bucket, rates, settled};
+use crate::support::*;
 
 /// Granted, permits, denied, returned, charged.
 fn numbers(stats: LimiterStats) -> [u64; 5] {
@@ -55,21 +49,10 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
     assert_eq!(numbers(rate.stats()), [1, 4, 1, 0, 0]);
 
     let all = All::new([&rate]).expect("a composition");
-    assert_eq!(
-        all.try_acquire_n(6)
-            .expect("granted")
-            .settle([2])
-            .expect("a cost for each")
-            .returned,
-        4
-    );
-    let actual = all
-        .try_acquire_n(1)
-        .expect("granted")
-        .settle([3])
-        .expect("a cost for each")
-        .charged;
-    assert_eq!(actual, 2);
+    let mut granted = all.try_acquire_n(6).expect("granted");
+    assert_eq!(settled(granted.settle([2])), (4, 0));
+    let mut granted = all.try_acquire_n(1).expect("granted");
+    assert_eq!(settled(granted.settle([3])), (0, 2));
     assert_eq!(all.try_acquire_n(1).expect("granted").undo(), 1);
     assert_eq!(all.charge_each([5]), Ok(5));
     assert_eq!(numbers(rate.stats()), [4, 12, 1, 5, 7]);
@@ -77,64 +60,6 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
     // In debt, a request for no permits is denied too.
     assert!(all.try_acquire_n(0).is_err());
     assert_eq!(numbers(rate.stats()), [4, 12, 3, 5, 7]);
-}
-
-/// A member that grants each look, and denies a given number of takes.
-mod changing_mind {
-    use std::sync::Mutex;
-
-    use tollgate::clock::Clock;
-    use tollgate::compose::{Held, Member};
-    use tollgate::outcome::{Charged, Settled};
-    use tollgate::store::Place;
-    use tollgate::{Denied, Granted, ManualClock, Tick};
-
-    pub(super) struct ChangesItsMind(pub(super) Mutex<u32>, pub(super) ManualClock);
-
-    impl Member<ManualClock> for ChangesItsMind {
-        fn clock(&self) -> Option<&ManualClock> {
-            Some(&self.1)
-        }
-
-        fn place(&self) -> Place {
-            Place::of(self)
-        }
-
-        // So it is taken from last.
-        fn can_undo(&self) -> bool {
-            false
-        }
-
-        fn check(&self, _n: u64, _now: Tick) -> Result<(), Denied> {
-            Ok(())
-        }
-
-        fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-            let mut times = self.0.lock().expect("no panic");
-            let left = *times;
-            *times = left.saturating_sub(1);
-            match left {
-                0 => Ok(Granted::new(n, now).into()),
-                _ => Err(Denied::busy(n)),
-            }
-        }
-
-        fn available_at(&self, _now: Tick) -> u64 {
-            1
-        }
-
-        fn give_back(&self, _held: Held, _now: Tick) -> u64 {
-            0
-        }
-
-        fn correct(&self, _held: Held, _actual: u64, _now: Tick) -> Settled {
-            unreachable!("it is no settling member")
-        }
-
-        fn charge_to(&self, n: u64, _now: Tick) -> Charged {
-            Charged::new(n, self.1.now())
-        }
-    }
 }
 
 #[test]
@@ -145,9 +70,15 @@ fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
         let share = Counted::new(bucket(1, &clock));
         let pool = Counted::new(bucket(9, &clock));
         let trial = Shadow::new(bucket(1, &clock));
-        let last = changing_mind::ChangesItsMind(times.into(), clock.clone());
-        let last: BoxMember<'_, ManualClock> = Box::new(last);
-        let last = Counted::new(OrElse::new(last, Closed));
+        // Grants each look, denies this many takes, and is taken from last.
+        let left = AtomicU64::new(times);
+        let denies = |step, _| {
+            let less = |left: u64| left.checked_sub(1);
+            let is_left = step == Step::Take && left.fetch_update(Relaxed, Relaxed, less).is_ok();
+            is_left.then(|| Denied::busy(2))
+        };
+        let last = Scripted::last(&denies);
+        let last = Counted::new(OrElse::new(last.member(), Closed));
         let members = (&last, &rate, OrElse::new(&share, &pool), &trial);
         let all = All::new(members).expect("a composition");
         // The share has less than 2, and so has the limit on trial.
@@ -174,11 +105,8 @@ fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
 
 #[test]
 fn a_choice_counts_each_limit_that_was_asked() {
-    let clock = ManualClock::new();
-    let (share, pool) = (
-        Counted::new(bucket(3, &clock)),
-        Counted::new(bucket(5, &clock)),
-    );
+    let (_, buckets) = rates([3, 5]);
+    let [share, pool] = buckets.map(Counted::new);
     let all = All::new(OrElse::new(&share, &pool)).expect("a composition");
     drop(all.try_acquire_n(2).expect("granted"));
     assert_eq!(numbers(share.stats()), [1, 2, 0, 0, 0]);
@@ -190,7 +118,8 @@ fn a_choice_counts_each_limit_that_was_asked() {
     assert_eq!(numbers(share.stats()), [1, 2, 2, 0, 0]);
     assert_eq!(numbers(pool.stats()), [1, 2, 1, 2, 0]);
 
-    let choice = Counted::new(OrElse::new(bucket(1, &clock), bucket(2, &clock)));
+    let (_, [one, two]) = rates([1, 2]);
+    let choice = Counted::new(OrElse::new(one, two));
     let all = All::new(&choice).expect("a composition");
     for _ in 0..3 {
         drop(all.try_acquire().expect("granted"));
@@ -202,8 +131,7 @@ fn a_choice_counts_each_limit_that_was_asked() {
 
 #[test]
 fn a_counted_composition_counts_all_members_together() {
-    let clock = ManualClock::new();
-    let (a, b) = (bucket(10, &clock), bucket(20, &clock));
+    let (_, [a, b]) = rates([10, 20]);
     let all = Counted::new(All::new((&a, &b)).expect("a composition"));
     let expected = (10, Some(Duration::ZERO));
     assert_eq!((all.available(), all.time_until(10)), expected);
@@ -217,7 +145,7 @@ fn a_counted_composition_counts_all_members_together() {
     let mut granted = all.try_acquire_each([5, 5]).expect("granted");
     granted.leave();
     assert_eq!(granted.limiter().remaining(), 2);
-    let _ = granted.settle([3, 6]).expect("a cost for each");
+    assert_eq!(settled(granted.settle([3, 6])), (2, 1));
     assert_eq!(numbers(all.stats()), [4, 22, 0, 8, 1]);
     assert!(all.try_acquire_n(6).is_err());
     assert!(all.try_acquire_each([1]).is_err());
@@ -228,8 +156,8 @@ fn a_counted_composition_counts_all_members_together() {
 
 #[test]
 fn a_shadow_never_denies_and_counts_what_it_would_have_denied() {
-    let clock = ManualClock::new();
-    let (service, trial) = (bucket(100, &clock), Shadow::new(bucket(3, &clock)));
+    let (_, [service, trial]) = rates([100, 3]);
+    let trial = Shadow::new(trial);
     let all = All::new((&service, &trial)).expect("a composition");
     let granted = all.try_acquire_n(2).expect("granted");
     assert_eq!((granted.tightest(), granted.remaining()), (0, 98));
@@ -249,8 +177,7 @@ fn a_shadow_never_denies_and_counts_what_it_would_have_denied() {
 
 #[test]
 fn a_request_that_another_member_denies_does_not_reach_a_shadow() {
-    let clock = ManualClock::new();
-    let trial = Shadow::new(bucket(3, &clock));
+    let trial = Shadow::new(bucket(3, &ManualClock::new()));
     let all = All::new((&trial, Closed)).expect("a composition");
     for n in [1, 4] {
         assert!(all.try_acquire_n(n).is_err());
@@ -278,18 +205,12 @@ fn a_queue_on_trial_asks_no_caller_to_wait() {
 
 #[test]
 fn own_limiters_are_members_with_all_verbs() {
-    let clock = ManualClock::new();
-    let (own, other) = (bucket(5, &clock), bucket(9, &clock));
+    let (_, [own, other]) = rates([5, 9]);
     let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
         [Box::new(OwnLimiter(&own)), Box::new(&other)];
     let all = All::new(members).expect("a composition");
-    let actual = all
-        .try_acquire_n(4)
-        .expect("granted")
-        .settle([1, 5])
-        .expect("a cost for each")
-        .charged;
-    assert_eq!(actual, 1);
+    let mut granted = all.try_acquire_n(4).expect("granted");
+    assert_eq!(settled(granted.settle([1, 5])), (3, 1));
     assert_eq!((own.available(), other.available()), (4, 4));
     assert_eq!(all.charge_each([1, 1]), Ok(2));
     // It is recognized as the same limit.
