@@ -39,6 +39,7 @@ mod verb;
 mod wake_flag;
 mod word_scenario;
 pub mod words;
+mod wrong;
 
 pub use action::Action;
 pub use expected::Expected;
@@ -51,3 +52,4 @@ pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Answer, Kind, Scope, Verb};
 pub use wake_flag::WakeFlag;
 pub use word_scenario::{Outcome, Turn, WordScenario};
+pub use wrong::Wrong;
