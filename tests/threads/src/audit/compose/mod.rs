@@ -116,6 +116,21 @@ fn finish(limits: &Limits, records: &[[Record; N]], callers: Vec<Caller<'_>>) ->
     totals
 }
 
+/// The compositions of each thread.
+fn of_each_thread<'r>(limits: &'r Limits, records: &'r [[Record; N]]) -> Vec<Compositions<'r>> {
+    let all = records.iter().map(|one| Compositions::new(limits, one));
+    all.collect()
+}
+
+/// The threads of a round.
+fn callers<'c>(all: &'c [Compositions<'c>], round: u64) -> Vec<Caller<'c>> {
+    let callers = all.iter().enumerate().map(|(id, all)| {
+        let random = Random(round * THREADS as u64 + id as u64);
+        Caller::new(id, all, random)
+    });
+    callers.collect()
+}
+
 /// The clock moves in every turn, and one member's quota changes. Each limit keeps its bound over
 /// every interval, for what it granted less what came back.
 #[test]
@@ -131,14 +146,8 @@ fn composed_requests_keep_the_bound_of_every_member() {
         for round in 0..ROUNDS {
             let limits = Limits::new();
             let records = [(); THREADS].map(|()| records());
-            let all = records
-                .each_ref()
-                .map(|one| Compositions::new(&limits, one));
-            let callers = all.iter().enumerate().map(|(id, all)| {
-                let random = Random(round * THREADS as u64 + id as u64);
-                Caller::new(id, all, random)
-            });
-            let callers = on_threads(callers.collect::<Vec<_>>(), |mut caller| {
+            let all = of_each_thread(&limits, &records);
+            let callers = on_threads(callers(&all, round), |mut caller| {
                 caller.work(&limits, mix, TURNS);
                 caller.end(mix);
                 caller
@@ -176,14 +185,8 @@ fn phases(mix: Mix, holds_grants_over: bool) -> Totals {
     for round in 0..ROUNDS {
         let limits = Limits::new();
         let records = [(); THREADS].map(|()| records());
-        let all = records
-            .each_ref()
-            .map(|one| Compositions::new(&limits, one));
-        let callers = all.iter().enumerate().map(|(id, all)| {
-            let random = Random(round * THREADS as u64 + id as u64);
-            Caller::new(id, all, random)
-        });
-        let mut callers: Vec<_> = callers.collect();
+        let all = of_each_thread(&limits, &records);
+        let mut callers = callers(&all, round);
         let mut random = Random(round);
         let clock = limits.clock();
         let (mut begun, mut changed) = ([Sums::default(); LOG], 0);
