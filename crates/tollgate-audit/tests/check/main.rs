@@ -41,6 +41,15 @@ fn instant(tick: u64, kind: Kind, n: u64) -> Event {
     (tick, kind, n, [tick; 2])
 }
 
+fn grants(ticks: &[(u64, u64)]) -> Audit {
+    let events = ticks.iter().map(|&(tick, n)| instant(tick, Kind::Grant, n));
+    history(&events.collect::<Vec<_>>())
+}
+
+fn ten_ns(n: u64) -> Quota {
+    Quota::per(n, Duration::from_nanos(10))
+}
+
 /// One permit every 10 ns, with a burst of 3.
 fn bound() -> Bound {
     let quota = Quota::per(1, Duration::from_nanos(10)).burst(3);

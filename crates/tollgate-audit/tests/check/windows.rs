@@ -8,21 +8,9 @@ use tollgate::{
     AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow, Tick,
     TokenBucket,
 };
-use tollgate_audit::{Audit, Bound, Bounded};
+use tollgate_audit::{Bound, Bounded};
 
-use super::{Kind, history, instant};
-
-fn ten_ns(n: u64) -> Quota {
-    Quota::per(n, Duration::from_nanos(10))
-}
-
-fn grants(ticks: &[(u64, u64)]) -> Audit {
-    let events: Vec<_> = ticks
-        .iter()
-        .map(|&(tick, n)| instant(tick, Kind::Grant, n))
-        .collect();
-    history(&events)
-}
+use super::{Kind, grants, history, instant, ten_ns};
 
 #[test]
 fn one_permit_too_many_in_a_window_is_found_with_its_interval() {
@@ -35,18 +23,6 @@ fn one_permit_too_many_in_a_window_is_found_with_its_interval() {
     let expected = (Tick::from_nanos(10), Tick::from_nanos(19));
     assert_eq!((excess.from, excess.to), expected);
     assert_eq!((excess.granted, excess.allowed), (4, 3));
-}
-
-#[test]
-fn permits_given_back_are_available_later_in_the_same_window() {
-    let bound = Bound::of_windows(ten_ns(3)).expect("a quota");
-    let with = |back| {
-        let all = [instant(11, Kind::Grant, 3), instant(15, Kind::Grant, 1)];
-        history(&[all.to_vec(), vec![instant(back, Kind::GiveBack, 1)]].concat())
-    };
-    assert!(with(12).check(&bound).is_ok());
-    assert!(with(9).check(&bound).is_err());
-    assert!(with(16).check(&bound).is_err());
 }
 
 #[test]
