@@ -4,7 +4,7 @@
 use tollgate::keyed::Restored;
 
 use super::forged::{sealed, with_number};
-use super::{read, written};
+use super::{read, whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, half_protected};
 use crate::support::*;
 
@@ -22,8 +22,7 @@ fn protected_keys_stay_protected_after_a_restore() {
         let elapsed = Duration::from_secs(3);
         assert!(next.restore_after(&mut &*bytes, elapsed).is_ok());
         // Saved and restored again.
-        let mut last = crowded(bucket(quota));
-        assert!(read(&mut last, &written(&next)).is_ok());
+        let (last, _) = whole(crowded(bucket(quota)), &written(&next));
         are_protected(&last, 8);
     }
     // Banned keys stay protected too.
@@ -31,8 +30,7 @@ fn protected_keys_stay_protected_after_a_restore() {
         assert!(limiter.key(key).ban(tick(NOW + SECOND)).is_ok());
     }
     for quota in ["100/min", "90/min"] {
-        let mut next = crowded(bucket(quota));
-        assert!(read(&mut next, &written(&limiter)).is_ok());
+        let (next, _) = whole(crowded(bucket(quota)), &written(&limiter));
         are_protected(&next, 8);
     }
     // Keys of a plan that no longer exists continue in the first one.
@@ -42,8 +40,7 @@ fn protected_keys_stay_protected_after_a_restore() {
     for key in in_sixteen_slots(16) {
         assert_eq!(limiter.key(key).with_plan(1).refund(1), 1);
     }
-    let mut next = crowded(bucket("100/min"));
-    assert!(read(&mut next, &written(&limiter)).is_ok());
+    let (next, _) = whole(crowded(bucket("100/min")), &written(&limiter));
     are_protected(&next, 8);
 }
 
@@ -55,8 +52,7 @@ fn protected_keys_stay_protected_after_a_restore_and_a_change() {
     let quota = Quota::per_minute(90).burst(100);
     assert!(limiter.set_quota(quota, Keep::AsIs).is_ok());
     let next = bucket("100/min").with_quota(quota).expect("a quota");
-    let mut next = crowded(next);
-    assert!(read(&mut next, &written(&limiter)).is_ok());
+    let (next, _) = whole(crowded(next), &written(&limiter));
     are_protected(&next, 8);
 }
 
@@ -75,8 +71,7 @@ fn into_a_smaller_one(one_in: u64) -> (Table, Restored) {
         }
     }
     assert_eq!((limiter.len() as u64, limiter.stats().evicted), (KEYS, 0));
-    let mut next = of_capacity(1, bucket("100/min"));
-    let restored = read(&mut next, &written(&limiter)).expect("whole");
+    let (next, restored) = whole(of_capacity(1, bucket("100/min")), &written(&limiter));
     let stats = next.stats();
     assert_eq!(restored.keys + restored.no_room, KEYS);
     let expected = [restored.keys, restored.no_room];
