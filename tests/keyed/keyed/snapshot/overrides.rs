@@ -8,7 +8,7 @@ use tollgate::keyed::Restored;
 
 use super::forged::{asked, parameters, sealed, with_number};
 use super::{next_table, read, table, ticks, whole, written};
-use crate::keyed::spent_keys_stay::{are_protected, half_protected};
+use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
 use crate::support::*;
 
 /// Creates a table in which keys always have the same slots.
@@ -117,9 +117,8 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
         let limiter = crowded(bucket("100/min"))
             .with_overrides(16)
             .expect("one plan");
-        for key in in_sixteen_slots(16) {
-            assert_eq!(limiter.key(key).set_algorithm(bucket("100/min")), Ok(()));
-        }
+        let own = bucket("100/min");
+        each(&limiter, |key| assert_eq!(key.set_algorithm(own), Ok(())));
         limiter
     };
     let limiter = owned();
@@ -128,9 +127,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
     let mut next = owned();
     assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
     let protected = |limiter: Keyed<_, _, _>| {
-        for key in in_sixteen_slots(16) {
-            assert!(limiter.key(key).unset_algorithm());
-        }
+        each(&limiter, |key| assert!(key.unset_algorithm()));
         are_protected(&limiter, 8);
     };
     protected(next);

@@ -5,7 +5,7 @@ use tollgate::keyed::Restored;
 
 use super::forged::{sealed, with_number};
 use super::{read, whole, written};
-use crate::keyed::spent_keys_stay::{are_protected, half_protected};
+use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
 use crate::support::*;
 
 /// Covers another quota, another plan, and a later time.
@@ -26,9 +26,8 @@ fn protected_keys_stay_protected_after_a_restore() {
         are_protected(&last, 8);
     }
     // Banned keys stay protected too.
-    for key in in_sixteen_slots(16) {
-        assert!(limiter.key(key).ban(tick(NOW + SECOND)).is_ok());
-    }
+    let until = tick(NOW + SECOND);
+    each(&limiter, |key| assert!(key.ban(until).is_ok()));
     for quota in ["100/min", "90/min"] {
         let (next, _) = whole(crowded(bucket(quota)), &written(&limiter));
         are_protected(&next, 8);
@@ -37,9 +36,7 @@ fn protected_keys_stay_protected_after_a_restore() {
     let plans = [bucket("100/min"), bucket("100/min")];
     let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
-    for key in in_sixteen_slots(16) {
-        assert_eq!(limiter.key(key).with_plan(1).refund(1), 1);
-    }
+    each(&limiter, |key| assert_eq!(key.with_plan(1).refund(1), 1));
     let (next, _) = whole(crowded(bucket("100/min")), &written(&limiter));
     are_protected(&next, 8);
 }
@@ -134,12 +131,8 @@ fn a_snapshot_of_version_1_is_read() {
     for key in 0..1000_u64 {
         assert!(limiter.try_acquire_n(&key, 1 + key % 100).is_ok());
     }
-    assert!(
-        limiter
-            .key("mallory")
-            .ban_for(Duration::from_secs(5))
-            .is_ok()
-    );
+    let mallory = limiter.key("mallory");
+    assert!(mallory.ban_for(Duration::from_secs(5)).is_ok());
     // No key is protected, so except for the number this is the format of that version.
     let old = with_number(&written(&limiter), 8, 1);
     let mut next = of_capacity(1000, bucket("100/min"));
@@ -150,9 +143,7 @@ fn a_snapshot_of_version_1_is_read() {
     }
     assert!(next.try_acquire("mallory").is_err());
     let limiter = crowded(bucket("100/min"));
-    for key in in_sixteen_slots(16) {
-        assert!(limiter.try_acquire(key).is_ok());
-    }
+    each(&limiter, |key| assert!(key.try_acquire().is_ok()));
     let mut next = crowded(bucket("100/min"));
     let old = with_number(&written(&limiter), 8, 1);
     assert_eq!(read(&mut next, &old).expect("whole").keys, 16);
