@@ -131,11 +131,20 @@ fn callers<'c>(all: &'c [Compositions<'c>], round: u64) -> Vec<Caller<'c>> {
     callers.collect()
 }
 
+/// Runs threads on compositions, and checks that they did enough.
+fn are_busy(run: impl FnOnce() -> Totals + Send + 'static) {
+    deadline("threads on compositions", || {
+        let totals = run();
+        println!("{totals:?}");
+        assert!(totals.granted > ROUNDS && totals.denied > ROUNDS && totals.undone > ROUNDS);
+    });
+}
+
 /// The clock moves in every turn, and one member's quota changes. Each limit keeps its bound over
 /// every interval, for what it granted less what came back.
 #[test]
 fn composed_requests_keep_the_bound_of_every_member() {
-    deadline("threads on compositions", || {
+    are_busy(|| {
         let mix = Mix {
             step: 4,
             changes: true,
@@ -154,8 +163,7 @@ fn composed_requests_keep_the_bound_of_every_member() {
             });
             totals += finish(&limits, &records, callers);
         }
-        println!("{totals:?}");
-        assert!(totals.granted > ROUNDS && totals.denied > ROUNDS && totals.undone > ROUNDS);
+        totals
     });
 }
 
@@ -255,38 +263,32 @@ fn phases(mix: Mix, holds_grants_over: bool) -> Totals {
         }
         totals += finish(&limits, &records, callers);
     }
-    println!("{totals:?}");
     totals
 }
+
+/// No quota changes, and no member goes into debt.
+const STILL: Mix = Mix {
+    step: 1,
+    changes: false,
+    charges: false,
+    keeps_one_in: 64,
+};
 
 /// While the clock stands still and no quota changes, each limit counts exactly the grants that
 /// were kept.
 #[test]
 fn at_the_end_each_member_counts_what_was_kept() {
-    deadline("threads on compositions", || {
-        let mix = Mix {
-            step: 1,
-            changes: false,
-            charges: false,
-            keeps_one_in: 64,
-        };
-        let totals = phases(mix, false);
-        assert!(totals.granted > ROUNDS && totals.denied > ROUNDS && totals.undone > ROUNDS);
-    });
+    are_busy(|| phases(STILL, false));
 }
 
 /// Grants are undone and settled after the clock has moved and the quota has changed, and members
 /// go into debt. Each limit counts what it says that it took, less what it says that came back.
 #[test]
 fn what_does_not_come_back_is_said() {
-    deadline("threads on compositions", || {
-        let mix = Mix {
-            step: 1,
-            changes: true,
-            charges: true,
-            keeps_one_in: 64,
-        };
-        let totals = phases(mix, true);
-        assert!(totals.granted > ROUNDS && totals.denied > ROUNDS && totals.undone > ROUNDS);
-    });
+    let mix = Mix {
+        changes: true,
+        charges: true,
+        ..STILL
+    };
+    are_busy(move || phases(mix, true));
 }
