@@ -37,6 +37,15 @@ pub(crate) fn millis(tick: Tick) -> u64 {
 /// A token bucket that blocks no thread: a thread that waits advances the clock.
 pub(crate) type Bucket = Limiter<TokenBucket, Leaping>;
 
+/// Returns a token bucket whose clock counts its readings, of which there is one, and that clock.
+pub(crate) fn counting_bucket(quota: Quota) -> (Counting, Limiter<TokenBucket, Counting>) {
+    let counting = Counting::default();
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    let limiter = Limiter::with_clock(bucket, counting.clone());
+    assert_eq!(counting.readings(), 1);
+    (counting, limiter)
+}
+
 /// Returns a token bucket and its clock.
 pub(crate) fn bucket(quota: Quota) -> (ManualClock, Bucket) {
     let clock = ManualClock::new();

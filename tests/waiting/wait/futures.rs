@@ -13,10 +13,7 @@ use crate::support::*;
 #[test]
 fn thousands_of_futures_complete_in_order_and_on_time() {
     const FUTURES: u64 = debug_or_release(10_000, 100_000);
-    let counting = Counting::default();
-    let bucket = TokenBucket::new(Quota::per_second(10_000).burst(10)).expect("a quota");
-    let limiter = Limiter::with_clock(bucket, counting.clone());
-    assert_eq!(counting.readings(), 1);
+    let (counting, limiter) = counting_bucket(Quota::per_second(10_000).burst(10));
     let on = limiter.with_timer(&counting.clock);
     let mut waiting: FuturesUnordered<_> = (0..FUTURES).map(|_| on.acquire()).collect();
     for place in 0..FUTURES {
