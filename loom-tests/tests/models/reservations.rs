@@ -2,6 +2,7 @@
 //! reserve, cancel, settle and acquire have the outcome of some sequential order, and used permits
 //! keep the bound at the ticks at which they are due. The models find faults in this.
 
+use tollgate::traits::ReserveLimiter;
 use tollgate_loom_tests::Scenario as AnyScenario;
 use tollgate_loom_tests::calls::{
     Call, cancel, charge, reserve, reserve_until, take_and_use as take,
@@ -15,7 +16,7 @@ type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 const BURST: u64 = 2;
 const INTERVAL_NS: u64 = 10;
-const NOW: u64 = 50;
+pub(super) const NOW: u64 = 50;
 
 /// Two permits at once, and one every 10 ns.
 fn limiter() -> Tested {
@@ -58,13 +59,28 @@ pub(super) fn assert_allowed(goes: &[(u64, u64)], allowed: impl Fn(u64) -> u64) 
 }
 
 /// A scenario at whose end a last caller reserves.
-fn scenario() -> Scenario {
-    Scenario::at(limiter).after(|limiter, _| {
-        let last = limiter
-            .at(Tick::from_nanos(NOW))
-            .reserve_until(1, Tick::MAX);
+pub(super) fn last_reserves<G>(make: fn() -> G) -> AnyScenario<G, Option<Granted>>
+where
+    G: ReserveLimiter + Send + Sync + 'static,
+{
+    AnyScenario::at(make).after(|limiter, _| {
+        let last = limiter.reserve_until_at(1, Tick::MAX, Tick::from_nanos(NOW));
         vec![Answer::Granted(last.expect("it will be there"))]
     })
+}
+
+/// What others do while a caller that reserved gives up.
+pub(super) fn arrive<G: ReserveLimiter>() -> [Vec<Call<G>>; 4] {
+    [
+        vec![reserve(1, NOW)],
+        vec![reserve(2, NOW), cancel(2, NOW)],
+        vec![reserve(1, NOW), reserve(1, NOW)],
+        vec![take(1, NOW), reserve(1, NOW)],
+    ]
+}
+
+fn scenario() -> Scenario {
+    last_reserves(limiter)
 }
 
 /// The same, for reservations that are cancelled only completely and before they are due.
@@ -101,16 +117,10 @@ fn each_against_each(run: &mut Run) {
 
 /// The caller that reserved first gives up while others arrive.
 fn one_gives_up(run: &mut Run) {
-    let others: [&[Action]; 4] = [
-        &[reserve(1, NOW)],
-        &[reserve(2, NOW), cancel(2, NOW)],
-        &[reserve(1, NOW), reserve(1, NOW)],
-        &[take(1, NOW), reserve(1, NOW)],
-    ];
-    for others in others {
+    for others in arrive() {
         let full: [Action; 2] = [take(2, NOW), reserve(1, NOW)];
         let gives_up = bounded().actor_after(&full, &[cancel(1, NOW), reserve(1, NOW)]);
-        gives_up.actor(others).explore(run);
+        gives_up.actor(&others).explore(run);
     }
 }
 

@@ -6,7 +6,7 @@ use tollgate_loom_tests::Scenario as AnyScenario;
 use tollgate_loom_tests::calls::{Call, cancel, reserve, take_and_use as take};
 use tollgate_loom_tests::prelude::*;
 
-use super::reservations::{assert_allowed, ticks_of_use};
+use super::reservations::{NOW, arrive, assert_allowed, last_reserves, ticks_of_use};
 
 type Tested = Limiter<SlidingWindow, NoClock>;
 type Action = Call<Tested>;
@@ -14,7 +14,6 @@ type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 const LIMIT: u64 = 4;
 const PERIOD_NS: u64 = 40;
-const NOW: u64 = 50;
 
 fn limiter() -> Tested {
     let quota = Quota::per(LIMIT, Duration::from_nanos(PERIOD_NS));
@@ -33,31 +32,19 @@ fn keeps_the_bound(played: &ScenarioOutcome) {
 
 /// A scenario at whose end a last caller reserves.
 fn scenario() -> Scenario {
-    let scenario = Scenario::at(limiter).after(|limiter, _| {
-        let last = limiter
-            .at(Tick::from_nanos(NOW))
-            .reserve_until(1, Tick::MAX);
-        vec![Answer::Granted(last.expect("it will be there"))]
-    });
-    scenario.rule(keeps_the_bound)
+    last_reserves(limiter).rule(keeps_the_bound)
 }
 
 /// A caller that reserved gives up while others arrive.
 fn one_gives_up(run: &mut Run) {
-    let others: [&[Action]; 4] = [
-        &[reserve(1, NOW)],
-        &[reserve(2, NOW), cancel(2, NOW)],
-        &[reserve(1, NOW), reserve(1, NOW)],
-        &[take(1, NOW), reserve(1, NOW)],
-    ];
     let states: [&[Action]; 2] = [
         &[take(LIMIT, NOW), reserve(2, NOW)],
         &[take(LIMIT - 1, NOW), reserve(2, NOW)],
     ];
     for before in states {
-        for others in others {
+        for others in arrive() {
             let gives_up = scenario().actor_after(before, &[cancel(2, NOW), reserve(1, NOW)]);
-            gives_up.actor(others).explore(run);
+            gives_up.actor(&others).explore(run);
         }
     }
 }
