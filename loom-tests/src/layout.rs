@@ -97,4 +97,19 @@ impl Layout {
         }
         done
     }
+
+    /// Runs two actors whose results may differ in type.
+    pub fn both<A: 'static, B: 'static>(
+        self,
+        one: impl FnOnce() -> A + Send + 'static,
+        other: impl FnOnce() -> B + Send + 'static,
+    ) -> (A, B) {
+        let one = actor(move || (Some(one()), None));
+        let other = actor(move || (None, Some(other())));
+        let mut told = self.act(vec![one, other]).into_iter();
+        match (told.next(), told.next()) {
+            (Some((Some(one), None)), Some((None, Some(other)))) => (one, other),
+            _ => unreachable!("both have acted"),
+        }
+    }
 }

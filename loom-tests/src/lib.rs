@@ -18,6 +18,7 @@
 #![allow(missing_debug_implementations)]
 
 mod action;
+pub mod calls;
 mod expected;
 mod faults;
 mod layout;
@@ -25,7 +26,7 @@ pub mod logged;
 mod orders;
 pub mod prelude;
 pub mod races;
-mod rules;
+pub mod rules;
 mod run;
 pub mod samples;
 mod scenario;
@@ -39,15 +40,17 @@ mod verb;
 mod wake_flag;
 mod word_scenario;
 pub mod words;
+mod wrong;
 
 pub use action::Action;
 pub use expected::Expected;
 pub use faults::{Site, relaxed, stored, with_fault};
 pub use layout::{Actor, Depth, Layout, actor};
-pub use run::{Model, Run, broken, deep, model};
+pub use run::{Model, Run, broken, deep, deep_model, model};
 pub use scenario::{AnswerTexts, Scenario, ScenarioOutcome};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Answer, Kind, Scope, Verb};
 pub use wake_flag::WakeFlag;
 pub use word_scenario::{Outcome, Turn, WordScenario};
+pub use wrong::Wrong;

@@ -73,26 +73,33 @@ pub(crate) fn check_balance(before: u64, answers: &[Vec<Answer>], after: u64) {
     );
 }
 
+/// Visits every interval that begins and ends with one of these grants, with its permits.
+pub fn each_interval<T: Ord + Copy>(grants: &[(T, u64)], check: impl Fn(T, T, u64)) {
+    for &(from, _) in grants {
+        for &(to, _) in grants.iter().filter(|(to, _)| *to >= from) {
+            let inside = grants.iter().filter(|(at, _)| (from..=to).contains(at));
+            check(from, to, inside.map(|(_, n)| n).sum());
+        }
+    }
+}
+
+/// Returns the ticks at which permits were granted, and their numbers.
+pub fn grants<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Vec<(Tick, u64)> {
+    let grants = answers.into_iter().filter_map(|answer| match answer {
+        Answer::Granted(granted) => Some((granted.at(), granted.n())),
+        _ => None,
+    });
+    grants.collect()
+}
+
 /// Checks that every interval between two grants keeps the bound. (Does not apply if permits come
 /// back.)
 pub(crate) fn check_bound(bound: &Bound, answers: &[Vec<Answer>]) {
-    let grants: Vec<(Tick, u64)> = answers
-        .iter()
-        .flatten()
-        .filter_map(|answer| match answer {
-            Answer::Granted(granted) => Some((granted.at(), granted.n())),
-            _ => None,
-        })
-        .collect();
-    for &(from, _) in &grants {
-        for &(to, _) in grants.iter().filter(|(to, _)| *to >= from) {
-            let inside = grants.iter().filter(|(at, _)| (from..=to).contains(at));
-            let granted: u64 = inside.map(|(_, n)| n).sum();
-            let allowed = bound.allows_between(from, to);
-            assert!(
-                u128::from(granted) <= allowed,
-                "more than was promised: {granted} from {from:?} to {to:?}, not {allowed}"
-            );
-        }
-    }
+    each_interval(&grants(answers.iter().flatten()), |from, to, granted| {
+        let allowed = bound.allows_between(from, to);
+        assert!(
+            u128::from(granted) <= allowed,
+            "more than was promised: {granted} from {from:?} to {to:?}, not {allowed}"
+        );
+    });
 }

@@ -104,6 +104,13 @@ pub fn deep(name: &str) -> bool {
     runs
 }
 
+/// Runs a model that only repeats what a shorter one shows, if this run is deep.
+pub fn deep_model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
+    if deep(name) {
+        model(name, bound, body);
+    }
+}
+
 /// Runs a model on broken code. It must fail in every layout with the message `why`, or with one of
 /// several messages that `|` separates.
 pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {

@@ -2,7 +2,6 @@
 //! thread, which run concurrently. [`WordScenario`](crate::WordScenario) does the same for a single
 //! word.
 
-mod done;
 mod read;
 
 use std::fmt::{self, Debug, Display};
@@ -237,56 +236,94 @@ where
     /// sequential order of the same actions. The outcome of each order within the bound on
     /// preemptions is reached.
     pub fn explore(self, run: &mut Run) {
-        let scenario = Arc::new(self);
-        let required = outcomes(&scenario, scenario.in_reach(run));
-        let others = outcomes(&scenario, schedule::in_order(&scenario.lengths()));
-        let expected = Expected::some(required, others);
-        explore(&scenario, run, &expected, ScenarioOutcome::clone);
+        let orders = schedule::in_order(&self.lengths());
+        self.explore_orders(run, |required, scenario| {
+            Expected::some(required, outcomes(scenario, orders))
+        });
     }
 
     /// Like [`explore`](Self::explore), but actors may also see actions that another one has begun
     /// and not finished.
     pub fn explore_begun(self, run: &mut Run) {
-        let scenario = Arc::new(self);
-        let required = outcomes(&scenario, scenario.in_reach(run));
-        let begun = schedule::with_begun(&schedule::in_order(&scenario.lengths()));
-        let others = outcomes(&scenario, begun);
-        let expected = Expected::some(required, others);
-        explore(&scenario, run, &expected, ScenarioOutcome::clone);
+        let begun = schedule::with_begun(&schedule::in_order(&self.lengths()));
+        self.explore_orders(run, |required, scenario| {
+            Expected::some(required, outcomes(scenario, begun))
+        });
     }
 
     /// Explores the scenario: the rules hold in every execution, and the outcome of each sequential
     /// order within the bound on preemptions is reached. Other outcomes are allowed.
     pub fn explore_openly(self, run: &mut Run) {
+        self.explore_orders(run, |required, _| Expected::at_least(required));
+    }
+
+    fn explore_orders(
+        self,
+        run: &mut Run,
+        expect: impl FnOnce(Vec<ScenarioOutcome>, &Arc<Self>) -> Expected<ScenarioOutcome>,
+    ) {
         let scenario = Arc::new(self);
         let required = outcomes(&scenario, scenario.in_reach(run));
-        explore(
-            &scenario,
-            run,
-            &Expected::at_least(required),
-            ScenarioOutcome::clone,
-        );
+        let expected = expect(required, &scenario);
+        explore(&scenario, run, &expected, ScenarioOutcome::clone);
+    }
+
+    /// Explores the scenario: in every execution the rules hold and the outcome is that of some
+    /// order. No order has to be reached. This is for broken limiters, where each layout
+    /// must find the defect by itself, so loads are counted from the start.
+    pub fn explore_any(self, run: &mut Run) {
+        let scenario = Arc::new(self);
+        let _said = PrintOnPanic(scenario.to_string());
+        let others = outcomes(&scenario, schedule::in_order(&scenario.lengths()));
+        let expected = Expected::some(vec![], others);
+        let conditions = Conditions {
+            counts_loads: true,
+            ..Conditions::now()
+        };
+        under(conditions, || {
+            run.explore(move |layout| expected.note(&scenario.perform(layout, None).0));
+        });
     }
 
     /// Stops one actor forever, before each of its operations in turn. The others finish, and their
     /// answers are those of some order in which the stopped actor did its next action, or did not,
     /// or began it.
     pub fn explore_stopping_in_order(self, run: &mut Run, who: usize) {
+        self.explore_stopping_by(run, who, |lengths, done| {
+            schedule::with_begun(&schedule::stopped(lengths, who, done))
+        });
+    }
+
+    /// The same, but the others never see an action that was only begun.
+    pub fn explore_stopping_or_done(self, run: &mut Run, who: usize) {
+        self.explore_stopping_by(run, who, |lengths, done| {
+            let orders = [done, done + 1].map(|done| {
+                let mut lengths = lengths.to_vec();
+                lengths[who] = done.min(lengths[who]);
+                schedule::in_order(&lengths)
+            });
+            orders.concat()
+        });
+    }
+
+    /// Stops one actor. `schedules` returns the orders in which it finished `done` actions.
+    fn explore_stopping_by(
+        self,
+        run: &mut Run,
+        who: usize,
+        schedules: impl Fn(&[usize], usize) -> Vec<schedule::Schedule>,
+    ) {
         let scenario = Arc::new(self);
         let lengths = scenario.lengths();
-        // Indexed by how many actions the actor finished.
-        let mut allowed = Vec::new();
-        for done in 0..=lengths[who] {
-            let mut outcomes = outcomes(
-                &scenario,
-                schedule::with_begun(&schedule::stopped(&lengths, who, done)),
-            );
+        let allowed = (0..=lengths[who]).map(|done| {
+            let mut outcomes = outcomes(&scenario, schedules(&lengths, done));
             for outcome in &mut outcomes {
                 // Remove the answer that the last action would have given.
                 outcome.answers[who].truncate(done);
             }
-            allowed.push(Expected::some(vec![], outcomes));
-        }
+            Expected::some(vec![], outcomes)
+        });
+        let allowed: Vec<_> = allowed.collect();
         stop_everywhere(&scenario, run, who, move |played| {
             allowed[played.answers[who].len()].note(played);
         });

@@ -34,6 +34,12 @@ pub enum Answer {
     Done,
 }
 
+impl From<Result<Granted, Denied>> for Answer {
+    fn from(outcome: Result<Granted, Denied>) -> Self {
+        outcome.map_or_else(Self::Denied, Self::Granted)
+    }
+}
+
 /// A short text, so that a model can list what it expects: `2 at 8, 0 left`, `denied for 3`.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

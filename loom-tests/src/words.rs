@@ -45,39 +45,43 @@ impl AtomicWord for Alone {
     }
 }
 
-/// Defines an atomic word that differs from the crate's in some of its three operations.
-macro_rules! word {
-    ($(#[$meta:meta])* $make:ident = $name:ident {
-        exchange($atomic:ident, $word:ident, $next:ident) $exchange:block
-        $(replace($ratomic:ident, $rnext:ident) $replace:block)?
-    }) => {
-        struct $name(AtomicU64);
+/// An atomic word whose exchange or swap differs from the crate's.
+struct Broken {
+    atomic: AtomicU64,
+    exchange: fn(&AtomicU64, u64, u64) -> Result<(), u64>,
+    swap: fn(&AtomicU64, u64) -> u64,
+}
 
-        impl AtomicWord for $name {
-            fn load(&self) -> u64 {
-                self.0.load(Ordering::Relaxed)
-            }
+impl AtomicWord for Broken {
+    fn load(&self) -> u64 {
+        self.atomic.load(Ordering::Relaxed)
+    }
 
-            fn compare_exchange(&self, $word: u64, $next: u64) -> Result<(), u64> {
-                let $atomic = &self.0;
-                $exchange
-            }
+    fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
+        (self.exchange)(&self.atomic, word, next)
+    }
 
-            #[allow(unreachable_code)]
-            fn swap(&self, next: u64) -> u64 {
-                $(
-                    let ($ratomic, $rnext) = (&self.0, next);
-                    return $replace;
-                )?
-                self.0.swap(next, Ordering::Relaxed)
-            }
-        }
+    fn swap(&self, next: u64) -> u64 {
+        (self.swap)(&self.atomic, next)
+    }
+}
 
-        $(#[$meta])*
-        pub fn $make(word: u64) -> SharedWord {
-            Arc::new($name(AtomicU64::new(word)))
-        }
-    };
+/// A word with this exchange.
+fn exchanging(word: u64, exchange: fn(&AtomicU64, u64, u64) -> Result<(), u64>) -> SharedWord {
+    Arc::new(Broken {
+        atomic: AtomicU64::new(word),
+        exchange,
+        swap: |atomic, next| atomic.swap(next, Ordering::Relaxed),
+    })
+}
+
+/// A word with this swap.
+fn swapping(word: u64, swap: fn(&AtomicU64, u64) -> u64) -> SharedWord {
+    Arc::new(Broken {
+        atomic: AtomicU64::new(word),
+        exchange,
+        swap,
+    })
 }
 
 fn exchange(atomic: &AtomicU64, word: u64, next: u64) -> Result<(), u64> {
@@ -121,49 +125,41 @@ impl AtomicWord for FailsSpuriously {
     }
 }
 
-word! {
-    /// Broken: compares, and then stores.
-    stores = Stores {
-        exchange(atomic, word, next) {
-            let seen = atomic.load(Ordering::Relaxed);
-            if seen != word {
-                return Err(seen);
-            }
-            atomic.store(next, Ordering::Relaxed);
-            Ok(())
+/// Broken: compares, and then stores.
+pub fn stores(word: u64) -> SharedWord {
+    exchanging(word, |atomic, word, next| {
+        let seen = atomic.load(Ordering::Relaxed);
+        if seen != word {
+            return Err(seen);
         }
-    }
+        atomic.store(next, Ordering::Relaxed);
+        Ok(())
+    })
 }
 
-word! {
-    /// Broken: exchanges even if the word has changed, like a loop that does not run its step
-    /// again.
-    overwrites = Overwrites {
-        exchange(atomic, _word, next) {
-            atomic.swap(next, Ordering::Relaxed);
-            Ok(())
-        }
-    }
+/// Broken: exchanges even if the word has changed, like a loop that does not run its step
+/// again.
+pub fn overwrites(word: u64) -> SharedWord {
+    exchanging(word, |atomic, _word, next| {
+        atomic.swap(next, Ordering::Relaxed);
+        Ok(())
+    })
 }
 
-word! {
-    /// Broken: always reports that it exchanged the word.
-    claims_success = ClaimsSuccess {
-        exchange(atomic, word, next) {
-            let _ = exchange(atomic, word, next);
-            Ok(())
-        }
-    }
+/// Broken: always reports that it exchanged the word.
+pub fn claims_success(word: u64) -> SharedWord {
+    exchanging(word, |atomic, word, next| {
+        let _ = exchange(atomic, word, next);
+        Ok(())
+    })
 }
 
-word! {
-    /// Broken: reports a failure after it succeeded, unless the word was 0.
-    reports_failure = ReportsFailure {
-        exchange(atomic, word, next) {
-            exchange(atomic, word, next)?;
-            if word == 0 { Err(next) } else { Ok(()) }
-        }
-    }
+/// Broken: reports a failure after it succeeded, unless the word was 0.
+pub fn reports_failure(word: u64) -> SharedWord {
+    exchanging(word, |atomic, word, next| {
+        exchange(atomic, word, next)?;
+        if word == 0 { Err(next) } else { Ok(()) }
+    })
 }
 
 /// Broken: always loads the word that it was made with, like a loop that does not load again.
@@ -187,39 +183,31 @@ impl AtomicWord for LoadsStale {
     }
 }
 
-word! {
-    /// Broken: starts the limiter again after another thread has started it.
-    starts_over = StartsOver {
-        exchange(atomic, word, next) {
-            if word == UNSTARTED {
-                atomic.swap(next, Ordering::Relaxed);
-                return Ok(());
-            }
-            exchange(atomic, word, next)
+/// Broken: starts the limiter again after another thread has started it.
+pub fn starts_over(word: u64) -> SharedWord {
+    exchanging(word, |atomic, word, next| {
+        if word == UNSTARTED {
+            atomic.swap(next, Ordering::Relaxed);
+            return Ok(());
         }
-    }
+        exchange(atomic, word, next)
+    })
 }
 
-word! {
-    /// Broken: swaps the word only if no other thread changes it in between.
-    gives_up = GivesUp {
-        exchange(atomic, word, next) { exchange(atomic, word, next) }
-        replace(atomic, next) {
-            let word = atomic.load(Ordering::Relaxed);
-            let _ = exchange(atomic, word, next);
-            word
-        }
-    }
+/// Broken: swaps the word only if no other thread changes it in between.
+pub fn gives_up(word: u64) -> SharedWord {
+    swapping(word, |atomic, next| {
+        let word = atomic.load(Ordering::Relaxed);
+        let _ = exchange(atomic, word, next);
+        word
+    })
 }
 
-word! {
-    /// Broken: swaps the word by a load and a store.
-    replaces_by_store = ReplacesByStore {
-        exchange(atomic, word, next) { exchange(atomic, word, next) }
-        replace(atomic, next) {
-            let word = atomic.load(Ordering::Relaxed);
-            atomic.store(next, Ordering::Relaxed);
-            word
-        }
-    }
+/// Broken: swaps the word by a load and a store.
+pub fn replaces_by_store(word: u64) -> SharedWord {
+    swapping(word, |atomic, next| {
+        let word = atomic.load(Ordering::Relaxed);
+        atomic.store(next, Ordering::Relaxed);
+        word
+    })
 }

@@ -70,6 +70,16 @@ impl<const KEYS: usize> Ledger<KEYS> {
         }
     }
 
+    /// Asks for a permit of each of two keys, in a batch.
+    pub fn batch<A: Algorithm>(&mut self, limiter: &Table<A>, keys: [usize; 2], now: Tick) {
+        let mut outcomes = [Err(Denied::busy(1)); 2];
+        let length = limiter.try_acquire_batch_at(0, &keys, &mut outcomes, now);
+        length.expect("there are two");
+        for (key, outcome) in keys.into_iter().zip(outcomes) {
+            self.enter(key, 1, outcome);
+        }
+    }
+
     /// Returns the sum of all records.
     #[must_use]
     pub fn of_all(all: Vec<Self>) -> Self {

@@ -3,22 +3,27 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use tollgate::error::LimiterError;
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard, SeededHasher};
-use tollgate::{Concurrency, Denied};
 
-use crate::support::{Random, deadline, often, on_threads};
+use crate::support::*;
 
 fn limiter(limit: u64) -> KeyedConcurrency {
     let limiter = KeyedConcurrency::new(limit, 1000).expect("a limit");
-    limiter.with_hasher(SeededHasher::new([
-        0x6A09_E667_F3BC_C908,
-        0xBB67_AE85_84CA_A73B,
-    ]))
+    limiter.with_hasher(SeededHasher::new(SEED))
+}
+
+/// Drops one of the guards. Returns its key and its weight.
+fn leave<L: Deref<Target = KeyedConcurrency>>(
+    guards: &mut Vec<(u64, KeyedGuard<L>)>,
+    random: &mut Random,
+) -> (u64, u64) {
+    let (key, guard) = guards.swap_remove(random.below(guards.len() as u64) as usize);
+    (key, guard.n())
 }
 
 #[test]
@@ -54,16 +59,9 @@ fn the_limiter_agrees_with_a_map_of_counts() {
         }
         // As many callers leave as enter.
         while guards.len() + owned.len() > 150 {
-            let (key, n) = match (is_owned, guards.is_empty()) {
-                (true, _) | (_, true) => {
-                    let (key, guard) = owned.swap_remove(random.below(owned.len() as u64) as usize);
-                    (key, guard.n())
-                }
-                _ => {
-                    let (key, guard) =
-                        guards.swap_remove(random.below(guards.len() as u64) as usize);
-                    (key, guard.n())
-                }
+            let (key, n) = match is_owned || guards.is_empty() {
+                true => leave(&mut owned, &mut random),
+                false => leave(&mut guards, &mut random),
             };
             *inside.entry(key).or_default() -= n;
         }

@@ -20,8 +20,15 @@ fn add(to: &mut LimiterStats, outcome: &Outcome) {
     }
 }
 
-fn bucket() -> TokenBucket {
-    TokenBucket::new(Quota::per_hour(5)).expect("a quota")
+/// Five permits an hour for each key.
+fn hourly(clock: &ManualClock) -> Keyed<TokenBucket, ManualClock> {
+    Keyed::with_clock(bucket("5/h"), 1000, clock.clone()).expect("a table")
+}
+
+/// A plan of five permits a day, and one of fifty.
+fn daily() -> Keyed<FixedWindow, ManualClock> {
+    let plans = [5, 50].map(|n| FixedWindow::new(Quota::per_day(n)).expect("a quota"));
+    Keyed::with_plans(plans, 1000, ManualClock::new()).expect("a table")
 }
 
 /// Calls each verb of a key, and counts its answers.
@@ -48,8 +55,7 @@ where
 #[test]
 fn a_table_counts_each_verb_of_each_key() {
     let clock = ManualClock::new();
-    let table = Keyed::with_clock(bucket(), 1000, clock.clone()).expect("a table");
-    let table = Counted::new(table);
+    let table = Counted::new(hourly(&clock));
     let (mut random, mut right) = (Random(11), LimiterStats::default());
     for _ in 0..3000 {
         let (key, verb) = (random.below(300), random.below(12));
@@ -91,9 +97,7 @@ fn a_table_counts_each_verb_of_each_key() {
 
 #[test]
 fn a_plan_that_does_not_exist_is_counted_as_denied() {
-    let plans = [5, 50].map(|n| FixedWindow::new(Quota::per_day(n)).expect("a quota"));
-    let table = Keyed::with_plans(plans, 1000, ManualClock::new()).expect("a table");
-    let table = Counted::new(table);
+    let table = Counted::new(daily());
     assert!(table.key("alice").with_plan(1).try_acquire_n(40).is_ok());
     assert!(table.key("alice").with_plan(2).try_acquire().is_err());
     let decisions = table.stats().decisions.expect("it is counted");
@@ -104,8 +108,7 @@ fn a_plan_that_does_not_exist_is_counted_as_denied() {
 #[test]
 fn threads_lose_no_counts() {
     deadline("threads", || {
-        let table = Keyed::with_clock(bucket(), 1000, ManualClock::new()).expect("a table");
-        let table = Counted::new(table);
+        let table = Counted::new(hourly(&ManualClock::new()));
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -138,8 +141,7 @@ where
 
 #[test]
 fn an_owned_key_of_a_table_acts_on_the_same_key() {
-    let table = Keyed::with_clock(bucket(), 1000, ManualClock::new()).expect("a table");
-    let table = Arc::new(table);
+    let table = Arc::new(hourly(&ManualClock::new()));
     let alice = table.key_owned("alice");
     shares_its_key(alice.clone(), &|| table.key("alice").available());
     let reservation = alice.clone().reserve_owned(5).expect("the burst");
@@ -157,9 +159,7 @@ fn an_owned_key_of_a_table_acts_on_the_same_key() {
 
 #[test]
 fn an_owned_key_has_a_plan() {
-    let plans = [5, 50].map(|n| FixedWindow::new(Quota::per_day(n)).expect("a quota"));
-    let table = Keyed::with_plans(plans, 1000, ManualClock::new()).expect("a table");
-    let table = Arc::new(table);
+    let table = Arc::new(daily());
     let paid = table.key_owned("alice").with_plan(1);
     let actual = (paid.available(), table.key_owned("alice").available());
     assert_eq!(actual, (50, 5));
@@ -169,8 +169,7 @@ fn an_owned_key_has_a_plan() {
 
 #[test]
 fn a_counted_table_and_an_owned_key_find_a_plan_by_name() {
-    let paid = TokenBucket::new(Quota::per_hour(50)).expect("a quota");
-    let plans = [("free", bucket()), ("paid", paid)];
+    let plans = [("free", bucket("5/h")), ("paid", bucket("50/h"))];
     let table = Keyed::with_named_plans(plans, 1000, ManualClock::new());
     let table = Arc::new(table.expect("a table"));
     let alice = table.key_owned("alice");

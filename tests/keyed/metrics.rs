@@ -120,12 +120,8 @@ fn is(limiter: &dyn Metrics, right: &[(&str, f64)]) {
     assert_eq!(values(limiter), right.collect::<Vec<_>>());
 }
 
-fn bucket() -> TokenBucket {
-    TokenBucket::new(Quota::per_hour(5)).expect("a quota")
-}
-
 fn limiter() -> Counted<Limiter<TokenBucket, ManualClock>> {
-    Counted::new(Limiter::with_clock(bucket(), ManualClock::new()))
+    Counted::new(Limiter::with_clock(bucket("5/h"), ManualClock::new()))
 }
 
 #[test]
@@ -159,7 +155,7 @@ fn each_statistic_is_written_under_its_name() {
         ("returned_total", 0.0),
         ("charged_total", 0.0),
     ];
-    let table = Keyed::with_clock(bucket(), 100, ManualClock::new()).expect("a table");
+    let table = Keyed::with_clock(bucket("5/h"), 100, ManualClock::new()).expect("a table");
     let table = Counted::new(table);
     for key in 0..3_u64 {
         assert!(table.try_acquire(&key).is_ok());
@@ -180,10 +176,10 @@ fn each_statistic_is_written_under_its_name() {
     is(&uploads, &[&inside[..], &waiting(1.0, 7.0)].concat());
     drop(guard);
 
-    let limits = All::new(Limiter::with_clock(bucket(), ManualClock::new())).expect("a limit");
+    let limits = All::new(Limiter::with_clock(bucket("5/h"), ManualClock::new())).expect("a limit");
     is(&Line::new(&limits), &waiting(0.0, 0.0));
 
-    let leases = Leases::with_clock(bucket(), 3, ManualClock::new()).expect("leases");
+    let leases = Leases::with_clock(bucket("5/h"), 3, ManualClock::new()).expect("leases");
     let lease = leases.lease(2);
     is(&leases, &[("lent", 2.0), ("max_lent", 3.0)]);
     drop(lease);

@@ -5,10 +5,10 @@
 use tollgate::Adjustable;
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::total::Strict as Total;
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
+use tollgate_loom_tests::{Scenario as AnyScenario, calls};
 
 type Tested = Adjustable<Total, NoClock>;
-type Action = Any<Tested, Option<Granted>>;
+type Action = calls::Call<Tested>;
 type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 /// The permits available at first.
@@ -16,34 +16,19 @@ const LIMIT: u64 = 3;
 const NOW: Tick = Tick::from_nanos(5);
 
 fn take(n: u64) -> Action {
-    Action::new(format!("take {n}"), move |limiter, memory| {
-        match limiter.at(NOW).try_acquire_n(n) {
-            Ok(granted) => {
-                *memory = Some(granted);
-                Answer::Granted(granted)
-            }
-            Err(denied) => Answer::Denied(denied),
-        }
-    })
+    calls::take(n, NOW.as_nanos())
 }
 
 fn undo() -> Action {
-    Action::new("undo", |limiter, memory| match memory.take() {
-        Some(granted) => Answer::Returned(limiter.at(NOW).undo(granted)),
-        None => Answer::Done,
-    })
+    calls::undo(NOW.as_nanos())
 }
 
 fn refund(n: u64) -> Action {
-    Action::new(format!("refund {n}"), move |limiter, _| {
-        Answer::Returned(limiter.at(NOW).refund(n))
-    })
+    calls::refund(n, NOW.as_nanos())
 }
 
 fn available() -> Action {
-    Action::new("available", |limiter, _| {
-        Answer::Count(limiter.at(NOW).available())
-    })
+    calls::available(NOW.as_nanos())
 }
 
 fn reset() -> Action {

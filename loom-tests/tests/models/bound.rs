@@ -2,6 +2,7 @@
 //! of every execution.
 
 use tollgate_audit::Bound;
+use tollgate_loom_tests::Wrong;
 use tollgate_loom_tests::prelude::*;
 
 #[test]
@@ -42,31 +43,17 @@ fn a_single_permit_too_many_is_found() {
     });
 }
 
-/// Broken: accepts a caller's older tick, and sets the limiter back to it.
-struct TurnsBack(TokenBucket);
-
-impl Algorithm for TurnsBack {
-    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
-        let seen = word.min(now.as_nanos() + 2);
-        self.0.step(seen, now, n)
-    }
-
-    fn available(&self, word: u64, now: Tick) -> u64 {
-        self.0.available(word, now)
-    }
-
-    fn is_idle(&self, word: u64, now: Tick) -> bool {
-        self.0.is_idle(word, now)
-    }
-}
-
+/// The limiter accepts a caller's older tick, and goes back to it.
 #[test]
 fn a_limiter_that_goes_back_in_time_breaks_it() {
     let quota: Quota = "1/2ns burst 2".parse().expect("a quota");
     let bucket = TokenBucket::new(quota).expect("a quota");
     let why = "an admission lowered the word";
     broken("bound::turns back to an older tick", why, Some(3), |run| {
-        let subject = Subject::new(move || TurnsBack(bucket));
+        let turns_back = |bucket: &TokenBucket, word: u64, now: Tick, n| {
+            bucket.step(word.min(now.as_nanos() + 2), now, n)
+        };
+        let subject = Subject::new(move || Wrong(bucket, turns_back));
         suite::the_bound_at_different_ticks(&subject.at(20, 25), run);
     });
 }

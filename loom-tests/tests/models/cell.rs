@@ -21,18 +21,11 @@ fn never_grants_more_if_exchanges_fail_spuriously() {
 
 #[test]
 fn the_burst_is_exceeded_or_lost_in_broken_cells() {
+    let twice = "granted twice";
     let cells: [(_, MakeWord, _); 5] = [
-        ("compares and stores", words::stores, "granted twice"),
-        (
-            "exchanges unconditionally",
-            words::overwrites,
-            "granted twice",
-        ),
-        (
-            "always reports success",
-            words::claims_success,
-            "granted twice",
-        ),
+        ("compares and stores", words::stores, twice),
+        ("exchanges unconditionally", words::overwrites, twice),
+        ("always reports success", words::claims_success, twice),
         (
             "reports failure after success",
             words::reports_failure,
@@ -84,25 +77,16 @@ fn reset_is_not_lost() {
 
 #[test]
 fn resets_are_lost_in_broken_cells() {
-    let cells: [(_, MakeWord, _); 3] = [
-        (
-            "gives up if another thread intervenes",
-            words::gives_up,
-            "no order",
-        ),
-        (
-            "overwritten by a compare and a store",
-            words::stores,
-            "no order",
-        ),
+    let cells: [(_, MakeWord); 3] = [
+        ("gives up if another thread intervenes", words::gives_up),
+        ("overwritten by a compare and a store", words::stores),
         (
             "overwritten by an unconditional exchange",
             words::overwrites,
-            "no order",
         ),
     ];
-    for (name, make_word, why) in cells {
+    for (name, make_word) in cells {
         let name = format!("cell::reset, {name}");
-        broken(&name, why, None, |run| resets(run, make_word));
+        broken(&name, "no order", None, |run| resets(run, make_word));
     }
 }

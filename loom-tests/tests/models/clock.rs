@@ -8,143 +8,112 @@ use std::time::Duration;
 use tollgate::clock::{Clock, CoarseClock};
 use tollgate::sync::model::AtomicU64;
 use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{Expected, Run, actor, broken, model};
+use tollgate_loom_tests::{Run, actor, broken, model};
 
-/// A clock that can be moved by a number of nanoseconds, or to a tick.
-trait Movable: Clock + Send + Sync + 'static {
-    fn make() -> Self;
-    fn move_by(&self, nanos: u64) -> Tick;
-}
+/// Broken: it is moved by a load and a store.
+struct ByStore(AtomicU64);
 
-impl Movable for ManualClock {
-    fn make() -> Self {
-        Self::new()
+impl ByStore {
+    fn new() -> Self {
+        Self(AtomicU64::new(0))
     }
 
-    fn move_by(&self, nanos: u64) -> Tick {
-        self.advance(Duration::from_nanos(nanos))
-    }
-}
-
-/// This clock is moved to a tick, and never goes back.
-impl Movable for CoarseClock {
-    fn make() -> Self {
-        Self::new()
+    fn set(&self, tick: Tick) -> Tick {
+        self.0.store(tick.as_nanos(), Ordering::Relaxed);
+        tick
     }
 
-    fn move_by(&self, nanos: u64) -> Tick {
-        self.advance_to(Tick::from_nanos(nanos))
+    fn advance(&self, duration: Duration) -> Tick {
+        self.set(self.now().saturating_add(duration))
+    }
+
+    fn advance_to(&self, tick: Tick) -> Tick {
+        self.set(self.now().max(tick))
     }
 }
 
-/// Broken: adds by a load and a store.
-struct AddsByStore(AtomicU64);
-
-/// Broken: sets a tick by a load and a store.
-struct StoresLatest(AtomicU64);
-
-impl Clock for AddsByStore {
+impl Clock for ByStore {
     fn now(&self) -> Tick {
         Tick::from_nanos(self.0.load(Ordering::Relaxed))
     }
 }
 
-impl Clock for StoresLatest {
-    fn now(&self) -> Tick {
-        Tick::from_nanos(self.0.load(Ordering::Relaxed))
-    }
-}
-
-impl Movable for AddsByStore {
-    fn make() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    fn move_by(&self, nanos: u64) -> Tick {
-        let next = self.now().saturating_add(Duration::from_nanos(nanos));
-        self.0.store(next.as_nanos(), Ordering::Relaxed);
-        next
-    }
-}
-
-impl Movable for StoresLatest {
-    fn make() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    fn move_by(&self, nanos: u64) -> Tick {
-        let next = self.now().max(Tick::from_nanos(nanos));
-        self.0.store(next.as_nanos(), Ordering::Relaxed);
-        next
-    }
-}
+/// Moves a clock by a number of nanoseconds, or to that tick.
+type Move<C> = fn(&C, u64) -> Tick;
 
 /// Two threads move the clock by 5 and 9, or to 5 and 9. Checks the answer to each thread, and the
 /// time at the end.
-fn two_moves<C: Movable>(run: &mut Run, outcomes: [(u64, u64, u64); 2]) {
-    let expected = Expected::all(outcomes.to_vec());
-    let noted = expected.clone();
-    run.explore(move |layout| {
-        let clock = Arc::new(C::make());
+fn two_moves<C: Clock + Send + Sync + 'static>(
+    run: &mut Run,
+    make: fn() -> C,
+    moves: Move<C>,
+    outcomes: [(u64, u64, u64); 2],
+) {
+    run.explore_all(outcomes.to_vec(), move |layout| {
+        let clock = Arc::new(make());
         let actors = [5, 9].map(|nanos| {
             let clock = Arc::clone(&clock);
-            actor(move || clock.move_by(nanos).as_nanos())
+            actor(move || moves(&clock, nanos).as_nanos())
         });
         let told = layout.act(actors.into());
-        noted.note(&(told[0], told[1], clock.now().as_nanos()));
+        (told[0], told[1], clock.now().as_nanos())
     });
-    expected.assert_reached();
 }
 
 /// One thread sets 5 and then 9, another sets 7, and a third reads twice: the readings never go
 /// back.
-fn two_readings<C: Movable>(run: &mut Run) {
+fn two_readings<C: Clock + Send + Sync + 'static>(run: &mut Run, make: fn() -> C, moves: Move<C>) {
     let ticks = [0, 5, 7, 9];
     let pairs = ticks
         .iter()
         .flat_map(|one| ticks.iter().map(move |other| (*one, *other)));
-    let expected = Expected::all(pairs.filter(|(one, other)| one <= other).collect());
-    let noted = expected.clone();
-    run.explore(move |layout| {
-        let clock = Arc::new(C::make());
+    let readings = pairs.filter(|(one, other)| one <= other).collect();
+    run.explore_all(readings, move |layout| {
+        let clock = Arc::new(make());
         let (one, other, reader) = (Arc::clone(&clock), Arc::clone(&clock), Arc::clone(&clock));
         let actors = vec![
-            actor(move || (one.move_by(5), one.move_by(9))),
-            actor(move || (other.move_by(7), Tick::ZERO)),
+            actor(move || (moves(&one, 5), moves(&one, 9))),
+            actor(move || (moves(&other, 7), Tick::ZERO)),
             actor(move || (reader.now(), reader.now())),
         ];
         let told = layout.act(actors);
         assert_eq!(told[0].1.as_nanos(), 9, "an advance was lost");
         assert_eq!(clock.now().as_nanos(), 9, "the clock went back");
-        noted.note(&(told[2].0.as_nanos(), told[2].1.as_nanos()));
+        (told[2].0.as_nanos(), told[2].1.as_nanos())
     });
-    expected.assert_reached();
 }
 
 #[test]
 fn two_advances_are_both_counted() {
+    const OUTCOMES: [(u64, u64, u64); 2] = [(5, 14, 14), (14, 9, 14)];
     model("clock::two_advances_are_both_counted", None, |run| {
-        two_moves::<ManualClock>(run, [(5, 14, 14), (14, 9, 14)]);
+        let moves: Move<_> =
+            |clock, nanos| ManualClock::advance(clock, Duration::from_nanos(nanos));
+        two_moves(run, ManualClock::new, moves, OUTCOMES);
     });
     let name = "clock::adds by a load and a store";
     broken(name, "no order", None, |run| {
-        two_moves::<AddsByStore>(run, [(5, 14, 14), (14, 9, 14)]);
+        let moves: Move<_> = |clock, nanos| ByStore::advance(clock, Duration::from_nanos(nanos));
+        two_moves(run, ByStore::new, moves, OUTCOMES);
     });
 }
 
 #[test]
 fn coarse_clock_never_goes_back() {
+    const OUTCOMES: [(u64, u64, u64); 2] = [(5, 9, 9), (9, 9, 9)];
+    let coarse: Move<_> = |clock, nanos| CoarseClock::advance_to(clock, Tick::from_nanos(nanos));
     model("clock::coarse_clock_never_goes_back", Some(3), |run| {
-        two_moves::<CoarseClock>(run, [(5, 9, 9), (9, 9, 9)]);
-        two_readings::<CoarseClock>(run);
+        two_moves(run, CoarseClock::new, coarse, OUTCOMES);
+        two_readings(run, CoarseClock::new, coarse);
     });
+    let by_store: Move<_> = |clock, nanos| ByStore::advance_to(clock, Tick::from_nanos(nanos));
     let name = "clock::stores a tick by a load and a store";
     broken(name, "no order", None, |run| {
-        two_moves::<StoresLatest>(run, [(5, 9, 9), (9, 9, 9)]);
+        two_moves(run, ByStore::new, by_store, OUTCOMES);
     });
     let name = "clock::stores ticks by a load and a store";
     broken(name, "went back", Some(3), |run| {
-        two_readings::<StoresLatest>(run);
+        two_readings(run, ByStore::new, by_store);
     });
 }
 

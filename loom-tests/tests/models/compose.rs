@@ -8,7 +8,10 @@ use tollgate::{Adjustable, Keyed, TryAcquire};
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
-pub(super) type Bucket = Limiter<TokenBucket, ManualClock>;
+use super::compose_rows::{
+    Bucket, NOW, bucket, granted, pair, rest, row_against_a_plain_caller, rows_in_opposite_orders,
+    told, whole_row,
+};
 
 /// Three limits. Their addresses are in this order.
 #[repr(C)]
@@ -22,28 +25,13 @@ type Action = Any<Limits, ()>;
 type Scenario = AnyScenario<Limits, ()>;
 
 const SECOND: u64 = 1_000_000_000;
-pub(super) const NOW: Tick = Tick::from_nanos(20);
 const LATER: Tick = Tick::from_nanos(20 + SECOND);
-
-/// A bucket of `n` permits that fills by one a second.
-pub(super) fn bucket(n: u64) -> TokenBucket {
-    TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(n)).expect("a quota")
-}
 
 fn limits(n: u64) -> Limits {
     let clock = ManualClock::at(NOW);
     let limiter = || Limiter::with_clock(bucket(n), clock.clone());
     let (a, b, c) = (limiter(), limiter(), limiter());
     Limits { a, b, c }
-}
-
-/// The answer to a request that took a permit of each limit, or none.
-pub(super) fn told<G>(outcome: Result<G, AllDenied>) -> Answer {
-    match outcome {
-        // Dropping the grant keeps the permits.
-        Ok(_) => Answer::Is(true),
-        Err(_) => Answer::Is(false),
-    }
 }
 
 /// Takes a permit of each of two limits.
@@ -57,14 +45,6 @@ macro_rules! both {
             },
         )
     };
-}
-
-/// Takes a permit of each limit.
-fn all_three() -> Action {
-    Action::new("all three", |limits: &Arc<Limits>, ()| {
-        let all = All::new([&limits.a, &limits.b, &limits.c]).expect("three limits");
-        told(all.at(NOW).try_acquire_n(1))
-    })
 }
 
 /// Takes `n` permits of one limit at this tick.
@@ -86,47 +66,6 @@ fn with_rest(scenario: Scenario) -> Scenario {
         let all = all.map(|limit| Answer::Count(limit.available_at(NOW)));
         all.to_vec()
     })
-}
-
-pub(super) fn granted(answers: &[Answer]) -> u64 {
-    let granted = answers.iter().filter(|answer| **answer == Answer::Is(true));
-    granted.count() as u64
-}
-
-pub(super) fn rest(answer: &Answer) -> u64 {
-    match answer {
-        Answer::Count(n) => *n,
-        other => panic!("no count: {other}"),
-    }
-}
-
-/// Two compositions of the same two limits, in opposite orders, compete for their last permits.
-fn opposite_orders(run: &mut Run) {
-    let scenario = Scenario::at(|| limits(1))
-        .actor(&[both!(a, b)])
-        .actor(&[both!(b, a)]);
-    let scenario = with_rest(scenario).rule(|played| {
-        let granted: u64 = played.answers.iter().map(|told| granted(told)).sum();
-        assert_eq!(granted, 1, "not one of them is granted");
-        assert_eq!(rest(&played.after[0]), 0, "permits were lost or made");
-    });
-    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
-}
-
-/// A composition and a caller that takes the last permit of the last member.
-fn against_a_plain_caller(run: &mut Run) {
-    let scenario = Scenario::at(|| limits(1))
-        .actor(&[all_three()])
-        .actor(&[plain!(c, 1, NOW)]);
-    let scenario = with_rest(scenario).rule(|played| {
-        let (all, plain) = (granted(&played.answers[0]), granted(&played.answers[1]));
-        assert_eq!(all + plain, 1, "not one of them is granted");
-        for limit in &played.after[..2] {
-            assert_eq!(rest(limit), 1 - all, "permits were lost");
-        }
-        assert_eq!(rest(&played.after[2]), 0, "permits were made");
-    });
-    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
 }
 
 /// A member is empty: a caller of another member sees nothing of the denied request.
@@ -442,14 +381,16 @@ fn stops_in_between(run: &mut Run) {
 fn of_two_in_opposite_orders_one_is_granted() {
     let name = "compose::of_two_in_opposite_orders_one_is_granted";
     let faults = [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly];
-    model(name, None, opposite_orders).finds(faults, "not one of them is granted");
+    let opposite = |run: &mut Run| rows_in_opposite_orders(run, pair([0, 1]), pair([1, 0]));
+    model(name, None, opposite).finds(faults, "not one of them is granted");
 }
 
 #[test]
 fn a_lost_race_undoes_everything() {
     let name = "compose::a_lost_race_undoes_everything";
     let faults = [Fault::ForgetsToUndo, Fault::UndoesOne];
-    model(name, None, against_a_plain_caller).finds(faults, "permits were lost");
+    let against = |run: &mut Run| row_against_a_plain_caller(run, whole_row([0, 1, 2]));
+    model(name, None, against).finds(faults, "permits were lost");
 }
 
 #[test]

@@ -1,17 +1,45 @@
-//! Compositions of four and eight limits, and of boxed members: in opposite orders, and beside a
-//! caller of a single limit.
+//! Compositions of two, three, four and eight limits, and of boxed members: in opposite orders, and
+//! beside a caller of a single limit.
 
 use tollgate::TryAcquire;
-use tollgate::compose::BoxMember;
+use tollgate::compose::{AllDenied, BoxMember};
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
-use super::compose::{Bucket, NOW, bucket, granted, rest, told};
+pub(super) const NOW: Tick = Tick::from_nanos(20);
+
+pub(super) type Bucket = Limiter<TokenBucket, ManualClock>;
 
 /// Limits in a row. Their addresses are in this order.
 type Row<const N: usize> = [Bucket; N];
 type InRow<const N: usize> = Any<Row<N>, ()>;
 type RowScenario<const N: usize> = AnyScenario<Row<N>, ()>;
+
+/// A bucket of `n` permits that fills by one a second.
+pub(super) fn bucket(n: u64) -> TokenBucket {
+    TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(n)).expect("a quota")
+}
+
+/// The answer to a request that took a permit of each limit, or none.
+pub(super) fn told<G>(outcome: Result<G, AllDenied>) -> Answer {
+    match outcome {
+        // Dropping the grant keeps the permits.
+        Ok(_) => Answer::Is(true),
+        Err(_) => Answer::Is(false),
+    }
+}
+
+pub(super) fn granted(answers: &[Answer]) -> u64 {
+    let granted = answers.iter().filter(|answer| **answer == Answer::Is(true));
+    granted.count() as u64
+}
+
+pub(super) fn rest(answer: &Answer) -> u64 {
+    match answer {
+        Answer::Count(n) => *n,
+        other => panic!("no count: {other}"),
+    }
+}
 
 fn row<const N: usize>() -> Row<N> {
     let clock = ManualClock::at(NOW);
@@ -33,9 +61,17 @@ fn descending<const N: usize>() -> [usize; N] {
 }
 
 /// Takes a permit of each limit of the row, which the caller writes in this order.
-fn whole_row<const N: usize>(order: [usize; N]) -> InRow<N> {
+pub(super) fn whole_row<const N: usize>(order: [usize; N]) -> InRow<N> {
     Any::new("the whole row", move |limits: &Arc<Row<N>>, ()| {
         let all = All::new(order.map(|index| &limits[index])).expect("a row of limits");
+        told(all.at(NOW).try_acquire_n(1))
+    })
+}
+
+/// The same for two limits, in a tuple.
+pub(super) fn pair([one, other]: [usize; 2]) -> InRow<2> {
+    Any::new("the pair", move |limits: &Arc<Row<2>>, ()| {
+        let all = All::new((&limits[one], &limits[other])).expect("two limits");
         told(all.at(NOW).try_acquire_n(1))
     })
 }
@@ -58,7 +94,11 @@ fn with_rest_of_row<const N: usize>(scenario: RowScenario<N>) -> RowScenario<N> 
 }
 
 /// Two compositions of the same limits, in opposite orders, compete for their last permits.
-fn rows_in_opposite_orders<const N: usize>(run: &mut Run, one: InRow<N>, other: InRow<N>) {
+pub(super) fn rows_in_opposite_orders<const N: usize>(
+    run: &mut Run,
+    one: InRow<N>,
+    other: InRow<N>,
+) {
     let scenario = RowScenario::at(row).actor(&[one]).actor(&[other]);
     let scenario = with_rest_of_row(scenario).rule(|played| {
         let granted: u64 = played.answers.iter().map(|told| granted(told)).sum();
@@ -71,7 +111,7 @@ fn rows_in_opposite_orders<const N: usize>(run: &mut Run, one: InRow<N>, other: 
 }
 
 /// A composition of a row, and a caller that takes the last permit of the last limit.
-fn row_against_a_plain_caller<const N: usize>(run: &mut Run, all: InRow<N>) {
+pub(super) fn row_against_a_plain_caller<const N: usize>(run: &mut Run, all: InRow<N>) {
     let plain = Any::new("plain, the last", |limits: &Arc<Row<N>>, ()| {
         Answer::Is(limits[N - 1].try_acquire_n_at(1, NOW).is_ok())
     });

@@ -122,12 +122,12 @@ fn threads_sleep(run: &mut Run) {
         let limiter = limiter(1);
         let held = limiter.try_enter_owned(1).expect("room");
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
-        let wait = actor(move || one.enter().wait().map(|guard| guard.n()));
-        let leave = actor(move || {
+        let wait = move || one.enter().wait().map(|guard| guard.n());
+        let leave = move || {
             drop(held);
             other.enter().wait().map(|guard| guard.n())
-        });
-        assert_eq!(layout.act(vec![wait, leave]), [Ok(1), Ok(1)]);
+        };
+        assert_eq!(layout.both(wait, leave), (Ok(1), Ok(1)));
         check_empty(&limiter);
     });
 }
@@ -150,15 +150,12 @@ fn leave_against_try(run: &mut Run) {
         let held = limiter.try_enter_owned(2).expect("room");
         let waiter = Waiter::new(&limiter, 2);
         let newcomer = Arc::clone(&limiter);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(held);
-                "left"
-            }),
-            actor(move || said(&newcomer.try_enter_owned(1))),
-        ]);
+        let ((), told) = layout.both(
+            move || drop(held),
+            move || said(&newcomer.try_enter_owned(1)),
+        );
         let end = waiter.end();
-        assert_eq!((told[1], end), ("busy", "inside"), "a waiter was overtaken");
+        assert_eq!((told, end), ("busy", "inside"), "a waiter was overtaken");
         check_empty(&limiter);
     });
 }
@@ -176,7 +173,7 @@ fn leave_against_give_up(run: &mut Run) {
         let limiter = limiter(1);
         let held = limiter.try_enter_owned(1).expect("room");
         let (first, second) = (Waiter::new(&limiter, 1), Waiter::new(&limiter, 1));
-        layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
+        layout.both(move || drop(held), move || drop(first));
         let end = second.end();
         assert_eq!(end, "inside", "capacity that was handed over was lost");
         check_empty(&limiter);
@@ -191,16 +188,10 @@ fn enter_against_give_up(run: &mut Run) {
         let held = limiter.try_enter_owned(1).expect("room");
         let large = Waiter::new(&limiter, 2);
         let newcomer = Arc::clone(&limiter);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(large);
-                None
-            }),
-            actor(move || Some(Waiter::new(&newcomer, 1))),
-        ]);
-        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        let ((), waiter) = layout.both(move || drop(large), move || Waiter::new(&newcomer, 1));
+        let end = waiter.end();
         drop(held);
-        assert_eq!(ends, ["inside"], "a waiter was forgotten");
+        assert_eq!(end, "inside", "a waiter was forgotten");
         check_empty(&limiter);
     });
 }
@@ -221,14 +212,8 @@ fn give_up_against_a_bound(run: &mut Run) {
         let held = limiter.try_enter_owned(1).expect("room");
         let first = Waiter::new(&limiter, 1);
         let newcomer = Arc::clone(&limiter);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(first);
-                None
-            }),
-            actor(move || Some(Waiter::new(&newcomer, 1).end())),
-        ]);
-        let arrived = told.into_iter().flatten().next().expect("it arrived");
+        let arrives = move || Waiter::new(&newcomer, 1).end();
+        let ((), arrived) = layout.both(move || drop(first), arrives);
         let next = Waiter::new(&limiter, 1).end();
         assert_eq!(next, "waits", "a waiter that left is counted");
         drop(held);
@@ -288,16 +273,11 @@ fn leave_against_timeout(run: &mut Run) {
         let limiter = limiter(1);
         let held = limiter.try_enter_owned(1).expect("room");
         let other = Arc::clone(&limiter);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(held);
-                "left"
-            }),
-            // The timeout has already passed at the first check.
-            actor(move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)))),
-        ]);
+        // The timeout has already passed at the first check.
+        let waits = move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)));
+        let ((), told) = layout.both(move || drop(held), waits);
         check_empty(&limiter);
-        told[1]
+        told
     });
 }
 
@@ -313,16 +293,11 @@ fn raise_against_enter(run: &mut Run) {
         let limiter = limiter(1);
         let held = limiter.try_enter_owned(1).expect("room");
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
-        let told = layout.act(vec![
-            actor(move || {
-                assert_eq!(one.set_limit(2), Ok(1));
-                None
-            }),
-            actor(move || Some(Waiter::new(&other, 1))),
-        ]);
-        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        let raises = move || assert_eq!(one.set_limit(2), Ok(1));
+        let ((), waiter) = layout.both(raises, move || Waiter::new(&other, 1));
+        let end = waiter.end();
         drop(held);
-        assert_eq!(ends, ["inside"], "a waiter was forgotten");
+        assert_eq!(end, "inside", "a waiter was forgotten");
         assert_eq!(limiter.limit(), 2);
         check_empty(&limiter);
     });
@@ -334,16 +309,11 @@ fn lower_against_enter(run: &mut Run) {
         let limiter = limiter(2);
         let held = limiter.try_enter_owned(1).expect("room");
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
-        let told = layout.act(vec![
-            actor(move || {
-                assert_eq!(one.set_limit(1), Ok(2));
-                None
-            }),
-            actor(move || Some(Waiter::new(&other, 2))),
-        ]);
-        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        let lowers = move || assert_eq!(one.set_limit(1), Ok(2));
+        let ((), waiter) = layout.both(lowers, move || Waiter::new(&other, 2));
+        let end = waiter.end();
         drop(held);
-        assert_eq!(ends, ["refused"], "a waiter waits for more than the limit");
+        assert_eq!(end, "refused", "a waiter waits for more than the limit");
         check_empty(&limiter);
     });
 }
@@ -355,18 +325,12 @@ fn lower_against_leave(run: &mut Run) {
         let stays = limiter.try_enter_owned(1).expect("room");
         let goes = limiter.try_enter_owned(1).expect("room");
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
-        let told = layout.act(vec![
-            actor(move || {
-                assert_eq!(one.set_limit(2), Ok(3));
-                None
-            }),
-            actor(move || {
-                drop(goes);
-                Some(other.try_enter_owned(2))
-            }),
-        ]);
-        let entered: Vec<_> = told.into_iter().flatten().collect();
-        let (said, inside) = (said(&entered[0]), limiter.inside());
+        let lowers = move || assert_eq!(one.set_limit(2), Ok(3));
+        let ((), entered) = layout.both(lowers, move || {
+            drop(goes);
+            other.try_enter_owned(2)
+        });
+        let (said, inside) = (said(&entered), limiter.inside());
         drop((entered, stays));
         let right = if said == "inside" { 3 } else { 1 };
         assert_eq!(inside, right, "an actor is not counted");

@@ -109,14 +109,8 @@ fn reset_against_enter(run: &mut Run) {
         let limiter = limiter(2);
         drop(limiter.try_enter());
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
-        let told = layout.act(vec![
-            actor(move || {
-                assert_eq!(one.reset_peak(), 1);
-                None
-            }),
-            actor(move || other.try_enter_owned(1).ok()),
-        ]);
-        drop(told);
+        let resets = move || assert_eq!(one.reset_peak(), 1);
+        drop(layout.both(resets, move || other.try_enter_owned(1).ok()));
         assert_eq!(limiter.peak(), 1, "a peak was missed");
     });
 }

@@ -116,14 +116,14 @@ fn no_room(run: &mut Run) {
         let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let (by_one, by_other) = (inside.clone(), inside.clone());
-        let told = layout.act(vec![
-            actor(move || by_one.visit(&one, B, 1)),
-            actor(move || by_other.visit(&other, A, 1)),
-        ]);
+        let told = layout.both(
+            move || by_one.visit(&one, B, 1),
+            move || by_other.visit(&other, A, 1),
+        );
         inside.leave(A, a);
         drop(y);
         inside.check(&limiter, 1);
-        assert_eq!(told, ["no room", "busy"], "capacity was lost");
+        assert_eq!(told, ("no room", "busy"), "capacity was lost");
     });
 }
 
@@ -156,16 +156,11 @@ fn leaves_meanwhile(run: &mut Run) {
         let a = inside.enter(&limiter, A, 1).expect("fresh");
         let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
         let (one, by_one, by_other) = (Arc::clone(&limiter), inside.clone(), inside.clone());
-        let told = layout.act(vec![
-            actor(move || by_one.visit(&one, B, 1)),
-            actor(move || {
-                by_other.leave(A, a);
-                "left"
-            }),
-        ]);
+        let visits = move || by_one.visit(&one, B, 1);
+        let (told, ()) = layout.both(visits, move || by_other.leave(A, a));
         drop(y);
         inside.check(&limiter, 1);
-        told[0]
+        told
     });
 }
 

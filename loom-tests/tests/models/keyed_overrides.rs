@@ -202,9 +202,7 @@ fn a_decision_that_is_late_by_several_changes_mixes_nothing() {
     model(name, Some(1), back_to_its_plan)
         .bound(Some(2))
         .finds([Fault::ChangesQuotasMeanwhile], MIXED);
-    if deep(longer) {
-        model(longer, Some(2), late);
-    }
+    deep_model(longer, Some(2), late);
 }
 
 #[test]

@@ -200,9 +200,7 @@ fn a_thread_late_by_many_changes_mixes_nothing() {
     model(name, Some(1), late);
     let longer = "keyed_quota::a_thread_late_by_many_changes, of two preemptions";
     model(name, Some(1), late_with_a_key);
-    if deep(longer) {
-        model(longer, Some(2), late);
-    }
+    deep_model(longer, Some(2), late);
     for fault in [Fault::SparesClaims, Fault::ReadsTheVersionFirst] {
         with_fault(name, fault, MIXED, Some(2), late);
     }

@@ -202,9 +202,7 @@ fn an_old_claim_is_not_a_new_one() {
 #[test]
 fn three_at_once() {
     let name = "keyed_turnover::three_at_once";
-    if deep(name) {
-        model(name, Some(1), three);
-    }
+    deep_model(name, Some(1), three);
 }
 
 #[test]

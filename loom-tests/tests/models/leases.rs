@@ -103,10 +103,7 @@ fn give_back() -> Action {
 /// Takes permits without a lease.
 fn acquire(n: u64) -> Action {
     Action::new(format!("acquire {n}"), move |limiter, _| {
-        match limiter.leases.try_acquire_n(n) {
-            Ok(granted) => Answer::Granted(granted),
-            Err(denied) => Answer::Denied(denied),
-        }
+        limiter.leases.try_acquire_n(n).into()
     })
 }
 

@@ -124,14 +124,8 @@ fn leave_against_enter(run: &mut Run) {
         let tested = tested(2);
         let held = Arc::clone(&tested.inside).try_enter_owned(1).expect("room");
         let other = Arc::clone(&tested);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(held);
-                None
-            }),
-            actor(move || Some(Caller::new(&other))),
-        ]);
-        serve(told.into_iter().flatten().collect());
+        let ((), caller) = layout.both(move || drop(held), move || Caller::new(&other));
+        serve(vec![caller]);
         assert_eq!(tested.check_empty(), 1, "permits were lost");
     });
 }
@@ -143,16 +137,13 @@ fn turn_against_enter(run: &mut Run) {
         let held = tested.inside.try_enter_owned(1).expect("room");
         let mut first = Caller::new(&tested);
         let other = Arc::clone(&tested);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(held);
-                assert!(first.is_served(), "a caller in line was forgotten");
-                drop(first);
-                None
-            }),
-            actor(move || Some(Caller::new(&other))),
-        ]);
-        serve(told.into_iter().flatten().collect());
+        let is_served = move || {
+            drop(held);
+            assert!(first.is_served(), "a caller in line was forgotten");
+            drop(first);
+        };
+        let ((), second) = layout.both(is_served, move || Caller::new(&other));
+        serve(vec![second]);
         assert_eq!(tested.check_empty(), 0, "permits were lost");
     });
 }
@@ -163,7 +154,7 @@ fn leave_against_give_up(run: &mut Run) {
         let tested = tested(2);
         let held = tested.inside.try_enter_owned(1).expect("room");
         let (first, second) = (Caller::new(&tested), Caller::new(&tested));
-        layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
+        layout.both(move || drop(held), move || drop(first));
         serve(vec![second]);
         assert_eq!(tested.check_empty(), 1, "permits were lost");
     });
@@ -177,20 +168,16 @@ fn room_that_does_not_help(run: &mut Run) {
         let held = tested.inside.try_enter_owned(1).expect("room");
         let mut first = Caller::new(&tested);
         let other = Arc::clone(&tested);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(held);
-                assert!(!first.is_served());
-                Some(first)
-            }),
-            actor(move || {
-                drop(other.inside.try_enter_owned(1));
-                None
-            }),
-        ]);
+        let is_let_in = move || {
+            drop(held);
+            assert!(!first.is_served());
+            first
+        };
+        let enters = move || drop(other.inside.try_enter_owned(1));
+        let (first, ()) = layout.both(is_let_in, enters);
         assert_eq!(tested.inside.inside(), 0, "a caller sleeps inside");
         assert_eq!(tested.line.waiting(), 1);
-        drop(told);
+        drop(first);
         assert_eq!(tested.check_empty(), 0, "permits were made");
     });
 }
@@ -208,25 +195,14 @@ fn try_against_enter(run: &mut Run) {
         let polled = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
         let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
-        let told = layout.act(vec![
-            actor(move || (one.line.try_acquire().is_ok(), None)),
-            actor(move || {
-                let caller = Caller::new(&other);
-                (caller.granted.is_some(), Some(caller))
-            }),
-        ]);
-        let passed = told.iter().any(|(passed, _)| *passed);
+        let (passes, second) = layout.both(
+            move || one.line.try_acquire().is_ok(),
+            move || Caller::new(&other),
+        );
+        let passed = passes || second.granted.is_some();
         assert!(!passed, "a caller in line was overtaken");
         drop(first);
-        let (_, second) = told
-            .into_iter()
-            .partition::<Vec<_>, _>(|(_, it)| it.is_none());
-        serve(
-            second
-                .into_iter()
-                .filter_map(|(_, caller)| caller)
-                .collect(),
-        );
+        serve(vec![second]);
         assert_eq!(tested.check_empty(), 0, "permits were lost");
     });
 }
@@ -238,21 +214,15 @@ fn give_up_against_enter(run: &mut Run) {
         let held = tested.inside.try_enter_owned(1).expect("room");
         let first = Caller::new(&tested);
         let other = Arc::clone(&tested);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(first);
-                None
-            }),
-            actor(move || {
+        let ((), waits) = layout.both(
+            move || drop(first),
+            move || {
                 let caller = Caller::new(&other);
-                assert!(
-                    other.line.waiting() <= 1,
-                    "a line holds more than its bound"
-                );
-                Some(caller)
-            }),
-        ]);
-        let waits = told.into_iter().flatten().next().expect("a caller came");
+                let waiting = other.line.waiting();
+                assert!(waiting <= 1, "a line holds more than its bound");
+                caller
+            },
+        );
         let said = match waits.is_refused {
             true => "refused",
             false => "waits",
@@ -274,22 +244,17 @@ fn give_up_and_wake(run: &mut Run) {
         let held = tested.inside.try_enter_owned(1).expect("room");
         let (first, second) = (Caller::new(&tested), Caller::new(&tested));
         let other = Arc::clone(&tested);
-        let told = layout.act(vec![
-            actor(move || {
-                drop(first);
-                None
-            }),
-            actor(move || {
-                // Loom does not track the flag. It does track this load.
-                let _ = other.line.waiting_permits();
-                let was_woken = second.wake_flag.take();
-                drop(second);
-                was_woken.then(|| Caller::of(&other, 2))
-            }),
-        ]);
-        let is_refused = told.iter().flatten().any(|caller| caller.is_refused);
+        let comes_again = move || {
+            // Loom does not track the flag. It does track this load.
+            let _ = other.line.waiting_permits();
+            let was_woken = second.wake_flag.take();
+            drop(second);
+            was_woken.then(|| Caller::of(&other, 2))
+        };
+        let ((), again) = layout.both(move || drop(first), comes_again);
+        let is_refused = again.as_ref().is_some_and(|caller| caller.is_refused);
         assert!(!is_refused, "a caller was woken too early");
-        drop((held, told));
+        drop((held, again));
         assert_eq!(tested.check_empty(), 2, "permits were lost");
     });
 }
@@ -307,12 +272,8 @@ fn enter_against_enter(run: &mut Run) {
         let refused = callers.iter().filter(|caller| caller.is_refused).count();
         assert_eq!(refused, 1, "a line holds more than its bound");
         drop(held);
-        serve(
-            callers
-                .into_iter()
-                .filter(|caller| !caller.is_refused)
-                .collect(),
-        );
+        let served = callers.into_iter().filter(|caller| !caller.is_refused);
+        serve(served.collect());
         assert_eq!(tested.check_empty(), 1, "permits were lost");
     });
 }
@@ -323,12 +284,12 @@ fn threads_sleep(run: &mut Run) {
         let tested = tested(2);
         let held = tested.inside.try_enter_owned(1).expect("room");
         let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
-        let wait = actor(move || one.line.blocking_acquire().is_ok());
-        let leave = actor(move || {
+        let wait = move || one.line.blocking_acquire().is_ok();
+        let leave = move || {
             drop(held);
             other.line.blocking_acquire().is_ok()
-        });
-        assert_eq!(layout.act(vec![wait, leave]), [true, true]);
+        };
+        assert_eq!(layout.both(wait, leave), (true, true));
         assert_eq!(tested.check_empty(), 0, "permits were lost");
     });
 }

@@ -5,6 +5,7 @@
 use Call::{Available, Take, TakeUpTo, TimeUntil};
 use tollgate_loom_tests::logged::{Call, Rules};
 use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::rules::{each_interval, grants};
 use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = SlidingLog<NoClock>;
@@ -22,10 +23,7 @@ fn then(limit: u64) -> Vec<Call> {
 fn call(limiter: &Tested, call: Call) -> Answer {
     let tick = Tick::from_nanos;
     match call {
-        Take(n, at) => match limiter.at(tick(at)).try_acquire_n(n) {
-            Ok(granted) => Answer::Granted(granted),
-            Err(denied) => Answer::Denied(denied),
-        },
+        Take(n, at) => limiter.at(tick(at)).try_acquire_n(n).into(),
         TakeUpTo(n, at) => Answer::Granted(limiter.at(tick(at)).take_up_to(n)),
         Available(at) => Answer::Count(limiter.at(tick(at)).available()),
         TimeUntil(n, at) => Answer::Wait(limiter.at(tick(at)).time_until(n)),
@@ -63,17 +61,14 @@ fn scenario(limit: u64, before: &[Call], actors: &[&[Call]]) -> Scenario {
 
 /// Checks that the answers have no more than the limit in any period.
 fn never_more(limit: u64, played: &ScenarioOutcome) {
-    let grants = played.all().filter_map(|answer| match answer {
-        Answer::Granted(granted) => Some((granted.at().as_nanos(), granted.n())),
-        _ => None,
+    let period = Duration::from_nanos(PERIOD);
+    each_interval(&grants(played.all()), |from, to, sum| {
+        let is_long = to.saturating_since(from) >= period;
+        assert!(
+            is_long || sum <= limit,
+            "{sum} permits in {from:?}..={to:?}"
+        );
     });
-    let grants: Vec<_> = grants.collect();
-    for (from, _) in &grants {
-        let period = *from..from + PERIOD;
-        let inside = grants.iter().filter(|(at, _)| period.contains(at));
-        let sum: u64 = inside.map(|(_, n)| n).sum();
-        assert!(sum <= limit, "{sum} permits in {period:?}");
-    }
 }
 
 /// Checks that the answers are those of the definition in some order.
@@ -247,9 +242,7 @@ fn each_against_each() {
     let name = "log::each_against_each";
     model(name, Some(2), each_call_against_each_other);
     let longer = "log::each_against_each, of any number of preemptions";
-    if deep(longer) {
-        model(longer, None, each_call_against_each_other);
-    }
+    deep_model(longer, None, each_call_against_each_other);
 }
 
 #[test]
@@ -261,9 +254,7 @@ fn several_at_once() {
 fn laps_of_one_and_of_two() {
     model("log::laps_of_one", Some(1), |run| laps(1, run));
     let longer = "log::laps_of_one, of two preemptions";
-    if deep(longer) {
-        model(longer, Some(2), |run| laps(1, run));
-    }
+    deep_model(longer, Some(2), |run| laps(1, run));
     model("log::laps_of_two", Some(2), |run| laps(2, run));
 }
 

@@ -38,23 +38,17 @@ fn it_gets_the_models() {
 #[test]
 fn it_gets_the_longer_models() {
     let name = "own_algorithm::each_after_a_grant";
-    if deep(name) {
-        model(name, None, |run| {
-            suite::each_verb_after_a_grant(&daily(), run)
-        });
-    }
+    deep_model(name, None, |run| {
+        suite::each_verb_after_a_grant(&daily(), run)
+    });
     let name = "own_algorithm::each_among_three";
-    if deep(name) {
-        model(name, Some(3), |run| {
-            suite::each_verb_among_three(&daily(), run)
-        });
-    }
+    deep_model(name, Some(3), |run| {
+        suite::each_verb_among_three(&daily(), run)
+    });
     let name = "own_algorithm::exactly_the_burst_at_one_tick";
-    if deep(name) {
-        model(name, None, |run| {
-            suite::exactly_the_burst_at_one_tick(&daily(), run)
-        });
-    }
+    deep_model(name, None, |run| {
+        suite::exactly_the_burst_at_one_tick(&daily(), run)
+    });
 }
 
 #[test]

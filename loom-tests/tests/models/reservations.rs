@@ -2,65 +2,26 @@
 //! reserve, cancel, settle and acquire have the outcome of some sequential order, and used permits
 //! keep the bound at the ticks at which they are due. The models find faults in this.
 
+use tollgate::traits::ReserveLimiter;
+use tollgate_loom_tests::Scenario as AnyScenario;
+use tollgate_loom_tests::calls::{
+    Call, cancel, charge, reserve, reserve_until, take_and_use as take,
+};
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
+use tollgate_loom_tests::rules::each_interval;
 
 type Tested = Limiter<TokenBucket, NoClock>;
-type Action = Any<Tested, Option<Granted>>;
+type Action = Call<Tested>;
 type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 const BURST: u64 = 2;
 const INTERVAL_NS: u64 = 10;
+pub(super) const NOW: u64 = 50;
 
 /// Two permits at once, and one every 10 ns.
 fn limiter() -> Tested {
     let quota = Quota::per(1, Duration::from_nanos(INTERVAL_NS)).burst(BURST);
     Limiter::unstarted(TokenBucket::new(quota).expect("a quota"), NoClock)
-}
-
-fn tick(nanos: u64) -> Tick {
-    Tick::from_nanos(nanos)
-}
-
-fn take(n: u64, at: u64) -> Action {
-    Action::new(format!("take {n} at {at}"), move |limiter, _| match limiter
-        .at(tick(at))
-        .try_acquire_n(n)
-    {
-        Ok(granted) => Answer::Granted(granted),
-        Err(denied) => Answer::Denied(denied),
-    })
-}
-
-fn reserve_until(n: u64, latest: u64, at: u64) -> Action {
-    let name = format!("reserve {n} until {latest} at {at}");
-    Action::new(name, move |limiter, memory| {
-        match limiter.at(tick(at)).reserve_until(n, tick(latest)) {
-            Ok(granted) => {
-                *memory = Some(granted);
-                Answer::Granted(granted)
-            }
-            Err(denied) => Answer::Denied(denied),
-        }
-    })
-}
-
-fn reserve(n: u64, at: u64) -> Action {
-    reserve_until(n, u64::MAX, at)
-}
-
-fn cancel(n: u64, at: u64) -> Action {
-    let name = format!("cancel {n} at {at}");
-    Action::new(name, move |limiter, memory| match memory.take() {
-        Some(granted) => Answer::Returned(limiter.at(tick(at)).cancel(granted, n).1),
-        None => Answer::Done,
-    })
-}
-
-fn charge(n: u64, at: u64) -> Action {
-    Action::new(format!("charge {n} at {at}"), move |limiter, _| {
-        Answer::Charged(limiter.at(tick(at)).charge(n))
-    })
 }
 
 /// All actors act at one tick, the first, and cancel completely before permits are due.
@@ -91,30 +52,41 @@ pub(super) fn ticks_of_use(played: &ScenarioOutcome) -> Vec<(u64, u64)> {
 
 /// Checks that any interval has at most what is allowed in its length in nanoseconds.
 pub(super) fn assert_allowed(goes: &[(u64, u64)], allowed: impl Fn(u64) -> u64) {
-    for &(from, _) in goes {
-        for &(to, _) in goes.iter().filter(|(to, _)| *to >= from) {
-            let inside = goes.iter().filter(|(due, _)| (from..=to).contains(due));
-            let sum: u64 = inside.map(|(_, n)| n).sum();
-            let allowed = allowed(to - from);
-            assert!(sum <= allowed, "{sum} go early, from {from} to {to}");
-        }
-    }
+    each_interval(goes, |from, to, sum| {
+        let allowed = allowed(to - from);
+        assert!(sum <= allowed, "{sum} go early, from {from} to {to}");
+    });
 }
 
 /// A scenario at whose end a last caller reserves.
-fn scenario() -> Scenario {
-    Scenario::at(limiter).after(|limiter, _| {
-        let last = limiter.at(tick(50)).reserve_until(1, Tick::MAX);
+pub(super) fn last_reserves<G>(make: fn() -> G) -> AnyScenario<G, Option<Granted>>
+where
+    G: ReserveLimiter + Send + Sync + 'static,
+{
+    AnyScenario::at(make).after(|limiter, _| {
+        let last = limiter.reserve_until_at(1, Tick::MAX, Tick::from_nanos(NOW));
         vec![Answer::Granted(last.expect("it will be there"))]
     })
+}
+
+/// What others do while a caller that reserved gives up.
+pub(super) fn arrive<G: ReserveLimiter>() -> [Vec<Call<G>>; 4] {
+    [
+        vec![reserve(1, NOW)],
+        vec![reserve(2, NOW), cancel(2, NOW)],
+        vec![reserve(1, NOW), reserve(1, NOW)],
+        vec![take(1, NOW), reserve(1, NOW)],
+    ]
+}
+
+fn scenario() -> Scenario {
+    last_reserves(limiter)
 }
 
 /// The same, for reservations that are cancelled only completely and before they are due.
 fn bounded() -> Scenario {
     scenario().rule(keeps_the_bound)
 }
-
-const NOW: u64 = 50;
 
 /// Each action against each other, in the middle of the line and at its end.
 fn each_against_each(run: &mut Run) {
@@ -145,16 +117,10 @@ fn each_against_each(run: &mut Run) {
 
 /// The caller that reserved first gives up while others arrive.
 fn one_gives_up(run: &mut Run) {
-    let others: [&[Action]; 4] = [
-        &[reserve(1, NOW)],
-        &[reserve(2, NOW), cancel(2, NOW)],
-        &[reserve(1, NOW), reserve(1, NOW)],
-        &[take(1, NOW), reserve(1, NOW)],
-    ];
-    for others in others {
+    for others in arrive() {
         let full: [Action; 2] = [take(2, NOW), reserve(1, NOW)];
         let gives_up = bounded().actor_after(&full, &[cancel(1, NOW), reserve(1, NOW)]);
-        gives_up.actor(others).explore(run);
+        gives_up.actor(&others).explore(run);
     }
 }
 

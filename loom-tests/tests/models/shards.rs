@@ -5,10 +5,10 @@
 
 use tollgate_audit::Bounded;
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
+use tollgate_loom_tests::{Scenario as AnyScenario, calls};
 
 pub(super) type Tested = Sharded<AnyAlgorithm, NoClock>;
-pub(super) type Action = Any<Tested, Option<Granted>>;
+pub(super) type Action = calls::Call<Tested>;
 pub(super) type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 /// The tick at which scenarios begin.
@@ -35,20 +35,12 @@ fn first_hit() -> AnyAlgorithm {
     windows.opened_by_first_hit().expect("a window").into()
 }
 
-fn granted(granted: Granted, memory: &mut Option<Granted>) -> Answer {
-    *memory = Some(granted);
-    Answer::Granted(granted)
-}
-
 /// Takes `n` permits, starting at shard `first`.
 pub(super) fn take_at(n: u64, first: usize, at: u64) -> Action {
     let name = format!("take {n} at {at}, from {first} on");
     Action::new(name, move |limiter, memory| {
         let view = limiter.at(Tick::from_nanos(at)).from_shard(first);
-        match view.try_acquire_n(n) {
-            Ok(grant) => granted(grant, memory),
-            Err(denied) => Answer::Denied(denied),
-        }
+        calls::remember(memory, view.try_acquire_n(n))
     })
 }
 
@@ -67,21 +59,16 @@ fn take_up_to_at(n: u64, first: usize, at: u64) -> Action {
     let name = format!("take up to {n} at {at}, from {first} on");
     Action::new(name, move |limiter, memory| {
         let view = limiter.at(Tick::from_nanos(at)).from_shard(first);
-        granted(view.take_up_to(n), memory)
+        calls::remember(memory, Ok(view.take_up_to(n)))
     })
 }
 
 pub(super) fn undo() -> Action {
-    Action::new("undo", |limiter, memory| match memory.take() {
-        Some(granted) => Answer::Returned(limiter.at(Tick::from_nanos(NOW)).undo(granted)),
-        None => Answer::Done,
-    })
+    calls::undo(NOW)
 }
 
 pub(super) fn refund(n: u64) -> Action {
-    Action::new(format!("refund {n}"), move |limiter, _| {
-        Answer::Returned(limiter.at(Tick::from_nanos(NOW)).refund(n))
-    })
+    calls::refund(n, NOW)
 }
 
 pub(super) fn reset() -> Action {
@@ -92,15 +79,11 @@ pub(super) fn reset() -> Action {
 }
 
 pub(super) fn charge(n: u64) -> Action {
-    Action::new(format!("charge {n}"), move |limiter, _| {
-        Answer::Charged(limiter.at(Tick::from_nanos(NOW)).charge(n))
-    })
+    calls::charge(n, NOW)
 }
 
 fn available() -> Action {
-    Action::new("available", |limiter, _| {
-        Answer::Count(limiter.at(Tick::from_nanos(NOW)).available())
-    })
+    calls::available(NOW)
 }
 
 /// A scenario on two shards. At its end everything available is taken, at the tick `last` and again
@@ -115,17 +98,20 @@ fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Scenario {
     })
 }
 
+/// A rule: at most `most` permits are taken beyond those that come back, and at least `least`.
+fn balanced(least: u64, most: u64) -> impl Fn(&ScenarioOutcome) {
+    move |played| {
+        let (taken, back) = balance(played);
+        let what = format!("{taken} were taken, and {back} came back");
+        assert!(taken <= most + back, "{what}");
+        assert!(taken >= least + back, "permits were lost: {what}");
+    }
+}
+
 /// A scenario at one tick in which permits are only taken and given back: at its end, everything
 /// unused is available.
 fn standing() -> Scenario {
-    play_until(bucket, NOW).rule(|played| {
-        let (taken, back) = balance(played);
-        assert!(
-            taken <= 3 + back,
-            "{taken} were taken, and {back} came back"
-        );
-        assert!(taken == 3 + back, "{} permits were lost", 3 + back - taken);
-    })
+    play_until(bucket, NOW).rule(balanced(3, 3))
 }
 
 /// One actor asks for more than is available while another takes the rest. A request that a full
@@ -183,13 +169,7 @@ fn windows_begin(run: &mut Run) {
         [&[take(1, 0), undo()], &[take(1, 1)]],
     ];
     for [one, other] in cases {
-        let scenario = play_until(first_hit, NOW).rule(|played| {
-            let (taken, back) = balance(played);
-            assert!(
-                taken == 3 + back,
-                "{taken} were taken, and {back} came back"
-            );
-        });
+        let scenario = play_until(first_hit, NOW).rule(balanced(3, 3));
         scenario.actor(one).actor(other).explore_openly(run);
     }
 }
@@ -244,18 +224,7 @@ fn each_verb_against_each_other(run: &mut Run) {
     for state in states {
         for (i, one) in verbs().into_iter().enumerate() {
             for other in verbs().into_iter().skip(i) {
-                let scenario = play_until(bucket, NOW).rule(|played| {
-                    let (taken, back) = balance(played);
-                    assert!(
-                        taken <= 3 + back,
-                        "{taken} were taken, and {back} came back"
-                    );
-                    assert!(
-                        taken + 2 >= 3 + back,
-                        "{} permits were lost",
-                        3 + back - taken
-                    );
-                });
+                let scenario = play_until(bucket, NOW).rule(balanced(1, 3));
                 let scenario = scenario.actor_after(state, std::slice::from_ref(&one));
                 scenario.actor(&[other]).explore_openly(run);
             }
@@ -269,13 +238,7 @@ fn resets_and_charges(run: &mut Run, before: u64) {
     let others = [take(1, 0), take(3, 0), take(2, 1), undo(), refund(1)];
     for other in others {
         // A reset allows one more burst.
-        let resets = play_until(bucket, NOW).rule(|played| {
-            let (taken, back) = balance(played);
-            assert!(
-                taken <= 6 + back,
-                "{taken} were taken, and {back} came back"
-            );
-        });
+        let resets = play_until(bucket, NOW).rule(balanced(0, 6));
         let resets = resets.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
         resets.actor(&[reset(), take(1, 1)]).explore_openly(run);
 
@@ -355,13 +318,7 @@ fn after_a_look(run: &mut Run) {
         [&[take(1, 0), undo()], &[take(1, 0), take(1, 1)]],
     ];
     for [one, other] in cases {
-        let scenario = play_until(loose, NOW).rule(|played| {
-            let (taken, back) = balance(played);
-            assert!(
-                taken == 128 + back,
-                "{taken} were taken, and {back} came back"
-            );
-        });
+        let scenario = play_until(loose, NOW).rule(balanced(128, 128));
         let before = [take(120, 0), take(1, 0), take(1, 1)];
         let scenario = scenario.actor_after(&before, one);
         scenario.actor(other).explore_openly(run);
@@ -399,14 +356,7 @@ fn three_threads(run: &mut Run) {
 /// Three threads ask for four permits, and there are three. A thread that took half a permit and
 /// finds the rest taken cannot roll back its half if another thread has changed the shard since.
 fn three_threads_for_four(run: &mut Run) {
-    let scenario = play_until(bucket, NOW).rule(|played| {
-        let (taken, back) = balance(played);
-        let whole = 2 + back..=3 + back;
-        assert!(
-            whole.contains(&taken),
-            "{taken} were taken, and {back} came back"
-        );
-    });
+    let scenario = play_until(bucket, NOW).rule(balanced(2, 3));
     let scenario = scenario.actor(&[take(1, 0)]).actor(&[take(1, 1)]);
     scenario
         .actor(&[take_up_to_at(2, 0, NOW)])
@@ -484,9 +434,7 @@ fn each_against_each() {
     let name = "shards::each_against_each";
     model(name, Some(2), each_verb_against_each_other);
     let longer = "shards::each_against_each, of three preemptions";
-    if deep(longer) {
-        model(longer, Some(3), each_verb_against_each_other);
-    }
+    deep_model(longer, Some(3), each_verb_against_each_other);
 }
 
 #[test]
@@ -495,13 +443,9 @@ fn resets_and_debts() {
         resets_and_charges(run, 2);
     });
     let longer = "shards::resets_and_debts, of two preemptions";
-    if deep(longer) {
-        model(longer, Some(2), |run| resets_and_charges(run, 2));
-    }
+    deep_model(longer, Some(2), |run| resets_and_charges(run, 2));
     let name = "shards::resets_and_debts_of_one";
-    if deep(name) {
-        model(name, Some(2), |run| resets_and_charges(run, 1));
-    }
+    deep_model(name, Some(2), |run| resets_and_charges(run, 1));
 }
 
 #[test]
@@ -509,9 +453,7 @@ fn never_one_too_many() {
     let name = "shards::never_one_too_many";
     let longer = "shards::never_one_too_many, of three preemptions";
     model(name, Some(2), the_same_word_again);
-    if deep(longer) {
-        model(longer, Some(3), the_same_word_again);
-    }
+    deep_model(longer, Some(3), the_same_word_again);
     let why = "were granted at one tick";
     for fault in [Fault::IgnoresGiveBacks, Fault::LowersMeanwhile] {
         with_fault(name, fault, why, Some(3), the_same_word_again);
@@ -530,9 +472,7 @@ fn the_bound_of_the_whole() {
 fn three_at_once() {
     model("shards::three_at_once", Some(2), three_threads);
     let name = "shards::three_at_once_for_four";
-    if deep(name) {
-        model(name, Some(2), three_threads_for_four);
-    }
+    deep_model(name, Some(2), three_threads_for_four);
 }
 
 #[test]
@@ -540,7 +480,5 @@ fn a_stopped_thread_stops_no_other() {
     let name = "shards::a_stopped_thread_stops_no_other";
     model(name, Some(2), one_stops);
     let name = "shards::a_thread_stopped_long_before";
-    if deep(name) {
-        model(name, Some(2), one_stops_long_before);
-    }
+    deep_model(name, Some(2), one_stops_long_before);
 }

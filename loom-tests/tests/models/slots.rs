@@ -2,11 +2,13 @@
 //! far ahead. The sum over any window stays within the limit. A thread that stops does not hold up
 //! the others. The models find faults in this.
 
+use tollgate_loom_tests::Scenario as AnyScenario;
+use tollgate_loom_tests::calls::{Call, available, charge, refund, take, take_up_to, undo};
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
+use tollgate_loom_tests::rules::{each_interval, grants};
 
 type Tested = SlottedWindow<NoClock>;
-type Action = Any<Tested, Option<Granted>>;
+type Action = Call<Tested>;
 type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 const LIMIT: u64 = 3;
@@ -20,53 +22,6 @@ fn limiter(slots: u64) -> Tested {
 
 fn tick(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
-}
-
-fn answer(granted: Granted, memory: &mut Option<Granted>) -> Answer {
-    *memory = Some(granted);
-    Answer::Granted(granted)
-}
-
-fn take(n: u64, at: u64) -> Action {
-    Action::new(
-        format!("take {n} at {at}"),
-        move |limiter, memory| match limiter.at(tick(at)).try_acquire_n(n) {
-            Ok(granted) => answer(granted, memory),
-            Err(denied) => Answer::Denied(denied),
-        },
-    )
-}
-
-fn take_up_to(n: u64, at: u64) -> Action {
-    Action::new(format!("take up to {n} at {at}"), move |limiter, memory| {
-        answer(limiter.at(tick(at)).take_up_to(n), memory)
-    })
-}
-
-fn undo(at: u64) -> Action {
-    let name = format!("undo at {at}");
-    Action::new(name, move |limiter, memory| match memory.take() {
-        Some(granted) => Answer::Returned(limiter.at(tick(at)).undo(granted)),
-        None => Answer::Done,
-    })
-}
-
-fn refund(n: u64, at: u64) -> Action {
-    Action::new(format!("refund {n} at {at}"), move |limiter, _| {
-        Answer::Returned(limiter.at(tick(at)).refund(n))
-    })
-}
-
-fn charge(n: u64, at: u64) -> Action {
-    Action::new(format!("charge {n} at {at}"), move |limiter, _| {
-        Answer::Charged(limiter.at(tick(at)).charge(n))
-    })
-}
-
-fn available(at: u64) -> Action {
-    Action::new(format!("available at {at}"), move |limiter, _| {
-        Answer::Count(limiter.at(tick(at)).available())
-    })
 }
 
 fn time_until(n: u64, at: u64) -> Action {
@@ -92,17 +47,15 @@ fn scenario(slots: u64) -> Scenario {
 /// The same if permits are only taken: no window of this many slots has more than the limit.
 fn bounded(slots: u64) -> Scenario {
     scenario(slots).rule(move |played| {
-        let grants = played.all().filter_map(|answer| match answer {
-            Answer::Granted(granted) => Some((granted.at().as_nanos() / SLOT_NS, granted.n())),
-            _ => None,
+        let slot = |(at, n): (Tick, u64)| (at.as_nanos() / SLOT_NS, n);
+        let grants: Vec<_> = grants(played.all()).into_iter().map(slot).collect();
+        each_interval(&grants, |first, last, sum| {
+            let is_long = last - first >= slots;
+            assert!(
+                is_long || sum <= LIMIT,
+                "{sum} permits in the slots {first}..={last}"
+            );
         });
-        let grants: Vec<_> = grants.collect();
-        for &(first, _) in &grants {
-            let window = first..first + slots;
-            let inside = grants.iter().filter(|(slot, _)| window.contains(slot));
-            let sum: u64 = inside.map(|(_, n)| n).sum();
-            assert!(sum <= LIMIT, "{sum} permits in the slots {window:?}");
-        }
     })
 }
 
@@ -285,18 +238,14 @@ fn each_against_each() {
     let name = "slots::each_against_each";
     model(name, Some(2), each_verb_against_each_other);
     let longer = "slots::each_against_each, of any number of preemptions";
-    if deep(longer) {
-        model(longer, None, each_verb_against_each_other);
-    }
+    deep_model(longer, None, each_verb_against_each_other);
 }
 
 #[test]
 fn from_slot_to_slot() {
     model("slots::from_slot_to_slot", Some(1), slot_to_slot);
     let longer = "slots::from_slot_to_slot, of two preemptions";
-    if deep(longer) {
-        model(longer, Some(2), slot_to_slot);
-    }
+    deep_model(longer, Some(2), slot_to_slot);
 }
 
 #[test]

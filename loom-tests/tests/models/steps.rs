@@ -2,8 +2,8 @@
 
 use tollgate::algorithm::GiveBack;
 use tollgate::store::AtomicWord;
-use tollgate_loom_tests::Kind;
 use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::{Kind, Wrong};
 
 /// Broken: keeps its count outside the word, so a step that is retried counts twice.
 struct CountsOutside {
@@ -42,35 +42,17 @@ fn a_step_that_counts_outside_the_word() {
     });
 }
 
-/// Broken: decides by the word that its previous step returned, and ignores the current one.
-struct Remembers {
-    bucket: TokenBucket,
-    last: Mutex<Option<u64>>,
-}
-
-impl Algorithm for Remembers {
-    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = *last.get_or_insert(word);
-        let (next, granted) = self.bucket.step(known, now, n)?;
-        *last = Some(next);
-        Ok((next, granted))
-    }
-
-    fn available(&self, word: u64, now: Tick) -> u64 {
-        self.bucket.available(word, now)
-    }
-
-    fn is_idle(&self, word: u64, now: Tick) -> bool {
-        self.bucket.is_idle(word, now)
-    }
-}
-
+/// It decides by the word that its previous step returned, and ignores the current one.
 #[test]
 fn a_step_that_remembers() {
-    let make = || Remembers {
-        bucket: two_at_once(),
-        last: Mutex::new(None),
+    let make = || {
+        let last = Mutex::new(None);
+        Wrong(two_at_once(), move |bucket: &TokenBucket, word, now, n| {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            let (next, granted) = bucket.step(*last.get_or_insert(word), now, n)?;
+            *last = Some(next);
+            Ok((next, granted))
+        })
     };
     let name = "steps::decides by what it remembers";
     broken(name, "not exactly the burst", None, |run| {

@@ -4,6 +4,7 @@
 use std::num::NonZeroU64;
 
 use tollgate_audit::Bounded;
+use tollgate_loom_tests::Wrong;
 use tollgate_loom_tests::prelude::*;
 
 const LIMIT: u64 = 2;
@@ -78,27 +79,6 @@ fn a_window_is_never_shorter_than_its_period() {
     });
 }
 
-/// The window that rounds, but counts a late caller at its own tick.
-struct CountsLateOnes(FixedWindow);
-
-impl Algorithm for CountsLateOnes {
-    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
-        let (next, granted) = self.0.step(word, now, n)?;
-        let granted = Granted::new(n, now)
-            .with_room(granted.remaining(), NonZeroU64::MIN)
-            .with_mark(next);
-        Ok((next, granted))
-    }
-
-    fn available(&self, word: u64, now: Tick) -> u64 {
-        self.0.available(word, now)
-    }
-
-    fn is_idle(&self, word: u64, now: Tick) -> bool {
-        self.0.is_idle(word, now)
-    }
-}
-
 /// Two permits of a window are taken 99 ns after it began. When the next window begins, at 200,
 /// another caller takes one of its permits, and a caller that is late by a nanosecond takes the
 /// other two. If those two counted at the late caller's own tick, four permits would count at that
@@ -122,8 +102,17 @@ fn a_late_permit_counts_in_the_window_it_is_taken_from() {
         "window_length::late, at its own tick",
         "more than was promised",
     );
+    // The window that rounds, but counts a late caller at its own tick.
+    let counts_late_ones = |windows: &FixedWindow, word, now, n| {
+        let (next, granted) = windows.step(word, now, n)?;
+        let granted = Granted::new(n, now)
+            .with_room(granted.remaining(), NonZeroU64::MIN)
+            .with_mark(next);
+        Ok((next, granted))
+    };
     broken(name, why, None, |run| {
-        let subject = Subject::new(move || CountsLateOnes(windows)).promising(windows.bound());
+        let wrong = move || Wrong(windows, counts_late_ones);
+        let subject = Subject::new(wrong).promising(windows.bound());
         late_by_a_nanosecond(&subject, run);
     });
 }

@@ -2,54 +2,22 @@
 //! Concurrent calls have the outcome of some sequential order, the bound holds at the ticks at
 //! which permits are used, and no caller is due before one that reserved earlier.
 
+use tollgate_loom_tests::Scenario as AnyScenario;
+use tollgate_loom_tests::calls::{Call, cancel, reserve, take_and_use as take};
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
-use super::reservations::{assert_allowed, ticks_of_use};
+use super::reservations::{NOW, arrive, assert_allowed, last_reserves, ticks_of_use};
 
 type Tested = Limiter<SlidingWindow, NoClock>;
-type Action = Any<Tested, Option<Granted>>;
+type Action = Call<Tested>;
 type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 const LIMIT: u64 = 4;
 const PERIOD_NS: u64 = 40;
-const NOW: Tick = Tick::from_nanos(50);
 
 fn limiter() -> Tested {
-    let quota = Quota::per(LIMIT, core::time::Duration::from_nanos(PERIOD_NS));
+    let quota = Quota::per(LIMIT, Duration::from_nanos(PERIOD_NS));
     Limiter::unstarted(SlidingWindow::new(quota).expect("a quota"), NoClock)
-}
-
-/// Takes permits that the caller uses at once.
-fn take(n: u64) -> Action {
-    Action::new(format!("take {n}"), move |limiter, _| {
-        match limiter.at(NOW).try_acquire_n(n) {
-            Ok(granted) => Answer::Granted(granted),
-            Err(denied) => Answer::Denied(denied),
-        }
-    })
-}
-
-fn reserve(n: u64) -> Action {
-    Action::new(format!("reserve {n}"), move |limiter, memory| match limiter
-        .at(NOW)
-        .reserve_until(n, Tick::MAX)
-    {
-        Ok(granted) => {
-            *memory = Some(granted);
-            Answer::Granted(granted)
-        }
-        Err(denied) => Answer::Denied(denied),
-    })
-}
-
-fn cancel(n: u64) -> Action {
-    Action::new(format!("cancel {n}"), move |limiter, memory| {
-        match memory.take() {
-            Some(granted) => Answer::Returned(limiter.at(NOW).cancel(granted, n).1),
-            None => Answer::Done,
-        }
-    })
 }
 
 fn keeps_the_bound(played: &ScenarioOutcome) {
@@ -64,26 +32,19 @@ fn keeps_the_bound(played: &ScenarioOutcome) {
 
 /// A scenario at whose end a last caller reserves.
 fn scenario() -> Scenario {
-    let scenario = Scenario::at(limiter).after(|limiter, _| {
-        let last = limiter.at(NOW).reserve_until(1, Tick::MAX);
-        vec![Answer::Granted(last.expect("it will be there"))]
-    });
-    scenario.rule(keeps_the_bound)
+    last_reserves(limiter).rule(keeps_the_bound)
 }
 
 /// A caller that reserved gives up while others arrive.
 fn one_gives_up(run: &mut Run) {
-    let others: [&[Action]; 4] = [
-        &[reserve(1)],
-        &[reserve(2), cancel(2)],
-        &[reserve(1), reserve(1)],
-        &[take(1), reserve(1)],
+    let states: [&[Action]; 2] = [
+        &[take(LIMIT, NOW), reserve(2, NOW)],
+        &[take(LIMIT - 1, NOW), reserve(2, NOW)],
     ];
-    let states: [&[Action]; 2] = [&[take(LIMIT), reserve(2)], &[take(LIMIT - 1), reserve(2)]];
     for before in states {
-        for others in others {
-            let gives_up = scenario().actor_after(before, &[cancel(2), reserve(1)]);
-            gives_up.actor(others).explore(run);
+        for others in arrive() {
+            let gives_up = scenario().actor_after(before, &[cancel(2, NOW), reserve(1, NOW)]);
+            gives_up.actor(&others).explore(run);
         }
     }
 }

@@ -19,17 +19,13 @@ fn replace_twice(run: &mut Run, make: MakeWord) {
 
 /// One thread swaps the word, and the other exchanges it.
 fn replace_and_exchange(run: &mut Run, make: MakeWord) {
-    run.explore_all(
-        vec![(Ok(()), Err(3), 2), (Err(2), Err(1), 2)],
-        move |layout| {
-            let place = make(1);
-            let (one, other) = (Arc::clone(&place), Arc::clone(&place));
-            let exchange = actor(move || one.compare_exchange(1, 3));
-            let replace = actor(move || Err(other.swap(2)));
-            let found = layout.act(vec![exchange, replace]);
-            (found[0], found[1], place.load())
-        },
-    );
+    run.explore_all(vec![(Ok(()), 3, 2), (Err(2), 1, 2)], move |layout| {
+        let place = make(1);
+        let (one, other) = (Arc::clone(&place), Arc::clone(&place));
+        let exchange = move || one.compare_exchange(1, 3);
+        let (exchanged, found) = layout.both(exchange, move || other.swap(2));
+        (exchanged, found, place.load())
+    });
 }
 
 fn both(run: &mut Run, make: MakeWord) {

@@ -3,7 +3,6 @@
 //! models find each injected fault.
 
 use tollgate::Adjustable;
-use tollgate_shuttle_tests::Actor;
 use tollgate_shuttle_tests::prelude::*;
 use tollgate_shuttle_tests::total::Strict;
 
@@ -63,47 +62,20 @@ fn decides(limiter: &Tested, held: &mut Vec<Granted>) {
     }
 }
 
-fn kept(held: &[Granted]) -> u64 {
-    held.iter().map(Granted::n).sum()
-}
-
-fn limiter() -> Arc<Tested> {
-    Arc::new(Adjustable::starting_at(Strict::of(LIMIT), NoClock, NOW))
-}
-
-fn setters(limiter: &Arc<Tested>) -> impl Iterator<Item = Actor<ThreadResult>> {
-    (0..SETTERS).map(|_| {
-        let limiter = Arc::clone(limiter);
-        actor(move || sets(&limiter))
-    })
-}
-
-/// All threads run to their end.
-fn changed_in_use() {
-    let limiter = limiter();
-    let deciders = (0..DECIDERS).map(|_| {
+/// Threads change the quota and decide. If `STOPS`, one deciding thread stops forever before one of
+/// its operations.
+fn changed_in_use<const STOPS: bool>() {
+    let limiter = Arc::new(Adjustable::starting_at(Strict::of(LIMIT), NoClock, NOW));
+    let setters = (0..SETTERS).map(|_| {
         let limiter = Arc::clone(&limiter);
-        actor(move || {
-            let mut held = Vec::new();
-            decides(&limiter, &mut held);
-            ThreadResult {
-                kept: kept(&held),
-                ..ThreadResult::default()
-            }
-        })
+        actor(move || sets(&limiter))
     });
-    check(&limiter, act(setters(&limiter).chain(deciders).collect()));
-}
-
-/// One deciding thread stops forever before one of its operations.
-fn one_stops() {
-    let limiter = limiter();
     let deciders = (0..DECIDERS).map(|number| {
         let limiter = Arc::clone(&limiter);
         actor(move || {
             let mut held = Vec::new();
             let stop = Stop::Operations(match number {
-                0 => below(60),
+                0 if STOPS => below(60),
                 _ => u64::MAX,
             });
             let stopped = stopping(stop, || decides(&limiter, &mut held)).is_none();
@@ -111,12 +83,12 @@ fn one_stops() {
                 reached("a thread stops");
             }
             ThreadResult {
-                kept: kept(&held),
+                kept: held.iter().map(Granted::n).sum(),
                 ..ThreadResult::default()
             }
         })
     });
-    check(&limiter, act(setters(&limiter).chain(deciders).collect()));
+    check(&limiter, act(setters.chain(deciders).collect()));
 }
 
 fn check(limiter: &Tested, told: Vec<ThreadResult>) {
@@ -146,7 +118,7 @@ const MIXED: &str =
 #[test]
 fn nothing_is_mixed() {
     let name = "adjust::nothing_is_mixed";
-    model(name, 5_000, &BOTH, changed_in_use);
+    model(name, 5_000, &BOTH, changed_in_use::<false>);
     for fault in [
         Fault::ReadsUnchecked,
         Fault::AnnouncesAfterwards,
@@ -154,25 +126,17 @@ fn nothing_is_mixed() {
         Fault::CarriesAfterwards,
         Fault::UndoesOldMarks,
     ] {
-        with_fault("adjust", fault, MIXED, changed_in_use);
+        with_fault("adjust", fault, MIXED, changed_in_use::<false>);
     }
     // An overwritten change leaves parameters whose version is never published.
     let why = format!("{MIXED} | the version went backwards | exceeded max_steps");
-    stored("adjust", &why, changed_in_use);
+    stored("adjust", &why, changed_in_use::<false>);
 }
 
 #[test]
 fn a_stopped_thread_stops_no_other() {
-    model(
-        "adjust::a_stopped_thread_stops_no_other",
-        5_000,
-        &["a thread stops"],
-        one_stops,
-    );
-    with_fault(
-        "adjust, a thread stops",
-        Fault::ReadsUnchecked,
-        MIXED,
-        one_stops,
-    );
+    let name = "adjust::a_stopped_thread_stops_no_other";
+    model(name, 5_000, &["a thread stops"], changed_in_use::<true>);
+    let (name, fault) = ("adjust, a thread stops", Fault::ReadsUnchecked);
+    with_fault(name, fault, MIXED, changed_in_use::<true>);
 }

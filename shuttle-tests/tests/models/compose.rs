@@ -112,17 +112,20 @@ fn taken_and_undone() {
     assert_eq!(limits.inside.inside(), 0, "a weight stayed inside");
 }
 
-/// Each thread asks for the last permit of three limits, and one thread only for that of one.
-fn for_the_last_permits() {
-    let limits = limits(1);
+/// Each thread asks for a permit of each of three limits, in a random order. The first thread asks
+/// only for one of the limit `plain`, or of the first in its order. Returns which are granted.
+fn asked(limits: &Arc<Limits>, plain: Option<usize>) -> Vec<bool> {
     let actors = (0..THREADS).map(|number| {
-        let limits = Arc::clone(&limits);
+        let limits = Arc::clone(limits);
         actor(move || {
             let order = one_of(&ORDERS);
             let all = order.map(|index| &limits.all[index]);
             match number {
-                0 => all[0].try_acquire_n_at(1, NOW).is_ok(),
-                1 => {
+                0 => {
+                    let limit = plain.map_or(all[0], |index| &limits.all[index]);
+                    limit.try_acquire_n_at(1, NOW).is_ok()
+                }
+                1 if plain.is_none() => {
                     let boxed = all.map(|limit| -> Boxed<'_> { Box::new(limit) });
                     let all = All::new(Vec::from(boxed)).expect("three limits");
                     all.at(NOW).try_acquire_n(1).is_ok()
@@ -134,7 +137,13 @@ fn for_the_last_permits() {
             }
         })
     });
-    let granted = act(actors.collect());
+    act(actors.collect())
+}
+
+/// Each thread asks for the last permit of three limits, and one thread only for that of one.
+fn for_the_last_permits() {
+    let limits = limits(1);
+    let granted = asked(&limits, None);
     match granted[0] {
         true => reached("the plain caller is granted"),
         false => reached("the plain caller is denied"),
@@ -149,21 +158,7 @@ fn for_the_last_permits() {
 fn beside_an_empty_limit() {
     let limits = limits(1);
     assert!(limits.all[2].try_acquire_n_at(1, NOW).is_ok());
-    let actors = (0..THREADS).map(|number| {
-        let limits = Arc::clone(&limits);
-        actor(move || {
-            let order = one_of(&ORDERS);
-            let all = order.map(|index| &limits.all[index]);
-            match number {
-                0 => limits.all[0].try_acquire_n_at(1, NOW).is_ok(),
-                _ => {
-                    let all = All::new(all).expect("three limits");
-                    all.at(NOW).try_acquire_n(1).is_ok()
-                }
-            }
-        })
-    });
-    let granted = act(actors.collect());
+    let granted = asked(&limits, Some(0));
     let only_the_first = [true, false, false, false];
     assert_eq!(granted, only_the_first, "a denied request took something");
 }
@@ -187,13 +182,8 @@ fn of_requests_for_the_last_permits_one_is_granted() {
     let labels = ["the plain caller is granted", "the plain caller is denied"];
     model(name, 5_000, &labels, for_the_last_permits);
     for fault in [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly] {
-        let why = "not one of them is granted";
-        with_fault(
-            "compose, the last permits",
-            fault,
-            why,
-            for_the_last_permits,
-        );
+        let (name, why) = ("compose, the last permits", "not one of them is granted");
+        with_fault(name, fault, why, for_the_last_permits);
     }
 }
 

@@ -97,55 +97,41 @@ fn at_a_limiter<const CHANGES: bool, const MAX_WAITING: u64>() {
 const WRONG: &str =
     "deadlock | weight or waiters remain | inside of | overflow | exceeded max_steps";
 
+/// The line has no bound, and the limit does not change.
+const STEADY: fn() = at_a_limiter::<false, { u64::MAX }>;
+const CHANGING: fn() = at_a_limiter::<true, { u64::MAX }>;
+const BOUNDED: fn() = at_a_limiter::<false, LIMIT>;
+
+const WAITS: [&str; 1] = ["a thread waits"];
+
 #[test]
 fn no_waiter_is_forgotten() {
     let name = "concurrency::no_waiter_is_forgotten";
-    model(
-        name,
-        5_000,
-        &["a thread waits"],
-        at_a_limiter::<false, { u64::MAX }>,
-    );
+    model(name, 5_000, &WAITS, STEADY);
     for fault in [
         Fault::WaitsBlindly,
         Fault::LeavesSilently,
         Fault::KeepsWhatWasHanded,
         Fault::TooLateAnyhow,
     ] {
-        with_fault(
-            "concurrency",
-            fault,
-            WRONG,
-            at_a_limiter::<false, { u64::MAX }>,
-        );
+        with_fault("concurrency", fault, WRONG, STEADY);
     }
-    stored("concurrency", WRONG, at_a_limiter::<false, { u64::MAX }>);
+    stored("concurrency", WRONG, STEADY);
 }
 
 #[test]
 fn a_waiter_that_leaves_makes_room_for_others() {
     let name = "concurrency::a_waiter_that_leaves_makes_room_for_others";
-    let waits = ["a thread waits"];
-    model(name, 5_000, &waits, at_a_limiter::<false, LIMIT>);
+    model(name, 5_000, &WAITS, BOUNDED);
     let (name, fault) = ("concurrency, bounded", Fault::KeepsItsPermits);
-    with_fault(name, fault, WRONG, at_a_limiter::<false, LIMIT>);
+    with_fault(name, fault, WRONG, BOUNDED);
 }
 
 #[test]
 fn no_waiter_is_forgotten_while_the_limit_changes() {
     let name = "concurrency::no_waiter_is_forgotten_while_the_limit_changes";
-    model(
-        name,
-        5_000,
-        &["a thread waits"],
-        at_a_limiter::<true, { u64::MAX }>,
-    );
+    model(name, 5_000, &WAITS, CHANGING);
     for fault in [Fault::LowersSilently, Fault::SetsByStore] {
-        with_fault(
-            "concurrency, limits",
-            fault,
-            WRONG,
-            at_a_limiter::<true, { u64::MAX }>,
-        );
+        with_fault("concurrency, limits", fault, WRONG, CHANGING);
     }
 }

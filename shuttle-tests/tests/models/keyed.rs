@@ -40,15 +40,7 @@ fn takes<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
     for _ in 0..1 + below(CALLS) {
         let key = below(KEYS as u64) as usize;
         match below(6) {
-            0 => {
-                let keys = [key, below(KEYS as u64) as usize];
-                let mut outcomes = [Err(Denied::busy(1)); 2];
-                let length = limiter.try_acquire_batch_at(0, &keys, &mut outcomes, NOW);
-                length.expect("there are two");
-                for (key, outcome) in keys.into_iter().zip(outcomes) {
-                    ledger.enter(key, 1, outcome);
-                }
-            }
+            0 => ledger.batch(limiter, [key, below(KEYS as u64) as usize], NOW),
             1 => ledger.enter(key, 1, Ok(limiter.key(&key).at(NOW).take_up_to(1))),
             2 => assert!(limiter.key(&key).at(NOW).available() <= BURST),
             _ => ledger.enter(key, 1, limiter.key(&key).at(NOW).try_acquire()),

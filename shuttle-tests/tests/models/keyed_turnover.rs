@@ -75,15 +75,7 @@ fn goes_on(limiter: &Tested, size: Size, ledger: &mut Ledger<KEYS>) {
         let view = limiter.key(&key).at(at);
         match below(8) {
             0 if size.forgets => ledger.removed[key] += u64::from(limiter.key(&key).remove()),
-            0 => {
-                let keys = [key, below(size.keys) as usize];
-                let mut outcomes = [Err(Denied::busy(1)); 2];
-                let length = limiter.try_acquire_batch_at(0, &keys, &mut outcomes, at);
-                length.expect("there are two");
-                for (key, outcome) in keys.into_iter().zip(outcomes) {
-                    ledger.enter(key, 1, outcome);
-                }
-            }
+            0 => ledger.batch(limiter, [key, below(size.keys) as usize], at),
             1 => assert!(view.available() <= PROMISE.burst),
             2 => ledger.enter(key, 2, view.try_acquire_n(2)),
             _ => ledger.enter(key, 1, view.try_acquire()),
@@ -197,12 +189,8 @@ fn a_stopped_thread_stops_no_other() {
         ..STOP
     };
     model(name, 5_000, &all, || turnover(STOP));
-    model(
-        &format!("{name}, 4 slots, denied"),
-        5_000,
-        &all[..3],
-        move || turnover(denies),
-    );
+    let denied = format!("{name}, 4 slots, denied");
+    model(&denied, 5_000, &all[..3], move || turnover(denies));
     let why = "no room for a later caller";
     with_fault(name, Fault::WaitsForClaims, why, move || turnover(denies));
 }

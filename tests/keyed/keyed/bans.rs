@@ -34,35 +34,27 @@ fn a_banned_key_gets_nothing_before_its_longest_ban_ends_and_then_as_after_a_bur
                 let quota = algorithm.quota();
                 limiter.set_quota(quota, Keep::Fresh).expect("a quota");
             }
+            let [key, other, stranger] = ["key", "other", "stranger"].map(|key| limiter.key(key));
             let until = NOW + bans.into_iter().max().expect("three");
-            let before = limiter.key("key").take_up_to(1);
+            let before = key.take_up_to(1);
             for past in [0, 1, NOW - 1, NOW] {
-                limiter
-                    .key("stranger")
-                    .ban(tick(past))
-                    .expect("nothing to keep");
+                stranger.ban(tick(past)).expect("nothing to keep");
             }
             assert!(limiter.len() <= 1);
             for long in bans {
-                limiter
-                    .key("key")
-                    .ban(tick(NOW + long))
-                    .expect("there is room");
+                key.ban(tick(NOW + long)).expect("there is room");
             }
-            assert_eq!(limiter.key("key").undo(before), 0, "{algorithm}");
-            is_banned(limiter.key("key"), until, &algorithm);
+            assert_eq!(key.undo(before), 0, "{algorithm}");
+            is_banned(key, until, &algorithm);
             // Compares it with a key that spends everything at that tick.
-            let other = limiter.key("other");
             let _ = other.take_up_to(1);
             let _ = other.at(tick(until)).take_up_to(u64::MAX);
             for now in (0..50).map(|part| until + 1 + period / 25 * part) {
-                let views = [limiter.key("key"), other].map(|key| key.at(tick(now)));
-                let [had, right] = views.map(|view| view.available());
+                let [had, right] = [key, other].map(|key| key.at(tick(now)).available());
                 assert!(had <= right, "{had} of {right}, {algorithm}");
             }
-            let wait = limiter.key("key").at(tick(until)).time_until(1);
-            let later = tick(until).saturating_add(wait.expect("some time"));
-            let view = limiter.key("key").at(later);
+            let wait = key.at(tick(until)).time_until(1);
+            let view = key.at(tick(until).saturating_add(wait.expect("some time")));
             let granted = view.try_acquire().expect("it is over");
             assert_eq!(view.undo(granted), 1, "{algorithm}");
         }
@@ -80,7 +72,7 @@ fn callers_with_older_ticks_get_nothing_before_the_first_grant_after_a_ban_and_t
             let until = NOW + long;
             let key = limiter.key("key");
             let _ = key.take_up_to(1);
-            limiter.key("key").ban(tick(until)).expect("there is room");
+            key.ban(tick(until)).expect("there is room");
             let over = key.banned_until().expect("it is banned");
             assert!(
                 over > tick(until),
@@ -119,15 +111,15 @@ fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
             assert!(matches!(denied, Denied::Later { .. }), "{denied:?}");
             assert_eq!(key.at(at).banned_until(), None, "{algorithm}");
         };
-        assert_eq!(limiter.key("key").banned_until(), None);
+        assert_eq!(key.banned_until(), None);
         is_spent(tick(NOW));
         let end = tick(NOW + 7 * period / 2);
-        limiter.key("key").ban(end).expect("there is room");
-        let over = limiter.key("key").banned_until().expect("it is banned");
+        key.ban(end).expect("there is room");
+        let over = key.banned_until().expect("it is banned");
         assert!(end < over && over <= tick(end.as_nanos() + 2 * period));
         for now in [tick(NOW), end, tick(over.as_nanos() - 1)] {
             for plan in [0, 1] {
-                let view = limiter.key("key").with_plan(plan).at(now);
+                let view = key.with_plan(plan).at(now);
                 // In another plan the end may be later, by less than a period.
                 let until = view.banned_until().expect("it is banned");
                 let latest = over.saturating_add(Duration::from_nanos(period * plan as u64));
@@ -194,22 +186,20 @@ fn a_ban_without_an_end_never_ends() {
         let limiter = table(algorithm);
         limiter.key("key").ban(Tick::MAX).expect("there is room");
         is_banned(limiter.key("key"), 45 * 365 * 86_400 * SECOND, &algorithm);
+        let other = limiter.key("other");
         for turn in 0..4 {
-            limiter
-                .key("other")
-                .ban_for(Duration::MAX)
-                .expect("there is room");
+            other.ban_for(Duration::MAX).expect("there is room");
             assert!(limiter.try_acquire("other").is_err());
             match turn % 2 {
-                0 => assert!(limiter.key("other").remove()),
-                _ => limiter.key("other").reset(),
+                0 => assert!(other.remove()),
+                _ => other.reset(),
             }
             // A key that is reset has all permits, and a new one its initial permits.
             let fresh = limiter.key(&turn).available().min(1);
-            let had = limiter.key("other").take_up_to(1);
+            let had = other.take_up_to(1);
             assert!(had.n() >= fresh, "{algorithm}");
             let n = had.n();
-            assert_eq!(limiter.key("other").undo(had), n, "{algorithm}");
+            assert_eq!(other.undo(had), n, "{algorithm}");
         }
     }
 }
@@ -220,7 +210,7 @@ fn reserved_and_charged_permits_can_be_returned_after_a_ban() {
     let limiter = table(bucket("1/s burst 5"));
     let key = limiter.key("key");
     for turn in 0..4 {
-        assert!(limiter.key("key").ban_for(Duration::from_secs(10)).is_ok());
+        assert!(key.ban_for(Duration::from_secs(10)).is_ok());
         limiter.clock().advance(Duration::from_secs(100));
         if turn % 2 == 0 {
             assert_eq!((key.charge(3).n(), key.refund(3)), (3, 3));
@@ -269,17 +259,12 @@ fn a_ban_that_can_not_be_recorded_is_denied() {
 #[test]
 fn a_ban_that_a_new_quota_ended_is_over() {
     let limiter = table(bucket("10/s burst 5 initial 0"));
-    assert!(
-        limiter
-            .key("mallory")
-            .ban_for(Duration::from_secs(1000))
-            .is_ok()
-    );
-    let _ = limiter.try_acquire("alice");
+    let [alice, mallory] = ["alice", "mallory"].map(|key| limiter.key(key));
+    assert!(mallory.ban_for(Duration::from_secs(1000)).is_ok());
+    let _ = alice.try_acquire();
     let quota = Quota::per_second(20).burst(5).initial(0);
     limiter.set_quota(quota, Keep::Fresh).expect("a quota");
-    assert_eq!(limiter.key("alice").refund(3), 3);
-    assert_eq!(limiter.key("mallory").refund(3), 3);
+    assert_eq!([alice, mallory].map(|key| key.refund(3)), [3, 3]);
 }
 
 /// Several permits leave a queue one by one. A reservation does not wait for the end of a ban, and
@@ -288,9 +273,8 @@ fn a_ban_that_a_new_quota_ended_is_over() {
 fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_retry() {
     let limiter = table(queue("leaky-queue 10/s burst 5"));
     let (key, second) = (limiter.key("key"), Duration::from_secs(1));
-    key.at(tick(NOW))
-        .ban(tick(NOW + 60 * SECOND))
-        .expect("there is room");
+    let until = tick(NOW + 60 * SECOND);
+    key.at(tick(NOW)).ban(until).expect("there is room");
     for (n, patience) in [
         (1, Duration::ZERO),
         (3, second),

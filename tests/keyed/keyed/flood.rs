@@ -14,12 +14,9 @@ const FLOOD: u64 = often(5_000);
 fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: u64) -> u64 {
     for key in 0..SPENT {
         assert!(limiter.try_acquire_n(&key, BURST).is_ok());
-        assert!(
-            limiter
-                .key(&(SPENT + key))
-                .ban(tick(NOW + 3_600 * SECOND))
-                .is_ok()
-        );
+        let spent = SPENT + key;
+        let banned = limiter.key(&spent).ban(tick(NOW + 3_600 * SECOND));
+        assert!(banned.is_ok());
     }
     let (mut allowed, mut granted) = (0, [0; SPENT as usize]);
     for new in 0..FLOOD {

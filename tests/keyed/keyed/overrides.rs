@@ -150,9 +150,10 @@ fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
 fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() {
     let plans = [bucket("5/h"), bucket("50/h")];
     let limiter = with_plans(&plans).with_overrides(2).expect("two plans");
-    assert!(limiter.key("alice").with_plan(1).try_acquire_n(10).is_ok());
-    assert_eq!(limiter.key("alice").set_algorithm(bucket("1000/h")), Ok(()));
-    let of = |plan: usize| limiter.key("alice").with_plan(plan).available();
+    let alice = limiter.key("alice");
+    assert!(alice.with_plan(1).try_acquire_n(10).is_ok());
+    assert_eq!(alice.set_algorithm(bucket("1000/h")), Ok(()));
+    let of = |plan: usize| alice.with_plan(plan).available();
     assert_eq!([of(0), of(1)], [40, 40]);
     let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
     let many = limiter.try_acquire_batch(&["alice", "bob", "alice"], &mut outcomes);
@@ -161,7 +162,7 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
     // An unknown plan is unknown for this key too.
     let is_refused = || {
         for plan in [2, 6, 7, 8, 255, usize::MAX] {
-            let denied = limiter.key("alice").with_plan(plan).try_acquire();
+            let denied = alice.with_plan(plan).try_acquire();
             assert!(matches!(denied, Err(Denied::NoSuchPlan { .. })), "{plan}");
         }
     };
@@ -170,11 +171,10 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
     let set = limiter.set_plan_quota(1, Quota::per_hour(60), Keep::Fresh);
     assert_eq!((set, of(1)), (Ok(()), 38));
     is_refused();
-    assert!(limiter.key("alice").with_plan(1).unset_algorithm());
+    assert!(alice.with_plan(1).unset_algorithm());
     assert_eq!(of(1), 38);
-    let alice = limiter.key("alice").with_plan(1);
-    assert_eq!(alice.set_quota(Quota::per_hour(90)), Ok(()));
-    let actual = (of(1), limiter.key("alice").unset_algorithm(), of(1));
+    assert_eq!(alice.with_plan(1).set_quota(Quota::per_hour(90)), Ok(()));
+    let actual = (of(1), alice.unset_algorithm(), of(1));
     assert_eq!(actual, (38, true, 5));
 }
 
@@ -182,32 +182,30 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
 #[test]
 fn changes_gain_no_permits_and_forgive_no_debt() {
     let limiter = of_bucket("5/h", 1);
-    assert_eq!(limiter.key("alice").charge(12).debt(), 7);
+    let [alice, bob] = ["alice", "bob"].map(|key| limiter.key(key));
+    assert_eq!(alice.charge(12).debt(), 7);
     for turn in 0..100_u64 {
         let own = bucket(&format!("{}/h", 1 + turn * 7 % 200));
-        assert_eq!(limiter.key("alice").set_algorithm(own), Ok(()));
+        assert_eq!(alice.set_algorithm(own), Ok(()));
         if turn % 3 == 0 {
-            assert!(limiter.key("alice").unset_algorithm());
+            assert!(alice.unset_algorithm());
         }
-        assert_eq!(left(&limiter, "alice"), 0);
+        assert_eq!(alice.available(), 0);
     }
-    limiter.key("alice").unset_algorithm();
-    let due = limiter.key("alice").time_until(1).expect("in time");
+    alice.unset_algorithm();
+    let due = alice.time_until(1).expect("in time");
     assert!(due >= Duration::from_secs(8 * 720), "{due:?}");
     // A grant from before returns nothing under another algorithm.
     let granted = limiter.try_acquire_n("bob", 3).expect("fresh");
-    assert_eq!(limiter.key("bob").set_algorithm(bucket("100/h")), Ok(()));
-    let actual = (limiter.key("bob").undo(granted), left(&limiter, "bob"));
+    assert_eq!(bob.set_algorithm(bucket("100/h")), Ok(()));
+    let actual = (bob.undo(granted), bob.available());
     assert_eq!(actual, (0, 2));
     let granted = limiter.try_acquire_n("bob", 2).expect("there");
-    assert_eq!(limiter.key("bob").set_algorithm(bucket("100/h")), Ok(()));
-    let actual = (limiter.key("bob").undo(granted), left(&limiter, "bob"));
+    assert_eq!(bob.set_algorithm(bucket("100/h")), Ok(()));
+    let actual = (bob.undo(granted), bob.available());
     assert_eq!(actual, (0, 0));
-    let granted = limiter
-        .key("bob")
-        .at(tick(NOW + 3600 * SECOND))
-        .take_up_to(9);
-    assert_eq!(limiter.key("bob").undo(granted), 9);
+    let granted = bob.at(tick(NOW + 3600 * SECOND)).take_up_to(9);
+    assert_eq!(bob.undo(granted), 9);
 }
 
 #[test]
@@ -215,17 +213,15 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
     for (one, other) in every().into_iter().zip(every().into_iter().rev()) {
         let limiter = table(one).with_overrides(1).expect("one plan");
         let long = 40 * 60 * SECOND;
-        limiter
-            .key("mallory")
-            .ban(tick(NOW + long))
-            .expect("there is room");
-        let over = limiter.key("mallory").banned_until().expect("banned");
+        let mallory = limiter.key("mallory");
+        mallory.ban(tick(NOW + long)).expect("there is room");
+        let over = mallory.banned_until().expect("banned");
         for own in [Some(other), Some(one), Some(other), None] {
             match own {
-                Some(own) => assert_eq!(limiter.key("mallory").set_algorithm(own), Ok(())),
-                None => assert!(limiter.key("mallory").unset_algorithm()),
+                Some(own) => assert_eq!(mallory.set_algorithm(own), Ok(())),
+                None => assert!(mallory.unset_algorithm()),
             }
-            let until = limiter.key("mallory").banned_until().expect("still");
+            let until = mallory.banned_until().expect("still");
             // A window can't begin in the middle of another, so the ban may end later.
             assert!(until >= over, "{one} {other}");
             let denied = limiter.try_acquire("mallory");
@@ -234,15 +230,13 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
     }
     // This also holds for a key that a ban inserted.
     let limiter = of_bucket("5/h", 1);
-    let actual = limiter.key("mallory").set_algorithm(bucket("100/s"));
-    assert_eq!(actual, Ok(()));
-    limiter
-        .key("mallory")
-        .ban_for(Duration::from_secs(60))
-        .expect("there is room");
+    let mallory = limiter.key("mallory");
+    assert_eq!(mallory.set_algorithm(bucket("100/s")), Ok(()));
+    let minute = Duration::from_secs(60);
+    mallory.ban_for(minute).expect("there is room");
     let expected = Some(tick(NOW + 60 * SECOND + SECOND / 100));
-    assert_eq!(limiter.key("mallory").banned_until(), expected);
-    limiter.key("mallory").reset();
+    assert_eq!(mallory.banned_until(), expected);
+    mallory.reset();
     assert_eq!(left(&limiter, "mallory"), 100);
 }
 

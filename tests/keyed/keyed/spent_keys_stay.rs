@@ -172,6 +172,13 @@ pub(super) fn are_protected<A: Algorithm + Debug>(limiter: &Full<A>, protected: 
     }
 }
 
+/// Each of the sixteen keys is used.
+pub(super) fn each<A: Algorithm>(limiter: &Full<A>, mut by: impl FnMut(Key<&Full<A>>)) {
+    for key in in_sixteen_slots(16) {
+        by(limiter.key(key));
+    }
+}
+
 /// Half of the keys take little in two grants, the others more in one.
 pub(super) fn half_protected<A: Algorithm>(limiter: &Full<A>) {
     for (index, key) in in_sixteen_slots(16).iter().enumerate() {
@@ -209,9 +216,7 @@ fn a_second_grant_protects_a_key() {
         for times in [1, 2, 3] {
             let limiter = crowded(algorithm("token-bucket 100/min"));
             for _ in 0..times {
-                in_sixteen_slots(16)
-                    .iter()
-                    .for_each(|key| take(limiter.key(key)));
+                each(&limiter, take);
             }
             // The use `undone` includes a second grant.
             let protects = times > 1 || name == "undone";
@@ -234,17 +239,15 @@ fn batches_and_reservations_protect_keys() {
         are_protected(&limiter, 16 * (times - 1));
         let limiter = crowded(bucket("100/min"));
         for _ in 0..times {
-            for key in keys {
-                // The second reservation waits.
-                assert!(limiter.key(key).reserve(BURST).is_ok());
-            }
+            // The second reservation waits.
+            each(&limiter, |key| assert!(key.reserve(BURST).is_ok()));
         }
         are_protected(&limiter, 16 * (times - 1));
         let limiter = crowded(bucket("100/min"));
-        for key in keys {
-            let reserved = limiter.key(key).reserve(5).expect("it is there");
+        each(&limiter, |key| {
+            let reserved = key.reserve(5).expect("it is there");
             assert_eq!(reserved.settle(4 + times).1.charged, times - 1);
-        }
+        });
         are_protected(&limiter, 16 * (times - 1));
     }
 }
@@ -285,14 +288,9 @@ fn a_verb_that_takes_nothing_protects_nothing() {
         for (name, use_it) in LEAVES_AS_IT_IS {
             for later in [0, period(&algorithm) / 200] {
                 let limiter = crowded(algorithm);
-                let keys = in_sixteen_slots(16);
-                for key in keys {
-                    let _ = limiter.key(key).take_up_to(u64::MAX);
-                }
+                each(&limiter, |key| drop(key.take_up_to(u64::MAX)));
                 limiter.clock().advance(Duration::from_nanos(later));
-                for key in keys {
-                    use_it(limiter.key(key));
-                }
+                each(&limiter, use_it);
                 println!("{name}, {algorithm}, {later}");
                 are_protected(&limiter, 0);
             }
@@ -304,15 +302,13 @@ fn a_verb_that_takes_nothing_protects_nothing() {
 fn an_idle_key_that_returns_is_protected_and_a_removed_one_is_not() {
     for (is_removed, protected) in [(false, 16), (true, 0)] {
         let limiter = crowded(bucket("100/min"));
-        for key in in_sixteen_slots(16) {
-            assert!(limiter.try_acquire(key).is_ok());
-        }
+        each(&limiter, |key| assert!(key.try_acquire().is_ok()));
         limiter.clock().advance(Duration::from_secs(3_600));
         assert_eq!(limiter.stats().idle, 16);
-        for key in in_sixteen_slots(16) {
-            assert!(!is_removed || limiter.key(key).remove());
-            assert!(limiter.try_acquire(key).is_ok());
-        }
+        each(&limiter, |key| {
+            assert!(!is_removed || key.remove());
+            assert!(key.try_acquire().is_ok());
+        });
         are_protected(&limiter, protected);
     }
     // Nor is a key whose slot another key used in between.
@@ -332,15 +328,13 @@ fn a_key_inserted_by_a_ban_or_denial_is_protected_by_its_first_grant() {
     let banned = crowded(bucket("100/min"));
     let empty = crowded(bucket("100/min initial 0"));
     for protected in [0, 16] {
-        for key in in_sixteen_slots(16) {
-            if protected == 0 {
-                assert!(banned.key(key).ban(tick(NOW + SECOND)).is_ok());
-                assert!(empty.try_acquire(key).is_err());
-            } else {
-                assert!(banned.try_acquire(key).is_ok());
-                assert!(empty.try_acquire(key).is_ok());
-            }
-        }
+        each(&banned, |key| match protected {
+            0 => assert!(key.ban(tick(NOW + SECOND)).is_ok()),
+            _ => assert!(key.try_acquire().is_ok()),
+        });
+        each(&empty, |key| {
+            assert_eq!(key.try_acquire().is_ok(), protected > 0)
+        });
         // The table's keys stay unchanged for the next turn.
         let copy = |of: &Full<TokenBucket>, quota| {
             let mut bytes = Vec::new();
@@ -380,13 +374,11 @@ fn a_change_of_the_quota_keeps_keys_protected() {
                     let quota = Quota::per_minute(101 + change % 2).burst(BURST);
                     assert!(limiter.set_quota(quota, keep).is_ok());
                 }
-                for key in in_sixteen_slots(16) {
-                    match comes_again {
-                        true => assert!(limiter.try_acquire(key).is_ok()),
-                        // Nothing is idle, even if everything is fresh.
-                        false => assert!(limiter.key(key).ban(tick(NOW + SECOND)).is_ok()),
-                    }
-                }
+                each(&limiter, |key| match comes_again {
+                    true => assert!(key.try_acquire().is_ok()),
+                    // Nothing is idle, even if everything is fresh.
+                    false => assert!(key.ban(tick(NOW + SECOND)).is_ok()),
+                });
                 are_protected(&limiter, if comes_again { 16 } else { 8 });
             }
         }
@@ -403,18 +395,16 @@ fn a_move_to_another_plan_keeps_keys_protected() {
     let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
     for plan in [1, 2, 0] {
-        for key in in_sixteen_slots(16) {
-            // The key moves to this plan without a grant.
-            assert_eq!(limiter.key(key).with_plan(plan).refund(1), 1);
-        }
+        // Each key moves to this plan without a grant.
+        each(&limiter, |key| assert_eq!(key.with_plan(plan).refund(1), 1));
     }
     are_protected(&limiter, 8);
     // A second grant by another plan counts as a second grant.
     let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     for plan in [0, 2] {
-        for key in in_sixteen_slots(16) {
-            assert!(limiter.key(key).with_plan(plan).try_acquire().is_ok());
-        }
+        each(&limiter, |key| {
+            assert!(key.with_plan(plan).try_acquire().is_ok())
+        });
     }
     are_protected(&limiter, 16);
 }
@@ -424,11 +414,7 @@ fn a_move_to_another_plan_keeps_keys_protected() {
 fn a_ban_and_its_end_keep_keys_protected() {
     let ban = |limiter: &Full<TokenBucket>| {
         let until = limiter.clock().now().saturating_add(Duration::from_secs(1));
-        let bans = in_sixteen_slots(16).iter();
-        assert!(
-            bans.map(|key| limiter.key(key).ban(until))
-                .all(|ban| ban.is_ok())
-        );
+        each(limiter, |key| assert!(key.ban(until).is_ok()));
     };
     for end in 0..4 {
         let limiter = crowded(bucket("100/min"));
@@ -444,17 +430,17 @@ fn a_ban_and_its_end_keep_keys_protected() {
             _ => {
                 assert!(limiter.set_quota(quota, Keep::Fresh).is_ok());
                 // Brings all keys up to date.
-                for key in in_sixteen_slots(16) {
-                    assert_eq!(limiter.key(key).available(), BURST);
-                    assert!(limiter.try_acquire_n(key, BURST + 1).is_err());
-                }
+                each(&limiter, |key| {
+                    assert_eq!(key.available(), BURST);
+                    assert!(key.try_acquire_n(BURST + 1).is_err());
+                });
                 ban(&limiter);
             }
         }
-        for key in in_sixteen_slots(16) {
-            // A banned key takes no refund, so this shows whether its ban is over.
-            assert_eq!(limiter.key(key).refund(1), u64::from(end == 1));
-        }
+        // A banned key takes no refund, so this shows whether its ban is over.
+        each(&limiter, |key| {
+            assert_eq!(key.refund(1), u64::from(end == 1))
+        });
         are_protected(&limiter, 8);
     }
 }

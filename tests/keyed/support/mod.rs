@@ -86,7 +86,7 @@ pub(crate) fn bucket(quota: &str) -> TokenBucket {
 }
 
 /// Random digits. With a small seed, pairs of small numbers collide.
-const SEED: [u64; 2] = [0x6A09_E667_F3BC_C908, 0xBB67_AE85_84CA_A73B];
+pub(crate) const SEED: [u64; 2] = [0x6A09_E667_F3BC_C908, 0xBB67_AE85_84CA_A73B];
 
 /// Creates a table of the smallest size, 2048 slots, whose keys have the same slots in each run.
 pub(crate) fn table<A: Algorithm>(algorithm: A) -> Keyed<A, ManualClock> {

@@ -2,15 +2,12 @@
 //! after the other.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use tollgate::Keep;
-use tollgate::Keyed;
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack, Level};
+use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack, Level};
 use tollgate::keyed::Key;
-use tollgate::outcome::Charged;
 use tollgate::store::View;
-use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Quota, Tick};
+
+use super::*;
 
 /// What decides on a key: a plan and its number of quota changes, or [`OWN`] and the override's
 /// number.

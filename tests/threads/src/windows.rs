@@ -3,13 +3,8 @@
 //! what it began, and go on for many slots or laps before it continues.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use tollgate::clock::NoClock;
-use tollgate::{Quota, SlidingLog, SlottedWindow, Tick};
-
-use crate::deadline::deadline;
-use crate::support::{on_threads, scaled, tick};
+use crate::support::*;
 
 const THREADS: u64 = scaled(2, 4, 4);
 

@@ -1,15 +1,9 @@
 //! Threads that take permits while one changes the quota.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::thread;
-use std::time::Duration;
-
-use tollgate::Keep;
-use tollgate::{Adjustable, AnyAlgorithm, Granted, ManualClock};
 use tollgate_audit::{Audit, Bounded, Log};
 
 use super::MANY;
-use crate::support::{Random, algorithm, deadline, on_threads_while, tick};
+use crate::support::*;
 
 /// Grants, with the version of the quota if that is certain.
 type Seen = Vec<(u64, Granted)>;

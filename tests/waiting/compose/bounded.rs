@@ -1,19 +1,13 @@
 //! A line holds exactly as many permits that wait as it is told, whatever the limit before which it
 //! stands.
 
-use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex};
-use std::task::{Poll, Wake, Waker};
-use std::time::Duration;
+use std::sync::Mutex;
+use std::task::{Wake, Waker};
 
-use tollgate::compose::{All, AllDenied, BoxMember, Line};
-use tollgate::{
-    Concurrency, Denied, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, ManualClock, Quota,
-    SlidingLog, SlidingWindow, SlottedWindow, TokenBucket,
-};
+use tollgate::compose::{AllDenied, BoxMember, Line};
 
 use super::{Limits, Tested, rate};
-use crate::support::{SECOND, deadline, poll, poll_by, tick};
+use crate::support::*;
 
 type Limit = BoxMember<'static, ManualClock>;
 
@@ -102,9 +96,7 @@ fn a_request_waits_for_the_largest_of_its_costs() {
     assert!(poll(first.as_mut()).is_pending());
     assert_eq!(line.waiting_permits(), 800);
     let mut other = pin!(on.acquire_each([1, 701]));
-    let Poll::Ready(Err(denied)) = poll(other.as_mut()) else {
-        panic!("it waits");
-    };
+    let denied = ready(other.as_mut()).expect_err("it waits");
     assert!(matches!(
         denied,
         AllDenied::LineFull {
@@ -189,9 +181,7 @@ fn the_bound_of_a_concurrency_holds_for_lines_before_it() {
     assert!(poll(Pin::new(&mut other)).is_pending());
     let on = line.with_timer(&clock);
     let mut refused = pin!(on.acquire());
-    let Poll::Ready(Err(denied)) = poll(refused.as_mut()) else {
-        panic!("it waits in a full line");
-    };
+    let denied = ready(refused.as_mut()).expect_err("it waits in a full line");
     assert_eq!(denied.member(), Some(1));
     assert_eq!(denied.denied(), Some(Denied::line_full(1, 1, 1)));
     drop(other);

@@ -1,16 +1,10 @@
 //! Callers that are dropped at random times.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
-use std::time::Duration;
-
-use tollgate::Quota;
-use tollgate::clock::Clock;
+use std::sync::Mutex;
 
 use super::{Grant, Tested};
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
-use crate::support::{Random, deadline};
+use crate::support::*;
 
 const BURST: u64 = 5;
 

@@ -5,13 +5,6 @@ use tollgate::compose::Line;
 use super::{Tested, rate};
 use crate::support::*;
 
-/// A future that is polled by hand, and the wake-ups that its polls have answered.
-type Polled<'l> = (
-    Pin<Box<dyn Future<Output = bool> + 'l>>,
-    Arc<WakeCounter>,
-    u64,
-);
-
 /// The first callers of this many lines wait for members that are busy. The members get room in
 /// this order. Returns how often the callers were polled after that. `pick` gets the number of
 /// callers that were woken, and chooses which of them is polled next.
@@ -26,30 +19,26 @@ fn polls<const ROOMS: usize>(
     let all = All::new((&rate, &rooms)).expect("limits of one clock");
     let lines: Vec<_> = (0..lines).map(|_| Line::new(&all)).collect();
     let mut guards = rooms.each_ref().map(|room| room.try_enter().ok());
-    let mut callers: Vec<Polled> = Vec::new();
+    let mut callers = Vec::new();
     for line in &lines {
-        let (clock, wakes) = (&clock, Arc::<WakeCounter>::default());
-        let mut caller: Pin<Box<dyn Future<Output = _>>> =
-            Box::pin(async move { line.with_timer(clock).acquire().await.is_ok() });
-        assert!(poll_by(caller.as_mut(), &wakes.clone().into()).is_pending());
-        callers.push((caller, wakes, 0));
+        let clock = &clock;
+        let acquire = async move { line.with_timer(clock).acquire().await.is_ok() };
+        let mut caller = Polled::new(acquire);
+        assert!(caller.poll().is_pending());
+        callers.push(caller);
     }
     let mut polls = 0;
     for member in order {
         guards[member] = None;
         while polls < 10_000 {
-            let is_woken = |(_, wakes, seen): &Polled| wakes.wakes() > *seen;
-            let woken: Vec<_> = (0..callers.len())
-                .filter(|index| is_woken(&callers[*index]))
-                .collect();
+            let woken = (0..callers.len()).filter(|index| callers[*index].was_woken());
+            let woken: Vec<_> = woken.collect();
             if woken.is_empty() {
                 break;
             }
             let index = woken[pick(woken.len())];
-            let (caller, wakes, seen) = &mut callers[index];
-            *seen = wakes.wakes();
             polls += 1;
-            if poll_by(caller.as_mut(), &wakes.clone().into()).is_ready() {
+            if callers[index].poll().is_ready() {
                 drop(callers.remove(index));
             }
         }

@@ -11,18 +11,10 @@ mod queue_limit;
 mod timeouts;
 mod verbs;
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::task::Poll;
-use std::time::Duration;
-
 use tollgate::clock::{ManualSleep, Timer};
-use tollgate::compose::{All, AllDenied, AllGranted, Line};
-use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
+use tollgate::compose::{AllDenied, AllGranted, Line};
 
-use crate::support::{WakeCounter, poll_by};
+use crate::support::*;
 
 type Rate = Limiter<TokenBucket, ManualClock>;
 type Members = (Rate, Arc<Concurrency>);
@@ -56,6 +48,11 @@ impl Tested {
         }
     }
 
+    /// Two permits, one a second, and room for two.
+    fn one_a_second() -> Self {
+        Self::new(Quota::per_second(1).burst(2), 2)
+    }
+
     /// Returns how many permits the rate has.
     fn rate(&self) -> u64 {
         self.limits.inner().0.available()
@@ -76,10 +73,8 @@ impl Tested {
         };
         let (line, sleeps) = (&self.line, Arc::clone(&timer.sleeps));
         Caller {
-            acquire: Box::pin(async move { line.with_timer(timer).acquire_n(n).await }),
-            wakes: Arc::default(),
+            acquire: Polled::new(async move { line.with_timer(timer).acquire_n(n).await }),
             sleeps,
-            seen: 0,
         }
     }
 
@@ -106,23 +101,19 @@ impl Timer for CountedSleeps {
     }
 }
 
-/// A future that is polled by hand.
+/// A caller that is polled by hand.
 struct Caller<'l> {
-    acquire: Pin<Box<dyn Future<Output = Result<Grant, AllDenied>> + Send + 'l>>,
-    wakes: Arc<WakeCounter>,
+    acquire: Polled<'l, Result<Grant, AllDenied>>,
     sleeps: Arc<AtomicU64>,
-    /// The number of wake-ups before the latest poll.
-    seen: u64,
 }
 
 impl Caller<'_> {
     fn poll(&mut self) -> Poll<Result<Grant, AllDenied>> {
-        self.seen = self.wakes.wakes();
-        poll_by(self.acquire.as_mut(), &self.wakes.clone().into())
+        self.acquire.poll()
     }
 
     fn was_woken(&self) -> bool {
-        self.wakes.wakes() > self.seen
+        self.acquire.was_woken()
     }
 
     fn sleeps(&self) -> u64 {

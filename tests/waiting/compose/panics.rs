@@ -1,18 +1,14 @@
 //! A member and a waker of the user's own that panic when a caller in line has been let in.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Poll, Wake, Waker};
+use std::task::Waker;
 
-use tollgate::clock::Clock;
-use tollgate::compose::{All, BoxMember, Held, Line, Member};
-use tollgate::outcome::{Charged, Settled};
+use tollgate::compose::{BoxMember, Held, Line, Member};
+use tollgate::outcome::Settled;
 use tollgate::store::Place;
-use tollgate::{Concurrency, Denied, ManualClock, Quota, Tick};
 
 use super::{CountedSleeps, Tested, rate};
-use crate::support::{poll, poll_by};
+use crate::support::*;
 
 /// A concurrency that panics when it counts a grant.
 struct Panics(Arc<Concurrency>);
@@ -99,15 +95,6 @@ fn a_member_that_panics_after_the_first_in_line_was_let_in_leaves_nothing_taken(
     assert_eq!((rate.available_at(clock.now()), room.inside()), (5, 0));
 }
 
-/// A waker that panics.
-struct PanicsWhenWoken;
-
-impl Wake for PanicsWhenWoken {
-    fn wake(self: Arc<Self>) {
-        panic!("a waker's own panic");
-    }
-}
-
 #[test]
 fn a_waker_of_the_next_caller_that_panics_leaves_nothing_taken() {
     let tested = Tested::new(Quota::per_second(5), 1);
@@ -121,14 +108,9 @@ fn a_waker_of_the_next_caller_that_panics_leaves_nothing_taken() {
     let polled = catch_unwind(AssertUnwindSafe(|| poll(first.as_mut()).is_ready()));
     assert!(polled.is_err());
     assert_eq!((tested.rate(), tested.inside.inside()), (5, 0));
-    assert_eq!(
-        (tested.line.waiting(), tested.line.waiting_permits()),
-        (1, 1)
-    );
+    let waiting = || (tested.line.waiting(), tested.line.waiting_permits());
+    assert_eq!(waiting(), (1, 1));
     assert!(matches!(poll(second.as_mut()), Poll::Ready(Ok(_))));
-    assert_eq!(
-        (tested.line.waiting(), tested.line.waiting_permits()),
-        (0, 0)
-    );
+    assert_eq!(waiting(), (0, 0));
     tested.assert_empty();
 }

@@ -8,7 +8,7 @@ use tollgate::compose::{AllDenied, BoxMember, Line};
 use crate::support::*;
 
 type Limits = Arc<All<BoxMember<'static, ManualClock>, ManualClock>>;
-type Acquire = Pin<Box<dyn Future<Output = Result<(), AllDenied>> + Send>>;
+type Acquire = Polled<'static, Result<(), AllDenied>>;
 
 /// The limiters of .NET that replenish with time.
 #[derive(Debug, Clone, Copy)]
@@ -21,27 +21,12 @@ enum Kind {
     SlidingWindow,
 }
 
-/// A future that stands in line.
-struct Waiter {
-    name: char,
-    acquire: Acquire,
-    wakes: Arc<WakeCounter>,
-    /// The number of wake-ups before the latest poll.
-    seen: u64,
-}
-
-impl Waiter {
-    fn poll(&mut self) -> Poll<Result<(), AllDenied>> {
-        self.seen = self.wakes.wakes();
-        poll_by(self.acquire.as_mut(), &self.wakes.clone().into())
-    }
-}
-
 /// A limiter with a bounded line, and the callers in line.
 struct Queue {
     clock: ManualClock,
     line: Arc<Line<Limits>>,
-    waiters: Vec<Waiter>,
+    /// Each caller in line, with its name.
+    waiters: Vec<(char, Acquire)>,
     /// Each granted caller, and the second of its grant.
     granted: Vec<(char, u64)>,
 }
@@ -96,17 +81,14 @@ impl Queue {
     /// Asks for permits. Returns whether the caller stands in line.
     fn ask(&mut self, name: char, n: u64) -> Result<bool, AllDenied> {
         let (line, clock) = (Arc::clone(&self.line), self.clock.clone());
-        let acquire = async move { line.with_timer(&clock).acquire_n(n).await.map(drop) };
-        let mut waiter = Waiter {
-            name,
-            acquire: Box::pin(acquire),
-            wakes: Arc::default(),
-            seen: 0,
-        };
-        match waiter.poll() {
+        let mut acquire = Polled::new(async move {
+            let timed = line.with_timer(&clock);
+            timed.acquire_n(n).await.map(drop)
+        });
+        match acquire.poll() {
             Poll::Ready(answer) => answer.map(|()| false),
             Poll::Pending => {
-                self.waiters.push(waiter);
+                self.waiters.push((name, acquire));
                 Ok(true)
             }
         }
@@ -132,21 +114,18 @@ impl Queue {
 
     /// Drops a caller's future, and polls the callers that are woken.
     fn cancels(&mut self, name: char) {
-        let waiter = self.waiters.iter().position(|waiter| waiter.name == name);
+        let waiter = self.waiters.iter().position(|(waiter, _)| *waiter == name);
         drop(self.waiters.remove(waiter.expect("it waits")));
         self.poll_woken();
     }
 
     fn poll_woken(&mut self) {
-        while let Some(woken) = self
-            .waiters
-            .iter()
-            .position(|waiter| waiter.wakes.wakes() > waiter.seen)
-        {
-            if let Poll::Ready(answer) = self.waiters[woken].poll() {
+        let is_woken = |(_, acquire): &(char, Acquire)| acquire.was_woken();
+        while let Some(woken) = self.waiters.iter().position(is_woken) {
+            if let Poll::Ready(answer) = self.waiters[woken].1.poll() {
                 assert_eq!(answer, Ok(()));
                 let second = self.clock.now().as_nanos() / SECOND;
-                self.granted.push((self.waiters.remove(woken).name, second));
+                self.granted.push((self.waiters.remove(woken).0, second));
             }
         }
     }
@@ -233,46 +212,33 @@ fn cancelled_waits_make_room(kind: Kind, granted: [(char, u64); 3], available: u
 }
 
 #[test]
-fn a_token_bucket_refuses_what_exceeds_the_bound() {
-    refuses_what_exceeds_the_bound(Kind::TokenBucket);
+fn each_limiter_refuses_what_exceeds_the_bound() {
+    for kind in [Kind::TokenBucket, Kind::FixedWindow, Kind::SlidingWindow] {
+        println!("{kind:?}");
+        refuses_what_exceeds_the_bound(kind);
+    }
 }
 
 #[test]
-fn a_fixed_window_refuses_what_exceeds_the_bound() {
-    refuses_what_exceeds_the_bound(Kind::FixedWindow);
+fn each_limiter_grants_in_order() {
+    for (kind, [a, b, c], available) in [
+        (Kind::TokenBucket, [2, 3, 5], 0),
+        (Kind::FixedWindow, [4, 4, 8], 2),
+        (Kind::SlidingWindow, [4, 5, 8], 1),
+    ] {
+        println!("{kind:?}");
+        grants_in_order(kind, [('a', a), ('b', b), ('c', c)], available);
+    }
 }
 
 #[test]
-fn a_sliding_window_refuses_what_exceeds_the_bound() {
-    refuses_what_exceeds_the_bound(Kind::SlidingWindow);
-}
-
-#[test]
-fn a_token_bucket_grants_in_order() {
-    grants_in_order(Kind::TokenBucket, [('a', 2), ('b', 3), ('c', 5)], 0);
-}
-
-#[test]
-fn a_fixed_window_grants_in_order() {
-    grants_in_order(Kind::FixedWindow, [('a', 4), ('b', 4), ('c', 8)], 2);
-}
-
-#[test]
-fn a_sliding_window_grants_in_order() {
-    grants_in_order(Kind::SlidingWindow, [('a', 4), ('b', 5), ('c', 8)], 1);
-}
-
-#[test]
-fn cancelled_waits_for_a_token_bucket_make_room() {
-    cancelled_waits_make_room(Kind::TokenBucket, [('c', 1), ('d', 3), ('f', 3)], 0);
-}
-
-#[test]
-fn cancelled_waits_for_a_fixed_window_make_room() {
-    cancelled_waits_make_room(Kind::FixedWindow, [('c', 4), ('d', 4), ('f', 4)], 1);
-}
-
-#[test]
-fn cancelled_waits_for_a_sliding_window_make_room() {
-    cancelled_waits_make_room(Kind::SlidingWindow, [('c', 4), ('d', 5), ('f', 5)], 1);
+fn cancelled_waits_for_each_limiter_make_room() {
+    for (kind, [c, d, f], available) in [
+        (Kind::TokenBucket, [1, 3, 3], 0),
+        (Kind::FixedWindow, [4, 4, 4], 1),
+        (Kind::SlidingWindow, [4, 5, 5], 1),
+    ] {
+        println!("{kind:?}");
+        cancelled_waits_make_room(kind, [('c', c), ('d', d), ('f', f)], available);
+    }
 }

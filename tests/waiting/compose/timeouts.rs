@@ -7,11 +7,6 @@ use crate::support::*;
 
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 
-/// Two permits, one a second, and room for two.
-fn one_a_second() -> Tested {
-    Tested::new(Quota::per_second(1).burst(2), 2)
-}
-
 fn is_busy(answer: &Result<Grant, AllDenied>) -> bool {
     let denied = answer
         .as_ref()
@@ -47,7 +42,7 @@ fn a_caller_that_would_wait_too_long_is_denied_at_once() {
 }
 
 fn is_denied_at_once() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire_n(2).expect("there are two"));
     let on = tested.line.with_timer(&tested.clock);
     let short = TWO_SECONDS - Duration::from_nanos(1);
@@ -90,7 +85,7 @@ fn is_denied_at_once() {
 
 #[test]
 fn a_future_leaves_the_line_when_its_time_is_over() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let on = tested.line.with_timer(&tested.clock);
     let (mut first, mut second) = (
@@ -103,15 +98,11 @@ fn a_future_leaves_the_line_when_its_time_is_over() {
     assert!(poll(second.as_mut()).is_pending());
     tested.clock.set(tick(2 * SECOND));
     assert!(poll(first.as_mut()).is_pending());
-    let Poll::Ready(answer) = poll(second.as_mut()) else {
-        panic!("its time is over");
-    };
+    let answer = ready(second.as_mut());
     assert!(is_busy(&answer), "{answer:?}");
     assert_eq!((tested.line.waiting(), tested.inside.waiting()), (1, 1));
     tested.clock.set(tick(4 * SECOND));
-    let Poll::Ready(answer) = poll(first.as_mut()) else {
-        panic!("its time is over");
-    };
+    let answer = ready(first.as_mut());
     assert!(is_busy(&answer), "{answer:?}");
     drop(outside);
     tested.assert_empty();
@@ -120,16 +111,14 @@ fn a_future_leaves_the_line_when_its_time_is_over() {
 
 #[test]
 fn a_caller_behind_one_that_waits_is_told_of_the_line() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire().expect("there are two"));
     let mut large = tested.waiting(2);
     let on = tested.line.with_timer(&tested.clock);
     let mut small = pin!(on.acquire_timeout(1, Duration::from_millis(1)));
     assert!(poll(small.as_mut()).is_pending());
     tested.clock.set(tick(SECOND / 1000));
-    let Poll::Ready(answer) = poll(small.as_mut()) else {
-        panic!("its time is over");
-    };
+    let answer = ready(small.as_mut());
     assert_eq!(answer.err(), Some(AllDenied::Line));
     assert_eq!(tested.line.waiting(), 1);
     tested.clock.set(tick(SECOND));
@@ -139,7 +128,7 @@ fn a_caller_behind_one_that_waits_is_told_of_the_line() {
 
 #[test]
 fn the_first_in_line_ends_when_a_member_would_deny_for_too_long() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let on = tested.line.with_timer(&tested.clock);
     let mut first = pin!(on.acquire_timeout(1, Duration::from_millis(999)));
@@ -147,9 +136,7 @@ fn the_first_in_line_ends_when_a_member_would_deny_for_too_long() {
     // A caller outside the line takes all permits of the rate.
     assert_eq!(tested.limits.inner().0.charge(2).debt(), 0);
     drop(outside);
-    let Poll::Ready(answer) = poll(first.as_mut()) else {
-        panic!("the rate has none for a second");
-    };
+    let answer = ready(first.as_mut());
     let denied = answer.expect_err("too late");
     let expected = (Some(0), Some(Duration::from_secs(1)));
     assert_eq!((denied.member(), denied.retry_after()), expected);
@@ -160,7 +147,7 @@ fn the_first_in_line_ends_when_a_member_would_deny_for_too_long() {
 fn a_thread_leaves_the_line_when_its_time_is_over() {
     deadline("a thread in line", || {
         // First in line.
-        let tested = one_a_second();
+        let tested = Tested::one_a_second();
         let outside = tested.inside.try_enter_owned(2).expect("room");
         after_two_seconds(&tested, 1, |answer| is_busy(&answer));
         drop(outside);
@@ -168,7 +155,7 @@ fn a_thread_leaves_the_line_when_its_time_is_over() {
         assert_eq!(tested.rate(), 2);
 
         // Behind another caller.
-        let tested = one_a_second();
+        let tested = Tested::one_a_second();
         drop(tested.line.try_acquire().expect("there are two"));
         let mut large = tested.waiting(2);
         after_two_seconds(&tested, 2, |answer| answer.err() == Some(AllDenied::Line));
@@ -181,7 +168,7 @@ fn a_thread_leaves_the_line_when_its_time_is_over() {
 
 #[test]
 fn a_timeout_that_ends_after_the_clock_is_none() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire_n(2).expect("there are two"));
     let on = tested.line.with_timer(&tested.clock);
     let mut first = pin!(on.acquire_timeout(2, Duration::MAX));
@@ -193,7 +180,7 @@ fn a_timeout_that_ends_after_the_clock_is_none() {
 
 #[test]
 fn a_timer_that_wakes_early_does_not_end_the_time() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let line = tested.line.with_timer(HalfAsleep(&tested.clock));
     let answer = run(&tested.clock, line.acquire_timeout(1, TWO_SECONDS));
@@ -205,7 +192,7 @@ fn a_timer_that_wakes_early_does_not_end_the_time() {
 
 #[test]
 fn a_timer_of_another_clock_ends_a_time_too() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let other = ManualClock::new();
     let line = tested.line.with_timer(&other);

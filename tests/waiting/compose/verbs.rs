@@ -1,28 +1,15 @@
 //! What a caller in line is told, and when.
 
-use std::future::Ready;
-use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::task::Poll;
-use std::time::Duration;
-
-use tollgate::clock::{Clock, Timer};
-use tollgate::compose::{All, AllDenied, Held, Line, Member, Named};
+use tollgate::compose::{AllDenied, Held, Line, Member, Named};
 use tollgate::outcome::Settled;
 use tollgate::store::Place;
-use tollgate::{Concurrency, Counted, Denied, ManualClock, Quota, Tick};
 
 use super::{Tested, rate};
-use crate::support::{HalfAsleep, SECOND, WakeCounter, poll, poll_by, run, tick};
-
-fn one_a_second() -> Tested {
-    Tested::new(Quota::per_second(1).burst(2), 2)
-}
+use crate::support::*;
 
 #[test]
 fn the_first_in_line_holds_nothing_while_it_sleeps() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire_n(2).expect("there are two"));
     let mut first = tested.waiting(2);
     assert_eq!((tested.line.waiting(), tested.inside.inside()), (1, 0));
@@ -37,7 +24,7 @@ fn the_first_in_line_holds_nothing_while_it_sleeps() {
 
 #[test]
 fn a_caller_that_tries_passes_no_waiter() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire().expect("there are two"));
     let mut first = tested.waiting(2);
     assert_eq!(tested.line.try_acquire().err(), Some(AllDenied::Line));
@@ -65,7 +52,7 @@ fn a_caller_that_tries_passes_no_waiter() {
 
 #[test]
 fn a_caller_outside_the_line_that_leaves_wakes_the_first_in_line() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let mut first = tested.waiting(1);
     let second = tested.waiting(1);
@@ -80,16 +67,14 @@ fn a_caller_outside_the_line_that_leaves_wakes_the_first_in_line() {
 
 #[test]
 fn the_first_in_line_waits_for_room_behind_callers_that_came_earlier() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let mut earlier = pin!(tested.inside.enter_n(2));
     assert!(poll(earlier.as_mut()).is_pending());
     let mut first = tested.waiting(1);
     drop(outside);
     assert!(!first.was_woken());
-    let Poll::Ready(Ok(guard)) = poll(earlier.as_mut()) else {
-        panic!("its turn has come");
-    };
+    let guard = ready(earlier.as_mut()).expect("its turn has come");
     drop(guard);
     drop(first.granted());
     tested.assert_empty();
@@ -97,7 +82,7 @@ fn the_first_in_line_waits_for_room_behind_callers_that_came_earlier() {
 
 #[test]
 fn room_that_does_not_help_goes_to_the_next_caller() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire_n(2).expect("there are two"));
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let mut first = tested.waiting(1);
@@ -116,7 +101,7 @@ fn room_that_does_not_help_goes_to_the_next_caller() {
 
 #[test]
 fn a_dropped_caller_passes_its_turn_on() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire_n(2).expect("there are two"));
     let (first, mut second) = (tested.waiting(2), tested.waiting(1));
     let third = tested.waiting(1);
@@ -131,7 +116,7 @@ fn a_dropped_caller_passes_its_turn_on() {
 
 #[test]
 fn a_caller_that_is_dropped_after_it_was_let_in_leaves() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let (first, mut second) = (tested.waiting(2), tested.waiting(2));
     drop(outside);
@@ -145,7 +130,7 @@ fn a_caller_that_is_dropped_after_it_was_let_in_leaves() {
 
 #[test]
 fn a_permanent_denial_ends_the_wait() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let first = tested.waiting(1);
     // At once, although another caller waits.
@@ -171,7 +156,7 @@ fn a_permanent_denial_ends_the_wait() {
 
 #[test]
 fn each_member_has_its_cost() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let line = tested.line.with_timer(&tested.clock);
     let granted = run(&tested.clock, line.acquire_each([2, 1])).expect("there are two");
     assert_eq!((tested.rate(), tested.inside.inside()), (0, 1));
@@ -199,7 +184,7 @@ fn each_member_has_its_cost() {
 
 #[test]
 fn a_limit_that_appears_twice_takes_the_room_of_both() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let inside = &*tested.inside;
     let rate = &tested.limits.inner().0;
     let all = All::new((inside, Named::new("rate", rate), inside)).expect("two limits");
@@ -209,9 +194,7 @@ fn a_limit_that_appears_twice_takes_the_room_of_both() {
     let mut first = pin!(on.acquire());
     assert!(poll(first.as_mut()).is_pending());
     drop(outside);
-    let Poll::Ready(Ok(mut granted)) = poll(first.as_mut()) else {
-        panic!("there is room for two");
-    };
+    let mut granted = ready(first.as_mut()).expect("there is room for two");
     assert_eq!(inside.inside(), 2);
     assert_eq!(
         granted.settle([0, 0, 0]).expect("a cost for each").returned,
@@ -235,9 +218,7 @@ fn a_counted_member_counts_a_caller_that_waited_for_room() {
     let mut first = pin!(on.acquire());
     assert!(poll(first.as_mut()).is_pending());
     drop(before);
-    let Poll::Ready(Ok(granted)) = poll(first.as_mut()) else {
-        panic!("there is room");
-    };
+    let granted = ready(first.as_mut()).expect("there is room");
     drop(granted);
     let counted = [rate.stats(), inside.stats()].map(|stats| (stats.granted, stats.permits));
     assert_eq!(counted, [(2, 2); 2]);
@@ -328,7 +309,7 @@ fn two_lines_do_not_block_each_other() {
 
 #[test]
 fn a_timer_that_wakes_early_is_asked_again() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire_n(2).expect("there are two"));
     let line = tested.line.with_timer(HalfAsleep(&tested.clock));
     let granted = run(&tested.clock, line.acquire()).expect("in a second");
@@ -361,24 +342,11 @@ fn a_timer_of_another_clock_is_an_error() {
     panic!("it sleeps again and again");
 }
 
-/// A timer that returns at once must not hold the executor forever.
 #[test]
 fn a_timer_that_does_not_sleep_yields_to_the_executor() {
-    struct AtOnce(AtomicU64);
-
-    impl Timer for AtOnce {
-        type Sleep = Ready<()>;
-
-        fn sleep(&self, _: Duration) -> Ready<()> {
-            let sleeps = self.0.fetch_add(1, SeqCst);
-            assert!(sleeps < 1000, "too many sleeps in one poll");
-            std::future::ready(())
-        }
-    }
-
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     drop(tested.line.try_acquire_n(2).expect("there are two"));
-    let line = tested.line.with_timer(AtOnce(AtomicU64::new(0)));
+    let line = tested.line.with_timer(AtOnce::default());
     let wakes = Arc::new(WakeCounter::default());
     let mut first = pin!(line.acquire());
     assert!(poll_by(first.as_mut(), &wakes.clone().into()).is_pending());
@@ -420,7 +388,7 @@ impl Member<ManualClock> for Busy {
 
 #[test]
 fn a_member_that_does_not_say_when_it_grants_ends_the_wait() {
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     let busy = Busy(tested.clock.clone());
     let busy: &(dyn Member<ManualClock> + Send + Sync) = &busy;
     let all = All::new((&tested.limits.inner().0, busy)).expect("two limits");
@@ -442,7 +410,7 @@ fn a_member_that_does_not_say_when_it_grants_ends_the_wait() {
 fn a_line_is_shared_between_threads() {
     fn is_shared<T: Send + Sync>(_: &T) {}
     fn is_sent<T: Send>(_: &T) {}
-    let tested = one_a_second();
+    let tested = Tested::one_a_second();
     is_shared(&tested.line);
     let on = tested.line.with_timer(&tested.clock);
     is_shared(&on);

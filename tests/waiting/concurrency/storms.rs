@@ -1,20 +1,17 @@
 //! Thousands wait, and half of them are dropped at random times, on two runtimes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-
 use futures_lite::future::yield_now;
 
 use super::{assert_empty, limiter};
-use crate::support::deadline;
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
+use crate::support::*;
 
 const LIMIT: u64 = 16;
 
 /// The weight inside, counted down by a value that is dropped together with a guard, and before it.
-struct Counted(Arc<AtomicU64>, u64);
+struct Inside(Arc<AtomicU64>, u64);
 
-impl Counted {
+impl Inside {
     fn new(inside: &Arc<AtomicU64>, n: u64) -> Self {
         let sum = inside.fetch_add(n, SeqCst) + n;
         assert!(sum <= LIMIT, "{sum} inside");
@@ -22,7 +19,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for Inside {
     fn drop(&mut self) {
         self.0.fetch_sub(self.1, SeqCst);
     }
@@ -40,7 +37,7 @@ fn a_storm_admits_all_remaining_waiters_and_never_exceeds_the_limit() {
                 let enter = limiter.enter_owned(1 + i % 5);
                 Box::pin(async move {
                     let guard = enter.await.expect("less than the limit");
-                    let counted = Counted::new(&inside, guard.n());
+                    let counted = Inside::new(&inside, guard.n());
                     for _ in 0..i % 3 {
                         yield_now().await;
                     }

@@ -1,20 +1,11 @@
 //! Many threads with weights, panics and a changing limit never exceed what is allowed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::thread;
-use std::time::Duration;
-
-use tollgate::Concurrency;
 
 use super::{assert_empty, limiter};
-use crate::support::{Random, deadline, on_threads};
+use crate::support::*;
 
-const TURNS: u64 = if cfg!(debug_assertions) {
-    1_000
-} else {
-    20_000
-};
+const TURNS: u64 = debug_or_release(1_000, 20_000);
 
 /// Enters in one of four ways, and counts the weight inside after entering and before leaving.
 fn turn(limiter: &Concurrency, counted: &AtomicU64, most: u64, random: &mut Random) {

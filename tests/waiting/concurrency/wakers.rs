@@ -1,24 +1,13 @@
 //! Wakers that panic, that run the task they wake, and that call back into the limiter.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-use std::task::{Poll, Wake, Waker};
-use std::time::Duration;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::task::{Wake, Waker};
 
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 
 use super::{Tested, assert_empty, limiter};
-use crate::support::{WakeCounter, deadline, poll_by};
-
-struct Panics;
-
-impl Wake for Panics {
-    fn wake(self: Arc<Self>) {
-        resume_unwind(Box::new("too many tasks queued"));
-    }
-}
+use crate::support::*;
 
 fn is_ready(enter: &mut EnterFuture<Tested>, waker: &Waker) -> bool {
     poll_by(Pin::new(enter), waker).is_ready()
@@ -34,7 +23,7 @@ fn line(
     let stand = |&(n, panics): &(u64, bool)| {
         let mut enter = limiter.enter_owned(n);
         let waker = match panics {
-            true => Waker::from(Arc::new(Panics)),
+            true => Waker::from(Arc::new(PanicsWhenWoken)),
             false => Waker::from(Arc::clone(wake_counter)),
         };
         assert!(!is_ready(&mut enter, &waker));

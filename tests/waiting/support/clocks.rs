@@ -1,10 +1,10 @@
-//! A clock that counts.
+//! A clock that counts, and a timer that does not sleep.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::future::Ready;
 
-use tollgate::clock::{Clock, SleepClock};
-use tollgate::{ManualClock, Tick};
+use tollgate::clock::{SleepClock, Timer};
+
+use super::*;
 
 /// A manual clock that counts its readings.
 #[derive(Clone, Default)]
@@ -32,5 +32,19 @@ impl SleepClock for Counting {
         // Returning to this tick is a reading too.
         self.readings.fetch_add(1, SeqCst);
         self.clock.sleep_until(due, now)
+    }
+}
+
+/// A timer that returns at once. Such a timer must not hold the executor forever.
+#[derive(Default)]
+pub(crate) struct AtOnce(AtomicU64);
+
+impl Timer for AtOnce {
+    type Sleep = Ready<()>;
+
+    fn sleep(&self, _: Duration) -> Ready<()> {
+        let sleeps = self.0.fetch_add(1, SeqCst);
+        assert!(sleeps < 1000, "too many sleeps in one poll");
+        std::future::ready(())
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod storm;
 #[path = "../../support/threads.rs"]
 mod threads;
 
+use std::panic::resume_unwind;
 use std::task::{Context, Wake, Waker};
 
 pub(crate) use std::future::Future;
@@ -22,7 +23,7 @@ pub(crate) use std::task::Poll;
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 pub(crate) use tollgate::{Adjustable, Keep};
 
-pub(crate) use clocks::Counting;
+pub(crate) use clocks::{AtOnce, Counting};
 pub(crate) use deadline::deadline;
 pub(crate) use prelude::*;
 pub(crate) use random::Random;
@@ -35,6 +36,15 @@ pub(crate) fn millis(tick: Tick) -> u64 {
 
 /// A token bucket that blocks no thread: a thread that waits advances the clock.
 pub(crate) type Bucket = Limiter<TokenBucket, Leaping>;
+
+/// Returns a token bucket whose clock counts its readings, of which there is one, and that clock.
+pub(crate) fn counting_bucket(quota: Quota) -> (Counting, Limiter<TokenBucket, Counting>) {
+    let counting = Counting::default();
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    let limiter = Limiter::with_clock(bucket, counting.clone());
+    assert_eq!(counting.readings(), 1);
+    (counting, limiter)
+}
 
 /// Returns a token bucket and its clock.
 pub(crate) fn bucket(quota: Quota) -> (ManualClock, Bucket) {
@@ -59,12 +69,57 @@ impl Wake for WakeCounter {
     }
 }
 
+/// A waker that panics.
+pub(crate) struct PanicsWhenWoken;
+
+impl Wake for PanicsWhenWoken {
+    fn wake(self: Arc<Self>) {
+        resume_unwind(Box::new("a waker's own panic"));
+    }
+}
+
 pub(crate) fn poll_by<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(waker))
 }
 
 pub(crate) fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     poll_by(future, Waker::noop())
+}
+
+/// Returns the output of a future that is ready.
+#[track_caller]
+pub(crate) fn ready<F: Future>(future: Pin<&mut F>) -> F::Output {
+    match poll(future) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+/// A future that is polled by hand.
+pub(crate) struct Polled<'f, T> {
+    future: Pin<Box<dyn Future<Output = T> + Send + 'f>>,
+    wakes: Arc<WakeCounter>,
+    /// The number of wake-ups before the latest poll.
+    seen: u64,
+}
+
+impl<'f, T> Polled<'f, T> {
+    pub(crate) fn new(future: impl Future<Output = T> + Send + 'f) -> Self {
+        Self {
+            future: Box::pin(future),
+            wakes: Arc::default(),
+            seen: 0,
+        }
+    }
+
+    pub(crate) fn poll(&mut self) -> Poll<T> {
+        self.seen = self.wakes.wakes();
+        poll_by(self.future.as_mut(), &self.wakes.clone().into())
+    }
+
+    pub(crate) fn was_woken(&self) -> bool {
+        self.wakes.wakes() > self.seen
+    }
 }
 
 /// Runs a future. Whenever it waits, the clock moves to the next tick for which a task sleeps.

@@ -1,24 +1,15 @@
 //! Storms: thousands of futures wait on two threads, and half of them are dropped at random times.
 
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::thread;
 
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures_lite::future::block_on;
 
-use super::Random;
+use super::*;
 
 /// The number of waiters.
-pub(crate) const WAITERS: u64 = if cfg!(debug_assertions) {
-    2_000
-} else {
-    10_000
-};
+pub(crate) const WAITERS: u64 = debug_or_release(2_000, 10_000);
 
 pub(crate) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 

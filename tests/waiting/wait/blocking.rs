@@ -8,10 +8,7 @@ const MS: u64 = 1_000_000;
 #[test]
 fn many_threads_read_the_clock_twice_each_and_wake_in_time() {
     deadline("threads that wait for a manual clock", || {
-        let counting = Counting::default();
-        let bucket = TokenBucket::new(Quota::per_second(1000).burst(1)).expect("a quota");
-        let limiter = Limiter::with_clock(bucket, counting.clone());
-        assert_eq!(counting.readings(), 1);
+        let (counting, limiter) = counting_bucket(Quota::per_second(1000).burst(1));
         let wait = |_| {
             let granted = limiter.blocking_acquire().expect("it will be there");
             assert!(counting.clock.now() >= granted.at(), "early: {granted:?}");

@@ -1,14 +1,10 @@
 //! Futures that wait.
 
-use std::cell::Cell;
-use std::future::Ready;
 use std::sync::Mutex;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tollgate::clock::Timer;
-use tollgate::wait::AsyncLimiter;
-use tollgate::wait::{Jitter, TokioTimer};
+use tollgate::wait::{AsyncLimiter, Jitter, TokioTimer};
 use tollgate_audit::{Audit, Bounded, Log};
 
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
@@ -17,10 +13,7 @@ use crate::support::*;
 #[test]
 fn thousands_of_futures_complete_in_order_and_on_time() {
     const FUTURES: u64 = debug_or_release(10_000, 100_000);
-    let counting = Counting::default();
-    let bucket = TokenBucket::new(Quota::per_second(10_000).burst(10)).expect("a quota");
-    let limiter = Limiter::with_clock(bucket, counting.clone());
-    assert_eq!(counting.readings(), 1);
+    let (counting, limiter) = counting_bucket(Quota::per_second(10_000).burst(10));
     let on = limiter.with_timer(&counting.clock);
     let mut waiting: FuturesUnordered<_> = (0..FUTURES).map(|_| on.acquire()).collect();
     for place in 0..FUTURES {
@@ -42,25 +35,11 @@ fn a_future_that_is_woken_early_sleeps_again() {
     assert_eq!((granted.at(), clock.now()), (tick(SECOND), tick(SECOND)));
 }
 
-/// A timer that returns at once must not hold the executor forever.
 #[test]
 fn a_timer_that_does_not_sleep_yields_to_the_executor() {
-    struct AtOnce(Cell<u64>);
-
-    impl Timer for &AtOnce {
-        type Sleep = Ready<()>;
-
-        fn sleep(&self, _: Duration) -> Ready<()> {
-            self.0.set(self.0.get() + 1);
-            assert!(self.0.get() < 1000, "too many sleeps in one poll");
-            std::future::ready(())
-        }
-    }
-
     let (_, limiter) = bucket(Quota::per_second(1).burst(1));
     assert!(limiter.try_acquire().is_ok());
-    let timer = AtOnce(Cell::new(0));
-    let on = limiter.with_timer(&timer);
+    let on = limiter.with_timer(AtOnce::default());
     assert!(poll(pin!(on.acquire())).is_pending());
 }
 

@@ -1,6 +1,6 @@
 //! Sleeping on a manual clock, with any wakers.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::task::{Wake, Waker};
 
@@ -34,15 +34,9 @@ fn a_waker_may_own_a_sleeper() {
 
 #[test]
 fn a_waker_that_panics_does_not_affect_others() {
-    struct Panics;
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            resume_unwind(Box::new("no"));
-        }
-    }
     let (clock, wake_counter) = (ManualClock::new(), Arc::new(WakeCounter::default()));
     let [mut a, mut b] = [(); 2].map(|()| Box::pin(clock.sleep(Duration::from_secs(1))));
-    assert!(poll_by(a.as_mut(), &Waker::from(Arc::new(Panics))).is_pending());
+    assert!(poll_by(a.as_mut(), &Waker::from(Arc::new(PanicsWhenWoken))).is_pending());
     assert!(poll_by(b.as_mut(), &wake_counter.clone().into()).is_pending());
     let advance = || clock.advance(Duration::from_secs(1));
     assert!(catch_unwind(AssertUnwindSafe(advance)).is_err());

@@ -9,7 +9,7 @@ use core::time::Duration;
 use tollgate::error::QuotaError;
 use tollgate::outcome::Charged;
 use tollgate::{Quota, Tick};
-use tollgate_audit::{Audit, Bound, Log};
+use tollgate_audit::{Audit, Bound, Excess, Log};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -41,6 +41,23 @@ fn instant(tick: u64, kind: Kind, n: u64) -> Event {
     (tick, kind, n, [tick; 2])
 }
 
+fn grants(ticks: &[(u64, u64)]) -> Audit {
+    let events = ticks.iter().map(|&(tick, n)| instant(tick, Kind::Grant, n));
+    history(&events.collect::<Vec<_>>())
+}
+
+fn ten_ns(n: u64) -> Quota {
+    Quota::per(n, Duration::from_nanos(10))
+}
+
+/// Checks that these grants exceed the bound in this interval, with what it allows.
+fn exceeds(grants: &Audit, bound: &Bound, interval: [u64; 2], counts: (i128, u128)) -> Excess {
+    let excess = grants.check(bound).expect_err("too many or too early");
+    assert_eq!([excess.from, excess.to], interval.map(Tick::from_nanos));
+    assert_eq!((excess.granted, excess.allowed), counts);
+    excess
+}
+
 /// One permit every 10 ns, with a burst of 3.
 fn bound() -> Bound {
     let quota = Quota::per(1, Duration::from_nanos(10)).burst(3);
@@ -55,12 +72,8 @@ fn one_permit_too_many_is_found_with_its_interval() {
     };
     let kept = history(&grants([0, 10, 20]));
     assert_eq!(kept.check(&bound()).map(|s| s.granted), Ok(5));
-    let excess = history(&grants([7, 17, 26]))
-        .check(&bound())
-        .expect_err("a nanosecond early");
-    let expected = (Tick::from_nanos(7), Tick::from_nanos(26));
-    assert_eq!((excess.from, excess.to), expected);
-    assert_eq!((excess.granted, excess.allowed), (5, 4));
+    let early = history(&grants([7, 17, 26]));
+    let excess = exceeds(&early, &bound(), [7, 26], (5, 4));
     let expected = "5 permits were granted from 7 ns to 26 ns, but at most 4 are allowed";
     assert_eq!(excess.to_string(), expected);
 }

@@ -8,45 +8,17 @@ use tollgate::{
     AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow, Tick,
     TokenBucket,
 };
-use tollgate_audit::{Audit, Bound, Bounded};
+use tollgate_audit::{Bound, Bounded};
 
-use super::{Kind, history, instant};
-
-fn ten_ns(n: u64) -> Quota {
-    Quota::per(n, Duration::from_nanos(10))
-}
-
-fn grants(ticks: &[(u64, u64)]) -> Audit {
-    let events: Vec<_> = ticks
-        .iter()
-        .map(|&(tick, n)| instant(tick, Kind::Grant, n))
-        .collect();
-    history(&events)
-}
+use super::{Kind, exceeds, grants, history, instant, ten_ns};
 
 #[test]
 fn one_permit_too_many_in_a_window_is_found_with_its_interval() {
     let bound = Bound::of_windows(ten_ns(3)).expect("a quota");
     let kept = grants(&[(7, 3), (10, 2), (19, 1), (20, 3)]);
     assert_eq!(kept.check(&bound).map(|s| s.granted), Ok(9));
-    let excess = grants(&[(7, 3), (10, 2), (19, 2), (20, 3)])
-        .check(&bound)
-        .expect_err("one too many");
-    let expected = (Tick::from_nanos(10), Tick::from_nanos(19));
-    assert_eq!((excess.from, excess.to), expected);
-    assert_eq!((excess.granted, excess.allowed), (4, 3));
-}
-
-#[test]
-fn permits_given_back_are_available_later_in_the_same_window() {
-    let bound = Bound::of_windows(ten_ns(3)).expect("a quota");
-    let with = |back| {
-        let all = [instant(11, Kind::Grant, 3), instant(15, Kind::Grant, 1)];
-        history(&[all.to_vec(), vec![instant(back, Kind::GiveBack, 1)]].concat())
-    };
-    assert!(with(12).check(&bound).is_ok());
-    assert!(with(9).check(&bound).is_err());
-    assert!(with(16).check(&bound).is_err());
+    let one_too_many = grants(&[(7, 3), (10, 2), (19, 2), (20, 3)]);
+    exceeds(&one_too_many, &bound, [10, 19], (4, 3));
 }
 
 #[test]
@@ -68,12 +40,7 @@ fn a_debt_is_forgotten_with_its_window() {
 fn a_refill_that_comes_a_nanosecond_early_is_found() {
     let bound = Bound::of_steps(ten_ns(2).burst(3)).expect("a quota");
     assert!(grants(&[(4, 3), (5, 2), (15, 2)]).check(&bound).is_ok());
-    let excess = grants(&[(4, 3), (5, 2), (14, 2)])
-        .check(&bound)
-        .expect_err("a nanosecond early");
-    let expected = (Tick::from_nanos(4), Tick::from_nanos(14));
-    assert_eq!((excess.from, excess.to), expected);
-    assert_eq!((excess.granted, excess.allowed), (7, 5));
+    exceeds(&grants(&[(4, 3), (5, 2), (14, 2)]), &bound, [4, 14], (7, 5));
 
     let on_the_clock = Bound::of_refills(ten_ns(2).burst(3)).expect("a quota");
     assert!(grants(&[(4, 3), (10, 2)]).check(&on_the_clock).is_ok());

@@ -4,13 +4,9 @@ use core::time::Duration;
 
 use tollgate::error::{LimiterError, QuotaError};
 use tollgate::{Quota, Tick};
-use tollgate_audit::{Audit, Bound};
+use tollgate_audit::Bound;
 
-use super::{Kind, history, instant};
-
-fn ten_ns(n: u64) -> Quota {
-    Quota::per(n, Duration::from_nanos(10))
-}
+use super::{Kind, grants, history, instant, ten_ns};
 
 fn log(n: u64) -> Bound {
     Bound::of_log(ten_ns(n)).expect("a quota")
@@ -19,14 +15,6 @@ fn log(n: u64) -> Bound {
 /// Slots of 2 ns each.
 fn five_slots(n: u64) -> Bound {
     Bound::of_slots(ten_ns(n), 5).expect("a quota")
-}
-
-fn grants(ticks: &[(u64, u64)]) -> Audit {
-    let events: Vec<_> = ticks
-        .iter()
-        .map(|&(tick, n)| instant(tick, Kind::Grant, n))
-        .collect();
-    history(&events)
 }
 
 /// Asserts that the last grant breaks the bound, in this interval, by one permit.
@@ -105,13 +93,15 @@ fn a_reset_forgives_earlier_charges() {
     assert_eq!(after(7).check(&log(9)).map_err(|e| e.granted), Err(10));
 }
 
+/// Later in the same window, and in a log or in slots.
 #[test]
 fn permits_given_back_are_available_again() {
+    let window = Bound::of_windows(ten_ns(3)).expect("a quota");
     let with = |back| {
         let all = [instant(11, Kind::Grant, 3), instant(15, Kind::Grant, 1)];
         history(&[all.to_vec(), vec![instant(back, Kind::GiveBack, 1)]].concat())
     };
-    for bound in [log(3), five_slots(3)] {
+    for bound in [window, log(3), five_slots(3)] {
         assert!(with(12).check(&bound).is_ok());
         assert!(with(9).check(&bound).is_err());
         assert!(with(16).check(&bound).is_err());

@@ -6,7 +6,7 @@ use std::io;
 use tollgate::error::RestoreError;
 use tollgate::keyed::{KeyHasher, SeededHasher};
 
-use super::{next_table, read, restarted, table, ticks, written};
+use super::{next_table, read, restarted, table, ticks, whole, written};
 use crate::support::*;
 
 fn of_capacity(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
@@ -64,8 +64,7 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
 fn keys_nearest_to_idle_are_dropped_when_there_is_no_room() {
     let keys = 10_000;
     let limiter = filled(20_000, keys);
-    let mut next = of_capacity(1);
-    let restored = read(&mut next, &written(&limiter)).expect("whole");
+    let (next, restored) = whole(of_capacity(1), &written(&limiter));
     assert_eq!(restored.keys + restored.no_room, keys);
     assert_eq!(restored.keys, next.len() as u64);
     // Nearly every slot is used.

@@ -53,6 +53,16 @@ fn read<A: ChangeQuota + Rebase + Settings, S: KeyHasher>(
     limiter.restore_after(&mut bytes, Duration::ZERO)
 }
 
+/// Restores these bytes, which are whole, into a table. Returns the table and the report.
+#[track_caller]
+fn whole<A: ChangeQuota + Rebase + Settings, S: KeyHasher>(
+    mut table: Keyed<A, ManualClock, S>,
+    bytes: &[u8],
+) -> (Keyed<A, ManualClock, S>, Restored) {
+    let restored = read(&mut table, bytes).expect("whole");
+    (table, restored)
+}
+
 /// Returns another table on a clock at `at`, restored from this one after `elapsed`.
 fn restarted<A: ChangeQuota + Rebase + Settings>(
     limiter: &Keyed<A, ManualClock>,

@@ -5,7 +5,7 @@ use tollgate::error::RestoreError;
 use tollgate::keyed::{PlanMatch, Restored};
 
 use super::forged::{error_of, parameters, with_blocks, with_number};
-use super::{read, ticks, written};
+use super::{read, ticks, whole, written};
 use crate::support::*;
 
 type Table = Keyed<TokenBucket, ManualClock>;
@@ -54,8 +54,7 @@ fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
         (&[("staff", "7/h"), ("paid", PAID), ("free", FREE)], 2, 1),
         (&NAMED, 0, 1),
     ] {
-        let mut next = made(plans);
-        let restored = read(&mut next, &bytes).expect("whole");
+        let (next, restored) = whole(made(plans), &bytes);
         let same = PlanMatch::Same;
         assert_eq!(reported(&restored), [(free, same, 1), (paid, same, 1)]);
         let left = |plan: &str, key| {
@@ -65,8 +64,7 @@ fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
         assert_eq!(left("free", "bob"), Some(140));
         assert_eq!(left("paid", "alice"), Some(940));
         // The same in the other direction.
-        let mut last = made(&NAMED);
-        let restored = read(&mut last, &written(&next)).expect("whole");
+        let (last, restored) = whole(made(&NAMED), &written(&next));
         let had = restored.plans.iter().filter(|plan| plan.keys > 0);
         assert!(had.map(|plan| plan.found).eq([same; 2]));
         assert_eq!(last.key("alice").with_plan(1).available(), 940);
@@ -76,8 +74,7 @@ fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
 /// Without names, plans are matched only by position. Keys lose permits, and the report says so.
 #[test]
 fn a_reload_that_reorders_plans_without_names_is_reported() {
-    let mut next = made(&[("", PAID), ("", FREE)]);
-    let restored = read(&mut next, &of_two_keys(&UNNAMED)).expect("whole");
+    let (next, restored) = whole(made(&[("", PAID), ("", FREE)]), &of_two_keys(&UNNAMED));
     let changed = PlanMatch::Changed;
     assert_eq!(reported(&restored), [(0, changed, 1), (1, changed, 1)]);
     assert!(restored.plans.iter().all(|plan| plan.name.is_none()));
@@ -85,8 +82,7 @@ fn a_reload_that_reorders_plans_without_names_is_reported() {
     // fresh.
     assert_eq!((restored.keys, restored.idle), (1, 1));
     assert_eq!(next.key("alice").with_plan(1).available(), 200);
-    let mut same = made(&UNNAMED);
-    let restored = read(&mut same, &of_two_keys(&UNNAMED)).expect("whole");
+    let (_, restored) = whole(made(&UNNAMED), &of_two_keys(&UNNAMED));
     let same = PlanMatch::Same;
     assert_eq!(reported(&restored), [(0, same, 1), (1, same, 1)]);
 }
@@ -94,8 +90,7 @@ fn a_reload_that_reorders_plans_without_names_is_reported() {
 #[test]
 fn a_changed_quota_and_a_missing_plan_are_reported() {
     let bytes = of_two_keys(&NAMED);
-    let mut next = made(&[("staff", "7/h"), ("free", "150/h")]);
-    let restored = read(&mut next, &bytes).expect("whole");
+    let (next, restored) = whole(made(&[("staff", "7/h"), ("free", "150/h")]), &bytes);
     let right = [(1, PlanMatch::Changed, 1), (0, PlanMatch::Missing, 1)];
     assert_eq!(reported(&restored), right);
     let names = restored.plans.iter().map(|plan| plan.name.as_deref());
@@ -104,8 +99,7 @@ fn a_changed_quota_and_a_missing_plan_are_reported() {
     // She continues in the first plan, which is full with her number of permits.
     assert_eq!(next.key("alice").with_plan(0).available(), 7);
     // The same for plans that are matched by position.
-    let mut next = made(&UNNAMED[..1]);
-    let restored = read(&mut next, &of_two_keys(&UNNAMED)).expect("whole");
+    let (_, restored) = whole(made(&UNNAMED[..1]), &of_two_keys(&UNNAMED));
     let right = [(0, PlanMatch::Same, 1), (0, PlanMatch::Missing, 1)];
     assert_eq!(reported(&restored), right);
 }
@@ -139,8 +133,7 @@ fn without_names_on_both_sides_plans_must_match_by_position() {
         (&unnamed, &more),
         (&named, &UNNAMED),
     ] {
-        let mut next = made(plans);
-        let restored = read(&mut next, bytes).expect("they are the same");
+        let (next, restored) = whole(made(plans), bytes);
         let same = PlanMatch::Same;
         assert_eq!(reported(&restored), [(0, same, 1), (1, same, 1)]);
         assert_eq!(next.key("alice").with_plan(1).available(), 940);
@@ -148,8 +141,7 @@ fn without_names_on_both_sides_plans_must_match_by_position() {
     // A single plan has no other order.
     for plans in [[("all", "900/h")], [("", "900/h")]] {
         for bytes in [&named, &unnamed] {
-            let mut next = made(&plans);
-            let restored = read(&mut next, bytes).expect("there is one plan");
+            let (_, restored) = whole(made(&plans), bytes);
             assert_eq!(restored.plans.len(), 2);
             assert!(
                 restored
@@ -203,8 +195,7 @@ fn keys_are_counted_by_plan_even_if_plans_are_written_twice() {
         ]
         .concat(),
     );
-    let mut next = with_plans(&[bucket("10/s")]);
-    let restored = read(&mut next, &bytes).expect("whole");
+    let (_, restored) = whole(with_plans(&[bucket("10/s")]), &bytes);
     assert_eq!(reported(&restored), [(0, PlanMatch::Same, 3)]);
     assert_eq!((restored.keys, restored.idle), (3, 0));
 }

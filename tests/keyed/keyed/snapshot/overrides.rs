@@ -7,8 +7,8 @@ use tollgate::error::RestoreError;
 use tollgate::keyed::Restored;
 
 use super::forged::{asked, parameters, sealed, with_number};
-use super::{next_table, read, table, ticks, written};
-use crate::keyed::spent_keys_stay::{are_protected, half_protected};
+use super::{next_table, read, table, ticks, whole, written};
+use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
 use crate::support::*;
 
 /// Creates a table in which keys always have the same slots.
@@ -37,11 +37,13 @@ fn a_key_uses_the_override_of_the_table_and_the_report_says_so() {
         assert!(old.try_acquire_n(key, n).is_ok());
     }
     let bytes = written(&old);
-    let mut next = of(
-        "100/h",
-        &[("alice", "1000/h"), ("bob", "70/h"), ("dave", "700/h")],
+    let (next, restored) = whole(
+        of(
+            "100/h",
+            &[("alice", "1000/h"), ("bob", "70/h"), ("dave", "700/h")],
+        ),
+        &bytes,
     );
-    let restored = read(&mut next, &bytes).expect("whole");
     assert_eq!((restored.keys, found(&restored)), (4, [1; 4]));
     let left = ["alice", "bob", "carol", "dave"].map(|key| next.key(key).available());
     assert_eq!(left, [940, 50, 10, 70]);
@@ -51,8 +53,7 @@ fn a_key_uses_the_override_of_the_table_and_the_report_says_so() {
     let left = ["alice", "carol", "dave"].map(|key| next.key(key).available());
     assert_eq!(left, [950, 11, 77]);
     // The plan's quota does not affect it.
-    let mut next = of("50/h", &[("alice", "1000/h")]);
-    let restored = read(&mut next, &bytes).expect("whole");
+    let (next, restored) = whole(of("50/h", &[("alice", "1000/h")]), &bytes);
     assert_eq!(found(&restored), [1, 0, 2, 0]);
     // Bob had the maximum.
     assert_eq!((restored.keys, restored.idle), (2, 2));
@@ -85,8 +86,7 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     assert_eq!(next.key("alice").set_algorithm(bucket("1000/h")), Ok(()));
     assert_eq!(next.key("alice").available(), 50);
     // A table without overrides reads it too.
-    let mut next = next_table(bucket("100/h"), ticks(1.0));
-    let restored = read(&mut next, &bytes).expect("whole");
+    let (next, restored) = whole(next_table(bucket("100/h"), ticks(1.0)), &bytes);
     let actual = (found(&restored), next.key("alice").available());
     assert_eq!(actual, ([0, 0, 1, 0], 50));
     let again = read(
@@ -105,8 +105,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
     let until = old.key("mallory").banned_until().expect("banned");
     let bytes = written(&old);
     for overrides in [&[("mallory", "1000/h")][..], &[("mallory", "7/h")], &[]] {
-        let mut next = of("100/h", overrides);
-        assert!(read(&mut next, &bytes).is_ok());
+        let (next, _) = whole(of("100/h", overrides), &bytes);
         for key in ["mallory", "trudy"] {
             let denied = next.try_acquire(key);
             assert!(matches!(denied, Err(Denied::Banned { .. })), "{denied:?}");
@@ -118,9 +117,8 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
         let limiter = crowded(bucket("100/min"))
             .with_overrides(16)
             .expect("one plan");
-        for key in in_sixteen_slots(16) {
-            assert_eq!(limiter.key(key).set_algorithm(bucket("100/min")), Ok(()));
-        }
+        let own = bucket("100/min");
+        each(&limiter, |key| assert_eq!(key.set_algorithm(own), Ok(())));
         limiter
     };
     let limiter = owned();
@@ -129,9 +127,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
     let mut next = owned();
     assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
     let protected = |limiter: Keyed<_, _, _>| {
-        for key in in_sixteen_slots(16) {
-            assert!(limiter.key(key).unset_algorithm());
-        }
+        each(&limiter, |key| assert!(key.unset_algorithm()));
         are_protected(&limiter, 8);
     };
     protected(next);

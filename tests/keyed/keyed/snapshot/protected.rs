@@ -4,8 +4,8 @@
 use tollgate::keyed::Restored;
 
 use super::forged::{sealed, with_number};
-use super::{read, written};
-use crate::keyed::spent_keys_stay::{are_protected, half_protected};
+use super::{read, whole, written};
+use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
 use crate::support::*;
 
 /// Covers another quota, another plan, and a later time.
@@ -22,28 +22,22 @@ fn protected_keys_stay_protected_after_a_restore() {
         let elapsed = Duration::from_secs(3);
         assert!(next.restore_after(&mut &*bytes, elapsed).is_ok());
         // Saved and restored again.
-        let mut last = crowded(bucket(quota));
-        assert!(read(&mut last, &written(&next)).is_ok());
+        let (last, _) = whole(crowded(bucket(quota)), &written(&next));
         are_protected(&last, 8);
     }
     // Banned keys stay protected too.
-    for key in in_sixteen_slots(16) {
-        assert!(limiter.key(key).ban(tick(NOW + SECOND)).is_ok());
-    }
+    let until = tick(NOW + SECOND);
+    each(&limiter, |key| assert!(key.ban(until).is_ok()));
     for quota in ["100/min", "90/min"] {
-        let mut next = crowded(bucket(quota));
-        assert!(read(&mut next, &written(&limiter)).is_ok());
+        let (next, _) = whole(crowded(bucket(quota)), &written(&limiter));
         are_protected(&next, 8);
     }
     // Keys of a plan that no longer exists continue in the first one.
     let plans = [bucket("100/min"), bucket("100/min")];
     let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
-    for key in in_sixteen_slots(16) {
-        assert_eq!(limiter.key(key).with_plan(1).refund(1), 1);
-    }
-    let mut next = crowded(bucket("100/min"));
-    assert!(read(&mut next, &written(&limiter)).is_ok());
+    each(&limiter, |key| assert_eq!(key.with_plan(1).refund(1), 1));
+    let (next, _) = whole(crowded(bucket("100/min")), &written(&limiter));
     are_protected(&next, 8);
 }
 
@@ -55,8 +49,7 @@ fn protected_keys_stay_protected_after_a_restore_and_a_change() {
     let quota = Quota::per_minute(90).burst(100);
     assert!(limiter.set_quota(quota, Keep::AsIs).is_ok());
     let next = bucket("100/min").with_quota(quota).expect("a quota");
-    let mut next = crowded(next);
-    assert!(read(&mut next, &written(&limiter)).is_ok());
+    let (next, _) = whole(crowded(next), &written(&limiter));
     are_protected(&next, 8);
 }
 
@@ -75,8 +68,7 @@ fn into_a_smaller_one(one_in: u64) -> (Table, Restored) {
         }
     }
     assert_eq!((limiter.len() as u64, limiter.stats().evicted), (KEYS, 0));
-    let mut next = of_capacity(1, bucket("100/min"));
-    let restored = read(&mut next, &written(&limiter)).expect("whole");
+    let (next, restored) = whole(of_capacity(1, bucket("100/min")), &written(&limiter));
     let stats = next.stats();
     assert_eq!(restored.keys + restored.no_room, KEYS);
     let expected = [restored.keys, restored.no_room];
@@ -139,12 +131,8 @@ fn a_snapshot_of_version_1_is_read() {
     for key in 0..1000_u64 {
         assert!(limiter.try_acquire_n(&key, 1 + key % 100).is_ok());
     }
-    assert!(
-        limiter
-            .key("mallory")
-            .ban_for(Duration::from_secs(5))
-            .is_ok()
-    );
+    let mallory = limiter.key("mallory");
+    assert!(mallory.ban_for(Duration::from_secs(5)).is_ok());
     // No key is protected, so except for the number this is the format of that version.
     let old = with_number(&written(&limiter), 8, 1);
     let mut next = of_capacity(1000, bucket("100/min"));
@@ -155,9 +143,7 @@ fn a_snapshot_of_version_1_is_read() {
     }
     assert!(next.try_acquire("mallory").is_err());
     let limiter = crowded(bucket("100/min"));
-    for key in in_sixteen_slots(16) {
-        assert!(limiter.try_acquire(key).is_ok());
-    }
+    each(&limiter, |key| assert!(key.try_acquire().is_ok()));
     let mut next = crowded(bucket("100/min"));
     let old = with_number(&written(&limiter), 8, 1);
     assert_eq!(read(&mut next, &old).expect("whole").keys, 16);

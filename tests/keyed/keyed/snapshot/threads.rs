@@ -1,6 +1,6 @@
 //! A snapshot written while threads decide holds each key as it was at one moment.
 
-use super::{next_table, read, table, ticks, written};
+use super::{next_table, table, ticks, whole, written};
 use crate::support::*;
 
 type Table = Keyed<TokenBucket, ManualClock>;
@@ -36,8 +36,7 @@ fn a_snapshot_holds_each_key_as_it_was_at_one_moment() {
             let before = all(&limiter);
             let bytes = written(&limiter);
             let after = all(&limiter);
-            let mut next = next_table(bucket("1/h burst 1000000"), ticks(1.0));
-            read(&mut next, &bytes).expect("whole");
+            let (next, _) = whole(next_table(bucket("1/h burst 1000000"), ticks(1.0)), &bytes);
             for (key, left) in all(&next).into_iter().enumerate() {
                 assert!(before[key] >= left && left >= after[key], "{key}");
             }
@@ -65,8 +64,10 @@ fn a_snapshot_during_a_change_of_the_quota_is_consistent() {
             }
         };
         meanwhile(work, || {
-            let mut next = next_table(bucket("1/min burst 1000"), ticks(1.0));
-            let restored = read(&mut next, &written(&limiter)).expect("whole");
+            let (next, restored) = whole(
+                next_table(bucket("1/min burst 1000"), ticks(1.0)),
+                &written(&limiter),
+            );
             assert_eq!(restored.keys, KEYS);
             assert_eq!(all(&next), [900; KEYS as usize]);
         });

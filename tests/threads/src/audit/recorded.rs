@@ -33,11 +33,8 @@ fn limiters_of_one_word_keep_their_bounds() {
             let bound = algorithm.bound();
             for (threads, mix) in [(takers, TAKING), (others, EVERYTHING)] {
                 let limiter = Limiter::with_clock(algorithm, ManualClock::at(START));
-                let verbs = Verbs {
-                    limiter: &limiter,
-                    back: Some(&limiter),
-                    reset: Some(&|| limiter.reset()),
-                };
+                let reset = || limiter.reset();
+                let verbs = Verbs::of(&limiter).with_reset(&reset);
                 let history = verbs.record(threads, turns, mix);
                 let summary = kept(&history, &bound, &format!("{algorithm}, {mix:?}"));
                 // The limiter started full, and callers asked for more than it granted.
@@ -83,11 +80,8 @@ fn shards_keep_the_bound_of_the_whole() {
             };
             for mix in [few, many, all, no_debt] {
                 limiter.reset();
-                let verbs = Verbs {
-                    limiter: &limiter,
-                    back: Some(&limiter),
-                    reset: Some(&|| limiter.reset()),
-                };
+                let reset = || limiter.reset();
+                let verbs = Verbs::of(&limiter).with_reset(&reset);
                 let history = verbs.record(threads, turns / threads, mix);
                 let of = format!("{algorithm} in {shards} for {threads}, {mix:?}");
                 add(&mut sum, kept(&history, &bound, &of));
@@ -132,16 +126,9 @@ fn slots_keep_their_bound() {
                 for mix in [TAKING, EVERYTHING] {
                     let limiter = SlottedWindow::with_clock(quota, slots, ManualClock::at(START));
                     let limiter = limiter.expect("slots");
-                    let verbs = Verbs {
-                        limiter: &limiter,
-                        back: Some(&limiter),
-                        reset: None,
-                    };
-                    let history = verbs.record(threads, turns, Mix { most, ..mix });
-                    add(
-                        &mut sum,
-                        kept(&history, &bound, &format!("{quota} in {slots}, {most}")),
-                    );
+                    let history = Verbs::of(&limiter).record(threads, turns, Mix { most, ..mix });
+                    let of = format!("{quota} in {slots}, {most}");
+                    add(&mut sum, kept(&history, &bound, &of));
                 }
             }
             assert!(sum.granted > u128::from(n), "{sum:?}");
@@ -174,10 +161,8 @@ fn logs_keep_their_bound() {
                         reset: None,
                     };
                     let history = verbs.record(threads, turns, Mix { most, ..TAKING });
-                    add(
-                        &mut sum,
-                        kept(&history, &bound, &format!("{quota}, {most}")),
-                    );
+                    let of = format!("{quota}, {most}");
+                    add(&mut sum, kept(&history, &bound, &of));
                 }
             }
             assert!(sum.granted > u128::from(n), "{sum:?}");

@@ -21,6 +21,23 @@ pub(super) struct Verbs<'g> {
     pub(super) reset: Option<&'g (dyn Fn() + Sync)>,
 }
 
+impl<'g> Verbs<'g> {
+    /// A limiter that supports returns and charges, and no resets.
+    pub(super) fn of(limiter: &'g (impl TakesBack<Clock = ManualClock> + Sync)) -> Self {
+        Self {
+            limiter,
+            back: Some(limiter),
+            reset: None,
+        }
+    }
+
+    /// The same with resets.
+    pub(super) fn with_reset(self, reset: &'g (dyn Fn() + Sync)) -> Self {
+        let reset = Some(reset);
+        Self { reset, ..self }
+    }
+}
+
 /// The verbs that threads use beside taking permits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mix {

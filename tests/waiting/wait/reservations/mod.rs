@@ -3,11 +3,14 @@
 
 mod every_order;
 mod known_failures;
+mod orders;
 mod rolled_back;
 mod search;
 mod steps;
 mod threads;
 mod windows;
+
+use tollgate::algorithm::Reserve;
 
 use crate::support::*;
 
@@ -32,6 +35,40 @@ const RATES: [(u64, u64); 16] = [
     (9_999_999_967, SECOND),
     (10_000_000_000, SECOND),
 ];
+
+/// Reserves any number of permits of any word at any tick, and cancels any part of them. In a line
+/// reservations only raise the word, and cancellations only lower it.
+fn asks_anything<A>(algorithm: &A, is_line: bool, random: &mut Random, times: u32)
+where
+    A: Reserve + Debug,
+{
+    for _ in 0..times {
+        let mut any = || {
+            let n = random.upto(u64::MAX);
+            if random.one_in(2) { n } else { u64::MAX - n }
+        };
+        let [word, other] = [any(), any()].map(|word| word.min(u64::MAX - 1));
+        let [now, then, latest] = [any(), any(), any()].map(tick);
+        let (n, back) = (any(), any());
+        assert!(algorithm.waiting(word, now) < u64::MAX);
+        for n in [n, n % 3] {
+            let label = || format!("{algorithm:?}: {word:#x} at {now:?}, {n} until {latest:?}");
+            let Ok((next, granted)) = algorithm.reserve(word, now, n, latest) else {
+                continue;
+            };
+            let least = if is_line { word } else { 0 };
+            let is_later = (least..u64::MAX).contains(&next) && granted.due() >= now;
+            assert!(is_later, "{}", label());
+            for word in [next, other] {
+                let (left, kept, came) = algorithm.cancel(word, then, &granted, back);
+                let most = if is_line { word } else { u64::MAX - 1 };
+                assert!(left <= most && came <= back.min(n), "{}", label());
+                assert!(kept.due() <= granted.due(), "{}", label());
+                assert_eq!(kept.n(), n - back.min(n), "{}", label());
+            }
+        }
+    }
+}
 
 #[test]
 fn cancel_and_settle_report_what_they_returned() {

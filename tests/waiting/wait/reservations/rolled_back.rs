@@ -1,117 +1,19 @@
 //! Grants that are rolled back beside reservations, in every order: the permits that callers use
 //! keep the bound, each at the tick at which it is used. Nobody uses what is rolled back.
 
-use tollgate::algorithm::{GiveBack, Reserve};
-use tollgate_audit::{Audit, Bounded, Log};
+use tollgate::algorithm::GiveBack;
 
+use super::orders::{Back, Search};
 use crate::support::*;
 
-/// How a grant is given back.
 type GivesBack = fn(&AnyAlgorithm, u64, Tick, &Granted) -> (u64, u64);
 
-/// A grant, and whether its permits are used.
-struct Held {
-    granted: Granted,
-    used_at: Tick,
-    /// A reservation is never rolled back.
-    is_reserved: bool,
-    is_used: bool,
-}
-
-/// All operations on one word.
-struct Search {
-    algorithm: AnyAlgorithm,
-    gives_back: GivesBack,
-    held: Vec<Held>,
-    done: Vec<String>,
-    returned: u64,
-    /// The first history that exceeds the bound.
-    excess: Option<String>,
-}
-
-impl Search {
-    fn check(&mut self) {
-        let mut log = Log::new();
-        for held in self.held.iter().filter(|held| held.is_used) {
-            log.grant(held.used_at, held.granted.n());
-        }
-        let history: Audit = [log].into_iter().collect();
-        if let Err(excess) = history.check(&self.algorithm.bound()) {
-            let (algorithm, done) = (&self.algorithm, &self.done);
-            self.excess
-                .get_or_insert(format!("{excess}: {algorithm} after {done:?}"));
-        }
-    }
-
-    fn go_on(&mut self, word: u64, now: Tick, steps: u32) {
-        self.check();
-        let Some(steps) = steps.checked_sub(1) else {
-            return;
-        };
-        for n in 1..=self.algorithm.available(0, now) {
-            if let Ok((next, granted)) = self.algorithm.step(word, now, n) {
-                self.done.push(format!("take {n}"));
-                self.takes(granted, now, false, (next, now, steps));
-            }
-            if let Ok((next, granted)) = self.algorithm.reserve(word, now, n, Tick::MAX) {
-                let due = granted.due();
-                if due > now {
-                    self.done.push(format!("reserve {n} for {due:?}"));
-                    self.takes(granted, due, true, (next, now, steps));
-                }
-            }
-        }
-        for which in 0..self.held.len() {
-            let held = &mut self.held[which];
-            if held.is_used && !held.is_reserved {
-                let (next, back) = (self.gives_back)(&self.algorithm, word, now, &held.granted);
-                assert!(back <= held.granted.n());
-                held.is_used = false;
-                self.returned += back;
-                self.done.push(format!("roll back {which}: {back}"));
-                self.go_on(next, now, steps);
-                self.done.pop();
-                self.held[which].is_used = true;
-            }
-        }
-        for by in [1, 3] {
-            self.done.push(format!("{by} ns"));
-            let later = now.saturating_add(Duration::from_nanos(by));
-            self.go_on(word, later, steps);
-            self.done.pop();
-        }
-    }
-
-    fn takes(
-        &mut self,
-        granted: Granted,
-        used_at: Tick,
-        is_reserved: bool,
-        (next, now, steps): (u64, Tick, u32),
-    ) {
-        self.held.push(Held {
-            granted,
-            used_at,
-            is_reserved,
-            is_used: true,
-        });
-        self.go_on(next, now, steps);
-        self.held.pop();
-        self.done.pop();
-    }
-}
-
-fn try_every_order(text: &str, gives_back: GivesBack) -> Search {
-    let mut search = Search {
-        algorithm: text.parse().expect(text),
-        gives_back,
-        held: Vec::new(),
-        done: Vec::new(),
-        returned: 0,
-        excess: None,
+fn try_every_order(text: &str, gives_back: GivesBack) -> Search<AnyAlgorithm> {
+    let search = Search {
+        gives_back: Back::Whole(gives_back),
+        ..Search::new(algorithm(text))
     };
-    search.go_on(0, tick(0), 6);
-    search
+    search.run(6, Search::keeps_the_bound)
 }
 
 /// Limits that record reservations as a longer line. To undo a grant puts a newcomer beside a

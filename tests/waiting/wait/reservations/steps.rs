@@ -4,7 +4,7 @@
 
 use tollgate::algorithm::{Forecast, Reserve};
 
-use super::RATES;
+use super::{RATES, asks_anything};
 use crate::support::*;
 
 /// Returns whether it is due later than now.
@@ -62,39 +62,16 @@ fn a_reservation_is_due_at_the_first_tick_that_grants_it() {
 
 #[test]
 fn any_word_tick_or_number_is_answered() {
-    fn ask(algorithm: &impl Reserve) {
-        let mut random = Random(9);
-        for _ in 0..5_000 {
-            let mut any = || {
-                let n = random.upto(u64::MAX);
-                if random.one_in(2) { n } else { u64::MAX - n }
-            };
-            let [word, other] = [any(), any()].map(|word| word.min(u64::MAX - 1));
-            let [now, then, latest] = [any(), any(), any()].map(tick);
-            let (n, back) = (any(), any());
-            for n in [n, n % 3] {
-                let Ok((next, granted)) = algorithm.reserve(word, now, n, latest) else {
-                    continue;
-                };
-                assert!((word..u64::MAX).contains(&next) && granted.due() >= now);
-                for word in [next, other] {
-                    let (left, kept, came) = algorithm.cancel(word, then, &granted, back);
-                    assert!(left <= word && came <= back.min(n) && kept.due() <= granted.due());
-                    assert_eq!(kept.n(), n - back.min(n));
-                }
-            }
-        }
-    }
     for (n, period) in RATES {
         for burst in [1, 3, 1 << 40] {
             let quota = Quota::per(n, Duration::from_nanos(period)).burst(burst);
             let Ok(bucket) = TokenBucket::new(quota) else {
                 continue;
             };
-            ask(&bucket);
+            asks_anything(&bucket, true, &mut Random(9), 5_000);
             let queue = LeakyBucket::queue(quota).expect("a quota");
             for free in [0, 1, u64::MAX - 1] {
-                ask(&queue.free(free));
+                asks_anything(&queue.free(free), true, &mut Random(9), 5_000);
             }
         }
     }

@@ -1,15 +1,11 @@
 //! Reservations of windows and intervals: a permit counts in the window in which it is due, no
 //! caller overtakes a reservation, and the bound holds at the ticks at which permits are used.
 
-use std::mem;
-
 use tollgate::algorithm::{Forecast, Gauge, Reserve};
-use tollgate_audit::{Audit, Bounded, Log};
 
+use super::asks_anything;
+use super::orders::{Back, MORE, Search};
 use crate::support::*;
-
-/// The number of additional verbs in release builds.
-const MORE: u32 = if cfg!(debug_assertions) { 0 } else { 1 };
 
 /// Small limits that hold permits for later callers.
 const SMALL: [&str; 13] = [
@@ -36,145 +32,14 @@ const NOT_HELD: [&str; 4] = [
     "intervals 3/4ns burst 2 greedy",
 ];
 
-/// A grant that a caller holds.
-struct Held {
-    granted: Granted,
-    /// The permits that are still used, and when.
-    goes: u64,
-    used_at: Tick,
-    is_live: bool,
-}
-
-/// All operations on one word.
-struct Search {
-    algorithm: AnyAlgorithm,
-    /// Callers also use older ticks. Then permits count where the limiter says, and none are
-    /// cancelled.
-    is_skewed: bool,
-    held: Vec<Held>,
-    /// Permits that came back after they were used, with the tick.
-    came_back: Vec<(Tick, u64)>,
-    done: Vec<String>,
-    waited: u64,
-    returned: u64,
-}
-
-impl Search {
-    fn check(&self) {
-        let mut log = Log::new();
-        for held in &self.held {
-            log.grant(held.used_at, held.goes);
-        }
-        for (tick, n) in &self.came_back {
-            log.gave_back(*tick, *n);
-        }
-        let history: Audit = [log].into_iter().collect();
-        if let Err(excess) = history.check(&self.algorithm.bound()) {
-            panic!("{excess}: {} after {:?}", self.algorithm, self.done);
-        }
-    }
-
-    fn go_on(&mut self, word: u64, now: Tick, steps: u32) {
-        self.check();
-        if steps == 0 {
-            return;
-        }
-        let most = self.algorithm.available(0, now);
-        for n in 1..=most {
-            if let Ok((next, granted)) = self.algorithm.reserve(word, now, n, Tick::MAX) {
-                let used_at = granted.due();
-                self.waited += u64::from(used_at > now);
-                self.takes(format!("reserve {n}"), granted, used_at, (next, now, steps));
-            }
-            if let Ok((next, granted)) = self.algorithm.step(word, now, n) {
-                // The caller goes now, even if the permits are counted later.
-                let used_at = if self.is_skewed { granted.at() } else { now };
-                self.takes(format!("take {n}"), granted, used_at, (next, now, steps));
-            }
-        }
-        for which in 0..self.held.len() {
-            for n in 1..=self.held[which].granted.n() {
-                if self.held[which].is_live && !self.is_skewed {
-                    self.cancel(which, n, word, now, steps - 1);
-                }
-            }
-        }
-        if self.is_skewed && now > tick(2) {
-            self.done.push("2 ns back".into());
-            self.go_on(word, tick(now.as_nanos() - 2), steps - 1);
-            self.done.pop();
-        }
-        for by in [1, 3] {
-            self.done.push(format!("{by} ns"));
-            self.go_on(
-                word,
-                now.saturating_add(Duration::from_nanos(by)),
-                steps - 1,
-            );
-            self.done.pop();
-        }
-    }
-
-    fn takes(
-        &mut self,
-        name: String,
-        granted: Granted,
-        used_at: Tick,
-        (next, now, steps): (u64, Tick, u32),
-    ) {
-        self.done.push(format!("{name}, used at {used_at:?}"));
-        let (goes, is_live) = (granted.n(), true);
-        self.held.push(Held {
-            granted,
-            goes,
-            used_at,
-            is_live,
-        });
-        self.go_on(next, now, steps - 1);
-        self.held.pop();
-        self.done.pop();
-    }
-
-    fn cancel(&mut self, which: usize, n: u64, word: u64, now: Tick, steps: u32) {
-        let held = &mut self.held[which];
-        let (before, goes, used_at) = (held.granted.info(), held.goes, held.used_at);
-        let (next, kept, back) = self.algorithm.cancel(word, now, &held.granted, n);
-        assert!(back <= n && kept.n() == before.n() - n && kept.due() <= before.due());
-        self.done.push(format!("cancel {n} of {which}: {back}"));
-        let credits = self.came_back.len();
-        self.returned += back;
-        held.is_live = false;
-        let mut whole = None;
-        if used_at > now {
-            held.goes -= n;
-            held.used_at = kept.due();
-            assert!(kept.due() >= now);
-            whole = Some(mem::replace(&mut held.granted, kept));
-        } else {
-            self.came_back.push((now, back));
-        }
-        self.go_on(next, now, steps);
-        self.came_back.truncate(credits);
-        let held = &mut self.held[which];
-        (held.is_live, held.goes, held.used_at) = (true, goes, used_at);
-        if let Some(whole) = whole {
-            held.granted = whole;
-        }
-        self.done.pop();
-    }
-}
-
-fn try_every_order(text: &str, steps: u32, is_skewed: bool) -> Search {
-    let mut search = Search {
-        algorithm: algorithm(text),
+fn try_every_order(text: &str, steps: u32, is_skewed: bool) -> Search<AnyAlgorithm> {
+    let search = Search {
         is_skewed,
-        held: Vec::new(),
-        came_back: Vec::new(),
-        done: Vec::new(),
-        waited: 0,
-        returned: 0,
+        gives_back: if is_skewed { Back::Never } else { Back::Cancel },
+        ..Search::new(algorithm(text))
     };
-    search.go_on(0, tick(0), steps + MORE);
+    let search = search.run(steps + MORE, Search::keeps_the_bound);
+    assert_eq!(search.excess, None);
     search
 }
 
@@ -346,30 +211,7 @@ fn any_word_tick_or_number_is_answered_by_every_window() {
         "intervals 1000000000/d burst 4000000000 greedy",
     ];
     for text in texts.chain(odd) {
-        let algorithm = algorithm(text);
-        for _ in 0..3_000 {
-            let mut any = || {
-                let n = random.upto(u64::MAX);
-                if random.one_in(2) { n } else { u64::MAX - n }
-            };
-            let [word, other] = [any(), any()].map(|word| word.min(u64::MAX - 1));
-            let [now, then, latest] = [any(), any(), any()].map(tick);
-            let (n, back) = (any(), any());
-            assert!(algorithm.waiting(word, now) < u64::MAX);
-            for n in [n, n % 3] {
-                let label = format!("{text}: {word:#x} at {now:?}, {n} until {latest:?}");
-                let Ok((next, granted)) = algorithm.reserve(word, now, n, latest) else {
-                    continue;
-                };
-                assert!(next < u64::MAX && granted.due() >= now, "{label}");
-                for word in [next, other] {
-                    let (left, kept, came) = algorithm.cancel(word, then, &granted, back);
-                    assert!(left < u64::MAX && came <= back.min(n), "{label}");
-                    assert!(kept.due() <= granted.due(), "{label}");
-                    assert_eq!(kept.n(), n - back.min(n), "{label}");
-                }
-            }
-        }
+        asks_anything(&algorithm(text), false, &mut random, 3_000);
     }
 }
 

@@ -116,11 +116,35 @@ fn finish(limits: &Limits, records: &[[Record; N]], callers: Vec<Caller<'_>>) ->
     totals
 }
 
+/// The compositions of each thread.
+fn of_each_thread<'r>(limits: &'r Limits, records: &'r [[Record; N]]) -> Vec<Compositions<'r>> {
+    let all = records.iter().map(|one| Compositions::new(limits, one));
+    all.collect()
+}
+
+/// The threads of a round.
+fn callers<'c>(all: &'c [Compositions<'c>], round: u64) -> Vec<Caller<'c>> {
+    let callers = all.iter().enumerate().map(|(id, all)| {
+        let random = Random(round * THREADS as u64 + id as u64);
+        Caller::new(id, all, random)
+    });
+    callers.collect()
+}
+
+/// Runs threads on compositions, and checks that they did enough.
+fn are_busy(run: impl FnOnce() -> Totals + Send + 'static) {
+    deadline("threads on compositions", || {
+        let totals = run();
+        println!("{totals:?}");
+        assert!(totals.granted > ROUNDS && totals.denied > ROUNDS && totals.undone > ROUNDS);
+    });
+}
+
 /// The clock moves in every turn, and one member's quota changes. Each limit keeps its bound over
 /// every interval, for what it granted less what came back.
 #[test]
 fn composed_requests_keep_the_bound_of_every_member() {
-    deadline("threads on compositions", || {
+    are_busy(|| {
         let mix = Mix {
             step: 4,
             changes: true,
@@ -131,22 +155,15 @@ fn composed_requests_keep_the_bound_of_every_member() {
         for round in 0..ROUNDS {
             let limits = Limits::new();
             let records = [(); THREADS].map(|()| records());
-            let all = records
-                .each_ref()
-                .map(|one| Compositions::new(&limits, one));
-            let callers = all.iter().enumerate().map(|(id, all)| {
-                let random = Random(round * THREADS as u64 + id as u64);
-                Caller::new(id, all, random)
-            });
-            let callers = on_threads(callers.collect::<Vec<_>>(), |mut caller| {
+            let all = of_each_thread(&limits, &records);
+            let callers = on_threads(callers(&all, round), |mut caller| {
                 caller.work(&limits, mix, TURNS);
                 caller.end(mix);
                 caller
             });
             totals += finish(&limits, &records, callers);
         }
-        println!("{totals:?}");
-        assert!(totals.granted > ROUNDS && totals.denied > ROUNDS && totals.undone > ROUNDS);
+        totals
     });
 }
 
@@ -176,14 +193,8 @@ fn phases(mix: Mix, holds_grants_over: bool) -> Totals {
     for round in 0..ROUNDS {
         let limits = Limits::new();
         let records = [(); THREADS].map(|()| records());
-        let all = records
-            .each_ref()
-            .map(|one| Compositions::new(&limits, one));
-        let callers = all.iter().enumerate().map(|(id, all)| {
-            let random = Random(round * THREADS as u64 + id as u64);
-            Caller::new(id, all, random)
-        });
-        let mut callers: Vec<_> = callers.collect();
+        let all = of_each_thread(&limits, &records);
+        let mut callers = callers(&all, round);
         let mut random = Random(round);
         let clock = limits.clock();
         let (mut begun, mut changed) = ([Sums::default(); LOG], 0);
@@ -252,38 +263,32 @@ fn phases(mix: Mix, holds_grants_over: bool) -> Totals {
         }
         totals += finish(&limits, &records, callers);
     }
-    println!("{totals:?}");
     totals
 }
+
+/// No quota changes, and no member goes into debt.
+const STILL: Mix = Mix {
+    step: 1,
+    changes: false,
+    charges: false,
+    keeps_one_in: 64,
+};
 
 /// While the clock stands still and no quota changes, each limit counts exactly the grants that
 /// were kept.
 #[test]
 fn at_the_end_each_member_counts_what_was_kept() {
-    deadline("threads on compositions", || {
-        let mix = Mix {
-            step: 1,
-            changes: false,
-            charges: false,
-            keeps_one_in: 64,
-        };
-        let totals = phases(mix, false);
-        assert!(totals.granted > ROUNDS && totals.denied > ROUNDS && totals.undone > ROUNDS);
-    });
+    are_busy(|| phases(STILL, false));
 }
 
 /// Grants are undone and settled after the clock has moved and the quota has changed, and members
 /// go into debt. Each limit counts what it says that it took, less what it says that came back.
 #[test]
 fn what_does_not_come_back_is_said() {
-    deadline("threads on compositions", || {
-        let mix = Mix {
-            step: 1,
-            changes: true,
-            charges: true,
-            keeps_one_in: 64,
-        };
-        let totals = phases(mix, true);
-        assert!(totals.granted > ROUNDS && totals.denied > ROUNDS && totals.undone > ROUNDS);
-    });
+    let mix = Mix {
+        changes: true,
+        charges: true,
+        ..STILL
+    };
+    are_busy(move || phases(mix, true));
 }
