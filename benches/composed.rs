@@ -5,7 +5,7 @@
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -15,10 +15,17 @@ use criterion::{Criterion, SamplingMode};
 use tollgate::algorithm::Algorithm;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::compose::{All, Member, Members};
-use tollgate::{Limiter, Tick, TokenBucket};
+use tollgate::keyed::Key;
+use tollgate::{Concurrency, Keyed, Limiter, Tick, TokenBucket};
 
 type Bucket = Limiter<TokenBucket>;
 type Dyn = Box<dyn Member<SystemClock> + Send + Sync>;
+type User = Key<Arc<Keyed<TokenBucket>>>;
+
+fn users(kind: Kind) -> Arc<Keyed<TokenBucket>> {
+    let bucket = bucket(kind).expect("a quota that can be represented");
+    Arc::new(Keyed::new(bucket, 1000).expect("a table"))
+}
 
 fn limiter(kind: Kind) -> Bucket {
     Limiter::new(bucket(kind).expect("a quota that can be represented"))
@@ -66,6 +73,40 @@ impl Contestant for PlainOnClock {
         let [a, b] = &self.0;
         let now = SystemClock.now();
         a.at(now).try_acquire().is_ok() & b.at(now).try_acquire().is_ok()
+    }
+}
+
+/// The own decisions of two keys at a given tick.
+struct PlainKeys([User; 2]);
+
+impl Contestant for PlainKeys {
+    #[inline(always)]
+    fn decide(&self, turn: u64) -> bool {
+        let now = Tick::from_nanos(turn);
+        let [a, b] = &self.0;
+        a.at(now).try_acquire().is_ok() & b.at(now).try_acquire().is_ok()
+    }
+}
+
+/// The own decisions of a key and of a limiter at a given tick.
+struct PlainKeyAndLimiter(User, Bucket);
+
+impl Contestant for PlainKeyAndLimiter {
+    #[inline(always)]
+    fn decide(&self, turn: u64) -> bool {
+        let now = Tick::from_nanos(turn);
+        self.0.at(now).try_acquire().is_ok() & self.1.at(now).try_acquire().is_ok()
+    }
+}
+
+/// The own decisions of a key at a given tick and of a concurrency limit.
+struct PlainKeyAndInside(User, Concurrency);
+
+impl Contestant for PlainKeyAndInside {
+    #[inline(always)]
+    fn decide(&self, turn: u64) -> bool {
+        let now = Tick::from_nanos(turn);
+        self.0.at(now).try_acquire().is_ok() & self.1.try_enter().is_ok()
     }
 }
 
@@ -120,6 +161,8 @@ fn contestants(kind: Kind) -> Vec<(&'static str, Box<dyn Runner>)> {
     let boxed = |kind| -> Dyn { Box::new(limiter(kind)) };
     let (first, end) = (|| boxed(Kind::Allowed), || boxed(kind));
     let eight = || [(); 8].map(|()| limiter(kind));
+    let user = |kind, name| users(kind).key_owned(name);
+    let inside = || Concurrency::new(1).expect("a size");
     vec![
         ("one_plain_tick", Box::new(Aligned(Plain([last()])))),
         ("two_plain_tick", Box::new(Aligned(Plain([last(), last()])))),
@@ -143,6 +186,27 @@ fn contestants(kind: Kind) -> Vec<(&'static str, Box<dyn Runner>)> {
         ("all_three_tick", at((full(), full(), last()))),
         ("eight_plain_tick", Box::new(Aligned(Plain(eight())))),
         ("all_eight_tick", at(eight())),
+        (
+            "keys_plain_tick",
+            Box::new(Aligned(PlainKeys(["a", "b"].map(|name| user(kind, name))))),
+        ),
+        (
+            "all_keys_tick",
+            at((user(Kind::Allowed, "a"), user(kind, "b"))),
+        ),
+        (
+            "key_limiter_plain_tick",
+            Box::new(Aligned(PlainKeyAndLimiter(user(kind, "a"), last()))),
+        ),
+        (
+            "all_key_limiter_tick",
+            at((user(Kind::Allowed, "a"), last())),
+        ),
+        (
+            "key_inside_plain_tick",
+            Box::new(Aligned(PlainKeyAndInside(user(kind, "a"), inside()))),
+        ),
+        ("all_key_inside_tick", at((user(kind, "a"), inside()))),
     ]
 }
 

@@ -1,16 +1,21 @@
-//! The rows of compositions: buckets that are taken from all or nothing, at a given tick. The rows
+//! The rows of compositions: limits that are taken from all or nothing, at a given tick. The rows
 //! `plain` make the members' own decisions, one after the other, without undoing.
 
 use std::hint::black_box;
 
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::compose::{All, Member, Members};
-use tollgate::{Limiter, Tick, TokenBucket};
+use tollgate::keyed::Key;
+use tollgate::{Concurrency, Gcra, Keyed, Limiter, Tick, TokenBucket};
 
-use crate::{Row, SOON, bucket, dry, times, wide};
+use crate::{Row, SOON, bucket, dry, gcra, times, wide};
 
 type Bucket<C = SystemClock> = Limiter<TokenBucket, C>;
 type Dyn = Box<dyn Member<SystemClock> + Send + Sync>;
+/// Another algorithm than the rows of `keyed` have. They would otherwise be compiled with these
+/// callers in view, and be counted otherwise.
+type Users = Keyed<Gcra>;
+type User<'u> = Key<&'u Users>;
 
 /// The wrappers. callgrind recognizes them by `counted_` in their names.
 mod counted {
@@ -46,6 +51,25 @@ mod counted {
             & b.at(now).try_acquire().is_ok()
             & c.at(now).try_acquire().is_ok()
     }
+
+    #[inline(never)]
+    pub(super) fn counted_plain_keys(a: &User<'_>, b: &User<'_>, now: Tick) -> bool {
+        a.at(now).try_acquire().is_ok() & b.at(now).try_acquire().is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_plain_key_limiter(key: &User<'_>, limit: &Bucket, now: Tick) -> bool {
+        key.at(now).try_acquire().is_ok() & limit.at(now).try_acquire().is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_plain_key_concurrency(
+        key: &User<'_>,
+        inside: &Concurrency,
+        now: Tick,
+    ) -> bool {
+        key.at(now).try_acquire().is_ok() & inside.try_enter().is_ok()
+    }
 }
 use counted::*;
 
@@ -73,6 +97,18 @@ fn composed<M: Members<SystemClock>>(members: M, allowed: bool, count: u64) -> u
         black_box(SOON),
     );
     times(count, || counted_all_at(&all, now) == allowed)
+}
+
+/// Returns a table whose keys "alice" and "bob" have been asked for twice, so that each has a word.
+fn users(full: bool) -> Users {
+    let users = Keyed::new(gcra(if full { wide() } else { dry() }), 1000).expect("a table");
+    for name in ["alice", "bob"] {
+        for _ in 0..2 {
+            let granted = users.key(name).at(SOON).try_acquire().is_ok();
+            assert!(granted || !full);
+        }
+    }
+    users
 }
 
 fn plain(full: bool, count: u64) -> u64 {
@@ -144,5 +180,36 @@ pub(crate) static COMPOSED: &[Row] = &[
     }),
     ("all-three-at-denied", |count| {
         composed((made(true), made(true), made(false)), false, count)
+    }),
+    ("plain-keys-at-allowed", |count| {
+        let users = users(true);
+        let (a, b) = black_box((users.key("alice"), users.key("bob")));
+        let now = black_box(SOON);
+        times(count, || counted_plain_keys(&a, &b, now))
+    }),
+    ("all-keys-at-allowed", |count| {
+        let users = users(true);
+        composed((users.key("alice"), users.key("bob")), true, count)
+    }),
+    ("all-keys-at-denied", |count| {
+        let (full, empty) = (users(true), users(false));
+        composed((full.key("alice"), empty.key("bob")), false, count)
+    }),
+    ("plain-key-limiter-at-allowed", |count| {
+        let (users, limit) = (users(true), black_box(made(true)));
+        let (key, now) = (black_box(users.key("alice")), black_box(SOON));
+        times(count, || counted_plain_key_limiter(&key, &limit, now))
+    }),
+    ("all-key-limiter-at-allowed", |count| {
+        composed((users(true).key("alice"), made(true)), true, count)
+    }),
+    ("plain-key-inside-at-allowed", |count| {
+        let (users, inside) = (users(true), black_box(Concurrency::new(9).expect("a size")));
+        let (key, now) = (black_box(users.key("alice")), black_box(SOON));
+        times(count, || counted_plain_key_concurrency(&key, &inside, now))
+    }),
+    ("all-key-inside-at-allowed", |count| {
+        let inside = Concurrency::new(9).expect("a size");
+        composed((users(true).key("alice"), inside), true, count)
     }),
 ];
