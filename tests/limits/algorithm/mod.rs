@@ -15,7 +15,7 @@ mod bounds;
 pub(crate) mod bucket;
 mod carry;
 mod cases;
-mod counted;
+pub(crate) mod counted;
 mod departures;
 mod examples;
 mod fifty_years;
