@@ -46,6 +46,7 @@ impl AtomicWord for Counting {
     }
 }
 
+/// In a chain of limiters, what the first granted is lost if the second denies.
 #[test]
 fn a_granted_request_stores_once_for_each_member_and_a_denied_one_never() {
     // The word that is the tight one is the first, the second or the third by its address.
