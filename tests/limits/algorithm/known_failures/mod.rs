@@ -3,11 +3,11 @@
 //! of slots, logs and shards are in tests/limits/multiword/known_failures.rs, and those of
 //! reservations in tests/waiting/wait/reservations/known_failures.rs.
 
-mod threads;
 mod windows;
 
 use tollgate::error::QuotaError;
 
+use crate::support::threads::on_threads;
 use crate::support::*;
 
 const MS: u64 = 1_000_000;
@@ -256,4 +256,29 @@ fn a_rate_far_above_the_burst_is_enforced() {
             assert_eq!(limiter.count(20, 999 + again), burst);
         }
     }
+}
+
+/// pingora-limits: 11 to 15 of 16 threads panicked in the first second, when the time since the
+/// start was negative.
+#[test]
+fn threads_at_the_start_of_a_clock_are_answered() {
+    deadline("threads that ask a limiter", || {
+        // The threads' clocks differ by a few moments, and some are before the start.
+        let [limiter, _] = both(Quota::per_day(500));
+        let granted = on_threads(0..16, |id| {
+            let now = tick(SECOND).saturating_sub(Duration::from_millis(id * 100));
+            let at = limiter.0.at(now);
+            let take = |_| at.take_up_to(1).n() + at.take_up_to(0).n();
+            (0..100).map(take).sum::<u64>()
+        });
+        // The last permit is not for callers whose tick is before the first one's.
+        let rest = limiter.0.at(tick(SECOND)).take_up_to(1000);
+        assert_eq!(granted.into_iter().sum::<u64>() + rest.n(), 500);
+        // From the clock's first tick, with windows that began before it.
+        let kinds = [&WINDOWS[..1], &WINDOWS[2..3], &INTERVALS[..1]];
+        for limiter in limiters(&kinds, "500/d origin 86399s") {
+            let granted = on_threads(0..16, |id| limiter.count(100, id / 8));
+            assert_eq!(granted.into_iter().sum::<u64>(), 500, "{limiter:?}");
+        }
+    });
 }
