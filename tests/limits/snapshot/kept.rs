@@ -3,15 +3,8 @@
 use tollgate::store::View;
 
 use super::{Saved, with_number};
-use crate::support::algorithms::limiter;
+use crate::support::algorithms::{is_bucket, limiter};
 use crate::support::*;
-
-fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
-    matches!(
-        algorithm,
-        AnyAlgorithm::TokenBucket(_) | AnyAlgorithm::Gcra(_) | AnyAlgorithm::LeakyBucket(_)
-    )
-}
 
 /// Returns a tick that is later by at most a maximum: often a fraction of a period, sometimes an
 /// odd number.
