@@ -211,21 +211,6 @@ fn drain(limiter: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
         .count()
 }
 
-/// At inexact rates the shards grant the burst one by one, as one word does.
-#[test]
-fn at_inexact_rates_the_shards_grant_the_whole_burst() {
-    for (text, limit) in [
-        ("token-bucket 97/h burst 64", 64),
-        ("gcra 13/s burst 100", 100),
-    ] {
-        for shards in 1..=16 {
-            let limiter = sharded(algorithm(text), shards);
-            let now = tick(1_000_000_007);
-            assert_eq!(drain(&limiter, now), limit, "in {shards}");
-        }
-    }
-}
-
 /// At each tick after everything was taken, the shards have what one word would have, except for
 /// less than a permit each.
 #[test]

@@ -23,25 +23,6 @@ fn a_caller_waits_for_those_before_it() {
 }
 
 #[test]
-fn stored_permits_are_free_and_the_next_caller_waits_for_the_rest() {
-    let (limiter, now) = (bursty(10.0), tick(10 * SECOND));
-    for (n, stored, next) in [
-        (0, 10.0, 10 * SECOND),
-        (4, 6.0, 10 * SECOND),
-        (8, 0.0, 10_200 * MS),
-    ] {
-        let _ = limiter.reserve_at(n, now);
-        assert_eq!(limiter.stored_at(now), stored);
-        assert_eq!(limiter.next_free_at(now), tick(next));
-    }
-    // Fractions of a permit count.
-    let limiter = bursty(10.0);
-    assert_eq!(limiter.stored_at(tick(50 * MS)), 0.5);
-    let _ = limiter.reserve_at(1, tick(50 * MS));
-    assert_eq!(limiter.next_free_at(Tick::ZERO), tick(100 * MS));
-}
-
-#[test]
 fn a_timeout_is_compared_with_the_wait_and_a_denial_takes_nothing() {
     for micros in [false, true] {
         let limiter = bursty(10.0);
