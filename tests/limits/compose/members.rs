@@ -217,16 +217,6 @@ fn a_mixture_at_run_time_takes_undoes_and_settles() {
 }
 
 #[test]
-fn a_mixture_at_run_time_charges() {
-    let (rate, window, _) = mixture();
-    let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
-        [Box::new(&rate), Box::new(&window)];
-    let all = All::new(members).expect("a composition");
-    assert_eq!(all.charge_each([12, 3]), Ok(15));
-    assert_eq!((rate.charge(0).debt(), window.available()), (2, 47));
-}
-
-#[test]
 fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
     let (rate, _, inside) = mixture();
     let clock = rate.clock().clone();

@@ -199,19 +199,3 @@ fn the_time_of_day_measures_the_pause_and_a_backward_step_counts_as_none() {
         assert_eq!(restored(bytes), (Duration::ZERO, 40));
     }
 }
-
-#[test]
-fn a_limiter_that_was_never_used_starts_when_it_is_saved() {
-    let algorithm: AnyAlgorithm = "token-bucket 1/s burst 9 initial 2".parse().expect("text");
-    let kept = limiter(algorithm);
-    let (now, later) = (tick(5), tick(4_000_000_005));
-    let bytes = kept.at(now).snapshot();
-    assert_eq!(kept.at(later).available(), 6);
-    let restored = limiter(algorithm);
-    let pause = Duration::from_secs(4);
-    restored
-        .at(Tick::ZERO)
-        .restore_after(&bytes, pause)
-        .expect("whole");
-    assert_eq!(restored.at(Tick::ZERO).available(), 6);
-}

@@ -121,14 +121,6 @@ fn a_new_store_size_is_applied() {
     }
 }
 
-#[test]
-fn with_whole_microseconds_a_turn_is_never_before_its_tick() {
-    let limiter = bursty(3.0).in_whole_micros();
-    assert_eq!(limiter.stored_at(tick(100 * MS)), 100_000.0 / (1e6 / 3.0));
-    let turn = limiter.reserve_at(1, tick(SECOND + 1)).expect("a turn");
-    assert_eq!(turn.due(), tick(SECOND + 1));
-}
-
 /// Ten microseconds a permit and no store, asked at ticks between whole microseconds. The next turn
 /// is at a whole microsecond, and no answer is before the call.
 #[test]
