@@ -222,10 +222,8 @@ fn a_custom_algorithm_has_the_provided_verbs() {
                     "{algorithm}: {word} at {now:?}: {known:?}, {idle:?}"
                 );
             }
-            let (taken, own) = (
-                algorithm.take_up_to(word, now, n),
-                own.take_up_to(word, now, n),
-            );
+            let taken = algorithm.take_up_to(word, now, n);
+            let own = own.take_up_to(word, now, n);
             assert_eq!((taken.0, taken.1.n()), (own.0, own.1.n()), "{algorithm}");
         }
     }
