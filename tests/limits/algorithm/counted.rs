@@ -50,8 +50,8 @@ impl Counted {
         }
     }
 
-    /// Creates a window of slots of this length, of which `told` can be distinguished. A slot counts
-    /// up to `most`.
+    /// Creates a window of slots of this length, of which `told` can be distinguished. A slot
+    /// counts up to `most`.
     pub(crate) fn of_slots(n: u64, slot: u64, slots: u64, (most, told): (u64, u128)) -> Self {
         Self {
             limit: n,

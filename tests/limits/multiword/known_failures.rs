@@ -116,8 +116,8 @@ fn one_a_second_grants_one_each_second() {
     }
 }
 
-/// AspNetCoreRateLimit, rate-limiter-flexible and both windows of limits count refused requests, so a
-/// caller that keeps asking is never admitted again.
+/// AspNetCoreRateLimit, rate-limiter-flexible and both windows of limits count refused requests, so
+/// a caller that keeps asking is never admitted again.
 #[test]
 fn denied_requests_do_not_count() {
     let mut limiters = Vec::from(sliding(Quota::per_second(10)));

@@ -1,4 +1,4 @@
-//! The debt that a window forgets, quotas without a bound, and the bounds that the algorithms state.
+//! The debt that a window forgets, quotas without a bound, and what the algorithms state.
 
 use core::time::Duration;
 

@@ -91,8 +91,8 @@ fn intervals_of_fractional_nanoseconds_keep_their_rate() {
     }
 }
 
-/// governor: 1/day with burst 300 000 admitted 86 496. With burst 10 it granted 213 505 at once, since
-/// the weight wrapped.
+/// governor: 1/day with burst 300 000 admitted 86 496. With burst 10 it granted 213 505 at once,
+/// since the weight wrapped.
 #[test]
 fn centuries_of_permits_are_granted_in_full_or_refused() {
     let (quota, burst, max) = (Quota::per_day(1), 300_000, 97_620);
