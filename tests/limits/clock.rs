@@ -139,14 +139,14 @@ fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_
             let (hour, day) = (Quota::per_hour(1), Quota::per_day(1));
             let to_midnight = DAY - now % DAY;
             let window = FixedWindow::new(day).expect("a quota");
-            let actual = ends_in(window.aligned_to_utc_on(&clock), &clock);
-            assert_eq!(actual, to_midnight);
             // The same behind pointers.
-            let actual = ends_in(window.aligned_to_utc_on(&&clock), &&clock);
-            assert_eq!(actual, to_midnight);
             let shared = Arc::new(clock.clone());
-            let actual = ends_in(window.aligned_to_utc_on(&shared), &shared);
-            assert_eq!(actual, to_midnight);
+            let ends = [
+                ends_in(window.aligned_to_utc_on(&clock), &clock),
+                ends_in(window.aligned_to_utc_on(&&clock), &&clock),
+                ends_in(window.aligned_to_utc_on(&shared), &shared),
+            ];
+            assert_eq!(ends, [to_midnight; 3]);
             let intervals = Intervals::new(hour).expect("a quota");
             let to_hour = HOUR - now % HOUR;
             let actual = ends_in(intervals.aligned_to_utc_on(&clock), &clock);

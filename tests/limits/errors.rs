@@ -13,7 +13,7 @@ type C = ComposeError;
 
 /// Checks an error's text and field, and that there is no second error behind it.
 #[track_caller]
-pub(crate) fn says(error: &impl Error, field: &str, text: &str) {
+fn says(error: &impl Error, field: &str, text: &str) {
     assert_eq!(error.to_string(), text);
     assert_eq!(text.split(' ').next(), Some(field));
     assert!(error.source().is_none());
@@ -23,15 +23,6 @@ pub(crate) fn says(error: &impl Error, field: &str, text: &str) {
 fn by_question_mark<E, F: From<E>>(error: E) -> F {
     let question = || -> Result<(), F> { Ok(Err(error)?) };
     question().expect_err("an error")
-}
-
-/// Checks the errors of limiters, each against a line of text, and the errors that they become.
-#[track_caller]
-pub(crate) fn say(errors: &[LimiterError], texts: &str) {
-    assert_eq!(texts.lines().count(), errors.len());
-    for (error, text) in errors.iter().zip(texts.lines()) {
-        is_kept_by_compositions(*error, text);
-    }
 }
 
 /// Checks that the errors that this one becomes have its text and field.
@@ -111,8 +102,9 @@ overrides are all in use: at most 8 keys of this table can have algorithms of th
 outcomes has room for 8, but must have room for 9, one for each key
 limit is 0, but must be at least 1
 limit is 9, but must be from 1 to 8";
-    say(&errors, texts);
-    for error in errors {
+    assert_eq!(texts.lines().count(), errors.len());
+    for (error, text) in errors.into_iter().zip(texts.lines()) {
+        is_kept_by_compositions(error, text);
         assert_eq!(error.const_message(), error.field());
     }
 }

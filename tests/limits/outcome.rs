@@ -57,28 +57,6 @@ fn a_wait_in_whole_seconds_is_rounded_up() {
     }
 }
 
-#[test]
-fn a_client_that_obeys_retry_after_is_granted_and_one_a_second_earlier_is_not() {
-    let mut random = Random(0x0070_11a7_e504);
-    let mut early = 0;
-    for _ in 0..500 {
-        let period = Duration::from_nanos(1 + random.upto(1 << 40));
-        let quota = Quota::per(1 + random.below(9), period).burst(1);
-        let bucket = TokenBucket::new(quota).expect("a quota");
-        let clock = ManualClock::new();
-        let limiter = Limiter::with_clock(bucket, clock.clone());
-        assert!(limiter.try_acquire().is_ok());
-        let denied = limiter.try_acquire().expect_err("the burst is 1");
-        let secs = denied.retry_after_secs().expect("a wait");
-        assert!(secs >= 1);
-        clock.advance(Duration::from_secs(secs - 1));
-        early += u64::from(limiter.available() == 0);
-        clock.advance(Duration::from_secs(1));
-        assert!(limiter.try_acquire().is_ok(), "{quota}");
-    }
-    assert_eq!(early, 500);
-}
-
 /// A queue counts in units other than nanoseconds, but an added delay is in nanoseconds.
 #[test]
 fn adding_to_a_grant_keeps_the_rest_of_it() {

@@ -171,10 +171,8 @@ fn a_rebased_word_keeps_its_state() {
             assert_eq!(algorithm.rebase(word, NOW, NOW), word);
             let moved = algorithm.rebase(word, NOW, to);
             let (was, is) = (algorithm.level(word, NOW), algorithm.level(moved, to));
-            let (had, has) = (
-                algorithm.available(word, NOW),
-                algorithm.available(moved, to),
-            );
+            let had = algorithm.available(word, NOW);
+            let has = algorithm.available(moved, to);
             let (owed, owes) = (owed(&algorithm, word, NOW), owed(&algorithm, moved, to));
             let as_much = |was: u64, is: u64| (was..=was + 1).contains(&is);
             assert!(

@@ -192,47 +192,6 @@ fn cancelled_reservations_let_none_leave_faster_than_the_rate() {
 }
 
 #[test]
-fn the_last_in_line_gives_back_all_and_others_none() {
-    for free in [0, 1, 3] {
-        let limiter = limiter(free);
-        let mut line: Vec<_> = std::iter::from_fn(|| limiter.try_acquire().ok()).collect();
-        assert_eq!(line.len(), 20);
-        for granted in line.drain(..19) {
-            assert_eq!(limiter.undo(granted), 0, "another caller waits behind it");
-        }
-        let denied = limiter.try_acquire().expect_err("its place was lost");
-        assert_eq!(denied.retry_after(), Some(Duration::from_millis(100)));
-
-        // The newcomer gets the place of the last one, and no other.
-        let last = line.remove(0);
-        let due = last.due();
-        assert_eq!(limiter.undo(last), 1);
-        assert_eq!(limiter.try_acquire().expect("the last place").due(), due);
-    }
-}
-
-#[test]
-fn when_no_caller_waits_any_more_an_undo_gives_back_what_is_not_refilled() {
-    let limiter = limiter(3);
-    let mut line: Vec<_> = (0..6)
-        .map(|_| limiter.try_acquire().expect("a place"))
-        .collect();
-    limiter.clock().advance(Duration::from_millis(199));
-    let actual = limiter.undo(line.remove(4));
-    assert_eq!(actual, 0, "the last one leaves in 1 ms");
-    limiter.clock().advance(Duration::from_millis(1));
-    assert_eq!(limiter.undo(line.remove(3)), 1);
-    assert_eq!(limiter.undo(line.remove(0)), 0, "the clock has refilled it");
-    assert!(
-        limiter
-            .try_acquire()
-            .expect("a free permit")
-            .delay()
-            .is_zero()
-    );
-}
-
-#[test]
 fn a_settled_grant_gives_back_its_unused_permits_if_it_is_the_last_in_line() {
     let limiter = limiter(0);
     let [first, last] = [5, 5].map(|n| limiter.try_acquire_n(n).expect("a place"));

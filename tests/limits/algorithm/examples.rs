@@ -75,14 +75,3 @@ fn a_window_charge_reports_what_it_recorded_and_expires() {
     assert_eq!(limiter.at(seconds(86_400)).charge(0).debt(), 500);
     assert_eq!(limiter.at(seconds(2 * 86_400)).available(), 500);
 }
-
-#[test]
-fn a_refund_returns_no_more_than_was_taken() {
-    let quota = Quota::per_second(27).burst(27);
-    let bucket = TokenBucket::new(quota).expect("a bucket");
-    let limiter = Limiter::with_clock(bucket, ManualClock::new());
-    for taken in 1..=27 {
-        limiter.charge(taken);
-        assert_eq!(limiter.refund(100), taken);
-    }
-}

@@ -15,7 +15,7 @@ mod bounds;
 pub(crate) mod bucket;
 mod carry;
 mod cases;
-mod counted;
+pub(crate) mod counted;
 mod departures;
 mod examples;
 mod fifty_years;
@@ -85,21 +85,16 @@ fn bucket(quota: Quota, random: &mut Random) -> cases::Case<Bucket> {
         _ => random.upto(u64::MAX),
     };
     let model = Bucket::from_quota(quota);
-    match random.below(4) {
-        0 => (
-            TokenBucket::new(quota).expect("a bucket").into(),
-            (model, missing),
-        ),
-        1 => (Gcra::new(quota).expect("a gcra").into(), (model, missing)),
-        2 => (
-            LeakyBucket::meter(quota).expect("a meter").into(),
-            (model, missing),
-        ),
+    let (algorithm, model) = match random.below(4) {
+        0 => (TokenBucket::new(quota).map(AnyAlgorithm::from), model),
+        1 => (Gcra::new(quota).map(AnyAlgorithm::from), model),
+        2 => (LeakyBucket::meter(quota).map(AnyAlgorithm::from), model),
         _ => {
-            let queue = LeakyBucket::queue(quota).expect("a queue").free(free);
-            (queue.into(), (model.queue(free), missing))
+            let queue = LeakyBucket::queue(quota).map(|queue| queue.free(free).into());
+            (queue, model.queue(free))
         }
-    }
+    };
+    (algorithm.expect("a bucket"), (model, missing))
 }
 
 /// Runs buckets with these quotas repeatedly, until there are enough operations.

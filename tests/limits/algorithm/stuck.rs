@@ -2,8 +2,6 @@
 //! [`Stuck`](Denied::Stuck). A smaller one does not. A reset, a refund and a snapshot's other clock
 //! help as documented, and nothing makes it worse.
 
-use tollgate::algorithm::{Debt, Forecast};
-
 use crate::support::*;
 
 const NOW: Tick = tick(7_200_000_000_000);
@@ -179,15 +177,4 @@ fn shards_are_stuck_and_freed_together() {
         }
     }
     assert!(stuck > 15, "{stuck}");
-}
-
-/// The word of all ones is reserved. A word that can count no more is just below it.
-#[test]
-fn a_stuck_word_is_not_all_ones() {
-    for algorithm in algorithms().into_iter().filter(can_be_stuck) {
-        let (word, _) = algorithm.charge(0, NOW, u64::MAX);
-        let (again, _) = algorithm.charge(word, NOW, u64::MAX);
-        assert!(word <= again && again < u64::MAX, "{algorithm}");
-        assert_eq!(algorithm.due(again, NOW, 1), None, "{algorithm}");
-    }
 }

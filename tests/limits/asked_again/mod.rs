@@ -1,5 +1,6 @@
 //! The wait in a denial is exact for every limiter. If no other caller comes, a retry at exactly
-//! that time is granted, and a retry a nanosecond sooner is denied.
+//! that time is granted, and a retry a nanosecond sooner is denied. The wait of
+//! System.Threading.RateLimiting is rounded down, so its retry is denied again.
 
 use tollgate::algorithm::{Lend, Reserve, Split};
 use tollgate::{Adjustable, Keyed, TryAcquire};
@@ -135,10 +136,8 @@ impl Subject {
                 None => now = Tick::MAX,
             }
         }
-        let (possible, label) = (
-            limit.min(256),
-            format!("{later} of {granted}: {}", self.name),
-        );
+        let possible = limit.min(256);
+        let label = format!("{later} of {granted}: {}", self.name);
         assert!(granted >= possible && later >= possible / 3, "{label}");
     }
 }
@@ -201,7 +200,7 @@ fn leases(algorithm: AnyAlgorithm) -> impl Iterator<Item = Subject> {
 fn with_patience<A: Reserve + ChangeQuota + Copy + 'static>(
     algorithm: A,
     is_queue: bool,
-) -> Vec<Subject> {
+) -> [Subject; 3] {
     let quota = algorithm.quota();
     let burst = quota.burst_size();
     let most = |waiting: u64| {
@@ -212,19 +211,15 @@ fn with_patience<A: Reserve + ChangeQuota + Copy + 'static>(
         }
     };
     let interval = quota.period() / quota.permits() as u32;
-    let mut all = Vec::new();
-    for (waiting, patience) in [
-        (0, Duration::ZERO),
-        (3, interval * 7 / 2),
-        (9, interval * 19 / 2),
-    ] {
+    let halves = [(0, 0), (3, 7), (9, 19)];
+    halves.map(|(waiting, halves)| {
+        let patience = interval * halves / 2;
         let name = format!("a reservation within {patience:?}");
-        all.push(Subject::new(&name, most(waiting), quota, move || {
+        Subject::new(&name, most(waiting), quota, move || {
             let limiter = Limiter::unstarted(algorithm, NoClock);
             Box::new(move |n, now| limiter.reserve_within_at(n, patience, now).map(drop))
-        }));
-    }
-    all
+        })
+    })
 }
 
 /// Returns the multiword windows.

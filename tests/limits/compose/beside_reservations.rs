@@ -26,6 +26,9 @@ type Waits<'l> = &'l (dyn ReserveLimiter<Clock = ManualClock> + Sync);
 
 type Member<'m> = BoxMember<'m, ManualClock>;
 
+/// Makes a member of a limiter.
+type OfOne<A> = for<'l> fn(&'l Limiter<A, ManualClock>) -> Member<'l>;
+
 /// Calls `play` with each kind of limit, and the member that takes from it.
 fn with_each_limit<A>(algorithm: A, play: &dyn Fn(&str, Waits<'_>, Member<'_>))
 where
@@ -38,22 +41,21 @@ where
         + 'static,
 {
     let clock = ManualClock::at(tick(8_000_000_000));
-    let limiter = || Limiter::with_clock(algorithm.clone(), clock.clone());
-    let one = limiter();
-    play("a limiter", &one, Box::new(&one));
-    let one = limiter();
-    play(
-        "a limiter of the user's own",
-        &one,
-        Box::new(OwnLimiter(&one)),
-    );
-    let one = limiter();
-    play("a counted limiter", &one, Box::new(Counted::new(&one)));
-    let one = limiter();
-    let branches = OrElse::new(Named::new("first", &one), Exempt);
-    play("the first of two", &one, Box::new(branches));
-    let one = limiter();
-    play("a shadow", &one, Box::new(Shadow::new(&one)));
+    let kinds: [(&str, OfOne<A>); 5] = [
+        ("a limiter", |one| Box::new(one)),
+        ("a limiter of the user's own", |one| {
+            Box::new(OwnLimiter(one))
+        }),
+        ("a counted limiter", |one| Box::new(Counted::new(one))),
+        ("the first of two", |one| {
+            Box::new(OrElse::new(Named::new("first", one), Exempt))
+        }),
+        ("a shadow", |one| Box::new(Shadow::new(one))),
+    ];
+    for (kind, member) in kinds {
+        let one = Limiter::with_clock(algorithm.clone(), clock.clone());
+        play(kind, &one, member(&one));
+    }
     let one = Adjustable::with_clock(algorithm.clone(), clock.clone());
     play("an adjustable limiter", &one, Box::new(&one));
     let table = Keyed::with_clock(algorithm, 8, clock).expect("a table");

@@ -48,7 +48,11 @@ fn of_two_members_the_longest_denial_is_the_answer() {
         let denied = all.try_acquire().expect_err("both are empty");
         let expected = (Some(longest), secs(2));
         assert_eq!((denied.member(), denied.retry_after()), expected);
+        assert_eq!(all.check_n(1), Err(denied));
     }
+    clock.advance(Duration::from_secs(2));
+    let all = All::new([&short, &long]).expect("two limits");
+    assert_eq!(all.check_n(1), Ok(()));
 }
 
 #[test]

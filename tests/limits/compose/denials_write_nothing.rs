@@ -1,59 +1,21 @@
 //! A denied request stores nothing, in whatever order the members are. A granted one stores once
 //! for each member.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::cell::RefCell;
 
-use tollgate::store::{AtomicWord, WordCell};
-
+use super::lost_races::words;
 use super::{ORDERS, algorithm, bucket};
 use crate::support::*;
 
-/// A word that counts the attempts to change it.
-#[derive(Debug)]
-struct Counting {
-    cell: WordCell,
-    stores: AtomicU64,
-}
-
-impl Counting {
-    fn new() -> Self {
-        Self {
-            cell: WordCell::new(0),
-            stores: AtomicU64::new(0),
-        }
-    }
-}
-
-impl AtomicWord for Counting {
-    fn load(&self) -> u64 {
-        self.cell.load()
-    }
-
-    fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
-        self.stores.fetch_add(1, Relaxed);
-        // An exchange of `WordCell` may fail spuriously, which would count twice.
-        loop {
-            match self.cell.compare_exchange(word, next) {
-                Err(seen) if seen == word => {}
-                outcome => return outcome,
-            }
-        }
-    }
-
-    fn swap(&self, next: u64) -> u64 {
-        self.stores.fetch_add(1, Relaxed);
-        self.cell.swap(next)
-    }
-}
-
+/// In a chain of limiters, what the first granted is lost if the second denies.
 #[test]
 fn a_granted_request_stores_once_for_each_member_and_a_denied_one_never() {
     // The word that is the tight one is the first, the second or the third by its address.
     for tight in 0..3 {
         for order in ORDERS {
-            let clock = ManualClock::new();
-            let words = [(); 3].map(|()| Counting::new());
-            let stores = || words.each_ref().map(|word| word.stores.swap(0, Relaxed));
+            let (clock, notes) = (ManualClock::new(), RefCell::default());
+            let words = words(&notes, &|_| {});
+            let stores = || words.each_ref().map(|word| word.stores.take());
             let limits: [_; 3] = std::array::from_fn(|index| {
                 let n = if index == tight { 2 } else { 9 };
                 Limiter::with_cell(algorithm(n), clock.clone(), &words[index])

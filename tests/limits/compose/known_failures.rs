@@ -6,15 +6,6 @@ use super::{full, secs};
 use crate::support::threads::on_threads;
 use crate::support::*;
 
-/// In a chain, what the first limiter granted is lost if the second denies.
-#[test]
-fn a_denied_request_does_not_consume_from_the_other_limit() {
-    let (_, [a, b]) = full([10, 3]);
-    let both = All::new((&a, &b)).expect("two limits");
-    let granted = (0..5).filter(|_| both.try_acquire().is_ok()).count();
-    assert_eq!((granted, a.available(), b.available()), (3, 7, 0));
-}
-
 /// In some services, a loose limit hides a tight one that is listed later.
 #[test]
 fn loose_before_tight_and_tight_before_loose_deny_alike() {
@@ -31,20 +22,6 @@ fn loose_before_tight_and_tight_before_loose_deny_alike() {
     assert_eq!(last.2, secs(1));
     assert_eq!((loose.available(), tight.available()), (98, 0));
     assert_eq!((tight_last.available(), tight_first.available()), (0, 0));
-}
-
-/// Both limits are empty: the wait is that of the slower one, in both orders.
-#[test]
-fn the_longest_wait_is_told_in_every_order() {
-    let (clock, [short, long]) = full([5, 5]);
-    assert_eq!((short.charge(7).debt(), long.charge(11).debt()), (2, 6));
-    let all = All::new((&short, &long)).expect("two limits");
-    let other = All::new([&long, &short]).expect("two limits");
-    let (one, two) = (all.check_n(1), other.check_n(1));
-    assert_eq!(one.map_err(|denied| denied.retry_after()), Err(secs(7)));
-    assert_eq!(two.map_err(|denied| denied.retry_after()), Err(secs(7)));
-    clock.advance(secs(7).expect("a wait"));
-    assert_eq!((all.check_n(1), other.check_n(1)), (Ok(()), Ok(())));
 }
 
 /// The answer does not depend on where the limits are in memory.

@@ -1,7 +1,7 @@
 //! Another caller takes permits between the look and the taking. Each of these races is lost on
 //! purpose: a word calls the other caller whenever it is changed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use tollgate::compose::AllDenied;
 use tollgate::store::{AtomicWord, WordCell};
@@ -10,9 +10,11 @@ use super::{ORDERS, algorithm, secs};
 use crate::support::*;
 
 /// A word that notes its name whenever it is changed, and then lets others act.
-struct Watched<'w> {
+pub(super) struct Watched<'w> {
     name: char,
     cell: WordCell,
+    /// How often a caller tried to change it.
+    pub(super) stores: Cell<u64>,
     notes: &'w RefCell<String>,
     then: &'w dyn Fn(char),
 }
@@ -23,13 +25,20 @@ impl AtomicWord for Watched<'_> {
     }
 
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
-        self.cell.compare_exchange(word, next)?;
+        self.stores.set(self.stores.get() + 1);
+        // An exchange of `WordCell` may fail spuriously. That is no lost race.
+        while let Err(seen) = self.cell.compare_exchange(word, next) {
+            if seen != word {
+                return Err(seen);
+            }
+        }
         self.notes.borrow_mut().push(self.name);
         (self.then)(self.name);
         Ok(())
     }
 
     fn swap(&self, next: u64) -> u64 {
+        self.stores.set(self.stores.get() + 1);
         self.cell.swap(next)
     }
 }
@@ -37,10 +46,11 @@ impl AtomicWord for Watched<'_> {
 type Limit<'w> = Limiter<TokenBucket, ManualClock, &'w Watched<'w>>;
 
 /// The words of three limits: `a` is before `b`, and `b` before `c`.
-fn words<'w>(notes: &'w RefCell<String>, then: &'w dyn Fn(char)) -> [Watched<'w>; 3] {
+pub(super) fn words<'w>(notes: &'w RefCell<String>, then: &'w dyn Fn(char)) -> [Watched<'w>; 3] {
     ['a', 'b', 'c'].map(|name| Watched {
         name,
         cell: WordCell::new(0),
+        stores: Cell::new(0),
         notes,
         then,
     })

@@ -133,10 +133,8 @@ fn denies(step: Step, _: Tick) -> Option<Denied> {
 
 #[test]
 fn a_member_that_panics_when_it_gives_back_stops_no_other() {
-    let (rate, room) = (
-        bucket(5, &ManualClock::new()),
-        Concurrency::new(3).expect("a limit"),
-    );
+    let rate = bucket(5, &ManualClock::new());
+    let room = Concurrency::new(3).expect("a limit");
     let panics = |step, _| {
         assert!(step != Step::GiveBack, "a member's own panic");
         None
@@ -167,10 +165,8 @@ impl Clock for Panics {
 fn a_clock_that_panics_after_a_lost_race_leaves_nothing_taken() {
     for readings in 2..=4 {
         let clock = Panics(AtomicU64::new(readings));
-        let (rate, room) = (
-            Limiter::unstarted(algorithm(5), &clock),
-            Concurrency::new(3).expect("a limit"),
-        );
+        let rate = Limiter::unstarted(algorithm(5), &clock);
+        let room = Concurrency::new(3).expect("a limit");
         let denies = Scripted::last(&denies);
         let own = denies.member();
         let few = All::new((&rate, &room, own)).expect("limits");

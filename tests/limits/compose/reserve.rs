@@ -110,22 +110,6 @@ fn a_reservation_that_is_cancelled_late_leaves_the_tick_of_its_end() {
     }
 }
 
-/// Otherwise the caller behind it could find its permits taken at its due tick.
-#[test]
-fn a_reservation_with_another_behind_it_gives_nothing_back() {
-    let (clock, [slow, fast]) = one_empty();
-    let all = All::new((&slow, &fast)).expect("two limits");
-    let first = all.reserve_each([3, 1]).expect("due in 3 s");
-    let second = all.reserve_each([2, 1]).expect("due in 5 s");
-    assert_eq!(first.cancel(), 0);
-    assert_eq!(fast.available(), 4);
-    clock.advance(Duration::from_secs(5));
-    // Used at this tick: the one of the second reservation, and these.
-    assert_eq!(fast.available(), 9);
-    assert_eq!(second.cancel(), 3);
-    assert_eq!(fast.available(), 10);
-}
-
 #[test]
 fn a_member_that_is_asked_for_nothing_keeps_everything() {
     let (_, [slow, fast]) = one_empty();

@@ -83,19 +83,3 @@ fn a_lease_is_answered_as_one_request_would_be() {
         assert!(last > cases && denials > cases, "{last}, {denials}");
     });
 }
-
-/// A lease asks a full limiter for everything: it draws its size first, and then the rest.
-#[test]
-fn a_lease_gets_all_of_a_full_limiter() {
-    for (text, total, size) in [
-        ("token-bucket 97/s burst 64", 10, 7),
-        ("gcra 9999999999/s burst 100", 60, 40),
-        ("leaky-meter 1000003/min burst 20", 5, 5),
-    ] {
-        let clock = ManualClock::at(tick(3_333_333_333));
-        let algorithm = algorithm(text);
-        let limiter = Leases::with_clock(algorithm, total, clock).expect("leases");
-        let (mut lease, all) = (limiter.lease(size), limiter.limiter().available());
-        assert_eq!(lease.try_acquire_n(all), Ok(()), "{text}");
-    }
-}

@@ -1,6 +1,6 @@
 //! Leases by their documented rule: a limiter with a smaller burst, and what each lease holds.
 
-use tollgate::algorithm::{Debt, Lend};
+use tollgate::algorithm::{Debt, Lend, Split};
 
 use crate::support::*;
 use tollgate_audit::{Audit, Bounded, Log};
@@ -37,7 +37,7 @@ impl Model {
             total,
             leases: Vec::new(),
             whole: (algorithm, algorithm.initial_word(start)),
-            is_one_word: !begins_with_a_permit(&algorithm),
+            is_one_word: !algorithm.begins_with_a_permit(),
             used: Vec::new(),
         }
     }
@@ -107,9 +107,4 @@ impl Model {
         let history: Audit = [log].into_iter().collect();
         history.check(&self.whole.0.bound()).is_ok()
     }
-}
-
-fn begins_with_a_permit(algorithm: &AnyAlgorithm) -> bool {
-    let text = algorithm.to_string();
-    text.ends_with("first-hit") || text.ends_with("greedy")
 }

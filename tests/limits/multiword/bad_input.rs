@@ -1,9 +1,8 @@
 //! Valid input is accepted. Invalid input is refused with the nearest valid value, exact to the
-//! last permit and nanosecond.
+//! last permit and nanosecond. tests/limits/errors.rs has the texts.
 
 use tollgate::error::{LimiterError, QuotaError};
 
-use crate::errors::say;
 use crate::quota::kinds::is_the_limit;
 use crate::support::edges::{EDGES, long_and_short};
 use crate::support::*;
@@ -144,27 +143,4 @@ fn any_quota_is_accepted_or_refused_with_a_reason() {
         is_slotted(per_ns(n, period / 2), slots as usize);
         is_log(per_ns(n >> random.below(64), period));
     }
-}
-
-#[test]
-fn each_error_names_the_field_its_value_and_what_is_allowed() {
-    let second = Quota::per_second;
-    let errors = [
-        slotted(second(5), 0).expect_err("zero"),
-        slotted(second(5), 65_537).expect_err("too many"),
-        slotted(second(5), 7).expect_err("uneven"),
-        slotted(per_ns(5, 3), 3).expect_err("too large"),
-        slotted(second(5).burst(6), 10).expect_err("a burst"),
-        log(second(5).initial(0)).expect_err("initial permits"),
-        log(second(1_048_577)).expect_err("too large"),
-    ];
-    let texts = "\
-slots is 0, but must be at least 1
-slots is 65537, but must be from 1 to 65536
-slots is 7, but must divide 1s in whole nanoseconds
-n is 5, but must be at most 3 in a window of 3ns, or the window must be at least 6ns long
-burst is 6, but a window of 5 permits has no separate burst: leave it out
-initial is 0, but a window always begins with its 5 permits: leave it out
-n is 1048577, but must be from 1 to 1048576: a log keeps every permit";
-    say(&errors, texts);
 }

@@ -116,11 +116,19 @@ fn one_a_second_grants_one_each_second() {
     }
 }
 
-/// AspNetCoreRateLimit, rate-limiter-flexible and a fixed window of limits count refused requests,
-/// so a caller that keeps asking is never admitted again.
+/// AspNetCoreRateLimit, rate-limiter-flexible and both windows of limits count refused requests, so
+/// a caller that keeps asking is never admitted again.
 #[test]
 fn denied_requests_do_not_count() {
     let mut limiters = Vec::from(sliding(Quota::per_second(10)));
+    for kind in WINDOWS
+        .into_iter()
+        .chain(["fixed-window QUOTA origin 700ms"])
+    {
+        let window = algorithm(&kind.replace("QUOTA", "10/s"));
+        limiters.push(Box::new(Limiter::with_clock(window, ManualClock::new())));
+    }
+    let whole = limiters.len();
     for name in [
         "token-bucket",
         "gcra",
@@ -133,25 +141,12 @@ fn denied_requests_do_not_count() {
             Sharded::with_shards(algorithm(&format!("{name} 10/s")), 3, ManualClock::new());
         limiters.push(Box::new(limiter.expect("it can be split")));
     }
-    for limiter in limiters {
+    for (place, limiter) in limiters.iter().enumerate() {
         // A hundred requests a second, from callers that keep asking.
         let times = (0..20 * SECOND).step_by(10_000_000);
-        let granted: u64 = times.map(|now| count(&limiter, 1, tick(now))).sum();
-        // A sliding estimate settles at one permit less in each shard.
-        assert!((140..=210).contains(&granted), "{granted}");
-    }
-}
-
-/// x/time/rate: an older caller moved the limiter's time back, and got permits that had already
-/// been granted.
-#[test]
-fn callers_whose_clocks_differ_get_no_extra_permits() {
-    for limiter in sliding(Quota::per_second(10)) {
-        let turns = 0..100;
-        let granted: u64 = turns
-            .map(|_| count(&limiter, 1, tick(10 * SECOND)) + count(&limiter, 1, tick(9 * SECOND)))
-            .sum();
-        assert_eq!(granted, 10);
-        assert_eq!(count(&limiter, 100, tick(10 * SECOND + SECOND / 2)), 0);
+        let granted: u64 = times.map(|now| count(limiter, 1, tick(now))).sum();
+        // Up to 21 windows. A sliding estimate settles at one permit less, in each shard.
+        let least = if place < whole { 181 } else { 140 };
+        assert!((least..=210).contains(&granted), "{place}: {granted}");
     }
 }

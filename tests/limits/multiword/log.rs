@@ -1,88 +1,12 @@
-//! A model of the log that remembers the tick of every permit.
+//! Compares the log with a model that remembers the tick of every permit.
 
 use super::{MUST_SEE, OPERATIONS, run};
-use crate::support::reference::{Fraction, Reference, Span};
+use crate::algorithm::counted::Counted;
 use crate::support::subject::{Subject, by, verbs_of_all};
 use crate::support::*;
 
-/// The last tick that the log distinguishes, as documented: ticks have 63 bits.
-const LAST: u64 = u64::MAX >> 1;
-
-#[derive(Debug, Clone)]
-struct Log {
-    limit: u64,
-    period: u64,
-    /// The ticks at which permits were taken, in ascending order.
-    taken: Vec<u128>,
-}
-
-impl Log {
-    fn new(n: u64, period: u64) -> Self {
-        Self {
-            limit: n,
-            period,
-            taken: Vec::new(),
-        }
-    }
-
-    fn newest(&self) -> u128 {
-        self.taken.last().copied().unwrap_or(0)
-    }
-}
-
-impl Reference for Log {
-    type Mark = ();
-
-    fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    fn period(&self) -> u64 {
-        self.period
-    }
-
-    fn horizon(&self) -> Option<u64> {
-        Some(LAST)
-    }
-
-    /// Returns the permits taken in the period up to `time`, or up to the newest entry if that is
-    /// later.
-    fn weight(&self, time: u128) -> Fraction {
-        let time = time.max(self.newest());
-        let expired = self
-            .taken
-            .partition_point(|taken| taken + u128::from(self.period) <= time);
-        Fraction::whole((self.taken.len() - expired) as u64)
-    }
-
-    fn counted_at(&self, now: u64) -> u64 {
-        now.max(u64::try_from(self.newest()).expect("a tick"))
-    }
-
-    /// Computing it would need a search.
-    fn remaining(&self, _now: u64) -> Span {
-        Span::only(0)
-    }
-
-    fn take(&mut self, now: u64, n: u64) {
-        let at = self.clock(now).max(self.newest());
-        self.taken.extend((0..n).map(|_| at));
-    }
-
-    fn mark(&self, _now: u64) {}
-
-    fn reset(&mut self) {
-        self.taken.clear();
-    }
-
-    /// Returns when the oldest counted permit expires.
-    fn edge(&self, now: u64) -> u64 {
-        let expired = self.taken.len() as u128 - self.weight(now.into()).num;
-        let oldest = self.taken.get(expired as usize).copied();
-        let edge = oldest.unwrap_or(now.into()) + u128::from(self.period);
-        u64::try_from(edge).unwrap_or(u64::MAX)
-    }
-}
+/// The number of ticks that the log distinguishes, as documented: ticks have 63 bits.
+const TOLD: u128 = 1 << 63;
 
 impl Subject for SlidingLog<ManualClock> {
     const LACKS: &'static [&'static str] =
@@ -121,7 +45,8 @@ fn a_log_matches_its_definition() {
             for (n, period) in LOGS {
                 let limiter = SlidingLog::with_clock(per_ns(n, period), ManualClock::new());
                 let limiter = limiter.expect("a log");
-                seen.add(&run(&limiter, Log::new(n, period), &mut random, 400));
+                let model = Counted::of_log(n, period, TOLD);
+                seen.add(&run(&limiter, model, &mut random, 400));
             }
         }
         seen.check(OPERATIONS, &[MUST_SEE]);

@@ -1,26 +1,11 @@
-//! A model of the window of slots that remembers the permits taken in each slot.
-
-use std::collections::BTreeMap;
+//! Compares the window of slots with a model that remembers the permits taken in each slot.
 
 use tollgate::algorithm::Level;
 
 use super::{MUST_SEE, OPERATIONS, run};
-use crate::support::reference::{Fraction, Reference, Span};
+use crate::algorithm::counted::Counted;
 use crate::support::subject::{Subject, by, verbs_of_all, verbs_of_give_back};
 use crate::support::*;
-
-#[derive(Debug, Clone)]
-struct Slotted {
-    limit: u64,
-    most: u64,
-    slots: u64,
-    /// The length of a slot.
-    slot: u64,
-    /// The number of slots that can be distinguished.
-    told: u128,
-    /// Permits by slot. The last one is the word's slot.
-    taken: BTreeMap<u128, u64>,
-}
 
 /// Returns the width of a count and the number of distinguishable slots. The width is the largest
 /// that leaves numbers for the slots of 50 years, with a partial slot at both ends, and for the
@@ -32,104 +17,6 @@ fn budget(slot: u64, slots: u64) -> (u32, u128) {
         |bits: &u32| (1_u128 << (63 - bits)) > 2 * u128::from(slots) && told(*bits) >= needed;
     let bits = (1..=62).rev().find(fits).expect("one bit always fits");
     (bits, told(bits))
-}
-
-impl Slotted {
-    fn new(n: u64, slot: u64, slots: u64) -> Self {
-        let (bits, told) = budget(slot, slots);
-        Self {
-            limit: n,
-            most: (1 << bits) - 1,
-            slots,
-            slot,
-            told,
-            taken: BTreeMap::new(),
-        }
-    }
-
-    fn largest_debt(&self) -> u64 {
-        self.most - self.limit
-    }
-
-    /// Returns the slot in which a caller is counted: its own, or a later one that another caller
-    /// began.
-    fn slot_at(&self, time: u128) -> u128 {
-        let own = time / u128::from(self.slot);
-        self.taken
-            .last_key_value()
-            .map_or(own, |(last, _)| own.max(*last))
-    }
-
-    fn counted(&self, time: u128) -> u64 {
-        let slot = self.slot_at(time);
-        let oldest = (slot + 1).saturating_sub(self.slots.into());
-        self.taken.range(oldest..=slot).map(|(_, n)| n).sum()
-    }
-}
-
-impl Reference for Slotted {
-    type Mark = u128;
-
-    fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    fn period(&self) -> u64 {
-        self.slot * self.slots
-    }
-
-    fn horizon(&self) -> Option<u64> {
-        let last = self.told * u128::from(self.slot) - 1;
-        u64::try_from(last.min((u64::MAX - 1).into())).ok()
-    }
-
-    fn weight(&self, time: u128) -> Fraction {
-        Fraction::whole(self.counted(time))
-    }
-
-    fn counted_at(&self, now: u64) -> u64 {
-        let start = self.slot_at(self.clock(now)) * u128::from(self.slot);
-        now.max(u64::try_from(start).expect("it was a tick"))
-    }
-
-    fn take(&mut self, now: u64, n: u64) {
-        if n > 0 {
-            let slot = self.slot_at(self.clock(now));
-            *self.taken.entry(slot).or_default() += n;
-        }
-    }
-
-    fn room(&self, now: u64) -> Span {
-        Span::only(self.most - self.counted(self.clock(now)))
-    }
-
-    fn mark(&self, now: u64) -> u128 {
-        self.slot_at(self.clock(now))
-    }
-
-    fn undo(&mut self, now: u64, n: u64, mark: u128) -> Option<Span> {
-        let is_over = self.slot_at(self.clock(now)) != mark;
-        Some(self.refund(now, if is_over { 0 } else { n }))
-    }
-
-    fn refund(&mut self, now: u64, n: u64) -> Span {
-        let slot = self.slot_at(self.clock(now));
-        let Some(count) = self.taken.get_mut(&slot) else {
-            return Span::only(0);
-        };
-        let back = n.min(*count);
-        *count -= back;
-        Span::only(back)
-    }
-
-    fn reset(&mut self) {
-        self.taken.clear();
-    }
-
-    fn edge(&self, now: u64) -> u64 {
-        let next = u128::from(now / self.slot + 1) * u128::from(self.slot);
-        u64::try_from(next).unwrap_or(u64::MAX)
-    }
 }
 
 impl Subject for SlottedWindow<ManualClock> {
@@ -169,7 +56,7 @@ const SLOTTED: [(u64, u64, u64); 24] = [
 ];
 
 /// Returns these cases, and some for each number of slots.
-fn cases() -> impl Iterator<Item = (Quota, u64, Slotted)> {
+fn cases() -> impl Iterator<Item = (Quota, u64, Counted)> {
     let mut random = Random(1);
     let most = |slot: u64, slots: u64| {
         let largest = (1 << budget(slot, slots).0) - 1;
@@ -182,7 +69,9 @@ fn cases() -> impl Iterator<Item = (Quota, u64, Slotted)> {
     let shapes = SLOTTED.into_iter().chain(others);
     let quotas = shapes.map(move |(n, slot, slots)| {
         let n = if n == 0 { most(slot, slots) } else { n };
-        (per_ns(n, slot * slots), slots, Slotted::new(n, slot, slots))
+        let (bits, told) = budget(slot, slots);
+        let model = Counted::of_slots(n, slot, slots, ((1 << bits) - 1, told));
+        (per_ns(n, slot * slots), slots, model)
     });
     // A rate must be at least one a year.
     quotas.filter(|(quota, ..)| {

@@ -9,6 +9,8 @@ use crate::quota::kinds::{KINDS, Kind, Made, check};
 use crate::support::edges::{EDGES, MAX_BURST, long_and_short};
 use crate::support::*;
 
+/// With a warm-up of zero, Guava's rate was NaN, which does not limit. A huge period made
+/// throttlecrab panic.
 #[test]
 fn every_extreme_quota_is_accepted_or_refused_with_a_reason() {
     let (mut made, mut refused) = (0, 0);

@@ -1,11 +1,11 @@
 //! Limiters accept as many shards and leases as the limit allows. They refuse zero and larger
-//! numbers, say what is allowed, and report numbers that were clamped.
+//! numbers, say what is allowed, and report numbers that were clamped. tests/limits/errors.rs has
+//! the texts.
 
 use tollgate::algorithm::{Lend, Split};
 use tollgate::error::LimiterError;
 
 use crate::algorithm::text::any_algorithm;
-use crate::errors::say;
 use crate::support::*;
 
 fn sharded(
@@ -185,23 +185,4 @@ fn a_lease_reports_its_size() {
         assert_eq!(limiter.lent(), 0, "{algorithm}");
         assert_eq!(limiter.lease(u64::MAX).size(), total, "{algorithm}");
     }
-}
-
-#[test]
-fn each_error_names_the_field_its_value_and_what_is_allowed() {
-    let bucket = algorithm("token-bucket 100/s burst 20");
-    let errors = [
-        sharded(bucket, 0).expect_err("zero"),
-        sharded(bucket, 21).expect_err("too many"),
-        leases(bucket, 0).expect_err("zero"),
-        leases(bucket, 20).expect_err("too many"),
-        leases(algorithm("token-bucket 1/s"), 1).expect_err("too many"),
-    ];
-    let texts = "\
-shards is 0, but must be at least 1
-shards is 21, but must be from 1 to 20 for this quota
-total is 0, but must be at least 1 permit
-total is 20, but must be from 1 to 19: at least one permit must remain
-total is 1, but this limit has nothing to lend";
-    say(&errors, texts);
 }

@@ -5,22 +5,6 @@ use tollgate::algorithm::Split;
 
 use crate::support::*;
 
-/// One shard is in the next window. At a tick of this one, the other shard still lacks its permits.
-#[test]
-fn taking_what_there_is_takes_no_more_than_was_available() {
-    let window = algorithm("fixed-window 10/s");
-    let limiter = Sharded::with_shards(window, 2, ManualClock::new()).expect("shards");
-    let at = |ms: u64, shard| {
-        let tick = tick(ms * 1_000_000);
-        limiter.at(tick).from_shard(shard)
-    };
-    assert_eq!(at(0, 0).take_up_to(8).n(), 8);
-    assert_eq!(at(1000, 0).take_up_to(1).n(), 1);
-    let there = at(500, 1).available();
-    assert!(there < 9, "{there}: the other shard has its permits back");
-    assert_eq!(at(500, 1).take_up_to(10).n(), there);
-}
-
 #[test]
 fn any_algorithm_takes_no_more_than_was_available_at_any_tick() {
     let histories = if cfg!(debug_assertions) { 20 } else { 400 };

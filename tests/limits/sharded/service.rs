@@ -5,13 +5,6 @@ use tollgate::algorithm::Split;
 
 use crate::support::*;
 
-/// The shard that the next request asks first.
-#[derive(Debug, Clone, Copy)]
-enum From {
-    EachInTurn,
-    One,
-}
-
 #[derive(Debug, Clone, Copy)]
 enum Arrivals {
     /// The time between two requests is exponential.
@@ -21,23 +14,22 @@ enum Arrivals {
     Even,
 }
 
-/// Requests for `n` permits each, at a fraction of the rate.
+/// Requests for `n` permits each.
 #[derive(Debug, Clone, Copy)]
 struct Load {
     n: u64,
-    of_rate: f64,
-    from: From,
     arrivals: Arrivals,
     requests: u64,
 }
 
-/// Returns how many of these requests are served by shards, and by one word.
-fn served(limiter: &Tested, load: Load) -> (u32, u32) {
+/// Returns the share that shards serve of the requests that one word serves, at a fraction of the
+/// rate. Requests begin at each shard in turn, or all at one.
+fn served(limiter: &Tested, load: Load, of_rate: f64, in_turn: bool) -> f64 {
     let algorithm = *limiter.algorithm();
     let whole = Limiter::unstarted(algorithm, NoClock);
     let quota = algorithm.quota();
     let interval = quota.period().as_nanos() as f64 / quota.permits() as f64;
-    let between = interval * load.n as f64 / load.of_rate;
+    let between = interval * load.n as f64 / of_rate;
     let mut random = Random(0x0070_11a7_e701);
     let (mut now, mut parts, mut one) = (Tick::ZERO, 0, 0);
     for request in 0..load.requests {
@@ -49,15 +41,12 @@ fn served(limiter: &Tested, load: Load) -> (u32, u32) {
             }
             Arrivals::Even => tick((between * request as f64) as u64),
         };
-        let shard = match load.from {
-            From::EachInTurn => request as usize,
-            From::One => 1,
-        };
+        let shard = if in_turn { request as usize } else { 1 };
         let view = limiter.at(now).from_shard(shard);
         parts += u32::from(view.try_acquire_n(load.n).is_ok());
         one += u32::from(whole.at(now).try_acquire_n(load.n).is_ok());
     }
-    (parts, one)
+    f64::from(parts) / f64::from(one)
 }
 
 type Tested = Sharded<AnyAlgorithm, ManualClock>;
@@ -78,35 +67,19 @@ fn loads(arrivals: Arrivals) -> &'static [f64] {
     }
 }
 
-/// Returns the smallest share that shards serve of what one word serves, over these loads, and the
-/// load.
-fn least(
-    arrivals: Arrivals,
-    loads: &[f64],
-    n: u64,
-    requests: u64,
-    limiter: impl Fn() -> Tested,
-) -> (f64, String) {
-    let mut least = (f64::MAX, String::new());
-    for of_rate in loads {
-        for from in [From::EachInTurn, From::One] {
-            let limiter = limiter();
-            let load = Load {
-                n,
-                of_rate: *of_rate,
-                from,
-                arrivals,
-                requests,
-            };
-            let (parts, one) = served(&limiter, load);
-            let part = f64::from(parts) / f64::from(one);
-            if part < least.0 {
-                let label = format!("{} in {}: {load:?}", limiter.algorithm(), limiter.shards());
-                least = (part, label);
-            }
-        }
-    }
-    least
+/// Returns the smallest share that shards serve of what one word serves, at these fractions of the
+/// rate, and what describes it.
+fn least(load: Load, rates: &[f64], limiter: impl Fn() -> Tested) -> (f64, String) {
+    let rates = rates.iter();
+    let ways = rates.flat_map(|of_rate| [true, false].map(|in_turn| (*of_rate, in_turn)));
+    let shares = ways.map(|(of_rate, in_turn)| {
+        let limiter = limiter();
+        let (algorithm, shards) = (limiter.algorithm(), limiter.shards());
+        let label = format!("{algorithm} in {shards}: {load:?}, {of_rate}, in turn: {in_turn}");
+        (served(&limiter, load, of_rate, in_turn), label)
+    });
+    let least = shares.min_by(|one, other| one.0.total_cmp(&other.0));
+    least.expect("some rates")
 }
 
 fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
@@ -146,7 +119,12 @@ fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u64) {
                     _ => 0.99,
                 };
                 for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
-                    let (part, label) = least(arrivals, loads(arrivals), n, requests, limiter);
+                    let load = Load {
+                        n,
+                        arrivals,
+                        requests,
+                    };
+                    let (part, label) = least(load, loads(arrivals), limiter);
                     assert!(part >= goal, "{part}: {label}");
                 }
             }
@@ -187,8 +165,13 @@ fn evenly_spaced_requests_are_served_nearly_as_by_one_word() {
             ("intervals 256/s greedy", 64, 128, 0.95),
             ("intervals 43/s burst 128", 32, 64, 0.95),
         ] {
-            let limiter = || both(text, shards).0;
-            let (part, label) = least(Arrivals::Even, &EVEN_LOADS, n, 1000, limiter);
+            let (arrivals, requests) = (Arrivals::Even, 1000);
+            let load = Load {
+                n,
+                arrivals,
+                requests,
+            };
+            let (part, label) = least(load, &EVEN_LOADS, || both(text, shards).0);
             assert!(part >= goal, "{part}: {label}");
         }
     });
@@ -209,8 +192,15 @@ fn more_shards_than_the_default_serve_less() {
                     };
                     let limiter =
                         || Sharded::with_shards(*algorithm, shards, clock()).expect("again");
-                    let random = Arrivals::Random;
-                    let part = |n| least(random, loads(random), n, requests, limiter).0;
+                    let arrivals = Arrivals::Random;
+                    let part = |n| {
+                        let load = Load {
+                            n,
+                            arrivals,
+                            requests,
+                        };
+                        least(load, loads(arrivals), limiter).0
+                    };
                     let (one, half) = (part(1), part(burst / 2));
                     println!(
                         "| `{algorithm}` | {shards} | {:.1} % | {:.1} % |",

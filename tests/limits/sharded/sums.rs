@@ -236,25 +236,13 @@ fn the_shards_of_intervals_add_up() {
     assert!(splits > 40, "{splits}");
 }
 
-/// The shards of these algorithms begin their periods together.
+/// The shards of all other algorithms begin their periods together.
 #[test]
 fn only_first_hit_and_greedy_periods_begin_with_a_permit() {
-    let on_the_clock = [
-        "token-bucket 10/s burst 40",
-        "gcra 1/10ms tolerance 25ms",
-        "leaky-meter 7/min burst 5",
-        "fixed-window 5/min",
-        "sliding-window 10/s",
-        "intervals 3/h burst 7",
-    ];
-    for text in on_the_clock {
-        assert!(!algorithm(text).begins_with_a_permit(), "{text}");
-    }
-    for text in [
-        "fixed-window 5/min first-hit",
-        "intervals 3/h burst 7 greedy",
-    ] {
-        assert!(algorithm(text).begins_with_a_permit(), "{text}");
+    for algorithm in algorithms() {
+        let text = algorithm.to_string();
+        let begins = text.ends_with("first-hit") || text.ends_with("greedy");
+        assert_eq!(algorithm.begins_with_a_permit(), begins, "{text}");
     }
     let aligned = Intervals::new(Quota::per_minute(3)).expect("it fits");
     assert!(!aligned.begins_with_a_permit());

@@ -7,6 +7,13 @@ use tollgate::algorithm::{Debt, Forecast, GiveBack, Split};
 use crate::support::algorithms::any_edge;
 use crate::support::*;
 
+/// Returns shards of each algorithm, from one to several of them.
+fn all_parts() -> impl Iterator<Item = AnyAlgorithm> {
+    let parts = |whole: AnyAlgorithm| [1, 2, 7].map(|of| whole.per_shard(of));
+    let parts = algorithms().into_iter().flat_map(parts).flatten();
+    parts.map(|(part, _)| part)
+}
+
 /// Returns ticks around a middle one, near and far, in order.
 fn ticks_around(middle: u64, random: &mut Random) -> Vec<Tick> {
     let mut ticks = vec![0, middle, u64::MAX - 1, u64::MAX];
@@ -44,23 +51,21 @@ fn any_word(algorithm: &AnyAlgorithm, random: &mut Random) -> (u64, u64) {
 #[test]
 fn a_word_never_has_fewer_permits_later() {
     let mut random = Random(0x5eed_0001);
-    for algorithm in algorithms() {
-        assert!(algorithm.never_falls(), "{algorithm}");
-        let parts = [1, 2, 7].map(|of| algorithm.per_shard(of));
-        for part in parts.into_iter().flatten().map(|(part, _)| part) {
-            for _ in 0..300 {
-                let (word, now) = any_word(&part, &mut random);
-                let ticks = ticks_around(now, &mut random);
-                let have: Vec<_> = ticks.iter().map(|at| part.available(word, *at)).collect();
-                let falls = have.windows(2).position(|pair| pair[0] > pair[1]);
-                let falls = falls.map(|place| (ticks[place], have[place], ticks[place + 1]));
-                assert_eq!(falls, None, "{part} with the word {word}");
-                // The first tick with one permit more is the same from any earlier tick.
-                let one_more = have.first().map_or(1, |least| least.saturating_add(1));
-                let due = part.due(word, Tick::ZERO, one_more);
-                for at in ticks.iter().filter(|at| due.is_none_or(|due| **at <= due)) {
-                    assert_eq!(part.due(word, *at, one_more), due, "{part}, {word}, {at:?}");
-                }
+    let falls = algorithms().into_iter().find(|one| !one.never_falls());
+    assert_eq!(falls, None);
+    for part in all_parts() {
+        for _ in 0..300 {
+            let (word, now) = any_word(&part, &mut random);
+            let ticks = ticks_around(now, &mut random);
+            let have: Vec<_> = ticks.iter().map(|at| part.available(word, *at)).collect();
+            let falls = have.windows(2).position(|pair| pair[0] > pair[1]);
+            let falls = falls.map(|place| (ticks[place], have[place], ticks[place + 1]));
+            assert_eq!(falls, None, "{part} with the word {word}");
+            // The first tick with one permit more is the same from any earlier tick.
+            let one_more = have.first().map_or(1, |least| least.saturating_add(1));
+            let due = part.due(word, Tick::ZERO, one_more);
+            for at in ticks.iter().filter(|at| due.is_none_or(|due| **at <= due)) {
+                assert_eq!(part.due(word, *at, one_more), due, "{part}, {word}, {at:?}");
             }
         }
     }
@@ -71,32 +76,26 @@ fn a_word_never_has_fewer_permits_later() {
 #[test]
 fn a_smaller_word_has_no_fewer_permits() {
     let mut random = Random(0x5eed_0002);
-    for algorithm in algorithms() {
-        let parts = [1, 2, 7].map(|of| algorithm.per_shard(of));
-        for part in parts.into_iter().flatten().map(|(part, _)| part) {
-            if !part.is_ordered() {
-                continue;
-            }
-            for _ in 0..300 {
-                let (one, now) = any_word(&part, &mut random);
-                // Another word, or a later state of the same one.
-                let other = match random.below(2) {
-                    0 => any_word(&part, &mut random).0,
-                    _ => {
-                        let n = random.upto(part.available(0, Tick::ZERO));
-                        let reach = 1 << random.below(45);
-                        let later = now.saturating_add(random.upto(reach));
-                        part.take_up_to(one, tick(later), n).0
-                    }
-                };
-                let (small, large) = (one.min(other), one.max(other));
-                for at in ticks_around(now, &mut random) {
-                    let have = [small, large].map(|word| part.available(word, at));
-                    assert!(
-                        have[0] >= have[1],
-                        "{part}: {small}, {large} at {at:?}: {have:?}"
-                    );
+    for part in all_parts().filter(Split::is_ordered) {
+        for _ in 0..300 {
+            let (one, now) = any_word(&part, &mut random);
+            // Another word, or a later state of the same one.
+            let other = match random.below(2) {
+                0 => any_word(&part, &mut random).0,
+                _ => {
+                    let n = random.upto(part.available(0, Tick::ZERO));
+                    let reach = 1 << random.below(45);
+                    let later = now.saturating_add(random.upto(reach));
+                    part.take_up_to(one, tick(later), n).0
                 }
+            };
+            let (small, large) = (one.min(other), one.max(other));
+            for at in ticks_around(now, &mut random) {
+                let have = [small, large].map(|word| part.available(word, at));
+                assert!(
+                    have[0] >= have[1],
+                    "{part}: {small}, {large} at {at:?}: {have:?}"
+                );
             }
         }
     }

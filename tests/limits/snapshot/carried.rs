@@ -53,23 +53,6 @@ fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
     }
 }
 
-#[test]
-fn another_algorithm_is_an_error_that_names_both() {
-    let bucket = TokenBucket::new(Quota::per_second(5)).expect("a quota");
-    let saved = Limiter::unstarted(bucket, NoClock);
-    let bytes = saved.at(Tick::ZERO).snapshot();
-    let gcra = Limiter::unstarted(Gcra::new(Quota::per_second(5)).expect("a quota"), NoClock);
-    let view = gcra.at(Tick::ZERO);
-    view.try_acquire().expect("fresh");
-    let error = view
-        .restore_after(&bytes, Duration::ZERO)
-        .expect_err("another");
-    let expected =
-        "algorithm of the snapshot is \"token-bucket\", but must be \"gcra\", that of the limiter";
-    assert_eq!(error.to_string(), expected);
-    assert_eq!(view.available(), 4);
-}
-
 /// A fixed number of permits in total. It does not check its parameters.
 #[derive(Debug, Clone, Copy)]
 struct Total(u64);

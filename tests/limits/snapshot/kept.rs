@@ -3,15 +3,8 @@
 use tollgate::store::View;
 
 use super::{Saved, with_number};
-use crate::support::algorithms::limiter;
+use crate::support::algorithms::{is_bucket, limiter};
 use crate::support::*;
-
-fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
-    matches!(
-        algorithm,
-        AnyAlgorithm::TokenBucket(_) | AnyAlgorithm::Gcra(_) | AnyAlgorithm::LeakyBucket(_)
-    )
-}
 
 /// Returns a tick that is later by at most a maximum: often a fraction of a period, sometimes an
 /// odd number.
@@ -205,20 +198,4 @@ fn the_time_of_day_measures_the_pause_and_a_backward_step_counts_as_none() {
         let bytes = with_number(bytes, TIME_OF_DAY, time_of_day);
         assert_eq!(restored(bytes), (Duration::ZERO, 40));
     }
-}
-
-#[test]
-fn a_limiter_that_was_never_used_starts_when_it_is_saved() {
-    let algorithm: AnyAlgorithm = "token-bucket 1/s burst 9 initial 2".parse().expect("text");
-    let kept = limiter(algorithm);
-    let (now, later) = (tick(5), tick(4_000_000_005));
-    let bytes = kept.at(now).snapshot();
-    assert_eq!(kept.at(later).available(), 6);
-    let restored = limiter(algorithm);
-    let pause = Duration::from_secs(4);
-    restored
-        .at(Tick::ZERO)
-        .restore_after(&bytes, pause)
-        .expect("whole");
-    assert_eq!(restored.at(Tick::ZERO).available(), 6);
 }

@@ -55,3 +55,11 @@ pub(crate) fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock>
 pub(crate) fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
     Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")
 }
+
+/// Returns whether an algorithm makes the decisions of a token bucket.
+pub(crate) fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
+    matches!(
+        algorithm,
+        AnyAlgorithm::TokenBucket(_) | AnyAlgorithm::Gcra(_) | AnyAlgorithm::LeakyBucket(_)
+    )
+}

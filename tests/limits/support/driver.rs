@@ -266,10 +266,8 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     /// Charges `n`. After more than the word can hold, both start fresh.
     fn charge(&mut self, n: u64) {
-        let (room, knows) = (
-            self.model.room(self.now),
-            self.model.knows_debt(self.now, n),
-        );
+        let room = self.model.room(self.now);
+        let knows = self.model.knows_debt(self.now, n);
         let counted_at = self.model.counted_at(self.now);
         let door = self.door();
         let charged = self.limiter.charge(door, n, self.tick());

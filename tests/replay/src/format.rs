@@ -159,18 +159,17 @@ impl Header {
     /// Returns when the limiter was created, on the trace's time axis. A limiter that starts empty
     /// needs it.
     pub fn time_zero(&self) -> Result<u64, Malformed> {
-        let missing = || {
-            Malformed("the header has no `t0`, the time when the limiter was created".to_owned())
-        };
-        self.start.ok_or_else(missing)
+        required(self.start, "`t0`, the time when the limiter was created")
     }
 
     /// Returns the origin, which windows aligned to the epoch need.
     pub fn origin(&self) -> Result<Duration, Malformed> {
-        let missing =
-            || Malformed("the header has no `t_base_unix_s` or `t_base_unix_ms`".to_owned());
-        self.origin.ok_or_else(missing)
+        required(self.origin, "`t_base_unix_s` or `t_base_unix_ms`")
     }
+}
+
+fn required<T>(value: Option<T>, name: &str) -> Result<T, Malformed> {
+    value.ok_or_else(|| Malformed(format!("the header has no {name}")))
 }
 
 /// One recorded call.

@@ -46,6 +46,8 @@ fn a_limiter_starts_exactly_once() {
     });
 }
 
+/// limitador checks and then adds, which grants 1001 of 1000. Sentinel's first pass is a plain
+/// store.
 #[test]
 fn each_algorithm_grants_exactly_what_is_available() {
     deadline("threads that take permits", || {

@@ -1,4 +1,4 @@
-//! Examples of the bounds of a sliding log and of a slotted window.
+//! Examples of charges in a sliding log and in a slotted window, and the lengths of their bounds.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use tollgate::error::{LimiterError, QuotaError};
 use tollgate::{Quota, Tick};
 use tollgate_audit::Bound;
 
-use super::{Kind, grants, history, instant, ten_ns};
+use super::{Kind, history, instant, ten_ns};
 
 fn log(n: u64) -> Bound {
     Bound::of_log(ten_ns(n)).expect("a quota")
@@ -15,35 +15,6 @@ fn log(n: u64) -> Bound {
 /// Slots of 2 ns each.
 fn five_slots(n: u64) -> Bound {
     Bound::of_slots(ten_ns(n), 5).expect("a quota")
-}
-
-/// Asserts that the last grant breaks the bound, in this interval, by one permit.
-fn is_broken(bound: &Bound, ticks: &[(u64, u64)], from: u64, to: u64) {
-    let excess = grants(ticks).check(bound).expect_err("one too many");
-    let interval = (Tick::from_nanos(from), Tick::from_nanos(to));
-    assert_eq!((excess.from, excess.to), interval);
-    let allowed = u128::from(ticks.iter().map(|(_, n)| n).sum::<u64>() - 1);
-    assert_eq!((excess.granted - 1, excess.allowed), (3, allowed.min(3)));
-}
-
-#[test]
-fn a_permit_comes_back_to_a_log_when_it_is_a_period_old() {
-    let kept = grants(&[(7, 2), (9, 1), (17, 2), (19, 1), (27, 2)]);
-    assert_eq!(kept.check(&log(3)).map(|s| s.granted), Ok(8));
-    is_broken(&log(3), &[(7, 2), (9, 1), (16, 1)], 7, 16);
-    is_broken(&log(3), &[(7, 2), (9, 1), (17, 2), (18, 1)], 9, 18);
-}
-
-#[test]
-fn a_permit_comes_back_to_a_slotted_window_with_the_slot_that_leaves_it() {
-    // Slots 3 and 8, which are five apart.
-    let kept = grants(&[(7, 3), (16, 3)]);
-    assert!(kept.check(&five_slots(3)).is_ok());
-    is_broken(&five_slots(3), &[(6, 3), (15, 1)], 6, 15);
-    // With the offset, ticks 15 and 16 are in the same slot.
-    let later = five_slots(3).offset(Duration::from_nanos(1));
-    assert!(grants(&[(6, 3), (15, 3)]).check(&later).is_ok());
-    is_broken(&later, &[(7, 3), (16, 1)], 7, 16);
 }
 
 #[test]
@@ -91,38 +62,6 @@ fn a_reset_forgives_earlier_charges() {
     };
     assert!(after(6).check(&log(9)).is_ok());
     assert_eq!(after(7).check(&log(9)).map_err(|e| e.granted), Err(10));
-}
-
-/// Later in the same window, and in a log or in slots.
-#[test]
-fn permits_given_back_are_available_again() {
-    let window = Bound::of_windows(ten_ns(3)).expect("a quota");
-    let with = |back| {
-        let all = [instant(11, Kind::Grant, 3), instant(15, Kind::Grant, 1)];
-        history(&[all.to_vec(), vec![instant(back, Kind::GiveBack, 1)]].concat())
-    };
-    for bound in [window, log(3), five_slots(3)] {
-        assert!(with(12).check(&bound).is_ok());
-        assert!(with(9).check(&bound).is_err());
-        assert!(with(16).check(&bound).is_err());
-    }
-}
-
-#[test]
-fn a_reset_allows_another_burst_in_intervals_that_contain_it() {
-    let with = |granted| {
-        history(&[
-            instant(11, Kind::Grant, 3),
-            instant(12, Kind::Reset, 1),
-            instant(13, Kind::Grant, granted),
-            instant(21, Kind::Grant, 1),
-        ])
-    };
-    for bound in [log(3), five_slots(3)] {
-        assert!(with(2).check(&bound).is_ok());
-        assert!(with(3).check(&bound).is_err());
-        assert!(with(4).check(&bound).is_err());
-    }
 }
 
 #[test]

@@ -23,37 +23,12 @@ fn a_caller_waits_for_those_before_it() {
 }
 
 #[test]
-fn stored_permits_are_free_and_the_next_caller_waits_for_the_rest() {
-    let (limiter, now) = (bursty(10.0), tick(10 * SECOND));
-    for (n, stored, next) in [
-        (0, 10.0, 10 * SECOND),
-        (4, 6.0, 10 * SECOND),
-        (8, 0.0, 10_200 * MS),
-    ] {
-        let _ = limiter.reserve_at(n, now);
-        assert_eq!(limiter.stored_at(now), stored);
-        assert_eq!(limiter.next_free_at(now), tick(next));
-    }
-    // Fractions of a permit count.
-    let limiter = bursty(10.0);
-    assert_eq!(limiter.stored_at(tick(50 * MS)), 0.5);
-    let _ = limiter.reserve_at(1, tick(50 * MS));
-    assert_eq!(limiter.next_free_at(Tick::ZERO), tick(100 * MS));
-}
-
-#[test]
 fn a_timeout_is_compared_with_the_wait_and_a_denial_takes_nothing() {
-    for micros in [false, true] {
-        let limiter = bursty(10.0);
-        let limiter = if micros {
-            limiter.in_whole_micros()
-        } else {
-            limiter
-        };
+    let nanos = || bursty(10.0);
+    for (limiter, unit) in [(nanos(), 1), (nanos().in_whole_micros(), 1_000)] {
         let _ = limiter.reserve_at(10, Tick::ZERO);
         let ask =
             |timeout, at| limiter.reserve_within_at(1, Duration::from_nanos(timeout), tick(at));
-        let unit = if micros { 1_000 } else { 1 };
         for _ in 0..100 {
             let denied = ask(SECOND - unit, 0).unwrap_err();
             assert_eq!(denied.retry_after(), Some(Duration::from_nanos(unit)));
@@ -138,14 +113,6 @@ fn a_new_store_size_is_applied() {
         let turn = flat.reserve_at(1, Tick::ZERO).expect("a turn");
         assert_eq!(turn.due(), tick(due * 100 * MS));
     }
-}
-
-#[test]
-fn with_whole_microseconds_a_turn_is_never_before_its_tick() {
-    let limiter = bursty(3.0).in_whole_micros();
-    assert_eq!(limiter.stored_at(tick(100 * MS)), 100_000.0 / (1e6 / 3.0));
-    let turn = limiter.reserve_at(1, tick(SECOND + 1)).expect("a turn");
-    assert_eq!(turn.due(), tick(SECOND + 1));
 }
 
 /// Ten microseconds a permit and no store, asked at ticks between whole microseconds. The next turn

@@ -36,13 +36,8 @@ fn fast_rates_are_limited() {
 /// With a warm-up of 0 Guava stores NaN once it has been idle, and is unlimited from then on.
 #[test]
 fn a_warm_up_of_zero_is_a_steady_rate() {
-    for micros in [false, true] {
-        let limiter = warming_up(10.0, Duration::ZERO);
-        let limiter = if micros {
-            limiter.in_whole_micros()
-        } else {
-            limiter
-        };
+    let nanos = || warming_up(10.0, Duration::ZERO);
+    for limiter in [nanos(), nanos().in_whole_micros()] {
         for round in 1..10 {
             let start = round * 1_000 * SECOND;
             for call in 0..100 {

@@ -100,10 +100,8 @@ fn each_turn_matches_the_model() {
             }
             let due = limiter.reserve_at(n, tick(now)).expect("a turn").due();
             let told = model.take(n as f64, seconds(tick(now)));
-            let (next, level) = (
-                limiter.next_free_at(Tick::ZERO),
-                limiter.stored_at(Tick::ZERO),
-            );
+            let next = limiter.next_free_at(Tick::ZERO);
+            let level = limiter.stored_at(Tick::ZERO);
             // A cost is rounded up by at most a nanosecond. Seconds are doubles here.
             let inexact = 1e-12 * (1.0 + seconds(next));
             let off = seconds(next) - model.next;

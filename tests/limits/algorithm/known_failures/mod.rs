@@ -3,11 +3,11 @@
 //! of slots, logs and shards are in tests/limits/multiword/known_failures.rs, and those of
 //! reservations in tests/waiting/wait/reservations/known_failures.rs.
 
-mod threads;
 mod windows;
 
 use tollgate::error::QuotaError;
 
+use crate::support::threads::on_threads;
 use crate::support::*;
 
 const MS: u64 = 1_000_000;
@@ -91,23 +91,18 @@ fn intervals_of_fractional_nanoseconds_keep_their_rate() {
     }
 }
 
-/// governor: 1/day with burst 300 000 admitted 86 496.
+/// governor: 1/day with burst 300 000 admitted 86 496. With burst 10 it granted 213 505 at once,
+/// since the weight wrapped.
 #[test]
-fn a_burst_of_centuries_is_granted_in_full_or_refused() {
-    let quota = Quota::per_day(1);
-    let (burst, max) = (300_000, 97_620);
+fn centuries_of_permits_are_granted_in_full_or_refused() {
+    let (quota, burst, max) = (Quota::per_day(1), 300_000, 97_620);
     let refused = Err(QuotaError::BurstTooLarge { burst, max });
     assert_eq!(TokenBucket::new(quota.burst(burst)), refused);
     for limiter in both(quota.burst(max)) {
         assert_eq!(limiter.count(100_000, 5), max);
     }
-}
-
-/// governor: 1/day with burst 10 granted 213 505 at once, since the weight wrapped.
-#[test]
-fn a_request_of_centuries_is_never_granted() {
     let limit = 10;
-    for limiter in both(Quota::per_day(1).burst(limit)) {
+    for limiter in both(quota.burst(limit)) {
         for n in [11, 213_505, 213_504, 427_010, 1 << 63, u64::MAX] {
             assert_eq!(limiter.take(n, 5), Err(Denied::never(n, limit)));
         }
@@ -203,41 +198,6 @@ fn idling_accumulates_no_more_than_the_burst() {
     }
 }
 
-/// throttlecrab: a huge period panicked.
-#[test]
-fn a_huge_period_is_an_error() {
-    for period in [Duration::MAX, Duration::from_secs(u64::MAX / 1000)] {
-        let quota = Quota::per(1, period);
-        let refused = Err(QuotaError::PeriodTooLong { period });
-        assert_eq!(TokenBucket::new(quota), refused);
-        assert!(Gcra::new(quota).is_err() && Gcra::from_interval(period, period).is_err());
-    }
-}
-
-/// tower_governor: `Retry-After: 0`; System.Threading.RateLimiting: it rounds down.
-#[test]
-fn a_denial_has_a_nonzero_and_sufficient_wait() {
-    for rate in [3, 13, 9_999_999_999] {
-        for limiter in both(Quota::per_second(rate).burst(2)) {
-            let mut now = 0;
-            for _ in 0..2000 {
-                if let Err(denied) = limiter.take(2, now) {
-                    let wait = limiter.wait(denied);
-                    assert!(wait > 0, "{denied}");
-                    now += wait - 1;
-                    assert!(
-                        wait == 1 || limiter.take(2, now).is_err(),
-                        "{rate}: {denied}"
-                    );
-                    now += 1;
-                    assert!(limiter.take(2, now).is_ok(), "{rate}: {denied}");
-                }
-                now += 7;
-            }
-        }
-    }
-}
-
 /// x/time/rate: an older caller moved the bucket's time back, so two callers a second apart got
 /// 1000 grants where 110 are right. Spring, ShenYu: time that goes back is credited twice.
 #[test]
@@ -255,19 +215,6 @@ fn callers_whose_clocks_differ_get_no_extra_permits() {
     }
 }
 
-/// Guava: a warm-up of zero made NaN, and NaN does not limit.
-#[test]
-fn a_quota_of_zero_is_an_error_and_not_unlimited() {
-    let bucket = |quota| TokenBucket::new(quota).map(|_| ());
-    assert_eq!(bucket(Quota::per_second(0)), Err(QuotaError::ZeroPermits));
-    let expected = Err(QuotaError::ZeroBurst);
-    assert_eq!(bucket(Quota::per_second(1).burst(0)), expected);
-    let expected = Err(QuotaError::ZeroPeriod);
-    assert_eq!(bucket(Quota::per(1, Duration::ZERO)), expected);
-    let gcra = Gcra::from_interval(Duration::ZERO, Duration::ZERO).map(|_| ());
-    assert_eq!(gcra, Err(QuotaError::ZeroInterval));
-}
-
 /// Spring Cloud Gateway: a rate above twice the capacity gave its keys a lifetime of 0 seconds, so
 /// nothing was limited. ShenYu: its script failed in that case, which admitted everything.
 #[test]
@@ -280,4 +227,29 @@ fn a_rate_far_above_the_burst_is_enforced() {
             assert_eq!(limiter.count(20, 999 + again), burst);
         }
     }
+}
+
+/// pingora-limits: 11 to 15 of 16 threads panicked in the first second, when the time since the
+/// start was negative.
+#[test]
+fn threads_at_the_start_of_a_clock_are_answered() {
+    deadline("threads that ask a limiter", || {
+        // The threads' clocks differ by a few moments, and some are before the start.
+        let [limiter, _] = both(Quota::per_day(500));
+        let granted = on_threads(0..16, |id| {
+            let now = tick(SECOND).saturating_sub(Duration::from_millis(id * 100));
+            let at = limiter.0.at(now);
+            let take = |_| at.take_up_to(1).n() + at.take_up_to(0).n();
+            (0..100).map(take).sum::<u64>()
+        });
+        // The last permit is not for callers whose tick is before the first one's.
+        let rest = limiter.0.at(tick(SECOND)).take_up_to(1000);
+        assert_eq!(granted.into_iter().sum::<u64>() + rest.n(), 500);
+        // From the clock's first tick, with windows that began before it.
+        let kinds = [&WINDOWS[..1], &WINDOWS[2..3], &INTERVALS[..1]];
+        for limiter in limiters(&kinds, "500/d origin 86399s") {
+            let granted = on_threads(0..16, |id| limiter.count(100, id / 8));
+            assert_eq!(granted.into_iter().sum::<u64>(), 500, "{limiter:?}");
+        }
+    });
 }

@@ -180,10 +180,8 @@ impl Case<'_> {
     pub(super) fn left_alone(&self, later: Tick) {
         let (algorithm, word, now) = (self.algorithm, self.word, self.now.min(later));
         let later = later.max(self.now);
-        let (had, has) = (
-            algorithm.available(word, now),
-            algorithm.available(word, later),
-        );
+        let had = algorithm.available(word, now);
+        let has = algorithm.available(word, later);
         self.check(had <= has, (had, has, later));
         let (level, then) = (algorithm.level(word, now), algorithm.level(word, later));
         self.check(level.ceil() >= then.ceil(), (level, then, later));

@@ -11,6 +11,7 @@ use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
 
 use self::case::Case;
 use crate::algorithm::{cases, quotas};
+use crate::support::algorithms::is_bucket;
 use crate::support::edges::EDGES;
 use crate::support::*;
 
@@ -168,13 +169,13 @@ fn a_custom_algorithm_is_scaled_in_whole_permits() {
 fn a_larger_word_of_an_ordered_algorithm_is_idle_no_sooner() {
     let mut random = Random(0x0070_11a7_e304);
     for algorithm in cases::all() {
-        let is_bucket = matches!(
-            algorithm,
-            AnyAlgorithm::TokenBucket(_) | AnyAlgorithm::Gcra(_) | AnyAlgorithm::LeakyBucket(_)
+        let name = algorithm.to_string();
+        assert_eq!(
+            algorithm.larger_is_idle_later(),
+            is_bucket(&algorithm),
+            "{name}"
         );
-        let (name, turns) = (algorithm.to_string(), if is_bucket { 200 } else { 0 });
-        assert_eq!(algorithm.larger_is_idle_later(), is_bucket, "{name}");
-        for _ in 0..turns {
+        for _ in 0..if is_bucket(&algorithm) { 200 } else { 0 } {
             let now = any_number(&mut random, &algorithm);
             let mut words = [0; 2].map(|_| any_word(&mut random, &algorithm, now));
             words.sort_unstable();
@@ -221,10 +222,8 @@ fn a_custom_algorithm_has_the_provided_verbs() {
                     "{algorithm}: {word} at {now:?}: {known:?}, {idle:?}"
                 );
             }
-            let (taken, own) = (
-                algorithm.take_up_to(word, now, n),
-                own.take_up_to(word, now, n),
-            );
+            let taken = algorithm.take_up_to(word, now, n);
+            let own = own.take_up_to(word, now, n);
             assert_eq!((taken.0, taken.1.n()), (own.0, own.1.n()), "{algorithm}");
         }
     }

@@ -49,6 +49,8 @@ fn by_window(grants: &[Granted], window: impl Fn(&Granted) -> u64) -> Vec<(u64, 
     counts.into_iter().collect()
 }
 
+/// Sentinel: a slot of the LeapArray is checked and added to separately, and reset by the first
+/// caller in a new window. Counts of the old window were lost or counted in the new one.
 #[test]
 fn each_window_grants_exactly_n() {
     deadline("threads that take all", || {
