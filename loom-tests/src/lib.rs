@@ -44,8 +44,9 @@ mod wrong;
 
 pub use action::Action;
 pub use expected::Expected;
-pub use faults::{Site, relaxed, stored, with_fault};
+pub use faults::{Site, Source, relaxed, stored, with_faults};
 pub use layout::{Actor, Depth, Layout, actor};
+pub use orders::pairs;
 pub use run::{Model, Run, broken, deep, deep_model, model};
 pub use scenario::{AnswerTexts, Scenario, ScenarioOutcome};
 pub use subject::Subject;

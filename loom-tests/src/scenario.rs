@@ -120,9 +120,9 @@ where
     }
 
     /// Explores the scenario: in every execution the rules hold and the actors get one of these
-    /// sets of answers, and each set occurs. The answers do not come from the limiter itself, so
-    /// they show that it is right.
-    pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
+    /// sets of answers, such as `1 at 8, 0 left | denied for 4`, and each set occurs. The answers
+    /// do not come from the limiter itself, so they show that it is right.
+    pub fn explore_to(self, run: &mut Run, told: &[&str]) {
         let expected = Expected::told(told);
         explore(&Arc::new(self), run, &expected, ScenarioOutcome::in_words);
     }

@@ -137,10 +137,9 @@ fn no_waiter_is_forgotten() {
     model("one leaves, two wait", Some(3), leave_against_enter);
     let why = "a waiter was forgotten";
     model("two sleep in turn", Some(3), threads_sleep);
-    for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
-        let name = "one leaves, two wait";
-        with_fault(name, fault, why, Some(2), leave_against_enter);
-    }
+    let name = "one leaves, two wait";
+    let faults = [Fault::LeavesSilently, Fault::WaitsBlindly];
+    with_faults(name, faults, why, Some(2), leave_against_enter);
 }
 
 /// One actor leaves while another tries to enter and a third waits in line.

@@ -159,10 +159,7 @@ fn used(played: &ScenarioOutcome) -> u64 {
 
 /// Two leases, and what is left of the total.
 fn sizes(run: &mut Run) {
-    let told: [&[&str]; 2] = [
-        &["2 available", "1 available"],
-        &["1 available", "2 available"],
-    ];
+    let told = ["2 available | 1 available", "1 available | 2 available"];
     let both: &[[&[Action]; 2]] = &[[&[], &[lease(2)]], [&[], &[lease(2)]]];
     all_end(both).explore_to(run, &told);
 }
@@ -170,15 +167,15 @@ fn sizes(run: &mut Run) {
 /// One actor draws, and another takes what it can without a lease.
 fn draws(run: &mut Run) {
     let two_left: &[Action] = &[acquire(4), lease(2)];
-    let told: [&[&str]; 2] = [
-        &["true, true", "denied for 1000000000"],
-        &["true, false", "1 at 20, 1 left"],
+    let told = [
+        "true, true | denied for 1000000000",
+        "true, false | 1 at 20, 1 left",
     ];
     let one: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[], &[acquire(1)]]];
     all_end(one).explore_to(run, &told);
 
     // With two leases, each draws one permit, or one of them draws both.
-    let told: [&[&str]; 2] = [&["true, true", "false"], &["true, false", "true"]];
+    let told = ["true, true | false", "true, false | true"];
     let both: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[lease(1)], &[take()]]];
     all_end(both).explore_to(run, &told);
 }
@@ -187,10 +184,10 @@ fn draws(run: &mut Run) {
 /// permits. A thread that gets a released size must also get its permits.
 fn drops(run: &mut Run) {
     let nothing_left: &[Action] = &[acquire(3), lease(3), take()];
-    let told: [&[&str]; 3] = [
-        &["done", "0 available, false"],
-        &["done", "0 available, true"],
-        &["done", "3 available, true"],
+    let told = [
+        "done | 0 available, false",
+        "done | 0 available, true",
+        "done | 3 available, true",
     ];
     let actors: &[[&[Action]; 2]] = &[[nothing_left, &[drop_it()]], [&[], &[lease(3), take()]]];
     all_end(actors).explore_to(run, &told);
@@ -202,9 +199,9 @@ fn drops_in_plenty(run: &mut Run) {
         [&[lease(3), take()], &[drop_it()]],
         [&[], &[lease(3), take(), drop_it()]],
     ];
-    let told: [&[&str]; 2] = [
-        &["done", "0 available, true, done"],
-        &["done", "3 available, true, done"],
+    let told = [
+        "done | 0 available, true, done",
+        "done | 3 available, true, done",
     ];
     all_end(actors).explore_to(run, &told);
 }
@@ -306,9 +303,9 @@ fn draws_and_takes() {
 #[test]
 fn a_reused_size_comes_with_its_permits() {
     model("leases::a_reused_size_comes_with_its_permits", None, drops);
-    for operation in ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("] {
-        relaxed("leases", site(operation), "no order", None, drops);
-    }
+    let operations = ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("];
+    let sites = Source(&["leases/lease.rs"]).sites(operations);
+    relaxed("leases", sites, "no order", None, drops);
 }
 
 #[test]
@@ -330,9 +327,4 @@ fn three_threads() {
 #[test]
 fn a_stopped_thread_stops_no_other() {
     model("leases::a_stopped_thread_stops_no_other", None, one_stops);
-}
-
-/// Finds the operation in the file that contains it.
-fn site(operation: &'static str) -> Site {
-    Site::find(&["leases/lease.rs"], operation)
 }

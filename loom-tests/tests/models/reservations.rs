@@ -148,12 +148,7 @@ fn giving_up() {
 
 #[test]
 fn faults_are_found() {
-    with_fault(
-        "reservations",
-        Fault::CancelsInTheMiddle,
-        "go early | no order",
-        None,
-        one_gives_up,
-    );
-    stored("reservations", "go early | no order", None, one_gives_up);
+    let (name, why) = ("reservations", "go early | no order");
+    with_faults(name, [Fault::CancelsInTheMiddle], why, None, one_gives_up);
+    stored(name, why, None, one_gives_up);
 }

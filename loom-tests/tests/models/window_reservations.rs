@@ -56,11 +56,6 @@ fn giving_up() {
 
 #[test]
 fn faults_are_found() {
-    with_fault(
-        "window_reservations",
-        Fault::CancelsInTheMiddle,
-        "overtakes | no order",
-        None,
-        one_gives_up,
-    );
+    let (name, why) = ("window_reservations", "overtakes | no order");
+    with_faults(name, [Fault::CancelsInTheMiddle], why, None, one_gives_up);
 }
