@@ -48,7 +48,7 @@ pub use faults::{Site, Source, relaxed, stored, with_faults};
 pub use layout::{Actor, Depth, Layout, actor};
 pub use orders::pairs;
 pub use run::{Model, Run, broken, deep, deep_model, model};
-pub use scenario::{AnswerTexts, Scenario, ScenarioOutcome};
+pub use scenario::{AnswerTexts, Limits, Memory, Scenario, ScenarioOutcome};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Answer, Kind, Scope, Verb};

@@ -23,6 +23,12 @@ fn bounded(limit: u64, waiting: u64) -> Tested {
     Arc::new(limiter.max_waiting_permits(waiting))
 }
 
+/// A limiter, and a guard that is inside.
+fn held(limiter: Tested, n: u64) -> (Tested, Guard) {
+    let held = limiter.try_enter_owned(n).expect("room");
+    (limiter, held)
+}
+
 /// A waiter that is polled by hand. It never blocks, so a forgotten one shows at the end. (A thread
 /// that loom finds blocked cannot unwind.)
 struct Waiter {
@@ -89,8 +95,7 @@ pub(super) fn check_empty(limiter: &Concurrency) {
 /// One actor leaves a full limiter while two begin to wait. One of these wants the whole limit.
 fn leave_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(2);
-        let held = limiter.try_enter_owned(2).expect("room");
+        let (limiter, held) = held(limiter(2), 2);
         let wait = |n| {
             let limiter = Arc::clone(&limiter);
             actor(move || Some(Waiter::new(&limiter, n)))
@@ -119,8 +124,7 @@ fn leave_against_enter(run: &mut Run) {
 /// The same with threads that sleep: loom would report one that is never woken.
 fn threads_sleep(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(1), 1);
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let wait = move || one.enter().wait().map(|guard| guard.n());
         let leave = move || {
@@ -145,8 +149,7 @@ fn no_waiter_is_forgotten() {
 /// One actor leaves while another tries to enter and a third waits in line.
 fn leave_against_try(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(2);
-        let held = limiter.try_enter_owned(2).expect("room");
+        let (limiter, held) = held(limiter(2), 2);
         let waiter = Waiter::new(&limiter, 2);
         let newcomer = Arc::clone(&limiter);
         let ((), told) = layout.both(
@@ -169,8 +172,7 @@ fn no_waiter_is_overtaken() {
 /// already have been admitted.
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(1), 1);
         let (first, second) = (Waiter::new(&limiter, 1), Waiter::new(&limiter, 1));
         layout.both(move || drop(held), move || drop(first));
         let end = second.end();
@@ -183,8 +185,7 @@ fn leave_against_give_up(run: &mut Run) {
 /// fits.
 fn enter_against_give_up(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(2);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(2), 1);
         let large = Waiter::new(&limiter, 2);
         let newcomer = Arc::clone(&limiter);
         let ((), waiter) = layout.both(move || drop(large), move || Waiter::new(&newcomer, 1));
@@ -207,8 +208,7 @@ fn a_waiter_that_gives_up_loses_nothing() {
 /// The only waiter that the line holds gives up while another one arrives.
 fn give_up_against_a_bound(run: &mut Run) {
     run.explore_all(vec!["refused", "waits"], move |layout| {
-        let limiter = bounded(1, 1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(bounded(1, 1), 1);
         let first = Waiter::new(&limiter, 1);
         let newcomer = Arc::clone(&limiter);
         let arrives = move || Waiter::new(&newcomer, 1).end();
@@ -224,8 +224,7 @@ fn give_up_against_a_bound(run: &mut Run) {
 /// One actor leaves while two arrive, of which one may wait.
 fn leave_against_a_bound(run: &mut Run) {
     run.explore_all(vec!["both", "one"], move |layout| {
-        let limiter = bounded(1, 1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(bounded(1, 1), 1);
         let wait = || {
             let limiter = Arc::clone(&limiter);
             actor(move || Some(Waiter::new(&limiter, 1)))
@@ -269,8 +268,7 @@ fn a_line_holds_at_most_its_bound() {
 /// One actor leaves while a waiter's time runs out: the waiter is either let in or too late.
 fn leave_against_timeout(run: &mut Run) {
     run.explore_all(vec!["inside", "busy"], move |layout| {
-        let limiter = limiter(1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(1), 1);
         let other = Arc::clone(&limiter);
         // The timeout has already passed at the first check.
         let waits = move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)));
@@ -289,8 +287,7 @@ fn a_waiter_that_times_out_loses_nothing() {
 /// The limit is raised while a newcomer arrives.
 fn raise_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(1), 1);
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let raises = move || assert_eq!(one.set_limit(2), Ok(1));
         let ((), waiter) = layout.both(raises, move || Waiter::new(&other, 1));
@@ -305,8 +302,7 @@ fn raise_against_enter(run: &mut Run) {
 /// The limit is lowered while a newcomer arrives that wants the whole old limit.
 fn lower_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(2);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(2), 1);
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let lowers = move || assert_eq!(one.set_limit(1), Ok(2));
         let ((), waiter) = layout.both(lowers, move || Waiter::new(&other, 2));

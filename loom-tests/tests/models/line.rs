@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use tollgate::clock::Timer;
 use tollgate::compose::{AllDenied, AllGranted, Line};
+use tollgate::concurrency::ConcurrencyGuard;
 use tollgate_loom_tests::WakeFlag;
 use tollgate_loom_tests::prelude::*;
 
@@ -37,6 +38,12 @@ fn bounded(permits: u64, waiting: u64) -> Arc<Tested> {
 }
 
 impl Tested {
+    /// It, and a caller from outside that is inside.
+    fn held(self: Arc<Self>) -> (Arc<Self>, ConcurrencyGuard<Arc<Concurrency>>) {
+        let held = self.inside.try_enter_owned(1).expect("room");
+        (self, held)
+    }
+
     fn rate(&self) -> u64 {
         self.line.inner().inner().0.available()
     }
@@ -121,8 +128,7 @@ fn serve(mut callers: Vec<Caller>) {
 /// A caller from outside leaves while a caller comes into the line.
 fn leave_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(2);
-        let held = Arc::clone(&tested.inside).try_enter_owned(1).expect("room");
+        let (tested, held) = tested(2).held();
         let other = Arc::clone(&tested);
         let ((), caller) = layout.both(move || drop(held), move || Caller::new(&other));
         serve(vec![caller]);
@@ -133,8 +139,7 @@ fn leave_against_enter(run: &mut Run) {
 /// The first in line is served and leaves, while another caller comes.
 fn turn_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(2);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = tested(2).held();
         let mut first = Caller::new(&tested);
         let other = Arc::clone(&tested);
         let is_served = move || {
@@ -151,8 +156,7 @@ fn turn_against_enter(run: &mut Run) {
 /// A caller from outside leaves while the first in line gives up. It may have been let in already.
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(2);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = tested(2).held();
         let (first, second) = (Caller::new(&tested), Caller::new(&tested));
         layout.both(move || drop(held), move || drop(first));
         serve(vec![second]);
@@ -164,8 +168,7 @@ fn leave_against_give_up(run: &mut Run) {
 /// caller from outside begins to wait for the room.
 fn room_that_does_not_help(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(0);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = tested(0).held();
         let mut first = Caller::new(&tested);
         let other = Arc::clone(&tested);
         let is_let_in = move || {
@@ -210,8 +213,7 @@ fn try_against_enter(run: &mut Run) {
 /// The only caller that may wait gives up while another one comes.
 fn give_up_against_enter(run: &mut Run) {
     run.explore_all(vec!["refused", "waits"], move |layout| {
-        let tested = bounded(2, 1);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = bounded(2, 1).held();
         let first = Caller::new(&tested);
         let other = Arc::clone(&tested);
         let ((), waits) = layout.both(
@@ -240,8 +242,7 @@ fn give_up_against_enter(run: &mut Run) {
 /// permits as both waited for.
 fn give_up_and_wake(run: &mut Run) {
     run.explore(|layout| {
-        let tested = bounded(2, 2);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = bounded(2, 2).held();
         let (first, second) = (Caller::new(&tested), Caller::new(&tested));
         let other = Arc::clone(&tested);
         let comes_again = move || {
@@ -262,8 +263,7 @@ fn give_up_and_wake(run: &mut Run) {
 /// Two callers come into a line that holds one.
 fn enter_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let tested = bounded(2, 1);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = bounded(2, 1).held();
         let enter = || {
             let tested = Arc::clone(&tested);
             actor(move || Caller::new(&tested))
@@ -281,8 +281,7 @@ fn enter_against_enter(run: &mut Run) {
 /// Threads that sleep: loom would report one that is never woken.
 fn threads_sleep(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(2);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = tested(2).held();
         let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
         let wait = move || one.line.blocking_acquire().is_ok();
         let leave = move || {
