@@ -52,6 +52,6 @@ pub use scenario::{AnswerTexts, Limits, Memory, Scenario, ScenarioOutcome};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Answer, Kind, Scope, Verb};
-pub use wake_flag::WakeFlag;
+pub use wake_flag::{Polled, WakeFlag};
 pub use word_scenario::{Outcome, Turn, WordScenario};
 pub use wrong::Wrong;

@@ -2,12 +2,8 @@
 //! waiter is overtaken or forgotten, and nothing is lost. (`concurrency_word.rs` has the models of
 //! the word alone.)
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
-
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate_loom_tests::WakeFlag;
+use tollgate_loom_tests::Polled;
 use tollgate_loom_tests::prelude::*;
 
 pub(super) type Tested = Arc<Concurrency>;
@@ -29,51 +25,27 @@ fn held(limiter: Tested, n: u64) -> (Tested, Guard) {
     (limiter, held)
 }
 
-/// A waiter that is polled by hand. It never blocks, so a forgotten one shows at the end. (A thread
-/// that loom finds blocked cannot unwind.)
-struct Waiter {
-    enter: EnterFuture<Tested>,
-    wake_flag: Arc<WakeFlag>,
-    guard: Option<Guard>,
-    refused: bool,
+/// A waiter that is polled by hand.
+type Waiter = Polled<EnterFuture<Tested>>;
+
+/// Begins to wait, and polls once.
+fn waits(limiter: &Tested, n: u64) -> Waiter {
+    Polled::new(Box::pin(limiter.enter_owned(n)))
 }
 
-impl Waiter {
-    /// Polls once.
-    fn new(limiter: &Tested, n: u64) -> Self {
-        let mut waiter = Self {
-            enter: limiter.enter_owned(n),
-            wake_flag: Arc::default(),
-            guard: None,
-            refused: false,
-        };
+/// Returns what a waiter was told when all actors have finished, polling again if necessary. Then
+/// it leaves.
+fn end(mut waiter: Waiter) -> &'static str {
+    let at_once = waiter.answer.is_some();
+    if !at_once {
         waiter.poll();
-        waiter
     }
-
-    fn poll(&mut self) {
-        let waker = Waker::from(Arc::clone(&self.wake_flag));
-        match Pin::new(&mut self.enter).poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(Ok(guard)) => self.guard = Some(guard),
-            Poll::Ready(Err(_)) => self.refused = true,
-            Poll::Pending => {}
-        }
-    }
-
-    /// Returns what the waiter was told when all actors have finished, polling again if necessary.
-    /// Then it leaves.
-    fn end(mut self) -> &'static str {
-        let at_once = self.guard.is_some() || self.refused;
-        if !at_once {
-            self.poll();
-        }
-        let woken = self.wake_flag.is_set();
-        match (self.guard.is_some() || self.refused, at_once || woken) {
-            (true, false) => "not woken",
-            (true, true) if self.refused => "refused",
-            (true, true) => "inside",
-            (false, _) => "waits",
-        }
+    let woken = waiter.wake_flag.is_set();
+    match (&waiter.answer, at_once || woken) {
+        (Some(_), false) => "not woken",
+        (Some(Err(_)), true) => "refused",
+        (Some(Ok(_)), true) => "inside",
+        (None, _) => "waits",
     }
 }
 
@@ -98,7 +70,7 @@ fn leave_against_enter(run: &mut Run) {
         let (limiter, held) = held(limiter(2), 2);
         let wait = |n| {
             let limiter = Arc::clone(&limiter);
-            actor(move || Some(Waiter::new(&limiter, n)))
+            actor(move || Some(waits(&limiter, n)))
         };
         let leave = actor(move || {
             drop(held);
@@ -107,13 +79,13 @@ fn leave_against_enter(run: &mut Run) {
         let told = layout.act(vec![leave, wait(2), wait(1)]);
         let mut waiters: Vec<Waiter> = told.into_iter().flatten().collect();
         // A waiter that is inside leaves first, which lets the other one in.
-        waiters.sort_by_key(|waiter| waiter.guard.is_none());
+        waiters.sort_by_key(|waiter| waiter.answer.is_none());
         let inside = limiter.inside();
         let (first, other) = (waiters.remove(0), waiters.remove(0));
         let others_turn = other.wake_flag.is_set();
-        let ends = match others_turn && first.guard.is_none() {
-            true => [other.end(), first.end()],
-            false => [first.end(), other.end()],
+        let ends = match others_turn && first.answer.is_none() {
+            true => [end(other), end(first)],
+            false => [end(first), end(other)],
         };
         assert_eq!(ends, ["inside", "inside"], "a waiter was forgotten");
         assert!((1..=2).contains(&inside), "no waiter came in");
@@ -150,13 +122,13 @@ fn no_waiter_is_forgotten() {
 fn leave_against_try(run: &mut Run) {
     run.explore(|layout| {
         let (limiter, held) = held(limiter(2), 2);
-        let waiter = Waiter::new(&limiter, 2);
+        let waiter = waits(&limiter, 2);
         let newcomer = Arc::clone(&limiter);
         let ((), told) = layout.both(
             move || drop(held),
             move || said(&newcomer.try_enter_owned(1)),
         );
-        let end = waiter.end();
+        let end = end(waiter);
         assert_eq!((told, end), ("busy", "inside"), "a waiter was overtaken");
         check_empty(&limiter);
     });
@@ -173,9 +145,9 @@ fn no_waiter_is_overtaken() {
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
         let (limiter, held) = held(limiter(1), 1);
-        let (first, second) = (Waiter::new(&limiter, 1), Waiter::new(&limiter, 1));
+        let (first, second) = (waits(&limiter, 1), waits(&limiter, 1));
         layout.both(move || drop(held), move || drop(first));
-        let end = second.end();
+        let end = end(second);
         assert_eq!(end, "inside", "capacity that was handed over was lost");
         check_empty(&limiter);
     });
@@ -186,10 +158,10 @@ fn leave_against_give_up(run: &mut Run) {
 fn enter_against_give_up(run: &mut Run) {
     run.explore(|layout| {
         let (limiter, held) = held(limiter(2), 1);
-        let large = Waiter::new(&limiter, 2);
+        let large = waits(&limiter, 2);
         let newcomer = Arc::clone(&limiter);
-        let ((), waiter) = layout.both(move || drop(large), move || Waiter::new(&newcomer, 1));
-        let end = waiter.end();
+        let ((), waiter) = layout.both(move || drop(large), move || waits(&newcomer, 1));
+        let end = end(waiter);
         drop(held);
         assert_eq!(end, "inside", "a waiter was forgotten");
         check_empty(&limiter);
@@ -209,11 +181,11 @@ fn a_waiter_that_gives_up_loses_nothing() {
 fn give_up_against_a_bound(run: &mut Run) {
     run.explore_all(vec!["refused", "waits"], move |layout| {
         let (limiter, held) = held(bounded(1, 1), 1);
-        let first = Waiter::new(&limiter, 1);
+        let first = waits(&limiter, 1);
         let newcomer = Arc::clone(&limiter);
-        let arrives = move || Waiter::new(&newcomer, 1).end();
+        let arrives = move || end(waits(&newcomer, 1));
         let ((), arrived) = layout.both(move || drop(first), arrives);
-        let next = Waiter::new(&limiter, 1).end();
+        let next = end(waits(&limiter, 1));
         assert_eq!(next, "waits", "a waiter that left is counted");
         drop(held);
         check_empty(&limiter);
@@ -227,7 +199,7 @@ fn leave_against_a_bound(run: &mut Run) {
         let (limiter, held) = held(bounded(1, 1), 1);
         let wait = || {
             let limiter = Arc::clone(&limiter);
-            actor(move || Some(Waiter::new(&limiter, 1)))
+            actor(move || Some(waits(&limiter, 1)))
         };
         let leave = actor(move || {
             drop(held);
@@ -237,7 +209,7 @@ fn leave_against_a_bound(run: &mut Run) {
         let (refused, waiters): (Vec<_>, Vec<_>) = told
             .into_iter()
             .flatten()
-            .partition(|waiter| waiter.refused);
+            .partition(|waiter| matches!(waiter.answer, Some(Err(_))));
         assert!(
             refused.len() <= 1,
             "a waiter was refused although there was room"
@@ -247,9 +219,9 @@ fn leave_against_a_bound(run: &mut Run) {
         let said = ["both", "one"][refused.len()];
         // The waiter that was let in leaves first, which lets the other one in.
         let mut waiters = waiters;
-        waiters.sort_by_key(|waiter| waiter.guard.is_none() && !waiter.wake_flag.is_set());
+        waiters.sort_by_key(|waiter| waiter.answer.is_none() && !waiter.wake_flag.is_set());
         for waiter in waiters {
-            assert_eq!(waiter.end(), "inside", "a waiter was forgotten");
+            assert_eq!(end(waiter), "inside", "a waiter was forgotten");
         }
         check_empty(&limiter);
         said
@@ -290,8 +262,8 @@ fn raise_against_enter(run: &mut Run) {
         let (limiter, held) = held(limiter(1), 1);
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let raises = move || assert_eq!(one.set_limit(2), Ok(1));
-        let ((), waiter) = layout.both(raises, move || Waiter::new(&other, 1));
-        let end = waiter.end();
+        let ((), waiter) = layout.both(raises, move || waits(&other, 1));
+        let end = end(waiter);
         drop(held);
         assert_eq!(end, "inside", "a waiter was forgotten");
         assert_eq!(limiter.limit(), 2);
@@ -305,8 +277,8 @@ fn lower_against_enter(run: &mut Run) {
         let (limiter, held) = held(limiter(2), 1);
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let lowers = move || assert_eq!(one.set_limit(1), Ok(2));
-        let ((), waiter) = layout.both(lowers, move || Waiter::new(&other, 2));
-        let end = waiter.end();
+        let ((), waiter) = layout.both(lowers, move || waits(&other, 2));
+        let end = end(waiter);
         drop(held);
         assert_eq!(end, "refused", "a waiter waits for more than the limit");
         check_empty(&limiter);

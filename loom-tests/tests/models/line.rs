@@ -2,13 +2,11 @@
 //! give up, and leave. No caller in line is overtaken or forgotten, and nothing is lost.
 
 use std::future::{Future, Pending, pending};
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
 
 use tollgate::clock::Timer;
 use tollgate::compose::{AllDenied, AllGranted, Line};
 use tollgate::concurrency::ConcurrencyGuard;
-use tollgate_loom_tests::WakeFlag;
+use tollgate_loom_tests::Polled;
 use tollgate_loom_tests::prelude::*;
 
 type Members = (Limiter<TokenBucket, ManualClock>, Arc<Concurrency>);
@@ -69,14 +67,8 @@ impl Timer for Stopped {
     }
 }
 
-/// A caller that is polled by hand. It never blocks, so a forgotten one shows at the end.
-struct Caller {
-    acquire: Pin<Box<dyn Future<Output = Result<Grant, AllDenied>> + Send>>,
-    wake_flag: Arc<WakeFlag>,
-    granted: Option<Grant>,
-    /// Whether the line was full.
-    is_refused: bool,
-}
+/// A caller that is polled by hand.
+struct Caller(Polled<dyn Future<Output = Result<Grant, AllDenied>> + Send>);
 
 impl Caller {
     /// Polls once.
@@ -88,31 +80,27 @@ impl Caller {
     fn of(tested: &Arc<Tested>, n: u64) -> Self {
         let tested = Arc::clone(tested);
         let acquire = async move { tested.line.with_timer(Stopped).acquire_each([n, 1]).await };
-        let mut caller = Self {
-            acquire: Box::pin(acquire),
-            wake_flag: Arc::default(),
-            granted: None,
-            is_refused: false,
-        };
-        caller.poll();
+        let caller = Self(Polled::new(Box::pin(acquire)));
+        // A denial for another reason panics.
+        let _ = caller.is_refused();
         caller
     }
 
-    fn poll(&mut self) {
-        let waker = Waker::from(Arc::clone(&self.wake_flag));
-        match self.acquire.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(Err(AllDenied::LineFull { .. })) => self.is_refused = true,
-            Poll::Ready(granted) => self.granted = Some(granted.expect("it is not denied")),
-            Poll::Pending => {}
+    /// Returns whether the line was full. It is not denied for another reason.
+    fn is_refused(&self) -> bool {
+        match &self.0.answer {
+            Some(Err(AllDenied::LineFull { .. })) => true,
+            Some(Err(denied)) => panic!("{denied}"),
+            Some(Ok(_)) | None => false,
         }
     }
 
     /// Polls for as long as it is woken, and says whether it is served.
     fn is_served(&mut self) -> bool {
-        while self.granted.is_none() && self.wake_flag.take() {
-            self.poll();
+        while self.0.answer.is_none() && self.0.wake_flag.take() {
+            self.0.poll();
         }
-        self.granted.is_some()
+        !self.is_refused() && self.0.answer.is_some()
     }
 }
 
@@ -190,19 +178,14 @@ fn room_that_does_not_help(run: &mut Run) {
 fn try_against_enter(run: &mut Run) {
     run.explore(|layout| {
         let tested = tested(1);
-        let waits = Arc::clone(&tested);
-        let mut first = Box::pin(async move {
-            let line = waits.line.with_timer(Stopped);
-            line.acquire_each([2, 1]).await
-        });
-        let polled = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(polled.is_pending());
+        let first = Caller::of(&tested, 2);
+        assert!(first.0.answer.is_none());
         let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
         let (passes, second) = layout.both(
             move || one.line.try_acquire().is_ok(),
             move || Caller::new(&other),
         );
-        let passed = passes || second.granted.is_some();
+        let passed = passes || second.0.answer.is_some();
         assert!(!passed, "a caller in line was overtaken");
         drop(first);
         serve(vec![second]);
@@ -225,7 +208,7 @@ fn give_up_against_enter(run: &mut Run) {
                 caller
             },
         );
-        let said = match waits.is_refused {
+        let said = match waits.is_refused() {
             true => "refused",
             false => "waits",
         };
@@ -248,12 +231,12 @@ fn give_up_and_wake(run: &mut Run) {
         let comes_again = move || {
             // Loom does not track the flag. It does track this load.
             let _ = other.line.waiting_permits();
-            let was_woken = second.wake_flag.take();
+            let was_woken = second.0.wake_flag.take();
             drop(second);
             was_woken.then(|| Caller::of(&other, 2))
         };
         let ((), again) = layout.both(move || drop(first), comes_again);
-        let is_refused = again.as_ref().is_some_and(|caller| caller.is_refused);
+        let is_refused = again.as_ref().is_some_and(|caller| caller.is_refused());
         assert!(!is_refused, "a caller was woken too early");
         drop((held, again));
         assert_eq!(tested.check_empty(), 2, "permits were lost");
@@ -269,10 +252,10 @@ fn enter_against_enter(run: &mut Run) {
             actor(move || Caller::new(&tested))
         };
         let callers = layout.act(vec![enter(), enter()]);
-        let refused = callers.iter().filter(|caller| caller.is_refused).count();
+        let refused = callers.iter().filter(|caller| caller.is_refused()).count();
         assert_eq!(refused, 1, "a line holds more than its bound");
         drop(held);
-        let served = callers.into_iter().filter(|caller| !caller.is_refused);
+        let served = callers.into_iter().filter(|caller| !caller.is_refused());
         serve(served.collect());
         assert_eq!(tested.check_empty(), 1, "permits were lost");
     });
