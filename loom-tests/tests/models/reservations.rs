@@ -1,8 +1,8 @@
 //! Reservations: one exchange each, due in the order in which they were made. A sliding window
 //! counts them in the window in which they are due. Concurrent calls of reserve, cancel, settle and
 //! acquire have the outcome of some sequential order, used permits keep the bound at the ticks at
-//! which they are due, and no caller is due before one that reserved earlier. The models find faults
-//! in this.
+//! which they are due, and no caller is due before one that reserved earlier. The models find
+//! faults in this.
 
 use tollgate::traits::ReserveLimiter;
 use tollgate_loom_tests::calls::{
