@@ -69,13 +69,11 @@ impl<T: PartialEq + Debug> Expected<T> {
 }
 
 impl Expected<Vec<String>> {
-    /// Each of these sets of texts, one for each actor, must be reached, and no other may be.
-    pub(crate) fn told(told: &[&[&str]]) -> Self {
-        let told = told.iter().map(|actors| {
-            let actors = actors.iter().map(|told| (*told).to_owned());
-            actors.collect()
-        });
-        Self::all(told.collect())
+    /// Each of these texts must be reached, and no other may be. In each, `|` stands between what the
+    /// actors are told.
+    pub(crate) fn told(told: &[&str]) -> Self {
+        let actors = |told: &&str| told.split(" | ").map(str::to_owned).collect();
+        Self::all(told.iter().map(actors).collect())
     }
 }
 

@@ -14,11 +14,9 @@ impl<B: Fn(&mut Run)> Model<'_, B> {
         Self { bound, ..self }
     }
 
-    /// Runs the model with each of these faults: [`with_fault`].
+    /// Runs the model with each of these faults: [`with_faults`].
     pub fn finds(self, faults: impl IntoIterator<Item = Fault>, why: &str) -> Self {
-        for fault in faults {
-            with_fault(self.name, fault, why, self.bound, &self.body);
-        }
+        with_faults(self.name, faults, why, self.bound, &self.body);
         self
     }
 
@@ -30,27 +28,28 @@ impl<B: Fn(&mut Run)> Model<'_, B> {
 
     /// Runs the model with each of these operations `Relaxed`: [`relaxed`].
     pub fn relaxed(self, sites: impl IntoIterator<Item = Site>, why: &str) -> Self {
-        for site in sites {
-            relaxed(self.name, site, why, self.bound, &self.body);
-        }
+        relaxed(self.name, sites, why, self.bound, &self.body);
         self
     }
 }
 
-/// Runs a model on code with an injected fault. The model must fail with the message `why`.
-pub fn with_fault(
+/// Runs a model on code with each of these faults in turn. The model must fail with the message
+/// `why`.
+pub fn with_faults(
     name: &str,
-    fault: Fault,
+    faults: impl IntoIterator<Item = Fault>,
     why: &str,
     bound: Option<usize>,
     body: impl Fn(&mut Run),
 ) {
-    let conditions = Conditions {
-        fault: Some(fault),
-        ..Conditions::default()
-    };
-    let name = format!("{name}, {fault:?}");
-    broken(&name, why, bound, |run| under(conditions, || body(run)));
+    for fault in faults {
+        let conditions = Conditions {
+            fault: Some(fault),
+            ..Conditions::default()
+        };
+        let name = format!("{name}, {fault:?}");
+        broken(&name, why, bound, |run| under(conditions, || body(run)));
+    }
 }
 
 /// Runs a model on code whose compare-exchange is a load, a comparison and a store. The model must
@@ -72,11 +71,19 @@ pub struct Site {
     operation: &'static str,
 }
 
-impl Site {
-    /// Finds the only line of these files that contains `operation`. Their paths are relative to
-    /// the crate's `src` folder.
-    pub fn find(files: &[&'static str], operation: &'static str) -> Self {
-        let lines = files.iter().flat_map(|file| {
+/// Source files, by their paths relative to the crate's `src` folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Source(pub &'static [&'static str]);
+
+impl Source {
+    /// Finds these operations.
+    pub fn sites<const N: usize>(self, operations: [&'static str; N]) -> [Site; N] {
+        operations.map(|operation| self.site(operation))
+    }
+
+    /// Finds the only line of these files that contains `operation`.
+    fn site(self, operation: &'static str) -> Site {
+        let lines = self.0.iter().flat_map(|file| {
             let path = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("../src")
                 .join(file);
@@ -89,7 +96,7 @@ impl Site {
         });
         match lines.collect::<Vec<_>>()[..] {
             // Conditions name a file by the end of its path.
-            [(file, line)] => Self {
+            [(file, line)] => Site {
                 file: file.trim_start_matches("../"),
                 line,
                 operation,
@@ -99,13 +106,21 @@ impl Site {
     }
 }
 
-/// Runs a model on code in which the orderings of one operation are `Relaxed`. The model must fail
-/// with the message `why`.
-pub fn relaxed(name: &str, site: Site, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
-    let conditions = Conditions {
-        relaxed: Some((site.file, site.line)),
-        ..Conditions::default()
-    };
-    let name = format!("{name}, {} is Relaxed", site.operation);
-    broken(&name, why, bound, |run| under(conditions, || body(run)));
+/// Runs a model on code in which the orderings of one of these operations are `Relaxed`, of each in
+/// turn. The model must fail with the message `why`.
+pub fn relaxed(
+    name: &str,
+    sites: impl IntoIterator<Item = Site>,
+    why: &str,
+    bound: Option<usize>,
+    body: impl Fn(&mut Run),
+) {
+    for site in sites {
+        let conditions = Conditions {
+            relaxed: Some((site.file, site.line)),
+            ..Conditions::default()
+        };
+        let name = format!("{name}, {} is Relaxed", site.operation);
+        broken(&name, why, bound, |run| under(conditions, || body(run)));
+    }
 }

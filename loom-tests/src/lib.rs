@@ -44,13 +44,14 @@ mod wrong;
 
 pub use action::Action;
 pub use expected::Expected;
-pub use faults::{Site, relaxed, stored, with_fault};
+pub use faults::{Site, Source, relaxed, stored, with_faults};
 pub use layout::{Actor, Depth, Layout, actor};
+pub use orders::pairs;
 pub use run::{Model, Run, broken, deep, deep_model, model};
-pub use scenario::{AnswerTexts, Scenario, ScenarioOutcome};
+pub use scenario::{AnswerTexts, Limits, Memory, Scenario, ScenarioOutcome};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Answer, Kind, Scope, Verb};
-pub use wake_flag::WakeFlag;
+pub use wake_flag::{Polled, WakeFlag};
 pub use word_scenario::{Outcome, Turn, WordScenario};
 pub use wrong::Wrong;

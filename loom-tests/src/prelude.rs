@@ -16,6 +16,6 @@ pub use tollgate::{
 
 pub use crate::words::{self, MakeWord};
 pub use crate::{
-    Answer, Expected, Run, ScenarioOutcome, Site, Subject, Verb, actor, broken, deep, deep_model,
-    model, relaxed, samples, stored, suite, with_fault,
+    Answer, Expected, Run, ScenarioOutcome, Source, Subject, Verb, actor, broken, deep, deep_model,
+    model, pairs, relaxed, samples, stored, suite, with_faults,
 };

@@ -24,15 +24,15 @@ pub struct Races<'a> {
     pub all: u64,
     /// Two threads start the new window: each takes one permit in it, after all were taken in the
     /// old one.
-    pub both: &'a [&'a [&'a str]],
+    pub both: &'a [&'a str],
     /// A late thread takes the last permit of the old window, and another takes two in the new one.
-    pub late: &'a [&'a [&'a str]],
+    pub late: &'a [&'a str],
     /// A thread undoes a grant of all permits of the old window; another takes two in the new one,
     /// and asks for one more.
-    pub undo: &'a [&'a [&'a str]],
+    pub undo: &'a [&'a str],
     /// A thread charges one permit more than the limit in the old window; another takes two in the
     /// new one, one after the other.
-    pub charge: &'a [&'a [&'a str]],
+    pub charge: &'a [&'a str],
 }
 
 impl Races<'_> {
@@ -70,20 +70,20 @@ pub const FIXED: Races<'_> = Races {
     new: 8,
     all: 2,
     both: &[
-        &["1 at 8, 1 left", "1 at 8, 0 left"],
-        &["1 at 8, 0 left", "1 at 8, 1 left"],
+        "1 at 8, 1 left | 1 at 8, 0 left",
+        "1 at 8, 0 left | 1 at 8, 1 left",
     ],
     late: &[
-        &["1 at 7, 0 left", "2 at 8, 0 left"],
-        &["denied for 5", "2 at 8, 0 left"],
+        "1 at 7, 0 left | 2 at 8, 0 left",
+        "denied for 5 | 2 at 8, 0 left",
     ],
     undo: &[
-        &["2 returned", "2 at 8, 0 left, denied for 4"],
-        &["0 returned", "2 at 8, 0 left, denied for 4"],
+        "2 returned | 2 at 8, 0 left, denied for 4",
+        "0 returned | 2 at 8, 0 left, denied for 4",
     ],
     charge: &[
-        &["charged 3 at 7, owes 2", "1 at 8, 1 left, 1 at 8, 0 left"],
-        &["charged 3 at 8, owes 2", "1 at 8, 1 left, denied for 4"],
-        &["charged 3 at 8, owes 3", "1 at 8, 1 left, 1 at 8, 0 left"],
+        "charged 3 at 7, owes 2 | 1 at 8, 1 left, 1 at 8, 0 left",
+        "charged 3 at 8, owes 2 | 1 at 8, 1 left, denied for 4",
+        "charged 3 at 8, owes 3 | 1 at 8, 1 left, 1 at 8, 0 left",
     ],
 };

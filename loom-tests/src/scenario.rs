@@ -62,6 +62,14 @@ pub type AnswerTexts = Vec<Vec<String>>;
 type After<G, M> = dyn Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync;
 type Rule = dyn Fn(&ScenarioOutcome) + Send + Sync;
 
+/// What threads share.
+pub trait Limits: Send + Sync + 'static {}
+impl<G: Send + Sync + 'static> Limits for G {}
+
+/// What a thread remembers.
+pub trait Memory: Default + Send + 'static {}
+impl<M: Default + Send + 'static> Memory for M {}
+
 /// A limiter, and the actions of each actor on it. `M` is an actor's memory.
 pub struct Scenario<G, M> {
     make: Arc<dyn Fn() -> G + Send + Sync>,
@@ -72,11 +80,7 @@ pub struct Scenario<G, M> {
     rules: Vec<Arc<Rule>>,
 }
 
-impl<G, M> Scenario<G, M>
-where
-    G: Send + Sync + 'static,
-    M: Default + Send + 'static,
-{
+impl<G: Limits, M: Memory> Scenario<G, M> {
     /// Makes a scenario. `make` makes the limiter anew for each execution.
     pub fn at(make: impl Fn() -> G + Send + Sync + 'static) -> Self {
         Self {
@@ -120,9 +124,9 @@ where
     }
 
     /// Explores the scenario: in every execution the rules hold and the actors get one of these
-    /// sets of answers, and each set occurs. The answers do not come from the limiter itself, so
-    /// they show that it is right.
-    pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
+    /// sets of answers, such as `1 at 8, 0 left | denied for 4`, and each set occurs. The answers
+    /// do not come from the limiter itself, so they show that it is right.
+    pub fn explore_to(self, run: &mut Run, told: &[&str]) {
         let expected = Expected::told(told);
         explore(&Arc::new(self), run, &expected, ScenarioOutcome::in_words);
     }
@@ -227,11 +231,7 @@ where
     }
 }
 
-impl<G, M> Scenario<G, M>
-where
-    G: Send + Sync + 'static,
-    M: Default + Clone + Send + 'static,
-{
+impl<G: Limits, M: Memory + Clone> Scenario<G, M> {
     /// Explores the scenario: in every execution the rules hold and the outcome is that of some
     /// sequential order of the same actions. The outcome of each order within the bound on
     /// preemptions is reached.
@@ -331,16 +331,12 @@ where
 }
 
 /// Explores a scenario, and checks `tell` of each outcome against `expected`.
-fn explore<G, M, T>(
-    scenario: &Arc<Scenario<G, M>>,
+fn explore<T: Clone + PartialEq + Debug + Send + Sync + 'static>(
+    scenario: &Arc<Scenario<impl Limits, impl Memory>>,
     run: &mut Run,
     expected: &Expected<T>,
     tell: impl Fn(&ScenarioOutcome) -> T + Copy + Send + Sync + 'static,
-) where
-    G: Send + Sync + 'static,
-    M: Default + Send + 'static,
-    T: Clone + PartialEq + Debug + Send + Sync + 'static,
-{
+) {
     let _said = PrintOnPanic(scenario.to_string());
     for counts_loads in [false, true] {
         // Count loads only if loom missed an outcome without that.
@@ -360,15 +356,12 @@ fn explore<G, M, T>(
 }
 
 /// Stops one actor before each of its operations in turn.
-fn stop_everywhere<G, M>(
-    scenario: &Arc<Scenario<G, M>>,
+fn stop_everywhere(
+    scenario: &Arc<Scenario<impl Limits, impl Memory>>,
     run: &mut Run,
     who: usize,
     judge: impl Fn(&ScenarioOutcome) + Send + Sync + 'static,
-) where
-    G: Send + Sync + 'static,
-    M: Default + Send + 'static,
-{
+) {
     let _said = PrintOnPanic(format!("actor {who} stops\n{scenario}"));
     let judge = Arc::new(judge);
     for operations in 0.. {
@@ -395,18 +388,12 @@ fn all_of<G, M>(actions: &[Action<G, M>], limiter: &Arc<G>, memory: &mut M) -> V
     answers.collect()
 }
 
-fn outcomes<G, M>(
-    scenario: &Arc<Scenario<G, M>>,
+fn outcomes(
+    scenario: &Arc<Scenario<impl Limits, impl Memory + Clone>>,
     schedules: Vec<schedule::Schedule>,
-) -> Vec<ScenarioOutcome>
-where
-    G: Send + Sync + 'static,
-    M: Default + Clone + Send + 'static,
-{
-    read::read(scenario, schedules)
-        .into_iter()
-        .flatten()
-        .collect()
+) -> Vec<ScenarioOutcome> {
+    let outcomes = read::read(scenario, schedules).into_iter();
+    outcomes.flatten().collect()
 }
 
 impl<G, M> Display for Scenario<G, M> {

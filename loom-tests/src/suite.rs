@@ -1,11 +1,11 @@
-//! The models that run for every algorithm. Run each with [`model`](crate::model), or with
-//! [`broken`](crate::broken) if the subject is broken.
+//! The models that run for every algorithm. Run each with [`Subject::holds`], or with
+//! [`Subject::fails`] if the subject is broken.
 
 use tollgate::Tick;
 use tollgate::algorithm::Algorithm;
 
-use crate::run::Run;
-use crate::subject::Subject;
+use crate::run::{Run, broken, model};
+use crate::subject::{State, Subject};
 use crate::verb::Verb;
 
 /// What the suite requires of an algorithm.
@@ -13,15 +13,27 @@ pub trait Subjected: Algorithm + Send + Sync + 'static {}
 
 impl<A: Algorithm + Send + Sync + 'static> Subjected for A {}
 
+/// What a suite does with a subject.
+pub type Suite<A> = fn(&Subject<A>, &mut Run);
+
+impl<A: Subjected> Subject<A> {
+    /// Runs a suite, which must hold: [`model`].
+    pub fn holds(&self, name: &str, bound: Option<usize>, suite: Suite<A>) {
+        model(name, bound, |run| suite(self, run));
+    }
+
+    /// Runs a suite on this subject, which is broken: [`broken`].
+    pub fn fails(&self, name: &str, why: &str, bound: Option<usize>, suite: Suite<A>) {
+        broken(name, why, bound, |run| suite(self, run));
+    }
+}
+
 /// Two threads, one verb each: every verb against every other, from every state, at one tick and at
 /// two.
 pub fn each_verb_against_each_other<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
-    for state in &subject.states {
-        let before: Vec<_> = state
-            .0
-            .iter()
-            .map(|verb| (verb.clone(), subject.now))
-            .collect();
+    for State(state) in &subject.states {
+        let before = state.iter().map(|verb| (verb.clone(), subject.now));
+        let before: Vec<_> = before.collect();
         for (i, one) in subject.verbs.iter().enumerate() {
             for (j, other) in subject.verbs.iter().enumerate() {
                 let one = [(one.clone(), subject.now)];

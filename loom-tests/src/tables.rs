@@ -10,7 +10,7 @@ use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
 use tollgate_audit::Bound;
 
 use crate::action::Action as Any;
-use crate::faults::Site;
+use crate::faults::{Site, Source};
 use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
 use crate::total::{Lenient, MIXED};
@@ -94,9 +94,8 @@ pub fn bucket(burst: u64) -> TokenBucket {
 }
 
 /// The fence of a caller that inserts a key.
-pub fn fence() -> Site {
-    let files = ["keyed/insert.rs"];
-    Site::find(&files, "fence_after_exchange(Ordering::SeqCst)")
+pub fn fence() -> [Site; 1] {
+    Source(&["keyed/insert.rs"]).sites(["fence_after_exchange(Ordering::SeqCst)"])
 }
 
 /// Makes a table with this many slots.

@@ -92,7 +92,7 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
     /// Explores the scenario: the actors get one of these sets of answers in every execution, and
     /// each set occurs. Unlike the orders of [`explore`](Self::explore), the answers do not come
     /// from the algorithm itself, so they show that it is right.
-    pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
+    pub fn explore_to(self, run: &mut Run, told: &[&str]) {
         let expected = Expected::told(told);
         let noted = expected.clone();
         self.judged(move |outcome| noted.note(&outcome.in_words()))

@@ -27,9 +27,9 @@ pub mod total;
 mod watched;
 
 pub use draw::{below, one_in, one_of};
-pub use faults::{stored, with_fault};
+pub use faults::{stored, with_faults};
 pub use promise::Promise;
 pub use run::{Body, model, reached};
 pub use tables::{FrozenClock, Ledger, Table, check_table, table};
-pub use threads::{Actor, act, actor};
+pub use threads::{on_threads, stops};
 pub use watched::{WRONG, Watched};

@@ -109,13 +109,9 @@ fn a_plan_that_does_not_exist_is_counted_as_denied() {
 fn threads_lose_no_counts() {
     deadline("threads", || {
         let table = Counted::new(hourly(&ManualClock::new()));
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for key in 0..1000 {
-                        let _ = table.key(&(key % 100)).try_acquire();
-                    }
-                });
+        on_threads(0..4, |_| {
+            for key in 0..1000 {
+                let _ = table.key(&(key % 100)).try_acquire();
             }
         });
         let decisions = table.stats().decisions.expect("it is counted");

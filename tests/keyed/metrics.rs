@@ -103,21 +103,15 @@ fn written(prefix: &str, limiters: &[Labeled]) -> String {
     text
 }
 
-/// Returns the values of a single limiter with their names.
-fn values(limiter: &dyn Metrics) -> Vec<(String, f64)> {
+/// Checks the values of a single limiter, each after its name.
+fn is(limiter: &dyn Metrics, right: &str) {
     let families = read(&written("t", &[(&[], limiter)]));
-    let values = families.into_iter().map(|family| {
-        let value = family.samples.get(&Labels::new()).copied();
-        (family.name, value.expect("a sample without labels"))
+    let values = families.iter().map(|family| {
+        let value = family.samples.get(&Labels::new());
+        let value = value.expect("a sample without labels");
+        format!("{} {value}", family.name.trim_start_matches("t_"))
     });
-    values.collect()
-}
-
-fn is(limiter: &dyn Metrics, right: &[(&str, f64)]) {
-    let right = right
-        .iter()
-        .map(|(name, value)| (format!("t_{name}"), *value));
-    assert_eq!(values(limiter), right.collect::<Vec<_>>());
+    assert_eq!(values.collect::<Vec<_>>().join(", "), right);
 }
 
 fn limiter() -> Counted<Limiter<TokenBucket, ManualClock>> {
@@ -131,57 +125,44 @@ fn each_statistic_is_written_under_its_name() {
     assert!(counted.try_acquire_n(2).is_err());
     counted.undo(granted);
     counted.charge(7);
-    let decisions = [
-        ("granted_total", 1.0),
-        ("permits_total", 4.0),
-        ("denied_total", 1.0),
-        ("returned_total", 4.0),
-        ("charged_total", 7.0),
-    ];
-    is(&counted.stats(), &decisions);
+    let decided = |[granted, permits, denied, returned, charged]: [u64; 5]| {
+        format!(
+            "granted_total {granted}, permits_total {permits}, denied_total {denied}, \
+             returned_total {returned}, charged_total {charged}"
+        )
+    };
+    is(&counted.stats(), &decided([1, 4, 1, 4, 7]));
 
-    let keys = [("tracked", 2.0), ("idle", 0.0), ("inserted_total", 3.0)];
-    let left = [
-        ("expired_total", 0.0),
-        ("evicted_total", 0.0),
-        ("evicted_protected_total", 0.0),
-        ("removed_total", 1.0),
-        ("no_room_total", 0.0),
-    ];
-    let decided = [
-        ("granted_total", 3.0),
-        ("permits_total", 3.0),
-        ("denied_total", 0.0),
-        ("returned_total", 0.0),
-        ("charged_total", 0.0),
-    ];
+    let keys = "tracked 2, idle 0, inserted_total 3, expired_total 0, evicted_total 0, \
+                evicted_protected_total 0, removed_total 1, no_room_total 0";
     let table = Keyed::with_clock(bucket("5/h"), 100, ManualClock::new()).expect("a table");
     let table = Counted::new(table);
     for key in 0..3_u64 {
         assert!(table.try_acquire(&key).is_ok());
     }
     assert!(table.limiter().key(&1_u64).remove());
-    is(&table.stats(), &[&decided[..], &keys, &left].concat());
-    is(&table.limiter().stats(), &[&keys[..], &left].concat());
+    let decisions = decided([3, 3, 0, 0, 0]);
+    is(&table.stats(), &format!("{decisions}, {keys}"));
+    is(&table.limiter().stats(), keys);
 
     let uploads = Concurrency::new(8).expect("a limit");
     drop(uploads.try_enter_n(5));
     let guard = uploads.try_enter_n(3);
-    let inside = [("inside", 3.0), ("peak", 5.0), ("limit", 8.0)];
-    let waiting = |callers, permits| [("waiting", callers), ("waiting_permits", permits)];
-    is(&uploads, &[&inside[..], &waiting(0.0, 0.0)].concat());
+    let inside = "inside 3, peak 5, limit 8";
+    let none = "waiting 0, waiting_permits 0";
+    is(&uploads, &format!("{inside}, {none}"));
     let mut waits = pin!(uploads.enter_n(7));
     let mut context = Context::from_waker(Waker::noop());
     assert!(waits.as_mut().poll(&mut context).is_pending());
-    is(&uploads, &[&inside[..], &waiting(1.0, 7.0)].concat());
+    is(&uploads, &format!("{inside}, waiting 1, waiting_permits 7"));
     drop(guard);
 
     let limits = All::new(Limiter::with_clock(bucket("5/h"), ManualClock::new())).expect("a limit");
-    is(&Line::new(&limits), &waiting(0.0, 0.0));
+    is(&Line::new(&limits), none);
 
     let leases = Leases::with_clock(bucket("5/h"), 3, ManualClock::new()).expect("leases");
     let lease = leases.lease(2);
-    is(&leases, &[("lent", 2.0), ("max_lent", 3.0)]);
+    is(&leases, "lent 2, max_lent 3");
     drop(lease);
 }
 

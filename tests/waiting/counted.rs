@@ -55,8 +55,7 @@ fn futures_that_wait_are_counted_once_and_give_back_when_dropped() {
     assert!(run(&clock, waits.acquire()).is_ok());
     assert!(run(&clock, waits.acquire()).is_ok());
     {
-        let dropped = pin!(waits.acquire());
-        assert!(poll(dropped).is_pending());
+        let _dropped = that_waits(waits.acquire());
         assert_eq!(limiter.stats(), counts(3, 3, 0, 0));
     }
     assert_eq!(limiter.stats(), counts(3, 3, 0, 1));
@@ -111,13 +110,11 @@ fn entries_are_counted_by_weight_and_abandoned_waits_are_not() {
         assert!(limiter.enter_n(2).wait_timeout(Duration::ZERO).is_err());
         assert_eq!(limiter.stats(), counts(1, 2, 3, 0));
         {
-            let mut gives_up = pin!(limiter.enter_n(2));
-            assert!(poll(gives_up.as_mut()).is_pending());
+            let _gives_up = that_waits(limiter.enter_n(2));
             assert!(limiter.try_enter_ahead(1).is_ok());
         }
         assert_eq!(limiter.stats(), counts(2, 3, 3, 0));
-        let mut enters = pin!(limiter.enter_n(2));
-        assert!(poll(enters.as_mut()).is_pending());
+        let mut enters = that_waits(limiter.enter_n(2));
         drop(guard);
         assert!(poll(enters.as_mut()).is_ready());
         assert!(limiter.enter().wait().is_ok());

@@ -5,19 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate::sync::model::{Conditions, Stop, stopping, under};
 
-use super::{Scenario, ScenarioOutcome};
+use super::{Limits, Memory, Scenario, ScenarioOutcome};
 use crate::schedule::{Schedule, Step};
 
 /// Runs schedules on the crate without faults. Returns `None` for a schedule in which the begun
 /// part of an action was the whole action.
-pub(super) fn read<G, M>(
-    scenario: &Arc<Scenario<G, M>>,
+pub(super) fn read(
+    scenario: &Arc<Scenario<impl Limits, impl Memory + Clone>>,
     schedules: Vec<Schedule>,
-) -> Vec<Option<ScenarioOutcome>>
-where
-    G: Send + Sync + 'static,
-    M: Default + Clone + Send + 'static,
-{
+) -> Vec<Option<ScenarioOutcome>> {
     let mut all = Vec::new();
     // Loom limits the number of operations in one execution.
     for schedules in schedules.chunks(100) {
@@ -46,11 +42,10 @@ fn alone<T: Send + 'static>(act: impl Fn() -> T + Send + Sync + 'static) -> T {
     told.take().expect("the model ran")
 }
 
-fn follow<G, M>(scenario: &Scenario<G, M>, schedule: &Schedule) -> Option<ScenarioOutcome>
-where
-    G: Send + Sync + 'static,
-    M: Default + Clone + Send + 'static,
-{
+fn follow(
+    scenario: &Scenario<impl Limits, impl Memory + Clone>,
+    schedule: &Schedule,
+) -> Option<ScenarioOutcome> {
     let (limiter, before, mut memories) = scenario.begin();
     let mut answers = vec![Vec::new(); scenario.actors.len()];
     for step in schedule {

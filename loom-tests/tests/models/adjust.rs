@@ -159,6 +159,7 @@ fn one_stops(run: &mut Run) {
     }
 }
 
+const SOURCE: Source = Source(&["adjustable/ring.rs", "seq_lock.rs"]);
 const NO_ORDER: &str = "no order";
 const MIXED: &str = "two quotas are mixed | another quota";
 
@@ -168,27 +169,26 @@ fn a_decision_is_of_one_version() {
     model(name, Some(2), against_each_verb);
     model(name, Some(2), against_denials);
     stored(name, NO_ORDER, Some(2), carried);
-    for operation in ["load_versioned", "compare_exchange_weak(old, new, Ordering"] {
-        relaxed("adjust", site(operation), MIXED, Some(2), against_denials);
-    }
+    let sites = SOURCE.sites(["load_versioned", "compare_exchange_weak(old, new, Ordering"]);
+    relaxed("adjust", sites, MIXED, Some(2), against_denials);
 }
 
 #[test]
 fn a_late_decision_mixes_nothing() {
     model("adjust::a_late_decision_mixes_nothing", Some(2), late);
-    for fault in [Fault::ReadsUnchecked, Fault::AnnouncesAfterwards] {
-        with_fault("adjust", fault, MIXED, Some(2), late);
-    }
+    let faults = [Fault::ReadsUnchecked, Fault::AnnouncesAfterwards];
+    with_faults("adjust", faults, MIXED, Some(2), late);
     let for_ever = "exceeded maximum number of branches";
-    let store = site("self.version.store");
-    relaxed("adjust", store, for_ever, Some(2), late);
-    let fence = site("fence(Ordering::Release)");
-    relaxed("adjust", fence, MIXED, Some(2), late);
     // Loom may find either failure first: without the fence, a thread may also retry its read
     // forever.
-    let fence = site("fence(Ordering::Acquire)");
-    let name = "adjust";
-    relaxed(name, fence, &format!("{MIXED} | {for_ever}"), Some(2), late);
+    let either = format!("{MIXED} | {for_ever}");
+    for (operation, why) in [
+        ("self.version.store", for_ever),
+        ("fence(Ordering::Release)", MIXED),
+        ("fence(Ordering::Acquire)", &either),
+    ] {
+        relaxed("adjust", SOURCE.sites([operation]), why, Some(2), late);
+    }
 }
 
 #[test]
@@ -200,17 +200,16 @@ fn no_change_is_lost() {
 fn a_grant_from_before_a_change_is_not_undone() {
     let name = "adjust::a_grant_from_before_a_change_is_not_undone";
     model(name, Some(3), undone);
-    with_fault("adjust", Fault::UndoesOldMarks, MIXED, Some(3), undone);
+    with_faults("adjust", [Fault::UndoesOldMarks], MIXED, Some(3), undone);
 }
 
 #[test]
 fn the_word_is_carried_over_in_the_same_exchange() {
     let name = "adjust::the_word_is_carried_over_in_the_same_exchange";
     model(name, Some(3), carried);
-    for fault in [Fault::ComparesTheWordAlone, Fault::CarriesAfterwards] {
-        let why = "two quotas are mixed | another quota | no order | overflow";
-        with_fault("adjust", fault, why, Some(3), carried);
-    }
+    let faults = [Fault::ComparesTheWordAlone, Fault::CarriesAfterwards];
+    let why = "two quotas are mixed | another quota | no order | overflow";
+    with_faults("adjust", faults, why, Some(3), carried);
 }
 
 #[test]
@@ -222,10 +221,4 @@ fn three_at_once() {
 fn a_stopped_thread_stops_no_other() {
     let name = "adjust::a_stopped_thread_stops_no_other";
     model(name, Some(2), one_stops);
-}
-
-/// Finds the operation in the file that contains it.
-fn site(operation: &'static str) -> Site {
-    let files = ["adjustable/ring.rs", "seq_lock.rs"];
-    Site::find(&files, operation)
 }

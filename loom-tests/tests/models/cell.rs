@@ -3,20 +3,17 @@
 
 use tollgate_loom_tests::prelude::*;
 
-fn burst(run: &mut Run, make_word: MakeWord) {
-    suite::exactly_the_burst_at_one_tick(&samples::bucket(make_word), run);
-}
-
 #[test]
 fn never_grants_more_than_the_burst() {
     let name = "cell::never_grants_more_than_the_burst";
-    model(name, None, |run| burst(run, words::cell));
+    samples::bucket(words::cell).holds(name, None, suite::exactly_the_burst_at_one_tick);
 }
 
 #[test]
 fn never_grants_more_if_exchanges_fail_spuriously() {
     let name = "cell::never_grants_more_if_exchanges_fail_spuriously";
-    model(name, Some(3), |run| burst(run, words::fails_spuriously));
+    let bucket = samples::bucket(words::fails_spuriously);
+    bucket.holds(name, Some(3), suite::exactly_the_burst_at_one_tick);
 }
 
 #[test]
@@ -39,13 +36,13 @@ fn the_burst_is_exceeded_or_lost_in_broken_cells() {
     ];
     for (name, make_word, why) in cells {
         let name = format!("cell::burst, {name}");
-        broken(&name, why, None, |run| burst(run, make_word));
+        let bucket = samples::bucket(make_word);
+        bucket.fails(&name, why, None, suite::exactly_the_burst_at_one_tick);
     }
 }
 
 /// A reset against every verb that changes the word, on an empty bucket and on one in debt.
-fn resets(run: &mut Run, make_word: MakeWord) {
-    let subject = samples::bucket(make_word);
+fn resets(subject: &Subject<TokenBucket>, run: &mut Run) {
     let now = subject.tick();
     let others = [
         Verb::acquire(1),
@@ -70,9 +67,7 @@ fn resets(run: &mut Run, make_word: MakeWord) {
 
 #[test]
 fn reset_is_not_lost() {
-    model("cell::reset_is_not_lost", None, |run| {
-        resets(run, words::cell)
-    });
+    samples::bucket(words::cell).holds("cell::reset_is_not_lost", None, resets);
 }
 
 #[test]
@@ -87,6 +82,6 @@ fn resets_are_lost_in_broken_cells() {
     ];
     for (name, make_word) in cells {
         let name = format!("cell::reset, {name}");
-        broken(&name, "no order", None, |run| resets(run, make_word));
+        samples::bucket(make_word).fails(&name, "no order", None, resets);
     }
 }

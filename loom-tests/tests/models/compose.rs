@@ -39,7 +39,7 @@ macro_rules! both {
     ($one:ident, $other:ident) => {
         Action::new(
             concat!("both ", stringify!($one), ", ", stringify!($other)),
-            |limits: &Arc<Limits>, _: &mut ()| {
+            |limits, ()| {
                 let all = All::new((&limits.$one, &limits.$other)).expect("two limits");
                 told(all.at(NOW).try_acquire_n(1))
             },
@@ -50,12 +50,9 @@ macro_rules! both {
 /// Takes `n` permits of one limit at this tick.
 macro_rules! plain {
     ($limit:ident, $n:expr, $now:expr) => {
-        Action::new(
-            concat!("plain ", stringify!($limit)),
-            |limits: &Arc<Limits>, _: &mut ()| {
-                Answer::Is(limits.$limit.try_acquire_n_at($n, $now).is_ok())
-            },
-        )
+        Action::new(concat!("plain ", stringify!($limit)), |limits, ()| {
+            Answer::Is(limits.$limit.try_acquire_n_at($n, $now).is_ok())
+        })
     };
 }
 
@@ -77,7 +74,7 @@ fn beside_an_empty_member(run: &mut Run) {
             let plain = granted(&played.answers[1]);
             assert_eq!(plain, 1, "a denied request took something");
         });
-    scenario.explore_to(run, &[&["false", "true"]]);
+    scenario.explore_to(run, &["false | true"]);
 }
 
 /// While a request is between taking and undoing, and only then, another is denied although the
@@ -92,42 +89,41 @@ fn denied_in_between(run: &mut Run) {
         assert_eq!(rest(&played.after[0]), 1 - both - of(&plain[1]), "of a");
         assert_eq!(rest(&played.after[1]), 1 - both - of(&plain[0]), "of b");
     });
-    let told: [&[&str]; 4] = [
-        &["true", "false, false"],
+    let told = [
+        "true | false, false",
         // The composition took `a`, and was denied by `b`, which the plain caller has.
-        &["false", "true, false"],
-        &["false", "true, true"],
-        &["false", "true, true"],
+        "false | true, false",
+        "false | true, true",
+        "false | true, true",
     ];
     scenario.explore_to(run, &told[..3]);
 }
 
+/// A limit of another kind, and a bucket of one permit.
+struct Two<A> {
+    a: A,
+    b: Bucket,
+}
+
+impl<A> Two<A> {
+    fn new(a: impl FnOnce(ManualClock) -> A) -> Self {
+        let b = limits(1).b;
+        let a = a(b.clock().clone());
+        Self { a, b }
+    }
+}
+
 /// A permit of a window that is over when it is undone does not come back to the next window.
 fn undone_in_the_next_window(run: &mut Run) {
-    struct Windows {
-        a: Limiter<FixedWindow, ManualClock>,
-        b: Bucket,
-    }
-    type Action = Any<Windows, ()>;
-    let make = || {
-        let b = limits(1).b;
+    type Action = Any<Two<Limiter<FixedWindow, ManualClock>>, ()>;
+    let windows = |clock| {
         let window = FixedWindow::new(Quota::per(1, Duration::from_secs(1))).expect("a quota");
-        let a = Limiter::with_clock(window, b.clock().clone());
-        Windows { a, b }
+        Limiter::with_clock(window, clock)
     };
-    let both = Action::new("both", |limits, ()| {
-        let all = All::new((&limits.a, &limits.b)).expect("two limits");
-        told(all.at(NOW).try_acquire_n(1))
-    });
-    let takes_b = Action::new("plain b", |limits, ()| {
-        Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
-    });
-    let takes_a = Action::new("plain a, later", |limits, ()| {
-        Answer::Is(limits.a.try_acquire_n_at(1, LATER).is_ok())
-    });
-    let scenario = AnyScenario::at(make)
-        .actor(&[both])
-        .actor(&[takes_b, takes_a.clone(), takes_a])
+    let later = plain!(a, 1, LATER);
+    let scenario = AnyScenario::at(move || Two::new(windows))
+        .actor(&[both!(a, b)])
+        .actor(&[plain!(b, 1, NOW), later.clone(), later])
         .rule(|played| {
             let later = granted(&played.answers[1][1..]);
             assert!(later <= 1, "a window of 1 granted {later}");
@@ -138,7 +134,7 @@ fn undone_in_the_next_window(run: &mut Run) {
 /// A request takes from the first or the second of two limits, beside a caller that takes the
 /// first, and then the other member. What a lost race gives back reaches the limit that granted.
 fn a_choice_loses_a_race(run: &mut Run) {
-    let choice = Action::new("a or else b, and c", |limits: &Arc<Limits>, ()| {
+    let choice = Action::new("a or else b, and c", |limits, ()| {
         let members = (OrElse::new(&limits.a, &limits.b), &limits.c);
         let all = All::new(members).expect("two limits");
         told(all.at(NOW).try_acquire_n(1))
@@ -162,7 +158,7 @@ fn a_choice_loses_a_race(run: &mut Run) {
 /// Another caller takes the last permit of a member, and reserves the next one of the member that
 /// was taken from first. A newcomer does not use what is rolled back when the reservation is due.
 fn beside_a_reservation(run: &mut Run) {
-    let reserve = Action::new("reserve a", |limits: &std::sync::Arc<Limits>, ()| {
+    let reserve = Action::new("reserve a", |limits, ()| {
         let reserved = limits.a.at(NOW).reserve_until(1, Tick::MAX);
         Answer::Count(reserved.expect("a place in line").due().as_nanos())
     });
@@ -186,23 +182,7 @@ fn beside_a_reservation(run: &mut Run) {
 
 /// A member's quota changes while a request takes from it and undoes.
 fn a_quota_changes(run: &mut Run) {
-    struct Changing {
-        a: Adjustable<TokenBucket, ManualClock>,
-        b: Bucket,
-    }
-    type Action = Any<Changing, ()>;
-    let make = || {
-        let b = limits(1).b;
-        let a = Adjustable::with_clock(bucket(2), b.clock().clone());
-        Changing { a, b }
-    };
-    let both = Action::new("both", |limits, ()| {
-        let all = All::new((&limits.a, &limits.b)).expect("two limits");
-        told(all.at(NOW).try_acquire_n(1))
-    });
-    let takes_b = Action::new("plain b", |limits, ()| {
-        Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
-    });
+    type Action = Any<Two<Adjustable<TokenBucket, ManualClock>>, ()>;
     let change = Action::new("change a", |limits, ()| {
         let quota = Quota::per(1, Duration::from_secs(1)).burst(3);
         let changed = limits.a.at(NOW).set_quota(quota, Keep::AsIs);
@@ -210,9 +190,10 @@ fn a_quota_changes(run: &mut Run) {
         // If this is 2, nothing was taken when the quota changed.
         Answer::Count(limits.a.available_at(NOW))
     });
+    let make = || Two::new(|clock| Adjustable::with_clock(bucket(2), clock));
     let scenario = AnyScenario::at(make)
-        .actor(&[both])
-        .actor(&[takes_b, change])
+        .actor(&[both!(a, b)])
+        .actor(&[plain!(b, 1, NOW), change])
         .after(|limits, _| {
             let (a, b) = (limits.a.available_at(NOW), limits.b.available_at(NOW));
             vec![Answer::Count(a), Answer::Count(b)]
@@ -234,37 +215,28 @@ fn a_quota_changes(run: &mut Run) {
 /// A member is a key that leaves the table while a request takes from it and undoes, and that
 /// returns.
 fn a_key_leaves(run: &mut Run) {
-    struct Keys {
-        table: Keyed<TokenBucket, ManualClock>,
-        b: Bucket,
-    }
-    type Action = Any<Keys, ()>;
-    let make = || {
-        let b = limits(1).b;
-        let table = Keyed::with_clock(bucket(2), 1, b.clock().clone()).expect("a table");
-        let table = table.with_overflow(Overflow::Deny);
-        Keys { table, b }
+    type Action = Any<Two<Keyed<TokenBucket, ManualClock>>, ()>;
+    let table = |clock| {
+        let table = Keyed::with_clock(bucket(2), 1, clock).expect("a table");
+        table.with_overflow(Overflow::Deny)
     };
     let both = Action::new("both", |limits, ()| {
-        let all = All::new((limits.table.key("alice"), &limits.b)).expect("two limits");
+        let all = All::new((limits.a.key("alice"), &limits.b)).expect("two limits");
         told(all.at(NOW).try_acquire_n(1))
     });
-    let takes_b = Action::new("plain b", |limits, ()| {
-        Answer::Is(limits.b.try_acquire_n_at(1, NOW).is_ok())
-    });
     let remove = Action::new("remove", |limits, ()| {
-        let _ = limits.table.key("alice").remove();
+        let _ = limits.a.key("alice").remove();
         Answer::Done
     });
     let takes_key = Action::new("plain key", |limits, ()| {
-        let key = limits.table.key("alice");
+        let key = limits.a.key("alice");
         Answer::Is(key.try_acquire_n_at(2, NOW).is_ok())
     });
-    let scenario = AnyScenario::at(make)
+    let scenario = AnyScenario::at(move || Two::new(table))
         .actor(&[both])
-        .actor(&[takes_b, remove, takes_key])
+        .actor(&[plain!(b, 1, NOW), remove, takes_key])
         .after(|limits, _| {
-            let key = limits.table.key("alice").available_at(NOW);
+            let key = limits.a.key("alice").available_at(NOW);
             let b = limits.b.available_at(NOW);
             vec![Answer::Count(key), Answer::Count(b)]
         })
@@ -308,14 +280,11 @@ fn reservations_in_opposite_orders(run: &mut Run) {
         assert!(limits.b.try_acquire_n_at(1, NOW).is_ok());
         limits
     };
-    let soon = Action::new(
-        "reserve a, b, soon",
-        |limits: &std::sync::Arc<Limits>, ()| {
-            let all = All::new((&limits.a, &limits.b)).expect("two limits");
-            due(all.at(NOW).reserve_within(1, Duration::from_secs(1)))
-        },
-    );
-    let ever = Action::new("reserve b, a", |limits: &std::sync::Arc<Limits>, ()| {
+    let soon = Action::new("reserve a, b, soon", |limits, ()| {
+        let all = All::new((&limits.a, &limits.b)).expect("two limits");
+        due(all.at(NOW).reserve_within(1, Duration::from_secs(1)))
+    });
+    let ever = Action::new("reserve b, a", |limits, ()| {
         let all = All::new((&limits.b, &limits.a)).expect("two limits");
         due(all.at(NOW).reserve(1))
     });

@@ -107,7 +107,7 @@ pub(super) fn rows_in_opposite_orders<const N: usize>(
             assert_eq!(rest(limit), 0, "permits were lost or made");
         }
     });
-    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
+    scenario.explore_to(run, &["true | false", "false | true"]);
 }
 
 /// A composition of a row, and a caller that takes the last permit of the last limit.
@@ -124,7 +124,7 @@ pub(super) fn row_against_a_plain_caller<const N: usize>(run: &mut Run, all: InR
         }
         assert_eq!(rest(&played.after[N - 1]), 0, "permits were made");
     });
-    scenario.explore_to(run, &[&["true", "false"], &["false", "true"]]);
+    scenario.explore_to(run, &["true | false", "false | true"]);
 }
 
 #[test]
@@ -137,11 +137,10 @@ fn of_two_with_four_or_eight_members_one_is_granted() {
     model(name, None, opposite::<4>);
     // Bounded, because with 3 preemptions there are 30 000 executions.
     model(name, Some(2), opposite::<8>);
-    for fault in [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly] {
-        let why = "not one of them is granted";
-        with_fault(name, fault, why, None, opposite::<4>);
-        with_fault(name, fault, why, Some(2), opposite::<8>);
-    }
+    let faults = [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly];
+    let why = "not one of them is granted";
+    with_faults(name, faults, why, None, opposite::<4>);
+    with_faults(name, faults, why, Some(2), opposite::<8>);
 }
 
 #[test]
@@ -171,9 +170,8 @@ fn boxed_members_are_taken_all_or_none() {
         against(run);
     });
     for broken in [&opposite as &dyn Fn(&mut Run), &mixed] {
-        with_fault(name, Fault::TakesInTheCallersOrder, why, Some(3), broken);
+        with_faults(name, [Fault::TakesInTheCallersOrder], why, Some(3), broken);
     }
-    for fault in [Fault::ForgetsToUndo, Fault::UndoesOne] {
-        with_fault(name, fault, "permits were lost", Some(3), against);
-    }
+    let faults = [Fault::ForgetsToUndo, Fault::UndoesOne];
+    with_faults(name, faults, "permits were lost", Some(3), against);
 }

@@ -2,12 +2,8 @@
 //! waiter is overtaken or forgotten, and nothing is lost. (`concurrency_word.rs` has the models of
 //! the word alone.)
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
-
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate_loom_tests::WakeFlag;
+use tollgate_loom_tests::Polled;
 use tollgate_loom_tests::prelude::*;
 
 pub(super) type Tested = Arc<Concurrency>;
@@ -23,51 +19,33 @@ fn bounded(limit: u64, waiting: u64) -> Tested {
     Arc::new(limiter.max_waiting_permits(waiting))
 }
 
-/// A waiter that is polled by hand. It never blocks, so a forgotten one shows at the end. (A thread
-/// that loom finds blocked cannot unwind.)
-struct Waiter {
-    enter: EnterFuture<Tested>,
-    wake_flag: Arc<WakeFlag>,
-    guard: Option<Guard>,
-    refused: bool,
+/// A limiter, and a guard that is inside.
+fn held(limiter: Tested, n: u64) -> (Tested, Guard) {
+    let held = limiter.try_enter_owned(n).expect("room");
+    (limiter, held)
 }
 
-impl Waiter {
-    /// Polls once.
-    fn new(limiter: &Tested, n: u64) -> Self {
-        let mut waiter = Self {
-            enter: limiter.enter_owned(n),
-            wake_flag: Arc::default(),
-            guard: None,
-            refused: false,
-        };
+/// A waiter that is polled by hand.
+type Waiter = Polled<EnterFuture<Tested>>;
+
+/// Begins to wait, and polls once.
+fn waits(limiter: &Tested, n: u64) -> Waiter {
+    Polled::new(Box::pin(limiter.enter_owned(n)))
+}
+
+/// Returns what a waiter was told when all actors have finished, polling again if necessary. Then
+/// it leaves.
+fn end(mut waiter: Waiter) -> &'static str {
+    let at_once = waiter.answer.is_some();
+    if !at_once {
         waiter.poll();
-        waiter
     }
-
-    fn poll(&mut self) {
-        let waker = Waker::from(Arc::clone(&self.wake_flag));
-        match Pin::new(&mut self.enter).poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(Ok(guard)) => self.guard = Some(guard),
-            Poll::Ready(Err(_)) => self.refused = true,
-            Poll::Pending => {}
-        }
-    }
-
-    /// Returns what the waiter was told when all actors have finished, polling again if necessary.
-    /// Then it leaves.
-    fn end(mut self) -> &'static str {
-        let at_once = self.guard.is_some() || self.refused;
-        if !at_once {
-            self.poll();
-        }
-        let woken = self.wake_flag.is_set();
-        match (self.guard.is_some() || self.refused, at_once || woken) {
-            (true, false) => "not woken",
-            (true, true) if self.refused => "refused",
-            (true, true) => "inside",
-            (false, _) => "waits",
-        }
+    let woken = waiter.wake_flag.is_set();
+    match (&waiter.answer, at_once || woken) {
+        (Some(_), false) => "not woken",
+        (Some(Err(_)), true) => "refused",
+        (Some(Ok(_)), true) => "inside",
+        (None, _) => "waits",
     }
 }
 
@@ -89,11 +67,10 @@ pub(super) fn check_empty(limiter: &Concurrency) {
 /// One actor leaves a full limiter while two begin to wait. One of these wants the whole limit.
 fn leave_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(2);
-        let held = limiter.try_enter_owned(2).expect("room");
+        let (limiter, held) = held(limiter(2), 2);
         let wait = |n| {
             let limiter = Arc::clone(&limiter);
-            actor(move || Some(Waiter::new(&limiter, n)))
+            actor(move || Some(waits(&limiter, n)))
         };
         let leave = actor(move || {
             drop(held);
@@ -102,13 +79,13 @@ fn leave_against_enter(run: &mut Run) {
         let told = layout.act(vec![leave, wait(2), wait(1)]);
         let mut waiters: Vec<Waiter> = told.into_iter().flatten().collect();
         // A waiter that is inside leaves first, which lets the other one in.
-        waiters.sort_by_key(|waiter| waiter.guard.is_none());
+        waiters.sort_by_key(|waiter| waiter.answer.is_none());
         let inside = limiter.inside();
         let (first, other) = (waiters.remove(0), waiters.remove(0));
         let others_turn = other.wake_flag.is_set();
-        let ends = match others_turn && first.guard.is_none() {
-            true => [other.end(), first.end()],
-            false => [first.end(), other.end()],
+        let ends = match others_turn && first.answer.is_none() {
+            true => [end(other), end(first)],
+            false => [end(first), end(other)],
         };
         assert_eq!(ends, ["inside", "inside"], "a waiter was forgotten");
         assert!((1..=2).contains(&inside), "no waiter came in");
@@ -119,8 +96,7 @@ fn leave_against_enter(run: &mut Run) {
 /// The same with threads that sleep: loom would report one that is never woken.
 fn threads_sleep(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(1), 1);
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let wait = move || one.enter().wait().map(|guard| guard.n());
         let leave = move || {
@@ -137,24 +113,22 @@ fn no_waiter_is_forgotten() {
     model("one leaves, two wait", Some(3), leave_against_enter);
     let why = "a waiter was forgotten";
     model("two sleep in turn", Some(3), threads_sleep);
-    for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
-        let name = "one leaves, two wait";
-        with_fault(name, fault, why, Some(2), leave_against_enter);
-    }
+    let name = "one leaves, two wait";
+    let faults = [Fault::LeavesSilently, Fault::WaitsBlindly];
+    with_faults(name, faults, why, Some(2), leave_against_enter);
 }
 
 /// One actor leaves while another tries to enter and a third waits in line.
 fn leave_against_try(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(2);
-        let held = limiter.try_enter_owned(2).expect("room");
-        let waiter = Waiter::new(&limiter, 2);
+        let (limiter, held) = held(limiter(2), 2);
+        let waiter = waits(&limiter, 2);
         let newcomer = Arc::clone(&limiter);
         let ((), told) = layout.both(
             move || drop(held),
             move || said(&newcomer.try_enter_owned(1)),
         );
-        let end = waiter.end();
+        let end = end(waiter);
         assert_eq!((told, end), ("busy", "inside"), "a waiter was overtaken");
         check_empty(&limiter);
     });
@@ -170,11 +144,10 @@ fn no_waiter_is_overtaken() {
 /// already have been admitted.
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(1);
-        let held = limiter.try_enter_owned(1).expect("room");
-        let (first, second) = (Waiter::new(&limiter, 1), Waiter::new(&limiter, 1));
+        let (limiter, held) = held(limiter(1), 1);
+        let (first, second) = (waits(&limiter, 1), waits(&limiter, 1));
         layout.both(move || drop(held), move || drop(first));
-        let end = second.end();
+        let end = end(second);
         assert_eq!(end, "inside", "capacity that was handed over was lost");
         check_empty(&limiter);
     });
@@ -184,12 +157,11 @@ fn leave_against_give_up(run: &mut Run) {
 /// fits.
 fn enter_against_give_up(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(2);
-        let held = limiter.try_enter_owned(1).expect("room");
-        let large = Waiter::new(&limiter, 2);
+        let (limiter, held) = held(limiter(2), 1);
+        let large = waits(&limiter, 2);
         let newcomer = Arc::clone(&limiter);
-        let ((), waiter) = layout.both(move || drop(large), move || Waiter::new(&newcomer, 1));
-        let end = waiter.end();
+        let ((), waiter) = layout.both(move || drop(large), move || waits(&newcomer, 1));
+        let end = end(waiter);
         drop(held);
         assert_eq!(end, "inside", "a waiter was forgotten");
         check_empty(&limiter);
@@ -208,13 +180,12 @@ fn a_waiter_that_gives_up_loses_nothing() {
 /// The only waiter that the line holds gives up while another one arrives.
 fn give_up_against_a_bound(run: &mut Run) {
     run.explore_all(vec!["refused", "waits"], move |layout| {
-        let limiter = bounded(1, 1);
-        let held = limiter.try_enter_owned(1).expect("room");
-        let first = Waiter::new(&limiter, 1);
+        let (limiter, held) = held(bounded(1, 1), 1);
+        let first = waits(&limiter, 1);
         let newcomer = Arc::clone(&limiter);
-        let arrives = move || Waiter::new(&newcomer, 1).end();
+        let arrives = move || end(waits(&newcomer, 1));
         let ((), arrived) = layout.both(move || drop(first), arrives);
-        let next = Waiter::new(&limiter, 1).end();
+        let next = end(waits(&limiter, 1));
         assert_eq!(next, "waits", "a waiter that left is counted");
         drop(held);
         check_empty(&limiter);
@@ -225,11 +196,10 @@ fn give_up_against_a_bound(run: &mut Run) {
 /// One actor leaves while two arrive, of which one may wait.
 fn leave_against_a_bound(run: &mut Run) {
     run.explore_all(vec!["both", "one"], move |layout| {
-        let limiter = bounded(1, 1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(bounded(1, 1), 1);
         let wait = || {
             let limiter = Arc::clone(&limiter);
-            actor(move || Some(Waiter::new(&limiter, 1)))
+            actor(move || Some(waits(&limiter, 1)))
         };
         let leave = actor(move || {
             drop(held);
@@ -239,7 +209,7 @@ fn leave_against_a_bound(run: &mut Run) {
         let (refused, waiters): (Vec<_>, Vec<_>) = told
             .into_iter()
             .flatten()
-            .partition(|waiter| waiter.refused);
+            .partition(|waiter| matches!(waiter.answer, Some(Err(_))));
         assert!(
             refused.len() <= 1,
             "a waiter was refused although there was room"
@@ -249,9 +219,9 @@ fn leave_against_a_bound(run: &mut Run) {
         let said = ["both", "one"][refused.len()];
         // The waiter that was let in leaves first, which lets the other one in.
         let mut waiters = waiters;
-        waiters.sort_by_key(|waiter| waiter.guard.is_none() && !waiter.wake_flag.is_set());
+        waiters.sort_by_key(|waiter| waiter.answer.is_none() && !waiter.wake_flag.is_set());
         for waiter in waiters {
-            assert_eq!(waiter.end(), "inside", "a waiter was forgotten");
+            assert_eq!(end(waiter), "inside", "a waiter was forgotten");
         }
         check_empty(&limiter);
         said
@@ -270,8 +240,7 @@ fn a_line_holds_at_most_its_bound() {
 /// One actor leaves while a waiter's time runs out: the waiter is either let in or too late.
 fn leave_against_timeout(run: &mut Run) {
     run.explore_all(vec!["inside", "busy"], move |layout| {
-        let limiter = limiter(1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(1), 1);
         let other = Arc::clone(&limiter);
         // The timeout has already passed at the first check.
         let waits = move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)));
@@ -290,12 +259,11 @@ fn a_waiter_that_times_out_loses_nothing() {
 /// The limit is raised while a newcomer arrives.
 fn raise_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(1);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(1), 1);
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let raises = move || assert_eq!(one.set_limit(2), Ok(1));
-        let ((), waiter) = layout.both(raises, move || Waiter::new(&other, 1));
-        let end = waiter.end();
+        let ((), waiter) = layout.both(raises, move || waits(&other, 1));
+        let end = end(waiter);
         drop(held);
         assert_eq!(end, "inside", "a waiter was forgotten");
         assert_eq!(limiter.limit(), 2);
@@ -306,12 +274,11 @@ fn raise_against_enter(run: &mut Run) {
 /// The limit is lowered while a newcomer arrives that wants the whole old limit.
 fn lower_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let limiter = limiter(2);
-        let held = limiter.try_enter_owned(1).expect("room");
+        let (limiter, held) = held(limiter(2), 1);
         let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let lowers = move || assert_eq!(one.set_limit(1), Ok(2));
-        let ((), waiter) = layout.both(lowers, move || Waiter::new(&other, 2));
-        let end = waiter.end();
+        let ((), waiter) = layout.both(lowers, move || waits(&other, 2));
+        let end = end(waiter);
         drop(held);
         assert_eq!(end, "refused", "a waiter waits for more than the limit");
         check_empty(&limiter);

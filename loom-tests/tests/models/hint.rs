@@ -97,21 +97,16 @@ fn is_charged(run: &mut Run) {
     scenario.actor(&[take(1, 0)]).explore_rules(run);
 }
 
-fn site(operation: &'static str) -> Site {
-    Site::find(&["sharded/hint.rs"], operation)
-}
-
 const HIDDEN: &str = "permits are hidden";
 
 #[test]
 fn no_permit_that_came_back_is_hidden() {
     let name = "hint::no_permit_that_came_back_is_hidden";
     let faults = [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly];
-    let sites = [
+    let sites = Source(&["sharded/hint.rs"]).sites([
         "let word = self.word.load(Ordering::Acquire)",
         "self.word.swap(next, Ordering::Release)",
-    ]
-    .map(site);
+    ]);
     model(name, Some(3), come_back)
         .finds(faults, HIDDEN)
         .relaxed(sites, HIDDEN);

@@ -85,22 +85,20 @@ fn three_insert(run: &mut Run) {
 
 /// Each verb on a tracked key, against each other verb.
 fn decide(run: &mut Run) {
-    let verbs = || {
+    let verbs = |at| {
         [
-            one(A),
-            both(A),
-            take_up_to(A, 2, NOW),
-            undo(A, NOW),
-            refund(A, 1, NOW),
-            charge(A, 3, NOW),
-            available(A, NOW),
+            take(A, 1, at),
+            take(A, BURST, at),
+            take_up_to(A, 2, at),
+            undo(A, at),
+            refund(A, 1, at),
+            charge(A, 3, at),
+            available(A, at),
         ]
     };
-    for (i, verb) in verbs().into_iter().enumerate() {
-        for other in verbs().into_iter().skip(i) {
-            let scenario = scenario(&[A]).actor_after(&[one(A)], std::slice::from_ref(&verb));
-            scenario.actor(&[other]).explore(run);
-        }
+    for (verb, other) in pairs(verbs, NOW, &[NOW]) {
+        let scenario = scenario(&[A]).actor_after(&[one(A)], &[verb]);
+        scenario.actor(&[other]).explore(run);
     }
 }
 
@@ -209,9 +207,9 @@ fn newcomers(run: &mut Run) {
 
 /// Two actors insert the same key into a full table: it is not evicted in favor of itself.
 fn evict_for_one(run: &mut Run) {
-    let told: [&[&str]; 2] = [
-        &["1 at 5, 1 left", "1 at 5, 0 left"],
-        &["1 at 5, 0 left", "1 at 5, 1 left"],
+    let told = [
+        "1 at 5, 1 left | 1 at 5, 0 left",
+        "1 at 5, 0 left | 1 at 5, 1 left",
     ];
     let same = counted(&[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
     let same = same.actor_after(&[both(Y)], &[one(B)]);
@@ -302,7 +300,7 @@ fn two_insert_the_same_key() {
     model(name, Some(3), both_slots)
         .finds([Fault::LooksOnce], SLOTS)
         .finds([Fault::LeavesOtherClaims], SLOTS)
-        .relaxed([tables::fence()], SLOTS)
+        .relaxed(tables::fence(), SLOTS)
         .finds([Fault::GivesUpBlindly], "add up | no order");
     stored(name, "no order | slots | add up", None, two_insert);
 }
@@ -364,5 +362,5 @@ fn a_stopped_thread_stops_no_other() {
     let name = "keyed::a_stopped_thread_stops_no_other";
     model(name, Some(1), one_stops);
     model(name, Some(1), one_stops_in_the_last_slot);
-    with_fault(name, Fault::WaitsForClaims, NO_ORDER, Some(1), one_stops);
+    with_faults(name, [Fault::WaitsForClaims], NO_ORDER, Some(1), one_stops);
 }

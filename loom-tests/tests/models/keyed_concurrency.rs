@@ -2,16 +2,18 @@
 //! even while keys without guards leave the table, and a caller that enters sees writes that were
 //! made inside before.
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tollgate::Denied;
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
-use tollgate::sync::model::{AtomicU64, Fault};
+use tollgate::sync::model::Fault;
 use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
-use tollgate_loom_tests::{Run, Site, actor, model};
+use tollgate_loom_tests::{Run, Source, actor, model};
 
-type Limiter = Arc<KeyedConcurrency<IdentityState>>;
+use super::concurrency_word::{Inside, Noted as OfOne, one_after_the_other, two_try};
+
+type Keys = KeyedConcurrency<IdentityState>;
+type Limiter = Arc<Keys>;
 type Guard = KeyedGuard<Limiter, IdentityState>;
 
 /// A table of two slots.
@@ -29,81 +31,79 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     }
 }
 
-/// For each of two keys, the weight inside now and its maximum, as counted by the holders of the
-/// guards.
+/// What is noted of each of two keys.
 #[derive(Clone, Default)]
-struct Noted(Arc<Mutex<[(u64, u64); 2]>>);
+struct Noted([OfOne; 2]);
 
 impl Noted {
-    fn change(&self, key: u64, change: impl Fn(u64) -> u64) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (inside, most) = &mut noted[usize::from(key != A)];
-        *inside = change(*inside);
-        *most = (*most).max(*inside);
+    fn of(&self, key: u64) -> &OfOne {
+        &self.0[usize::from(key != A)]
     }
 
     fn enter(&self, limiter: &Limiter, key: u64, n: u64) -> Result<Guard, Denied> {
         let guard = limiter.try_enter_owned(&key, n)?;
-        self.change(key, |inside| inside + n);
+        self.of(key).enters(n);
         Ok(guard)
     }
 
     fn leave(&self, key: u64, guard: Guard) {
-        self.change(key, |inside| inside - guard.n());
+        self.of(key).leaves(guard.n());
         drop(guard);
     }
 
-    /// Enters and leaves.
     fn visit(&self, limiter: &Limiter, key: u64, n: u64) -> &'static str {
-        let entered = self.enter(limiter, key, n);
-        let said = said(&entered);
-        if let Ok(guard) = entered {
-            // An operation while inside.
-            let _ = limiter.inside(&key);
-            self.leave(key, guard);
-        }
-        said
+        visit(limiter, self.of(key), key, n)
     }
 
     /// Checks that nothing is counted after all guards are gone.
     fn check(&self, limiter: &Limiter, limit: u64) {
-        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, most) in *noted {
-            assert!(most <= limit, "more inside than the limit: {most}");
-        }
-        for key in [A, B, Y] {
-            assert_eq!(limiter.inside(&key), 0, "capacity was lost, of {key:#x}");
-        }
-        let stats = limiter.stats();
-        let is_counted = (stats.evicted, stats.tracked) == (0, stats.idle);
-        assert!(is_counted, "capacity was lost: {stats:?}");
+        self.0.iter().for_each(|noted| noted.check(limit));
+        check_empty(limiter);
     }
+}
+
+fn check_empty(limiter: &Keys) {
+    for key in [A, B, Y] {
+        assert_eq!(limiter.inside(&key), 0, "capacity was lost, of {key:#x}");
+    }
+    let stats = limiter.stats();
+    let is_counted = (stats.evicted, stats.tracked) == (0, stats.idle);
+    assert!(is_counted, "capacity was lost: {stats:?}");
+}
+
+/// Enters and leaves.
+fn visit(limiter: &Limiter, noted: &OfOne, key: u64, n: u64) -> &'static str {
+    let entered = limiter.try_enter_owned(&key, n);
+    if entered.is_ok() {
+        noted.enters(n);
+        // An operation while inside.
+        let _ = limiter.inside(&key);
+        noted.leaves(n);
+    }
+    said(&entered)
+}
+
+/// A limiter whose key is new, or was used before.
+fn visited(limit: u64, visits_before: u64) -> Limiter {
+    let limiter = limiter(limit);
+    for _ in 0..visits_before {
+        drop(limiter.try_enter(&A).expect("no caller is inside"));
+    }
+    limiter
 }
 
 /// Two actors try to enter with a new key, or with a tracked one, and leave. A caller that finds a
 /// new key already inserted may be denied as busy.
-fn two_try(run: &mut Run) {
+fn two_try_by_a_key(run: &mut Run) {
+    let visit: fn(&Limiter, &OfOne, u64) -> _ = |limiter, noted, n| visit(limiter, noted, A, n);
     for visits_before in 0..3 {
-        let outcomes = vec![["inside", "busy"], ["busy", "inside"], ["inside", "inside"]];
-        run.explore_all(outcomes, move |layout| {
-            let (limiter, inside) = (limiter(3), Noted::default());
-            for _ in 0..visits_before {
-                assert_eq!(inside.visit(&limiter, A, 1), "inside");
-            }
-            let actors = [2, 2].map(|n| {
-                let (limiter, inside) = (Arc::clone(&limiter), inside.clone());
-                actor(move || inside.visit(&limiter, A, n))
-            });
-            let told = layout.act(actors.into());
-            inside.check(&limiter, 3);
-            [told[0], told[1]]
-        });
+        two_try(run, move || visited(3, visits_before), visit, check_empty);
     }
 }
 
 #[test]
 fn never_more_than_the_limit() {
-    model("two try to enter by one key", None, two_try)
+    model("two try to enter by one key", None, two_try_by_a_key)
         .stored("more inside than the limit | capacity was lost");
 }
 
@@ -174,40 +174,25 @@ fn a_key_with_guards_keeps_its_slot() {
     model("a guard leaves meanwhile", Some(3), leaves_meanwhile);
 }
 
-/// Finds the operation in the file that contains the fences.
-fn site(operation: &'static str) -> Site {
-    Site::find(&["keyed/concurrency.rs"], operation)
-}
-
-/// Two actors are inside one after the other, never together. The second sees what the first wrote.
-fn one_after_the_other(run: &mut Run) {
+/// Two actors are inside one after the other, with a new key or with a tracked one.
+fn one_after_the_other_by_a_key(run: &mut Run) {
+    let enter = |limiter: &Keys, work: Inside<'_>| {
+        let _guard = limiter.try_enter(&A).ok()?;
+        Some(work())
+    };
     for visits_before in 0..3 {
-        run.explore(move |layout| {
-            let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
-            for _ in 0..visits_before {
-                drop(limiter.try_enter(&A).expect("no caller is inside"));
-            }
-            let actors = [(), ()].map(|()| {
-                let (limiter, data) = (Arc::clone(&limiter), Arc::clone(&data));
-                actor(move || {
-                    let guard = limiter.try_enter(&A).ok()?;
-                    let seen = data.load(Relaxed);
-                    data.store(seen + 1, Relaxed);
-                    drop(guard);
-                    Some(seen)
-                })
-            });
-            let told = layout.act(actors.into());
-            if let [Some(one), Some(other)] = told[..] {
-                assert_eq!(one + other, 1, "a write made inside was not seen");
-            }
-        });
+        one_after_the_other(run, move || visited(1, visits_before), enter);
     }
 }
 
 #[test]
 fn an_entering_thread_sees_earlier_writes() {
-    let sites = ["fence(Ordering::Acquire);", "fence(Ordering::Release);"].map(site);
-    model("one after the other by one key", None, one_after_the_other)
-        .relaxed(sites, "a write made inside was not seen");
+    let fences = ["fence(Ordering::Acquire);", "fence(Ordering::Release);"];
+    let sites = Source(&["keyed/concurrency.rs"]).sites(fences);
+    model(
+        "one after the other by one key",
+        None,
+        one_after_the_other_by_a_key,
+    )
+    .relaxed(sites, "a write made inside was not seen");
 }

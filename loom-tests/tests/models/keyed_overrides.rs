@@ -170,6 +170,7 @@ fn one_stops(run: &mut Run) {
     }
 }
 
+const SOURCE: Source = Source(&["keyed/own.rs", "keyed/overrides.rs"]);
 const MIXED: &str = "no order of the verbs | another algorithm | overflow | two quotas are mixed";
 const FOR_EVER: &str = "exceeded maximum number of branches";
 
@@ -181,7 +182,7 @@ fn a_change_reaches_the_key() {
     model(name, Some(2), against_two);
     let why = format!("{MIXED} | {FOR_EVER}");
     model(name, Some(2), taken);
-    with_fault(name, Fault::LeavesTheSlot, &why, Some(2), carried);
+    with_faults(name, [Fault::LeavesTheSlot], &why, Some(2), carried);
 }
 
 #[test]
@@ -191,7 +192,7 @@ fn a_key_inserted_meanwhile_has_the_new_algorithm() {
     let faults = [Fault::SparesClaimsOfTheKey, Fault::ReadsTheVersionFirst];
     model(name, Some(2), comes)
         .finds(faults, &why)
-        .relaxed([site("fence(Ordering::SeqCst)")], &why);
+        .relaxed(SOURCE.sites(["fence(Ordering::SeqCst)"]), &why);
 }
 
 #[test]
@@ -223,20 +224,13 @@ fn all(run: &mut Run) {
 fn weaker_orderings_are_found() {
     let name = "keyed_overrides::weaker_orderings_are_found";
     let why = format!("{MIXED} | {FOR_EVER}");
-    for operation in [
+    let sites = SOURCE.sites([
         "key.store(hash << HASH_SHIFT | USED, ",
         "self.latest.store(number",
         "key.store(0, Ordering::Release)",
         "let mut latest = self.latest.load",
         "if !is_it(key.load(Ordering::Acquire))",
         "is_it(key.load(Ordering::Acquire)).then",
-    ] {
-        relaxed(name, site(operation), &why, Some(2), all);
-    }
-}
-
-/// Finds the operation in the file that contains it.
-fn site(operation: &'static str) -> Site {
-    let files = ["keyed/own.rs", "keyed/overrides.rs"];
-    Site::find(&files, operation)
+    ]);
+    relaxed(name, sites, &why, Some(2), all);
 }

@@ -169,6 +169,11 @@ fn one_stops(run: &mut Run) {
     }
 }
 
+const SOURCE: Source = Source(&[
+    "keyed/quota.rs",
+    "keyed/plans.rs",
+    "keyed/table/transitions.rs",
+]);
 const MIXED: &str = "two quotas are mixed | another quota | overflow";
 
 #[test]
@@ -187,11 +192,10 @@ fn weaker_orderings_are_found() {
     let for_ever = "exceeded maximum number of branches";
     let why = format!("mixed | another quota | overflow | Causality violation | {for_ever}");
     let decide = "self.exchange(at, live, next)";
-    for operation in ["self.version.load", "self.version.store", decide] {
-        relaxed(name, site(operation), &why, Some(2), carried);
-    }
-    let migrate = "self.exchange(at, old, new)";
-    relaxed(name, site(migrate), &why, Some(2), migrated);
+    let sites = SOURCE.sites(["self.version.load", "self.version.store", decide]);
+    relaxed(name, sites, &why, Some(2), carried);
+    let migrate = SOURCE.sites(["self.exchange(at, old, new)"]);
+    relaxed(name, migrate, &why, Some(2), migrated);
 }
 
 #[test]
@@ -201,10 +205,10 @@ fn a_thread_late_by_many_changes_mixes_nothing() {
     let longer = "keyed_quota::a_thread_late_by_many_changes, of two preemptions";
     model(name, Some(1), late_with_a_key);
     deep_model(longer, Some(2), late);
-    for fault in [Fault::SparesClaims, Fault::ReadsTheVersionFirst] {
-        with_fault(name, fault, MIXED, Some(2), late);
-    }
-    relaxed(name, site("fence(Ordering::SeqCst)"), MIXED, Some(2), late);
+    let faults = [Fault::SparesClaims, Fault::ReadsTheVersionFirst];
+    with_faults(name, faults, MIXED, Some(2), late);
+    let fence = SOURCE.sites(["fence(Ordering::SeqCst)"]);
+    relaxed(name, fence, MIXED, Some(2), late);
 }
 
 #[test]
@@ -218,14 +222,4 @@ fn a_key_goes_to_another_plan() {
 fn a_stopped_thread_stops_no_other() {
     let name = "keyed_quota::a_stopped_thread_stops_no_other";
     model(name, Some(1), one_stops);
-}
-
-/// Finds the operation in the file that contains it.
-fn site(operation: &'static str) -> Site {
-    let files = [
-        "keyed/quota.rs",
-        "keyed/plans.rs",
-        "keyed/table/transitions.rs",
-    ];
-    Site::find(&files, operation)
 }

@@ -179,9 +179,7 @@ fn a_late_caller_gets_no_second_burst() {
     model(name, Some(3), late);
     model(name, Some(2), late_twice);
     let faults = [Fault::RaisesAfterwards, Fault::IgnoresTheHorizon];
-    for fault in faults {
-        with_fault(name, fault, "promised | no order", Some(3), late);
-    }
+    with_faults(name, faults, "promised | no order", Some(3), late);
 }
 
 #[test]
@@ -224,7 +222,7 @@ fn skipped_neighbors_hide_no_key() {
     model(name, Some(3), neighbors);
     // Alternatively a thread claims and releases the free slot in a loop, since the key is there.
     let skips = "slots | no order | maximum number of branches";
-    with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbors);
+    with_faults(name, [Fault::SkipsByFree], skips, Some(3), neighbors);
     relaxed(name, tables::fence(), why, Some(3), neighbors);
 }
 

@@ -107,19 +107,10 @@ fn acquire(n: u64) -> Action {
     })
 }
 
-/// Makes a scenario of these actors, each with its preparations and its actions.
-fn scenario(actors: &[[&[Action]; 2]]) -> Scenario {
-    let mut scenario = Scenario::at(limiter);
-    for [before, actions] in actors {
-        scenario = scenario.actor_after(before, actions);
-    }
-    scenario
-}
-
 /// Makes a scenario that checks what the leases hold at the end, drops them all, and checks that
 /// everything unused is available again.
-fn all_end(actors: &[[&[Action]; 2]]) -> Scenario {
-    let scenario = scenario(actors).after(|limiter, traced_words| {
+fn all_end() -> Scenario {
+    let scenario = Scenario::at(limiter).after(|limiter, traced_words| {
         let leases = || {
             traced_words
                 .iter()
@@ -159,54 +150,48 @@ fn used(played: &ScenarioOutcome) -> u64 {
 
 /// Two leases, and what is left of the total.
 fn sizes(run: &mut Run) {
-    let told: [&[&str]; 2] = [
-        &["2 available", "1 available"],
-        &["1 available", "2 available"],
-    ];
-    let both: &[[&[Action]; 2]] = &[[&[], &[lease(2)]], [&[], &[lease(2)]]];
-    all_end(both).explore_to(run, &told);
+    let told = ["2 available | 1 available", "1 available | 2 available"];
+    let both = all_end().actor(&[lease(2)]).actor(&[lease(2)]);
+    both.explore_to(run, &told);
 }
 
 /// One actor draws, and another takes what it can without a lease.
 fn draws(run: &mut Run) {
-    let two_left: &[Action] = &[acquire(4), lease(2)];
-    let told: [&[&str]; 2] = [
-        &["true, true", "denied for 1000000000"],
-        &["true, false", "1 at 20, 1 left"],
+    let one_draws = || all_end().actor_after(&[acquire(4), lease(2)], &[take(), take()]);
+    let told = [
+        "true, true | denied for 1000000000",
+        "true, false | 1 at 20, 1 left",
     ];
-    let one: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[], &[acquire(1)]]];
-    all_end(one).explore_to(run, &told);
+    one_draws().actor(&[acquire(1)]).explore_to(run, &told);
 
     // With two leases, each draws one permit, or one of them draws both.
-    let told: [&[&str]; 2] = [&["true, true", "false"], &["true, false", "true"]];
-    let both: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[lease(1)], &[take()]]];
-    all_end(both).explore_to(run, &told);
+    let told = ["true, true | false", "true, false | true"];
+    let both = one_draws().actor_after(&[lease(1)], &[take()]);
+    both.explore_to(run, &told);
 }
 
 /// One actor drops its lease. Another gets a lease and uses it, while the limiter has no other
 /// permits. A thread that gets a released size must also get its permits.
 fn drops(run: &mut Run) {
-    let nothing_left: &[Action] = &[acquire(3), lease(3), take()];
-    let told: [&[&str]; 3] = [
-        &["done", "0 available, false"],
-        &["done", "0 available, true"],
-        &["done", "3 available, true"],
+    let told = [
+        "done | 0 available, false",
+        "done | 0 available, true",
+        "done | 3 available, true",
     ];
-    let actors: &[[&[Action]; 2]] = &[[nothing_left, &[drop_it()]], [&[], &[lease(3), take()]]];
-    all_end(actors).explore_to(run, &told);
+    let nothing_left = [acquire(3), lease(3), take()];
+    let one_drops = all_end().actor_after(&nothing_left, &[drop_it()]);
+    one_drops.actor(&[lease(3), take()]).explore_to(run, &told);
 }
 
 /// The same if the limiter has enough for both: the total is not exceeded.
 fn drops_in_plenty(run: &mut Run) {
-    let actors: &[[&[Action]; 2]] = &[
-        [&[lease(3), take()], &[drop_it()]],
-        [&[], &[lease(3), take(), drop_it()]],
+    let told = [
+        "done | 0 available, true, done",
+        "done | 3 available, true, done",
     ];
-    let told: [&[&str]; 2] = [
-        &["done", "0 available, true, done"],
-        &["done", "3 available, true, done"],
-    ];
-    all_end(actors).explore_to(run, &told);
+    let one_drops = all_end().actor_after(&[lease(3), take()], &[drop_it()]);
+    let both = one_drops.actor(&[lease(3), take(), drop_it()]);
+    both.explore_to(run, &told);
 }
 
 /// Each action on a lease against each other, and against an actor that takes all it can.
@@ -215,14 +200,11 @@ fn each_against_each(run: &mut Run) {
     for one in &actions {
         for other in &actions {
             for taken in [0, 2, 3] {
-                let actors: &[[&[Action]; 2]] = &[
-                    [
-                        &[acquire(taken), lease(2), take()],
-                        std::slice::from_ref(one),
-                    ],
-                    [&[lease(2), take()], &[other.clone(), acquire(1)]],
-                ];
-                all_end(actors).explore_rules(run);
+                let before = [acquire(taken), lease(2), take()];
+                let scenario = all_end().actor_after(&before, std::slice::from_ref(one));
+                let other = [other.clone(), acquire(1)];
+                let scenario = scenario.actor_after(&[lease(2), take()], &other);
+                scenario.explore_rules(run);
             }
         }
     }
@@ -231,19 +213,12 @@ fn each_against_each(run: &mut Run) {
 /// Three threads: one drops its lease, one gets a lease, and one takes without a lease.
 fn three(run: &mut Run) {
     for taken in [1, 3] {
-        let before: &[Action] = &[acquire(taken), lease(3), take()];
-        let actors: &[[&[Action]; 2]] = &[
-            [before, &[drop_it()]],
-            [&[], &[lease(2), take()]],
-            [&[], &[acquire(2)]],
-        ];
-        all_end(actors).explore_rules(run);
-        let actors: &[[&[Action]; 2]] = &[
-            [before, &[drop_it()]],
-            [&[], &[lease(2), take()]],
-            [&[], &[lease(3), take(), drop_it()]],
-        ];
-        all_end(actors).explore_rules(run);
+        for third in [&[acquire(2)][..], &[lease(3), take(), drop_it()]] {
+            let before = [acquire(taken), lease(3), take()];
+            let scenario = all_end().actor_after(&before, &[drop_it()]);
+            let scenario = scenario.actor(&[lease(2), take()]).actor(third);
+            scenario.explore_rules(run);
+        }
     }
 }
 
@@ -264,7 +239,8 @@ fn one_stops(run: &mut Run) {
         ],
     ];
     for [stops, goes_on] in casts {
-        let scenario = scenario(&[[&[], stops], [&[acquire(2)], goes_on]]);
+        let scenario = Scenario::at(limiter).actor(stops);
+        let scenario = scenario.actor_after(&[acquire(2)], goes_on);
         let scenario = scenario.after(|limiter, traced_words| {
             let lent = limiter.leases.lent();
             let leases = traced_words
@@ -306,9 +282,9 @@ fn draws_and_takes() {
 #[test]
 fn a_reused_size_comes_with_its_permits() {
     model("leases::a_reused_size_comes_with_its_permits", None, drops);
-    for operation in ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("] {
-        relaxed("leases", site(operation), "no order", None, drops);
-    }
+    let operations = ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("];
+    let sites = Source(&["leases/lease.rs"]).sites(operations);
+    relaxed("leases", sites, "no order", None, drops);
 }
 
 #[test]
@@ -330,9 +306,4 @@ fn three_threads() {
 #[test]
 fn a_stopped_thread_stops_no_other() {
     model("leases::a_stopped_thread_stops_no_other", None, one_stops);
-}
-
-/// Finds the operation in the file that contains it.
-fn site(operation: &'static str) -> Site {
-    Site::find(&["leases/lease.rs"], operation)
 }

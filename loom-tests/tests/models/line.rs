@@ -2,12 +2,11 @@
 //! give up, and leave. No caller in line is overtaken or forgotten, and nothing is lost.
 
 use std::future::{Future, Pending, pending};
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
 
 use tollgate::clock::Timer;
 use tollgate::compose::{AllDenied, AllGranted, Line};
-use tollgate_loom_tests::WakeFlag;
+use tollgate::concurrency::ConcurrencyGuard;
+use tollgate_loom_tests::Polled;
 use tollgate_loom_tests::prelude::*;
 
 type Members = (Limiter<TokenBucket, ManualClock>, Arc<Concurrency>);
@@ -37,6 +36,12 @@ fn bounded(permits: u64, waiting: u64) -> Arc<Tested> {
 }
 
 impl Tested {
+    /// It, and a caller from outside that is inside.
+    fn held(self: Arc<Self>) -> (Arc<Self>, ConcurrencyGuard<Arc<Concurrency>>) {
+        let held = self.inside.try_enter_owned(1).expect("room");
+        (self, held)
+    }
+
     fn rate(&self) -> u64 {
         self.line.inner().inner().0.available()
     }
@@ -62,14 +67,8 @@ impl Timer for Stopped {
     }
 }
 
-/// A caller that is polled by hand. It never blocks, so a forgotten one shows at the end.
-struct Caller {
-    acquire: Pin<Box<dyn Future<Output = Result<Grant, AllDenied>> + Send>>,
-    wake_flag: Arc<WakeFlag>,
-    granted: Option<Grant>,
-    /// Whether the line was full.
-    is_refused: bool,
-}
+/// A caller that is polled by hand.
+struct Caller(Polled<dyn Future<Output = Result<Grant, AllDenied>> + Send>);
 
 impl Caller {
     /// Polls once.
@@ -81,31 +80,27 @@ impl Caller {
     fn of(tested: &Arc<Tested>, n: u64) -> Self {
         let tested = Arc::clone(tested);
         let acquire = async move { tested.line.with_timer(Stopped).acquire_each([n, 1]).await };
-        let mut caller = Self {
-            acquire: Box::pin(acquire),
-            wake_flag: Arc::default(),
-            granted: None,
-            is_refused: false,
-        };
-        caller.poll();
+        let caller = Self(Polled::new(Box::pin(acquire)));
+        // A denial for another reason panics.
+        let _ = caller.is_refused();
         caller
     }
 
-    fn poll(&mut self) {
-        let waker = Waker::from(Arc::clone(&self.wake_flag));
-        match self.acquire.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(Err(AllDenied::LineFull { .. })) => self.is_refused = true,
-            Poll::Ready(granted) => self.granted = Some(granted.expect("it is not denied")),
-            Poll::Pending => {}
+    /// Returns whether the line was full. It is not denied for another reason.
+    fn is_refused(&self) -> bool {
+        match &self.0.answer {
+            Some(Err(AllDenied::LineFull { .. })) => true,
+            Some(Err(denied)) => panic!("{denied}"),
+            Some(Ok(_)) | None => false,
         }
     }
 
     /// Polls for as long as it is woken, and says whether it is served.
     fn is_served(&mut self) -> bool {
-        while self.granted.is_none() && self.wake_flag.take() {
-            self.poll();
+        while self.0.answer.is_none() && self.0.wake_flag.take() {
+            self.0.poll();
         }
-        self.granted.is_some()
+        !self.is_refused() && self.0.answer.is_some()
     }
 }
 
@@ -121,8 +116,7 @@ fn serve(mut callers: Vec<Caller>) {
 /// A caller from outside leaves while a caller comes into the line.
 fn leave_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(2);
-        let held = Arc::clone(&tested.inside).try_enter_owned(1).expect("room");
+        let (tested, held) = tested(2).held();
         let other = Arc::clone(&tested);
         let ((), caller) = layout.both(move || drop(held), move || Caller::new(&other));
         serve(vec![caller]);
@@ -133,8 +127,7 @@ fn leave_against_enter(run: &mut Run) {
 /// The first in line is served and leaves, while another caller comes.
 fn turn_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(2);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = tested(2).held();
         let mut first = Caller::new(&tested);
         let other = Arc::clone(&tested);
         let is_served = move || {
@@ -151,8 +144,7 @@ fn turn_against_enter(run: &mut Run) {
 /// A caller from outside leaves while the first in line gives up. It may have been let in already.
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(2);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = tested(2).held();
         let (first, second) = (Caller::new(&tested), Caller::new(&tested));
         layout.both(move || drop(held), move || drop(first));
         serve(vec![second]);
@@ -164,8 +156,7 @@ fn leave_against_give_up(run: &mut Run) {
 /// caller from outside begins to wait for the room.
 fn room_that_does_not_help(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(0);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = tested(0).held();
         let mut first = Caller::new(&tested);
         let other = Arc::clone(&tested);
         let is_let_in = move || {
@@ -187,19 +178,14 @@ fn room_that_does_not_help(run: &mut Run) {
 fn try_against_enter(run: &mut Run) {
     run.explore(|layout| {
         let tested = tested(1);
-        let waits = Arc::clone(&tested);
-        let mut first = Box::pin(async move {
-            let line = waits.line.with_timer(Stopped);
-            line.acquire_each([2, 1]).await
-        });
-        let polled = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(polled.is_pending());
+        let first = Caller::of(&tested, 2);
+        assert!(first.0.answer.is_none());
         let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
         let (passes, second) = layout.both(
             move || one.line.try_acquire().is_ok(),
             move || Caller::new(&other),
         );
-        let passed = passes || second.granted.is_some();
+        let passed = passes || second.0.answer.is_some();
         assert!(!passed, "a caller in line was overtaken");
         drop(first);
         serve(vec![second]);
@@ -210,8 +196,7 @@ fn try_against_enter(run: &mut Run) {
 /// The only caller that may wait gives up while another one comes.
 fn give_up_against_enter(run: &mut Run) {
     run.explore_all(vec!["refused", "waits"], move |layout| {
-        let tested = bounded(2, 1);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = bounded(2, 1).held();
         let first = Caller::new(&tested);
         let other = Arc::clone(&tested);
         let ((), waits) = layout.both(
@@ -223,7 +208,7 @@ fn give_up_against_enter(run: &mut Run) {
                 caller
             },
         );
-        let said = match waits.is_refused {
+        let said = match waits.is_refused() {
             true => "refused",
             false => "waits",
         };
@@ -240,19 +225,18 @@ fn give_up_against_enter(run: &mut Run) {
 /// permits as both waited for.
 fn give_up_and_wake(run: &mut Run) {
     run.explore(|layout| {
-        let tested = bounded(2, 2);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = bounded(2, 2).held();
         let (first, second) = (Caller::new(&tested), Caller::new(&tested));
         let other = Arc::clone(&tested);
         let comes_again = move || {
             // Loom does not track the flag. It does track this load.
             let _ = other.line.waiting_permits();
-            let was_woken = second.wake_flag.take();
+            let was_woken = second.0.wake_flag.take();
             drop(second);
             was_woken.then(|| Caller::of(&other, 2))
         };
         let ((), again) = layout.both(move || drop(first), comes_again);
-        let is_refused = again.as_ref().is_some_and(|caller| caller.is_refused);
+        let is_refused = again.as_ref().is_some_and(|caller| caller.is_refused());
         assert!(!is_refused, "a caller was woken too early");
         drop((held, again));
         assert_eq!(tested.check_empty(), 2, "permits were lost");
@@ -262,17 +246,16 @@ fn give_up_and_wake(run: &mut Run) {
 /// Two callers come into a line that holds one.
 fn enter_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let tested = bounded(2, 1);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = bounded(2, 1).held();
         let enter = || {
             let tested = Arc::clone(&tested);
             actor(move || Caller::new(&tested))
         };
         let callers = layout.act(vec![enter(), enter()]);
-        let refused = callers.iter().filter(|caller| caller.is_refused).count();
+        let refused = callers.iter().filter(|caller| caller.is_refused()).count();
         assert_eq!(refused, 1, "a line holds more than its bound");
         drop(held);
-        let served = callers.into_iter().filter(|caller| !caller.is_refused);
+        let served = callers.into_iter().filter(|caller| !caller.is_refused());
         serve(served.collect());
         assert_eq!(tested.check_empty(), 1, "permits were lost");
     });
@@ -281,8 +264,7 @@ fn enter_against_enter(run: &mut Run) {
 /// Threads that sleep: loom would report one that is never woken.
 fn threads_sleep(run: &mut Run) {
     run.explore(|layout| {
-        let tested = tested(2);
-        let held = tested.inside.try_enter_owned(1).expect("room");
+        let (tested, held) = tested(2).held();
         let (one, other) = (Arc::clone(&tested), Arc::clone(&tested));
         let wait = move || one.line.blocking_acquire().is_ok();
         let leave = move || {

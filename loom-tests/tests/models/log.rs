@@ -71,13 +71,14 @@ fn never_more(limit: u64, played: &ScenarioOutcome) {
     });
 }
 
+fn rules(limit: u64) -> Rules {
+    let period = PERIOD;
+    Rules { limit, period }
+}
+
 /// Checks that the answers are those of the definition in some order.
 fn explore(limit: u64, before: &[Call], actors: &[&[Call]], run: &mut Run) {
-    let rules = Rules {
-        limit,
-        period: PERIOD,
-    };
-    let [required, others] = rules.told(before, actors, &then(limit));
+    let [required, others] = rules(limit).told(before, actors, &then(limit));
     scenario(limit, before, actors).explore_among(run, required, others);
 }
 
@@ -101,15 +102,8 @@ fn each_call_against_each_other(run: &mut Run) {
         ]
     };
     for (limit, state) in states {
-        for (i, one) in calls(limit, 20).into_iter().enumerate() {
-            for then in [20, 25] {
-                for (j, other) in calls(limit, then).into_iter().enumerate() {
-                    if then == 20 && j < i {
-                        continue;
-                    }
-                    explore(limit, state, &[&[one], &[other]], run);
-                }
-            }
+        for (one, other) in pairs(|at| calls(limit, at), 20, &[20, 25]) {
+            explore(limit, state, &[&[one], &[other]], run);
         }
     }
 }
@@ -187,14 +181,11 @@ fn three_claim(run: &mut Run) {
 /// The first actor stops forever, before each of its operations in turn.
 fn one_stops(cases: &[(u64, [&[Call]; 3])], run: &mut Run) {
     for &(limit, [before, stops, goes_on]) in cases {
-        let rules = Rules {
-            limit,
-            period: PERIOD,
-        };
         let allowed = (0..=stops.len()).map(|done| {
             // The stopped actor's next call took effect, or it did not.
             let both = [done, (done + 1).min(stops.len())].map(|calls| {
-                let [_, mut told] = rules.told(before, &[&stops[..calls], goes_on], &then(limit));
+                let actors = [&stops[..calls], goes_on];
+                let [_, mut told] = rules(limit).told(before, &actors, &then(limit));
                 for told in &mut told {
                     told[0].truncate(done);
                 }
@@ -277,32 +268,25 @@ const TOO_MANY: &str = " permits in | no order";
 
 #[test]
 fn faults_are_found() {
-    let why = "no order";
-    with_fault("log", Fault::EntersFirst, why, None, two_claims);
-    let why = "exceeded maximum number of branches";
-    with_fault("log", Fault::NeverHelps, why, None, two_claims);
-    with_fault("log", Fault::TakesUnentered, TOO_MANY, None, two_claims);
-    for fault in [Fault::HelpsAtItsTick, Fault::EntersLate] {
-        with_fault("log", fault, TOO_MANY, Some(2), |run| overtaken(1, run));
+    for (fault, why) in [
+        (Fault::EntersFirst, "no order"),
+        (Fault::NeverHelps, "exceeded maximum number of branches"),
+        (Fault::TakesUnentered, TOO_MANY),
+    ] {
+        with_faults("log", [fault], why, None, two_claims);
     }
+    let faults = [Fault::HelpsAtItsTick, Fault::EntersLate];
+    with_faults("log", faults, TOO_MANY, Some(2), |run| overtaken(1, run));
     stored("log", TOO_MANY, Some(2), |run| overtaken(1, run));
 }
 
 #[test]
 fn weaker_orderings_are_found() {
-    let all = [
+    let sites = Source(&["multiword/log/claim.rs"]).sites([
         "self.state.load(",
         "entry.load(",
         "entry.compare_exchange(",
         ".compare_exchange(view.state",
-    ];
-    for operation in all {
-        let site = site(operation);
-        relaxed("log", site, TOO_MANY, Some(2), |run| overtaken(1, run));
-    }
-}
-
-/// Finds the operation in the file that contains it.
-fn site(operation: &'static str) -> Site {
-    Site::find(&["multiword/log/claim.rs"], operation)
+    ]);
+    relaxed("log", sites, TOO_MANY, Some(2), |run| overtaken(1, run));
 }

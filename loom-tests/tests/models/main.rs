@@ -30,7 +30,6 @@ mod start;
 mod steps;
 mod verbs;
 mod window_length;
-mod window_reservations;
 mod window_steps;
 mod windows;
 mod word;

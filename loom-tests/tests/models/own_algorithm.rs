@@ -7,6 +7,7 @@ mod daily;
 use daily::{DAY_NS, Daily};
 use tollgate_audit::Bound;
 use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::suite::Suite;
 
 /// Two permits a day, with midnight between the threads' ticks. A caller that takes all permits
 /// before midnight and all after it gets four almost at once.
@@ -23,40 +24,37 @@ fn daily() -> Subject<Daily> {
 #[test]
 fn it_gets_the_models() {
     let name = "own_algorithm::each_against_each_other";
-    model(name, None, |run| {
-        suite::each_verb_against_each_other(&daily(), run)
-    });
+    daily().holds(name, None, suite::each_verb_against_each_other);
     let name = "own_algorithm::at_different_ticks";
-    model(name, Some(3), |run| {
-        suite::the_bound_at_different_ticks(&daily(), run)
-    });
+    daily().holds(name, Some(3), suite::the_bound_at_different_ticks);
     let name = "own_algorithm::it_starts_once";
-    model(name, None, |run| suite::each_verb_starts(&daily(), run));
+    daily().holds(name, None, suite::each_verb_starts);
 }
 
 /// The same suites of a token bucket cover the loop itself (`verbs.rs`, `cell.rs`).
 #[test]
 fn it_gets_the_longer_models() {
-    let name = "own_algorithm::each_after_a_grant";
-    deep_model(name, None, |run| {
-        suite::each_verb_after_a_grant(&daily(), run)
-    });
-    let name = "own_algorithm::each_among_three";
-    deep_model(name, Some(3), |run| {
-        suite::each_verb_among_three(&daily(), run)
-    });
-    let name = "own_algorithm::exactly_the_burst_at_one_tick";
-    deep_model(name, None, |run| {
-        suite::exactly_the_burst_at_one_tick(&daily(), run)
-    });
+    let longer: [(_, _, Suite<Daily>); 3] = [
+        ("each_after_a_grant", None, suite::each_verb_after_a_grant),
+        ("each_among_three", Some(3), suite::each_verb_among_three),
+        (
+            "exactly_the_burst_at_one_tick",
+            None,
+            suite::exactly_the_burst_at_one_tick,
+        ),
+    ];
+    for (name, bound, suite) in longer {
+        deep_model(&format!("own_algorithm::{name}"), bound, |run| {
+            suite(&daily(), run)
+        });
+    }
 }
 
 #[test]
 fn it_fails_in_a_broken_cell() {
-    let name = "own_algorithm::compares and stores";
-    broken(name, "granted twice", None, |run| {
-        suite::each_verb_against_each_other(&daily().on(words::stores), run);
-    });
+    let (name, why) = ("own_algorithm::compares and stores", "granted twice");
+    let on_stores = daily().on(words::stores);
+    on_stores.fails(name, why, None, suite::each_verb_against_each_other);
 }
 
 /// A bound of one permit less than two adjacent days grant.
@@ -64,8 +62,7 @@ fn it_fails_in_a_broken_cell() {
 fn a_smaller_promise_is_broken() {
     let quota = Quota::per_day(2).burst(3);
     let bound = Bound::of_quota(quota).expect("a quota");
-    let name = "own_algorithm::a permit too many";
-    broken(name, "more than was promised", Some(3), |run| {
-        suite::the_bound_at_different_ticks(&daily().promising(bound), run);
-    });
+    let (name, why) = ("own_algorithm::a permit too many", "more than was promised");
+    let promising = daily().promising(bound);
+    promising.fails(name, why, Some(3), suite::the_bound_at_different_ticks);
 }

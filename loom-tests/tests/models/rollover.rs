@@ -45,30 +45,21 @@ const FIRST_HIT: Races<'_> = Races {
     new: 108,
     all: 2,
     both: &[
-        &["1 at 108, 1 left", "1 at 108, 0 left"],
-        &["1 at 108, 0 left", "1 at 108, 1 left"],
+        "1 at 108, 1 left | 1 at 108, 0 left",
+        "1 at 108, 0 left | 1 at 108, 1 left",
     ],
     late: &[
-        &["1 at 7, 0 left", "2 at 108, 0 left"],
-        &["denied for 203", "2 at 108, 0 left"],
+        "1 at 7, 0 left | 2 at 108, 0 left",
+        "denied for 203 | 2 at 108, 0 left",
     ],
     undo: &[
-        &["2 returned", "2 at 108, 0 left, denied for 102"],
-        &["0 returned", "2 at 108, 0 left, denied for 102"],
+        "2 returned | 2 at 108, 0 left, denied for 102",
+        "0 returned | 2 at 108, 0 left, denied for 102",
     ],
     charge: &[
-        &[
-            "charged 3 at 7, owes 2",
-            "1 at 108, 1 left, 1 at 108, 0 left",
-        ],
-        &[
-            "charged 3 at 110, owes 2",
-            "1 at 108, 1 left, denied for 102",
-        ],
-        &[
-            "charged 3 at 110, owes 3",
-            "1 at 108, 1 left, 1 at 108, 0 left",
-        ],
+        "charged 3 at 7, owes 2 | 1 at 108, 1 left, 1 at 108, 0 left",
+        "charged 3 at 110, owes 2 | 1 at 108, 1 left, denied for 102",
+        "charged 3 at 110, owes 3 | 1 at 108, 1 left, 1 at 108, 0 left",
     ],
 };
 
@@ -84,25 +75,22 @@ const SLIDING: Races<'_> = Races {
     new: 20,
     all: 3,
     both: &[
-        &["1 at 20, 0 left", "denied for 2"],
-        &["denied for 2", "1 at 20, 0 left"],
+        "1 at 20, 0 left | denied for 2",
+        "denied for 2 | 1 at 20, 0 left",
     ],
     late: &[
-        &["1 at 15, 0 left", "denied for 2"],
-        &["denied for 9", "2 at 20, 0 left"],
+        "1 at 15, 0 left | denied for 2",
+        "denied for 9 | 2 at 20, 0 left",
     ],
     undo: &[
-        &["3 returned", "2 at 20, 1 left, 1 at 20, 0 left"],
-        &["3 returned", "denied for 2, 1 at 20, 2 left"],
-        &["0 returned", "denied for 2, 1 at 20, 0 left"],
+        "3 returned | 2 at 20, 1 left, 1 at 20, 0 left",
+        "3 returned | denied for 2, 1 at 20, 2 left",
+        "0 returned | denied for 2, 1 at 20, 0 left",
     ],
     charge: &[
-        &["charged 4 at 15, owes 2", "denied for 1, denied for 1"],
-        &["charged 4 at 16, owes 3", "1 at 20, 1 left, denied for 9"],
-        &[
-            "charged 4 at 16, owes 4",
-            "1 at 20, 1 left, 1 at 20, 0 left",
-        ],
+        "charged 4 at 15, owes 2 | denied for 1, denied for 1",
+        "charged 4 at 16, owes 3 | 1 at 20, 1 left, denied for 9",
+        "charged 4 at 16, owes 4 | 1 at 20, 1 left, 1 at 20, 0 left",
     ],
 };
 
@@ -114,24 +102,21 @@ fn sliding_window() {
 /// The same rounded down, so that one and a half permits weigh one.
 const SLIDING_DOWN: Races<'_> = Races {
     both: &[
-        &["1 at 20, 1 left", "1 at 20, 0 left"],
-        &["1 at 20, 0 left", "1 at 20, 1 left"],
+        "1 at 20, 1 left | 1 at 20, 0 left",
+        "1 at 20, 0 left | 1 at 20, 1 left",
     ],
     late: &[
-        &["1 at 15, 0 left", "2 at 20, 0 left"],
-        &["denied for 6", "2 at 20, 0 left"],
+        "1 at 15, 0 left | 2 at 20, 0 left",
+        "denied for 6 | 2 at 20, 0 left",
     ],
     undo: &[
-        &["3 returned", "2 at 20, 1 left, 1 at 20, 0 left"],
-        &["0 returned", "2 at 20, 0 left, denied for 2"],
+        "3 returned | 2 at 20, 1 left, 1 at 20, 0 left",
+        "0 returned | 2 at 20, 0 left, denied for 2",
     ],
     charge: &[
-        &["charged 4 at 15, owes 2", "1 at 20, 0 left, denied for 1"],
-        &["charged 4 at 16, owes 3", "1 at 20, 2 left, denied for 8"],
-        &[
-            "charged 4 at 16, owes 4",
-            "1 at 20, 2 left, 1 at 20, 1 left",
-        ],
+        "charged 4 at 15, owes 2 | 1 at 20, 0 left, denied for 1",
+        "charged 4 at 16, owes 3 | 1 at 20, 2 left, denied for 8",
+        "charged 4 at 16, owes 4 | 1 at 20, 2 left, 1 at 20, 1 left",
     ],
     ..SLIDING
 };
@@ -154,18 +139,18 @@ const INTERVALS: Races<'_> = Races {
     all: 3,
     both: FIXED.both,
     late: &[
-        &["1 at 7, 0 left", "2 at 8, 0 left"],
-        &["denied for 1", "2 at 8, 1 left"],
+        "1 at 7, 0 left | 2 at 8, 0 left",
+        "denied for 1 | 2 at 8, 1 left",
     ],
     undo: &[
-        &["3 returned", "2 at 8, 1 left, 1 at 8, 0 left"],
-        &["3 returned", "2 at 8, 0 left, 1 at 8, 2 left"],
-        &["3 returned", "2 at 8, 0 left, denied for 4"],
+        "3 returned | 2 at 8, 1 left, 1 at 8, 0 left",
+        "3 returned | 2 at 8, 0 left, 1 at 8, 2 left",
+        "3 returned | 2 at 8, 0 left, denied for 4",
     ],
     charge: &[
-        &["charged 4 at 7, owes 2", "denied for 4, denied for 4"],
-        &["charged 4 at 7, owes 4", "1 at 8, 2 left, denied for 8"],
-        &["charged 4 at 7, owes 5", "1 at 8, 2 left, 1 at 8, 1 left"],
+        "charged 4 at 7, owes 2 | denied for 4, denied for 4",
+        "charged 4 at 7, owes 4 | 1 at 8, 2 left, denied for 8",
+        "charged 4 at 7, owes 5 | 1 at 8, 2 left, 1 at 8, 1 left",
     ],
 };
 
@@ -181,25 +166,22 @@ const GREEDY: Races<'_> = Races {
     new: 11,
     all: 3,
     both: &[
-        &["1 at 11, 1 left", "1 at 11, 0 left"],
-        &["1 at 11, 0 left", "1 at 11, 1 left"],
+        "1 at 11, 1 left | 1 at 11, 0 left",
+        "1 at 11, 0 left | 1 at 11, 1 left",
     ],
     late: &[
-        &["1 at 7, 0 left", "2 at 11, 0 left"],
-        &["1 at 11, 0 left", "2 at 11, 1 left"],
+        "1 at 7, 0 left | 2 at 11, 0 left",
+        "1 at 11, 0 left | 2 at 11, 1 left",
     ],
     undo: &[
-        &["3 returned", "2 at 11, 1 left, 1 at 11, 0 left"],
-        &["1 returned", "2 at 11, 0 left, 1 at 11, 0 left"],
-        &["1 returned", "2 at 11, 0 left, denied for 4"],
+        "3 returned | 2 at 11, 1 left, 1 at 11, 0 left",
+        "1 returned | 2 at 11, 0 left, 1 at 11, 0 left",
+        "1 returned | 2 at 11, 0 left, denied for 4",
     ],
     charge: &[
-        &["charged 4 at 7, owes 2", "denied for 4, denied for 4"],
-        &["charged 4 at 11, owes 2", "1 at 11, 2 left, denied for 8"],
-        &[
-            "charged 4 at 11, owes 3",
-            "1 at 11, 2 left, 1 at 11, 1 left",
-        ],
+        "charged 4 at 7, owes 2 | denied for 4, denied for 4",
+        "charged 4 at 11, owes 2 | 1 at 11, 2 left, denied for 8",
+        "charged 4 at 11, owes 3 | 1 at 11, 2 left, 1 at 11, 1 left",
     ],
 };
 

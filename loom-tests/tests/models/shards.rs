@@ -184,11 +184,11 @@ fn windows_of_all_shards_begin_at_once() {
 fn several(run: &mut Run) {
     // A request for one permit takes half of it from each shard, and another thread may see the
     // first half taken.
-    let told: [&[&str]; 4] = [
-        &["2 at 100, 0 left", "denied for 2"],
-        &["denied for 2", "1 at 100, 0 left"],
-        &["denied for 2", "1 at 100, 1 left"],
-        &["denied for 1", "1 at 100, 1 left"],
+    let told = [
+        "2 at 100, 0 left | denied for 2",
+        "denied for 2 | 1 at 100, 0 left",
+        "denied for 2 | 1 at 100, 1 left",
+        "denied for 1 | 1 at 100, 1 left",
     ];
     for first in [0, 1] {
         let scenario = standing().actor_after(&[take(1, 0)], &[take(2, first)]);
@@ -209,25 +209,23 @@ fn two_of_several(run: &mut Run) {
 /// than the three that it wanted. But no permit is granted twice.
 fn each_verb_against_each_other(run: &mut Run) {
     let states: [&[Action]; 3] = [&[], &[take(1, 0)], &[take(2, 0), take(1, 1)]];
-    let verbs = || {
+    let verbs = |at| {
         [
-            take(1, 0),
-            take(1, 1),
-            take(2, 1),
-            take(3, 0),
-            take_up_to_at(3, 1, NOW),
+            take_at(1, 0, at),
+            take_at(1, 1, at),
+            take_at(2, 1, at),
+            take_at(3, 0, at),
+            take_up_to_at(3, 1, at),
             undo(),
             refund(1),
             available(),
         ]
     };
     for state in states {
-        for (i, one) in verbs().into_iter().enumerate() {
-            for other in verbs().into_iter().skip(i) {
-                let scenario = play_until(bucket, NOW).rule(balanced(1, 3));
-                let scenario = scenario.actor_after(state, std::slice::from_ref(&one));
-                scenario.actor(&[other]).explore_openly(run);
-            }
+        for (one, other) in pairs(verbs, NOW, &[NOW]) {
+            let scenario = play_until(bucket, NOW).rule(balanced(1, 3));
+            let scenario = scenario.actor_after(state, &[one]);
+            scenario.actor(&[other]).explore_openly(run);
         }
     }
 }
@@ -455,9 +453,8 @@ fn never_one_too_many() {
     model(name, Some(2), the_same_word_again);
     deep_model(longer, Some(3), the_same_word_again);
     let why = "were granted at one tick";
-    for fault in [Fault::IgnoresGiveBacks, Fault::LowersMeanwhile] {
-        with_fault(name, fault, why, Some(3), the_same_word_again);
-    }
+    let faults = [Fault::IgnoresGiveBacks, Fault::LowersMeanwhile];
+    with_faults(name, faults, why, Some(3), the_same_word_again);
     model("shards::never_one_too_many, touched", Some(3), another_word)
         .finds([Fault::RollsBackBlindly], why);
 }

@@ -63,41 +63,41 @@ const NO_ORDER: &str = "no order";
 
 /// Two threads at the end of a slot, with every outcome spelled out.
 fn at_an_edge(run: &mut Run) {
-    let two_go_on: [&[&str]; 2] = [
-        &["1 at 15, 0 left", "denied for 14"],
-        &["denied for 15", "1 at 16, 0 left"],
+    let two_go_on = [
+        "1 at 15, 0 left | denied for 14",
+        "denied for 15 | 1 at 16, 0 left",
     ];
     let both = bounded(3).actor_after(&[take(2, 5)], &[take(1, 15)]);
     both.actor(&[take(1, 16)]).explore_to(run, &two_go_on);
 
     // The late thread comes first, or last, or while the other one moves on to the next slot: then
     // it is counted there.
-    let late: [&[&str]; 3] = [
-        &["1 at 5, 1 left", "denied for 15"],
-        &["denied for 25", "2 at 15, 0 left"],
-        &["1 at 10, 1 left", "denied for 15"],
+    let late = [
+        "1 at 5, 1 left | denied for 15",
+        "denied for 25 | 2 at 15, 0 left",
+        "1 at 10, 1 left | denied for 15",
     ];
     let comes_late = bounded(3).actor_after(&[take(1, 5)], &[take(1, 5)]);
     comes_late.actor(&[take(2, 15)]).explore_to(run, &late);
 
-    let far_ahead: [&[&str]; 2] = [
-        &["1 at 35, 2 left", "1 at 30, 1 left"],
-        &["1 at 35, 2 left", "denied for 5"],
+    let far_ahead = [
+        "1 at 35, 2 left | 1 at 30, 1 left",
+        "1 at 35, 2 left | denied for 5",
     ];
     let jumps = bounded(3).actor_after(&[take(3, 5)], &[take(1, 35)]);
     jumps.actor(&[take(1, 25)]).explore_to(run, &far_ahead);
 
-    let undone: [&[&str]; 2] = [
-        &["2 returned", "1 at 15, 2 left"],
-        &["0 returned", "1 at 15, 0 left"],
+    let undone = [
+        "2 returned | 1 at 15, 2 left",
+        "0 returned | 1 at 15, 0 left",
     ];
     let undoes = scenario(3).actor_after(&[take(2, 5)], &[undo(6)]);
     undoes.actor(&[take(1, 15)]).explore_to(run, &undone);
 
-    let charged: [&[&str]; 3] = [
-        &["charged 3 at 6, owes 1", "denied for 15"],
-        &["charged 3 at 10, owes 2", "1 at 15, 1 left"],
-        &["charged 3 at 10, owes 1", "denied for 25"],
+    let charged = [
+        "charged 3 at 6, owes 1 | denied for 15",
+        "charged 3 at 10, owes 2 | 1 at 15, 1 left",
+        "charged 3 at 10, owes 1 | denied for 25",
     ];
     let charges = scenario(3).actor_after(&[take(1, 5)], &[charge(3, 6)]);
     charges.actor(&[take(1, 15)]).explore_to(run, &charged);
@@ -124,16 +124,9 @@ fn each_verb_against_each_other(run: &mut Run) {
         ]
     };
     for state in states {
-        for (i, one) in verbs(26).into_iter().enumerate() {
-            for then in [27, 36, 48, 77] {
-                for (j, other) in verbs(then).into_iter().enumerate() {
-                    if then == 27 && j < i {
-                        continue;
-                    }
-                    let scenario = scenario(3).actor_after(state, std::slice::from_ref(&one));
-                    scenario.actor(&[other]).explore_begun(run);
-                }
-            }
+        for (one, other) in pairs(verbs, 26, &[27, 36, 48, 77]) {
+            let scenario = scenario(3).actor_after(state, &[one]);
+            scenario.actor(&[other]).explore_begun(run);
         }
     }
 }
@@ -263,38 +256,22 @@ fn a_stopped_thread_stops_no_other() {
 
 #[test]
 fn faults_are_found() {
-    for fault in [Fault::SkipsTheFreeze, Fault::IgnoresTheFreeze] {
-        with_fault("slots", fault, NO_ORDER, None, undone_at_an_edge);
-    }
-    for fault in [Fault::RecordsByStore, Fault::LeavesRecordingToOthers] {
-        with_fault("slots", fault, NO_ORDER, Some(2), |run| {
-            round_the_ring(2, run)
-        });
-    }
-}
-
-/// Finds the operation in the file that contains it.
-fn site(operation: &'static str) -> Site {
-    Site::find(&["multiword/slotted/roll.rs"], operation)
+    let faults = [Fault::SkipsTheFreeze, Fault::IgnoresTheFreeze];
+    with_faults("slots", faults, NO_ORDER, None, undone_at_an_edge);
+    let faults = [Fault::RecordsByStore, Fault::LeavesRecordingToOthers];
+    let round = |run: &mut Run| round_the_ring(2, run);
+    with_faults("slots", faults, NO_ORDER, Some(2), round);
 }
 
 #[test]
 fn weaker_orderings_are_found() {
-    for operation in ["self.word.load", ".compare_exchange_weak("] {
-        relaxed("slots", site(operation), NO_ORDER, Some(2), |run| {
-            round_the_ring(2, run)
-        });
-    }
+    let source = Source(&["multiword/slotted/roll.rs"]);
+    let sites = source.sites(["self.word.load", ".compare_exchange_weak("]);
+    let round = |run: &mut Run| round_the_ring(2, run);
+    relaxed("slots", sites, NO_ORDER, Some(2), round);
     // A thread that reads a later slot's entry, and then the same word as before, may retry
     // forever.
     let for_ever = "exceeded maximum number of branches";
-    for operation in ["self.place_of(slot)?.load", "entry.fetch_max"] {
-        relaxed(
-            "slots",
-            site(operation),
-            for_ever,
-            Some(2),
-            both_round_the_ring,
-        );
-    }
+    let sites = source.sites(["self.place_of(slot)?.load", "entry.fetch_max"]);
+    relaxed("slots", sites, for_ever, Some(2), both_round_the_ring);
 }

@@ -118,16 +118,9 @@ fn each_verb_against_each_other(run: &mut Run) {
         &[set(3.0, 0), take(2, 0)],
     ];
     for state in states {
-        for (i, one) in verbs(1).into_iter().enumerate() {
-            for then in [1, 30] {
-                for (j, other) in verbs(then).into_iter().enumerate() {
-                    if then == 1 && j < i {
-                        continue;
-                    }
-                    let scenario = scenario().actor_after(state, std::slice::from_ref(&one));
-                    scenario.actor(&[other]).explore(run);
-                }
-            }
+        for (one, other) in pairs(verbs, 1, &[1, 30]) {
+            let scenario = scenario().actor_after(state, &[one]);
+            scenario.actor(&[other]).explore(run);
         }
     }
 }
@@ -251,17 +244,14 @@ fn turns_match_answers_derived_by_hand() {
         // Two are stored. Taking three leaves half a second to wait, unless another actor has taken
         // the two before.
         let both = at(2.0).actor(&[take(3, 5)]).actor(&[take(2, 5)]);
-        let after_three: &[&str] = &["0 to wait", "500000000 to wait"];
-        both.explore_to(run, &[after_three, &["0 to wait", "0 to wait"]]);
+        let after_three = "0 to wait | 500000000 to wait";
+        both.explore_to(run, &[after_three, "0 to wait | 0 to wait"]);
         // Two permits at two a second become four at four a second. Then no actor waits; otherwise
         // one waits a second.
         let sets = at(2.0).actor(&[set(4.0, 5)]);
         let sets = sets.actor(&[take(4, 5), take(1, 5)]);
-        let set_first: &[&str] = &["true", "0 to wait, 0 to wait"];
-        sets.explore_to(
-            run,
-            &[set_first, &["true", "0 to wait, 1000000000 to wait"]],
-        );
+        let set_first = "true | 0 to wait, 0 to wait";
+        sets.explore_to(run, &[set_first, "true | 0 to wait, 1000000000 to wait"]);
     });
 }
 
@@ -270,35 +260,27 @@ fn faults_are_found() {
     let overwrites_the_current_rate = Fault::Of("OverwritesTheRate");
     let reads_the_rate_before_the_state = Fault::Of("ReadsTheRateFirst");
     let returns_a_rate_without_checking_the_state_again = Fault::Of("TellsWithoutALook");
-    for fault in [
+    let faults = [
         overwrites_the_current_rate,
         reads_the_rate_before_the_state,
         returns_a_rate_without_checking_the_state_again,
-    ] {
-        with_fault("smooth", fault, NO_ORDER, Some(2), any(two_after_two));
-    }
+    ];
+    with_faults("smooth", faults, NO_ORDER, Some(2), any(two_after_two));
     // Two threads set rates at the same time.
-    let together = Fault::Of("SetsTogether");
-    with_fault("smooth", together, NO_ORDER, Some(2), any(three_threads));
+    let together = [Fault::Of("SetsTogether")];
+    with_faults("smooth", together, NO_ORDER, Some(2), any(three_threads));
     // The next turn does not move when the version numbers start again at 0.
-    let keeps = Fault::Of("KeepsTheTurn");
-    with_fault("smooth", keeps, NO_ORDER, Some(2), any(round_the_versions));
-}
-
-/// Finds the operation in the file that contains it.
-fn site(operation: &'static str) -> Site {
-    Site::find(&["../crates/tollgate-smooth/src/rates.rs"], operation)
+    let keeps = [Fault::Of("KeepsTheTurn")];
+    with_faults("smooth", keeps, NO_ORDER, Some(2), any(round_the_versions));
 }
 
 #[test]
 fn weaker_orderings_are_found() {
-    for operation in [
+    let sites = Source(&["../crates/tollgate-smooth/src/rates.rs"]).sites([
         "self.state.load(Ordering::Acquire)",
         "match self.state.compare_exchange_weak(",
         "f64::from_bits(self.place_of(state.version).load",
         ".swap(rate.to_bits()",
-    ] {
-        let name = "smooth";
-        relaxed(name, site(operation), NO_ORDER, Some(2), any(two_after_two));
-    }
+    ]);
+    relaxed("smooth", sites, NO_ORDER, Some(2), any(two_after_two));
 }

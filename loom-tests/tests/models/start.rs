@@ -3,21 +3,17 @@
 
 use tollgate_loom_tests::prelude::*;
 
-fn starts(run: &mut Run, make_word: MakeWord) {
-    suite::each_verb_starts(&samples::empty_bucket(make_word), run);
-}
-
 #[test]
 fn it_starts_once() {
-    model("start::it_starts_once", None, |run| {
-        starts(run, words::cell)
-    });
+    let bucket = samples::empty_bucket(words::cell);
+    bucket.holds("start::it_starts_once", None, suite::each_verb_starts);
 }
 
 #[test]
 fn it_starts_once_if_exchanges_fail_spuriously() {
     let name = "start::it_starts_once_if_exchanges_fail_spuriously";
-    model(name, None, |run| starts(run, words::fails_spuriously));
+    let bucket = samples::empty_bucket(words::fails_spuriously);
+    bucket.holds(name, None, suite::each_verb_starts);
 }
 
 #[test]
@@ -29,6 +25,7 @@ fn broken_words_start_twice() {
     ];
     for (name, make_word) in places {
         let name = format!("start::{name}");
-        broken(&name, "no order", None, |run| starts(run, make_word));
+        let bucket = samples::empty_bucket(make_word);
+        bucket.fails(&name, "no order", None, suite::each_verb_starts);
     }
 }

@@ -36,10 +36,8 @@ fn a_step_that_counts_outside_the_word() {
         limit: 2,
         taken: Mutex::new(0),
     };
-    let name = "steps::counts outside the word";
-    broken(name, "not exactly the burst", None, |run| {
-        suite::exactly_the_burst_at_one_tick(&Subject::new(make), run);
-    });
+    let (name, why) = ("steps::counts outside the word", "not exactly the burst");
+    Subject::new(make).fails(name, why, None, suite::exactly_the_burst_at_one_tick);
 }
 
 /// It decides by the word that its previous step returned, and ignores the current one.
@@ -55,9 +53,8 @@ fn a_step_that_remembers() {
         })
     };
     let name = "steps::decides by what it remembers";
-    broken(name, "not exactly the burst", None, |run| {
-        suite::exactly_the_burst_at_one_tick(&Subject::new(make), run);
-    });
+    let why = "not exactly the burst";
+    Subject::new(make).fails(name, why, None, suite::exactly_the_burst_at_one_tick);
 }
 
 /// Undoes a grant by restoring the word from before it, even if it has changed since.

@@ -94,10 +94,12 @@ fn late_by_a_nanosecond<A: suite::Subjected>(subject: &Subject<A>, run: &mut Run
 fn a_late_permit_counts_in_the_window_it_is_taken_from() {
     let windows = FixedWindow::new(Quota::per(3, Duration::from_nanos(100))).expect("a quota");
     let windows = windows.opened_by_first_hit().expect("it fits");
-    model("window_length::late by a nanosecond", None, |run| {
-        let subject = Subject::new(move || windows).promising(windows.bound());
-        late_by_a_nanosecond(&subject, run);
-    });
+    let subject = Subject::new(move || windows).promising(windows.bound());
+    subject.holds(
+        "window_length::late by a nanosecond",
+        None,
+        late_by_a_nanosecond,
+    );
     let (name, why) = (
         "window_length::late, at its own tick",
         "more than was promised",
@@ -110,11 +112,9 @@ fn a_late_permit_counts_in_the_window_it_is_taken_from() {
             .with_mark(next);
         Ok((next, granted))
     };
-    broken(name, why, None, |run| {
-        let wrong = move || Wrong(windows, counts_late_ones);
-        let subject = Subject::new(wrong).promising(windows.bound());
-        late_by_a_nanosecond(&subject, run);
-    });
+    let wrong = move || Wrong(windows, counts_late_ones);
+    let subject = Subject::new(wrong).promising(windows.bound());
+    subject.fails(name, why, None, late_by_a_nanosecond);
 }
 
 /// A greedy bucket of four that was opened at 7, which is rounded up to seven and a fraction, so it
@@ -131,9 +131,9 @@ fn a_late_permit_counts_when_it_came() {
         let subject = Subject::new(move || greedy).promising(greedy.bound());
         let actors: [&[_]; 2] = [&[take(1, 108)], &[take(2, 107)]];
         let scenario = subject.scenario(&[take(1, 7), take(3, 107)], &actors);
-        let told: [&[_]; 2] = [
-            &["1 at 108, 2 left", "2 at 108, 0 left"],
-            &["1 at 108, 2 left", "denied for 1"],
+        let told = [
+            "1 at 108, 2 left | 2 at 108, 0 left",
+            "1 at 108, 2 left | denied for 1",
         ];
         scenario.explore_to(run, &told);
     });
@@ -173,8 +173,8 @@ fn a_sliding_window_that_forgets_the_one_before() {
     let quota = Quota::per(3, Duration::from_nanos(8));
     let windows = SlidingWindow::new(quota).expect("a quota");
     let name = "window_length::sliding, forgets the window before";
-    broken(name, "more than was promised", Some(3), |run| {
-        let subject = Subject::new(move || Forgets(windows)).promising(windows.bound());
-        suite::the_bound_at_different_ticks(&subject.at(15, 18), run);
-    });
+    let subject = Subject::new(move || Forgets(windows)).promising(windows.bound());
+    let subject = subject.at(15, 18);
+    let why = "more than was promised";
+    subject.fails(name, why, Some(3), suite::the_bound_at_different_ticks);
 }

@@ -145,15 +145,15 @@ fn subject(fault: Option<Fault>) -> Subject<Windows> {
         .at(7, 8)
 }
 
+fn races(subject: &Subject<Windows>, run: &mut Run) {
+    FIXED.explore(subject, run);
+}
+
 #[test]
 fn windows_without_a_fault() {
-    model("window_steps::no fault, races", None, |run| {
-        FIXED.explore(&subject(None), run);
-    });
+    subject(None).holds("window_steps::no fault, races", None, races);
     let name = "window_steps::no fault, different ticks";
-    model(name, Some(3), |run| {
-        suite::the_bound_at_different_ticks(&subject(None), run);
-    });
+    subject(None).holds(name, Some(3), suite::the_bound_at_different_ticks);
 }
 
 #[test]
@@ -172,9 +172,7 @@ fn each_fault_is_found_at_the_edge() {
     ];
     for (name, fault, why) in faults {
         let name = format!("window_steps::races, {name}");
-        broken(&name, why, None, |run| {
-            FIXED.explore(&subject(Some(fault)), run);
-        });
+        subject(Some(fault)).fails(&name, why, None, races);
     }
 }
 
@@ -188,8 +186,6 @@ fn those_that_grant_too_much_break_the_bound() {
     ];
     for (name, fault, why) in faults {
         let name = format!("window_steps::different ticks, {name}");
-        broken(&name, why, Some(3), |run| {
-            suite::the_bound_at_different_ticks(&subject(Some(fault)), run);
-        });
+        subject(Some(fault)).fails(&name, why, Some(3), suite::the_bound_at_different_ticks);
     }
 }

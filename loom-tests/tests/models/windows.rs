@@ -79,13 +79,9 @@ fn explore<A: Subjected, const N: usize>(
         if suite.repeats && !deep(&title) {
             continue;
         }
-        model(&title, suite.bound, |run| {
-            (suite.explore)(&make(words::cell), run);
-        });
+        make(words::cell).holds(&title, suite.bound, suite.explore);
         let title = format!("{title}, compares and stores");
-        broken(&title, suite.why, suite.bound, |run| {
-            (suite.explore)(&make(words::stores), run);
-        });
+        make(words::stores).fails(&title, suite.why, suite.bound, suite.explore);
     }
 }
 
@@ -112,23 +108,19 @@ fn leaky_queue() {
 fn turns_in_the_queue(subject: &Subject<LeakyBucket>, run: &mut Run) {
     let one = || (Verb::acquire(1), subject.tick());
     let scenario = subject.scenario(&[], &[&[one(), one()], &[one()]]);
-    let told: [&[_]; 3] = [
-        &["1 at 20, 2 left, 1 at 20, 1 left", "1 at 20, 0 left, in 2"],
-        &["1 at 20, 2 left, 1 at 20, 0 left, in 2", "1 at 20, 1 left"],
-        &["1 at 20, 1 left, 1 at 20, 0 left, in 2", "1 at 20, 2 left"],
+    let told = [
+        "1 at 20, 2 left, 1 at 20, 1 left | 1 at 20, 0 left, in 2",
+        "1 at 20, 2 left, 1 at 20, 0 left, in 2 | 1 at 20, 1 left",
+        "1 at 20, 1 left, 1 at 20, 0 left, in 2 | 1 at 20, 2 left",
     ];
     scenario.explore_to(run, &told);
 }
 
 #[test]
 fn each_caller_in_a_queue_is_told_its_turn() {
-    model("windows::turns in the queue", None, |run| {
-        turns_in_the_queue(&windows::queue(words::cell), run);
-    });
+    windows::queue(words::cell).holds("windows::turns in the queue", None, turns_in_the_queue);
     let (name, why) = ("windows::turns, compares and stores", "granted twice");
-    broken(name, why, None, |run| {
-        turns_in_the_queue(&windows::queue(words::stores), run);
-    });
+    windows::queue(words::stores).fails(name, why, None, turns_in_the_queue);
 }
 
 #[test]

@@ -66,29 +66,19 @@ fn decides(limiter: &Tested, held: &mut Vec<Granted>) {
 /// its operations.
 fn changed_in_use<const STOPS: bool>() {
     let limiter = Arc::new(Adjustable::starting_at(Strict::of(LIMIT), NoClock, NOW));
-    let setters = (0..SETTERS).map(|_| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || sets(&limiter))
+    let told = on_threads(SETTERS + DECIDERS, &limiter, |limiter, number| {
+        if number < SETTERS {
+            return sets(limiter);
+        }
+        let mut held = Vec::new();
+        let before = (STOPS && number == SETTERS).then_some(60);
+        stops(before, || decides(limiter, &mut held));
+        ThreadResult {
+            kept: held.iter().map(Granted::n).sum(),
+            ..ThreadResult::default()
+        }
     });
-    let deciders = (0..DECIDERS).map(|number| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || {
-            let mut held = Vec::new();
-            let stop = Stop::Operations(match number {
-                0 if STOPS => below(60),
-                _ => u64::MAX,
-            });
-            let stopped = stopping(stop, || decides(&limiter, &mut held)).is_none();
-            if stopped {
-                reached("a thread stops");
-            }
-            ThreadResult {
-                kept: held.iter().map(Granted::n).sum(),
-                ..ThreadResult::default()
-            }
-        })
-    });
-    check(&limiter, act(setters.chain(deciders).collect()));
+    check(&limiter, told);
 }
 
 fn check(limiter: &Tested, told: Vec<ThreadResult>) {
@@ -119,15 +109,14 @@ const MIXED: &str =
 fn nothing_is_mixed() {
     let name = "adjust::nothing_is_mixed";
     model(name, 5_000, &BOTH, changed_in_use::<false>);
-    for fault in [
+    let faults = [
         Fault::ReadsUnchecked,
         Fault::AnnouncesAfterwards,
         Fault::ComparesTheWordAlone,
         Fault::CarriesAfterwards,
         Fault::UndoesOldMarks,
-    ] {
-        with_fault("adjust", fault, MIXED, changed_in_use::<false>);
-    }
+    ];
+    with_faults("adjust", faults, MIXED, changed_in_use::<false>);
     // An overwritten change leaves parameters whose version is never published.
     let why = format!("{MIXED} | the version went backwards | exceeded max_steps");
     stored("adjust", &why, changed_in_use::<false>);
@@ -137,6 +126,6 @@ fn nothing_is_mixed() {
 fn a_stopped_thread_stops_no_other() {
     let name = "adjust::a_stopped_thread_stops_no_other";
     model(name, 5_000, &["a thread stops"], changed_in_use::<true>);
-    let (name, fault) = ("adjust, a thread stops", Fault::ReadsUnchecked);
-    with_fault(name, fault, MIXED, changed_in_use::<true>);
+    let (name, faults) = ("adjust, a thread stops", [Fault::ReadsUnchecked]);
+    with_faults(name, faults, MIXED, changed_in_use::<true>);
 }

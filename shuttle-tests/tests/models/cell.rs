@@ -24,23 +24,17 @@ fn limiter() -> Arc<Tested> {
 /// Each thread has its own time, which advances by itself.
 fn at_different_ticks() {
     let limiter = limiter();
-    let actors = (0..THREADS).map(|_| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || {
-            let mut now = 20 + below(8);
-            let mut grants = Vec::new();
-            for _ in 0..CALLS {
-                now += below(4);
-                grants.extend(
-                    limiter
-                        .at(Tick::from_nanos(now))
-                        .try_acquire_n(1 + below(2)),
-                );
-            }
-            grants
-        })
+    let grants = on_threads(THREADS, &limiter, |limiter, _| {
+        let mut now = 20 + below(8);
+        let mut grants = Vec::new();
+        for _ in 0..CALLS {
+            now += below(4);
+            let view = limiter.at(Tick::from_nanos(now));
+            grants.extend(view.try_acquire_n(1 + below(2)));
+        }
+        grants
     });
-    let grants = act(actors.collect()).concat();
+    let grants = grants.concat();
     if grants.len() > 8 {
         reached("more than a burst");
     }
@@ -50,11 +44,10 @@ fn at_different_ticks() {
 /// At one tick, the permits kept and the permits that remain add up to the burst.
 fn at_one_tick() {
     let (limiter, now) = (limiter(), Tick::from_nanos(1000));
-    let actors = (0..THREADS).map(|_| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || keep_or_give_back(&limiter, now))
+    let kept = on_threads(THREADS, &limiter, move |limiter, _| {
+        keep_or_give_back(limiter, now)
     });
-    let kept: u64 = act(actors.collect()).into_iter().sum();
+    let kept: u64 = kept.into_iter().sum();
     let left = limiter.at(now).available();
     if left > 0 {
         reached("permits remain");
@@ -89,15 +82,11 @@ fn keep_or_give_back(limiter: &Tested, now: Tick) -> u64 {
 /// Without returns, exactly the burst is granted: no request is denied while permits remain.
 fn exactly_the_burst() {
     let (limiter, now) = (limiter(), Tick::from_nanos(1000));
-    let actors = (0..THREADS).map(|_| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || {
-            let calls = 1 + below(3);
-            let granted = (0..calls).filter(|_| limiter.at(now).try_acquire().is_ok());
-            (calls, granted.count() as u64)
-        })
+    let told = on_threads(THREADS, &limiter, move |limiter, _| {
+        let calls = 1 + below(3);
+        let granted = (0..calls).filter(|_| limiter.at(now).try_acquire().is_ok());
+        (calls, granted.count() as u64)
     });
-    let told = act(actors.collect());
     let (calls, granted) = told
         .into_iter()
         .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::compose::{All, AllGranted, OrElse, SettleMember, SettleMembers};
+use tollgate::compose::{All, OrElse, SettleMember, SettleMembers};
 use tollgate::sync::model::Fault;
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
-use tollgate_shuttle_tests::{act, actor, below, model, one_in, one_of, reached, with_fault};
+use tollgate_shuttle_tests::{below, model, on_threads, one_in, one_of, reached, with_faults};
 
 type One = Limiter<TokenBucket, ManualClock>;
 type Boxed<'l> = Box<dyn SettleMember<ManualClock> + Send + Sync + 'l>;
@@ -46,20 +46,16 @@ fn takes<M: SettleMembers<ManualClock>>(all: &All<M, ManualClock>) -> u64 {
     };
     let n = granted.n();
     match one_in(3) {
-        true => kept(granted, n),
+        true => {
+            // Dropping the grant keeps the permits.
+            drop(granted);
+            n
+        }
         false => {
             assert_eq!(granted.undo_at(NOW), n, "permits were lost");
             0
         }
     }
-}
-
-fn kept<M: SettleMembers<ManualClock>>(
-    granted: AllGranted<&All<M, ManualClock>, M, ManualClock>,
-    n: u64,
-) -> u64 {
-    drop(granted);
-    n
 }
 
 /// Makes random calls. Returns how many permits of the limits the thread kept.
@@ -95,11 +91,8 @@ fn left(limits: &Limits) -> u64 {
 /// At the end each limit has what was not kept.
 fn taken_and_undone() {
     let limits = limits(LIMIT);
-    let actors = (0..THREADS).map(|_| {
-        let limits = Arc::clone(&limits);
-        actor(move || calls(&limits))
-    });
-    let kept: u64 = act(actors.collect()).into_iter().sum();
+    let kept = on_threads(THREADS, &limits, |limits, _| calls(limits));
+    let kept: u64 = kept.into_iter().sum();
     let left = left(&limits);
     assert!(
         kept + left <= 4 * LIMIT,
@@ -115,29 +108,24 @@ fn taken_and_undone() {
 /// Each thread asks for a permit of each of three limits, in a random order. The first thread asks
 /// only for one of the limit `plain`, or of the first in its order. Returns which are granted.
 fn asked(limits: &Arc<Limits>, plain: Option<usize>) -> Vec<bool> {
-    let actors = (0..THREADS).map(|number| {
-        let limits = Arc::clone(limits);
-        actor(move || {
-            let order = one_of(&ORDERS);
-            let all = order.map(|index| &limits.all[index]);
-            match number {
-                0 => {
-                    let limit = plain.map_or(all[0], |index| &limits.all[index]);
-                    limit.try_acquire_n_at(1, NOW).is_ok()
-                }
-                1 if plain.is_none() => {
-                    let boxed = all.map(|limit| -> Boxed<'_> { Box::new(limit) });
-                    let all = All::new(Vec::from(boxed)).expect("three limits");
-                    all.at(NOW).try_acquire_n(1).is_ok()
-                }
-                _ => {
-                    let all = All::new(all).expect("three limits");
-                    all.at(NOW).try_acquire_n(1).is_ok()
-                }
+    on_threads(THREADS, limits, move |limits, number| {
+        let all = one_of(&ORDERS).map(|index| &limits.all[index]);
+        match number {
+            0 => {
+                let limit = plain.map_or(all[0], |index| &limits.all[index]);
+                limit.try_acquire_n_at(1, NOW).is_ok()
             }
-        })
-    });
-    act(actors.collect())
+            1 if plain.is_none() => {
+                let boxed = all.map(|limit| -> Boxed<'_> { Box::new(limit) });
+                let all = All::new(Vec::from(boxed)).expect("three limits");
+                all.at(NOW).try_acquire_n(1).is_ok()
+            }
+            _ => {
+                let all = All::new(all).expect("three limits");
+                all.at(NOW).try_acquire_n(1).is_ok()
+            }
+        }
+    })
 }
 
 /// Each thread asks for the last permit of three limits, and one thread only for that of one.
@@ -167,13 +155,10 @@ fn beside_an_empty_limit() {
 fn no_permit_is_lost_or_made() {
     let name = "compose::no_permit_is_lost_or_made";
     model(name, 5_000, &["a request is denied"], taken_and_undone);
-    for (fault, why) in [
-        (Fault::ForgetsToUndo, "permits were lost"),
-        (Fault::UndoesOne, "permits were lost"),
-        (Fault::TakesPreparedBlindly, "permits were made"),
-    ] {
-        with_fault("compose", fault, why, taken_and_undone);
-    }
+    let faults = [Fault::ForgetsToUndo, Fault::UndoesOne];
+    with_faults("compose", faults, "permits were lost", taken_and_undone);
+    let faults = [Fault::TakesPreparedBlindly];
+    with_faults("compose", faults, "permits were made", taken_and_undone);
 }
 
 #[test]
@@ -181,16 +166,15 @@ fn of_requests_for_the_last_permits_one_is_granted() {
     let name = "compose::of_requests_for_the_last_permits_one_is_granted";
     let labels = ["the plain caller is granted", "the plain caller is denied"];
     model(name, 5_000, &labels, for_the_last_permits);
-    for fault in [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly] {
-        let (name, why) = ("compose, the last permits", "not one of them is granted");
-        with_fault(name, fault, why, for_the_last_permits);
-    }
+    let faults = [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly];
+    let (name, why) = ("compose, the last permits", "not one of them is granted");
+    with_faults(name, faults, why, for_the_last_permits);
 }
 
 #[test]
 fn a_denied_request_takes_nothing() {
     let name = "compose::a_denied_request_takes_nothing";
     model(name, 5_000, &[], beside_an_empty_limit);
-    let (fault, why) = (Fault::TakesWithoutALook, "took something");
-    with_fault("compose, an empty limit", fault, why, beside_an_empty_limit);
+    let (name, faults) = ("compose, an empty limit", [Fault::TakesWithoutALook]);
+    with_faults(name, faults, "took something", beside_an_empty_limit);
 }

@@ -15,29 +15,30 @@ const LIMIT: u64 = 2;
 /// The highest limit that a change sets.
 const HIGHEST: u64 = 3;
 
-/// The weight inside, counted by the threads themselves. It is not part of the model.
-type Count = Arc<Mutex<u64>>;
-
-fn change(count: &Count, change: impl FnOnce(u64) -> u64) -> u64 {
-    let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
-    *count = change(*count);
-    *count
+struct Tested {
+    limiter: Arc<Concurrency>,
+    /// The weight inside, counted by the threads themselves. It is not part of the model.
+    count: Mutex<u64>,
 }
 
-/// Counts a guard as inside, then as gone.
-fn inside(
-    guard: &ConcurrencyGuard<Arc<Concurrency>>,
-    limiter: &Concurrency,
-    count: &Count,
-    highest: u64,
-) {
-    let there = change(count, |there| there + guard.n());
-    assert!(there <= highest, "{there} inside of {highest}");
-    let _ = limiter.limit();
-    change(count, |there| there - guard.n());
+impl Tested {
+    fn change(&self, change: impl FnOnce(u64) -> u64) -> u64 {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = change(*count);
+        *count
+    }
+
+    /// Counts a guard as inside, then as gone.
+    fn inside(&self, guard: &ConcurrencyGuard<Arc<Concurrency>>, highest: u64) {
+        let there = self.change(|there| there + guard.n());
+        assert!(there <= highest, "{there} inside of {highest}");
+        let _ = self.limiter.limit();
+        self.change(|there| there - guard.n());
+    }
 }
 
-fn calls(limiter: &Arc<Concurrency>, count: &Count, changes: bool) {
+fn calls(tested: &Tested, changes: bool) {
+    let limiter = &tested.limiter;
     let highest = if changes { HIGHEST } else { LIMIT };
     for _ in 0..CALLS {
         let n = 1 + below(2);
@@ -55,7 +56,7 @@ fn calls(limiter: &Arc<Concurrency>, count: &Count, changes: bool) {
             _ => limiter.enter_owned(n).wait().ok(),
         };
         if let Some(guard) = entered {
-            inside(&guard, limiter, count, highest);
+            tested.inside(&guard, highest);
         }
     }
 }
@@ -75,12 +76,11 @@ fn gives_up(limiter: &Arc<Concurrency>, n: u64) -> Option<ConcurrencyGuard<Arc<C
 fn at_a_limiter<const CHANGES: bool, const MAX_WAITING: u64>() {
     let limiter = Concurrency::new(LIMIT).expect("a limit");
     let limiter = Arc::new(limiter.max_waiting_permits(MAX_WAITING));
-    let count = Count::default();
-    let actors = (0..THREADS).map(|_| {
-        let (limiter, count) = (Arc::clone(&limiter), Arc::clone(&count));
-        actor(move || calls(&limiter, &count, CHANGES))
+    let tested = Arc::new(Tested {
+        limiter: Arc::clone(&limiter),
+        count: Mutex::default(),
     });
-    act(actors.collect());
+    on_threads(THREADS, &tested, |tested, _| calls(tested, CHANGES));
     let lost = (limiter.inside(), limiter.waiting() as u64);
     assert_eq!(lost, (0, 0), "weight or waiters remain");
     // As much as the line holds can wait again.
@@ -108,14 +108,13 @@ const WAITS: [&str; 1] = ["a thread waits"];
 fn no_waiter_is_forgotten() {
     let name = "concurrency::no_waiter_is_forgotten";
     model(name, 5_000, &WAITS, STEADY);
-    for fault in [
+    let faults = [
         Fault::WaitsBlindly,
         Fault::LeavesSilently,
         Fault::KeepsWhatWasHanded,
         Fault::TooLateAnyhow,
-    ] {
-        with_fault("concurrency", fault, WRONG, STEADY);
-    }
+    ];
+    with_faults("concurrency", faults, WRONG, STEADY);
     stored("concurrency", WRONG, STEADY);
 }
 
@@ -123,15 +122,14 @@ fn no_waiter_is_forgotten() {
 fn a_waiter_that_leaves_makes_room_for_others() {
     let name = "concurrency::a_waiter_that_leaves_makes_room_for_others";
     model(name, 5_000, &WAITS, BOUNDED);
-    let (name, fault) = ("concurrency, bounded", Fault::KeepsItsPermits);
-    with_fault(name, fault, WRONG, BOUNDED);
+    let (name, faults) = ("concurrency, bounded", [Fault::KeepsItsPermits]);
+    with_faults(name, faults, WRONG, BOUNDED);
 }
 
 #[test]
 fn no_waiter_is_forgotten_while_the_limit_changes() {
     let name = "concurrency::no_waiter_is_forgotten_while_the_limit_changes";
     model(name, 5_000, &WAITS, CHANGING);
-    for fault in [Fault::LowersSilently, Fault::SetsByStore] {
-        with_fault("concurrency, limits", fault, WRONG, CHANGING);
-    }
+    let faults = [Fault::LowersSilently, Fault::SetsByStore];
+    with_faults("concurrency, limits", faults, WRONG, CHANGING);
 }

@@ -21,11 +21,8 @@ fn limiter(slots: usize, overflow: Overflow) -> Arc<Tested> {
 /// All threads take permits, singly or in batches.
 fn same_keys<const SLOTS: usize, const KEYS: usize>() {
     let limiter = limiter(SLOTS, Overflow::Deny);
-    let actors = (0..THREADS).map(|_| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || takes::<KEYS>(&limiter))
-    });
-    let ledger = Ledger::of_all(act(actors.collect()));
+    let ledgers = on_threads(THREADS, &limiter, |limiter, _| takes::<KEYS>(limiter));
+    let ledger = Ledger::of_all(ledgers);
     check_table::<_, KEYS>(&limiter, 0);
     assert_eq!(limiter.stats().no_room, 0, "a request found no room");
     for key in 0..KEYS {
@@ -53,11 +50,10 @@ fn takes<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
 /// eviction.
 fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
     let limiter = limiter(SLOTS, overflow);
-    let actors = (0..THREADS).map(|_| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || takes_and_forgets::<KEYS>(&limiter))
+    let ledgers = on_threads(THREADS, &limiter, |limiter, _| {
+        takes_and_forgets::<KEYS>(limiter)
     });
-    let ledger = Ledger::of_all(act(actors.collect()));
+    let ledger = Ledger::of_all(ledgers);
     check_table::<_, KEYS>(&limiter, 0);
     let stats = limiter.stats();
     assert_eq!(stats.removed, ledger.removed.iter().sum::<u64>());
@@ -102,13 +98,13 @@ fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
     let until = Tick::from_nanos(NOW.as_nanos() + 1000);
     let limiter = limiter(SLOTS, Overflow::Deny);
     // The bans that were set. This is not part of the model.
-    let banned = Arc::new(Mutex::new([false; KEYS]));
-    let actors = (0..THREADS).map(|_| {
-        let (limiter, banned) = (Arc::clone(&limiter), Arc::clone(&banned));
-        actor(move || takes_and_bans(&limiter, until, &banned))
+    let banned = Mutex::new([false; KEYS]);
+    let both = Arc::new((limiter, banned));
+    on_threads(THREADS, &both, move |both, _| {
+        takes_and_bans(&both.0, until, &both.1)
     });
-    act(actors.collect());
-    check_table::<_, KEYS>(&limiter, 0);
+    let (limiter, banned) = &*both;
+    check_table::<_, KEYS>(limiter, 0);
     let banned = *banned.lock().unwrap_or_else(PoisonError::into_inner);
     for (key, _) in banned.into_iter().enumerate().filter(|(_, banned)| *banned) {
         let there = |at| limiter.key(&key).at(Tick::from_nanos(at)).available();
@@ -158,7 +154,7 @@ fn the_same_new_keys() {
     let both = ["a burst", "less"];
     model(name, 5_000, &both, same_keys::<2, 2>);
     model(&format!("{name}, 4 slots"), 5_000, &both, same_keys::<4, 3>);
-    with_fault(name, Fault::WaitsForClaims, TWICE, same_keys::<2, 2>);
+    with_faults(name, [Fault::WaitsForClaims], TWICE, same_keys::<2, 2>);
     stored(name, TWICE, same_keys::<2, 2>);
 }
 
@@ -168,26 +164,22 @@ fn forgotten_meanwhile() {
     let (evict, deny) = (Overflow::Evict, Overflow::Deny);
     let more = ["more than a burst"];
     model(name, 5_000, &more, move || forgotten_keys::<2, 2>(deny));
-    model(&format!("{name}, 4 slots"), 5_000, &more, move || {
-        forgotten_keys::<4, 3>(deny)
+    let four = format!("{name}, 4 slots");
+    model(&four, 5_000, &more, move || forgotten_keys::<4, 3>(deny));
+    let evicted = format!("{name}, or evicted");
+    model(&evicted, 5_000, &["evicted"], move || {
+        forgotten_keys::<2, 3>(evict)
     });
-    model(
-        &format!("{name}, or evicted"),
-        5_000,
-        &["evicted"],
-        move || forgotten_keys::<2, 3>(evict),
-    );
-    for fault in [Fault::LooksOnce, Fault::GivesUpBlindly] {
-        with_fault(name, fault, TWICE, move || forgotten_keys::<2, 2>(deny));
-    }
-    let forgets = Fault::ForgetsTheOwner;
-    with_fault(name, forgets, TWICE, move || forgotten_keys::<2, 3>(deny));
+    let faults = [Fault::LooksOnce, Fault::GivesUpBlindly];
+    with_faults(name, faults, TWICE, move || forgotten_keys::<2, 2>(deny));
+    let forgets = [Fault::ForgetsTheOwner];
+    with_faults(name, forgets, TWICE, move || forgotten_keys::<2, 3>(deny));
 }
 
 #[test]
 fn banned_meanwhile() {
     let name = "keyed::banned_meanwhile";
     model(name, 5_000, &["a key is banned"], banned_keys::<2, 2>);
-    let undoes = Fault::UndoesOldMarks;
-    with_fault(name, undoes, "a ban was lifted", banned_keys::<2, 2>);
+    let undoes = [Fault::UndoesOldMarks];
+    with_faults(name, undoes, "a ban was lifted", banned_keys::<2, 2>);
 }

@@ -97,30 +97,19 @@ fn changed<const IDLES: bool>(size: Size) {
     let plans = [LIMITS[2], LIMITS[1]].map(Watched::<IDLES>::of);
     let plans = plans.into_iter().take(size.plans as usize);
     let limiter = Arc::new(table(plans, size.slots, Overflow::Deny));
-    let setters = (0..size.setters).map(|_| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || {
-            sets(&limiter, size);
-            (Ledger::default(), 0)
-        })
+    let threads = size.setters + size.deciders;
+    let told = on_threads(threads, &limiter, move |limiter, number| {
+        let mut ledger = Ledger::default();
+        if number < size.setters {
+            sets(limiter, size);
+            return (ledger, 0);
+        }
+        let before = size.stops.filter(|_| number == size.setters);
+        let stopped = stops(before, || decides(limiter, size, &mut ledger));
+        (ledger, usize::from(stopped))
     });
-    let deciders = (0..size.deciders).map(|number| {
-        let limiter = Arc::clone(&limiter);
-        actor(move || {
-            let stops = size.stops.filter(|_| number == 0);
-            let stop = Stop::Operations(stops.map_or(u64::MAX, below));
-            let mut ledger = Ledger::default();
-            let stopped = stopping(stop, || decides(&limiter, size, &mut ledger)).is_none();
-            (ledger, usize::from(stopped))
-        })
-    });
-    let told = act(setters.chain(deciders).collect());
     let (ledger, stopped): (Vec<_>, Vec<_>) = told.into_iter().unzip();
-    let stopped = stopped.into_iter().sum();
-    if stopped > 0 {
-        reached("a thread stops");
-    }
-    check(&limiter, &Ledger::of_all(ledger), stopped);
+    check(&limiter, &Ledger::of_all(ledger), stopped.into_iter().sum());
 }
 
 fn check<const IDLES: bool>(limiter: &Tested<IDLES>, ledger: &Ledger<KEYS>, stopped: usize) {
@@ -150,27 +139,22 @@ fn nothing_is_mixed() {
     let name = "keyed_quota::nothing_is_mixed";
     let all = ["undo after a change returns nothing"];
     model(name, 3_000, &all, || changed::<false>(MANY));
-    model(&format!("{name}, few"), 6_000, &[], || {
-        changed::<false>(FEW)
-    });
+    let few = format!("{name}, few");
+    model(&few, 6_000, &[], || changed::<false>(FEW));
     let two = format!("{name}, two plans");
     model(&two, 3_000, &[], || changed::<false>(PLANS));
     // A fresh key's word is always 0, so versions must not repeat here either.
     let idle = Size { slots: 2, ..PLANS };
-    let all = ["an idle key expired"];
-    model(&format!("{two}, idle"), 3_000, &all, move || {
-        changed::<true>(idle)
-    });
-    for fault in [
+    let (two, all) = (format!("{two}, idle"), ["an idle key expired"]);
+    model(&two, 3_000, &all, move || changed::<true>(idle));
+    let faults = [
         Fault::SweepsNothing,
         Fault::SparesClaims,
         Fault::ReadsUnchecked,
-    ] {
-        with_fault(name, fault, MIXED, || changed::<false>(FEW));
-    }
-    with_fault(name, Fault::UndoesOldMarks, MIXED, || {
-        changed::<false>(MANY)
-    });
+    ];
+    with_faults(name, faults, MIXED, || changed::<false>(FEW));
+    let undoes = [Fault::UndoesOldMarks];
+    with_faults(name, undoes, MIXED, || changed::<false>(MANY));
     let why = format!("{MIXED} | exceeded max_steps | a claim remains");
     stored(name, &why, || changed::<false>(MANY));
 }
@@ -182,7 +166,6 @@ fn a_stopped_thread_stops_no_other() {
         ..PLANS
     };
     let name = "keyed_quota::a_stopped_thread_stops_no_other";
-    model(name, 3_000, &["a thread stops"], move || {
-        changed::<false>(size)
-    });
+    let all = ["a thread stops"];
+    model(name, 3_000, &all, move || changed::<false>(size));
 }

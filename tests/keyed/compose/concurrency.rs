@@ -6,12 +6,11 @@ use tollgate::store::Place;
 
 use crate::support::*;
 
-fn rate(clock: &ManualClock) -> Limiter<TokenBucket, ManualClock> {
-    Limiter::with_clock(bucket("10/h"), clock.clone())
-}
-
-fn calls(limit: u64) -> KeyedConcurrency {
-    KeyedConcurrency::new(limit, 100).expect("a limit")
+/// Ten permits an hour, and this many calls of a key at a time.
+fn limits(limit: u64) -> (Limiter<TokenBucket, ManualClock>, KeyedConcurrency) {
+    let rate = Limiter::with_clock(bucket("10/h"), ManualClock::new());
+    let calls = KeyedConcurrency::new(limit, 100).expect("a limit");
+    (rate, calls)
 }
 
 fn is_busy(denied: AllDenied) -> bool {
@@ -20,8 +19,7 @@ fn is_busy(denied: AllDenied) -> bool {
 
 #[test]
 fn a_grant_is_inside_until_it_is_dropped_left_undone_or_settled() {
-    let clock = ManualClock::new();
-    let (rate, calls) = (rate(&clock), calls(3));
+    let (rate, calls) = limits(3);
     let acme = All::new((&rate, calls.key("acme"))).expect("two limits");
     let left = || (rate.available(), calls.inside("acme"));
     assert_eq!(acme.available(), 3);
@@ -44,13 +42,12 @@ fn a_grant_is_inside_until_it_is_dropped_left_undone_or_settled() {
     let mut granted = acme.try_acquire_each([5, 1]).expect("room");
     granted.leave();
     assert_eq!(left(), (3, 0));
-    let other = acme.try_acquire_each([0, 3]).expect("room");
+    let mut other = acme.try_acquire_each([0, 3]).expect("room");
     assert_eq!(
         granted.settle([1, 1]).map(|settled| settled.returned),
         Ok(4)
     );
     assert_eq!(left(), (7, 3));
-    let mut other = other;
     assert!(other.settle([0, 3]).is_ok());
     assert_eq!(left(), (7, 0));
     drop((granted, other));
@@ -59,8 +56,8 @@ fn a_grant_is_inside_until_it_is_dropped_left_undone_or_settled() {
 
 #[test]
 fn a_key_that_appears_twice_takes_the_sum() {
-    let clock = ManualClock::new();
-    let (rate, calls) = (rate(&clock), Arc::new(calls(3)));
+    let (rate, calls) = limits(3);
+    let calls = Arc::new(calls);
     let (one, same) = (calls.key("acme"), calls.key_owned("acme"));
     let all = All::new((&rate, one, same, calls.key("other"))).expect("three limits");
     assert_eq!((all.members(), all.available()), (4, 1));
@@ -104,8 +101,7 @@ impl<C> Member<C> for Loses<'_> {
 
 #[test]
 fn a_lost_race_leaves_the_key() {
-    let clock = ManualClock::new();
-    let (rate, calls) = (rate(&clock), calls(3));
+    let (rate, calls) = limits(3);
     let last: Box<dyn Member<ManualClock> + Send + Sync + '_> = Box::new(Loses(&calls));
     let all = All::new((&rate, last, calls.key("acme"))).expect("three limits");
     assert!(all.try_acquire_n(2).is_err_and(is_busy));
@@ -115,8 +111,7 @@ fn a_lost_race_leaves_the_key() {
 #[test]
 fn a_line_ends_with_the_denial_of_a_busy_key() {
     deadline("a line before a key", || {
-        let clock = ManualClock::new();
-        let (rate, calls) = (rate(&clock), calls(1));
+        let (rate, calls) = limits(1);
         let all = All::new((&rate, calls.key("acme"))).expect("two limits");
         let line = Line::new(&all);
         let granted = line.blocking_acquire().expect("room");
@@ -129,19 +124,14 @@ fn a_line_ends_with_the_denial_of_a_busy_key() {
 
 #[test]
 fn threads_are_never_more_inside_than_the_key_allows() {
-    let clock = ManualClock::new();
-    let (rate, calls) = (rate(&clock), calls(2));
+    let (rate, calls) = limits(2);
     let acme = All::new((&rate, calls.key("acme"))).expect("two limits");
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..1000 {
-                    if let Ok(granted) = acme.try_acquire() {
-                        assert!(calls.inside("acme") <= 2);
-                        let _ = granted.undo();
-                    }
-                }
-            });
+    on_threads(0..4, |_| {
+        for _ in 0..1000 {
+            if let Ok(granted) = acme.try_acquire() {
+                assert!(calls.inside("acme") <= 2);
+                let _ = granted.undo();
+            }
         }
     });
     assert_eq!((rate.available(), calls.inside("acme")), (10, 0));

@@ -89,10 +89,7 @@ fn a_key_by_two_plans_is_one_limit() {
     let clock = ManualClock::at(tick(NOW));
     let plans = ["10/h", "3/h"].map(bucket);
     let table: Table = Keyed::with_plans(plans, 100, clock).expect("a table");
-    let (free, paid) = (
-        table.key("alice").with_plan(1),
-        table.key("alice").with_plan(0),
-    );
+    let [paid, free] = [0, 1].map(|plan| table.key("alice").with_plan(plan));
     let all = All::new((paid, Named::new("free", free))).expect("one key");
     assert_eq!(all.available(), 5);
     let granted = all.try_acquire_each([4, 3]).expect("ten by the first plan");
@@ -143,19 +140,14 @@ fn a_table_without_room_denies_the_whole_request() {
         inserted += 1;
     }
     let new = inserted;
-    for all in [0, 1] {
-        let denied = match all {
-            0 => All::new((&other, table.key(&new)))
-                .expect("two")
-                .try_acquire()
-                .map(drop),
-            _ => All::new((table.key(&new), &other))
-                .expect("two")
-                .try_acquire()
-                .map(drop),
-        };
-        let denied = denied.expect_err("no room");
-        assert_eq!(denied.member(), Some(1 - all));
+    let last = All::new((&other, table.key(&new))).expect("two");
+    let first = All::new((table.key(&new), &other)).expect("two");
+    for (outcome, member) in [
+        (last.try_acquire().map(drop), 1),
+        (first.try_acquire().map(drop), 0),
+    ] {
+        let denied = outcome.expect_err("no room");
+        assert_eq!(denied.member(), Some(member));
         assert_eq!((denied.retry_after(), denied.is_permanent()), (None, false));
     }
     assert_eq!(other.available(), 9);

@@ -47,13 +47,8 @@ fn a_caller_that_is_ahead_does_not_move_other_callers_ahead() {
         for other in others {
             assert!(limiter.key(other).at(second(100)).try_acquire().is_ok());
         }
-        assert!(
-            limiter
-                .key(ahead)
-                .at(second(1_000_000))
-                .try_acquire()
-                .is_ok()
-        );
+        let far = limiter.key(ahead).at(second(1_000_000));
+        assert!(far.try_acquire().is_ok());
         assert_eq!(limiter.stats_at(second(200)).expired, 1);
         // They were idle long before 200 s, so this key, elsewhere in the table, is not late.
         let new = limiter.key(&1_u64).at(second(200)).try_acquire();

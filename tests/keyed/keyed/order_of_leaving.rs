@@ -15,95 +15,110 @@ type OfKey<'t, A> = View<Key<&'t Table<A>>>;
 
 const MILLISECOND: u64 = SECOND / 1000;
 
-/// A use of a key: the plan, the nanoseconds before now, and the work.
-struct Used<K> {
+/// A use of a key.
+struct Used {
     name: &'static str,
     plan: usize,
+    /// The nanoseconds before now.
     ago: u64,
-    by: K,
+    /// The permits taken.
+    parts: &'static [u64],
+    /// The seconds for which the key is banned afterwards.
+    ban: u64,
 }
 
-const fn used<K>(name: &'static str, ago: u64, by: K) -> Used<K> {
-    let plan = 0;
+const fn used(name: &'static str, ago: u64, parts: &'static [u64]) -> Used {
+    let (plan, ban) = (0, 0);
     Used {
         name,
         plan,
         ago,
-        by,
+        parts,
+        ban,
     }
 }
 
-/// Returns the names of these keys in the order in which they are evicted. They are inserted in an
-/// order that depends on the seed.
-fn leave<A: Algorithm, K>(
-    limiter: &Table<A>,
-    all: &[Used<K>],
-    seed: u64,
-    use_it: impl Fn(OfKey<'_, A>, &K),
-) -> Vec<&'static str> {
-    assert_eq!(all.len(), 16);
-    let (mut random, mut left) = (Random(seed), (0..16).collect::<Vec<_>>());
-    let keys = in_sixteen_slots(160);
-    while !left.is_empty() {
-        let next = left.swap_remove(random.below(left.len() as u64) as usize);
-        let used = &all[next];
-        let key = limiter.key(&keys[next]).with_plan(used.plan);
-        use_it(key.at(tick(NOW - used.ago)), &used.by);
+impl Used {
+    const fn banned(self, ban: u64) -> Self {
+        Self { ban, ..self }
     }
-    let mut gone = Vec::new();
-    for new in &keys[16..32] {
-        // This key stays: it is protected, and banned for longer than others.
-        for _ in 0..2 {
-            let _ = limiter.key(new).take_up_to(1);
+
+    const fn by(self, plan: usize) -> Self {
+        Self { plan, ..self }
+    }
+}
+
+/// Checks that these keys are evicted in this order. They are inserted in orders that depend on a
+/// seed, and each takes its parts one by one.
+fn leave<A: Algorithm>(
+    make: impl Fn() -> Table<A>,
+    all: &[Used; 16],
+    take: fn(OfKey<'_, A>, &[u64]),
+    label: &str,
+) {
+    for seed in 0..often(4) {
+        let limiter = make();
+        let (mut random, mut left) = (Random(seed), (0..16).collect::<Vec<_>>());
+        let keys = in_sixteen_slots(160);
+        while !left.is_empty() {
+            let next = left.swap_remove(random.below(left.len() as u64) as usize);
+            let used = &all[next];
+            let key = limiter.key(&keys[next]).with_plan(used.plan);
+            let at = tick(NOW - used.ago);
+            take(key.at(at), used.parts);
+            if used.ban > 0 {
+                let until = tick(NOW + used.ban * SECOND);
+                assert!(key.at(at).ban(until).is_ok());
+            }
         }
-        assert!(limiter.key(new).ban(Tick::MAX).is_ok());
-        let all = all.iter().zip(keys);
-        let fresh = all.filter(|(of, key)| limiter.key(*key).with_plan(of.plan).is_idle());
-        let fresh = fresh.map(|(of, _)| of.name);
-        let fresh: Vec<_> = fresh.filter(|name| !gone.contains(name)).collect();
-        gone.extend(&fresh);
-        assert_eq!(fresh.len(), 1, "{gone:?}");
+        let mut gone = Vec::new();
+        for new in &keys[16..32] {
+            // This key stays: it is protected, and banned for longer than others.
+            for _ in 0..2 {
+                let _ = limiter.key(new).take_up_to(1);
+            }
+            assert!(limiter.key(new).ban(Tick::MAX).is_ok());
+            let all = all.iter().zip(keys);
+            let fresh = all.filter(|(of, key)| limiter.key(*key).with_plan(of.plan).is_idle());
+            let fresh = fresh.map(|(of, _)| of.name);
+            let fresh: Vec<_> = fresh.filter(|name| !gone.contains(name)).collect();
+            gone.extend(&fresh);
+            assert_eq!(fresh.len(), 1, "{gone:?}, {label}, {seed}");
+        }
+        let names = all.each_ref().map(|used| used.name);
+        assert_eq!(gone, names, "{label}, {seed}");
+        let protected = all.iter().filter(|used| used.parts.len() > 1).count();
+        let stats = limiter.stats();
+        let evicted = (stats.evicted, stats.evicted_protected);
+        assert_eq!(evicted, (16, protected as u64), "{stats:?}, {label}");
+        assert_eq!((stats.expired, stats.tracked), (0, 16), "{stats:?}");
     }
-    let stats = limiter.stats();
-    let counted = (stats.evicted, stats.expired, stats.tracked);
-    assert_eq!(counted, (16, 0, 16), "{stats:?}");
-    gone
 }
 
-fn names<K>(all: &[Used<K>]) -> Vec<&'static str> {
-    all.iter().map(|used| used.name).collect()
-}
-
-/// The permits taken, and the seconds for which the key is banned afterwards.
-type Parts = (&'static [u64], u64);
-
-fn charge<A: Debt>(key: OfKey<'_, A>, (parts, ban): &Parts) {
-    for part in *parts {
+fn charge<A: Debt>(key: OfKey<'_, A>, parts: &[u64]) {
+    for part in parts {
         assert_eq!(key.charge(*part).n(), *part);
-    }
-    if *ban > 0 {
-        assert!(key.ban(tick(NOW + ban * SECOND)).is_ok());
     }
 }
 
 /// All of a hundred permits are available again after a minute, and one after 0.6 seconds.
-const IN_A_BUCKET: [Used<Parts>; 16] = [
-    used("1", 0, (&[1], 0)),
-    used("20", 0, (&[20], 0)),
-    used("50", 0, (&[50], 0)),
-    used("50, earlier", 30 * MILLISECOND, (&[50], 0)),
-    used("99", 0, (&[99], 0)),
-    used("99, earlier", 300 * MILLISECOND, (&[99], 0)),
-    used("all", 0, (&[100], 0)),
-    used("all, earlier", 300 * MILLISECOND, (&[100], 0)),
-    used("owes 1", 0, (&[101], 0)),
-    used("owes 2", 0, (&[102], 0)),
-    used("2 in two", 0, (&[1, 1], 0)),
-    used("all in three, 1 s ago", SECOND, (&[50, 49, 1], 0)),
-    used("all in two", 0, (&[50, 50], 0)),
-    used("owes 1 in two", 0, (&[100, 1], 0)),
-    used("banned", 0, (&[1], 2)),
-    used("banned, protected", 0, (&[1, 1], 1)),
+const IN_A_BUCKET: [Used; 16] = [
+    used("1", 0, &[1]),
+    used("20", 0, &[20]),
+    used("50", 0, &[50]),
+    used("50, earlier", 30 * MILLISECOND, &[50]),
+    used("99", 0, &[99]),
+    used("99, earlier", 300 * MILLISECOND, &[99]),
+    used("all", 0, &[100]),
+    used("all, earlier", 300 * MILLISECOND, &[100]),
+    used("owes 1", 0, &[101]),
+    used("owes 2", 0, &[102]),
+    used("2 in two", 0, &[1, 1]),
+    used("all in three, 1 s ago", SECOND, &[50, 49, 1]),
+    used("all in two", 0, &[50, 50]),
+    used("owes 1 in two", 0, &[100, 1]),
+    used("banned", 0, &[1]).banned(2),
+    used("banned, protected", 0, &[1, 1]).banned(1),
 ];
 
 #[test]
@@ -114,34 +129,29 @@ fn keys_of_buckets_are_evicted_in_order() {
         "leaky-meter 100/min",
         "leaky-queue 100/min burst 100 free 10",
     ] {
-        for seed in 0..often(4) {
-            let limiter = crowded(algorithm(text));
-            let order = leave(&limiter, &IN_A_BUCKET, seed, charge);
-            assert_eq!(order, names(&IN_A_BUCKET), "{text}, {seed}");
-            assert_eq!(limiter.stats().evicted_protected, 5);
-        }
+        leave(|| crowded(algorithm(text)), &IN_A_BUCKET, charge, text);
     }
 }
 
 /// All keys of a window are idle at its end, so keys with the most permits left are evicted first.
 /// A ban lasts to the end of the window in which it ends.
-const IN_A_WINDOW: [Used<Parts>; 16] = [
-    used("1", 0, (&[1], 0)),
-    used("2", 0, (&[2], 0)),
-    used("10", 0, (&[10], 0)),
-    used("11", 0, (&[11], 0)),
-    used("50", 0, (&[50], 0)),
-    used("99", 0, (&[99], 0)),
-    used("all", 0, (&[100], 0)),
-    used("2 in two", 0, (&[1, 1], 0)),
-    used("3 in three", 0, (&[1, 1, 1], 0)),
-    used("40 in two", 0, (&[20, 20], 0)),
-    used("99 in two", 0, (&[98, 1], 0)),
-    used("all in two", 0, (&[50, 50], 0)),
-    used("banned", 0, (&[1], 70)),
-    used("banned longer", 0, (&[1], 200)),
-    used("banned, protected", 0, (&[1, 1], 70)),
-    used("banned longer, protected", 0, (&[1, 1], 200)),
+const IN_A_WINDOW: [Used; 16] = [
+    used("1", 0, &[1]),
+    used("2", 0, &[2]),
+    used("10", 0, &[10]),
+    used("11", 0, &[11]),
+    used("50", 0, &[50]),
+    used("99", 0, &[99]),
+    used("all", 0, &[100]),
+    used("2 in two", 0, &[1, 1]),
+    used("3 in three", 0, &[1, 1, 1]),
+    used("40 in two", 0, &[20, 20]),
+    used("99 in two", 0, &[98, 1]),
+    used("all in two", 0, &[50, 50]),
+    used("banned", 0, &[1]).banned(70),
+    used("banned longer", 0, &[1]).banned(200),
+    used("banned, protected", 0, &[1, 1]).banned(70),
+    used("banned longer, protected", 0, &[1, 1]).banned(200),
 ];
 
 #[test]
@@ -153,12 +163,7 @@ fn keys_of_a_window_with_the_most_permits_left_are_evicted_first() {
         "intervals 100/min",
         "intervals 100/min greedy",
     ] {
-        for seed in 0..often(4) {
-            let limiter = crowded(algorithm(text));
-            let order = leave(&limiter, &IN_A_WINDOW, seed, charge);
-            assert_eq!(order, names(&IN_A_WINDOW), "{text}, {seed}");
-            assert_eq!(limiter.stats().evicted_protected, 7);
-        }
+        leave(|| crowded(algorithm(text)), &IN_A_WINDOW, charge, text);
     }
 }
 
@@ -167,72 +172,65 @@ fn keys_of_a_window_with_the_most_permits_left_are_evicted_first() {
 #[test]
 fn keys_whose_first_hit_window_ends_first_are_evicted_first() {
     let all = [
-        used("40 s ago", 40 * SECOND, (&[100_u64] as &[u64], 0)),
-        used("19 s ago, 1", 19 * SECOND, (&[1], 0)),
-        used("20 s ago", 20 * SECOND, (&[100], 0)),
-        used("now, 1", 0, (&[1], 0)),
-        used("now, 2", 0, (&[2], 0)),
-        used("now, all", 0, (&[100], 0)),
-        used("1 s ago", SECOND, (&[1], 0)),
-        used("2 s ago", 2 * SECOND, (&[1], 0)),
-        used("40 s ago, in two", 40 * SECOND, (&[50, 50], 0)),
-        used("now, 2 in two", 0, (&[1, 1], 0)),
-        used("now, 3 in two", 0, (&[1, 2], 0)),
-        used("1 s ago, in two", SECOND, (&[1, 1], 0)),
-        used("2 s ago, in two", 2 * SECOND, (&[1, 1], 0)),
-        used("3 s ago, in two", 3 * SECOND, (&[1, 1], 0)),
-        used("4 s ago, in two", 4 * SECOND, (&[1, 1], 0)),
-        used("banned", 0, (&[1], 70)),
+        used("40 s ago", 40 * SECOND, &[100]),
+        used("19 s ago, 1", 19 * SECOND, &[1]),
+        used("20 s ago", 20 * SECOND, &[100]),
+        used("now, 1", 0, &[1]),
+        used("now, 2", 0, &[2]),
+        used("now, all", 0, &[100]),
+        used("1 s ago", SECOND, &[1]),
+        used("2 s ago", 2 * SECOND, &[1]),
+        used("40 s ago, in two", 40 * SECOND, &[50, 50]),
+        used("now, 2 in two", 0, &[1, 1]),
+        used("now, 3 in two", 0, &[1, 2]),
+        used("1 s ago, in two", SECOND, &[1, 1]),
+        used("2 s ago, in two", 2 * SECOND, &[1, 1]),
+        used("3 s ago, in two", 3 * SECOND, &[1, 1]),
+        used("4 s ago, in two", 4 * SECOND, &[1, 1]),
+        used("banned", 0, &[1]).banned(70),
     ];
-    for seed in 0..often(4) {
-        let limiter = crowded(algorithm("fixed-window 100/min first-hit"));
-        let order = leave(&limiter, &all, seed, charge);
-        assert_eq!(order, names(&all), "{seed}");
-    }
+    let text = "fixed-window 100/min first-hit";
+    leave(|| crowded(algorithm(text)), &all, charge, text);
 }
 
 /// Each key is judged by its own plan: by the share of its burst that it has spent.
 #[test]
 fn keys_of_several_plans_are_evicted_by_the_share_of_their_burst_spent() {
-    let of = |plan, used: Used<Parts>| Used { plan, ..used };
     let all = [
-        of(1, used("20 of 1000", 0, (&[20_u64], 0))),
-        of(2, used("10 of 20", 0, (&[10], 0))),
-        of(1, used("700 of 1000", 0, (&[700], 0))),
-        of(0, used("85 of 100", 0, (&[85], 0))),
-        of(
-            2,
-            used("all of 20, 100 ms ago", 100 * MILLISECOND, (&[20], 0)),
-        ),
-        of(2, used("all of 20", 0, (&[20], 0))),
-        of(2, used("owes 1 of 20", 0, (&[21], 0))),
-        of(0, used("owes 1 of 100", 0, (&[101], 0))),
-        of(1, used("owes 1 of 1000", 0, (&[1001], 0))),
-        of(1, used("2 of 1000 in two", 0, (&[1, 1], 0))),
-        of(2, used("10 of 20 in two", 0, (&[9, 1], 0))),
-        of(0, used("85 of 100 in two", 0, (&[84, 1], 0))),
-        of(1, used("all of 1000 in two", 0, (&[1, 999], 0))),
-        of(2, used("owes 1 of 20 in two", 0, (&[20, 1], 0))),
-        of(0, used("owes 1 of 100 in two", 0, (&[100, 1], 0))),
-        of(1, used("owes 1 of 1000 in two", 0, (&[1000, 1], 0))),
+        used("20 of 1000", 0, &[20]).by(1),
+        used("10 of 20", 0, &[10]).by(2),
+        used("700 of 1000", 0, &[700]).by(1),
+        used("85 of 100", 0, &[85]).by(0),
+        used("all of 20, 100 ms ago", 100 * MILLISECOND, &[20]).by(2),
+        used("all of 20", 0, &[20]).by(2),
+        used("owes 1 of 20", 0, &[21]).by(2),
+        used("owes 1 of 100", 0, &[101]).by(0),
+        used("owes 1 of 1000", 0, &[1001]).by(1),
+        used("2 of 1000 in two", 0, &[1, 1]).by(1),
+        used("10 of 20 in two", 0, &[9, 1]).by(2),
+        used("85 of 100 in two", 0, &[84, 1]).by(0),
+        used("all of 1000 in two", 0, &[1, 999]).by(1),
+        used("owes 1 of 20 in two", 0, &[20, 1]).by(2),
+        used("owes 1 of 100 in two", 0, &[100, 1]).by(0),
+        used("owes 1 of 1000 in two", 0, &[1000, 1]).by(1),
     ];
     let plans = [bucket("100/min"), bucket("1000/d"), bucket("10/s burst 20")];
     for changes in [0, 3] {
-        for seed in 0..often(4) {
+        let changed = || {
             let limiter = with_plans(&plans).with_hasher(IdentityState::default());
             for change in 0..changes {
                 // The last one is the initial quota.
                 let quota = Quota::per_minute(102 - change).burst(100);
                 assert!(limiter.set_quota(quota, Keep::AsIs).is_ok());
             }
-            let order = leave(&limiter, &all, seed, charge);
-            assert_eq!(order, names(&all), "{seed}, {changes}");
-        }
+            limiter
+        };
+        leave(changed, &all, charge, &format!("{changes} changes"));
     }
 }
 
-fn acquire<A: Algorithm>(key: OfKey<'_, A>, parts: &&[u64]) {
-    for part in *parts {
+fn acquire<A: Algorithm>(key: OfKey<'_, A>, parts: &[u64]) {
+    for part in parts {
         assert!(key.try_acquire_n(*part).is_ok());
     }
 }
@@ -241,7 +239,7 @@ fn acquire<A: Algorithm>(key: OfKey<'_, A>, parts: &&[u64]) {
 /// will be.
 #[test]
 fn an_algorithm_that_only_tells_idle_words_has_the_same_eviction_order() {
-    const ALL: [Used<&[u64]>; 16] = [
+    const ALL: [Used; 16] = [
         used("1", 0, &[1]),
         used("20", 0, &[20]),
         used("30", 0, &[30]),
@@ -259,10 +257,7 @@ fn an_algorithm_that_only_tells_idle_words_has_the_same_eviction_order() {
         used("all in two", 0, &[50, 50]),
         used("all in two, 1 ms ago", MILLISECOND, &[50, 50]),
     ];
-    for seed in 0..often(4) {
-        let limiter = crowded(Hooked(bucket("100/min")));
-        assert_eq!(leave(&limiter, &ALL, seed, acquire), names(&ALL), "{seed}");
-    }
+    leave(|| crowded(Hooked(bucket("100/min"))), &ALL, acquire, "idle");
 }
 
 /// A fixed number of permits in total: a key that took one is never idle again.
@@ -288,7 +283,7 @@ impl Algorithm for Total {
 
 #[test]
 fn keys_that_are_never_idle_are_evicted_by_the_permits_they_have_left() {
-    const ALL: [Used<&[u64]>; 16] = [
+    const ALL: [Used; 16] = [
         used("1", 0, &[1]),
         used("2", SECOND, &[2]),
         used("10", 0, &[10]),
@@ -306,10 +301,7 @@ fn keys_that_are_never_idle_are_evicted_by_the_permits_they_have_left() {
         used("99 in two", 0, &[1, 98]),
         used("all in two", 0, &[50, 50]),
     ];
-    for seed in 0..often(4) {
-        let limiter = crowded(Total(100));
-        assert_eq!(leave(&limiter, &ALL, seed, acquire), names(&ALL), "{seed}");
-    }
+    leave(|| crowded(Total(100)), &ALL, acquire, "never idle");
 }
 
 /// A key that was spent by a clock that is ahead by less than a thousandth of the time in which its
@@ -326,7 +318,7 @@ fn a_key_spent_at_a_slightly_later_tick_counts_as_the_newest() {
         let (there, new) = keys.split_at(16);
         for (index, key) in (0..).zip(there) {
             let at = NOW + index % 2 * ahead;
-            acquire(limiter.key(key).at(tick(at)), &[100].as_slice());
+            acquire(limiter.key(key).at(tick(at)), &[100]);
         }
         for key in new {
             assert!(limiter.key(key).ban(Tick::MAX).is_ok());
@@ -352,7 +344,7 @@ fn protected_keys_are_evicted_last_at_any_tick_of_the_new_key() {
         let keys = in_sixteen_slots(160);
         for (index, key) in keys[..16].iter().enumerate() {
             let parts: &[u64] = if index % 2 == 0 { &[50, 50] } else { &[100] };
-            acquire(limiter.key(key).at(tick(NOW)), &parts);
+            acquire(limiter.key(key).at(tick(NOW)), parts);
         }
         for key in &keys[16..] {
             assert!(limiter.key(key).at(at).try_acquire_n(100).is_ok());
@@ -369,34 +361,28 @@ fn protected_keys_are_evicted_last_at_any_tick_of_the_new_key() {
 /// Two plans whose buckets fill in an hour and in a minute, a permit in 36 and in 0.6 seconds.
 #[test]
 fn the_newest_of_equally_spent_keys_of_two_plans_are_evicted_first() {
-    let of = |plan, name, ago, by: Parts| Used {
-        plan,
-        ..used(name, ago, by)
-    };
     let ms = MILLISECOND;
     let all = [
-        of(0, "100/h, 140 s ago", 140_000 * ms, (&[100_u64] as _, 0)),
-        of(1, "100/min, 1.3 s ago", 1_300 * ms, (&[100], 0)),
-        of(0, "100/h, 60 s ago", 60_000 * ms, (&[100], 0)),
-        of(0, "100/h, now", 0, (&[100], 0)),
-        of(1, "100/min, 100 ms ago", 100 * ms, (&[100], 0)),
-        of(0, "100/h, 200 ms ago", 200 * ms, (&[100], 0)),
-        of(1, "100/min, 500 ms ago", 500 * ms, (&[100], 0)),
-        of(0, "100/h, 3 s ago", 3_000 * ms, (&[100], 0)),
-        of(0, "100/h in two, 140 s ago", 140_000 * ms, (&[50, 50], 0)),
-        of(1, "100/min in two, 1.3 s ago", 1_300 * ms, (&[50, 50], 0)),
-        of(0, "100/h in two, 60 s ago", 60_000 * ms, (&[50, 50], 0)),
-        of(0, "100/h in two, now", 0, (&[50, 50], 0)),
-        of(1, "100/min in two, 100 ms ago", 100 * ms, (&[50, 50], 0)),
-        of(0, "100/h in two, 200 ms ago", 200 * ms, (&[50, 50], 0)),
-        of(1, "100/min in two, 500 ms ago", 500 * ms, (&[50, 50], 0)),
-        of(0, "100/h in two, 3 s ago", 3_000 * ms, (&[50, 50], 0)),
+        used("100/h, 140 s ago", 140_000 * ms, &[100]).by(0),
+        used("100/min, 1.3 s ago", 1_300 * ms, &[100]).by(1),
+        used("100/h, 60 s ago", 60_000 * ms, &[100]).by(0),
+        used("100/h, now", 0, &[100]).by(0),
+        used("100/min, 100 ms ago", 100 * ms, &[100]).by(1),
+        used("100/h, 200 ms ago", 200 * ms, &[100]).by(0),
+        used("100/min, 500 ms ago", 500 * ms, &[100]).by(1),
+        used("100/h, 3 s ago", 3_000 * ms, &[100]).by(0),
+        used("100/h in two, 140 s ago", 140_000 * ms, &[50, 50]).by(0),
+        used("100/min in two, 1.3 s ago", 1_300 * ms, &[50, 50]).by(1),
+        used("100/h in two, 60 s ago", 60_000 * ms, &[50, 50]).by(0),
+        used("100/h in two, now", 0, &[50, 50]).by(0),
+        used("100/min in two, 100 ms ago", 100 * ms, &[50, 50]).by(1),
+        used("100/h in two, 200 ms ago", 200 * ms, &[50, 50]).by(0),
+        used("100/min in two, 500 ms ago", 500 * ms, &[50, 50]).by(1),
+        used("100/h in two, 3 s ago", 3_000 * ms, &[50, 50]).by(0),
     ];
-    for seed in 0..often(4) {
-        let plans = [bucket("100/h"), bucket("100/min")];
-        let limiter = with_plans(&plans).with_hasher(IdentityState::default());
-        assert_eq!(leave(&limiter, &all, seed, charge), names(&all), "{seed}");
-    }
+    let plans = [bucket("100/h"), bucket("100/min")];
+    let table = || with_plans(&plans).with_hasher(IdentityState::default());
+    leave(table, &all, charge, "two plans");
 }
 
 /// An eighth means an eighth of the burst of the key's plan. (Time is measured in the largest power

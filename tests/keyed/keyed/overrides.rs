@@ -109,9 +109,8 @@ fn overrides_are_found_by_their_own_keys_only_and_entries_are_reused() {
 
 #[test]
 fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
-    let limiter = crowded(bucket("1/s burst 5"))
-        .with_overrides(1)
-        .expect("one plan");
+    let limiter = crowded(bucket("1/s burst 5")).with_overrides(1);
+    let limiter = limiter.expect("one plan");
     let keys = in_sixteen_slots(120);
     let (alice, others) = keys.split_first().expect("many");
     let actual = limiter.key(alice).set_algorithm(bucket("2/s burst 20"));

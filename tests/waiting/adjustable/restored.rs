@@ -33,13 +33,11 @@ fn a_restored_limiter_decides_as_one_that_never_stopped() {
 /// Takes some permits, and then changes the quota.
 fn use_up(algorithm: AnyAlgorithm) -> Adjustable<AnyAlgorithm, NoClock> {
     let limiter = adjustable(algorithm, NOW);
-    let _ = limiter.at(NOW).take_up_to(3);
+    let view = limiter.at(NOW);
+    let _ = view.take_up_to(3);
     let quota = algorithm.quota();
     let quota = Quota::per(quota.permits() + 1, quota.period());
-    limiter
-        .at(NOW)
-        .set_quota(quota, Keep::AsIs)
-        .expect("a larger one");
+    view.set_quota(quota, Keep::AsIs).expect("a larger one");
     limiter
 }
 
@@ -49,11 +47,9 @@ fn a_restore_keeps_the_current_quota_and_carries_the_state_over_to_it() {
         let bytes = use_up(old).at(NOW).snapshot();
         for new in all() {
             let limiter = adjustable(algorithm("token-bucket 1/s"), NOW);
-            limiter.at(NOW).set(new, Keep::Fresh);
-            limiter
-                .at(NOW)
-                .restore_after(&bytes, Duration::ZERO)
-                .expect("whole");
+            let view = limiter.at(NOW);
+            view.set(new, Keep::Fresh);
+            view.restore_after(&bytes, Duration::ZERO).expect("whole");
             assert_eq!(limiter.quota(), new.quota());
             let changed = use_up(old);
             changed.at(NOW).set(new, Keep::AsIs);
@@ -71,16 +67,11 @@ fn a_restore_keeps_the_current_quota_and_carries_the_state_over_to_it() {
 #[test]
 fn a_restored_limiter_returns_nothing_for_a_grant_from_before_the_last_change() {
     let limiter = adjustable(algorithm("token-bucket 10/h"), NOW);
-    let granted = limiter.at(NOW).try_acquire_n(4).expect("fresh");
-    let bytes = limiter.at(NOW).snapshot();
-    limiter
-        .at(NOW)
-        .set_quota(Quota::per_hour(20), Keep::AsIs)
-        .expect("a quota");
-    limiter
-        .at(NOW)
-        .restore_after(&bytes, Duration::ZERO)
-        .expect("whole");
-    assert_eq!(limiter.at(NOW).undo(granted), 0);
-    assert_eq!(limiter.at(NOW).available(), 6);
+    let view = limiter.at(NOW);
+    let granted = view.try_acquire_n(4).expect("fresh");
+    let bytes = view.snapshot();
+    let quota = Quota::per_hour(20);
+    view.set_quota(quota, Keep::AsIs).expect("a quota");
+    view.restore_after(&bytes, Duration::ZERO).expect("whole");
+    assert_eq!((view.undo(granted), view.available()), (0, 6));
 }

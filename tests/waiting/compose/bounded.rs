@@ -92,11 +92,9 @@ fn a_request_waits_for_the_largest_of_its_costs() {
     let line = Line::new(&limits).max_waiting_permits(1500);
     drop(line.try_acquire_each([1, 1000]).expect("it is full"));
     let on = line.with_timer(&clock);
-    let mut first = Box::pin(on.acquire_each([1, 800]));
-    assert!(poll(first.as_mut()).is_pending());
+    let first = that_waits(on.acquire_each([1, 800]));
     assert_eq!(line.waiting_permits(), 800);
-    let mut other = pin!(on.acquire_each([1, 701]));
-    let denied = ready(other.as_mut()).expect_err("it waits");
+    let denied = ready(pin!(on.acquire_each([1, 701]))).expect_err("it waits");
     assert!(matches!(
         denied,
         AllDenied::LineFull {
@@ -106,8 +104,7 @@ fn a_request_waits_for_the_largest_of_its_costs() {
             ..
         }
     ));
-    let mut second = pin!(on.acquire_each([9, 700]));
-    assert!(poll(second.as_mut()).is_pending());
+    let _second = that_waits(on.acquire_each([9, 700]));
     drop(first);
     assert_eq!(line.waiting_permits(), 700);
 }
@@ -120,24 +117,14 @@ fn a_caller_whose_time_runs_out_makes_room() {
     let line = Line::new(&limits).max_waiting_permits(1);
     let granted = line.try_acquire().expect("both have room");
     let on = line.with_timer(&clock);
-    let mut short = pin!(on.acquire_timeout(1, Duration::from_secs(1)));
-    assert!(poll(short.as_mut()).is_pending());
-    let is_full = || {
-        let mut other = pin!(on.acquire());
-        matches!(
-            poll(other.as_mut()),
-            Poll::Ready(Err(AllDenied::LineFull { .. }))
-        )
-    };
+    let mut short = that_waits(on.acquire_timeout(1, Duration::from_secs(1)));
+    let is_full = || matches!(ready(pin!(on.acquire())), Err(AllDenied::LineFull { .. }));
     assert!(is_full());
     clock.set(tick(SECOND));
-    assert!(matches!(
-        poll(short.as_mut()),
-        Poll::Ready(Err(AllDenied::Member { .. }))
-    ));
+    let answer = ready(short.as_mut());
+    assert!(matches!(answer, Err(AllDenied::Member { .. })));
     assert_eq!(line.waiting_permits(), 0);
-    let mut next = pin!(on.acquire());
-    assert!(poll(next.as_mut()).is_pending());
+    let mut next = that_waits(on.acquire());
     assert!(is_full());
     drop(granted);
     assert!(matches!(poll(next.as_mut()), Poll::Ready(Ok(_))));
@@ -180,13 +167,11 @@ fn the_bound_of_a_concurrency_holds_for_lines_before_it() {
     let mut other = inside.enter_owned(1);
     assert!(poll(Pin::new(&mut other)).is_pending());
     let on = line.with_timer(&clock);
-    let mut refused = pin!(on.acquire());
-    let denied = ready(refused.as_mut()).expect_err("it waits in a full line");
+    let denied = ready(pin!(on.acquire())).expect_err("it waits in a full line");
     assert_eq!(denied.member(), Some(1));
     assert_eq!(denied.denied(), Some(Denied::line_full(1, 1, 1)));
     drop(other);
-    let mut first = pin!(on.acquire());
-    assert!(poll(first.as_mut()).is_pending());
+    let mut first = that_waits(on.acquire());
     assert_eq!((inside.waiting_permits(), line.waiting_permits()), (1, 1));
     drop(outside);
     assert!(poll(first.as_mut()).is_ready());
@@ -227,14 +212,13 @@ fn a_caller_that_leaves_has_made_room_when_the_next_one_wakes() {
         let line = Arc::new(line.max_waiting_permits(4));
         let outside = Arc::clone(&inside).try_enter_owned(3).expect("room");
         let on = line.with_timer(&clock);
-        let mut first = Box::pin(on.acquire_timeout(3, Duration::from_secs(1)));
+        let mut first = that_waits(on.acquire_timeout(3, Duration::from_secs(1)));
         let mut second = Box::pin(on.acquire());
         let comes = Arc::new(Comes {
             clock: clock.clone(),
             line: Arc::clone(&line),
             noted: Mutex::default(),
         });
-        assert!(poll(first.as_mut()).is_pending());
         assert!(poll_by(second.as_mut(), &Waker::from(Arc::clone(&comes))).is_pending());
         match leaves {
             "dropped" => drop(first),

@@ -13,6 +13,7 @@ mod verbs;
 
 use tollgate::clock::{ManualSleep, Timer};
 use tollgate::compose::{AllDenied, AllGranted, Line};
+use tollgate::concurrency::ConcurrencyGuard;
 
 use crate::support::*;
 
@@ -51,6 +52,20 @@ impl Tested {
     /// Two permits, one a second, and room for two.
     fn one_a_second() -> Self {
         Self::new(Quota::per_second(1).burst(2), 2)
+    }
+
+    /// The same without the permits.
+    fn spent() -> Self {
+        let tested = Self::one_a_second();
+        drop(tested.line.try_acquire_n(2).expect("there are two"));
+        tested
+    }
+
+    /// The same with the permits and no room: a caller from outside has it.
+    fn full() -> (Self, ConcurrencyGuard<Arc<Concurrency>>) {
+        let tested = Self::one_a_second();
+        let outside = tested.inside.try_enter_owned(2).expect("room");
+        (tested, outside)
     }
 
     /// Returns how many permits the rate has.

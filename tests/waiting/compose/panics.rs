@@ -86,8 +86,7 @@ fn a_member_that_panics_after_the_first_in_line_was_let_in_leaves_nothing_taken(
     };
     let other = room.try_enter().expect("it is empty");
     let waits = line.with_timer(timer);
-    let mut waits = pin!(waits.acquire_n(1));
-    assert!(poll(waits.as_mut()).is_pending());
+    let mut waits = that_waits(waits.acquire_n(1));
     drop(other);
     assert_eq!(room.inside(), 1, "the caller is let in");
     let polled = catch_unwind(AssertUnwindSafe(|| poll(waits.as_mut()).is_ready()));
@@ -100,8 +99,7 @@ fn a_waker_of_the_next_caller_that_panics_leaves_nothing_taken() {
     let tested = Tested::new(Quota::per_second(5), 1);
     let outside = tested.inside.try_enter_owned(1).expect("room");
     let on = tested.line.with_timer(&tested.clock);
-    let (mut first, mut second) = (pin!(on.acquire_n(1)), pin!(on.acquire_n(1)));
-    assert!(poll(first.as_mut()).is_pending());
+    let (mut first, mut second) = (that_waits(on.acquire_n(1)), pin!(on.acquire_n(1)));
     let waker = Waker::from(Arc::new(PanicsWhenWoken));
     assert!(poll_by(second.as_mut(), &waker).is_pending());
     drop(outside);

@@ -42,8 +42,7 @@ fn a_caller_that_would_wait_too_long_is_denied_at_once() {
 }
 
 fn is_denied_at_once() {
-    let tested = Tested::one_a_second();
-    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let tested = Tested::spent();
     let on = tested.line.with_timer(&tested.clock);
     let short = TWO_SECONDS - Duration::from_nanos(1);
     let denied = [
@@ -58,26 +57,22 @@ fn is_denied_at_once() {
     let [two, one] = [2, 1].map(|seconds| Some(Duration::from_secs(seconds)));
     assert_eq!(waits, [two, two, one, one]);
     for wait in [short, Duration::ZERO] {
-        let mut late = pin!(on.acquire_timeout(2, wait));
-        assert!(matches!(poll(late.as_mut()), Poll::Ready(Err(_))));
-        let mut late = pin!(on.acquire_each_timeout([2, 1], wait));
-        assert!(matches!(poll(late.as_mut()), Poll::Ready(Err(_))));
+        assert!(ready(pin!(on.acquire_timeout(2, wait))).is_err());
+        assert!(ready(pin!(on.acquire_each_timeout([2, 1], wait))).is_err());
     }
     for costs in [&[1][..], &[1, 1, 1]] {
         let denied = tested
             .line
             .blocking_acquire_each_timeout(costs, TWO_SECONDS);
         assert!(matches!(denied, Err(AllDenied::CostsLength { .. })));
-        let mut late = pin!(on.acquire_each_timeout(costs, TWO_SECONDS));
-        assert!(matches!(poll(late.as_mut()), Poll::Ready(Err(_))));
+        assert!(ready(pin!(on.acquire_each_timeout(costs, TWO_SECONDS))).is_err());
     }
     let denied = tested.line.blocking_acquire_timeout(3, TWO_SECONDS);
     assert!(denied.is_err_and(|denied| denied.is_permanent()));
     tested.assert_empty();
 
     // In time.
-    let mut first = pin!(on.acquire_timeout(2, TWO_SECONDS));
-    assert!(poll(first.as_mut()).is_pending());
+    let mut first = that_waits(on.acquire_timeout(2, TWO_SECONDS));
     tested.clock.set(tick(2 * SECOND));
     assert!(matches!(poll(first.as_mut()), Poll::Ready(Ok(_))));
     assert_eq!((tested.line.waiting(), tested.rate()), (0, 0));
@@ -85,14 +80,10 @@ fn is_denied_at_once() {
 
 #[test]
 fn a_future_leaves_the_line_when_its_time_is_over() {
-    let tested = Tested::one_a_second();
-    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let (tested, outside) = Tested::full();
     let on = tested.line.with_timer(&tested.clock);
-    let (mut first, mut second) = (
-        pin!(on.acquire_timeout(1, 2 * TWO_SECONDS)),
-        pin!(on.acquire_each_timeout([1, 1], TWO_SECONDS)),
-    );
-    assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
+    let mut first = that_waits(on.acquire_timeout(1, 2 * TWO_SECONDS));
+    let mut second = that_waits(on.acquire_each_timeout([1, 1], TWO_SECONDS));
     assert_eq!((tested.line.waiting(), tested.inside.waiting()), (2, 1));
     tested.clock.set(tick(2 * SECOND - 1));
     assert!(poll(second.as_mut()).is_pending());
@@ -115,8 +106,7 @@ fn a_caller_behind_one_that_waits_is_told_of_the_line() {
     drop(tested.line.try_acquire().expect("there are two"));
     let mut large = tested.waiting(2);
     let on = tested.line.with_timer(&tested.clock);
-    let mut small = pin!(on.acquire_timeout(1, Duration::from_millis(1)));
-    assert!(poll(small.as_mut()).is_pending());
+    let mut small = that_waits(on.acquire_timeout(1, Duration::from_millis(1)));
     tested.clock.set(tick(SECOND / 1000));
     let answer = ready(small.as_mut());
     assert_eq!(answer.err(), Some(AllDenied::Line));
@@ -128,11 +118,9 @@ fn a_caller_behind_one_that_waits_is_told_of_the_line() {
 
 #[test]
 fn the_first_in_line_ends_when_a_member_would_deny_for_too_long() {
-    let tested = Tested::one_a_second();
-    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let (tested, outside) = Tested::full();
     let on = tested.line.with_timer(&tested.clock);
-    let mut first = pin!(on.acquire_timeout(1, Duration::from_millis(999)));
-    assert!(poll(first.as_mut()).is_pending());
+    let mut first = that_waits(on.acquire_timeout(1, Duration::from_millis(999)));
     // A caller outside the line takes all permits of the rate.
     assert_eq!(tested.limits.inner().0.charge(2).debt(), 0);
     drop(outside);
@@ -147,8 +135,7 @@ fn the_first_in_line_ends_when_a_member_would_deny_for_too_long() {
 fn a_thread_leaves_the_line_when_its_time_is_over() {
     deadline("a thread in line", || {
         // First in line.
-        let tested = Tested::one_a_second();
-        let outside = tested.inside.try_enter_owned(2).expect("room");
+        let (tested, outside) = Tested::full();
         after_two_seconds(&tested, 1, |answer| is_busy(&answer));
         drop(outside);
         tested.assert_empty();
@@ -168,11 +155,9 @@ fn a_thread_leaves_the_line_when_its_time_is_over() {
 
 #[test]
 fn a_timeout_that_ends_after_the_clock_is_none() {
-    let tested = Tested::one_a_second();
-    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let tested = Tested::spent();
     let on = tested.line.with_timer(&tested.clock);
-    let mut first = pin!(on.acquire_timeout(2, Duration::MAX));
-    assert!(poll(first.as_mut()).is_pending());
+    let mut first = that_waits(on.acquire_timeout(2, Duration::MAX));
     assert_eq!(tested.clock.sleepers(), 1); // for the rate
     tested.clock.set(tick(2 * SECOND));
     assert!(poll(first.as_mut()).is_ready());
@@ -180,8 +165,7 @@ fn a_timeout_that_ends_after_the_clock_is_none() {
 
 #[test]
 fn a_timer_that_wakes_early_does_not_end_the_time() {
-    let tested = Tested::one_a_second();
-    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let (tested, outside) = Tested::full();
     let line = tested.line.with_timer(HalfAsleep(&tested.clock));
     let answer = run(&tested.clock, line.acquire_timeout(1, TWO_SECONDS));
     assert!(is_busy(&answer), "{answer:?}");
@@ -192,8 +176,7 @@ fn a_timer_that_wakes_early_does_not_end_the_time() {
 
 #[test]
 fn a_timer_of_another_clock_ends_a_time_too() {
-    let tested = Tested::one_a_second();
-    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let (tested, outside) = Tested::full();
     let other = ManualClock::new();
     let line = tested.line.with_timer(&other);
     let answer = run(&other, line.acquire_timeout(1, TWO_SECONDS));

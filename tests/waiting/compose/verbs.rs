@@ -9,8 +9,7 @@ use crate::support::*;
 
 #[test]
 fn the_first_in_line_holds_nothing_while_it_sleeps() {
-    let tested = Tested::one_a_second();
-    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let tested = Tested::spent();
     let mut first = tested.waiting(2);
     assert_eq!((tested.line.waiting(), tested.inside.inside()), (1, 0));
     assert_eq!(tested.clock.next_sleeper(), Some(tick(2 * SECOND)));
@@ -52,8 +51,7 @@ fn a_caller_that_tries_passes_no_waiter() {
 
 #[test]
 fn a_caller_outside_the_line_that_leaves_wakes_the_first_in_line() {
-    let tested = Tested::one_a_second();
-    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let (tested, outside) = Tested::full();
     let mut first = tested.waiting(1);
     let second = tested.waiting(1);
     assert_eq!(tested.clock.sleepers(), 0);
@@ -67,10 +65,8 @@ fn a_caller_outside_the_line_that_leaves_wakes_the_first_in_line() {
 
 #[test]
 fn the_first_in_line_waits_for_room_behind_callers_that_came_earlier() {
-    let tested = Tested::one_a_second();
-    let outside = tested.inside.try_enter_owned(2).expect("room");
-    let mut earlier = pin!(tested.inside.enter_n(2));
-    assert!(poll(earlier.as_mut()).is_pending());
+    let (tested, outside) = Tested::full();
+    let mut earlier = that_waits(tested.inside.enter_n(2));
     let mut first = tested.waiting(1);
     drop(outside);
     assert!(!first.was_woken());
@@ -82,12 +78,10 @@ fn the_first_in_line_waits_for_room_behind_callers_that_came_earlier() {
 
 #[test]
 fn room_that_does_not_help_goes_to_the_next_caller() {
-    let tested = Tested::one_a_second();
-    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let tested = Tested::spent();
     let outside = tested.inside.try_enter_owned(2).expect("room");
     let mut first = tested.waiting(1);
-    let mut later = pin!(tested.inside.enter_n(2));
-    assert!(poll(later.as_mut()).is_pending());
+    let mut later = that_waits(tested.inside.enter_n(2));
     drop(outside);
     // It is let in, but the rate has nothing yet.
     assert!(first.was_woken() && first.poll().is_pending());
@@ -101,8 +95,7 @@ fn room_that_does_not_help_goes_to_the_next_caller() {
 
 #[test]
 fn a_dropped_caller_passes_its_turn_on() {
-    let tested = Tested::one_a_second();
-    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let tested = Tested::spent();
     let (first, mut second) = (tested.waiting(2), tested.waiting(1));
     let third = tested.waiting(1);
     assert_eq!((tested.line.waiting(), tested.clock.sleepers()), (3, 1));
@@ -116,8 +109,7 @@ fn a_dropped_caller_passes_its_turn_on() {
 
 #[test]
 fn a_caller_that_is_dropped_after_it_was_let_in_leaves() {
-    let tested = Tested::one_a_second();
-    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let (tested, outside) = Tested::full();
     let (first, mut second) = (tested.waiting(2), tested.waiting(2));
     drop(outside);
     // The first one is inside, and does not know it yet.
@@ -130,8 +122,7 @@ fn a_caller_that_is_dropped_after_it_was_let_in_leaves() {
 
 #[test]
 fn a_permanent_denial_ends_the_wait() {
-    let tested = Tested::one_a_second();
-    let outside = tested.inside.try_enter_owned(2).expect("room");
+    let (tested, outside) = Tested::full();
     let first = tested.waiting(1);
     // At once, although another caller waits.
     let never = tested.caller(3).poll();
@@ -191,8 +182,7 @@ fn a_limit_that_appears_twice_takes_the_room_of_both() {
     let line = Line::new(&all);
     let outside = inside.try_enter().expect("room");
     let on = line.with_timer(&tested.clock);
-    let mut first = pin!(on.acquire());
-    assert!(poll(first.as_mut()).is_pending());
+    let mut first = that_waits(on.acquire());
     drop(outside);
     let mut granted = ready(first.as_mut()).expect("there is room for two");
     assert_eq!(inside.inside(), 2);
@@ -215,8 +205,7 @@ fn a_counted_member_counts_a_caller_that_waited_for_room() {
     let line = Line::new(&all);
     let before = line.try_acquire().expect("room");
     let on = line.with_timer(&clock);
-    let mut first = pin!(on.acquire());
-    assert!(poll(first.as_mut()).is_pending());
+    let mut first = that_waits(on.acquire());
     drop(before);
     let granted = ready(first.as_mut()).expect("there is room");
     drop(granted);
@@ -240,9 +229,8 @@ fn a_counted_member_counts_each_caller_in_line_once() {
     assert_eq!(counted(), (1, 0));
 
     let on = line.with_timer(&clock);
-    let mut first = Box::pin(on.acquire_n(2));
-    let mut second = Box::pin(on.acquire_timeout(1, Duration::from_secs(3)));
-    assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
+    let mut first = that_waits(on.acquire_n(2));
+    let mut second = that_waits(on.acquire_timeout(1, Duration::from_secs(3)));
     assert_eq!(counted(), (1, 0), "two wait");
     assert!(line.blocking_acquire().is_err()); // the line is full: no member denies
     assert_eq!(counted(), (1, 0));
@@ -268,8 +256,7 @@ fn a_counted_member_counts_each_caller_in_line_once() {
     // Its time is over before it has slept.
     assert!(matches!(poll(second.as_mut()), Poll::Ready(Err(_))));
     assert_eq!(counted(), (3, 5));
-    let mut third = Box::pin(on.acquire());
-    assert!(poll(third.as_mut()).is_pending());
+    let third = that_waits(on.acquire());
     drop(third); // neither granted nor denied
     assert_eq!(counted(), (3, 5));
 }
@@ -288,8 +275,7 @@ fn two_lines_do_not_block_each_other() {
     let (one, other) = (Line::new(&one), Line::new(&other));
     let held = (a.try_enter().expect("room"), b.try_enter().expect("room"));
     let (on_one, on_other) = (one.with_timer(&clock), other.with_timer(&clock));
-    let (mut first, mut second) = (Box::pin(on_one.acquire()), Box::pin(on_other.acquire()));
-    assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
+    let (mut first, mut second) = (that_waits(on_one.acquire()), that_waits(on_other.acquire()));
     drop(held);
     let mut served = 0;
     for _ in 0..4 {
@@ -309,8 +295,7 @@ fn two_lines_do_not_block_each_other() {
 
 #[test]
 fn a_timer_that_wakes_early_is_asked_again() {
-    let tested = Tested::one_a_second();
-    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let tested = Tested::spent();
     let line = tested.line.with_timer(HalfAsleep(&tested.clock));
     let granted = run(&tested.clock, line.acquire()).expect("in a second");
     assert_eq!(tested.clock.now(), tick(SECOND));
@@ -344,8 +329,7 @@ fn a_timer_of_another_clock_is_an_error() {
 
 #[test]
 fn a_timer_that_does_not_sleep_yields_to_the_executor() {
-    let tested = Tested::one_a_second();
-    drop(tested.line.try_acquire_n(2).expect("there are two"));
+    let tested = Tested::spent();
     let line = tested.line.with_timer(AtOnce::default());
     let wakes = Arc::new(WakeCounter::default());
     let mut first = pin!(line.acquire());

@@ -3,6 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use tollgate::concurrency::ConcurrencyGuard;
 use tollgate::error::LimiterError;
 
 use super::{Entered, Tested, Waiter, assert_empty, limiter};
@@ -46,15 +47,15 @@ fn a_denial_for_busy_permits_says_later_without_a_time() {
     assert_eq!(denied.to_string(), message);
 }
 
-/// Runs until one more thread waits.
-fn until_it_waits<T: Send + 'static>(
-    limiter: &Tested,
-    work: fn(&Concurrency) -> T,
-) -> thread::JoinHandle<T> {
+/// A way to enter.
+type Enter = fn(&Concurrency) -> Result<ConcurrencyGuard<&Concurrency>, Denied>;
+
+/// Runs until one more thread waits. It ends with the weight by which it entered.
+fn until_it_waits(limiter: &Tested, enter: Enter) -> thread::JoinHandle<Result<u64, Denied>> {
     let before = limiter.waiting();
     let thread = thread::spawn({
         let limiter = Arc::clone(limiter);
-        move || work(&limiter)
+        move || enter(&limiter).map(|guard| guard.n())
     });
     while limiter.waiting() == before {
         thread::yield_now();
@@ -75,22 +76,13 @@ fn a_waiting_thread_enters_is_refused_or_times_out() {
             assert_eq!(denied, Some(Denied::busy(1)));
             assert_eq!((limiter.waiting(), limiter.inside()), (0, 2));
         }
-        let threads = [
-            until_it_waits(&limiter, |limiter| {
-                limiter.enter().wait().map(|guard| guard.n())
-            }),
-            until_it_waits(&limiter, |limiter| {
-                limiter.enter_n(2).wait().map(|guard| guard.n())
-            }),
-            until_it_waits(&limiter, |limiter| {
-                let entered = limiter.enter_n(2).wait_timeout(Duration::MAX);
-                entered.map(|guard| guard.n())
-            }),
-            until_it_waits(&limiter, |limiter| {
-                let entered = limiter.enter().wait_timeout(Duration::from_secs(1 << 30));
-                entered.map(|guard| guard.n())
-            }),
+        let ways: [Enter; 4] = [
+            |limiter| limiter.enter().wait(),
+            |limiter| limiter.enter_n(2).wait(),
+            |limiter| limiter.enter_n(2).wait_timeout(Duration::MAX),
+            |limiter| limiter.enter().wait_timeout(Duration::from_secs(1 << 30)),
         ];
+        let threads = ways.map(|enter| until_it_waits(&limiter, enter));
         limiter.set_limit(1).expect("a limit");
         drop(held);
         let answers = threads.map(|thread| thread.join().expect("no panic"));

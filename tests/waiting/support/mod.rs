@@ -95,6 +95,14 @@ pub(crate) fn ready<F: Future>(future: Pin<&mut F>) -> F::Output {
     }
 }
 
+/// Polls a future once. It has to wait.
+#[track_caller]
+pub(crate) fn that_waits<F: Future>(future: F) -> Pin<Box<F>> {
+    let mut future = Box::pin(future);
+    assert!(poll(future.as_mut()).is_pending(), "it does not wait");
+    future
+}
+
 /// A future that is polled by hand.
 pub(crate) struct Polled<'f, T> {
     future: Pin<Box<dyn Future<Output = T> + Send + 'f>>,

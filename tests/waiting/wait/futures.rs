@@ -49,8 +49,7 @@ fn a_dropped_future_gives_its_place_to_the_next() {
     let on = limiter.with_timer(&clock);
     assert!(poll(pin!(on.acquire())).is_ready());
     for _ in 0..2 {
-        let mut waits = Box::pin(on.acquire());
-        assert!(poll(waits.as_mut()).is_pending());
+        let waits = that_waits(on.acquire());
         let expected = (1, Some(tick(SECOND)));
         assert_eq!((clock.sleepers(), clock.next_sleeper()), expected);
         drop(waits);
@@ -176,8 +175,7 @@ fn a_future_dropped_when_due_returns_all_its_permits() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(3));
     let on = limiter.with_timer(&clock);
     assert!(limiter.try_acquire_n(3).is_ok());
-    let mut waits = Box::pin(on.acquire_n(3));
-    assert!(poll(waits.as_mut()).is_pending());
+    let waits = that_waits(on.acquire_n(3));
     // The future has not been polled since it became due.
     clock.set(tick(3 * SECOND));
     assert_eq!(limiter.available(), 0);

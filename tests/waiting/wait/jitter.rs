@@ -51,8 +51,7 @@ fn a_caller_that_has_to_wait_waits_for_the_jitter_first() {
     let mut seen = BTreeSet::new();
     for _ in 0..100 {
         let now = clock.now();
-        let mut waits = pin!(on.acquire());
-        assert!(poll(waits.as_mut()).is_pending());
+        let mut waits = that_waits(on.acquire());
         let ends = clock.next_sleeper().expect("it sleeps");
         let jitter = ends.saturating_since(now);
         assert!((least..=most).contains(&jitter), "{jitter:?}");
@@ -65,7 +64,7 @@ fn a_caller_that_has_to_wait_waits_for_the_jitter_first() {
         let due = now.saturating_add(Duration::from_secs(1));
         assert_eq!(clock.next_sleeper(), Some(due));
         clock.set(due);
-        let Poll::Ready(Ok(granted)) = poll(waits) else {
+        let Poll::Ready(Ok(granted)) = poll(waits.as_mut()) else {
             panic!("it is due");
         };
         assert_eq!(granted.at(), due);
@@ -81,8 +80,7 @@ fn a_caller_dropped_during_its_jitter_has_taken_nothing() {
     let on = limiter
         .with_timer(&clock)
         .jitter(Jitter::between(millis(500), millis(500)));
-    let mut waits = Box::pin(on.acquire());
-    assert!(poll(waits.as_mut()).is_pending());
+    let waits = that_waits(on.acquire());
     let waiting = || (clock.sleepers(), limiter.at(clock.now()).waiting());
     assert_eq!(waiting(), (1, 0));
     drop(waits);
@@ -102,22 +100,20 @@ fn no_caller_waits_longer_than_its_timeout() {
     let expected = (Some(Duration::from_nanos(10)), 0);
     assert_eq!((late, clock.sleepers()), expected);
     // The jitter takes no more of the timeout than the wait leaves.
-    let mut waits = pin!(on.acquire_timeout(1, millis(2)));
-    assert!(poll(waits.as_mut()).is_pending());
+    let mut waits = that_waits(on.acquire_timeout(1, millis(2)));
     assert_eq!(clock.next_sleeper(), Some(tick(MILLISECOND)));
     // Another caller comes first, so the permit would now come at the end of the timeout.
     clock.set(tick(MILLISECOND));
     assert!(limiter.try_acquire().is_ok());
     assert!(poll(waits.as_mut()).is_pending());
     clock.set(tick(2 * MILLISECOND));
-    assert!(matches!(poll(waits), Poll::Ready(Ok(_))));
+    assert!(matches!(poll(waits.as_mut()), Poll::Ready(Ok(_))));
     // Three come first, so it is refused after its jitter.
-    let mut waits = pin!(on.acquire_timeout(1, millis(3)));
-    assert!(poll(waits.as_mut()).is_pending());
+    let mut waits = that_waits(on.acquire_timeout(1, millis(3)));
     assert_eq!(limiter.charge(3).n(), 3);
     assert_eq!(clock.next_sleeper(), Some(tick(4 * MILLISECOND)));
     clock.set(tick(4 * MILLISECOND));
-    let ended = poll(waits);
+    let ended = poll(waits.as_mut());
     assert!(
         matches!(ended, Poll::Ready(Err(Denied::Later { .. }))),
         "{ended:?}"

@@ -21,8 +21,7 @@ fn a_waker_may_own_a_sleeper() {
     deadline("a waker that is dropped, and locks the sleepers", || {
         let clock = ManualClock::new();
         let mut mine = Box::pin(clock.sleep(Duration::from_secs(1)));
-        let mut theirs = Box::pin(clock.sleep(Duration::from_secs(2)));
-        assert!(poll(theirs.as_mut()).is_pending());
+        let theirs = that_waits(clock.sleep(Duration::from_secs(2)));
         let waker = Waker::from(Arc::new(Owns(Mutex::new(theirs))));
         assert!(poll_by(mine.as_mut(), &waker).is_pending());
         drop(waker);

@@ -7,6 +7,7 @@ use tollgate::error::RestoreError;
 use tollgate::keyed::Restored;
 
 use super::forged::{asked, parameters, sealed, with_number};
+use super::protected::are_restored;
 use super::{next_table, read, table, ticks, whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
 use crate::support::*;
@@ -29,21 +30,14 @@ fn found(restored: &Restored) -> [u64; 4] {
 
 #[test]
 fn a_key_uses_the_override_of_the_table_and_the_report_says_so() {
-    let old = of(
-        "100/h",
-        &[("alice", "1000/h"), ("bob", "500/h"), ("carol", "300/h")],
-    );
+    let overrides = [("alice", "1000/h"), ("bob", "500/h"), ("carol", "300/h")];
+    let old = of("100/h", &overrides);
     for (key, n) in [("alice", 60), ("bob", 450), ("carol", 290), ("dave", 30)] {
         assert!(old.try_acquire_n(key, n).is_ok());
     }
     let bytes = written(&old);
-    let (next, restored) = whole(
-        of(
-            "100/h",
-            &[("alice", "1000/h"), ("bob", "70/h"), ("dave", "700/h")],
-        ),
-        &bytes,
-    );
+    let overrides = [("alice", "1000/h"), ("bob", "70/h"), ("dave", "700/h")];
+    let (next, restored) = whole(of("100/h", &overrides), &bytes);
     assert_eq!((restored.keys, found(&restored)), (4, [1; 4]));
     let left = ["alice", "bob", "carol", "dave"].map(|key| next.key(key).available());
     assert_eq!(left, [940, 50, 10, 70]);
@@ -89,11 +83,8 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     let (next, restored) = whole(next_table(bucket("100/h"), ticks(1.0)), &bytes);
     let actual = (found(&restored), next.key("alice").available());
     assert_eq!(actual, ([0, 0, 1, 0], 50));
-    let again = read(
-        &mut old.with_overrides(1).expect("one plan"),
-        &written(&next),
-    );
-    assert_eq!(found(&again.expect("whole")), [0; 4]);
+    let (_, again) = whole(old.with_overrides(1).expect("one plan"), &written(&next));
+    assert_eq!(found(&again), [0; 4]);
 }
 
 #[test]
@@ -124,16 +115,11 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
     let limiter = owned();
     half_protected(&limiter);
     let bytes = written(&limiter);
-    let mut next = owned();
-    assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
-    let protected = |limiter: Keyed<_, _, _>| {
-        each(&limiter, |key| assert!(key.unset_algorithm()));
-        are_protected(&limiter, 8);
-    };
-    protected(next);
-    let mut next = crowded(bucket("100/min"));
-    assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
+    let (next, restored) = whole(owned(), &bytes);
+    assert_eq!(restored.keys, 16);
+    each(&next, |key| assert!(key.unset_algorithm()));
     are_protected(&next, 8);
+    are_restored("100/min", &bytes, 8);
 }
 
 /// Keys of every kind, some with their own algorithms, keep their state in the next table.
@@ -147,18 +133,16 @@ fn a_table_with_overrides_is_the_same_after_a_restart() {
             }
         };
         let made = || {
-            table(algorithm, ticks(100.0))
-                .with_overrides(13)
-                .expect("one plan")
+            let limiter = table(algorithm, ticks(100.0)).with_overrides(13);
+            let limiter = limiter.expect("one plan");
+            own(&limiter);
+            limiter
         };
         let limiter = made();
-        own(&limiter);
         for key in 0..40_u64 {
             let _ = limiter.key(&key).take_up_to(1 + random.below(9));
         }
-        let mut next = made();
-        own(&next);
-        let restored = read(&mut next, &written(&limiter)).expect("whole");
+        let (next, restored) = whole(made(), &written(&limiter));
         assert_eq!((restored.keys, found(&restored)), (40, [13, 0, 0, 0]));
         for turn in 0..often(200) {
             let step = Duration::from_nanos(random.below(SECOND / 20));
@@ -186,19 +170,14 @@ fn of_one_key(algorithm: AnyAlgorithm, own: AnyAlgorithm) -> Vec<u8> {
 
 #[test]
 fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
-    let limiter = table(bucket("10/s"), ticks(1.0))
-        .with_overrides(1)
-        .expect("one plan");
-    assert_eq!(limiter.key("alice").set_algorithm(bucket("20/s")), Ok(()));
+    let limiter = of("10/s", &[("alice", "20/s")]);
     assert!(limiter.try_acquire_n("alice", 3).is_ok());
     let bytes = written(&limiter);
     // The key's numbers come last, before those of the end.
     let count = parameters("20/s").len();
     let at = |number: usize| bytes.len() - 8 * (4 + count + 5 - number);
     let error_of = |bytes: &[u8]| {
-        let mut next = table(bucket("10/s"), ticks(1.0))
-            .with_overrides(1)
-            .expect("one plan");
+        let mut next = of("10/s", &[]);
         assert!(next.try_acquire("bob").is_ok());
         let error = read(&mut next, bytes).expect_err("it is invalid");
         assert_eq!((next.len(), error.to_string().is_empty()), (1, false));

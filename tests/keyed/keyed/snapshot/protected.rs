@@ -8,6 +8,13 @@ use super::{read, whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
 use crate::support::*;
 
+/// Restores sixteen keys into a table of this quota, and checks how many of them are protected.
+pub(super) fn are_restored(quota: &str, bytes: &[u8], protected: u64) {
+    let (next, restored) = whole(crowded(bucket(quota)), bytes);
+    assert_eq!(restored.keys, 16);
+    are_protected(&next, protected);
+}
+
 /// Covers another quota, another plan, and a later time.
 #[test]
 fn protected_keys_stay_protected_after_a_restore() {
@@ -15,30 +22,25 @@ fn protected_keys_stay_protected_after_a_restore() {
     half_protected(&limiter);
     let bytes = written(&limiter);
     for quota in ["100/min", "90/min", "1000/d"] {
-        let mut next = crowded(bucket(quota));
-        assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
-        are_protected(&next, 8);
+        are_restored(quota, &bytes, 8);
         let mut next = crowded(bucket(quota));
         let elapsed = Duration::from_secs(3);
         assert!(next.restore_after(&mut &*bytes, elapsed).is_ok());
         // Saved and restored again.
-        let (last, _) = whole(crowded(bucket(quota)), &written(&next));
-        are_protected(&last, 8);
+        are_restored(quota, &written(&next), 8);
     }
     // Banned keys stay protected too.
     let until = tick(NOW + SECOND);
     each(&limiter, |key| assert!(key.ban(until).is_ok()));
     for quota in ["100/min", "90/min"] {
-        let (next, _) = whole(crowded(bucket(quota)), &written(&limiter));
-        are_protected(&next, 8);
+        are_restored(quota, &written(&limiter), 8);
     }
     // Keys of a plan that no longer exists continue in the first one.
     let plans = [bucket("100/min"), bucket("100/min")];
     let limiter = with_plans(&plans).with_hasher(IdentityState::default());
     half_protected(&limiter);
     each(&limiter, |key| assert_eq!(key.with_plan(1).refund(1), 1));
-    let (next, _) = whole(crowded(bucket("100/min")), &written(&limiter));
-    are_protected(&next, 8);
+    are_restored("100/min", &written(&limiter), 8);
 }
 
 /// A change of the quota separates keys of the old version from keys of the new one.
@@ -120,9 +122,7 @@ fn each_block_marks_its_own_protected_keys() {
     let second = [2_u64, 8].map(u64::to_le_bytes).concat();
     let end = &end[..3 * 8];
     let forged = sealed([head, &first, protected, &second, others, end].concat());
-    let mut next = crowded(bucket("100/min"));
-    assert_eq!(read(&mut next, &forged).expect("whole").keys, 16);
-    are_protected(&next, 8);
+    are_restored("100/min", &forged, 8);
 }
 
 #[test]
@@ -144,8 +144,5 @@ fn a_snapshot_of_version_1_is_read() {
     assert!(next.try_acquire("mallory").is_err());
     let limiter = crowded(bucket("100/min"));
     each(&limiter, |key| assert!(key.try_acquire().is_ok()));
-    let mut next = crowded(bucket("100/min"));
-    let old = with_number(&written(&limiter), 8, 1);
-    assert_eq!(read(&mut next, &old).expect("whole").keys, 16);
-    are_protected(&next, 0);
+    are_restored("100/min", &with_number(&written(&limiter), 8, 1), 0);
 }
