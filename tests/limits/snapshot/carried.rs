@@ -34,11 +34,9 @@ fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
                 if use_up {
                     same.at(at).charge(3);
                 }
-                cell.swap(if old == new {
-                    cell.load()
-                } else {
-                    old.carry_over(cell.load(), at, &new)
-                });
+                if old != new {
+                    cell.swap(old.carry_over(cell.load(), at, &new));
+                }
                 let expected = Limiter::with_cell(new, NoClock, &cell);
                 for step in [0, 1, 1_000_000, 1_000_000_000, 100_000_000_000] {
                     let now = at.saturating_add(Duration::from_nanos(step));
