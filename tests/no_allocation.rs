@@ -5,6 +5,8 @@
 
 #[path = "support/deadline.rs"]
 mod deadline;
+#[path = "support/prelude.rs"]
+mod prelude;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,20 +14,15 @@ use std::fmt::Write;
 use std::future::Future;
 use std::hint::black_box;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Waker};
-use std::time::Duration;
 
-use tollgate::Keep;
-use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Rebase};
-use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock};
-use tollgate::compose::{All, Line, Member, Named};
-use tollgate::keyed::Overflow;
-use tollgate::keyed::SeededHasher;
-use tollgate::{
-    Adjustable, AnyAlgorithm, Concurrency, Counted, Denied, Keyed, Leases, Limiter, ManualClock,
-    Quota, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket, TryAcquire,
-};
+use tollgate::algorithm::{Debt, Rebase};
+use tollgate::clock::{CoarseClock, SystemClock};
+use tollgate::compose::{Line, Member, Named};
+use tollgate::keyed::{Overflow, SeededHasher};
+use tollgate::{Adjustable, Keep, Keyed, TryAcquire};
+
+use prelude::*;
 
 thread_local! {
     /// Allocations of this thread. Each test runs in its own thread.

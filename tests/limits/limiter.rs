@@ -14,8 +14,7 @@ use tollgate::error::{
 use tollgate::leases::Lease;
 use tollgate::sharded::ShardedView;
 use tollgate::stats::LimiterStats;
-use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
-use tollgate::store::{View, WordStore};
+use tollgate::store::{AtomicWord, UNSTARTED, View, WordCell, WordStore};
 use tollgate::traits::ReserveLimiter;
 
 use crate::support::*;

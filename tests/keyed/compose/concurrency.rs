@@ -1,8 +1,7 @@
 //! Keys of a `KeyedConcurrency` as members of a composition.
 
-use tollgate::compose::{AllDenied, Held, Line, Member};
+use tollgate::compose::{AllDenied, Line};
 use tollgate::keyed::KeyedConcurrency;
-use tollgate::store::Place;
 
 use crate::support::*;
 
@@ -66,46 +65,6 @@ fn a_key_that_appears_twice_takes_the_sum() {
     assert!(all.try_acquire_each([1, 1, 0, 0]).is_err_and(is_busy));
     drop(granted);
     assert_eq!((calls.inside("acme"), calls.inside("other")), (0, 0));
-}
-
-/// Grants when it is looked at and denies when it is taken from, which happens last. It asserts
-/// that the members before it were taken from.
-struct Loses<'c>(&'c KeyedConcurrency);
-
-impl<C> Member<C> for Loses<'_> {
-    fn place(&self) -> Place {
-        Place::of(self)
-    }
-
-    fn can_undo(&self) -> bool {
-        false
-    }
-
-    fn check(&self, _: u64, _: Tick) -> Result<(), Denied> {
-        Ok(())
-    }
-
-    fn take(&self, n: u64, _: Tick) -> Result<Held, Denied> {
-        assert_eq!(self.0.inside("acme"), n);
-        Err(Denied::busy(n))
-    }
-
-    fn available_at(&self, _: Tick) -> u64 {
-        1
-    }
-
-    fn give_back(&self, _: Held, _: Tick) -> u64 {
-        0
-    }
-}
-
-#[test]
-fn a_lost_race_leaves_the_key() {
-    let (rate, calls) = limits(3);
-    let last: Box<dyn Member<ManualClock> + Send + Sync + '_> = Box::new(Loses(&calls));
-    let all = All::new((&rate, last, calls.key("acme"))).expect("three limits");
-    assert!(all.try_acquire_n(2).is_err_and(is_busy));
-    assert_eq!((rate.available(), calls.inside("acme")), (10, 0));
 }
 
 #[test]

@@ -25,23 +25,6 @@ fn limiter(free: u64) -> Limiter<LeakyBucket, ManualClock> {
     Limiter::with_clock(queue(free), ManualClock::new())
 }
 
-fn undo<L: SettleLimiter<Clock = ManualClock>>(limiter: &L, granted: Granted, _: u64) -> u64 {
-    limiter.undo(granted)
-}
-
-fn roll_back<L: SettleLimiter<Clock = ManualClock>>(limiter: &L, granted: Granted, _: u64) -> u64 {
-    limiter.roll_back_at(granted, limiter.clock().now())
-}
-
-fn settle<L: SettleLimiter<Clock = ManualClock>>(
-    limiter: &L,
-    granted: Granted,
-    unused: u64,
-) -> u64 {
-    let actual = granted.n() - unused;
-    limiter.settle(granted, actual).returned
-}
-
 /// Runs a history, and returns when how many left, and when how many came back after they had left.
 fn history<L: SettleLimiter<Clock = ManualClock>>(
     limiter: &L,
@@ -70,13 +53,16 @@ fn history<L: SettleLimiter<Clock = ManualClock>>(
                 let which = last - random.skewed(last as u64 + 1) as usize;
                 let granted = callers.remove(which);
                 let (n, due) = (granted.n(), granted.due().as_nanos());
-                let give_back = [undo, roll_back, settle::<L>][way as usize - 5];
                 // What a caller costs is known after it has left.
                 let unused = match way == 7 && due <= now {
                     true => random.upto(n),
                     false => n,
                 };
-                let back = give_back(limiter, granted, unused);
+                let back = match way {
+                    5 => limiter.undo(granted),
+                    6 => limiter.roll_back_at(granted, clock.now()),
+                    _ => limiter.settle(granted, n - unused).returned,
+                };
                 assert!(back <= unused);
                 if due <= now {
                     left.extend([(due, n as i64), (now, -(back as i64))]);

@@ -27,7 +27,7 @@ mod refilled;
 mod settled;
 mod stuck;
 pub(crate) mod text;
-mod words;
+pub(crate) mod words;
 
 use self::bucket::Bucket;
 use crate::support::driver::Run;

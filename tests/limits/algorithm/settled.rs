@@ -12,8 +12,7 @@ const START: u64 = 7_200_000_000_000;
 
 fn limiter(text: &str) -> (ManualClock, Limiter<AnyAlgorithm, ManualClock>) {
     let clock = ManualClock::at(tick(START));
-    let algorithm: AnyAlgorithm = text.parse().expect("an algorithm");
-    (clock.clone(), Limiter::with_clock(algorithm, clock))
+    (clock.clone(), Limiter::with_clock(algorithm(text), clock))
 }
 
 fn parts(settled: Settled) -> [u64; 3] {

@@ -29,10 +29,8 @@ fn the_answer_is_the_longest_denial_whatever_the_order_of_the_members() {
         let [a, b, c] = &limits;
         let all = All::new((a, b, c)).expect("three limits");
         check(all.try_acquire().expect_err("all are empty"), waits);
-        check(
-            all.at(all.now()).check_n(1).expect_err("all are empty"),
-            waits,
-        );
+        let looked = all.at(all.now()).check_n(1);
+        check(looked.expect_err("all are empty"), waits);
         let boxed = |limit| -> BoxMember<'_, ManualClock> { Box::new(limit) };
         let all = All::new(Vec::from([a, b, c].map(boxed))).expect("three limits");
         check(all.try_acquire().expect_err("all are empty"), waits);

@@ -4,9 +4,11 @@
 use std::cell::{Cell, RefCell};
 
 use tollgate::compose::AllDenied;
+use tollgate::keyed::KeyedConcurrency;
 use tollgate::store::{AtomicWord, WordCell};
 
-use super::{ORDERS, algorithm, secs};
+use super::scripted::{Scripted, Step};
+use super::{ORDERS, algorithm, full, secs};
 use crate::support::*;
 
 /// A word that notes its name whenever it is changed, and then lets others act.
@@ -179,6 +181,24 @@ fn a_lost_race_undoes_every_member() {
     assert_eq!(notes.take(), "abccba");
     assert_eq!(limits.each_ref().map(|limit| limit.available()), [2; 3]);
     assert_eq!((inside.inside(), log.available()), (0, 0));
+}
+
+#[test]
+fn a_lost_race_leaves_a_key() {
+    let (_, [rate]) = full([10]);
+    let calls = KeyedConcurrency::new(3, 100).expect("a limit");
+    let denies = |step, _| {
+        (step == Step::Take).then(|| {
+            assert_eq!(calls.inside("acme"), 2, "it is taken from before the last");
+            Denied::busy(2)
+        })
+    };
+    let last = Scripted::last(&denies);
+    let all = All::new((&rate, last.member(), calls.key("acme"))).expect("three limits");
+    let denied = all.try_acquire_n(2).map(drop).expect_err("a lost race");
+    let expected = (Some(1), Some(Denied::busy(2)));
+    assert_eq!((denied.member(), denied.denied()), expected);
+    assert_eq!((rate.available(), calls.inside("acme")), (10, 0));
 }
 
 /// The caller reserves within a time, and the other one takes all of `c`, into debt.

@@ -61,35 +61,19 @@ fn the_denial_that_ends_sooner_is_the_answer() {
     for limiter in [&slow, &fast] {
         limiter.charge(limiter.available());
     }
-    let wait = |all: Result<Option<Duration>, Denied>| all.expect("not permanent");
-    let answer = |n: u64, one: &Bucket, other: &Bucket| {
-        let all = All::new(OrElse::new(one, other)).expect("a composition");
-        let taken = all
-            .try_acquire_n(n)
-            .expect_err("denied")
-            .denied()
-            .expect("a denial");
-        assert_eq!(all.check_n(n).expect_err("denied").denied(), Some(taken));
-        match taken.is_permanent() {
-            true => Err(taken),
-            false => Ok(taken.retry_after()),
-        }
-    };
-    let tenth = Some(Duration::from_millis(100));
-    assert_eq!(wait(answer(1, &slow, &fast)), tenth);
-    assert_eq!(wait(answer(1, &fast, &slow)), tenth);
-    // One never grants: the wait is that of the other.
-    let expected = Some(Duration::from_millis(200));
-    assert_eq!(wait(answer(2, &slow, &fast)), expected);
-    let expected = Some(Duration::from_millis(200));
-    assert_eq!(wait(answer(2, &fast, &slow)), expected);
-    // Neither ever grants: the most is that of the larger.
     for (one, other) in [(&slow, &fast), (&fast, &slow)] {
-        let never = answer(11, one, other).expect_err("permanent");
-        assert!(
-            matches!(never, Denied::Never { limit: 10, .. }),
-            "{never:?}"
-        );
+        let all = All::new(OrElse::new(one, other)).expect("a composition");
+        let answer = |n: u64| {
+            let denied = all.try_acquire_n(n).map(drop).expect_err("denied");
+            assert_eq!(all.check_n(n), Err(denied));
+            denied.denied().expect("a denial")
+        };
+        let millis = |n| Some(Duration::from_millis(n));
+        assert_eq!(answer(1).retry_after(), millis(100));
+        // One never grants: the wait is that of the other.
+        assert_eq!(answer(2).retry_after(), millis(200));
+        // Neither ever grants: the most is that of the larger.
+        assert_eq!(answer(11), Denied::never(11, 10));
     }
     let inside = Concurrency::new(1).expect("a limit");
     let _guard = inside.try_enter().expect("room");
@@ -234,6 +218,8 @@ fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
     let actual = (log.available(), rate.available(), inside.inside());
     assert_eq!(actual, (1, 8, 2));
     drop(granted);
+    // The log denies: the others, which come before it, have everything again.
+    assert_eq!(all.try_acquire_n(2).expect_err("denied").member(), Some(0));
     let actual = (log.available(), rate.available(), inside.inside());
     assert_eq!(actual, (1, 8, 0));
 
@@ -242,22 +228,6 @@ fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
     let members: Vec<BoxMember<'_, ManualClock>> = vec![Box::new(log), Box::new(&leases)];
     let error = All::new(members).expect_err("two that can't undo");
     assert_eq!(error.field(), "member");
-}
-
-#[test]
-fn a_concurrency_and_a_log_are_members_of_one_composition() {
-    let clock = ManualClock::new();
-    let log = SlidingLog::with_clock(Quota::per_hour(3), clock).expect("a quota");
-    let inside = Concurrency::new(2).expect("a limit");
-    let all = All::new((&log, &inside)).expect("a composition");
-    let granted = all.try_acquire_n(2).expect("granted");
-    // The concurrency denies: the log, which can't undo, was not taken from.
-    assert_eq!(all.try_acquire().expect_err("denied").member(), Some(1));
-    assert_eq!((log.available(), inside.inside()), (1, 2));
-    drop(granted);
-    // The log denies: the concurrency, which comes first, was left again.
-    assert_eq!(all.try_acquire_n(2).expect_err("denied").member(), Some(0));
-    assert_eq!((log.available(), inside.inside()), (1, 0));
 }
 
 #[test]
@@ -311,62 +281,37 @@ fn grants_that_own_the_composition_leave_it_on_another_thread() {
 }
 
 #[test]
-fn an_estimate_of_one_limiter_stays_or_comes_back() {
-    let (clock, [limiter]) = rates([10]);
-    let limit = All::new(&limiter).expect("a composition");
-    let estimate = || limit.try_acquire_n(4).expect("granted");
-    let check = || limiter.available();
-    drop(estimate());
-    assert_eq!(check(), 6);
-    assert_eq!(estimate().undo(), 4);
-    assert_eq!(check(), 6);
-    drop(estimate().undo_on_drop());
-    assert_eq!(check(), 6);
-    assert_eq!(estimate().undo_on_drop().undo(), 4);
-    assert_eq!(check(), 6);
-    assert_eq!(settled(estimate().undo_on_drop().settle([1])), (3, 0));
-    assert_eq!(check(), 5);
-    assert_eq!(settled(estimate().settle([5])), (0, 1));
-    assert_eq!(check(), 0);
-    assert!(limit.try_acquire_n(4).is_err());
-    clock.advance(Duration::from_secs(1));
-    let mut kept = estimate().undo_on_drop();
-    assert_eq!(kept.member(0).map(|granted| granted.n()), Some(4));
-    kept.keep();
-    drop(kept);
-    assert_eq!(check(), 6);
-    let mut kept = estimate().undo_on_drop();
-    kept.keep();
-    assert_eq!(kept.undo(), 0);
-    assert_eq!(check(), 2);
-}
-
-#[test]
-fn an_estimate_of_several_limits_stays_or_comes_back() {
+fn an_estimate_stays_or_comes_back() {
     let (rate, window, inside) = mixture();
     let left = || (rate.available(), window.available(), inside.inside());
     let all = All::new((&rate, &window, &inside)).expect("a composition");
-    let estimate = || {
-        all.try_acquire_each([4, 4, 1])
-            .expect("granted")
-            .undo_on_drop()
-    };
+    let grant = || all.try_acquire_each([2, 2, 1]).expect("granted");
+    let estimate = || grant().undo_on_drop();
+    drop(grant());
+    assert_eq!(left(), (8, 48, 0));
+    assert_eq!((grant().undo(), left()), (5, (8, 48, 0)));
     drop(estimate());
-    assert_eq!(left(), (10, 50, 0));
-    assert_eq!(estimate().undo(), 9);
-    assert_eq!(left(), (10, 50, 0));
-    assert_eq!(settled(estimate().settle([1, 5, 1])), (3, 1));
-    assert_eq!(left(), (9, 45, 0));
+    assert_eq!(left(), (8, 48, 0));
+    assert_eq!((estimate().undo(), left()), (5, (8, 48, 0)));
+    assert_eq!(settled(estimate().settle([1, 5, 1])), (1, 3));
+    assert_eq!(left(), (7, 43, 0));
+    assert_eq!(settled(grant().settle([3, 1, 1])), (1, 1));
+    assert_eq!(left(), (4, 42, 0));
     let mut early = estimate();
     early.leave();
-    assert_eq!(left(), (5, 41, 0));
+    assert_eq!(left(), (2, 40, 0));
     drop(early);
-    assert_eq!(left(), (9, 45, 0));
+    assert_eq!(left(), (4, 42, 0));
+    let mut kept = estimate();
+    assert_eq!(kept.member(0).map(|granted| granted.n()), Some(2));
+    kept.keep();
+    assert_eq!(left(), (2, 40, 1));
+    drop(kept);
+    assert_eq!(left(), (2, 40, 0));
     let mut kept = estimate();
     kept.keep();
-    assert_eq!(left(), (5, 41, 1));
-    drop(kept);
-    assert_eq!(left(), (5, 41, 0));
+    assert_eq!((kept.undo(), left()), (0, (0, 38, 0)));
+    assert!(all.try_acquire_n(1).is_err());
 }
 
 /// Its grants do not say what it has left, because counting takes a search.

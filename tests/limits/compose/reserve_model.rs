@@ -4,68 +4,61 @@
 use tollgate::TryAcquire;
 use tollgate::compose::AllReserved;
 
-use super::Bucket;
+use super::Bucket as Limit;
+use crate::algorithm::bucket::Bucket;
+use crate::support::reference::{Reference, Span};
 use crate::support::*;
 
-const SECOND: i128 = 1_000_000_000;
-
-fn tick(at: i128) -> Tick {
-    Tick::from_nanos(u64::try_from(at).expect("a tick"))
-}
-
-/// A bucket by the rules of arithmetic: it holds `burst`, and gets one permit each `interval`.
+/// A member by the rules of arithmetic, and what its callers did.
 struct Model {
-    burst: i128,
-    interval: i128,
-    /// When the bucket will be full again.
-    full_at: i128,
+    quota: Quota,
+    bucket: Bucket,
     /// The permits that were used, with their ticks.
-    uses: Vec<(i128, i128)>,
+    uses: Vec<(u64, u64)>,
     /// How many permits came back other than by cancelling a reservation of all members.
-    given_back: i128,
+    given_back: u64,
 }
 
 impl Model {
     fn random(random: &mut Random) -> Self {
+        let burst = 1 + random.below(8);
+        let quota = per_ns(1, SECOND * (1 + random.below(3)) / 2).burst(burst);
         Self {
-            burst: 1 + i128::from(random.below(8)),
-            interval: SECOND * (1 + i128::from(random.below(3))) / 2,
-            full_at: 0,
+            quota,
+            bucket: Bucket::from_quota(quota),
             uses: Vec::new(),
             given_back: 0,
         }
     }
 
-    fn limiter(&self, clock: &ManualClock) -> Bucket {
-        let interval = Duration::from_nanos(u64::try_from(self.interval).expect("short"));
-        let quota = Quota::per(1, interval).burst(self.burst as u64);
-        Limiter::with_clock(TokenBucket::new(quota).expect("a quota"), clock.clone())
+    fn limiter(&self, clock: &ManualClock) -> Limit {
+        Limiter::with_clock(
+            TokenBucket::new(self.quota).expect("a quota"),
+            clock.clone(),
+        )
     }
 
-    fn due(&self, n: i128, now: i128) -> i128 {
-        now.max(self.full_at - (self.burst - n) * self.interval)
+    fn due(&self, n: u64, now: u64) -> u64 {
+        self.bucket.due(n).max(now)
     }
 
-    fn available(&self, now: i128) -> i128 {
-        let missing = (self.full_at - now).max(0);
-        (self.burst - (missing + self.interval - 1) / self.interval).max(0)
-    }
-
-    fn take_as_of(&mut self, n: i128, at: i128) {
-        if n > 0 {
-            self.full_at = self.full_at.max(at) + n * self.interval;
-        }
+    /// Returns when the bucket will be full again.
+    fn full_at(&self) -> u64 {
+        self.bucket.due(self.quota.burst_size())
     }
 
     /// Returns whether `burst + extra + rate * time` bounds the uses in every interval.
-    fn keeps_its_bound(&self, extra: i128) -> bool {
+    fn keeps_its_bound(&self, extra: u64) -> bool {
         let mut uses = self.uses.clone();
         uses.sort_unstable();
+        let at_once = self.quota.burst_size() + extra;
         (0..uses.len()).all(|first| {
             let mut sum = 0;
             uses[first..].iter().all(|(at, n)| {
                 sum += n;
-                (sum - self.burst - extra) * self.interval <= at - uses[first].0
+                let more = Duration::from_nanos(at - uses[first].0);
+                u128::from(sum.saturating_sub(at_once)) * self.quota.period().as_nanos()
+                    <= more.as_nanos()
             })
         })
     }
@@ -82,50 +75,44 @@ enum How {
     Apart,
 }
 
-type Limits<'l> = All<Vec<&'l Bucket>, ManualClock>;
-type Reserved<'l> = AllReserved<&'l Limits<'l>, Vec<&'l Bucket>, ManualClock>;
+type Limits<'l> = All<Vec<&'l Limit>, ManualClock>;
+type Reserved<'l> = AllReserved<&'l Limits<'l>, Vec<&'l Limit>, ManualClock>;
 
-/// A reservation of all members, and the states of the models around it.
+/// A reservation of all members, and the buckets before it, and when they were full after it.
 struct Waiting<'l> {
-    due: i128,
-    costs: Vec<i128>,
-    before: Vec<i128>,
-    after: Vec<i128>,
+    due: u64,
+    costs: Vec<u64>,
+    before: Vec<Bucket>,
+    after: Vec<u64>,
     reserved: Option<Reserved<'l>>,
 }
 
 struct Run<'l> {
     how: How,
     random: Random,
-    limits: &'l [Bucket],
+    limits: &'l [Limit],
     all: &'l Limits<'l>,
     models: Vec<Model>,
-    now: i128,
+    now: u64,
     waiting: Vec<Waiting<'l>>,
     /// Grants of one member, with their uses.
-    undoable: Vec<(usize, (i128, i128), Granted)>,
+    undoable: Vec<(usize, (u64, u64), Granted)>,
 }
 
 impl Run<'_> {
-    fn costs(&mut self) -> (Vec<i128>, Vec<u64>) {
-        let random = &mut self.random;
-        let costs = self
-            .models
-            .iter()
-            .map(|model| random.below(model.burst as u64 + 1));
-        let asked: Vec<u64> = costs.collect();
-        (asked.iter().map(|n| i128::from(*n)).collect(), asked)
+    fn costs(&mut self) -> Vec<u64> {
+        let bursts = self.models.iter().map(|model| model.quota.burst_size());
+        bursts.map(|burst| self.random.below(burst + 1)).collect()
     }
 
     /// Returns a member, and what a request costs there.
-    fn one(&mut self) -> (usize, i128, u64) {
+    fn one(&mut self) -> (usize, u64) {
         let member = self.random.below(self.models.len() as u64) as usize;
-        let (costs, asked) = self.costs();
-        (member, costs[member], asked[member])
+        (member, self.costs()[member])
     }
 
     fn step(&mut self) {
-        self.now += i128::from(self.random.skewed(3 * SECOND as u64));
+        self.now += self.random.skewed(3 * SECOND);
         match self.random.below(8) {
             0 => self.acquire_of_one(),
             1 => self.acquire_of_all(),
@@ -135,45 +122,45 @@ impl Run<'_> {
         }
         if self.how == How::Together {
             for (model, limit) in self.models.iter().zip(self.limits) {
-                let left = i128::from(limit.available_at(tick(self.now)));
-                assert_eq!(left, model.available(self.now));
+                let left = limit.available_at(tick(self.now));
+                assert_eq!(Span::only(left), model.bucket.available(self.now));
             }
         }
     }
 
     fn acquire_of_one(&mut self) {
-        let (now, (member, n, asked)) = (self.now, self.one());
+        let (now, (member, n)) = (self.now, self.one());
         let model = &mut self.models[member];
-        let granted = self.limits[member].try_acquire_n_at(asked, tick(now));
+        let granted = self.limits[member].try_acquire_n_at(n, tick(now));
         if self.how == How::Together {
             assert_eq!(granted.is_ok(), model.due(n, now) <= now);
         }
         if let Ok(granted) = granted {
-            model.take_as_of(n, now);
+            model.bucket.take(now, n);
             model.uses.push((now, n));
             self.undoable.push((member, (now, n), granted));
         }
     }
 
     fn acquire_of_all(&mut self) {
-        let (costs, asked) = self.costs();
-        if self.all.at(tick(self.now)).try_acquire_each(&asked).is_ok() {
-            for (model, n) in self.models.iter_mut().zip(&costs) {
-                model.take_as_of(*n, self.now);
-                model.uses.push((self.now, *n));
+        let costs = self.costs();
+        if self.all.at(tick(self.now)).try_acquire_each(&costs).is_ok() {
+            for (model, n) in self.models.iter_mut().zip(costs) {
+                model.bucket.take(self.now, n);
+                model.uses.push((self.now, n));
             }
         }
     }
 
     fn reserve_of_one(&mut self) {
-        let (now, (member, n, asked)) = (self.now, self.one());
+        let (now, (member, n)) = (self.now, self.one());
         let model = &mut self.models[member];
-        let reserved = self.limits[member].reserve_at(asked, tick(now));
-        let due = i128::from(reserved.expect("at some time").due().as_nanos());
+        let reserved = self.limits[member].reserve_at(n, tick(now));
+        let due = reserved.expect("at some time").due().as_nanos();
         if self.how == How::Together {
             assert_eq!(due, model.due(n, now));
         }
-        model.take_as_of(n, due);
+        model.bucket.take(due, n);
         model.uses.push((due, n));
     }
 
@@ -186,7 +173,7 @@ impl Run<'_> {
             let model = &mut self.models[member];
             let place = model.uses.iter().position(|at| *at == used).expect("used");
             model.uses.swap_remove(place);
-            model.given_back += i128::from(self.limits[member].at(tick(now)).undo(granted));
+            model.given_back += self.limits[member].at(tick(now)).undo(granted);
         }
         let place = self.random.below(self.waiting.len() as u64) as usize;
         let is_waiting = |some: &Waiting<'_>| some.due > now && some.reserved.is_some();
@@ -195,43 +182,44 @@ impl Run<'_> {
         }
         let waiting = self.waiting.swap_remove(place);
         let mut back = 0;
-        for (member, model) in self.models.iter_mut().enumerate() {
-            let n = waiting.costs[member];
-            if model.full_at == waiting.after[member] && n > 0 {
-                model.full_at = waiting.before[member].max(now);
+        for (member, before) in waiting.before.into_iter().enumerate() {
+            let (model, n) = (&mut self.models[member], waiting.costs[member]);
+            if model.full_at() == waiting.after[member] && n > 0 {
+                model.bucket = before;
                 back += n;
             }
         }
         let came = waiting.reserved.expect("one").cancel_at(tick(now));
         if self.how == How::Together {
-            assert_eq!(i128::from(came), back);
+            assert_eq!(came, back);
         }
     }
 
     fn reserve(&mut self) {
-        let (now, (costs, asked)) = (self.now, self.costs());
-        let before = self.models.iter().map(|model| model.full_at).collect();
+        let (now, costs) = (self.now, self.costs());
+        let before = self.models.iter().map(|model| model.bucket.clone());
+        let before = before.collect();
         let (due, reserved) = match self.how {
             How::Apart => {
-                let apart = self.limits.iter().zip(&asked).map(|(limit, n)| {
+                let apart = self.limits.iter().zip(&costs).map(|(limit, n)| {
                     let reserved = limit.reserve_at(*n, tick(now)).expect("at some time");
-                    i128::from(reserved.due().as_nanos())
+                    reserved.due().as_nanos()
                 });
                 (apart.max().expect("members"), None)
             }
-            How::Together | How::BesideUndo => match self.reserved(&costs, &asked) {
+            How::Together | How::BesideUndo => match self.reserved(&costs) {
                 Some((due, reserved)) => (due, Some(reserved)),
                 None => return,
             },
         };
         for (model, n) in self.models.iter_mut().zip(&costs) {
-            model.take_as_of(*n, due);
+            model.bucket.take(due, *n);
         }
         self.waiting.push(Waiting {
             due,
             costs,
             before,
-            after: self.models.iter().map(|model| model.full_at).collect(),
+            after: self.models.iter().map(Model::full_at).collect(),
             reserved,
         });
     }
@@ -239,10 +227,10 @@ impl Run<'_> {
 
 impl<'l> Run<'l> {
     /// Reserves from all members within some time, and compares the answer with the models.
-    fn reserved(&mut self, costs: &[i128], asked: &[u64]) -> Option<(i128, Reserved<'l>)> {
-        let within = i128::from(self.random.below(4 * SECOND as u64));
-        let wait = Duration::from_nanos(within as u64);
-        let reserved = self.all.at(tick(self.now)).reserve_each_within(asked, wait);
+    fn reserved(&mut self, costs: &[u64]) -> Option<(u64, Reserved<'l>)> {
+        let within = self.random.below(4 * SECOND);
+        let wait = Duration::from_nanos(within);
+        let reserved = self.all.at(tick(self.now)).reserve_each_within(costs, wait);
         let dues = self.models.iter().zip(costs);
         let due = dues
             .map(|(model, n)| model.due(*n, self.now))
@@ -256,10 +244,10 @@ impl<'l> Run<'l> {
                 assert_eq!(reserved.due(), tick(due));
                 Some((due, reserved))
             }
-            Ok(reserved) => Some((i128::from(reserved.due().as_nanos()), reserved)),
+            Ok(reserved) => Some((reserved.due().as_nanos(), reserved)),
             Err(denied) if self.how == How::Together => {
-                let late = u64::try_from(due - self.now - within).expect("late");
-                assert_eq!(denied.retry_after(), Some(Duration::from_nanos(late)));
+                let late = Duration::from_nanos(due - self.now - within);
+                assert_eq!(denied.retry_after(), Some(late));
                 None
             }
             Err(_) => None,

@@ -47,11 +47,7 @@ impl Run<'_> {
             4 => later(1),
             5..=7 => {
                 let n = 1 + random.upto(self.model.limit() - 1);
-                let wait = self
-                    .limiter
-                    .limiter()
-                    .time_until(n)
-                    .unwrap_or(Duration::ZERO);
+                let wait = self.limiter.limiter().time_until(n).unwrap_or_default();
                 let due = self.now.saturating_add(wait).as_nanos();
                 due.saturating_add(random.below(2))
             }

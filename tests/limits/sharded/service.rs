@@ -14,26 +14,22 @@ enum Arrivals {
     Even,
 }
 
-/// Requests for `n` permits each.
-#[derive(Debug, Clone, Copy)]
-struct Load {
-    n: u64,
-    arrivals: Arrivals,
-    requests: u64,
-}
+/// The permits in each request, how the requests come, and their number.
+type Load = (u64, Arrivals, u64);
 
 /// Returns the share that shards serve of the requests that one word serves, at a fraction of the
 /// rate. Requests begin at each shard in turn, or all at one.
 fn served(limiter: &Tested, load: Load, of_rate: f64, in_turn: bool) -> f64 {
+    let (n, arrivals, requests) = load;
     let algorithm = *limiter.algorithm();
     let whole = Limiter::unstarted(algorithm, NoClock);
     let quota = algorithm.quota();
     let interval = quota.period().as_nanos() as f64 / quota.permits() as f64;
-    let between = interval * load.n as f64 / of_rate;
+    let between = interval * n as f64 / of_rate;
     let mut random = Random(0x0070_11a7_e701);
     let (mut now, mut parts, mut one) = (Tick::ZERO, 0, 0);
-    for request in 0..load.requests {
-        now = match load.arrivals {
+    for request in 0..requests {
+        now = match arrivals {
             Arrivals::Random => {
                 let part = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
                 let wait = Duration::from_nanos((-(1.0 - part).ln() * between) as u64);
@@ -43,8 +39,8 @@ fn served(limiter: &Tested, load: Load, of_rate: f64, in_turn: bool) -> f64 {
         };
         let shard = if in_turn { request as usize } else { 1 };
         let view = limiter.at(now).from_shard(shard);
-        parts += u32::from(view.try_acquire_n(load.n).is_ok());
-        one += u32::from(whole.at(now).try_acquire_n(load.n).is_ok());
+        parts += u32::from(view.try_acquire_n(n).is_ok());
+        one += u32::from(whole.at(now).try_acquire_n(n).is_ok());
     }
     f64::from(parts) / f64::from(one)
 }
@@ -119,11 +115,7 @@ fn shards_serve_nearly_as_much(arrivals: Arrivals, requests: u64) {
                     _ => 0.99,
                 };
                 for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
-                    let load = Load {
-                        n,
-                        arrivals,
-                        requests,
-                    };
+                    let load = (n, arrivals, requests);
                     let (part, label) = least(load, loads(arrivals), limiter);
                     assert!(part >= goal, "{part}: {label}");
                 }
@@ -165,12 +157,7 @@ fn evenly_spaced_requests_are_served_nearly_as_by_one_word() {
             ("intervals 256/s greedy", 64, 128, 0.95),
             ("intervals 43/s burst 128", 32, 64, 0.95),
         ] {
-            let (arrivals, requests) = (Arrivals::Even, 1000);
-            let load = Load {
-                n,
-                arrivals,
-                requests,
-            };
+            let load = (n, Arrivals::Even, 1000);
             let (part, label) = least(load, &EVEN_LOADS, || both(text, shards).0);
             assert!(part >= goal, "{part}: {label}");
         }
@@ -193,14 +180,7 @@ fn more_shards_than_the_default_serve_less() {
                     let limiter =
                         || Sharded::with_shards(*algorithm, shards, clock()).expect("again");
                     let arrivals = Arrivals::Random;
-                    let part = |n| {
-                        let load = Load {
-                            n,
-                            arrivals,
-                            requests,
-                        };
-                        least(load, loads(arrivals), limiter).0
-                    };
+                    let part = |n| least((n, arrivals, requests), loads(arrivals), limiter).0;
                     let (one, half) = (part(1), part(burst / 2));
                     println!(
                         "| `{algorithm}` | {shards} | {:.1} % | {:.1} % |",
@@ -231,9 +211,7 @@ fn returned_permits_are_spread_evenly() {
     for turn in 0..784 {
         taken.push(ask(1 + turn % 7, 0).expect("a permit"));
     }
-    while let Ok(granted) = ask(0, 0) {
-        let _ = granted;
-    }
+    while ask(0, 0).is_ok() {}
     let back: u64 = taken
         .into_iter()
         .map(|one| limiter.at(at(0)).undo(one))
@@ -317,13 +295,9 @@ fn callers_that_retry_when_told_are_served_as_by_one_word() {
                         let mut turn = 0;
                         let parts = time_of(|now| {
                             turn += 1;
-                            limiter
-                                .at(now)
-                                .from_shard(turn)
-                                .try_acquire_n(n)
-                                .map(|_| ())
+                            limiter.at(now).from_shard(turn).try_acquire_n(n).map(drop)
                         });
-                        let one = time_of(|now| whole.at(now).try_acquire_n(n).map(|_| ()));
+                        let one = time_of(|now| whole.at(now).try_acquire_n(n).map(drop));
                         let label = format!("{n} each of {algorithm} in {shards}: {parts}, {one}");
                         assert!(parts as f64 <= one as f64 * 1.01 + 1e3, "{label}");
                     }

@@ -402,13 +402,7 @@ impl Parts {
             From::Several(said) => {
                 let (word, alone) = self.whole.step(0, said.at, said.n).expect("it is fresh");
                 let counted = |word: &u64| self.part.take_up_to(*word, now, 0).1.at();
-                let latest = self
-                    .words
-                    .iter()
-                    .map(counted)
-                    .max()
-                    .expect("a part")
-                    .max(now);
+                let latest = self.words.iter().map(counted).fold(now, Tick::max);
                 let (_, back) = self.whole.undo(word, latest, &alone);
                 self.refund(back, now)
             }

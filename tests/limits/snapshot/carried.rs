@@ -1,9 +1,10 @@
 //! Restores with another quota, or another algorithm.
 
 use tollgate::algorithm::{Rebase, Settings};
-use tollgate::error::{QuotaError, RestoreError};
+use tollgate::error::RestoreError;
 use tollgate::store::{AtomicWord, WordCell};
 
+use crate::algorithm::words::Own;
 use crate::support::algorithms::limiter;
 use crate::support::*;
 
@@ -33,11 +34,9 @@ fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
                 if use_up {
                     same.at(at).charge(3);
                 }
-                cell.swap(if old == new {
-                    cell.load()
-                } else {
-                    old.carry_over(cell.load(), at, &new)
-                });
+                if old != new {
+                    cell.swap(old.carry_over(cell.load(), at, &new));
+                }
                 let expected = Limiter::with_cell(new, NoClock, &cell);
                 for step in [0, 1, 1_000_000, 1_000_000_000, 100_000_000_000] {
                     let now = at.saturating_add(Duration::from_nanos(step));
@@ -53,68 +52,39 @@ fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
     }
 }
 
-/// A fixed number of permits in total. It does not check its parameters.
-#[derive(Debug, Clone, Copy)]
-struct Total(u64);
+/// So many permits a second.
+fn own(n: u64) -> Limiter<Own, NoClock> {
+    let bucket = TokenBucket::new(Quota::per_second(n)).expect("a quota");
+    Limiter::unstarted(Own(bucket.into()), NoClock)
+}
 
-impl Algorithm for Total {
-    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
-        match n <= self.available(word, now) {
-            true => Ok((word + n, Granted::new(n, now))),
-            false => Err(Denied::never(n, self.0)),
-        }
-    }
-
-    fn available(&self, word: u64, _now: Tick) -> u64 {
-        self.0.saturating_sub(word)
-    }
-
-    fn is_idle(&self, word: u64, _now: Tick) -> bool {
-        word == 0
+impl Rebase for Own {
+    fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
+        self.0.rebase(word, from, to)
     }
 }
 
-impl ChangeQuota for Total {
-    fn quota(&self) -> Quota {
-        Quota::per_second(self.0)
-    }
-
-    fn with_quota(&self, quota: Quota) -> Result<Self, QuotaError> {
-        Ok(Self(quota.permits()))
-    }
-
-    fn carry_over(&self, word: u64, _now: Tick, _next: &Self) -> u64 {
-        word
-    }
-}
-
-impl Rebase for Total {
-    fn rebase(&self, word: u64, _from: Tick, _to: Tick) -> u64 {
-        word
-    }
-}
-
-impl Settings for Total {
-    const WORDS: usize = 1;
-    const NAME: &'static str = "total";
+/// It does not check its parameters.
+impl Settings for Own {
+    const WORDS: usize = AnyAlgorithm::WORDS;
+    const NAME: &'static str = "own";
 
     fn save(&self, write: &mut impl FnMut(u64)) {
-        write(self.0);
+        self.0.save(write);
     }
 
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
-        Some(Self(read()))
+        AnyAlgorithm::restore(read).map(Self)
     }
 }
 
 #[test]
 fn a_custom_algorithm_without_checks_is_restored_only_with_the_same_parameters() {
-    let saved = Limiter::unstarted(Total(10), NoClock);
+    let saved = own(10);
     saved.at(Tick::ZERO).try_acquire_n(4).expect("fresh");
     let bytes = saved.at(Tick::ZERO).snapshot();
-    let same = Limiter::unstarted(Total(10), NoClock);
-    let other = Limiter::unstarted(Total(11), NoClock);
-    let restore = |limiter: &Limiter<Total, NoClock>| {
+    let (same, other) = (own(10), own(11));
+    let restore = |limiter: &Limiter<Own, NoClock>| {
         let view = limiter.at(Tick::ZERO);
         (view.restore_after(&bytes, Duration::ZERO), view.available())
     };

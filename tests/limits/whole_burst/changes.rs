@@ -5,21 +5,13 @@ use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate::{Adjustable, Keep, Keyed, TryAcquire};
 
 use crate::support::*;
-use crate::whole_burst::{any_tick, bucket, quotas};
+use crate::whole_burst::{any_tick, bucket, quotas, takes_all};
 
-/// Takes permits one by one, or in a few parts if there are many, until none is left.
+/// Takes permits one by one, or in a few parts if there are many.
 #[track_caller]
 fn grants_exactly(limiter: &impl TryAcquire, left: u64, now: Tick, label: &str) {
-    assert_eq!(limiter.available_at(now), left, "{label}");
-    let mut rest = left;
-    while rest > 0 {
-        let n = if rest > 20 { rest / 2 } else { 1 };
-        let granted = limiter.try_acquire_n_at(n, now);
-        let granted = granted.unwrap_or_else(|denied| panic!("{n} of {rest}: {label}: {denied}"));
-        rest -= n;
-        assert_eq!(granted.remaining(), rest, "{label}");
-    }
-    assert!(limiter.try_acquire_n_at(1, now).is_err(), "{label}");
+    let part = |left| if left > 20 { left / 2 } else { 1 };
+    takes_all(limiter, left, now, label, part);
 }
 
 /// Returns pairs of quotas of the table.

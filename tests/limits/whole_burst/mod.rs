@@ -47,20 +47,37 @@ fn bucket(quota: Quota, kind: u64) -> AnyAlgorithm {
     algorithm.expect("a bucket")
 }
 
-/// Takes permits one by one, and checks what each grant says. Then the next permit comes when the
-/// denial says, and not a nanosecond sooner.
-fn drain_one_by_one(quota: Quota, now: Tick, kind: u64) {
-    let burst = quota.burst_size();
-    let limiter = Limiter::unstarted(bucket(quota, kind), NoClock);
-    for left in (0..burst).rev() {
-        let granted = limiter.try_acquire_n_at(1, now);
-        let granted = granted.unwrap_or_else(|denied| panic!("{quota}, {left} left: {denied}"));
-        assert_eq!(granted.remaining(), left, "{quota} at {now:?}");
-        assert_eq!(limiter.available_at(now), left, "{quota} at {now:?}");
+/// Takes the permits that are left, in the parts that `part` returns, until none is left. Checks
+/// what each grant says: of shards, what is left in those that it came from.
+#[track_caller]
+fn takes_all(
+    limiter: &impl TryAcquire,
+    mut left: u64,
+    now: Tick,
+    label: &str,
+    mut part: impl FnMut(u64) -> u64,
+) {
+    assert_eq!(limiter.available_at(now), left, "{label} at {now:?}");
+    while left > 0 {
+        let n = part(left);
+        let granted = limiter.try_acquire_n_at(n, now);
+        let granted = granted.unwrap_or_else(|denied| panic!("{n} of {left}: {label}: {denied}"));
+        left -= n;
+        let said = granted.remaining();
+        let is_part = label.starts_with("shards") && said < left;
+        assert!(said == left || is_part, "{said} of {left}: {label}");
+        assert_eq!(limiter.available_at(now), left, "{label} at {now:?}");
     }
-    let denied = limiter
-        .try_acquire_n_at(1, now)
-        .expect_err("more than the burst");
+    assert!(limiter.try_acquire_n_at(1, now).is_err(), "{label}");
+}
+
+/// Takes permits one by one. Then the next permit comes when the denial says, and not a nanosecond
+/// sooner.
+fn drain_one_by_one(quota: Quota, now: Tick, kind: u64) {
+    let limiter = Limiter::unstarted(bucket(quota, kind), NoClock);
+    let (burst, label) = (quota.burst_size(), quota.to_string());
+    takes_all(&limiter, burst, now, &label, |_| 1);
+    let denied = limiter.try_acquire_n_at(1, now).expect_err(&label);
     let wait = denied.retry_after().expect("in time");
     let due = now.saturating_add(wait);
     let before = tick(due.as_nanos() - 1);
@@ -95,14 +112,8 @@ fn each_bucket_grants_its_burst_in_any_split() {
         for quota in bursts(quota) {
             let (now, burst) = (any_tick(&mut random), quota.burst_size());
             let limiter = Limiter::unstarted(bucket(quota, kind as u64), NoClock);
-            let mut left = burst;
-            while left > 0 {
-                let n = 1 + random.upto(left - 1);
-                let granted = limiter.try_acquire_n_at(n, now).expect("as many are left");
-                left -= n;
-                assert_eq!(granted.remaining(), left, "{quota}");
-            }
-            assert!(limiter.try_acquire_n_at(1, now).is_err(), "{quota}");
+            let part = |left| 1 + random.upto(left - 1);
+            takes_all(&limiter, burst, now, &quota.to_string(), part);
         }
     }
 }
@@ -116,23 +127,10 @@ fn shards_grant_the_burst_in_any_split() {
             let burst = quota.burst_size().max(shards);
             let (quota, now) = (quota.burst(burst), any_tick(&mut random));
             let limiter = sharded(bucket(quota, kind as u64), shards as usize);
-            assert_eq!(limiter.available_at(now), burst, "{quota}");
             // One by one for small bursts, otherwise in about thirty parts.
-            let mut left = burst;
-            while left > 0 {
-                let n = (1 + random.below(1 + burst / 16)).min(left);
-                let granted = limiter.try_acquire_n_at(n, now);
-                let granted = granted.unwrap_or_else(|denied| {
-                    panic!("{n} of {left}, {quota} in {shards} at {now:?}: {denied}")
-                });
-                left -= n;
-                assert!(granted.remaining() <= left, "{quota} in {shards}");
-                assert_eq!(limiter.available_at(now), left, "{quota} in {shards}");
-            }
-            assert!(
-                limiter.try_acquire_n_at(1, now).is_err(),
-                "{quota} in {shards}"
-            );
+            let part = |left| (1 + random.below(1 + burst / 16)).min(left);
+            let label = format!("shards: {shards}, {quota}");
+            takes_all(&limiter, burst, now, &label, part);
         }
     }
 }

@@ -100,11 +100,8 @@ impl FirstHit {
     /// Sets the state to a window opened at `t_ns` with `count` hits in it.
     pub(super) fn hold(&mut self, count: u64, t_ns: u64) {
         self.reset();
-        let charged = self
-            .limiter
-            .limiter()
-            .at(Tick::from_nanos(t_ns))
-            .charge(count);
+        let then = self.limiter.limiter().at(Tick::from_nanos(t_ns));
+        let charged = then.charge(count);
         self.uncounted = count - charged.n();
     }
 }

@@ -11,27 +11,21 @@ use super::Begun;
 use super::classes::ABOVE_CAPACITY;
 
 fn limiter(interval: u64, intervals: u64) -> Result<ReplayedLimiter<Gcra>, Malformed> {
-    let tolerance = Duration::from_nanos(interval.saturating_mul(intervals));
-    ReplayedLimiter::new(Gcra::from_interval(
-        Duration::from_nanos(interval),
-        tolerance,
-    ))
+    let tolerance = interval.saturating_mul(intervals);
+    let [interval, tolerance] = [interval, tolerance].map(Duration::from_nanos);
+    ReplayedLimiter::new(Gcra::from_interval(interval, tolerance))
 }
 
 pub(super) fn governor(header: &Header) -> Begun {
     let interval = header.config.u64("replenish_interval_ns")?;
-    Ok(Box::new(Governor(limiter(
-        interval,
-        header.config.positive("burst")? - 1,
-    )?)))
+    let burst = header.config.positive("burst")?;
+    Ok(Box::new(Governor(limiter(interval, burst - 1)?)))
 }
 
 pub(super) fn throttled(header: &Header) -> Begun {
     let interval = header.config.u64("emission_interval_ns")?;
-    Ok(Box::new(Throttled(limiter(
-        interval,
-        header.config.u64("max_burst")?,
-    )?)))
+    let max_burst = header.config.u64("max_burst")?;
+    Ok(Box::new(Throttled(limiter(interval, max_burst)?)))
 }
 
 struct Governor(ReplayedLimiter<Gcra>);

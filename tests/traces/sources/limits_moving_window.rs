@@ -55,17 +55,12 @@ impl Replay for MovingTrace {
         };
         let theirs = &op.result;
         let in_window = theirs.u64("in_window")?.checked_sub(taken);
-        let reset = self
-            .limiter
-            .expires_in()
-            .unwrap_or(self.limiter.window_ns());
+        let remaining = theirs.u64("remaining")? + taken;
+        let reset = self.limiter.expires_in();
+        let reset = reset.unwrap_or(self.limiter.window_ns());
         Ok(comparison
             .and("in_window before", in_window, before.0)
-            .and(
-                "remaining before",
-                theirs.u64("remaining")? + taken,
-                before.1,
-            )
+            .and("remaining before", remaining, before.1)
             .and("reset", theirs.u64("reset")?, (t_ns + reset) / 1000))
     }
 

@@ -24,13 +24,8 @@ impl Replay for PyPiTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
         op.must_be("consume")?;
         let ours = self.0.ask(op.args.u64("n")?, op.t_ns(MICROSECOND)?);
-        Ok(
-            Comparison::decision(op.result.flag("ok")?, ours.answer.ok()).and(
-                "tokens before",
-                level_before(op)?,
-                ours.before,
-            ),
-        )
+        let decision = Comparison::decision(op.result.flag("ok")?, ours.answer.ok());
+        Ok(decision.and("tokens before", level_before(op)?, ours.before))
     }
 
     fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {

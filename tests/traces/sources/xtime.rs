@@ -98,11 +98,8 @@ impl Replay for XTrace {
                 }
                 last.decision = Some(said);
                 let delay = said.ok().map(|granted| in_nanos(granted.delay()));
-                let comparison = Comparison::decision(theirs.ok, said.is_ok()).and(
-                    "delay_ns",
-                    number(theirs.delay),
-                    delay,
-                );
+                let comparison = Comparison::decision(theirs.ok, said.is_ok());
+                let comparison = comparison.and("delay_ns", theirs.delay_ns(), delay);
                 self.and_levels(comparison, before(theirs.tokens, theirs.ok, asked.n), ours)
             }
             None => {
@@ -298,8 +295,4 @@ impl Last {
         };
         Some(ours - self.said.delay?)
     }
-}
-
-fn number(delay: Option<i128>) -> Option<i64> {
-    delay.map(|ns| ns.try_into().unwrap_or(i64::MAX))
 }

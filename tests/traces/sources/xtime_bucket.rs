@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use tollgate::algorithm::Gauge;
 use tollgate::error::QuotaError;
-use tollgate::store::{AtomicWord, WordCell};
-use tollgate::store::{View, WordStore};
-
+use tollgate::store::{AtomicWord, View, WordCell, WordStore};
 use tollgate_replay::TIE;
 use tollgate_replay::prelude::*;
 

@@ -35,6 +35,10 @@ impl Said {
         (self.ok, self.delay) == (other.ok, other.delay)
             && (self.tokens - other.tokens).abs() <= near
     }
+
+    pub(super) fn delay_ns(&self) -> Option<i64> {
+        self.delay.map(|ns| ns.try_into().unwrap_or(i64::MAX))
+    }
 }
 
 /// Permits reserved there.

@@ -26,11 +26,10 @@ impl Replay for Without {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
         let t = op.args.u64("t")?;
         let theirs = recorded(op)?;
-        let delay = theirs.delay.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
         if let Some(asked) = Asked::of(op)? {
             self.said = Some(asked.said_by(&mut self.theirs, t));
             return Ok(Comparison::decision(theirs.ok, Value::Nothing)
-                .and("delay_ns", delay, Value::Nothing)
+                .and("delay_ns", theirs.delay_ns(), Value::Nothing)
                 .and("tokens", theirs.tokens, Value::Nothing));
         }
         match op.name.as_str() {

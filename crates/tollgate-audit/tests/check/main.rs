@@ -100,12 +100,31 @@ fn a_later_charge_does_not_make_a_late_give_back_count() {
     assert!(history(&[a, b, late, charge]).check(&bound()).is_err());
 }
 
+/// Extremes saturate to an excess.
 #[test]
-fn extremes_saturate_to_an_excess() {
-    let all = [0, u64::MAX].map(|tick| instant(tick, Kind::Grant, u64::MAX));
+fn extreme_ticks_and_numbers_do_not_overflow() {
+    let at = [0, 1, u64::MAX];
+    let grants = at.map(|tick| instant(tick, Kind::Grant, u64::MAX));
+    let charges = at.map(|tick| instant(tick, Kind::Charge, u64::MAX));
+    let resets = at.map(|tick| instant(tick, Kind::Reset, 1));
+    let most = Quota::per(u64::MAX, Duration::from_nanos(u64::MAX));
+    let fast = Quota::per(10, Duration::from_nanos(1)).burst(u64::MAX);
     let year = Quota::per(1, Duration::from_secs(365 * 86_400));
-    let bound = Bound::of_quota(year).expect("a quota");
-    assert!(history(&all).check(&bound).is_err());
+    let slots = Bound::of_slots(most, 3).expect("a quota");
+    let (year, log) = (Bound::of_quota(year), Bound::of_log(most));
+    let saturated = [year.expect("a quota"), log.expect("a quota"), slots];
+    for bound in saturated.map(|bound| bound.offset(Duration::MAX)) {
+        assert!(history(&grants).check(&bound).is_err(), "{bound:?}");
+    }
+    let bounds = [Bound::of_quota, Bound::of_refills, Bound::of_steps];
+    let bounds = bounds.map(|of| [most, fast].map(|quota| of(quota).expect("a quota")));
+    for bound in bounds.concat().into_iter().chain(saturated) {
+        let bound = bound.offset(Duration::MAX);
+        for events in [&resets[..], &[charges, resets].concat()] {
+            let _ = history(&[&grants, events].concat()).check(&bound);
+        }
+        assert!(bound.allows(Duration::MAX) >= bound.allows(Duration::ZERO));
+    }
 }
 
 /// A bound needs a rate and a burst that are possible, and no algorithm that has room for them.

@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use tollgate::algorithm::Rounding;
-use tollgate::error::QuotaError;
 use tollgate::{
     AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow, Tick,
     TokenBucket,
@@ -13,7 +12,7 @@ use tollgate_audit::{Bound, Bounded};
 use super::{Kind, history, instant, ten_ns};
 
 #[test]
-fn a_debt_is_forgotten_with_its_window() {
+fn a_debt_is_forgotten_with_its_window_or_slot() {
     let charged = |then| history(&[instant(12, Kind::Charge, 7), instant(then, Kind::Grant, 1)]);
     let windows = FixedWindow::new(ten_ns(3)).expect("a quota").bound();
     let sliding = SlidingWindow::new(ten_ns(3)).expect("a quota").bound();
@@ -25,36 +24,11 @@ fn a_debt_is_forgotten_with_its_window() {
     let refills = Intervals::new(ten_ns(3)).expect("a quota").bound();
     assert!(charged(29).check(&refills).is_err());
     assert!(charged(30).check(&refills).is_ok());
-}
-
-#[test]
-fn an_invalid_quota_has_no_bound() {
-    let (none, wide) = (ten_ns(0), ten_ns(3).burst(4));
-    assert_eq!(Bound::of_windows(none), Err(QuotaError::ZeroPermits));
-    let refused = Err(QuotaError::BurstInWindow { burst: 4, n: 3 });
-    assert_eq!(Bound::of_windows(wide), refused);
-    let empty = ten_ns(3).burst(0);
-    assert_eq!(Bound::of_refills(empty), Err(QuotaError::ZeroBurst));
-    assert_eq!(Bound::of_steps(empty), Err(QuotaError::ZeroBurst));
-}
-
-#[test]
-fn extreme_values_do_not_overflow() {
-    let all = [0, 1, u64::MAX].map(|tick| instant(tick, Kind::Grant, u64::MAX));
-    let resets = [0, 1, u64::MAX].map(|tick| instant(tick, Kind::Reset, 1));
-    let most = Quota::per(u64::MAX, Duration::from_nanos(u64::MAX));
-    let fast = Quota::per(10, Duration::from_nanos(1)).burst(u64::MAX);
-    for quota in [most, fast] {
-        let bounds = [
-            Bound::of_quota(quota),
-            Bound::of_refills(quota),
-            Bound::of_steps(quota),
-        ];
-        for bound in bounds.map(|bound| bound.expect("a quota").offset(Duration::MAX)) {
-            let _ = history(&[all, resets].concat()).check(&bound);
-            assert!(bound.allows(Duration::MAX) >= bound.allows(Duration::ZERO));
-        }
-    }
+    // Five slots of 2 ns each, the last of which begins at 20.
+    let slots = Bound::of_slots(ten_ns(3), 5).expect("a quota");
+    assert!(charged(21).check(&slots).is_err());
+    assert!(charged(22).check(&slots).is_ok());
+    assert!(charged(21).check(&slots.forgetting_debt()).is_ok());
 }
 
 #[test]

@@ -35,32 +35,28 @@ impl Source for Guava {
     }
 
     fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed> {
-        begin(header)
+        let start = header.time_zero()?;
+        let limiter = Smooth::new(header, start)?;
+        let initial = (
+            header.initial.f64("stored")?,
+            header.initial.f64("max")?,
+            header.initial.u64("next_free")?,
+        );
+        let ours = (limiter.stored(), limiter.max_stored(), limiter.next_free());
+        if initial != ours {
+            return Err(Malformed(format!("it begins with {ours:?}: {initial:?}")));
+        }
+        let theirs = Theirs {
+            is_free: false,
+            next_free: start,
+        };
+        Ok(Box::new(Trace {
+            limiter,
+            has_no_warm_up: header.config.get("warmup_us").is_some_and(|it| it == 0),
+            before: theirs,
+            after: theirs,
+        }))
     }
-}
-
-fn begin(header: &Header) -> Result<Box<dyn Replay>, Malformed> {
-    let start = header.time_zero()?;
-    let limiter = Smooth::new(header, start)?;
-    let initial = (
-        header.initial.f64("stored")?,
-        header.initial.f64("max")?,
-        header.initial.u64("next_free")?,
-    );
-    let ours = (limiter.stored(), limiter.max_stored(), limiter.next_free());
-    if initial != ours {
-        return Err(Malformed(format!("it begins with {ours:?}: {initial:?}")));
-    }
-    let theirs = Theirs {
-        is_free: false,
-        next_free: start,
-    };
-    Ok(Box::new(Trace {
-        limiter,
-        has_no_warm_up: header.config.get("warmup_us").is_some_and(|it| it == 0),
-        before: theirs,
-        after: theirs,
-    }))
 }
 
 /// Our limiter of either kind.

@@ -6,22 +6,13 @@ use crate::support::*;
 
 const CALLS: u64 = debug_or_release(3_000, 20_000);
 
-/// Stored permits on a grid of `2^-digits`, up to a second's permits.
+/// Stored permits on a grid of `2^-digits`, the last digit of a store of a second's permits.
 struct Exact {
     rate: i128,
     digits: u32,
 }
 
 impl Exact {
-    /// The store is kept in multiples of the last digit of its size.
-    fn new(rate: u32) -> Self {
-        let digits = 52 - rate.ilog2();
-        Self {
-            rate: rate.into(),
-            digits,
-        }
-    }
-
     /// Scaling by a power of two is exact.
     fn stored(&self, limiter: &SmoothBursty<NoClock>) -> i128 {
         let stored = limiter.stored_at(Tick::ZERO) * (1_u64 << self.digits) as f64;
@@ -59,7 +50,7 @@ impl Exact {
 fn each_step_is_exact() {
     let mut random = Random(5);
     for rate in [
-        1,
+        1_u32,
         2,
         3,
         7,
@@ -71,7 +62,10 @@ fn each_step_is_exact() {
         700_000_001,
         4_000_000_000,
     ] {
-        let exact = Exact::new(rate);
+        let exact = Exact {
+            rate: rate.into(),
+            digits: 52 - rate.ilog2(),
+        };
         let limiter = bursty(f64::from(rate)).max_burst(Duration::from_secs(1));
         let limiter = limiter.expect("a store");
         let (mut now, interval) = (0_u64, SECOND / u64::from(rate) + 1);

@@ -1,5 +1,7 @@
 //! The answers of each limiter, in numbers worked out by hand.
 
+use tollgate::stats::write_prometheus;
+
 use crate::support::*;
 
 const MS: u64 = 1_000_000;
@@ -146,6 +148,20 @@ fn with_whole_microseconds_no_answer_is_before_its_call() {
         }
     }
     assert!((500..2_000).contains(&denied), "{denied}");
+}
+
+#[test]
+fn a_limiter_writes_its_rate_and_its_stored_permits() {
+    let limiter = SmoothBursty::with_clock(0.5, ManualClock::new()).expect("a rate");
+    let mut text = String::new();
+    write_prometheus(&mut text, "tollgate", &[(&[], &limiter)]).expect("valid names");
+    let samples: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let written = [
+        "tollgate_rate 0.5",
+        "tollgate_stored 0",
+        "tollgate_max_stored 0.5",
+    ];
+    assert_eq!(samples, written);
 }
 
 #[test]

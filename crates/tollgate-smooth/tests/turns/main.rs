@@ -6,7 +6,6 @@ mod bad_input;
 mod exact;
 mod examples;
 mod known_failures;
-mod metrics;
 mod support;
 mod threads;
 mod timers;

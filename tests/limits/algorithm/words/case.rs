@@ -1,8 +1,7 @@
 //! One word at one tick, and the required answer of every verb.
 
 use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack, Rebase};
-use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
-use tollgate::store::{View, WordStore};
+use tollgate::store::{AtomicWord, UNSTARTED, View, WordCell, WordStore};
 
 use crate::support::*;
 

@@ -6,8 +6,7 @@ mod case;
 
 use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack};
 use tollgate::error::QuotaError;
-use tollgate::store::WordStore;
-use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
+use tollgate::store::{AtomicWord, UNSTARTED, WordCell, WordStore};
 
 use self::case::Case;
 use crate::algorithm::{cases, quotas};
@@ -119,7 +118,7 @@ fn the_word_zero_is_fresh_at_every_tick_and_fresh_is_full() {
 }
 
 /// A custom algorithm with only the required methods. The trait provides the others.
-struct Own(AnyAlgorithm);
+pub(crate) struct Own(pub(crate) AnyAlgorithm);
 
 impl Algorithm for Own {
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {

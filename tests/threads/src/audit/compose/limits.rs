@@ -1,20 +1,15 @@
 //! The limits, and the compositions of them.
 
 use std::array;
-use std::time::Duration;
 
-use tollgate::compose::{All, DebtMember, OrElse};
+use tollgate::compose::{DebtMember, OrElse};
 use tollgate::keyed::Key;
-use tollgate::{
-    Adjustable, AnyAlgorithm, Concurrency, Keyed, Limiter, ManualClock, Quota, Sharded, SlidingLog,
-    SlottedWindow,
-};
-use tollgate_audit::{Bound, Bounded};
+use tollgate::{Adjustable, Keyed};
 
 use super::recorded::{Record, Recorded};
 use crate::audit::stopping::Stopping;
 use crate::audit::work::{START, TakesBack};
-use crate::support::algorithm;
+use crate::support::*;
 
 /// How many weights fit.
 pub(super) const INSIDE: u64 = 20;
@@ -61,6 +56,7 @@ pub(super) fn bound(limit: usize) -> Bound {
 }
 
 type One = Limiter<Stopping, ManualClock>;
+type AnyKey<'l> = Key<&'l Keyed<Stopping, ManualClock>>;
 
 pub(super) struct Limits {
     word: One,
@@ -105,11 +101,11 @@ impl Limits {
         self.word.clock()
     }
 
-    fn key(&self) -> Key<&Keyed<Stopping, ManualClock>> {
+    fn key(&self) -> AnyKey<'_> {
         self.keys.key("alice")
     }
 
-    fn other_key(&self) -> Key<&Keyed<Stopping, ManualClock>> {
+    fn other_key(&self) -> AnyKey<'_> {
         self.other_keys.key("alice")
     }
 
@@ -138,7 +134,7 @@ type Part<'r, L> = Recorded<'r, &'r L>;
 pub(super) type Eleven<'r> = (
     (
         Part<'r, One>,
-        Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
+        Recorded<'r, AnyKey<'r>>,
         Part<'r, One>,
         Part<'r, One>,
     ),
@@ -146,7 +142,7 @@ pub(super) type Eleven<'r> = (
     (
         Part<'r, Sharded<Stopping, ManualClock>>,
         Part<'r, Adjustable<AnyAlgorithm, ManualClock>>,
-        Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
+        Recorded<'r, AnyKey<'r>>,
         Part<'r, SlottedWindow<ManualClock>>,
     ),
     OrElse<Part<'r, One>, Part<'r, One>>,
@@ -160,10 +156,10 @@ type OfAnyType<'r> = Box<dyn DebtMember<ManualClock> + Send + Sync + 'r>;
 pub(super) type Boxed<'r> = Vec<OfAnyType<'r>>;
 
 pub(super) type Five<'r> = (
-    Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
+    Recorded<'r, AnyKey<'r>>,
     Part<'r, Sharded<Stopping, ManualClock>>,
     Part<'r, One>,
-    Recorded<'r, Key<&'r Keyed<Stopping, ManualClock>>>,
+    Recorded<'r, AnyKey<'r>>,
     Part<'r, One>,
 );
 

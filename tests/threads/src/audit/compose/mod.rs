@@ -30,32 +30,19 @@ const TURNS_A_PHASE: u64 = scaled(10, 150, 150);
 /// What all threads did.
 #[derive(Debug, Default, Clone, Copy)]
 struct Totals {
-    turns: u64,
     granted: u64,
     denied: u64,
     undone: u64,
-    settled: u64,
-    kept: u64,
-    charges: u64,
-    changes: u64,
     /// Grants of a member that were rolled back because another member denied after all.
     rolled_back: u64,
-    /// Permits that were given back and did not come back.
-    lost: u64,
 }
 
 impl AddAssign for Totals {
     fn add_assign(&mut self, other: Self) {
-        self.turns += other.turns;
         self.granted += other.granted;
         self.denied += other.denied;
         self.undone += other.undone;
-        self.settled += other.settled;
-        self.kept += other.kept;
-        self.charges += other.charges;
-        self.changes += other.changes;
         self.rolled_back += other.rolled_back;
-        self.lost += other.lost;
     }
 }
 
@@ -94,7 +81,6 @@ fn finish(limits: &Limits, records: &[[Record; N]], callers: Vec<Caller<'_>>) ->
     }
     for limit in 0..N {
         let sums = sums(records, limit);
-        totals.lost += sums.lost;
         let counted = sums.taken - sums.back - sums.lost;
         if limit == SHARE {
             // The callers don't know which of the two granted.
@@ -225,10 +211,7 @@ fn phases(mix: Mix, holds_grants_over: bool) -> Totals {
                 caller
             });
             had = limits.balances();
-            let changes: u64 = callers
-                .iter()
-                .map(|caller| caller.told.totals.changes)
-                .sum();
+            let changes: u64 = callers.iter().map(|caller| caller.told.changes).sum();
             for limit in 0..LOG {
                 let of = TEXTS[limit];
                 let (was, now) = (begun[limit], sums(&records, limit));
