@@ -111,6 +111,18 @@ fn a_reservation_that_is_cancelled_late_leaves_the_tick_of_its_end() {
 }
 
 #[test]
+fn a_member_that_is_asked_for_nothing_keeps_everything() {
+    let (_, [slow, fast]) = one_empty();
+    let all = All::new((&slow, &fast)).expect("two limits");
+    let reserved = all.reserve_each([2, 0]).expect("due in 2 s");
+    assert_eq!(fast.available(), 10);
+    assert_eq!(reserved.cancel(), 2);
+    let nothing = all.reserve(0).expect("no debt");
+    assert!(nothing.is_due());
+    assert_eq!(nothing.cancel(), 0);
+}
+
+#[test]
 fn a_limit_that_appears_twice_is_reserved_once_for_both() {
     let (_, [slow, fast]) = one_empty();
     let all = All::new((&slow, &fast, &fast)).expect("two limits");
