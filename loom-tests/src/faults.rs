@@ -14,53 +14,49 @@ impl<B: Fn(&mut Run)> Model<'_, B> {
         Self { bound, ..self }
     }
 
-    /// Runs the model with each of these faults: [`with_faults`].
+    /// Runs the model on code with each of these faults in turn. It must fail with the message
+    /// `why`.
     pub fn finds(self, faults: impl IntoIterator<Item = Fault>, why: &str) -> Self {
-        with_faults(self.name, faults, why, self.bound, &self.body);
+        for fault in faults {
+            let conditions = Conditions {
+                fault: Some(fault),
+                ..Conditions::default()
+            };
+            self.fails(&format!("{fault:?}"), why, conditions);
+        }
         self
     }
 
-    /// Runs the model with exchanges that are not atomic: [`stored`].
+    /// Runs the model on code whose compare-exchange is a load, a comparison and a store. It must
+    /// fail with the message `why`.
     pub fn stored(self, why: &str) -> Self {
-        stored(self.name, why, self.bound, &self.body);
-        self
-    }
-
-    /// Runs the model with each of these operations `Relaxed`: [`relaxed`].
-    pub fn relaxed(self, sites: impl IntoIterator<Item = Site>, why: &str) -> Self {
-        relaxed(self.name, sites, why, self.bound, &self.body);
-        self
-    }
-}
-
-/// Runs a model on code with each of these faults in turn. The model must fail with the message
-/// `why`.
-pub fn with_faults(
-    name: &str,
-    faults: impl IntoIterator<Item = Fault>,
-    why: &str,
-    bound: Option<usize>,
-    body: impl Fn(&mut Run),
-) {
-    for fault in faults {
         let conditions = Conditions {
-            fault: Some(fault),
+            stores: true,
             ..Conditions::default()
         };
-        let name = format!("{name}, {fault:?}");
-        broken(&name, why, bound, |run| under(conditions, || body(run)));
+        self.fails("compares and stores", why, conditions);
+        self
     }
-}
 
-/// Runs a model on code whose compare-exchange is a load, a comparison and a store. The model must
-/// fail with the message `why`.
-pub fn stored(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
-    let conditions = Conditions {
-        stores: true,
-        ..Conditions::default()
-    };
-    let name = format!("{name}, compares and stores");
-    broken(&name, why, bound, |run| under(conditions, || body(run)));
+    /// Runs the model on code in which the orderings of one of these operations are `Relaxed`, of
+    /// each in turn. It must fail with the message `why`.
+    pub fn relaxed(self, sites: impl IntoIterator<Item = Site>, why: &str) -> Self {
+        for site in sites {
+            let conditions = Conditions {
+                relaxed: Some((site.file, site.line)),
+                ..Conditions::default()
+            };
+            self.fails(&format!("{} is Relaxed", site.operation), why, conditions);
+        }
+        self
+    }
+
+    fn fails(&self, defect: &str, why: &str, conditions: Conditions) {
+        let name = format!("{}, {defect}", self.name);
+        broken(&name, why, self.bound, |run| {
+            under(conditions, || (self.body)(run));
+        });
+    }
 }
 
 /// An atomic operation in the source code.
@@ -103,24 +99,5 @@ impl Source {
             },
             ref lines => panic!("{operation} is in {lines:?}"),
         }
-    }
-}
-
-/// Runs a model on code in which the orderings of one of these operations are `Relaxed`, of each in
-/// turn. The model must fail with the message `why`.
-pub fn relaxed(
-    name: &str,
-    sites: impl IntoIterator<Item = Site>,
-    why: &str,
-    bound: Option<usize>,
-    body: impl Fn(&mut Run),
-) {
-    for site in sites {
-        let conditions = Conditions {
-            relaxed: Some((site.file, site.line)),
-            ..Conditions::default()
-        };
-        let name = format!("{name}, {} is Relaxed", site.operation);
-        broken(&name, why, bound, |run| under(conditions, || body(run)));
     }
 }

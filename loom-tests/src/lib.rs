@@ -44,10 +44,10 @@ mod wrong;
 
 pub use action::Action;
 pub use expected::Expected;
-pub use faults::{Site, Source, relaxed, stored, with_faults};
+pub use faults::{Site, Source};
 pub use layout::{Actor, Depth, Layout, actor};
 pub use orders::pairs;
-pub use run::{Model, Run, broken, deep, deep_model, model};
+pub use run::{Model, Run, broken, deep, deep_model, model, on_broken};
 pub use scenario::{AnswerTexts, Limits, Memory, Scenario, ScenarioOutcome};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};

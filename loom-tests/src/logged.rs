@@ -49,28 +49,17 @@ pub struct Rules {
 /// The ticks of all permits, in the order in which they were claimed.
 type Ticks = Vec<u64>;
 
-/// Which threads may enter a claim in the log, and so at which tick it counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Entering {
-    /// Only the thread that made the claim, at its own tick.
-    Alone,
-    /// Any thread, at its own tick. If the claim's places have been claimed again before the
-    /// claiming thread reads its tick, that thread is told the earliest possible tick.
-    Helped,
-}
-
 impl Rules {
     /// Returns all possible answers to the actors' calls in any order, and to the calls `then` at
     /// the end. In the first list each actor enters its own claims. In the second, other actors may
     /// enter them too.
     pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<AnswerTexts>; 2] {
-        [Entering::Alone, Entering::Helped].map(|entering| {
-            let all = before.iter().chain(actors.iter().copied().flatten());
-            let ticks = all.chain(then).map(|call| call.tick()).collect();
+        let all = before.iter().chain(actors.iter().copied().flatten());
+        let ticks = all.chain(then).map(|call| call.tick()).collect();
+        [Vec::new(), ticks].map(|others| {
             let mut scenario = Orders {
                 rules: self,
-                entering,
-                ticks,
+                others,
                 then,
                 told: Vec::new(),
             };
@@ -103,7 +92,9 @@ impl Rules {
     }
 
     /// Returns each possible answer to a call, with the ticks after it. The first one is the answer
-    /// without other threads.
+    /// without other threads. If one of these enters the claim, it does so at one of the ticks
+    /// `others`. If the claim's places have been claimed again before the claiming thread reads its
+    /// tick, that thread is told the earliest possible tick.
     fn outcomes(self, ticks: &Ticks, call: Call, others: &[u64]) -> Vec<(String, Ticks)> {
         let newest = ticks.last().copied().unwrap_or(0);
         let now = call.tick().max(newest);
@@ -158,8 +149,8 @@ impl Rules {
 /// Visits all orders of calls.
 struct Orders<'a> {
     rules: Rules,
-    entering: Entering,
-    ticks: Vec<u64>,
+    /// The ticks at which other threads enter claims. There are none if each enters its own.
+    others: Vec<u64>,
     then: &'a [Call],
     told: Vec<AnswerTexts>,
 }
@@ -178,10 +169,7 @@ impl Orders<'_> {
             }
             return;
         }
-        let others = match self.entering {
-            Entering::Alone => Vec::new(),
-            Entering::Helped => self.ticks.clone(),
-        };
+        let others = self.others.clone();
         for (who, calls) in left.iter().enumerate() {
             let Some((call, rest)) = calls.split_first() else {
                 continue;

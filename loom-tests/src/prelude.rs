@@ -15,7 +15,8 @@ pub use tollgate::{
 };
 
 pub use crate::words::{self, MakeWord};
+pub use crate::{Action as Any, Scenario as AnyScenario};
 pub use crate::{
     Answer, Expected, Run, ScenarioOutcome, Source, Subject, Verb, actor, broken, deep, deep_model,
-    model, pairs, relaxed, samples, stored, suite, with_faults,
+    model, on_broken, pairs, samples, suite,
 };

@@ -70,7 +70,7 @@ impl Run {
     }
 }
 
-/// A model that has run. Its methods run it on broken code, on which it must fail.
+/// A model. Its methods run it on broken code, on which it must fail.
 pub struct Model<'n, B> {
     pub(crate) name: &'n str,
     pub(crate) bound: Option<usize>,
@@ -91,6 +91,11 @@ pub fn model<B: Fn(&mut Run)>(name: &str, bound: Option<usize>, body: B) -> Mode
             run.cases,
         );
     }
+    Model { name, bound, body }
+}
+
+/// Makes a model that runs only on broken code.
+pub fn on_broken<B: Fn(&mut Run)>(name: &str, bound: Option<usize>, body: B) -> Model<'_, B> {
     Model { name, bound, body }
 }
 

@@ -1,12 +1,12 @@
 //! Tables of keys: the slots of each key, the actions, and the checks at the end of each execution.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
 use tollgate::clock::Clock;
-use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
+use tollgate::{Granted, Keep, Keyed, Quota, Tick, TokenBucket};
 use tollgate_audit::Bound;
 
 use crate::action::Action as Any;
@@ -16,21 +16,12 @@ use crate::scenario::Scenario as AnyScenario;
 use crate::total::{Lenient, MIXED};
 use crate::verb::Answer;
 
-/// A hash builder whose hash of a key is the key itself, in 60 bits.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct IdentityState;
-
-/// The hasher of [`IdentityState`].
+/// A hasher whose hash of a key is the key itself, in 60 bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IdentityHasher(u64);
 
-impl BuildHasher for IdentityState {
-    type Hasher = IdentityHasher;
-
-    fn build_hasher(&self) -> IdentityHasher {
-        IdentityHasher::default()
-    }
-}
+/// Makes such hashers.
+pub type IdentityState = BuildHasherDefault<IdentityHasher>;
 
 impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
@@ -101,7 +92,7 @@ pub fn fence() -> [Site; 1] {
 /// Makes a table with this many slots.
 pub fn table<A: Algorithm>(algorithm: A, slots: usize) -> TableOf<A> {
     let table = Keyed::with_clock(algorithm, slots, FrozenClock).expect("a few slots");
-    table.with_hasher(IdentityState)
+    table.with_hasher(IdentityState::default())
 }
 
 fn tick(at: u64) -> Tick {
@@ -203,6 +194,19 @@ pub fn ban<A: Algorithm + 'static>(key: u64, until: u64, at: u64) -> Action<A> {
             Ok(()) => Answer::Done,
             Err(denied) => Answer::Denied(denied),
         }
+    })
+}
+
+/// Sets the quota of a plan, of `limit` permits a second.
+pub fn set_plan(plan: usize, limit: u64, keep: Keep, at: u64) -> Action<Lenient> {
+    let name = format!("set {limit}, {keep:?}, of plan {plan}");
+    Action::new(name, move |limiter, _| {
+        let quota = Quota::per(limit, Duration::from_secs(1));
+        Answer::Is(
+            limiter
+                .set_plan_quota_at(plan, quota, keep, tick(at))
+                .is_ok(),
+        )
     })
 }
 

@@ -9,6 +9,7 @@ use tollgate::outcome::Charged;
 use tollgate::store::{View, WordStore};
 use tollgate::{Denied, Granted, Tick};
 
+use crate::calls::remember;
 use crate::traced_word::TracedWord;
 
 /// The answer of a verb.
@@ -142,25 +143,15 @@ impl<A> Verb<A> {
 impl<A: Algorithm> Verb<A> {
     /// `try_acquire_n`.
     pub fn acquire(n: u64) -> Self {
-        Self::new(
-            format!("acquire {n}"),
-            Kind::Takes,
-            move |scope| match scope.at().try_acquire_n(n) {
-                Ok(granted) => {
-                    *scope.granted = Some(granted);
-                    Answer::Granted(granted)
-                }
-                Err(denied) => Answer::Denied(denied),
-            },
-        )
+        Self::new(format!("acquire {n}"), Kind::Takes, move |scope| {
+            remember(scope.granted, scope.at().try_acquire_n(n))
+        })
     }
 
     /// `take_up_to`.
     pub fn take_up_to(n: u64) -> Self {
         Self::new(format!("take up to {n}"), Kind::Takes, move |scope| {
-            let granted = scope.at().take_up_to(n);
-            *scope.granted = Some(granted);
-            Answer::Granted(granted)
+            remember(scope.granted, Ok(scope.at().take_up_to(n)))
         })
     }
 

@@ -39,12 +39,8 @@ pub struct Outcome {
 impl Outcome {
     /// Returns how many permits were granted in total.
     pub fn granted(&self) -> u64 {
-        let answers = self.answers.iter().flatten();
-        let granted = answers.map(|answer| match answer {
-            Answer::Granted(granted) => granted.n(),
-            _ => 0,
-        });
-        granted.sum()
+        let grants = rules::grants(self.answers.iter().flatten());
+        grants.iter().map(|(_, n)| n).sum()
     }
 
     /// Returns the answers to each actor, as text.

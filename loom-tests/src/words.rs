@@ -45,16 +45,31 @@ impl AtomicWord for Alone {
     }
 }
 
-/// An atomic word whose exchange or swap differs from the crate's.
+/// An atomic word of which one operation differs from the crate's.
 struct Broken {
     atomic: AtomicU64,
+    /// The word that it was made with.
+    first: u64,
+    load: fn(&Self) -> u64,
     exchange: fn(&AtomicU64, u64, u64) -> Result<(), u64>,
     swap: fn(&AtomicU64, u64) -> u64,
 }
 
+impl Broken {
+    fn new(first: u64) -> Self {
+        Self {
+            atomic: AtomicU64::new(first),
+            first,
+            load: |word| word.atomic.load(Ordering::Relaxed),
+            exchange,
+            swap: |atomic, next| atomic.swap(next, Ordering::Relaxed),
+        }
+    }
+}
+
 impl AtomicWord for Broken {
     fn load(&self) -> u64 {
-        self.atomic.load(Ordering::Relaxed)
+        (self.load)(self)
     }
 
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
@@ -68,20 +83,14 @@ impl AtomicWord for Broken {
 
 /// A word with this exchange.
 fn exchanging(word: u64, exchange: fn(&AtomicU64, u64, u64) -> Result<(), u64>) -> SharedWord {
-    Arc::new(Broken {
-        atomic: AtomicU64::new(word),
-        exchange,
-        swap: |atomic, next| atomic.swap(next, Ordering::Relaxed),
-    })
+    let whole = Broken::new(word);
+    Arc::new(Broken { exchange, ..whole })
 }
 
 /// A word with this swap.
 fn swapping(word: u64, swap: fn(&AtomicU64, u64) -> u64) -> SharedWord {
-    Arc::new(Broken {
-        atomic: AtomicU64::new(word),
-        exchange,
-        swap,
-    })
+    let whole = Broken::new(word);
+    Arc::new(Broken { swap, ..whole })
 }
 
 fn exchange(atomic: &AtomicU64, word: u64, next: u64) -> Result<(), u64> {
@@ -164,23 +173,9 @@ pub fn reports_failure(word: u64) -> SharedWord {
 
 /// Broken: always loads the word that it was made with, like a loop that does not load again.
 pub fn loads_stale(word: u64) -> SharedWord {
-    Arc::new(LoadsStale(WordCell::new(word), word))
-}
-
-struct LoadsStale(WordCell, u64);
-
-impl AtomicWord for LoadsStale {
-    fn load(&self) -> u64 {
-        self.1
-    }
-
-    fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
-        self.0.compare_exchange(word, next)
-    }
-
-    fn swap(&self, next: u64) -> u64 {
-        self.0.swap(next)
-    }
+    let whole = Broken::new(word);
+    let load = |word: &Broken| word.first;
+    Arc::new(Broken { load, ..whole })
 }
 
 /// Broken: starts the limiter again after another thread has started it.

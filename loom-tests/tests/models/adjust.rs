@@ -3,9 +3,10 @@
 //! The models find faults in this.
 
 use tollgate::Adjustable;
+use tollgate_loom_tests::calls;
 use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::rules::grants;
 use tollgate_loom_tests::total::Strict as Total;
-use tollgate_loom_tests::{Scenario as AnyScenario, calls};
 
 type Tested = Adjustable<Total, NoClock>;
 type Action = calls::Call<Tested>;
@@ -68,11 +69,7 @@ fn counted() -> Scenario {
 }
 
 fn taken(played: &ScenarioOutcome) -> u64 {
-    let taken = played.all().map(|answer| match answer {
-        Answer::Granted(granted) => granted.n(),
-        _ => 0,
-    });
-    taken.sum()
+    grants(played.all()).iter().map(|(_, n)| n).sum()
 }
 
 /// One actor changes the quota, the other runs each verb.
@@ -167,28 +164,23 @@ const MIXED: &str = "two quotas are mixed | another quota";
 fn a_decision_is_of_one_version() {
     let name = "adjust::a_decision_is_of_one_version";
     model(name, Some(2), against_each_verb);
-    model(name, Some(2), against_denials);
-    stored(name, NO_ORDER, Some(2), carried);
     let sites = SOURCE.sites(["load_versioned", "compare_exchange_weak(old, new, Ordering"]);
-    relaxed("adjust", sites, MIXED, Some(2), against_denials);
+    model(name, Some(2), against_denials).relaxed(sites, MIXED);
+    on_broken(name, Some(2), carried).stored(NO_ORDER);
 }
 
 #[test]
 fn a_late_decision_mixes_nothing() {
-    model("adjust::a_late_decision_mixes_nothing", Some(2), late);
     let faults = [Fault::ReadsUnchecked, Fault::AnnouncesAfterwards];
-    with_faults("adjust", faults, MIXED, Some(2), late);
     let for_ever = "exceeded maximum number of branches";
     // Loom may find either failure first: without the fence, a thread may also retry its read
     // forever.
     let either = format!("{MIXED} | {for_ever}");
-    for (operation, why) in [
-        ("self.version.store", for_ever),
-        ("fence(Ordering::Release)", MIXED),
-        ("fence(Ordering::Acquire)", &either),
-    ] {
-        relaxed("adjust", SOURCE.sites([operation]), why, Some(2), late);
-    }
+    model("adjust::a_late_decision_mixes_nothing", Some(2), late)
+        .finds(faults, MIXED)
+        .relaxed(SOURCE.sites(["self.version.store"]), for_ever)
+        .relaxed(SOURCE.sites(["fence(Ordering::Release)"]), MIXED)
+        .relaxed(SOURCE.sites(["fence(Ordering::Acquire)"]), &either);
 }
 
 #[test]
@@ -199,17 +191,15 @@ fn no_change_is_lost() {
 #[test]
 fn a_grant_from_before_a_change_is_not_undone() {
     let name = "adjust::a_grant_from_before_a_change_is_not_undone";
-    model(name, Some(3), undone);
-    with_faults("adjust", [Fault::UndoesOldMarks], MIXED, Some(3), undone);
+    model(name, Some(3), undone).finds([Fault::UndoesOldMarks], MIXED);
 }
 
 #[test]
 fn the_word_is_carried_over_in_the_same_exchange() {
     let name = "adjust::the_word_is_carried_over_in_the_same_exchange";
-    model(name, Some(3), carried);
     let faults = [Fault::ComparesTheWordAlone, Fault::CarriesAfterwards];
     let why = "two quotas are mixed | another quota | no order | overflow";
-    with_faults("adjust", faults, why, Some(3), carried);
+    model(name, Some(3), carried).finds(faults, why);
 }
 
 #[test]

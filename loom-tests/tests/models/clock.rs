@@ -1,14 +1,11 @@
 //! Clocks that threads share: no advance of a manual clock is lost, a coarse clock never goes back,
 //! and a limiter keeps its bound while another thread moves its clock.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use tollgate::clock::{Clock, CoarseClock};
+use tollgate::clock::CoarseClock;
 use tollgate::sync::model::AtomicU64;
-use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{Run, actor, broken, model};
+use tollgate_loom_tests::prelude::*;
 
 /// Broken: it is moved by a load and a store.
 struct ByStore(AtomicU64);

@@ -6,7 +6,6 @@ use tollgate::compose::{AllDenied, AllReserved, OrElse};
 use tollgate::keyed::Overflow;
 use tollgate::{Adjustable, Keyed, TryAcquire};
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 use super::compose_rows::{
     Bucket, NOW, bucket, granted, pair, rest, row_against_a_plain_caller, rows_in_opposite_orders,

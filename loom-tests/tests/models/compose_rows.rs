@@ -4,7 +4,6 @@
 use tollgate::TryAcquire;
 use tollgate::compose::{AllDenied, BoxMember};
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 pub(super) const NOW: Tick = Tick::from_nanos(20);
 
@@ -134,13 +133,11 @@ fn of_two_with_four_or_eight_members_one_is_granted() {
         let (one, other) = (whole_row(ascending::<N>()), whole_row(descending()));
         rows_in_opposite_orders(run, one, other);
     }
-    model(name, None, opposite::<4>);
-    // Bounded, because with 3 preemptions there are 30 000 executions.
-    model(name, Some(2), opposite::<8>);
     let faults = [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly];
     let why = "not one of them is granted";
-    with_faults(name, faults, why, None, opposite::<4>);
-    with_faults(name, faults, why, Some(2), opposite::<8>);
+    model(name, None, opposite::<4>).finds(faults, why);
+    // Bounded, because with 3 preemptions there are 30 000 executions.
+    model(name, Some(2), opposite::<8>).finds(faults, why);
 }
 
 #[test]
@@ -170,8 +167,8 @@ fn boxed_members_are_taken_all_or_none() {
         against(run);
     });
     for broken in [&opposite as &dyn Fn(&mut Run), &mixed] {
-        with_faults(name, [Fault::TakesInTheCallersOrder], why, Some(3), broken);
+        on_broken(name, Some(3), broken).finds([Fault::TakesInTheCallersOrder], why);
     }
     let faults = [Fault::ForgetsToUndo, Fault::UndoesOne];
-    with_faults(name, faults, "permits were lost", Some(3), against);
+    on_broken(name, Some(3), against).finds(faults, "permits were lost");
 }

@@ -110,12 +110,11 @@ fn threads_sleep(run: &mut Run) {
 
 #[test]
 fn no_waiter_is_forgotten() {
-    model("one leaves, two wait", Some(3), leave_against_enter);
-    let why = "a waiter was forgotten";
-    model("two sleep in turn", Some(3), threads_sleep);
-    let name = "one leaves, two wait";
     let faults = [Fault::LeavesSilently, Fault::WaitsBlindly];
-    with_faults(name, faults, why, Some(2), leave_against_enter);
+    model("one leaves, two wait", Some(3), leave_against_enter)
+        .bound(Some(2))
+        .finds(faults, "a waiter was forgotten");
+    model("two sleep in turn", Some(3), threads_sleep);
 }
 
 /// One actor leaves while another tries to enter and a third waits in line.

@@ -2,11 +2,9 @@
 //! sees writes that were made inside before, and no peak is missed.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::Concurrency;
 use tollgate::sync::model::AtomicU64;
-use tollgate_loom_tests::{Run, Source, actor, model};
+use tollgate_loom_tests::prelude::*;
 
 use super::concurrency::{Tested, check_empty, limiter, said};
 

@@ -4,8 +4,8 @@
 use tollgate_loom_tests::prelude::*;
 
 use super::shards::{
-    NOW, Scenario, balance, bucket, charge, large, refund, reset, take, take_at, take_from_second,
-    undo,
+    NOW, Scenario, balance, bucket, charge, large, refund, reset, split, take, take_at,
+    take_from_second, undo,
 };
 
 /// The tick of the next permit.
@@ -18,9 +18,7 @@ fn drained(algorithm: fn() -> AnyAlgorithm) -> Scenario {
 }
 
 fn drained_at(algorithm: fn() -> AnyAlgorithm, shards: usize, tick: u64) -> Scenario {
-    let make =
-        move || Sharded::starting_at(algorithm(), shards, NoClock, Tick::ZERO).expect("it splits");
-    Scenario::at(make).after(move |limiter, _| {
+    split(algorithm, shards).after(move |limiter, _| {
         let mut answers = Vec::new();
         while !matches!(answers.last(), Some(Answer::Denied(_))) {
             answers.push(take_at(1, 0, tick).act(limiter, &mut None));

@@ -296,13 +296,12 @@ const SLOTS: &str = "slots";
 #[test]
 fn two_insert_the_same_key() {
     let name = "keyed::two_insert_the_same_key";
-    model(name, None, two_insert);
+    model(name, None, two_insert).stored("no order | slots | add up");
     model(name, Some(3), both_slots)
         .finds([Fault::LooksOnce], SLOTS)
         .finds([Fault::LeavesOtherClaims], SLOTS)
         .relaxed(tables::fence(), SLOTS)
         .finds([Fault::GivesUpBlindly], "add up | no order");
-    stored(name, "no order | slots | add up", None, two_insert);
 }
 
 #[test]
@@ -360,7 +359,6 @@ fn there_is_no_room() {
 #[test]
 fn a_stopped_thread_stops_no_other() {
     let name = "keyed::a_stopped_thread_stops_no_other";
-    model(name, Some(1), one_stops);
+    model(name, Some(1), one_stops).finds([Fault::WaitsForClaims], NO_ORDER);
     model(name, Some(1), one_stops_in_the_last_slot);
-    with_faults(name, [Fault::WaitsForClaims], NO_ORDER, Some(1), one_stops);
 }

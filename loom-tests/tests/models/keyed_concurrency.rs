@@ -2,13 +2,9 @@
 //! even while keys without guards leave the table, and a caller that enters sees writes that were
 //! made inside before.
 
-use std::sync::Arc;
-
-use tollgate::Denied;
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
-use tollgate::sync::model::Fault;
+use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
-use tollgate_loom_tests::{Run, Source, actor, model};
 
 use super::concurrency_word::{Inside, Noted as OfOne, one_after_the_other, two_try};
 
@@ -19,7 +15,7 @@ type Guard = KeyedGuard<Limiter, IdentityState>;
 /// A table of two slots.
 fn limiter(limit: u64) -> Limiter {
     let limiter = KeyedConcurrency::new(limit, 2).expect("a limit");
-    Arc::new(limiter.with_hasher(IdentityState))
+    Arc::new(limiter.with_hasher(IdentityState::default()))
 }
 
 fn said<T>(entered: &Result<T, Denied>) -> &'static str {
@@ -51,8 +47,10 @@ impl Noted {
         drop(guard);
     }
 
-    fn visit(&self, limiter: &Limiter, key: u64, n: u64) -> &'static str {
-        visit(limiter, self.of(key), key, n)
+    /// Returns what an actor does: it enters by a key, and leaves.
+    fn visits(&self, limiter: &Limiter, key: u64) -> impl FnOnce() -> &'static str + use<> {
+        let (limiter, noted) = (Arc::clone(limiter), self.of(key).clone());
+        move || visit(&limiter, &noted, key, 1)
     }
 
     /// Checks that nothing is counted after all guards are gone.
@@ -114,12 +112,7 @@ fn no_room(run: &mut Run) {
         let (limiter, inside) = (limiter(1), Noted::default());
         let a = inside.enter(&limiter, A, 1).expect("fresh");
         let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
-        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
-        let (by_one, by_other) = (inside.clone(), inside.clone());
-        let told = layout.both(
-            move || by_one.visit(&one, B, 1),
-            move || by_other.visit(&other, A, 1),
-        );
+        let told = layout.both(inside.visits(&limiter, B), inside.visits(&limiter, A));
         inside.leave(A, a);
         drop(y);
         inside.check(&limiter, 1);
@@ -133,18 +126,12 @@ fn takes_over(run: &mut Run) {
         vec![["inside", "inside"], ["inside", "no room"]],
         move |layout| {
             let (limiter, inside) = (limiter(1), Noted::default());
-            assert_eq!(inside.visit(&limiter, A, 1), "inside");
+            assert_eq!(inside.visits(&limiter, A)(), "inside");
             let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
-            let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
-            let (by_one, by_other) = (inside.clone(), inside.clone());
-            let mut told = layout.act(vec![
-                actor(move || by_one.visit(&one, A, 1)),
-                actor(move || by_other.visit(&other, B, 1)),
-            ]);
+            let told = layout.both(inside.visits(&limiter, A), inside.visits(&limiter, B));
             drop(y);
             inside.check(&limiter, 1);
-            told.sort_unstable();
-            [told[0], told[1]]
+            [told.0.min(told.1), told.0.max(told.1)]
         },
     );
 }
@@ -155,9 +142,8 @@ fn leaves_meanwhile(run: &mut Run) {
         let (limiter, inside) = (limiter(1), Noted::default());
         let a = inside.enter(&limiter, A, 1).expect("fresh");
         let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
-        let (one, by_one, by_other) = (Arc::clone(&limiter), inside.clone(), inside.clone());
-        let visits = move || by_one.visit(&one, B, 1);
-        let (told, ()) = layout.both(visits, move || by_other.leave(A, a));
+        let leaves = inside.clone();
+        let (told, ()) = layout.both(inside.visits(&limiter, B), move || leaves.leave(A, a));
         drop(y);
         inside.check(&limiter, 1);
         told

@@ -26,7 +26,7 @@ fn two_slots() -> TableOf<Total> {
 fn two_plans() -> TableOf<Total> {
     let plans = [LIMIT, 2 * LIMIT].map(Total::of);
     let table = Keyed::with_plans(plans, 2, FrozenClock).expect("two plans");
-    table.with_hasher(IdentityState)
+    table.with_hasher(IdentityState::default())
 }
 
 /// A scenario on such a table, in which no answer comes from another quota's word.
@@ -43,12 +43,7 @@ fn scenario(keys: &'static [u64]) -> Scenario {
 }
 
 fn set_by(plan: usize, limit: u64, keep: Keep) -> Action {
-    let name = format!("set {limit}, {keep:?}, of plan {plan}");
-    Action::new(name, move |limiter, _| {
-        let quota = Quota::per(limit, Duration::from_secs(1));
-        let now = Tick::from_nanos(NOW);
-        Answer::Is(limiter.set_plan_quota_at(plan, quota, keep, now).is_ok())
-    })
+    tables::set_plan(plan, limit, keep, NOW)
 }
 
 fn set(limit: u64, keep: Keep) -> Action {
@@ -193,22 +188,22 @@ fn weaker_orderings_are_found() {
     let why = format!("mixed | another quota | overflow | Causality violation | {for_ever}");
     let decide = "self.exchange(at, live, next)";
     let sites = SOURCE.sites(["self.version.load", "self.version.store", decide]);
-    relaxed(name, sites, &why, Some(2), carried);
+    on_broken(name, Some(2), carried).relaxed(sites, &why);
     let migrate = SOURCE.sites(["self.exchange(at, old, new)"]);
-    relaxed(name, migrate, &why, Some(2), migrated);
+    on_broken(name, Some(2), migrated).relaxed(migrate, &why);
 }
 
 #[test]
 fn a_thread_late_by_many_changes_mixes_nothing() {
     let name = "keyed_quota::a_thread_late_by_many_changes_mixes_nothing";
-    model(name, Some(1), late);
     let longer = "keyed_quota::a_thread_late_by_many_changes, of two preemptions";
     model(name, Some(1), late_with_a_key);
     deep_model(longer, Some(2), late);
     let faults = [Fault::SparesClaims, Fault::ReadsTheVersionFirst];
-    with_faults(name, faults, MIXED, Some(2), late);
-    let fence = SOURCE.sites(["fence(Ordering::SeqCst)"]);
-    relaxed(name, fence, MIXED, Some(2), late);
+    model(name, Some(1), late)
+        .bound(Some(2))
+        .finds(faults, MIXED)
+        .relaxed(SOURCE.sites(["fence(Ordering::SeqCst)"]), MIXED);
 }
 
 #[test]

@@ -176,10 +176,9 @@ const NO_ORDER: &str = "no order";
 #[test]
 fn a_late_caller_gets_no_second_burst() {
     let name = "keyed_turnover::a_late_caller_gets_no_second_burst";
-    model(name, Some(3), late);
-    model(name, Some(2), late_twice);
     let faults = [Fault::RaisesAfterwards, Fault::IgnoresTheHorizon];
-    with_faults(name, faults, "promised | no order", Some(3), late);
+    model(name, Some(3), late).finds(faults, "promised | no order");
+    model(name, Some(2), late_twice);
 }
 
 #[test]
@@ -218,12 +217,11 @@ fn a_stopped_thread_stops_no_other() {
 #[test]
 fn skipped_neighbors_hide_no_key() {
     let name = "keyed_turnover::skipped_neighbors_hide_no_key";
-    let why = "slots | no order";
-    model(name, Some(3), neighbors);
     // Alternatively a thread claims and releases the free slot in a loop, since the key is there.
     let skips = "slots | no order | maximum number of branches";
-    with_faults(name, [Fault::SkipsByFree], skips, Some(3), neighbors);
-    relaxed(name, tables::fence(), why, Some(3), neighbors);
+    model(name, Some(3), neighbors)
+        .finds([Fault::SkipsByFree], skips)
+        .relaxed(tables::fence(), "slots | no order");
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::mem::ManuallyDrop;
 
 use tollgate::leases::Lease;
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 /// The total that leases may hold.
 const TOTAL: u64 = 3;
@@ -107,19 +106,18 @@ fn acquire(n: u64) -> Action {
     })
 }
 
+/// Adds up a number of all leases.
+fn sum(traced_words: &[TracedWord], of: fn(&Handle) -> u64) -> u64 {
+    let leases = traced_words.iter().filter_map(|it| it.lease.as_ref());
+    leases.map(|lease| of(lease)).sum()
+}
+
 /// Makes a scenario that checks what the leases hold at the end, drops them all, and checks that
 /// everything unused is available again.
 fn all_end() -> Scenario {
     let scenario = Scenario::at(limiter).after(|limiter, traced_words| {
-        let leases = || {
-            traced_words
-                .iter()
-                .filter_map(|traced| traced.lease.as_ref())
-        };
-        let (sizes, held) = (
-            leases().map(|lease| lease.size()).sum::<u64>(),
-            leases().map(|lease| lease.held()).sum::<u64>(),
-        );
+        let held = sum(traced_words, |lease| lease.held());
+        let sizes = sum(traced_words, |lease| lease.size());
         assert_eq!(limiter.leases.lent(), sizes, "the lent size is wrong");
         let before = limiter.leases.limiter().available();
         for traced in traced_words {
@@ -243,10 +241,7 @@ fn one_stops(run: &mut Run) {
         let scenario = scenario.actor_after(&[acquire(2)], goes_on);
         let scenario = scenario.after(|limiter, traced_words| {
             let lent = limiter.leases.lent();
-            let leases = traced_words
-                .iter()
-                .filter_map(|traced| traced.lease.as_ref());
-            let held: u64 = leases.map(|lease| lease.held()).sum();
+            let held = sum(traced_words, |lease| lease.held());
             assert!(lent <= TOTAL, "{lent} are lent");
             assert!(held <= lent, "{held} are held, and {lent} are lent");
             let there = limiter.leases.limiter().available();
@@ -281,10 +276,9 @@ fn draws_and_takes() {
 
 #[test]
 fn a_reused_size_comes_with_its_permits() {
-    model("leases::a_reused_size_comes_with_its_permits", None, drops);
     let operations = ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("];
-    let sites = Source(&["leases/lease.rs"]).sites(operations);
-    relaxed("leases", sites, "no order", None, drops);
+    model("leases::a_reused_size_comes_with_its_permits", None, drops)
+        .relaxed(Source(&["leases/lease.rs"]).sites(operations), "no order");
 }
 
 #[test]

@@ -6,7 +6,6 @@ use Call::{Available, Take, TakeUpTo, TimeUntil};
 use tollgate_loom_tests::logged::{Call, Rules};
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::rules::{each_interval, grants};
-use tollgate_loom_tests::{Action as Any, Scenario as AnyScenario};
 
 type Tested = SlidingLog<NoClock>;
 type Action = Any<Tested, ()>;
@@ -110,30 +109,15 @@ fn each_call_against_each_other(run: &mut Run) {
 
 /// Claims of several permits, against claims of one and of several.
 fn several(run: &mut Run) {
-    explore(
-        2,
-        &[Take(2, 5)],
-        &[&[Take(2, 20)], &[Take(1, 21), Take(1, 31)]],
-        run,
-    );
-    explore(
-        2,
-        &[Take(1, 5)],
-        &[&[Take(2, 20)], &[Take(2, 21), Take(1, 31)]],
-        run,
-    );
-    explore(
-        3,
-        &[Take(3, 5)],
-        &[&[Take(2, 20)], &[Take(2, 21), TakeUpTo(3, 30)]],
-        run,
-    );
-    explore(
-        3,
-        &[Take(3, 5)],
-        &[&[Take(3, 20), Take(1, 30)], &[Take(1, 19)]],
-        run,
-    );
+    let cases: [(u64, u64, [&[Call]; 2]); 4] = [
+        (2, 2, [&[Take(2, 20)], &[Take(1, 21), Take(1, 31)]]),
+        (2, 1, [&[Take(2, 20)], &[Take(2, 21), Take(1, 31)]]),
+        (3, 3, [&[Take(2, 20)], &[Take(2, 21), TakeUpTo(3, 30)]]),
+        (3, 3, [&[Take(3, 20), Take(1, 30)], &[Take(1, 19)]]),
+    ];
+    for (limit, taken, actors) in cases {
+        explore(limit, &[Take(taken, 5)], &actors, run);
+    }
 }
 
 /// An actor claims while another goes around the ring more than once.
@@ -154,33 +138,20 @@ fn two_claims(run: &mut Run) {
     explore(1, &[Take(1, 5)], &[&[Take(1, 20)], &[Take(1, 31)]], run);
 }
 
-/// Three threads: two claim, and one queries.
-fn two_claim(run: &mut Run) {
-    let (one, other): (&[Call], &[Call]) = (&[Take(1, 20)], &[Take(1, 21)]);
-    explore(1, &[Take(1, 5)], &[one, other, &[TimeUntil(1, 22)]], run);
-    explore(
-        2,
-        &[Take(2, 5)],
-        &[&[Take(2, 20)], other, &[Available(31)]],
-        run,
-    );
+/// Three threads: two claim, and the third makes one of these calls, the first under a limit of one
+/// and the second under a limit of two.
+fn three(thirds: [Call; 2], run: &mut Run) {
+    for (limit, third) in (1..).zip(thirds) {
+        let one: &[Call] = &[Take(limit, 20)];
+        let actors = [one, &[Take(1, 21)], &[third]];
+        explore(limit, &[Take(limit, 5)], &actors, run);
+    }
 }
 
-/// Three threads that claim.
-fn three_claim(run: &mut Run) {
-    let (one, other): (&[Call], &[Call]) = (&[Take(1, 20)], &[Take(1, 21)]);
-    explore(1, &[Take(1, 5)], &[one, other, &[Take(1, 32)]], run);
-    explore(
-        2,
-        &[Take(2, 5)],
-        &[&[Take(2, 20)], other, &[Take(1, 31)]],
-        run,
-    );
-}
-
-/// The first actor stops forever, before each of its operations in turn.
-fn one_stops(cases: &[(u64, [&[Call]; 3])], run: &mut Run) {
-    for &(limit, [before, stops, goes_on]) in cases {
+/// The first actor stops forever, before each of its operations in turn. The first case has a limit
+/// of one, the second a limit of two, and so on.
+fn one_stops(cases: &[[&[Call]; 3]], run: &mut Run) {
+    for (limit, &[before, stops, goes_on]) in (1..).zip(cases) {
         let allowed = (0..=stops.len()).map(|done| {
             // The stopped actor's next call took effect, or it did not.
             let both = [done, (done + 1).min(stops.len())].map(|calls| {
@@ -201,29 +172,23 @@ fn one_stops(cases: &[(u64, [&[Call]; 3])], run: &mut Run) {
 
 /// One call each.
 fn one_stops_once(run: &mut Run) {
-    let cases: [(u64, [&[Call]; 3]); 2] = [
-        (1, [&[Take(1, 5)], &[Take(1, 20)], &[Take(1, 31)]]),
-        (2, [&[Take(1, 5)], &[Take(2, 20)], &[Take(1, 21)]]),
+    let cases: [[&[Call]; 3]; 2] = [
+        [&[Take(1, 5)], &[Take(1, 20)], &[Take(1, 31)]],
+        [&[Take(1, 5)], &[Take(2, 20)], &[Take(1, 21)]],
     ];
     one_stops(&cases, run);
 }
 
 /// The other actor goes around the ring several times.
 fn one_stops_on_its_way(run: &mut Run) {
-    let cases: [(u64, [&[Call]; 3]); 3] = [
-        (1, [&[], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]]),
-        (
-            2,
-            [&[Take(2, 5)], &[Take(2, 20)], &[Take(1, 21), Take(2, 31)]],
-        ),
-        (
-            3,
-            [
-                &[Take(3, 5)],
-                &[Take(2, 20), Take(1, 21)],
-                &[TakeUpTo(3, 18), TimeUntil(2, 31)],
-            ],
-        ),
+    let cases: [[&[Call]; 3]; 3] = [
+        [&[], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]],
+        [&[Take(2, 5)], &[Take(2, 20)], &[Take(1, 21), Take(2, 31)]],
+        [
+            &[Take(3, 5)],
+            &[Take(2, 20), Take(1, 21)],
+            &[TakeUpTo(3, 18), TimeUntil(2, 31)],
+        ],
     ];
     one_stops(&cases, run);
 }
@@ -251,8 +216,11 @@ fn laps_of_one_and_of_two() {
 
 #[test]
 fn three_at_once() {
-    model("log::three_at_once, one looks", Some(2), two_claim);
-    model("log::three_at_once", Some(1), three_claim);
+    let looks = [TimeUntil(1, 22), Available(31)];
+    let name = "log::three_at_once, one looks";
+    model(name, Some(2), |run| three(looks, run));
+    let claims = [Take(1, 32), Take(1, 31)];
+    model("log::three_at_once", Some(1), |run| three(claims, run));
 }
 
 #[test]
@@ -267,26 +235,20 @@ fn a_stopped_thread_stops_no_other() {
 const TOO_MANY: &str = " permits in | no order";
 
 #[test]
-fn faults_are_found() {
-    for (fault, why) in [
-        (Fault::EntersFirst, "no order"),
-        (Fault::NeverHelps, "exceeded maximum number of branches"),
-        (Fault::TakesUnentered, TOO_MANY),
-    ] {
-        with_faults("log", [fault], why, None, two_claims);
-    }
-    let faults = [Fault::HelpsAtItsTick, Fault::EntersLate];
-    with_faults("log", faults, TOO_MANY, Some(2), |run| overtaken(1, run));
-    stored("log", TOO_MANY, Some(2), |run| overtaken(1, run));
-}
-
-#[test]
-fn weaker_orderings_are_found() {
+fn faults_and_weaker_orderings_are_found() {
+    let for_ever = "exceeded maximum number of branches";
+    on_broken("log", None, two_claims)
+        .finds([Fault::EntersFirst], "no order")
+        .finds([Fault::NeverHelps], for_ever)
+        .finds([Fault::TakesUnentered], TOO_MANY);
     let sites = Source(&["multiword/log/claim.rs"]).sites([
         "self.state.load(",
         "entry.load(",
         "entry.compare_exchange(",
         ".compare_exchange(view.state",
     ]);
-    relaxed("log", sites, TOO_MANY, Some(2), |run| overtaken(1, run));
+    on_broken("log", Some(2), |run: &mut Run| overtaken(1, run))
+        .finds([Fault::HelpsAtItsTick, Fault::EntersLate], TOO_MANY)
+        .stored(TOO_MANY)
+        .relaxed(sites, TOO_MANY);
 }

@@ -5,12 +5,12 @@
 //! faults in this.
 
 use tollgate::traits::ReserveLimiter;
+use tollgate_loom_tests::Limits;
 use tollgate_loom_tests::calls::{
     Call, cancel, charge, reserve, reserve_until, take_and_use as take,
 };
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::rules::each_interval;
-use tollgate_loom_tests::{Limits, Scenario as AnyScenario};
 
 type Bucket = Limiter<TokenBucket, NoClock>;
 type Window = Limiter<SlidingWindow, NoClock>;
@@ -165,18 +165,12 @@ fn each_of_two() {
 
 #[test]
 fn giving_up() {
-    model("reservations::one_gives_up", None, one_gives_up);
     model("reservations::three_at_once", Some(2), three_at_once);
+    let (name, why) = ("reservations::one_gives_up", "go early | no order");
+    model(name, None, one_gives_up)
+        .finds([Fault::CancelsInTheMiddle], why)
+        .stored(why);
     let name = "window_reservations::one_gives_up";
-    model(name, None, one_of_a_window_gives_up);
-}
-
-#[test]
-fn faults_are_found() {
-    let fault = [Fault::CancelsInTheMiddle];
-    let (name, why) = ("reservations", "go early | no order");
-    with_faults(name, fault, why, None, one_gives_up);
-    stored(name, why, None, one_gives_up);
-    let (name, why) = ("window_reservations", "overtakes | no order");
-    with_faults(name, fault, why, None, one_of_a_window_gives_up);
+    model(name, None, one_of_a_window_gives_up)
+        .finds([Fault::CancelsInTheMiddle], "overtakes | no order");
 }

@@ -4,8 +4,8 @@
 //! models find faults in this.
 
 use tollgate_audit::Bounded;
+use tollgate_loom_tests::calls;
 use tollgate_loom_tests::prelude::*;
-use tollgate_loom_tests::{Scenario as AnyScenario, calls};
 
 pub(super) type Tested = Sharded<AnyAlgorithm, NoClock>;
 pub(super) type Action = calls::Call<Tested>;
@@ -86,12 +86,17 @@ fn available() -> Action {
     calls::available(NOW)
 }
 
+/// A scenario on this many shards.
+pub(super) fn split(algorithm: fn() -> AnyAlgorithm, shards: usize) -> Scenario {
+    Scenario::at(move || {
+        Sharded::starting_at(algorithm(), shards, NoClock, Tick::ZERO).expect("it splits")
+    })
+}
+
 /// A scenario on two shards. At its end everything available is taken, at the tick `last` and again
 /// 4 ns later.
 fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Scenario {
-    let make =
-        move || Sharded::starting_at(algorithm(), 2, NoClock, Tick::ZERO).expect("it splits");
-    Scenario::at(make).after(move |limiter, _| {
+    split(algorithm, 2).after(move |limiter, _| {
         let ticks = [last, last + 4];
         let drains = ticks.map(|at| take_up_to_at(9, 0, at).act(limiter, &mut None));
         drains.to_vec()
@@ -364,28 +369,24 @@ fn three_threads_for_four(run: &mut Run) {
 /// The first actor stops forever, before each of its operations in turn. Only what it had taken is
 /// lost.
 fn one_stops(run: &mut Run) {
-    stopping(
-        run,
-        &[
-            [&[take(1, 0)], &[take(2, 1)], &[take(1, 0)]],
-            [&[take(1, 0)], &[undo()], &[take(2, 1)]],
-        ],
-    );
+    let cases: [[&[Action]; 3]; 2] = [
+        [&[take(1, 0)], &[take(2, 1)], &[take(1, 0)]],
+        [&[take(1, 0)], &[undo()], &[take(2, 1)]],
+    ];
+    stopping(run, &cases);
 }
 
 /// The same, with more actions of the other meanwhile.
 fn one_stops_long_before(run: &mut Run) {
-    stopping(
-        run,
-        &[
-            [&[], &[take(3, 0)], &[take(1, 1), take(1, 0)]],
-            [
-                &[take(2, 0)],
-                &[take_up_to_at(3, 1, NOW)],
-                &[take(1, 0), refund(1)],
-            ],
+    let cases: [[&[Action]; 3]; 2] = [
+        [&[], &[take(3, 0)], &[take(1, 1), take(1, 0)]],
+        [
+            &[take(2, 0)],
+            &[take_up_to_at(3, 1, NOW)],
+            &[take(1, 0), refund(1)],
         ],
-    );
+    ];
+    stopping(run, &cases);
 }
 
 /// Runs these cases: what was done before, the actor that stops, and the one that goes on.
@@ -450,11 +451,12 @@ fn resets_and_debts() {
 fn never_one_too_many() {
     let name = "shards::never_one_too_many";
     let longer = "shards::never_one_too_many, of three preemptions";
-    model(name, Some(2), the_same_word_again);
-    deep_model(longer, Some(3), the_same_word_again);
     let why = "were granted at one tick";
     let faults = [Fault::IgnoresGiveBacks, Fault::LowersMeanwhile];
-    with_faults(name, faults, why, Some(3), the_same_word_again);
+    model(name, Some(2), the_same_word_again)
+        .bound(Some(3))
+        .finds(faults, why);
+    deep_model(longer, Some(3), the_same_word_again);
     model("shards::never_one_too_many, touched", Some(3), another_word)
         .finds([Fault::RollsBackBlindly], why);
 }

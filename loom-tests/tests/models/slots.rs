@@ -2,7 +2,6 @@
 //! far ahead. The sum over any window stays within the limit. A thread that stops does not hold up
 //! the others. The models find faults in this.
 
-use tollgate_loom_tests::Scenario as AnyScenario;
 use tollgate_loom_tests::calls::{Call, available, charge, refund, take, take_up_to, undo};
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::rules::{each_interval, grants};
@@ -255,23 +254,19 @@ fn a_stopped_thread_stops_no_other() {
 }
 
 #[test]
-fn faults_are_found() {
+fn faults_and_weaker_orderings_are_found() {
     let faults = [Fault::SkipsTheFreeze, Fault::IgnoresTheFreeze];
-    with_faults("slots", faults, NO_ORDER, None, undone_at_an_edge);
+    on_broken("slots", None, undone_at_an_edge).finds(faults, NO_ORDER);
     let faults = [Fault::RecordsByStore, Fault::LeavesRecordingToOthers];
-    let round = |run: &mut Run| round_the_ring(2, run);
-    with_faults("slots", faults, NO_ORDER, Some(2), round);
-}
-
-#[test]
-fn weaker_orderings_are_found() {
     let source = Source(&["multiword/slotted/roll.rs"]);
     let sites = source.sites(["self.word.load", ".compare_exchange_weak("]);
     let round = |run: &mut Run| round_the_ring(2, run);
-    relaxed("slots", sites, NO_ORDER, Some(2), round);
+    on_broken("slots", Some(2), round)
+        .finds(faults, NO_ORDER)
+        .relaxed(sites, NO_ORDER);
     // A thread that reads a later slot's entry, and then the same word as before, may retry
     // forever.
     let for_ever = "exceeded maximum number of branches";
     let sites = source.sites(["self.place_of(slot)?.load", "entry.fetch_max"]);
-    relaxed("slots", sites, for_ever, Some(2), both_round_the_ring);
+    on_broken("slots", Some(2), both_round_the_ring).relaxed(sites, for_ever);
 }

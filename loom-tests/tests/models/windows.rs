@@ -17,19 +17,19 @@ struct Suite<A> {
 }
 
 impl<A> Suite<A> {
-    fn new(name: &'static str, explore: fn(&Subject<A>, &mut Run), why: &'static str) -> Self {
+    fn new(
+        name: &'static str,
+        explore: fn(&Subject<A>, &mut Run),
+        bound: Option<usize>,
+        why: &'static str,
+    ) -> Self {
         Self {
             name,
             explore,
-            bound: None,
+            bound,
             why,
             repeats: false,
         }
-    }
-
-    fn bounded(self) -> Self {
-        let bound = Some(3);
-        Self { bound, ..self }
     }
 
     fn repeating(self) -> Self {
@@ -40,33 +40,32 @@ impl<A> Suite<A> {
 
 fn pairs<A: Subjected>() -> Suite<A> {
     let explore = suite::each_verb_against_each_other;
-    Suite::new("each against each other", explore, "granted twice")
+    Suite::new("each against each other", explore, None, "granted twice")
 }
 
 fn after_a_grant<A: Subjected>() -> Suite<A> {
     let explore = suite::each_verb_after_a_grant;
-    Suite::new("each after a grant", explore, "no order").repeating()
+    Suite::new("each after a grant", explore, None, "no order").repeating()
 }
 
 fn among_three<A: Subjected>() -> Suite<A> {
     let (explore, why) = (suite::each_verb_among_three, "more than was promised");
-    Suite::new("each among three", explore, why)
-        .bounded()
-        .repeating()
+    Suite::new("each among three", explore, Some(3), why).repeating()
 }
 
 fn starts<A: Subjected>() -> Suite<A> {
-    Suite::new("it starts once", suite::each_verb_starts, "no order")
+    Suite::new("it starts once", suite::each_verb_starts, None, "no order")
 }
 
 fn at_one_tick<A: Subjected>() -> Suite<A> {
     let name = "exactly the available permits at one tick";
-    Suite::new(name, suite::exactly_the_burst_at_one_tick, "granted twice").repeating()
+    let explore = suite::exactly_the_burst_at_one_tick;
+    Suite::new(name, explore, None, "granted twice").repeating()
 }
 
 fn at_different_ticks<A: Subjected>() -> Suite<A> {
     let explore = suite::the_bound_at_different_ticks;
-    Suite::new("at different ticks", explore, "no order").bounded()
+    Suite::new("at different ticks", explore, Some(3), "no order")
 }
 
 fn explore<A: Subjected, const N: usize>(

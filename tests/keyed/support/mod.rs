@@ -1,6 +1,8 @@
 //! Shared helpers of these tests: algorithms, tables with fixed seeds, threads, and a random
 //! stream.
 
+#[path = "../../support/kinds.rs"]
+mod kinds;
 #[path = "../../support/prelude.rs"]
 mod prelude;
 #[path = "../../support/random.rs"]
@@ -37,22 +39,7 @@ pub(crate) const fn often(n: u64) -> u64 {
 
 /// Returns every kind of algorithm, small and large.
 pub(crate) fn all() -> Vec<AnyAlgorithm> {
-    let texts = [
-        "token-bucket 10/s",
-        "token-bucket 13/s burst 40",
-        "gcra 10/s burst 3",
-        "gcra 1/10ms tolerance 25ms",
-        "leaky-meter 10/s burst 35",
-        "leaky-queue 7/min burst 5 free 2",
-        "fixed-window 10/s",
-        "fixed-window 100/min offset 7s",
-        "fixed-window 5/s first-hit",
-        "sliding-window 10/s",
-        "sliding-window 50/min origin 9s rounding down",
-        "intervals 10/s burst 20",
-        "intervals 10/s burst 25 greedy",
-    ];
-    texts.map(algorithm).into()
+    kinds::KINDS.map(algorithm).into()
 }
 
 /// Returns the same, and some whose new keys start with less than their burst.

@@ -18,6 +18,7 @@ fn used(algorithm: AnyAlgorithm, n: u64) -> Adjustable<AnyAlgorithm, NoClock> {
 fn a_change_leaves_the_state_that_its_keep_describes() {
     let most = |algorithm: &AnyAlgorithm| algorithm.available(0, NOW);
     let all = all().map(|algorithm| (algorithm, algorithm.to_string()));
+    let all: Vec<_> = all.collect();
     for (old, old_text) in &all {
         for (new, new_text) in &all {
             let either = |part| old_text.contains(part) || new_text.contains(part);

@@ -46,20 +46,16 @@ fn a_reservation_from_before_a_change_returns_nothing() {
 #[test]
 fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_waiters() {
     let queue = |burst| {
-        adjustable(
-            algorithm(&format!("leaky-queue 10/s burst {burst}")),
-            tick(0),
-        )
+        let text = format!("leaky-queue 10/s burst {burst}");
+        adjustable(algorithm(&text), tick(0))
     };
     let quota = |burst| Quota::per_second(10).burst(burst);
     for keep in [Keep::AsIs, Keep::Scaled] {
         let (limiter, now) = (queue(1), tick(1 << 40));
-        limiter
-            .at(now)
-            .set_quota(quota(1000), keep)
-            .expect("a quota");
-        assert_eq!(limiter.at(now).level().ceil(), 0);
-        let granted = limiter.at(now).try_acquire().expect("it is empty");
+        let view = limiter.at(now);
+        view.set_quota(quota(1000), keep).expect("a quota");
+        assert_eq!(view.level().ceil(), 0);
+        let granted = view.try_acquire().expect("it is empty");
         assert_eq!(granted.delay(), Duration::ZERO);
 
         let (limiter, now) = (queue(10), tick(5));
@@ -85,9 +81,8 @@ fn permits_keep_the_bound_of_the_quota_they_were_taken_under() {
     for round in 0..60 {
         let logs = on_threads(0..4, |id| reserve_some(&limiter, id));
         let history: Audit = logs.into_iter().collect();
-        history
-            .check(&limiter.algorithm().bound())
-            .expect("the bound");
+        let bound = limiter.algorithm().bound();
+        history.check(&bound).expect("the bound");
         let passed = Duration::from_micros(1234 * (round % 7));
         limiter.clock().advance(passed);
         let quota = quotas[round as usize % 3];

@@ -84,10 +84,7 @@ fn a_line_holds_exactly_its_bound_at_every_rate() {
 #[test]
 fn a_request_waits_for_the_largest_of_its_costs() {
     let clock = ManualClock::new();
-    let (requests, tokens) = (
-        rate(Quota::per_second(10), &clock),
-        rate(Quota::per_second(1000), &clock),
-    );
+    let [requests, tokens] = [10, 1000].map(|n| rate(Quota::per_second(n), &clock));
     let limits = All::new((&requests, &tokens)).expect("two limits");
     let line = Line::new(&limits).max_waiting_permits(1500);
     drop(line.try_acquire_each([1, 1000]).expect("it is full"));
@@ -95,15 +92,8 @@ fn a_request_waits_for_the_largest_of_its_costs() {
     let first = that_waits(on.acquire_each([1, 800]));
     assert_eq!(line.waiting_permits(), 800);
     let denied = ready(pin!(on.acquire_each([1, 701]))).expect_err("it waits");
-    assert!(matches!(
-        denied,
-        AllDenied::LineFull {
-            requested: 701,
-            waiting_permits: 800,
-            max_waiting_permits: 1500,
-            ..
-        }
-    ));
+    let expected = "line is full: 800 permits wait, and 701 more would exceed 1500";
+    assert_eq!(denied.to_string(), expected);
     let _second = that_waits(on.acquire_each([9, 700]));
     drop(first);
     assert_eq!(line.waiting_permits(), 700);
@@ -191,10 +181,8 @@ impl Wake for Comes {
         let waiting = self.line.waiting_permits();
         let on = self.line.with_timer(&self.clock);
         let may_wait = poll(pin!(on.acquire_n(3))).is_pending();
-        self.noted
-            .lock()
-            .expect("no panic")
-            .push((waiting, may_wait));
+        let mut noted = self.noted.lock().expect("no panic");
+        noted.push((waiting, may_wait));
     }
 }
 
@@ -203,14 +191,10 @@ impl Wake for Comes {
 #[test]
 fn a_caller_that_leaves_has_made_room_when_the_next_one_wakes() {
     for leaves in ["dropped", "late", "granted", "denied"] {
-        let Tested {
-            clock,
-            inside,
-            line,
-            ..
-        } = Tested::new(Quota::per_second(1).burst(3), 3);
-        let line = Arc::new(line.max_waiting_permits(4));
-        let outside = Arc::clone(&inside).try_enter_owned(3).expect("room");
+        let tested = Tested::new(Quota::per_second(1).burst(3), 3);
+        let (clock, inside) = (tested.clock, tested.inside);
+        let line = Arc::new(tested.line.max_waiting_permits(4));
+        let outside = inside.try_enter_owned(3).expect("room");
         let on = line.with_timer(&clock);
         let mut first = that_waits(on.acquire_timeout(3, Duration::from_secs(1)));
         let mut second = Box::pin(on.acquire());
@@ -235,11 +219,8 @@ fn a_caller_that_leaves_has_made_room_when_the_next_one_wakes() {
                 assert!(matches!(poll(first.as_mut()), Poll::Ready(Err(_))));
             }
         }
-        assert_eq!(
-            *comes.noted.lock().expect("no panic"),
-            [(1, true)],
-            "{leaves}"
-        );
+        let noted = std::mem::take(&mut *comes.noted.lock().expect("no panic"));
+        assert_eq!(noted, [(1, true)], "{leaves}");
         assert_eq!((line.waiting(), line.waiting_permits()), (1, 1), "{leaves}");
         drop(second);
         assert_eq!((line.waiting(), line.waiting_permits()), (0, 0), "{leaves}");

@@ -26,6 +26,10 @@ fn rate(quota: Quota, clock: &ManualClock) -> Rate {
     Limiter::with_clock(TokenBucket::new(quota).expect("a quota"), clock.clone())
 }
 
+fn is_permanent<G>(answer: Result<G, AllDenied>) -> bool {
+    answer.is_err_and(|denied| denied.is_permanent())
+}
+
 /// A line before a rate and a concurrency.
 struct Tested {
     clock: ManualClock,

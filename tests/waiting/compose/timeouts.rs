@@ -2,18 +2,15 @@
 
 use tollgate::compose::AllDenied;
 
-use super::{Grant, Tested};
+use super::{Grant, Tested, is_permanent};
 use crate::support::*;
 
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 
 fn is_busy(answer: &Result<Grant, AllDenied>) -> bool {
-    let denied = answer
-        .as_ref()
-        .err()
-        .filter(|denied| denied.member() == Some(1));
-    let denied = denied.and_then(AllDenied::denied);
-    matches!(denied, Some(Denied::Busy { requested: 1, .. }))
+    let denied = answer.as_ref().err();
+    let denied = denied.map(|denied| (denied.member(), denied.denied()));
+    denied == Some((Some(1), Some(Denied::busy(1))))
 }
 
 /// Runs a thread that waits, and moves the clock when it does.
@@ -61,14 +58,13 @@ fn is_denied_at_once() {
         assert!(ready(pin!(on.acquire_each_timeout([2, 1], wait))).is_err());
     }
     for costs in [&[1][..], &[1, 1, 1]] {
-        let denied = tested
-            .line
-            .blocking_acquire_each_timeout(costs, TWO_SECONDS);
+        let line = &tested.line;
+        let denied = line.blocking_acquire_each_timeout(costs, TWO_SECONDS);
         assert!(matches!(denied, Err(AllDenied::CostsLength { .. })));
         assert!(ready(pin!(on.acquire_each_timeout(costs, TWO_SECONDS))).is_err());
     }
     let denied = tested.line.blocking_acquire_timeout(3, TWO_SECONDS);
-    assert!(denied.is_err_and(|denied| denied.is_permanent()));
+    assert!(is_permanent(denied));
     tested.assert_empty();
 
     // In time.

@@ -52,20 +52,14 @@ fn a_waker_that_panics_does_not_block_the_queue() {
     let actual = (gives_up.inside(), gives_up.waiting(), wake_counter.wakes());
     assert_eq!(actual, (2, 1, 1));
     assert!(!panics(&mut || held = None));
-    assert!(
-        line_of_five
-            .iter_mut()
-            .all(|enter| is_ready(enter, Waker::noop()))
-    );
+    let mut line_of_four = line_of_five.iter_mut();
+    assert!(line_of_four.all(|enter| is_ready(enter, Waker::noop())));
     assert_empty(&gives_up);
     // The limit is lowered: heavier waiters are refused, and a lighter one is admitted.
     let (lowered, wake_counter) = (limiter(4), Arc::default());
     let _held = lowered.try_enter_owned(1);
-    let _line = line(
-        &lowered,
-        &wake_counter,
-        &[(4, true), (4, false), (1, false)],
-    );
+    let weights = [(4, true), (4, false), (1, false)];
+    let _line = line(&lowered, &wake_counter, &weights);
     assert!(panics(&mut || lowered
         .set_limit(2)
         .map(drop)

@@ -3,6 +3,8 @@
 mod clocks;
 #[path = "../../support/deadline.rs"]
 mod deadline;
+#[path = "../../support/kinds.rs"]
+mod kinds;
 #[path = "../../support/prelude.rs"]
 mod prelude;
 #[path = "../../support/random.rs"]
@@ -25,6 +27,7 @@ pub(crate) use tollgate::{Adjustable, Keep};
 
 pub(crate) use clocks::{AtOnce, Counting};
 pub(crate) use deadline::deadline;
+pub(crate) use kinds::KINDS;
 pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use sleep::{HalfAsleep, Leaping};

@@ -18,10 +18,8 @@ const LINES: [(&str, [u64; 5]); 6] = [
 
 fn limiter(text: &str) -> (ManualClock, Limiter<AnyAlgorithm, Leaping>) {
     let clock = ManualClock::new();
-    (
-        clock.clone(),
-        Limiter::with_clock(algorithm(text), Leaping(clock)),
-    )
+    let limiter = Limiter::with_clock(algorithm(text), Leaping(clock.clone()));
+    (clock, limiter)
 }
 
 #[test]
@@ -92,9 +90,8 @@ fn a_window_that_slides_carries_its_waiting_callers_over_to_a_new_quota() {
         let limiter = Adjustable::with_clock(algorithm("sliding-window 4/s"), ManualClock::new());
         let due = [4, 1, 1].map(|n| millis(limiter.reserve(n).expect("in time").due()));
         assert_eq!(due, [0, 1_250, 1_500]);
-        limiter
-            .set_quota(Quota::per_second(8), keep)
-            .expect("a quota");
+        let quota = Quota::per_second(8);
+        limiter.set_quota(quota, keep).expect("a quota");
         // No caller gets a permit before those that wait.
         assert_eq!(limiter.available(), 0);
         let next = limiter.reserve(1).expect("in time");

@@ -129,10 +129,8 @@ fn decades_fit_into_tokios_timer() {
     for jitter in [Jitter::NONE, Jitter::up_to(Duration::MAX)] {
         let on = limiter.with_timer(TokioTimer).jitter(jitter);
         let mut all: Vec<_> = (0..40).map(|_| Box::pin(on.acquire())).collect();
-        assert!(
-            all.iter_mut()
-                .all(|waits| poll(waits.as_mut()).is_pending())
-        );
+        let mut polled = all.iter_mut().map(|waits| poll(waits.as_mut()));
+        assert!(polled.all(|polled| polled.is_pending()));
     }
 }
 
@@ -159,9 +157,8 @@ fn a_storm_serves_all_remaining_futures_and_keeps_the_bound() {
             let served = std::mem::take(&mut *served.lock().expect("no panic"));
             assert!(served.len() as u64 >= WAITERS / 2);
             let history: Audit = [served].into_iter().collect();
-            history
-                .check(&limiter.algorithm().bound())
-                .expect("the bound");
+            let bound = limiter.algorithm().bound();
+            history.check(&bound).expect("the bound");
             assert_eq!(clock.sleepers(), 0);
             // After enough time the bucket is full again.
             clock.advance(Duration::from_secs(60));

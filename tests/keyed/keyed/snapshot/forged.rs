@@ -165,11 +165,60 @@ fn impossible_parameters_are_refused() {
     assert!(is_other(error_of(&with(&longer))));
 }
 
+/// How many forged files were restored, and how many refused.
+pub(super) struct Tally {
+    random: Random,
+    restored: u64,
+    refused: u64,
+}
+
+impl Tally {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            random: Random(seed),
+            restored: 0,
+            refused: 0,
+        }
+    }
+
+    /// Restores files in which the number at one of these places is replaced by others.
+    pub(super) fn forge(
+        &mut self,
+        bytes: &[u8],
+        places: impl Iterator<Item = usize>,
+        mut restore: impl FnMut(&[u8], &mut Random) -> Result<(), RestoreError>,
+    ) {
+        let random = &mut self.random;
+        for at in places {
+            let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
+            let bit = old ^ (1 << random.below(64));
+            let turned = old.rotate_left(random.below(64) as u32);
+            let mut numbers = vec![0, u64::MAX - 1, u64::MAX, old.wrapping_add(1), bit, turned];
+            numbers.extend((1..often(1)).map(|_| random.next()));
+            for number in numbers {
+                match restore(&with_number(bytes, at, number), random) {
+                    Ok(()) => self.restored += 1,
+                    Err(error) => {
+                        assert!(!error.to_string().is_empty());
+                        self.refused += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks that more than these numbers were restored and refused.
+    pub(super) fn check(&self, restored: u64, refused: u64) {
+        let is_enough = self.restored > restored && self.refused > refused;
+        assert!(is_enough, "{} {}", self.restored, self.refused);
+    }
+}
+
 /// Each number of a whole snapshot of each algorithm is replaced by others. There may be an error
 /// or not, but no panic, and a restored table answers any request.
 #[test]
 fn forged_numbers_never_panic() {
-    let (mut restored, mut refused, mut random) = (0, 0, Random(5));
+    let mut tally = Tally::new(5);
     for algorithm in all() {
         let limiter = table(algorithm, ticks(100.0));
         for key in 0..8_u64 {
@@ -180,33 +229,16 @@ fn forged_numbers_never_panic() {
         let bytes = written(&limiter);
         // The name has three letters. Whole numbers follow it.
         let head = (0..9).map(|place| 8 * place);
-        for at in head.chain((75..bytes.len() - 8).step_by(8)) {
-            let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
-            let bit = old ^ (1 << random.below(64));
-            let turned = old.rotate_left(random.below(64) as u32);
-            let mut numbers = vec![0, u64::MAX - 1, old.wrapping_add(1), bit, turned];
-            numbers.extend((1..often(1)).map(|_| random.next()));
-            for number in numbers {
-                let other = all()[random.below(13) as usize];
-                let to = tick(random.next() >> random.below(64));
-                match asked_anything(&with_number(&bytes, at, number), other, to) {
-                    Ok(()) => restored += 1,
-                    Err(error) => {
-                        assert!(!error.to_string().is_empty());
-                        refused += 1;
-                    }
-                }
-            }
-        }
+        let places = head.chain((75..bytes.len() - 8).step_by(8));
+        tally.forge(&bytes, places, |forged, random| {
+            let to = tick(random.next() >> random.below(64));
+            let mut next = next_table(all()[random.below(13) as usize], to);
+            next.restore_after(&mut &*forged, Duration::from_nanos(to.as_nanos() / 3))?;
+            asked(&next);
+            Ok(())
+        });
     }
-    assert!(restored > 1000 && refused > 300, "{restored} {refused}");
-}
-
-fn asked_anything(bytes: &[u8], algorithm: AnyAlgorithm, to: Tick) -> Result<(), RestoreError> {
-    let mut limiter = next_table(algorithm, to);
-    limiter.restore_after(&mut &*bytes, Duration::from_nanos(to.as_nanos() / 3))?;
-    asked(&limiter);
-    Ok(())
+    tally.check(1000, 300);
 }
 
 pub(super) fn asked(limiter: &Keyed<AnyAlgorithm, ManualClock>) {

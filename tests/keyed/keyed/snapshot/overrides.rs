@@ -6,7 +6,7 @@ use tollgate::algorithm::Settings;
 use tollgate::error::RestoreError;
 use tollgate::keyed::Restored;
 
-use super::forged::{asked, parameters, sealed, with_number};
+use super::forged::{Tally, asked, parameters, sealed, with_number};
 use super::protected::are_restored;
 use super::{next_table, read, table, ticks, whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
@@ -212,40 +212,29 @@ fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
 
 #[test]
 fn forged_numbers_of_a_key_with_its_own_algorithm_never_panic() {
-    let (mut restored, mut refused, mut random) = (0, 0, Random(9));
+    let mut tally = Tally::new(9);
     for (algorithm, own) in all().into_iter().zip(all().into_iter().rev()) {
         let mut numbers = Vec::new();
         own.save(&mut |number| numbers.push(number));
         let bytes = of_one_key(algorithm, own);
         let first = bytes.len() - 8 * (4 + numbers.len() + 5);
-        for at in (first..bytes.len() - 8).step_by(8) {
-            let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
-            let bit = old ^ (1 << random.below(64));
-            let turned = old.rotate_left(random.below(64) as u32);
-            for number in [0, u64::MAX - 1, old.wrapping_add(1), bit, turned] {
-                let next = table(all()[random.below(13) as usize], ticks(100.0));
-                let mut next = next.with_overrides(1).expect("one plan");
-                if random.one_in(2) {
-                    let own = all()[random.below(13) as usize];
-                    assert_eq!(next.key(&7_u64).set_algorithm(own), Ok(()));
-                }
-                match read(&mut next, &with_number(&bytes, at, number)) {
-                    Ok(_) => {
-                        restored += 1;
-                        asked(&next);
-                        let own = all()[random.below(13) as usize];
-                        assert_eq!(next.key(&7_u64).set_algorithm(own), Ok(()));
-                        asked(&next);
-                    }
-                    Err(error) => {
-                        refused += 1;
-                        assert!(!error.to_string().is_empty());
-                    }
-                }
+        let places = (first..bytes.len() - 8).step_by(8);
+        tally.forge(&bytes, places, |forged, random| {
+            let mut any = || all()[random.below(13) as usize];
+            let (kind, before, after) = (any(), any(), any());
+            let next = table(kind, ticks(100.0)).with_overrides(1);
+            let mut next = next.expect("one plan");
+            if random.one_in(2) {
+                assert_eq!(next.key(&7_u64).set_algorithm(before), Ok(()));
             }
-        }
+            read(&mut next, forged)?;
+            asked(&next);
+            assert_eq!(next.key(&7_u64).set_algorithm(after), Ok(()));
+            asked(&next);
+            Ok(())
+        });
     }
-    assert!(restored > 50 && refused > 50, "{restored} {refused}");
+    tally.check(50, 50);
 }
 
 /// If a key is written twice, because it left and came back meanwhile, the second entry counts.

@@ -87,10 +87,8 @@ fn cancel_and_settle_report_what_they_returned() {
     // returns its permits.
     for (one, returned) in [(middle, 0), (limiter.reserve(1).expect("a place"), 1)] {
         let cancelled = one.cancel();
-        assert_eq!(
-            (cancelled.returned, cancelled.lost),
-            (returned, 1 - returned)
-        );
+        let expected = (returned, 1 - returned);
+        assert_eq!((cancelled.returned, cancelled.lost), expected);
     }
     // The permits that the last one keeps are due sooner.
     let (kept, settled) = last.settle(1);
@@ -103,8 +101,6 @@ fn cancel_and_settle_report_what_they_returned() {
     clock.set(tick(6 * SECOND / 10));
     assert_eq!(limiter.available(), 1);
     let cancelled = first.cancel();
-    assert_eq!(
-        (cancelled.returned, cancelled.lost, limiter.available()),
-        (0, 3, 1)
-    );
+    let actual = (cancelled.returned, cancelled.lost, limiter.available());
+    assert_eq!(actual, (0, 3, 1));
 }

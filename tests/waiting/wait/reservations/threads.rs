@@ -62,9 +62,8 @@ fn every_reserved_permit_is_accounted_for_and_the_bound_holds() {
         assert_eq!(all.used + all.returned + all.lost, all.reserved);
         assert!(all.used > 0 && all.returned > 0 && all.lost > 0);
         let history: Audit = logs.into_iter().collect();
-        let summary = history
-            .check(&limiter.algorithm().bound())
-            .expect("the bound");
+        let bound = limiter.algorithm().bound();
+        let summary = history.check(&bound).expect("the bound");
         assert_eq!(summary.granted, all.used.into());
     }
 }
