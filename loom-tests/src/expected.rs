@@ -69,8 +69,8 @@ impl<T: PartialEq + Debug> Expected<T> {
 }
 
 impl Expected<Vec<String>> {
-    /// Each of these texts must be reached, and no other may be. In each, `|` stands between what the
-    /// actors are told.
+    /// Each of these texts must be reached, and no other may be. In each, `|` stands between what
+    /// the actors are told.
     pub(crate) fn told(told: &[&str]) -> Self {
         let actors = |told: &&str| told.split(" | ").map(str::to_owned).collect();
         Self::all(told.iter().map(actors).collect())

@@ -19,6 +19,16 @@ pub(crate) use tollgate::{
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
+/// All orders of three.
+pub(crate) const ORDERS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
 pub(crate) const fn tick(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }

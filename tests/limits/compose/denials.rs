@@ -3,7 +3,7 @@
 
 use tollgate::compose::{AllDenied, BoxMember, Named};
 
-use super::{Bucket, ORDERS, full, secs};
+use super::{Bucket, full, secs};
 use crate::support::*;
 
 /// Returns a limit without a permit, which gets one after this many seconds.

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use super::lost_races::words;
-use super::{ORDERS, algorithm, bucket};
+use super::{algorithm, bucket};
 use crate::support::*;
 
 /// In a chain of limiters, what the first granted is lost if the second denies.

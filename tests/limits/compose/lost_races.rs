@@ -8,7 +8,7 @@ use tollgate::keyed::KeyedConcurrency;
 use tollgate::store::{AtomicWord, WordCell};
 
 use super::scripted::{Scripted, Step};
-use super::{ORDERS, algorithm, full, secs};
+use super::{algorithm, full, secs};
 use crate::support::*;
 
 /// A word that notes its name whenever it is changed, and then lets others act.

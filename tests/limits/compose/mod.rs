@@ -22,16 +22,6 @@ use crate::support::*;
 
 type Bucket = Limiter<TokenBucket, ManualClock>;
 
-/// All orders of three.
-const ORDERS: [[usize; 3]; 6] = [
-    [0, 1, 2],
-    [0, 2, 1],
-    [1, 0, 2],
-    [1, 2, 0],
-    [2, 0, 1],
-    [2, 1, 0],
-];
-
 /// A bucket of `n` permits that gets one more each second.
 fn algorithm(n: u64) -> TokenBucket {
     TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(n)).expect("a quota")
@@ -41,7 +31,7 @@ fn bucket(n: u64, clock: &ManualClock) -> Bucket {
     Limiter::with_clock(algorithm(n), clock.clone())
 }
 
-/// Returns buckets of so many permits, and their clock.
+/// Makes a bucket for each number of permits, and their clock.
 fn full<const N: usize>(permits: [u64; N]) -> (ManualClock, [Bucket; N]) {
     let clock = ManualClock::new();
     let buckets = permits.map(|n| bucket(n, &clock));

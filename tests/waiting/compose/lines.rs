@@ -49,14 +49,6 @@ fn polls<const ROOMS: usize>(
 
 #[test]
 fn callers_of_several_lines_sleep_while_a_member_is_busy() {
-    const ORDERS: [[usize; 3]; 6] = [
-        [0, 1, 2],
-        [0, 2, 1],
-        [1, 0, 2],
-        [1, 2, 0],
-        [2, 0, 1],
-        [2, 1, 0],
-    ];
     for lines in 1..=6 {
         for order in ORDERS {
             for seed in 0..50_u64 {
