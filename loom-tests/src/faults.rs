@@ -10,6 +10,7 @@ use crate::run::{Model, Run, broken};
 
 impl<B: Fn(&mut Run)> Model<'_, B> {
     /// Sets loom's bound on preemptions for the broken code.
+    #[must_use = "only what runs after it has this bound"]
     pub fn bound(self, bound: Option<usize>) -> Self {
         Self { bound, ..self }
     }

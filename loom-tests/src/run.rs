@@ -95,6 +95,7 @@ pub fn model<B: Fn(&mut Run)>(name: &str, bound: Option<usize>, body: B) -> Mode
 }
 
 /// Makes a model that runs only on broken code.
+#[must_use = "it runs only on the broken code that it is asked to find"]
 pub fn on_broken<B: Fn(&mut Run)>(name: &str, bound: Option<usize>, body: B) -> Model<'_, B> {
     Model { name, bound, body }
 }
