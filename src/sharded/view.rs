@@ -102,7 +102,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
     /// # Errors
     ///
     /// [`Denied`] if no shard has a permit.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.try_acquire_n(1)
     }
@@ -112,7 +112,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
     /// # Errors
     ///
     /// [`Denied`] if the shards have fewer than `n` permits together.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         match self.hint.known() {
             Some(due) if n == 1 && self.now < due => {

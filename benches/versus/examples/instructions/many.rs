@@ -66,6 +66,16 @@ fn sharded(quota: Quota) -> Sharded<TokenBucket> {
     Sharded::with_shards(bucket(quota), SHARDS, SystemClock).expect("a quota that can be split")
 }
 
+/// Requests one permit through a view.
+struct ByView(Sharded<TokenBucket, NoClock>);
+
+impl AskAt for ByView {
+    #[inline(always)]
+    fn is_allowed_at(&self, now: Tick) -> bool {
+        self.0.at(now).try_acquire().is_ok()
+    }
+}
+
 /// Requests two permits, so a denial reads all shards.
 struct ForTwo(Sharded<TokenBucket, NoClock>);
 
@@ -120,6 +130,12 @@ pub(crate) static MANY: &[Row] = &[
     }),
     ("sharded-at-denied", |count| {
         told(shards(SHARDS, few(SHARDS)), false, count)
+    }),
+    ("sharded-view-allowed", |count| {
+        told(ByView(shards(SHARDS, wide())), true, count)
+    }),
+    ("sharded-view-denied", |count| {
+        told(ByView(shards(SHARDS, few(SHARDS))), false, count)
     }),
     ("sharded-16-at-denied", |count| {
         told(shards(16, few(16)), false, count)
