@@ -62,23 +62,24 @@ pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) ->
     retry(ring, Some(pair), now, op)
 }
 
-/// Makes the first attempt only. Returns the answer if the operation has a short path and does not
-/// refuse, and if no other thread interfered.
+/// Makes the first attempt only. Returns the answer if the operation has a short path and no other
+/// thread interfered.
 #[inline(always)]
 pub(super) fn try_fast<A: Settings, O: Op<A>>(
     ring: &Ring,
     now: Tick,
     mut op: O,
-) -> Option<O::Output> {
+) -> Option<OpResult<A, O>> {
     let fast = Some(ring.fast_pair()?);
     let pair = ring.load_with(fast);
-    let (next, output) = ring
-        .read::<A, _>(pair, Fast(&mut op, current(pair, now)))??
-        .ok()?;
+    let (next, output) = match ring.read::<A, _>(pair, Fast(&mut op, current(pair, now)))?? {
+        Ok(done) => done,
+        Err(refusal) => return Some(Err(refusal)),
+    };
     if !op.is_unchanged(pair.word, next) {
         ring.exchange_with(fast, pair, next).ok()?;
     }
-    Some(output)
+    Some(Ok(output))
 }
 
 /// Makes the attempts after the first one (which used `pair`), and runs operations without a short

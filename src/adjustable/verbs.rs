@@ -124,7 +124,7 @@ impl<A: Algorithm + Settings, C> Store for &Adjustable<A, C> {
     }
 
     #[inline(always)]
-    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
+    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<OpResult<A, O>> {
         retry::try_fast(&self.ring, now, op)
     }
 }

@@ -87,7 +87,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// # Errors
     ///
     /// [`ComposeError`] if there are no members or more than [`MAX_MEMBERS`](super::MAX_MEMBERS),
-    /// if their clocks [differ](Clock::identity), if none has a clock, or if more than one can't
+    /// if their clocks [differ](Clock::identity), or if more than one can't
     /// undo.
     ///
     /// ```
@@ -121,7 +121,7 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     /// Reads the clock of the first member that has one.
     fn now_of_another(&self) -> Tick {
         let now = (0..self.members()).find_map(|member| self.members.visit(member, Now)?);
-        // A composition has a member with a clock.
+        // Concurrency limits alone need no clock.
         now.unwrap_or(Tick::ZERO)
     }
 }

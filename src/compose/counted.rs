@@ -15,8 +15,8 @@ use super::verbs::asking_verbs;
 use crate::clock::{Clock, Tick};
 use crate::concurrency::limiter::Concurrency;
 use crate::counted::{Counted, Counters, LimiterStats};
-use crate::outcome::{Charged, Denied, Granted, Settled};
-use crate::store::{Place, Prepared};
+use crate::outcome::{Charged, Denied, Settled};
+use crate::store::Place;
 
 /// As a member, a counted limit counts a grant if all members granted, and a denial if the denial
 /// names this member. It counts nothing if the denial names another member. A caller in a `Line`

@@ -56,8 +56,6 @@ pub enum ComposeError {
         /// The deepest that is possible.
         max: u32,
     },
-    /// No member of a composition has a clock.
-    NoClock,
     /// Two members of a composition can't undo a grant.
     SecondWithoutUndo {
         /// The later member.
@@ -73,7 +71,7 @@ impl ComposeError {
         match self {
             Self::Limiter(error) => error.field(),
             Self::ZeroMembers | Self::TooManyMembers { .. } => "members",
-            Self::ClocksDiffer { .. } | Self::NoClock => "clock",
+            Self::ClocksDiffer { .. } => "clock",
             Self::SecondWithoutUndo { .. } | Self::NestedTooDeep { .. } => "member",
         }
     }
@@ -102,7 +100,6 @@ impl fmt::Display for ComposeError {
                 f,
                 "{field} {member} is nested {depth} deep, but must be at most {max}"
             ),
-            Self::NoClock => write!(f, "{field} is missing: at least one member must have one"),
             Self::SecondWithoutUndo { member, other } => write!(
                 f,
                 "{field} {member} can't undo a grant, and neither can member {other}: at most one \

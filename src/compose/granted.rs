@@ -5,10 +5,10 @@ use core::time::Duration;
 
 use super::all::All;
 use super::denied::AllDenied;
+use super::held::Held;
 use super::member::Member;
 use super::members::{Members, SettleMembers, Visitor};
 use super::protocol::cost_of;
-use super::slot::Slot;
 use super::visits::Why;
 use crate::clock::{Clock, Tick};
 use crate::outcome::{GrantInfo, Settled};
@@ -104,53 +104,40 @@ impl<M: Members<C>, C: Clock> All<M, C> {
 }
 
 /// Ends the use of a grant.
-struct Leave<'g>(&'g Slot);
+struct Leave<'g>(&'g Held);
 
 impl<C> Visitor<C> for Leave<'_> {
     type Output = bool;
 
     #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        let held = self.0.held(member);
-        held.is_some_and(|held| member.leave(&held))
+        member.leave(self.0)
     }
 }
 
 /// Reads how many permits a member had left after its grant.
-struct Remaining<'g>(&'g Slot);
+struct Remaining<'g>(&'g Held);
 
 impl<C> Visitor<C> for Remaining<'_> {
-    type Output = Option<u64>;
+    type Output = u64;
 
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<u64> {
-        self.0.held(member).map(|held| member.remaining(&held))
-    }
-}
-
-/// Reads the numbers of a grant.
-struct Info<'g>(&'g Slot);
-
-impl<C> Visitor<C> for Info<'_> {
-    type Output = Option<GrantInfo>;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
-        self.0.held(member).map(|held| held.granted.info())
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
+        member.remaining(self.0)
     }
 }
 
 /// Corrects an estimate.
 struct Correct {
-    slot: Slot,
+    held: Held,
     actual: u64,
     now: Tick,
 }
 
 impl<C> Visitor<C> for Correct {
-    type Output = Option<Settled>;
+    type Output = Settled;
 
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
-        let held = self.slot.into_held(member)?;
-        Some(member.correct(held, self.actual, self.now))
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Settled {
+        member.correct(self.held, self.actual, self.now)
     }
 }
 
@@ -184,8 +171,9 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// # }
     /// ```
     pub fn member(&self, member: usize) -> Option<GrantInfo> {
-        let slot = self.all.members.grant(&self.grants, member)?;
-        self.all.members.visit(member, Info(slot))?
+        let step = self.all.order.step_of(member)?;
+        let held = self.all.members.grant(&self.grants, step)?;
+        Some(held.granted.info())
     }
 
     /// Returns all grants, with their members' numbers.
@@ -197,15 +185,14 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     fn each_remaining(&self) -> impl Iterator<Item = (usize, u64)> {
         let members = &self.all.members;
         (0..self.all.members()).filter_map(|member| {
-            let slot = members.grant(&self.grants, member)?;
-            Some((member, members.visit(member, Remaining(slot))??))
+            let held = members.grant(&self.grants, self.all.order.step_of(member)?)?;
+            Some((member, members.visit(member, Remaining(held))?))
         })
     }
 
     /// Returns how many permits were taken, over all members.
     pub fn n(&self) -> u64 {
-        let members = 0..self.all.members();
-        let taken = members.filter_map(|member| self.all.members.grant(&self.grants, member)?.n());
+        let taken = self.each().map(|(_, granted)| granted.n());
         taken.fold(0, u64::saturating_add)
     }
 
@@ -257,15 +244,16 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// # }
     /// ```
     pub fn leave(&mut self) {
-        for member in 0..self.all.members() {
-            let slot = self.all.members.slot(&mut self.grants, member);
+        for step in 0..self.all.order.len() {
+            let slot = self.all.members.slot(&mut self.grants, step);
             // Taken first: if a waker panics, the holder has left.
-            let Some(taken) = slot.and_then(Slot::take) else {
+            let Some(held) = slot.and_then(Option::take) else {
                 continue;
             };
-            if self.all.members.visit(member, Leave(&taken)) != Some(true) {
-                if let Some(slot) = self.all.members.slot(&mut self.grants, member) {
-                    *slot = taken;
+            let member = self.all.order.get(step);
+            if self.all.members.visit(member, Leave(&held)) != Some(true) {
+                if let Some(slot) = self.all.members.slot(&mut self.grants, step) {
+                    *slot = Some(held);
                 }
             }
         }
@@ -275,7 +263,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
 /// Ends the use of all grants, beginning with one member. If a member or a waker panics, dropping
 /// it continues with the next member.
 struct LeaveFrom<'g, M: Members<C>, C> {
-    member: usize,
+    step: usize,
     all: &'g All<M, C>,
     grants: &'g M::Grants,
 }
@@ -283,11 +271,13 @@ struct LeaveFrom<'g, M: Members<C>, C> {
 impl<M: Members<C>, C> LeaveFrom<'_, M, C> {
     #[inline(always)]
     fn run(&mut self) {
-        while self.member < self.all.members() {
-            let member = self.member;
-            self.member += 1;
-            if let Some(slot) = self.all.members.grant(self.grants, member) {
-                self.all.members.visit(member, Leave(slot));
+        while self.step < self.all.order.len() {
+            let step = self.step;
+            self.step += 1;
+            if let Some(held) = self.all.members.grant(self.grants, step) {
+                self.all
+                    .members
+                    .visit(self.all.order.get(step), Leave(held));
             }
         }
     }
@@ -399,14 +389,14 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
         let costs = self.all.checked(costs.as_ref())?;
         let mut sum = Settled::charged(0);
         let all = &*self.all;
-        for member in all.order.limits() {
-            let slot = all.members.slot(&mut self.grants, member);
-            let Some(slot) = slot.and_then(Slot::take) else {
+        for (step, member) in all.order.limits().enumerate() {
+            let slot = all.members.slot(&mut self.grants, step);
+            let Some(held) = slot.and_then(Option::take) else {
                 continue;
             };
             let actual = all.order.sum(member, |member| cost_of(costs, member));
-            let correct = Correct { slot, actual, now };
-            if let Some(settled) = all.members.visit(member, correct).flatten() {
+            let correct = Correct { held, actual, now };
+            if let Some(settled) = all.members.visit(member, correct) {
                 sum = sum.plus(settled);
             }
         }
@@ -421,7 +411,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> Drop for AllGranted<R, M, C
             return;
         }
         let mut leave = LeaveFrom {
-            member: 0,
+            step: 0,
             all: &*self.all,
             grants: &self.grants,
         };

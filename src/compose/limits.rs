@@ -17,8 +17,10 @@ use crate::clock::Tick;
 #[cfg(feature = "keyed")]
 use crate::keyed::{ConcurrencyKey, Key, Keyed, KeyedConcurrency};
 use crate::limiter::Limiter;
-use crate::outcome::{Charged, Denied, Granted, Settled};
-use crate::store::{AtomicWord, Place, Prepared};
+#[cfg(feature = "keyed")]
+use crate::outcome::Granted;
+use crate::outcome::{Charged, Denied, Settled};
+use crate::store::{AtomicWord, Place, Store};
 use crate::sync::inject_fault;
 use crate::traits::{DebtLimiter, GiveBackLimiter, SettleLimiter, TryAcquire};
 
@@ -31,11 +33,6 @@ macro_rules! grants {
                 Some(TryAcquire::clock($inner))
             }
 
-            #[inline]
-            fn place(&$self) -> Place {
-                TryAcquire::place($inner)
-            }
-
             #[inline(always)]
             fn check(&$self, n: u64, now: Tick) -> Result<(), Denied> {
                 TryAcquire::check_n_at($inner, n, now)
@@ -44,21 +41,6 @@ macro_rules! grants {
             #[inline(always)]
             fn take(&$self, n: u64, now: Tick) -> Result<Held, Denied> {
                 TryAcquire::try_acquire_n_at($inner, n, now).map(Held::from)
-            }
-
-            #[inline(always)]
-            fn prepare(&$self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-                TryAcquire::prepare_n_at($inner, n, now)
-            }
-
-            #[inline(always)]
-            fn take_prepared(&$self, prepared: &Prepared) -> bool {
-                TryAcquire::take_prepared($inner, prepared)
-            }
-
-            #[inline(always)]
-            fn grant_prepared(&$self, prepared: &Prepared) -> Granted {
-                TryAcquire::grant_prepared($inner, prepared)
             }
 
             #[inline]
@@ -75,6 +57,28 @@ macro_rules! grants {
 macro_rules! settles {
     (reserves [$($parameters:tt)*] $clock:ty, $limiter:ty) => {
         settles!([$($parameters)*] $clock, $limiter, self => self, {
+            #[inline]
+            fn place(&self) -> Place {
+                let place = Store::place(&self.at(Tick::ZERO).store);
+                place.unwrap_or_else(|| Place::of(self))
+            }
+
+            #[inline(always)]
+            fn take_fast(
+                &self,
+                n: u64,
+                now: Tick,
+                held: &mut Option<Held>,
+            ) -> Option<Result<(), Denied>> {
+                match self.at(now).try_acquire_fast(n)? {
+                    Ok(granted) => {
+                        *held = Some(granted.into());
+                        Some(Ok(()))
+                    }
+                    Err(denied) => Some(Err(denied)),
+                }
+            }
+
             fn take_as_of(&self, n: u64, due: Tick, now: Tick) -> Result<Held, Denied> {
                 self.at(now).take_as_of(n, due).map(Held::from)
             }
@@ -85,7 +89,12 @@ macro_rules! settles {
         });
     };
     ([$($parameters:tt)*] $clock:ty, $limiter:ty) => {
-        settles!([$($parameters)*] $clock, $limiter, self => self, {});
+        settles!([$($parameters)*] $clock, $limiter, self => self, {
+            #[inline]
+            fn place(&self) -> Place {
+                Place::of(self)
+            }
+        });
     };
     ([$($parameters:tt)*] $clock:ty, $limiter:ty, $self:ident => $inner:expr, {$($more:tt)*}) => {
         grants!([$($parameters)*] $clock, $limiter, $self => $inner, {
@@ -124,6 +133,11 @@ macro_rules! settles {
 macro_rules! cannot_undo {
     ([$($parameters:tt)*] $limiter:ty, {$($more:tt)*}) => {
         grants!([C, $($parameters)*] C, $limiter, self => self, {
+            #[inline]
+            fn place(&self) -> Place {
+                Place::of(self)
+            }
+
             #[inline]
             fn can_undo(&self) -> bool {
                 false
@@ -183,7 +197,7 @@ one_member!(settles [C, S, R: Deref<Target = KeyedConcurrency<S>>] C, Concurrenc
 impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<R> {
     #[inline]
     fn place(&self) -> Place {
-        self.key().place()
+        Store::place(&self.key()).unwrap_or_else(|| Place::of(self))
     }
 
     #[inline]
@@ -214,6 +228,9 @@ cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, {});
 /// A limiter of your own as a member: any [`SettleLimiter`](crate::traits::SettleLimiter). The
 /// limiters of this crate are members themselves.
 ///
+/// A composition recognizes a limit that other compositions share by the place of this value. So
+/// share this value, for example by reference, and not the limiter in it.
+///
 /// ```
 /// use tollgate::compose::{All, OwnLimiter};
 /// use tollgate::{Limiter, Quota};
@@ -230,4 +247,10 @@ cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, {});
 #[derive(Debug, Clone, Copy)]
 pub struct OwnLimiter<L>(pub L);
 
-settles!([L: SettleLimiter] L::Clock, OwnLimiter<L>, self => &self.0, {});
+settles!([L: SettleLimiter] L::Clock, OwnLimiter<L>, self => &self.0, {
+    #[inline]
+    fn place(&self) -> Place {
+        // Not the place of a limiter in the first field, which has the same address.
+        Place::of(self).with_key(u64::MAX)
+    }
+});

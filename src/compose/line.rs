@@ -262,7 +262,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
         let now = self.all.now();
         let is_empty = self.turns.check_enter(1).is_ok();
         if !is_empty && !inject_fault!(PassesTheLine) {
-            self.all.look(0, cost, now)?;
+            self.all.look(cost, now)?;
             return Err(AllDenied::Line);
         }
         let later = |_| self.all.now();

@@ -3,8 +3,8 @@
 #[cfg(feature = "std")]
 use std::vec::Vec;
 
+use super::held::Held;
 use super::members::{DebtMembers, Members, ReserveMembers, SettleMembers, Visitor};
-use super::slot::Slot;
 
 const fn plus(some: Option<usize>, more: Option<usize>) -> Option<usize> {
     match (some, more) {
@@ -43,6 +43,7 @@ macro_rules! tuple {
                 $(all = plus(all, $name::COUNT);)+
                 all
             };
+            const KINDS: usize = 0 $(+ $name::KINDS)+;
 
             #[inline(always)]
             fn count(&self) -> usize {
@@ -73,7 +74,7 @@ macro_rules! tuple {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Slot> {
+            ) -> Option<&'g mut Option<Held>> {
                 let mut index = index;
                 $(
                     let count = self.$field.count();
@@ -87,7 +88,7 @@ macro_rules! tuple {
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
                 let (place, inner) = place_of(index, [$(self.$field.count()),+])?;
                 match place {
                     $($field => self.$field.grant(&grants.$field, inner),)+
@@ -119,6 +120,7 @@ macro_rules! list {
         impl<$($parameters)*> Members<C> for $list {
             type Grants = $grants;
             const COUNT: Option<usize> = $count;
+            const KINDS: usize = M::KINDS;
 
             #[inline(always)]
             fn count(&self) -> usize {
@@ -145,13 +147,13 @@ macro_rules! list {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut Slot> {
+            ) -> Option<&'g mut Option<Held>> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.slot(grants.get_mut(place)?, inner)
             }
 
             #[inline(always)]
-            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
+            fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
                 let (place, inner) = find(self, index)?;
                 self.get(place)?.grant(grants.get(place)?, inner)
             }

@@ -9,8 +9,10 @@ use super::held::Held;
 use crate::clock::Tick;
 #[cfg(feature = "std")]
 use crate::concurrency::limiter::Concurrency;
-use crate::outcome::{Charged, Denied, Granted, Settled};
-use crate::store::{Place, Prepared};
+#[cfg(feature = "std")]
+use crate::outcome::Granted;
+use crate::outcome::{Charged, Denied, Settled};
+use crate::store::Place;
 
 /// A limit that can be a member of a composition such as [`All`](super::All). `C` is its clock.
 ///
@@ -84,8 +86,9 @@ pub trait Member<C> {
         0
     }
 
-    /// Returns where the state is: see [`TryAcquire::place`](crate::TryAcquire::place). A member
-    /// whose first field is another limit has its address: use `Place::of(self).with_key(1)`.
+    /// Returns where the state is. Two members that share their state return the same place. A
+    /// member whose first field is another limit has its address: use
+    /// `Place::of(self).with_key(1)`.
     fn place(&self) -> Place;
 
     /// Returns whether a grant can be undone. A composition takes at most one member that can't,
@@ -110,34 +113,22 @@ pub trait Member<C> {
     /// [`Denied`] if they are not all available.
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied>;
 
-    /// Looks as [`check`](Self::check) does, and keeps what it computed for
-    /// [`take_prepared`](Self::take_prepared). The default keeps nothing. The request that it
-    /// returns must be for `n` permits at this tick.
+    /// Takes as [`take`](Self::take) does, in one attempt, and keeps the grant in `held`. `None`
+    /// says that nothing was taken and that `take` must decide, for example because another thread
+    /// was faster. The default calls `take`.
     ///
     /// # Errors
     ///
-    /// The [`Denied`] that the request would get.
+    /// [`Denied`] if the permits are not all available.
     #[inline(always)]
-    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-        self.check(n, now)?;
-        Ok(Prepared::checked(n, now))
-    }
-
-    /// Takes the permits of a request that this limit [prepared](Self::prepare), in one attempt,
-    /// and returns whether it did. If not, nothing is taken; use [`take`](Self::take).
-    #[inline(always)]
-    #[must_use = "it says whether the permits were taken"]
-    fn take_prepared(&self, prepared: &Prepared) -> bool {
-        let _ = prepared;
-        false
-    }
-
-    /// Returns the grant of a prepared request, after [`take_prepared`](Self::take_prepared)
-    /// returned `true`. The composition calls it each time the grant is read, settled or undone,
-    /// which may be never, or much later. It must return the same grant each time.
-    #[inline(always)]
-    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-        Granted::new(prepared.n(), prepared.now())
+    fn take_fast(&self, n: u64, now: Tick, held: &mut Option<Held>) -> Option<Result<(), Denied>> {
+        match self.take(n, now) {
+            Ok(granted) => {
+                *held = Some(granted);
+                Some(Ok(()))
+            }
+            Err(denied) => Some(Err(denied)),
+        }
     }
 
     /// Returns how many permits are available at this tick.
@@ -267,9 +258,12 @@ macro_rules! by_inner {
             #[inline] fn place() -> Place;
             #[inline(always)] fn check(n: u64, now: Tick) -> Result<(), Denied>;
             #[inline(always)] fn take(n: u64, now: Tick) -> Result<Held, Denied>;
-            #[inline(always)] fn prepare(n: u64, now: Tick) -> Result<Prepared, Denied>;
-            #[inline(always)] fn take_prepared(prepared: &Prepared) -> bool;
-            #[inline(always)] fn grant_prepared(prepared: &Prepared) -> Granted;
+            #[inline(always)]
+            fn take_fast(
+                n: u64,
+                now: Tick,
+                held: &mut Option<Held>
+            ) -> Option<Result<(), Denied>>;
             #[inline] fn available_at(now: Tick) -> u64;
             #[inline] fn remaining(held: &Held) -> u64;
         }

@@ -5,8 +5,8 @@ use std::boxed::Box;
 #[cfg(feature = "std")]
 use std::sync::Arc;
 
+use super::held::Held;
 use super::member::Member;
-use super::slot::Slot;
 
 /// An operation on one member of a composition, of any type.
 ///
@@ -69,6 +69,9 @@ pub trait Members<C> {
     /// The number of members if the type determines it. `None` for a `Vec`.
     const COUNT: Option<usize>;
 
+    /// How many kinds of members there are: the elements of an array or a `Vec` are of one kind.
+    const KINDS: usize = 1;
+
     /// Returns how many members there are.
     fn count(&self) -> usize;
 
@@ -78,11 +81,12 @@ pub trait Members<C> {
     /// Returns storage that holds no grant yet.
     fn no_grants(&self) -> Self::Grants;
 
-    /// Returns where the grant of a member is stored, or `None` if there is no such member.
-    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Slot>;
+    /// Returns where a grant is stored, by a number below that of the members. Which member's grant
+    /// is where, the composition decides. `None` if there is no such place.
+    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>>;
 
     /// Returns the same place as [`slot`](Self::slot), to read it.
-    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot>;
+    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held>;
 }
 
 /// Members that are a single limit, such as a limiter, a reference to one, or a key of a table.
@@ -175,6 +179,7 @@ macro_rules! through_members {
     ($self:ident => $members:expr) => {
         type Grants = M::Grants;
         const COUNT: Option<usize> = M::COUNT;
+        const KINDS: usize = M::KINDS;
 
         #[inline(always)]
         fn count(&$self) -> usize {
@@ -191,7 +196,7 @@ macro_rules! through_members {
             &$self,
             grants: &'g mut M::Grants,
             index: usize,
-        ) -> Option<&'g mut $crate::compose::Slot> {
+        ) -> Option<&'g mut Option<$crate::compose::Held>> {
             $members.slot(grants, index)
         }
 
@@ -200,7 +205,7 @@ macro_rules! through_members {
             &$self,
             grants: &'g M::Grants,
             index: usize,
-        ) -> Option<&'g $crate::compose::Slot> {
+        ) -> Option<&'g $crate::compose::Held> {
             $members.grant(grants, index)
         }
     };
@@ -230,7 +235,7 @@ macro_rules! one_member {
         }
 
         impl<$($parameters)*> $crate::compose::Members<$clock> for $limit {
-            type Grants = $crate::compose::Slot;
+            type Grants = Option<$crate::compose::Held>;
             const COUNT: Option<usize> = Some(1);
 
             #[inline(always)]
@@ -253,7 +258,7 @@ macro_rules! one_member {
 
             #[inline(always)]
             fn no_grants(&self) -> Self::Grants {
-                $crate::compose::Slot::default()
+                None
             }
 
             #[inline(always)]
@@ -261,7 +266,7 @@ macro_rules! one_member {
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
-            ) -> Option<&'g mut $crate::compose::Slot> {
+            ) -> Option<&'g mut Option<$crate::compose::Held>> {
                 (index == 0).then_some(grants)
             }
 
@@ -270,8 +275,8 @@ macro_rules! one_member {
                 &self,
                 grants: &'g Self::Grants,
                 index: usize,
-            ) -> Option<&'g $crate::compose::Slot> {
-                (index == 0).then_some(grants)
+            ) -> Option<&'g $crate::compose::Held> {
+                grants.as_ref().filter(|_| index == 0)
             }
         }
     };

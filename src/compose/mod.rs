@@ -73,7 +73,6 @@ mod reserve;
 mod reserved;
 #[cfg(feature = "std")]
 mod shadow;
-mod slot;
 #[cfg(feature = "std")]
 mod turn;
 mod undo;
@@ -102,7 +101,6 @@ pub use or_else::OrElse;
 pub use reserved::AllReserved;
 #[cfg(feature = "std")]
 pub use shadow::Shadow;
-pub use slot::Slot;
 pub use undo_on_drop::UndoOnDrop;
 
 /// The most members that a composition can have.

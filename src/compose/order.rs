@@ -25,8 +25,6 @@ pub(super) struct Order {
     counts: bool,
     /// Whether the holder of a grant leaves a member.
     leaves: bool,
-    /// How many members there are if each is a limit of its own and none counts, and otherwise 0.
-    plain: u8,
 }
 
 /// How deep a member may be nested: a [`Held`](super::Held) has this many bits to remember
@@ -88,7 +86,6 @@ impl Order {
             members: count as u8,
             counts: false,
             leaves: false,
-            plain: 0,
         };
         let describe = |index| members.visit(index, Describe);
         let (mut clock, mut last) = (None, None);
@@ -145,9 +142,6 @@ impl Order {
                 order.limits += 1;
             }
         }
-        if clock.is_none() {
-            return Err(ComposeError::NoClock);
-        }
         let key = |index: &u8| {
             let member = describe(usize::from(*index));
             member.map(|member| (!member.can_undo, member.place))
@@ -155,9 +149,6 @@ impl Order {
         match order.list.get_mut(..usize::from(order.limits)) {
             Some(list) if !inject_fault!(TakesInTheCallersOrder) => list.sort_unstable_by_key(key),
             _ => {}
-        }
-        if order.limits == order.members && !order.counts {
-            order.plain = order.limits;
         }
         Ok(order)
     }
@@ -174,13 +165,6 @@ impl Order {
         self.leaves
     }
 
-    /// Returns how many members there are if each is a limit of its own and none counts the
-    /// answers, and otherwise 0.
-    #[inline(always)]
-    pub(super) const fn plain(&self) -> usize {
-        self.plain as usize
-    }
-
     /// Returns how many limits there are: each counts once.
     #[inline(always)]
     pub(super) const fn len(&self) -> usize {
@@ -193,12 +177,16 @@ impl Order {
         self.members as usize
     }
 
-    /// Returns the member at this place of the order.
+    /// Returns the member that this step takes from.
     #[inline(always)]
-    pub(super) fn get(&self, place: usize) -> usize {
-        self.list
-            .get(place)
-            .map_or(0, |member| usize::from(*member))
+    pub(super) fn get(&self, step: usize) -> usize {
+        self.list.get(step).map_or(0, |member| usize::from(*member))
+    }
+
+    /// Returns the step that takes from this member. `None` if another one with a lower number is
+    /// the same limit.
+    pub(super) fn step_of(&self, member: usize) -> Option<usize> {
+        self.limits().position(|other| other == member)
     }
 
     /// Returns the members in their order.

@@ -4,16 +4,12 @@ use core::mem;
 
 use super::all::All;
 use super::denied::AllDenied;
+use super::held::Held;
 use super::members::Members;
-use super::slot::Slot;
-use super::undo::{Undo, UndoPrepared};
-use super::visits::{Check, CountDenied, CountGranted, Prepare, Take, TakePrepared, Why};
+use super::undo::Undo;
+use super::visits::{Check, CountDenied, CountGranted, Denial, Take, TakeFast, Why};
 use crate::clock::Tick;
-use crate::store::Prepared;
 use crate::sync::inject_fault;
-
-/// For this many members, what the looks computed is kept for the takes.
-const FEW: usize = 8;
 
 /// How many times a request tries to take from all members. Each failure is a lost race.
 pub(super) const ROUNDS: u32 = 3;
@@ -28,6 +24,29 @@ impl<F: Fn(usize) -> u64 + Copy> Cost for F {}
 pub(super) trait Later: Fn(Tick) -> Tick + Copy {}
 
 impl<F: Fn(Tick) -> Tick + Copy> Later for F {}
+
+/// Runs a block for each step below a bound. Where the compiler knows the bound, it knows each step
+/// too, and with it the member. A loop does not always become this.
+macro_rules! unrolled {
+    ($bound:expr, |$step:ident| $block:block) => {
+        unrolled!(@ $bound, |$step| $block; 0 1 2 3 4 5 6 7)
+    };
+    (@ $bound:expr, |$step:ident| $block:block; $($number:literal)*) => {{
+        let bound = $bound;
+        $(if $number < bound {
+            let $step = $number;
+            $block
+        })*
+    }};
+}
+
+/// Returns whether a request's steps are unrolled. Each step has code for each kind of member.
+const fn unrolls<M: Members<C>, C>() -> bool {
+    matches!(M::COUNT, Some(count @ ..=8) if M::KINDS.saturating_mul(count) <= 16)
+}
+
+/// A member denied a request after others had granted it: another caller was faster.
+struct LostRace(AllDenied);
 
 impl<M: Members<C>, C> All<M, C> {
     pub(super) fn take_each(
@@ -52,7 +71,8 @@ impl<M: Members<C>, C> All<M, C> {
         }
     }
 
-    /// Takes from all members, or from none. `later` reads the clock again after a lost race.
+    /// Takes from all members, or from none, and lets those that count count the answer. `later`
+    /// reads the clock again after a lost race.
     #[inline(always)]
     pub(super) fn take(
         &self,
@@ -60,44 +80,25 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        match M::COUNT {
-            Some(2) if self.order.plain() == 2 => self.take_two(cost, now, later),
-            Some(count @ 3..=FEW) if self.order.plain() == count => {
-                self.take_few(count, cost, now, later)
+        match self.order.counts() {
+            false => self.take_in_rounds(cost, now, later),
+            true => {
+                let taken = self.take_and_count_grant(cost, now, later);
+                taken.inspect_err(|denied| self.count_denied(denied))
             }
-            // A limit appears twice, or a member counts.
-            Some(2..=FEW) => self.take_and_count(cost, now, later),
-            // One member answers for itself when it is taken from, so there is no need to look.
-            None if (2..=FEW).contains(&self.order.plain()) => {
-                self.take_few(self.order.plain(), cost, now, later)
-            }
-            _ if self.order.counts() => self.take_and_count(cost, now, later),
-            _ => self.take_in_rounds(ROUNDS, cost, now, later),
         }
     }
 
-    /// Takes, and lets the members that count the answers count this one, if there are any. None
-    /// counts before the answer is known, so what is taken and given back within a request is not
-    /// counted.
-    #[inline(never)]
-    fn take_and_count(
-        &self,
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
-        let taken = self.take_and_count_grant(cost, now, later);
-        taken.inspect_err(|denied| self.count_denied(denied))
-    }
-
     /// Takes, and lets members count a grant, but no denial: the caller may wait, and ask again.
+    /// None counts before the answer is known, so what is taken and given back within a request is
+    /// not counted.
     pub(super) fn take_and_count_grant(
         &self,
         cost: impl Cost,
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let mut grants = self.take_in_rounds(ROUNDS, cost, now, later)?;
+        let mut grants = self.take_in_rounds(cost, now, later)?;
         if self.order.counts() {
             let undo = Undo::new(self, &mut grants, now, Why::LostRace);
             self.count_granted(undo.grants);
@@ -116,321 +117,227 @@ impl<M: Members<C>, C> All<M, C> {
 
     /// Lets each member count its grant.
     pub(super) fn count_granted(&self, grants: &M::Grants) {
-        for member in self.order.limits() {
-            if let Some(slot) = self.members.grant(grants, member) {
-                self.members.visit(member, CountGranted(slot));
+        for (step, member) in self.order.limits().enumerate() {
+            if let Some(held) = self.members.grant(grants, step) {
+                self.members.visit(member, CountGranted(held));
             }
         }
     }
 
-    /// Does what [`take_in_rounds`](Self::take_in_rounds) does, for two members. Their numbers are
-    /// constants, so that their decisions are inlined without a branch over members. What the looks
-    /// computed is kept, so that a take is a single exchange.
+    /// Looks at the members, and takes from one after the other. If another caller is faster, goes
+    /// on out of line.
+    // Always inlined: where the denial is not read, the waits are not computed.
+    #[expect(
+        clippy::needless_question_mark,
+        reason = "an answer that is passed on whole would have to be in memory, and so would its parts"
+    )]
     #[inline(always)]
-    fn take_two(
+    pub(super) fn take_in_rounds(
         &self,
         cost: impl Cost,
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        if inject_fault!(TakesWithoutALook) {
-            return self.take_in_rounds(ROUNDS, cost, now, later);
+        // Without optimization too, a long tuple must not get this code for each step and kind.
+        let unrolls = const { unrolls::<M, C>() };
+        if !unrolls || self.order.len() != self.order.members() {
+            return Ok(self.take_out_of_line(cost, now, later)?);
         }
-        let zero = match self.prepare(0, cost, now) {
-            Ok(zero) => zero,
-            Err(zero) => {
-                return match self.prepare(1, cost, now) {
-                    Ok(_) => Err(zero),
-                    Err(one) => Err(zero.longer(one)),
-                };
-            }
-        };
-        let one = self.prepare(1, cost, now)?;
-        match self.order.get(0) {
-            0 => self.take_both((0, zero), (1, one), cost, now, later),
-            _ => self.take_both((1, one), (0, zero), cost, now, later),
-        }
-    }
-
-    /// Takes from two members in this order.
-    #[inline(always)]
-    fn take_both(
-        &self,
-        first: (usize, Prepared),
-        second: (usize, Prepared),
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
-        if !self.take_prepared(first.0, &first.1) {
-            return self.take_rest(0, &[], cost, now, later);
-        }
-        let undo = UndoPrepared {
-            all: self,
-            prepared: |member| (member == first.0).then_some(&first.1),
-            taken: 1,
-            now,
-        };
-        let has_both = self.take_prepared(second.0, &second.1);
-        mem::forget(undo);
-        if !has_both {
-            let (member, prepared) = first;
-            return self.take_second(member, prepared.exchanged(), cost, now, later);
-        }
+        self.look_before(cost, now)?;
         let mut grants = self.members.no_grants();
-        self.keep(&mut grants, first.0, first.1);
-        self.keep(&mut grants, second.0, second.1);
-        Ok(grants)
-    }
-
-    /// Takes from up to [`FEW`] members as [`take_two`](Self::take_two) does from two. The looks
-    /// and the grants are unrolled. The takes follow the order.
-    #[inline(always)]
-    fn take_few(
-        &self,
-        count: usize,
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
-        if inject_fault!(TakesWithoutALook) {
-            return self.take_in_rounds(ROUNDS, cost, now, later);
-        }
-        let mut all = [const { Prepared::checked(0, Tick::ZERO) }; FEW];
-        macro_rules! each_member {
-            (|$member:ident| $do:expr) => {
-                each_member!(|$member| $do; 0 1 2 3 4 5 6 7)
-            };
-            (|$member:ident| $do:expr; $($number:literal)*) => {$(
-                if $number < count {
-                    let $member = $number;
-                    $do
+        unrolled!(M::COUNT.unwrap_or(0), |step| {
+            let member = self.order.get(step);
+            let n = cost(member);
+            let undo = Undo::new(self, &mut grants, now, Why::LostRace);
+            let taken = match self.members.slot(undo.grants, step) {
+                Some(slot) => {
+                    let take = Take {
+                        n,
+                        now,
+                        member,
+                        slot,
+                    };
+                    self.members.visit(member, TakeFast(take))
                 }
-            )*};
-        }
-        each_member!(
-            |member| match (self.prepare(member, cost, now), all.get_mut(member)) {
-                (Ok(prepared), Some(slot)) => *slot = prepared,
-                (Err(denied), _) if member + 1 == count => return Err(denied),
-                (Err(denied), _) => return self.longest(denied, member + 1, cost, now),
-                _ => {}
+                None => None,
+            };
+            mem::forget(undo);
+            match taken {
+                Some(Some(Ok(()))) => {}
+                Some(Some(Err(denied))) if step == 0 => return Err(denied),
+                unfinished => {
+                    let is_lost = matches!(unfinished, Some(Some(Err(_))));
+                    let grants = self.moved(&mut grants);
+                    return Ok(self.go_on(step, is_lost, grants, cost, now, later)?);
+                }
             }
-        );
-        let mut undo = UndoPrepared {
-            all: self,
-            prepared: |member| all.get(member),
-            taken: 0,
-            now,
-        };
-        for place in 0..count {
-            let member = self.order.get(place);
-            let prepared = all.get(member);
-            if !prepared.is_some_and(|prepared| self.take_prepared(member, prepared)) {
-                mem::forget(undo);
-                return self.take_rest(place, &all, cost, now, later);
-            }
-            undo.taken = place + 1;
-        }
-        let mut grants = self.members.no_grants();
-        mem::forget(undo);
-        each_member!(|member| if let Some(prepared) = all.get(member) {
-            self.keep(&mut grants, member, prepared.again());
         });
         Ok(grants)
     }
 
-    /// Returns the longest denial: this one, or one of the members from this one on.
-    #[cold]
     #[inline(never)]
-    fn longest(
+    fn take_out_of_line(
         &self,
-        denied: AllDenied,
-        from: usize,
         cost: impl Cost,
         now: Tick,
+        later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let mut longest = denied;
-        for member in from..self.members() {
-            let n = cost(member);
-            if let Some(Err(denied)) = self.members.visit(member, Check { n, now, member }) {
-                longest = longest.longer(denied);
-            }
-        }
-        Err(longest)
+        self.look_before(self.sums(cost), now)?;
+        self.go_on(0, false, self.members.no_grants(), cost, now, later)
     }
 
-    /// Takes from the second of two members. The first has granted, by exchanging these words.
-    // The words are passed in registers. A `Prepared` would be written to the stack before it is
-    // known to be needed.
-    #[cold]
+    /// Takes from the members from this step on, unless the member of this step denies. If one
+    /// does, another caller was faster: gives back what was taken and starts over, for [`ROUNDS`]
+    /// rounds in all.
     #[inline(never)]
-    fn take_second(
+    fn go_on(
         &self,
         first: usize,
-        words: (u64, u64),
+        is_lost: bool,
+        mut grants: M::Grants,
         cost: impl Cost,
-        now: Tick,
+        mut now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        let prepared = Prepared::of(words, cost(first), now);
-        // The other one is not read.
-        self.take_rest(1, &[prepared.again(), prepared], cost, now, later)
-    }
-
-    /// Takes from the members that were looked at and that have granted nothing yet: those from
-    /// this place of the order on. Those before it have granted what they prepared.
-    #[cold]
-    #[inline(never)]
-    fn take_rest(
-        &self,
-        from: usize,
-        prepared: &[Prepared],
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
-        let mut grants = self.members.no_grants();
-        for place in 0..from {
-            let member = self.order.get(place);
-            if let Some(prepared) = prepared.get(member) {
-                self.keep(&mut grants, member, prepared.again());
+        let mut lost = match is_lost {
+            // Never returned: more rounds follow.
+            true => Some(LostRace(AllDenied::Line)),
+            false => self.take_from(first, &mut grants, cost, now)?,
+        };
+        for _ in 1..ROUNDS {
+            if lost.is_none() {
+                return Ok(grants);
+            }
+            now = self.give_back_later(&mut grants, now, later);
+            self.look_before(self.sums(cost), now)?;
+            lost = self.take_from(0, &mut grants, cost, now)?;
+        }
+        match lost {
+            None => Ok(grants),
+            Some(LostRace(denied)) => {
+                self.give_back_later(&mut grants, now, later);
+                Err(denied)
             }
         }
-        self.take_from(from, ROUNDS, grants, cost, now, later)
     }
 
-    #[inline(always)]
-    fn prepare(&self, member: usize, cost: impl Cost, now: Tick) -> Result<Prepared, AllDenied> {
-        let n = cost(member);
-        match self.members.visit(member, Prepare { n, now, member }) {
-            Some(prepared) => prepared,
-            // There is such a member, so this does not happen.
-            None => Ok(Prepared::checked(n, now)),
-        }
-    }
-
-    #[inline(always)]
-    fn take_prepared(&self, member: usize, prepared: &Prepared) -> bool {
-        matches!(
-            self.members.visit(member, TakePrepared(prepared)),
-            Some(true)
-        )
-    }
-
-    #[inline(always)]
-    pub(super) fn keep(&self, grants: &mut M::Grants, member: usize, taken: impl Into<Slot>) {
-        if let Some(slot) = self.members.slot(grants, member) {
-            *slot = taken.into();
-        }
-    }
-
-    /// Looks at all members, and takes from one after the other, this many times at most.
-    // Always inlined: where the denial is not read, the waits are not computed.
-    #[inline(always)]
-    pub(super) fn take_in_rounds(
-        &self,
-        rounds: u32,
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
-        if !inject_fault!(TakesWithoutALook) {
-            // The first member answers for itself when it is taken from: nothing is taken yet.
-            self.look(1, cost, now)?;
-        }
-        let grants = self.members.no_grants();
-        self.take_from(0, rounds, grants, cost, now, later)
-    }
-
-    /// Takes from the members from this place of the order on. If one denies, undoes what was taken
-    /// and looks again.
-    #[inline(always)]
+    /// Takes from the members from this step on.
     fn take_from(
         &self,
-        from: usize,
-        rounds: u32,
-        mut grants: M::Grants,
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
-        let undo = Undo::new(self, &mut grants, now, Why::LostRace);
-        let taken = self.take_in_order(from, undo.grants, cost, now);
-        mem::forget(undo);
-        match taken {
-            Ok(()) => Ok(grants),
-            Err((0, denied)) => Err(denied),
-            Err((_, denied)) => self.undo_and_look_again(rounds, grants, denied, cost, now, later),
-        }
-    }
-
-    /// Undoes what was taken in this round, and begins the next one.
-    #[cold]
-    #[inline(never)]
-    fn undo_and_look_again(
-        &self,
-        rounds: u32,
-        mut grants: M::Grants,
-        denied: AllDenied,
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
-        let undo = Undo::new(self, &mut grants, now, Why::LostRace);
-        let now = later(now).max(now);
-        mem::forget(undo);
-        if !inject_fault!(ForgetsToUndo) {
-            self.give_back(&mut grants, now, Why::LostRace);
-        }
-        match rounds.saturating_sub(1) {
-            0 => Err(denied),
-            rounds => self.take_in_rounds(rounds, cost, now, later),
-        }
-    }
-
-    /// Takes from one member after the other, from this place of the order on, until one denies.
-    /// Returns that denial with its place in the order.
-    #[inline(always)]
-    fn take_in_order(
-        &self,
-        from: usize,
+        first: usize,
         grants: &mut M::Grants,
         cost: impl Cost,
         now: Tick,
-    ) -> Result<(), (usize, AllDenied)> {
-        for place in from..self.order.len() {
-            let member = self.order.get(place);
-            let n = self.order.sum(member, cost);
-            match self.members.visit(member, Take { n, now, member }) {
-                Some(Ok(held)) => self.keep(grants, member, held),
-                Some(Err(denied)) => return Err((place, denied)),
-                None => {}
+    ) -> Result<Option<LostRace>, AllDenied> {
+        let undo = Undo::new(self, grants, now, Why::LostRace);
+        for step in first..self.order.len() {
+            let member = self.order.get(step);
+            let n = self.sums(cost)(member);
+            let Some(slot) = self.members.slot(undo.grants, step) else {
+                continue;
+            };
+            let take = Take {
+                n,
+                now,
+                member,
+                slot,
+            };
+            if let Some(Err(denied)) = self.members.visit(member, take) {
+                mem::forget(undo);
+                return match step {
+                    0 => Err(denied),
+                    _ => Ok(Some(LostRace(denied))),
+                };
             }
         }
-        Ok(())
+        mem::forget(undo);
+        Ok(None)
     }
 
-    /// Looks at the members from this place of the order on. If one denies, looks at all, for the
-    /// longest denial.
+    /// Reads the clock again, and gives back what the round took.
+    fn give_back_later(&self, grants: &mut M::Grants, now: Tick, later: impl Later) -> Tick {
+        let mut undo = Undo::new(self, grants, now, Why::LostRace);
+        undo.now = later(now).max(now);
+        if !inject_fault!(ForgetsToUndo) {
+            undo.run();
+        }
+        let now = undo.now;
+        mem::forget(undo);
+        now
+    }
+
+    /// Moves the grants one by one. Grants that were passed on as a whole would have an address, so
+    /// each would be in memory before the exchange of the next member, which waits for that.
     #[inline(always)]
-    pub(super) fn look(&self, from: usize, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
-        let mut longest: Option<AllDenied> = None;
-        let check = |place, longest: &mut Option<AllDenied>| {
-            let member = self.order.get(place);
-            let n = self.order.sum(member, cost);
-            if let Some(Err(denied)) = self.members.visit(member, Check { n, now, member }) {
-                *longest = Some(longest.map_or(denied, |longest| longest.longer(denied)));
+    fn moved(&self, grants: &mut M::Grants) -> M::Grants {
+        let mut moved = self.members.no_grants();
+        unrolled!(M::COUNT.unwrap_or(0), |step| {
+            let from = self.members.slot(grants, step);
+            if let (Some(from), Some(to)) = (from, self.members.slot(&mut moved, step)) {
+                *to = from.take();
             }
-        };
-        for place in from..self.order.len() {
-            check(place, &mut longest);
+        });
+        moved
+    }
+
+    /// Returns what a request takes from a limit, for all members that are the same limit.
+    #[inline(always)]
+    fn sums(&self, cost: impl Cost) -> impl Cost {
+        move |member| self.order.sum(member, cost)
+    }
+
+    #[inline(always)]
+    pub(super) fn keep(&self, grants: &mut M::Grants, step: usize, held: Held) {
+        if let Some(slot) = self.members.slot(grants, step) {
+            *slot = Some(held);
         }
-        if longest.is_some() {
-            for place in 0..from {
-                check(place, &mut longest);
+    }
+
+    /// Looks at all members, and returns the longest denial.
+    #[inline(always)]
+    pub(super) fn look(&self, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
+        let mut denial = Denial::none();
+        for step in 0..self.order.len() {
+            denial.add(self.look_at(step, self.sums(cost), now));
+        }
+        match denial.is_one {
+            true => Err(denial.longest),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks at the members before a request takes from them. The first one answers for itself when
+    /// it is taken from: it is looked at only if another one denies, for the longest denial.
+    #[inline(always)]
+    fn look_before(&self, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
+        if inject_fault!(TakesWithoutALook) {
+            return Ok(());
+        }
+        let mut denial = Denial::none();
+        match const { unrolls::<M, C>() } {
+            true => unrolled!(M::COUNT.unwrap_or(0), |step| {
+                if 0 < step && step < self.order.len() {
+                    denial.add(self.look_at(step, cost, now));
+                }
+            }),
+            false => {
+                for step in 1..self.order.len() {
+                    denial.add(self.look_at(step, cost, now));
+                }
             }
         }
-        longest.map_or(Ok(()), Err)
+        if !denial.is_one {
+            return Ok(());
+        }
+        denial.add(self.look_at(0, cost, now));
+        Err(denial.longest)
+    }
+
+    #[inline(always)]
+    fn look_at(&self, step: usize, cost: impl Cost, now: Tick) -> Option<Result<(), AllDenied>> {
+        let member = self.order.get(step);
+        let n = cost(member);
+        self.members.visit(member, Check { n, now, member })
     }
 
     /// Gives all grants back, the last one first. Returns how many permits came back.

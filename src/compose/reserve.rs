@@ -306,7 +306,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
         due: Tick,
         now: Tick,
     ) -> Result<(), AllDenied> {
-        for member in self.order.limits() {
+        for (step, member) in self.order.limits().enumerate() {
             let n = self.order.sum(member, cost);
             let take = TakeAsOf {
                 n,
@@ -315,7 +315,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
                 member,
             };
             if let Some(taken) = self.members.visit(member, take) {
-                self.keep(grants, member, taken?);
+                self.keep(grants, step, taken?);
             }
         }
         Ok(())

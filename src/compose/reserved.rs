@@ -5,7 +5,6 @@ use core::time::Duration;
 use super::all::All;
 use super::granted::AllGranted;
 use super::members::{Members, ReserveMembers};
-use super::slot::Slot;
 use super::visits::Why;
 use crate::clock::{Clock, Tick};
 
@@ -54,9 +53,9 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllReserved<R, M, C> {
     /// Returns the grant, to use, settle or undo it when it is due. Before that, give the permits
     /// back with [`cancel`](Self::cancel).
     pub fn into_granted(mut self) -> AllGranted<R, M, C> {
-        for member in self.all.order.limits() {
-            let slot = self.all.members.slot(&mut self.grants, member);
-            if let Some(held) = slot.and_then(Slot::held_mut) {
+        for step in 0..self.all.order.len() {
+            let slot = self.all.members.slot(&mut self.grants, step);
+            if let Some(held) = slot.and_then(Option::as_mut) {
                 held.granted = held.granted.again().with_mark_after();
             }
         }

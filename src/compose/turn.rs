@@ -17,7 +17,6 @@ use super::denied::AllDenied;
 use super::held::Held;
 use super::member::Member;
 use super::members::{Members, Visitor, through_members};
-use super::protocol::ROUNDS;
 use super::undo::Undo;
 use super::visits::Why;
 use super::waiting_permits::PlaceInLine;
@@ -132,7 +131,7 @@ fn take_beside<M: Members<C>, C: Clock>(
     });
     let members = &all.members;
     let beside = all.with_members(Beside { members, inside });
-    beside.take_in_rounds(ROUNDS, cost, now, |_| all.now())
+    beside.take_in_rounds(cost, now, |_| all.now())
 }
 
 /// Sleeps until the clock shows this tick. If the timer wakes early, sleeps again. If the timer

@@ -319,7 +319,7 @@ impl<'a, M: Members<C>, C> View<&'a All<M, C>> {
     ///
     /// The [`AllDenied`] that the request would get.
     pub fn check_n(&self, n: u64) -> Result<(), AllDenied> {
-        self.store.look(0, |_| n, self.now)
+        self.store.look(|_| n, self.now)
     }
 
     /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes nothing.
@@ -329,8 +329,7 @@ impl<'a, M: Members<C>, C> View<&'a All<M, C>> {
     /// The [`AllDenied`] that the request would get.
     pub fn check_each(&self, costs: impl AsRef<[u64]>) -> Result<(), AllDenied> {
         let costs = self.store.checked(costs.as_ref())?;
-        self.store
-            .look(0, |member| cost_of(costs, member), self.now)
+        self.store.look(|member| cost_of(costs, member), self.now)
     }
 
     /// Returns how many requests for one permit of each member would be granted.

@@ -4,9 +4,7 @@ use super::denied::AllDenied;
 use super::held::Held;
 use super::member::Member;
 use super::members::Visitor;
-use super::slot::Slot;
 use crate::clock::Tick;
-use crate::store::Prepared;
 
 /// Looks whether a member would grant.
 pub(super) struct Check {
@@ -20,30 +18,76 @@ impl<C> Visitor<C> for Check {
 
     #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let checked = member.check(self.n, self.now);
-        match checked {
-            Ok(done) => Ok(done),
-            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
+        if let Err(denied) = member.check(self.n, self.now) {
+            return Err(AllDenied::of(self.member, name, denied));
+        }
+        Ok(())
+    }
+}
+
+/// The longest denial of several members.
+// No `Option`: where the denial is not read, its parts are not computed, not even to tell whether
+// there is one.
+pub(super) struct Denial {
+    pub(super) is_one: bool,
+    pub(super) longest: AllDenied,
+}
+
+impl Denial {
+    #[inline(always)]
+    pub(super) const fn none() -> Self {
+        Self {
+            is_one: false,
+            longest: AllDenied::Line,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&mut self, looked: Option<Result<(), AllDenied>>) {
+        if let Some(Err(denied)) = looked {
+            self.longest = match self.is_one {
+                true => self.longest.longer(denied),
+                false => denied,
+            };
+            self.is_one = true;
         }
     }
 }
 
-/// Takes from a member.
-pub(super) struct Take {
+/// Takes from a member, and keeps its grant.
+pub(super) struct Take<'g> {
     pub(super) n: u64,
     pub(super) now: Tick,
     pub(super) member: usize,
+    pub(super) slot: &'g mut Option<Held>,
 }
 
-impl<C> Visitor<C> for Take {
-    type Output = Result<Held, AllDenied>;
+impl<C> Visitor<C> for Take<'_> {
+    type Output = Result<(), AllDenied>;
+
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
+        let taken = match member.take_fast(self.n, self.now, self.slot) {
+            Some(taken) => taken,
+            None => member
+                .take(self.n, self.now)
+                .map(|held| *self.slot = Some(held)),
+        };
+        taken.map_err(|denied| AllDenied::of(self.member, name, denied))
+    }
+}
+
+/// Takes from a member in one attempt, and keeps its grant. `None` if the attempt does not tell.
+pub(super) struct TakeFast<'g>(pub(super) Take<'g>);
+
+impl<C> Visitor<C> for TakeFast<'_> {
+    type Output = Option<Result<(), AllDenied>>;
 
     #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let taken = member.take(self.n, self.now);
-        match taken {
-            Ok(done) => Ok(done),
-            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
+        let take = self.0;
+        match member.take_fast(take.n, take.now, take.slot)? {
+            Ok(()) => Some(Ok(())),
+            Err(denied) => Some(Err(AllDenied::of(take.member, name, denied))),
         }
     }
 }
@@ -65,40 +109,6 @@ impl<C> Visitor<C> for TakeAsOf {
     }
 }
 
-/// Looks whether a member would grant, and keeps what it computed.
-pub(super) struct Prepare {
-    pub(super) n: u64,
-    pub(super) now: Tick,
-    pub(super) member: usize,
-}
-
-impl<C> Visitor<C> for Prepare {
-    type Output = Result<Prepared, AllDenied>;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let prepared = member.prepare(self.n, self.now);
-        match prepared {
-            // A member of the user's may have prepared another request, which is not what is kept.
-            Ok(done) if done.n() != self.n => Ok(Prepared::checked(self.n, self.now)),
-            Ok(done) => Ok(done),
-            Err(denied) => Err(AllDenied::of(self.member, name, denied)),
-        }
-    }
-}
-
-/// Takes from a member what it prepared.
-pub(super) struct TakePrepared<'p>(pub(super) &'p Prepared);
-
-impl<C> Visitor<C> for TakePrepared<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        member.take_prepared(self.0)
-    }
-}
-
 /// Why a grant is given back.
 #[derive(Clone, Copy)]
 pub(super) enum Why {
@@ -112,7 +122,7 @@ pub(super) enum Why {
 
 /// Gives a grant back.
 pub(super) struct GiveBack {
-    pub(super) slot: Slot,
+    pub(super) held: Held,
     pub(super) now: Tick,
     pub(super) why: Why,
 }
@@ -122,25 +132,22 @@ impl<C> Visitor<C> for GiveBack {
 
     #[inline]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        match (self.slot.into_held(member), self.why) {
-            (None, _) => 0,
-            (Some(held), Why::Undone) => member.give_back(held, self.now),
-            (Some(held), Why::LostRace) => member.roll_back(held, self.now),
-            (Some(held), Why::Cancelled) => member.cancel_as_of(held, self.now),
+        match self.why {
+            Why::Undone => member.give_back(self.held, self.now),
+            Why::LostRace => member.roll_back(self.held, self.now),
+            Why::Cancelled => member.cancel_as_of(self.held, self.now),
         }
     }
 }
 
 /// Counts a grant that the caller gets.
-pub(super) struct CountGranted<'g>(pub(super) &'g Slot);
+pub(super) struct CountGranted<'g>(pub(super) &'g Held);
 
 impl<C> Visitor<C> for CountGranted<'_> {
     type Output = ();
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        if let Some(held) = self.0.held(member) {
-            member.count_granted(&held);
-        }
+        member.count_granted(self.0);
     }
 }
 

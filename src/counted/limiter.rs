@@ -5,7 +5,6 @@ use core::borrow::Borrow;
 use super::{Counted, Counters, LimiterStats};
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
-use crate::store::Place;
 use crate::traits::forms::clock_forms_by_ticks;
 use crate::traits::verbs::{debt_verbs, each_group_of_verbs, give_back_verbs, take_verbs};
 use crate::traits::{DebtLimiter, GiveBackLimiter, ReserveLimiter, TryAcquire};
@@ -64,11 +63,6 @@ macro_rules! what_the_limiter_has {
         #[inline]
         fn clock(&self) -> &G::Clock {
             self.limiter.clock()
-        }
-
-        #[inline]
-        fn place(&self) -> Place {
-            self.limiter.place()
         }
     };
     (GiveBackLimiter) => {

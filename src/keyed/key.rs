@@ -360,9 +360,9 @@ impl<A: Algorithm, C, S> Store for Key<&Keyed<A, C, S>> {
     }
 
     #[inline(always)]
-    fn try_fast<O: Op<A>>(&self, now: Tick, mut op: O) -> Option<O::Output> {
+    fn try_fast<O: Op<A>>(&self, now: Tick, mut op: O) -> Option<OpResult<A, O>> {
         let core = &self.table.core;
-        core.first_attempt(self.request(now), &mut op).ok()?.ok()
+        core.first_attempt(self.request(now), &mut op).ok()
     }
 
     #[inline]

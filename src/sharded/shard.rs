@@ -221,7 +221,7 @@ impl<A: Split> Shard<A> {
         let fractions = n.checked_mul(self.permit())?;
         let op = Acquire { n: fractions };
         let needs_no_look = |next, granted: &Granted| self.needs_no_look(next, granted);
-        let granted = cell::try_fast(&self.algorithm, &self.cell, now, op, needs_no_look)?;
+        let granted = cell::try_fast(&self.algorithm, &self.cell, now, op, needs_no_look)?.ok()?;
         Some(granted.of_permits(n, self.permit()))
     }
 

@@ -167,8 +167,7 @@ pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
 }
 
 /// Makes only the first attempt of [`apply`]. Returns the answer if the operation has a short path
-/// here, does not refuse, is not disturbed by another thread, and `is_wanted` accepts the next word
-/// and the answer.
+/// here, is not disturbed by another thread, and `is_wanted` accepts the next word and the answer.
 #[inline(always)]
 pub(crate) fn try_fast<A, P: AtomicWord, O: Op<A>>(
     algorithm: &A,
@@ -176,19 +175,22 @@ pub(crate) fn try_fast<A, P: AtomicWord, O: Op<A>>(
     now: Tick,
     mut op: O,
     is_wanted: impl FnOnce(u64, &O::Output) -> bool,
-) -> Option<O::Output> {
+) -> Option<OpResult<A, O>> {
     let word = cell.load();
     if word == UNSTARTED {
         return None;
     }
-    let (next, output) = op.run_fast(algorithm, Current::new(word, now))?.ok()?;
+    let (next, output) = match op.run_fast(algorithm, Current::new(word, now))? {
+        Ok(done) => done,
+        Err(refusal) => return Some(Err(refusal)),
+    };
     if !is_wanted(next, &output) {
         return None;
     }
     if !op.is_unchanged(word, next) {
         cell.compare_exchange(word, next).ok()?;
     }
-    Some(output)
+    Some(Ok(output))
 }
 
 /// Makes the attempts after the first, runs long operations, and starts unstarted cells. It is out

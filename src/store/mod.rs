@@ -20,7 +20,6 @@ pub(crate) mod cell;
 pub(crate) mod op;
 pub(crate) mod operations;
 pub(crate) mod place;
-pub(crate) mod prepared;
 pub(crate) mod view;
 pub(crate) mod word;
 
@@ -29,7 +28,6 @@ use crate::clock::Tick;
 pub use cell::{AtomicWord, UNSTARTED, WordCell};
 pub use op::{Current, Op, OpResult, Refusal, Step};
 pub use place::Place;
-pub use prepared::Prepared;
 pub use view::View;
 pub use word::WordStore;
 
@@ -79,39 +77,15 @@ pub trait Store {
     /// The operation's refusal. Nothing is written then.
     fn apply<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> OpResult<Self::Algorithm, O>;
 
-    /// Makes one attempt, without a retry. `None` means that nothing was changed; use
-    /// [`apply`](Self::apply).
+    /// Makes one attempt, without a retry. `None` means that nothing was changed, and that the
+    /// operation was not refused either; use [`apply`](Self::apply).
     #[inline(always)]
-    fn try_fast<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> Option<O::Output> {
-        let _ = (now, op);
-        None
-    }
-
-    /// Computes an operation, and writes nothing. Returns the word that it was given and the next
-    /// one, for [`exchange`](Self::exchange). `None` if the store can't do this in one attempt, or
-    /// if nothing need be written; use [`apply`](Self::apply).
-    #[inline(always)]
-    fn compute<O: Op<Self::Algorithm>>(
+    fn try_fast<O: Op<Self::Algorithm>>(
         &self,
         now: Tick,
         op: O,
-    ) -> Option<Result<(u64, u64), O::Refusal>> {
+    ) -> Option<OpResult<Self::Algorithm, O>> {
         let _ = (now, op);
-        None
-    }
-
-    /// Exchanges the words that [`compute`](Self::compute) returned, and returns whether it did. If
-    /// not, nothing was written.
-    #[inline(always)]
-    fn exchange(&self, words: (u64, u64)) -> bool {
-        let _ = words;
-        false
-    }
-
-    /// Returns the answer of an operation to this word, which [`compute`](Self::compute) read.
-    #[inline(always)]
-    fn answer<O: Op<Self::Algorithm>>(&self, word: u64, now: Tick, op: O) -> Option<O::Output> {
-        let _ = (word, now, op);
         None
     }
 

@@ -6,14 +6,11 @@
 /// recognizes a member that appears twice.
 ///
 /// ```
-/// use tollgate::{Limiter, Quota, TryAcquire};
+/// use tollgate::store::{Place, WordCell};
 ///
-/// # fn main() -> Result<(), tollgate::error::QuotaError> {
-/// let (a, b) = (Limiter::token_bucket(Quota::per_second(1))?, Limiter::gcra(Quota::per_second(1))?);
-/// assert!((&a).place().is_same(&a.place()));
-/// assert!(!a.place().is_same(&b.place()));
-/// # Ok(())
-/// # }
+/// let (a, b) = (WordCell::new(0), WordCell::new(0));
+/// assert!(Place::of(&a).is_same(&Place::of(&a)));
+/// assert!(!Place::of(&a).is_same(&Place::of(&b)));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {

@@ -13,7 +13,6 @@ use crate::store::operations::TakeSome;
 use crate::store::operations::{
     Acquire, Cancel, Charge, Check, Look, Refund, ReserveUntil, TakeUpTo, Undo,
 };
-use crate::store::prepared::Prepared;
 use crate::sync::inject_fault;
 
 /// A limiter at one tick: every method runs at that tick, without reading a clock. The method `at`
@@ -88,6 +87,13 @@ impl<S: Store> View<S> {
         self.store.apply(self.now, Acquire { n })
     }
 
+    /// Takes `n` permits or none, in one attempt. `None` means that it does not tell, and that
+    /// nothing was taken; use [`try_acquire_n`](Self::try_acquire_n).
+    #[inline(always)]
+    pub(crate) fn try_acquire_fast(&self, n: u64) -> Option<Result<Granted, Denied>> {
+        self.store.try_fast(self.now, Acquire { n })
+    }
+
     /// Takes up to `n` permits, as [`Limiter::take_up_to`](crate::Limiter::take_up_to) does.
     #[inline]
     #[must_use = "it says how many permits were taken"]
@@ -124,41 +130,6 @@ impl<S: Store> View<S> {
     #[inline(always)]
     pub fn check_n(&self, n: u64) -> Result<(), Denied> {
         self.store.apply(self.now, Check { n })
-    }
-
-    /// Looks as [`check_n`](Self::check_n) does, and keeps the words for
-    /// [`take_prepared`](Self::take_prepared). `None` if one attempt can't tell, or if `n` is 0,
-    /// since there is nothing to exchange then.
-    #[inline(always)]
-    pub(crate) fn prepare_n(&self, n: u64) -> Option<Result<Prepared, Denied>> {
-        if n == 0 {
-            return None;
-        }
-        match self.store.compute(self.now, Acquire { n })? {
-            Ok(words) => Some(Ok(Prepared::of(words, n, self.now))),
-            Err(denied) => Some(Err(denied)),
-        }
-    }
-
-    /// Takes the permits of a prepared request with one exchange. If this returns `false`, nothing
-    /// was taken.
-    #[inline(always)]
-    pub(crate) fn take_prepared(&self, prepared: &Prepared) -> bool {
-        match prepared.words() {
-            Some(words) => self.store.exchange(words),
-            None => false,
-        }
-    }
-
-    /// Returns the grant of a prepared request whose permits were taken.
-    #[inline(always)]
-    pub(crate) fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-        let n = prepared.n();
-        match prepared.words() {
-            Some((word, _)) => self.store.answer(word, self.now, Acquire { n }),
-            None => None,
-        }
-        .unwrap_or(Granted::new(n, self.now))
     }
 
     /// Returns how many permits are available, as [`Limiter::available`](crate::Limiter::available)
@@ -307,7 +278,9 @@ impl<S: Store<Algorithm: Reserve>> View<S> {
     pub(crate) fn reserve_fast(&self, n: u64) -> Option<Granted> {
         let now = self.now;
         let latest = now;
-        self.store.try_fast(now, ReserveUntil { n, latest, now })
+        self.store
+            .try_fast(now, ReserveUntil { n, latest, now })?
+            .ok()
     }
 
     /// Returns how many permits are taken but not yet due, rounded up. This includes the permits of
@@ -333,7 +306,7 @@ impl<S: Store + fmt::Debug> fmt::Debug for View<S> {
         let look = Look(|algorithm: &S::Algorithm, word, now| algorithm.available(word, now));
         let mut shown = f.debug_struct("View");
         shown.field("store", &self.store);
-        if let Some(available) = self.store.try_fast(self.now, look) {
+        if let Some(Ok(available)) = self.store.try_fast(self.now, look) {
             shown.field("available", &available);
         }
         shown.field("now", &self.now).finish()

@@ -6,10 +6,9 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::Store;
 use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
-use crate::store::op::{Current, Op, OpResult};
+use crate::store::op::{Op, OpResult};
 use crate::store::place::Place;
 use crate::store::view::View;
-use crate::sync::inject_fault;
 
 /// One word and the algorithm that governs it. This is the store of a [`Limiter`](crate::Limiter),
 /// and of words in memory of your own.
@@ -64,38 +63,8 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
     }
 
     #[inline(always)]
-    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
+    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<OpResult<A, O>> {
         cell::try_fast(self.algorithm, self.cell, now, op, |_, _| true)
-    }
-
-    #[inline(always)]
-    fn compute<O: Op<A>>(&self, now: Tick, mut op: O) -> Option<Result<(u64, u64), O::Refusal>> {
-        let word = self.cell.load();
-        if word == UNSTARTED {
-            return None;
-        }
-        match op.run_fast(self.algorithm, Current::new(word, now))? {
-            Ok((next, _)) if op.is_unchanged(word, next) => None,
-            Ok((next, _)) => Some(Ok((word, next))),
-            Err(refusal) => Some(Err(refusal)),
-        }
-    }
-
-    #[inline(always)]
-    fn exchange(&self, (word, next): (u64, u64)) -> bool {
-        if inject_fault!(TakesPreparedBlindly) {
-            self.cell.swap(next);
-            return true;
-        }
-        self.cell.compare_exchange(word, next).is_ok()
-    }
-
-    #[inline(always)]
-    fn answer<O: Op<A>>(&self, word: u64, now: Tick, mut op: O) -> Option<O::Output> {
-        match op.run_fast(self.algorithm, Current::new(word, now)) {
-            Some(Ok((_, output))) => Some(output),
-            _ => None,
-        }
     }
 
     #[inline(always)]

@@ -154,7 +154,7 @@ macro_rules! traits_by_views {
             for $limiter
         {
             $crate::traits::forms::clock_of!($name C);
-            $crate::traits::forms::place_by_view!($name);
+            $crate::traits::forms::roll_back_by_view!($name);
             $(
                 #[cfg_attr(debug_assertions, inline)]
                 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -187,41 +187,8 @@ macro_rules! clock_of {
 }
 pub(crate) use clock_of;
 
-/// Defines the place of a limiter's state, and prepared requests, which only [`TryAcquire`] has,
-/// and rolling back, which only [`GiveBackLimiter`] has, through the limiter's view.
-macro_rules! place_by_view {
-    (TryAcquire) => {
-        #[inline]
-        fn place(&self) -> $crate::store::Place {
-            let place = $crate::store::Store::place(&self.at($crate::clock::Tick::ZERO).store);
-            place.unwrap_or_else(|| $crate::store::Place::of(self))
-        }
-
-        #[inline(always)]
-        fn prepare_n_at(
-            &self,
-            n: u64,
-            now: $crate::clock::Tick,
-        ) -> Result<$crate::store::Prepared, $crate::outcome::Denied> {
-            match self.at(now).prepare_n(n) {
-                Some(prepared) => prepared,
-                None => match $crate::traits::check_out_of_line(self, n, now) {
-                    Ok(()) => Ok($crate::store::Prepared::checked(n, now)),
-                    Err(denied) => Err(denied),
-                },
-            }
-        }
-
-        #[inline(always)]
-        fn take_prepared(&self, prepared: &$crate::store::Prepared) -> bool {
-            self.at(prepared.now()).take_prepared(prepared)
-        }
-
-        #[inline(always)]
-        fn grant_prepared(&self, prepared: &$crate::store::Prepared) -> $crate::outcome::Granted {
-            self.at(prepared.now()).grant_prepared(prepared)
-        }
-    };
+/// Defines rolling back, which only [`GiveBackLimiter`] has, through the limiter's view.
+macro_rules! roll_back_by_view {
     (GiveBackLimiter) => {
         #[inline]
         fn roll_back_at(&self, granted: $crate::outcome::Granted, now: $crate::clock::Tick) -> u64 {
@@ -230,7 +197,7 @@ macro_rules! place_by_view {
     };
     ($name:ident) => {};
 }
-pub(crate) use place_by_view;
+pub(crate) use roll_back_by_view;
 
 /// Implements [`ReserveLimiter`] through the limiter's views.
 macro_rules! reserve_by_views {

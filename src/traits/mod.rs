@@ -8,7 +8,6 @@ pub(crate) mod verbs;
 
 use crate::clock::{Clock, Tick, behind_pointers};
 use crate::outcome::{Denied, Granted, Settled};
-use crate::store::{Place, Prepared};
 #[cfg(feature = "std")]
 use std::boxed::Box;
 #[cfg(feature = "std")]
@@ -88,62 +87,6 @@ macro_rules! declare_traits {
             /// Returns the clock.
             fn clock(&self) -> &Self::Clock;
 
-            /// Returns where the limiter's state is. Two limiters that share their state return the
-            /// same place. The default is the place of this value. It is not that of a limiter in
-            /// its first field, which has the same address.
-            fn place(&self) -> Place {
-                Place::of(self).with_key(u64::MAX)
-            }
-
-            /// Looks whether `n` permits are available at this tick, and keeps what it computed, so
-            /// that [`take_prepared`](Self::take_prepared) need not compute it again. Takes
-            /// nothing.
-            ///
-            /// # Errors
-            ///
-            /// The [`Denied`] that the request would get.
-            ///
-            /// ```
-            /// use tollgate::{Limiter, Quota, TryAcquire};
-            ///
-            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// let limiter = Limiter::token_bucket(Quota::per_hour(5))?;
-            /// limiter.start();
-            /// let now = limiter.now();
-            /// let (first, late) = (limiter.prepare_n_at(3, now)?, limiter.prepare_n_at(2, now)?);
-            /// assert_eq!(limiter.available(), 5); // nothing is taken yet
-            /// while !limiter.take_prepared(&first) {} // an exchange may fail spuriously
-            /// assert_eq!(limiter.grant_prepared(&first).remaining(), 2);
-            /// assert!(!limiter.take_prepared(&late)); // the limiter has changed
-            /// # Ok(())
-            /// # }
-            /// ```
-            #[inline]
-            fn prepare_n_at(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-                self.check_n_at(n, now)?;
-                Ok(Prepared::checked(n, now))
-            }
-
-            /// Takes the permits of a request that this limiter [prepared](Self::prepare_n_at), in
-            /// one attempt, and returns whether it did. If the limiter has changed since, nothing
-            /// is taken; use [`try_acquire_n_at`](Self::try_acquire_n_at). The default always
-            /// returns `false`: override all three methods only if one attempt is faster.
-            #[inline]
-            #[must_use = "it says whether the permits were taken"]
-            fn take_prepared(&self, prepared: &Prepared) -> bool {
-                let _ = prepared;
-                false
-            }
-
-            /// Returns the grant of a prepared request, after
-            /// [`take_prepared`](Self::take_prepared) returned `true`. It changes nothing, and
-            /// returns the same grant each time, also after the limiter has changed. Undo or settle
-            /// only one of them: a grant that is undone twice gives its permits back twice.
-            #[inline]
-            fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-                Granted::new(prepared.n(), prepared.now())
-            }
-
             $(
                 $(#[$meta])*
                 ///
@@ -206,17 +149,6 @@ macro_rules! declare_traits {
     ({} [$trait:ident] $verbs:tt) => {};
 }
 each_group_of_verbs!([declare_traits] {});
-
-/// Checks a request that one attempt can't decide.
-#[cold]
-#[inline(never)]
-pub(crate) fn check_out_of_line<L: TryAcquire + ?Sized>(
-    limiter: &L,
-    n: u64,
-    now: Tick,
-) -> Result<(), Denied> {
-    limiter.check_n_at(n, now)
-}
 
 /// A limiter that can correct a grant for an estimated cost. Every limiter that takes permits back
 /// and can owe permits implements it.
@@ -319,10 +251,6 @@ macro_rules! clock_behind {
 
         behind_pointers!(
             fn clock() -> &Self::Clock;
-            fn place() -> Place;
-            fn prepare_n_at(n: u64, now: Tick) -> Result<Prepared, Denied>;
-            fn take_prepared(prepared: &Prepared) -> bool;
-            fn grant_prepared(prepared: &Prepared) -> Granted;
         );
     };
     (GiveBackLimiter) => {

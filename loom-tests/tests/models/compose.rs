@@ -348,7 +348,7 @@ fn stops_in_between(run: &mut Run) {
 #[test]
 fn of_two_in_opposite_orders_one_is_granted() {
     let name = "compose::of_two_in_opposite_orders_one_is_granted";
-    let faults = [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly];
+    let faults = [Fault::TakesInTheCallersOrder];
     let opposite = |run: &mut Run| rows_in_opposite_orders(run, pair([0, 1]), pair([1, 0]));
     model(name, None, opposite).finds(faults, "not one of them is granted");
 }

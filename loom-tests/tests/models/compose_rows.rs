@@ -133,7 +133,7 @@ fn of_two_with_four_or_eight_members_one_is_granted() {
         let (one, other) = (whole_row(ascending::<N>()), whole_row(descending()));
         rows_in_opposite_orders(run, one, other);
     }
-    let faults = [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly];
+    let faults = [Fault::TakesInTheCallersOrder];
     let why = "not one of them is granted";
     model(name, None, opposite::<4>).finds(faults, why);
     // Bounded, because with 3 preemptions there are 30 000 executions.

@@ -157,8 +157,6 @@ fn no_permit_is_lost_or_made() {
     model(name, 5_000, &["a request is denied"], taken_and_undone);
     let faults = [Fault::ForgetsToUndo, Fault::UndoesOne];
     with_faults("compose", faults, "permits were lost", taken_and_undone);
-    let faults = [Fault::TakesPreparedBlindly];
-    with_faults("compose", faults, "permits were made", taken_and_undone);
 }
 
 #[test]
@@ -166,7 +164,7 @@ fn of_requests_for_the_last_permits_one_is_granted() {
     let name = "compose::of_requests_for_the_last_permits_one_is_granted";
     let labels = ["the plain caller is granted", "the plain caller is denied"];
     model(name, 5_000, &labels, for_the_last_permits);
-    let faults = [Fault::TakesInTheCallersOrder, Fault::TakesPreparedBlindly];
+    let faults = [Fault::TakesInTheCallersOrder];
     let (name, why) = ("compose, the last permits", "not one of them is granted");
     with_faults(name, faults, why, for_the_last_permits);
 }

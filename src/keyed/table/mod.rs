@@ -136,21 +136,13 @@ impl Table {
         probe_seq: &ProbeSeq,
         label: u64,
     ) -> Option<FoundSlot<'_>> {
-        self.find_in(
-            fast_pair,
-            probe_seq.first(),
-            probe_seq.preferred(false),
-            label,
-        )
-        .or_else(|| {
-            let label = SlotState::of_second(label);
-            self.find_in(
-                fast_pair,
-                probe_seq.second(),
-                probe_seq.preferred(true),
-                label,
-            )
-        })
+        let (first, preferred) = (probe_seq.first(), probe_seq.preferred(false));
+        // No closure, because it would not always be inlined.
+        if let Some(found) = self.find_in(fast_pair, first, preferred, label) {
+            return Some(found);
+        }
+        let (second, preferred) = (probe_seq.second(), probe_seq.preferred(true));
+        self.find_in(fast_pair, second, preferred, SlotState::of_second(label))
     }
 
     #[inline(always)]

@@ -129,8 +129,6 @@ pub enum Fault {
     RefundsInstead,
     /// Composition: a grant is undone after a lost race although a caller waits behind it.
     RollsBackByUndo,
-    /// Composition: a prepared request is taken even if the word has changed since the look.
-    TakesPreparedBlindly,
     /// Line of a composition: a caller does not check whether another one waits.
     PassesTheLine,
     /// Line of a composition: a caller that is served does not pass its turn on.

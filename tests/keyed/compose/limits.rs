@@ -1,6 +1,6 @@
 //! Limits of every kind, of which each run has two equal sets: the members and their twins.
 
-use tollgate::compose::{Members, OwnLimiter, SettleMembers, Slot, Visitor};
+use tollgate::compose::{Held, Member, Members, SettleMembers, Visitor};
 use tollgate::concurrency::ConcurrencyGuard;
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
@@ -91,12 +91,12 @@ impl Limits {
 
     pub(super) fn limit(&self, pick: Pick) -> Limit<'_> {
         match pick {
-            Pick::Word(word) => Limit::Settles(Box::new(&self.words[word])),
-            Pick::Adjustable => Limit::Settles(Box::new(&self.adjustable)),
-            Pick::Sharded => Limit::Settles(Box::new(&self.sharded)),
-            Pick::Slotted => Limit::Settles(Box::new(&self.slotted)),
-            Pick::Key(key) => Limit::Settles(Box::new(self.keys.key(&key))),
-            Pick::OtherKey(key) => Limit::Settles(Box::new(self.other_keys.key(&key))),
+            Pick::Word(word) => Limit::settles(&self.words[word]),
+            Pick::Adjustable => Limit::settles(&self.adjustable),
+            Pick::Sharded => Limit::settles(&self.sharded),
+            Pick::Slotted => Limit::settles(&self.slotted),
+            Pick::Key(key) => Limit::settles(self.keys.key(&key)),
+            Pick::OtherKey(key) => Limit::settles(self.other_keys.key(&key)),
             Pick::Inside => Limit::Inside(&self.inside),
             Pick::Log => Limit::Log(&self.log),
         }
@@ -105,7 +105,10 @@ impl Limits {
 
 /// Any limit as a member of a composition. Its verbs are those of a limit on its own.
 pub(super) enum Limit<'a> {
-    Settles(Box<dyn SettleLimiter<Clock = ManualClock> + 'a>),
+    Settles(
+        Box<dyn SettleLimiter<Clock = ManualClock> + 'a>,
+        Box<dyn Member<ManualClock> + 'a>,
+    ),
     Inside(&'a Arc<Concurrency>),
     Log(&'a SlidingLog<ManualClock>),
 }
@@ -118,10 +121,17 @@ pub(super) enum Kept {
     Logged(Granted),
 }
 
-impl Limit<'_> {
+impl<'a> Limit<'a> {
+    fn settles<L>(limiter: L) -> Self
+    where
+        L: SettleLimiter<Clock = ManualClock> + Member<ManualClock> + Copy + 'a,
+    {
+        Self::Settles(Box::new(limiter), Box::new(limiter))
+    }
+
     pub(super) fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
         match self {
-            Self::Settles(limiter) => limiter.check_n_at(n, now),
+            Self::Settles(limiter, _) => limiter.check_n_at(n, now),
             Self::Inside(limit) => limit.try_enter_n(n).map(drop),
             Self::Log(log) => log.check_n_at(n, now),
         }
@@ -129,7 +139,7 @@ impl Limit<'_> {
 
     pub(super) fn take(&self, n: u64, now: Tick) -> Kept {
         match self {
-            Self::Settles(limiter) => {
+            Self::Settles(limiter, _) => {
                 Kept::Granted(limiter.try_acquire_n_at(n, now).expect("it has them"))
             }
             Self::Inside(limit) => Kept::Inside(limit.try_enter_owned(n).expect("it has room")),
@@ -139,15 +149,15 @@ impl Limit<'_> {
 
     pub(super) fn available(&self, now: Tick) -> u64 {
         match self {
-            Self::Settles(limiter) => limiter.available_at(now),
+            Self::Settles(limiter, _) => limiter.available_at(now),
             Self::Inside(limit) => limit.limit().saturating_sub(limit.inside()),
-            Self::Log(log) => log.available_at(now),
+            Self::Log(log) => TryAcquire::available_at(*log, now),
         }
     }
 
     pub(super) fn undo(&self, kept: Kept, now: Tick) -> u64 {
         match (self, kept) {
-            (Self::Settles(limiter), Kept::Granted(granted)) => limiter.undo_at(granted, now),
+            (Self::Settles(limiter, _), Kept::Granted(granted)) => limiter.undo_at(granted, now),
             (_, Kept::Inside(guard)) => guard.n(),
             (_, kept) => unreachable!("{kept:?}"),
         }
@@ -155,7 +165,7 @@ impl Limit<'_> {
 
     pub(super) fn settle(&self, kept: Kept, actual: u64, now: Tick) -> [u64; 3] {
         match (self, kept) {
-            (Self::Settles(limiter), Kept::Granted(granted)) => {
+            (Self::Settles(limiter, _), Kept::Granted(granted)) => {
                 numbers(limiter.settle_at(granted, actual, now))
             }
             (_, Kept::Inside(..)) => [0; 3],
@@ -169,7 +179,7 @@ pub(super) fn numbers(settled: Settled) -> [u64; 3] {
 }
 
 impl Members<ManualClock> for Limit<'_> {
-    type Grants = Slot;
+    type Grants = Option<Held>;
     const COUNT: Option<usize> = Some(1);
 
     fn count(&self) -> usize {
@@ -178,22 +188,22 @@ impl Members<ManualClock> for Limit<'_> {
 
     fn visit<V: Visitor<ManualClock>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         (index == 0).then(|| match self {
-            Self::Settles(limiter) => visitor.visit(&OwnLimiter(&**limiter), None),
+            Self::Settles(_, member) => visitor.visit(&**member, None),
             Self::Inside(limit) => visitor.visit(&***limit, None),
             Self::Log(log) => visitor.visit(*log, None),
         })
     }
 
-    fn no_grants(&self) -> Slot {
-        Slot::default()
+    fn no_grants(&self) -> Option<Held> {
+        None
     }
 
-    fn slot<'g>(&self, grants: &'g mut Slot, index: usize) -> Option<&'g mut Slot> {
+    fn slot<'g>(&self, grants: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
         (index == 0).then_some(grants)
     }
 
-    fn grant<'g>(&self, grants: &'g Slot, index: usize) -> Option<&'g Slot> {
-        (index == 0).then_some(grants)
+    fn grant<'g>(&self, grants: &'g Option<Held>, index: usize) -> Option<&'g Held> {
+        grants.as_ref().filter(|_| index == 0)
     }
 }
 

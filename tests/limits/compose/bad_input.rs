@@ -1,6 +1,5 @@
 //! Bad input is refused with an error that names it. tests/limits/errors.rs has the errors' texts.
 
-use tollgate::clock::SystemClock;
 use tollgate::compose::{AllDenied, MAX_MEMBERS};
 use tollgate::error::ComposeError;
 
@@ -89,10 +88,18 @@ fn members_of_different_clocks_are_refused() {
 }
 
 #[test]
-fn a_composition_without_a_clock_is_refused() {
-    let [a, b] = [1, 2].map(|limit| Concurrency::new(limit).expect("a limit"));
-    let error = refused(All::<_, SystemClock>::new((&a, &b)));
-    assert_eq!(error, ComposeError::NoClock);
+fn concurrency_limits_alone_need_no_clock() {
+    let [user, service] = [1, 2].map(|limit| Concurrency::new(limit).expect("a limit"));
+    let all: All<_> = All::new((&user, &service)).expect("two limits");
+    let granted = all.try_acquire().expect("room");
+    assert_eq!(
+        (user.inside(), service.inside(), all.available()),
+        (1, 1, 0)
+    );
+    let denied = all.try_acquire().map(drop).expect_err("a full limit");
+    assert_eq!((denied.member(), denied.retry_after()), (Some(0), None));
+    drop(granted);
+    assert_eq!((user.inside(), service.inside()), (0, 0));
 }
 
 /// The clock is that of the first member that has one.

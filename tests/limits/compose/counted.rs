@@ -214,6 +214,7 @@ fn own_limiters_are_members_with_all_verbs() {
     assert_eq!((own.available(), other.available()), (4, 4));
     assert_eq!(all.charge_each([1, 1]), Ok(2));
     // It is recognized as the same limit.
-    let all = All::new((OwnLimiter(&own), &own)).expect("a composition");
+    let own = OwnLimiter(&own);
+    let all = All::new((&own, &own)).expect("a composition");
     assert_eq!(all.available(), 1);
 }

@@ -17,6 +17,8 @@ pub(super) struct Watched<'w> {
     cell: WordCell,
     /// How often a caller tried to change it.
     pub(super) stores: Cell<u64>,
+    /// Whether another caller takes a permit before the next exchange.
+    disturb: Cell<bool>,
     notes: &'w RefCell<String>,
     then: &'w dyn Fn(char),
 }
@@ -28,6 +30,10 @@ impl AtomicWord for Watched<'_> {
 
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
         self.stores.set(self.stores.get() + 1);
+        if self.disturb.take() {
+            let other = Limiter::with_cell(algorithm(2), ManualClock::new(), &self.cell);
+            assert_eq!(other.take_up_to(1).n(), 1);
+        }
         // An exchange of `WordCell` may fail spuriously. That is no lost race.
         while let Err(seen) = self.cell.compare_exchange(word, next) {
             if seen != word {
@@ -53,6 +59,7 @@ pub(super) fn words<'w>(notes: &'w RefCell<String>, then: &'w dyn Fn(char)) -> [
         name,
         cell: WordCell::new(0),
         stores: Cell::new(0),
+        disturb: Cell::new(false),
         notes,
         then,
     })
@@ -150,6 +157,44 @@ fn a_request_looks_again_after_a_lost_race() {
             let (answer, notes, left) = raced(races, order);
             assert_eq!((answer, notes.as_str()), (Ok(()), changes), "{order:?}");
             assert_eq!(left, [1; 3]);
+        }
+    }
+}
+
+/// Another caller changes a word between a request's look at it and its exchange, and may empty the
+/// last limit then. The request keeps what it took before, or gives all of it back.
+#[test]
+fn a_disturbed_attempt_is_made_again_and_keeps_the_grants_before_it() {
+    for (disturbed, name) in ['a', 'b', 'c'].into_iter().enumerate() {
+        for empties in [false, true] {
+            let (clock, notes) = (ManualClock::new(), RefCell::default());
+            let last: RefCell<Option<&WordCell>> = RefCell::new(None);
+            let then = |changed| {
+                if changed == 'b' {
+                    let other = |cell| Limiter::with_cell(algorithm(2), clock.clone(), cell);
+                    let _ = last.take().map(|cell| other(cell).take_up_to(2));
+                }
+            };
+            let words = words(&notes, &then);
+            words[disturbed].disturb.set(true);
+            last.replace(empties.then_some(&words[2].cell));
+            let limits = limits(&words, &clock);
+            let all = All::new(limits.each_ref()).expect("three limits");
+            let granted = all.try_acquire();
+            let left = || limits.each_ref().map(|limit| limit.available());
+            let mut had = [2, 2, if empties { 0 } else { 2 }];
+            if !empties || disturbed < 2 {
+                had[disturbed] -= 1;
+            }
+            match granted {
+                Ok(granted) => {
+                    assert!(!empties, "{name}");
+                    assert_eq!((notes.take().as_str(), left()), ("abc", had.map(|n| n - 1)));
+                    assert_eq!(granted.undo(), 3, "{name}");
+                }
+                Err(denied) => assert_eq!(denied.member(), Some(2), "{name}"),
+            }
+            assert_eq!(left(), had, "{name}");
         }
     }
 }

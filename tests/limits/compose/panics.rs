@@ -15,32 +15,32 @@ type Own<'s> = &'s (dyn Member<ManualClock> + Send + Sync + 's);
 /// A request, from a composition of these limits.
 type Request = fn(&[Bucket; 2], &Concurrency, Own<'_>);
 
-/// Forms of compositions, and whether all members take what they prepared.
-const FORMS: [(&str, bool, Request); 10] = [
-    ("two", true, |[a, _], _, own| request((a, own))),
-    ("two boxed", true, |[a, _], _, own| {
+/// Forms of compositions.
+const FORMS: [(&str, Request); 10] = [
+    ("two", |[a, _], _, own| request((a, own))),
+    ("two boxed", |[a, _], _, own| {
         request([boxed(a), boxed(own)]);
     }),
-    ("three", true, |[a, b], _, own| request((a, b, own))),
-    ("three boxed", true, |[a, b], _, own| {
+    ("three", |[a, b], _, own| request((a, b, own))),
+    ("three boxed", |[a, b], _, own| {
         request([boxed(own), boxed(a), boxed(b)]);
     }),
-    ("with a concurrency", false, |[a, _], room, own| {
+    ("with a concurrency", |[a, _], room, own| {
         request((a, room, own));
     }),
-    ("one twice", false, |[a, b], room, own| {
+    ("one twice", |[a, b], room, own| {
         request((a, b, a, (room, own)));
     }),
-    ("eight", false, |rates, room, own| {
+    ("eight", |rates, room, own| {
         request((rates, room, [Exempt; 4], own));
     }),
-    ("nine", false, |rates, room, own| {
+    ("nine", |rates, room, own| {
         request((own, [Exempt; 5], (rates, room)));
     }),
-    ("a list", false, |[a, b], room, own| {
+    ("a list", |[a, b], room, own| {
         request(vec![boxed(own), boxed(room), boxed(a), boxed(b)]);
     }),
-    ("a composition inside", true, |rates, _, own| {
+    ("a composition inside", |rates, _, own| {
         request((All::new(rates).expect("two limits"), own));
     }),
 ];
@@ -65,12 +65,7 @@ struct OwnLast<'s> {
 
 /// Sends a request of this form, and checks that it panicked as it should, and that nothing stayed
 /// taken then. The user's own member panics at this step, after it denied this many times.
-fn panic_at(
-    step: Step,
-    after: u64,
-    can_undo: bool,
-    (form, prepares, request): (&str, bool, Request),
-) {
+fn panic_at(step: Step, after: u64, can_undo: bool, (form, request): (&str, Request)) {
     let label = format!("{form}: at {step:?} after {after} denials, {can_undo}");
     let clock = ManualClock::new();
     let (taken, takes) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -78,7 +73,7 @@ fn panic_at(
         let is_early = now == Step::Take && takes.fetch_add(1, Relaxed) < after;
         assert!(is_early || now != step, "a member's own panic");
         match now {
-            Step::Take | Step::TakePrepared if !is_early => taken.fetch_add(1, Relaxed),
+            Step::Take if !is_early => taken.fetch_add(1, Relaxed),
             Step::GiveBack => taken.fetch_sub(1, Relaxed),
             _ => 0,
         };
@@ -86,9 +81,7 @@ fn panic_at(
     };
     let mut own = Scripted::new(&at);
     own.can_undo = can_undo;
-    own.takes_prepared = matches!(step, Step::TakePrepared | Step::GrantPrepared);
     own.counts = step == Step::CountGranted;
-    let is_prepared = own.takes_prepared;
     let limits = OwnLast {
         rates: [bucket(5, &clock), bucket(5, &clock)],
         room: Concurrency::new(3).expect("a limit"),
@@ -96,14 +89,10 @@ fn panic_at(
     };
     let OwnLast { rates, room, own } = &limits;
     let outcome = catch_unwind(AssertUnwindSafe(|| request(rates, room, own.member())));
-    if outcome.is_err() {
-        let left = rates.each_ref().map(Limiter::available);
-        let actual = (left, room.inside(), taken.load(Relaxed));
-        assert_eq!(actual, ([5; 2], 0, 0), "{label}");
-    } else {
-        // Another member did not take what it prepared, so no member was left to do so.
-        assert!(is_prepared && !prepares, "{label}");
-    }
+    assert!(outcome.is_err(), "{label}");
+    let left = rates.each_ref().map(Limiter::available);
+    let actual = (left, room.inside(), taken.load(Relaxed));
+    assert_eq!(actual, ([5; 2], 0, 0), "{label}");
 }
 
 #[test]
@@ -113,7 +102,6 @@ fn a_member_that_panics_leaves_nothing_taken() {
         (Step::Take, 0),
         (Step::Take, 1),
         (Step::Take, 2),
-        (Step::TakePrepared, 0),
         (Step::CountGranted, 0),
         (Step::CountGranted, 2),
     ];

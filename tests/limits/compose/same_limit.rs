@@ -1,7 +1,7 @@
 //! A limit that appears more than once: its costs are added up.
 
 use tollgate::TryAcquire;
-use tollgate::compose::{Named, OwnLimiter};
+use tollgate::compose::{Member, Named, OwnLimiter};
 use tollgate::store::{AtomicWord, Place, WordCell};
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 
@@ -68,7 +68,8 @@ fn a_word_that_two_limiters_share_is_one_limit() {
     assert_eq!(all.inner().0.available(), 0);
     let other = WordCell::new(0);
     let other = Limiter::with_cell(algorithm(5), clock.clone(), &other);
-    assert!(!other.place().is_same(&all.inner().0.place()));
+    let place = |limiter| Member::place(limiter);
+    assert!(!place(&other).is_same(&place(&all.inner().0)));
 }
 
 /// A word whose place has a hash that other words may share.
@@ -99,7 +100,7 @@ fn a_word_with_a_hashed_place_twice_is_all_or_nothing() {
     let limiter = || Limiter::with_cell(algorithm(5), clock.clone(), &word);
     let (one, all) = (limiter(), All::new([limiter(), limiter()]));
     let all = all.expect("two members");
-    assert!(!one.place().is_same(&one.place()));
+    assert!(!Member::place(&one).is_same(&Member::place(&one)));
     assert!(all.try_acquire_n(3).is_err());
     assert_eq!(one.available(), 5);
     assert_eq!(all.try_acquire_each([3, 2]).expect("five").undo(), 5);
@@ -169,9 +170,9 @@ impl DebtLimiter for Fence {
 /// Both are at the same address, but they are two limits.
 #[test]
 fn a_limiter_inside_another_is_a_limit_of_its_own() {
-    let fence = Fence(bucket(5, &ManualClock::new()));
-    let fence = &fence;
-    let all = All::new((&fence.0, OwnLimiter(fence), OwnLimiter(fence))).expect("two limits");
+    let own = OwnLimiter(Fence(bucket(5, &ManualClock::new())));
+    let fence = &own.0;
+    let all = All::new((&fence.0, &own, &own)).expect("two limits");
     let denied = all.try_acquire().expect_err("the fence denies");
     let expected = (Some(1), Some(Denied::busy(2)));
     assert_eq!((denied.member(), denied.denied()), expected);

@@ -1,7 +1,7 @@
 //! A member that does what a test says.
 
 use tollgate::compose::{Held, Member};
-use tollgate::store::{Place, Prepared};
+use tollgate::store::Place;
 
 use crate::support::*;
 
@@ -9,8 +9,6 @@ use crate::support::*;
 /// can't undo.
 pub(super) struct Scripted<'s> {
     pub(super) can_undo: bool,
-    /// Whether it takes what it prepared.
-    pub(super) takes_prepared: bool,
     pub(super) counts: bool,
     /// Runs at each step of a request. If it returns a denial when the member is checked or taken
     /// from, the member denies.
@@ -22,8 +20,6 @@ pub(super) struct Scripted<'s> {
 pub(super) enum Step {
     Check,
     Take,
-    TakePrepared,
-    GrantPrepared,
     CountGranted,
     GiveBack,
 }
@@ -32,7 +28,6 @@ impl<'s> Scripted<'s> {
     pub(super) fn new(at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync)) -> Self {
         Self {
             can_undo: true,
-            takes_prepared: false,
             counts: false,
             at,
         }
@@ -70,18 +65,6 @@ impl<C> Member<C> for Scripted<'_> {
             Some(denied) => Err(denied),
             None => Ok(Granted::new(n, now).into()),
         }
-    }
-
-    fn take_prepared(&self, prepared: &Prepared) -> bool {
-        if self.takes_prepared {
-            let _ = (self.at)(Step::TakePrepared, prepared.now());
-        }
-        self.takes_prepared
-    }
-
-    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-        let _ = (self.at)(Step::GrantPrepared, prepared.now());
-        Granted::new(prepared.n(), prepared.now())
     }
 
     fn available_at(&self, _: Tick) -> u64 {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tollgate::Denied;
 use tollgate::clock::Clock;
-use tollgate::compose::{Members, SettleMembers, Slot, Visitor};
+use tollgate::compose::{Held, Members, SettleMembers, Visitor};
 
 use crate::key::Bytes;
 use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, RuleLimit};
@@ -98,7 +98,7 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    type Grants = SmallVec<[Slot; 3]>;
+    type Grants = SmallVec<[Option<Held>; 3]>;
     const COUNT: Option<usize> = None;
 
     #[inline]
@@ -126,17 +126,17 @@ where
 
     #[inline]
     fn no_grants(&self) -> Self::Grants {
-        self.list.iter().map(|_| Slot::default()).collect()
+        self.list.iter().map(|_| None).collect()
     }
 
     #[inline]
-    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Slot> {
+    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>> {
         grants.get_mut(index)
     }
 
     #[inline]
-    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Slot> {
-        grants.get(index)
+    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
+        grants.get(index)?.as_ref()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tollgate::compose::{Held, Member, Members, OneMember, SettleMembers, Slot, Visitor};
+use tollgate::compose::{Held, Member, Members, OneMember, SettleMembers, Visitor};
 use tollgate::outcome::Charged;
 use tollgate::store::Place;
 use tollgate::{Denied, Granted, ManualClock, Tick};
@@ -55,7 +55,7 @@ impl Member<ManualClock> for Panics {
 }
 
 impl Members<ManualClock> for Panics {
-    type Grants = Slot;
+    type Grants = Option<Held>;
     const COUNT: Option<usize> = Some(1);
 
     fn count(&self) -> usize {
@@ -66,16 +66,16 @@ impl Members<ManualClock> for Panics {
         (index == 0).then(|| visitor.visit(self, None))
     }
 
-    fn no_grants(&self) -> Slot {
-        Slot::default()
+    fn no_grants(&self) -> Option<Held> {
+        None
     }
 
-    fn slot<'g>(&self, grants: &'g mut Slot, index: usize) -> Option<&'g mut Slot> {
+    fn slot<'g>(&self, grants: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
         (index == 0).then_some(grants)
     }
 
-    fn grant<'g>(&self, grants: &'g Slot, index: usize) -> Option<&'g Slot> {
-        (index == 0).then_some(grants)
+    fn grant<'g>(&self, grants: &'g Option<Held>, index: usize) -> Option<&'g Held> {
+        grants.as_ref().filter(|_| index == 0)
     }
 }
 

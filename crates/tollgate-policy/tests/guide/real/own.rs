@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::compose::{Held, Member, Members, OneMember, SettleMembers, Slot, Visitor};
+use tollgate::compose::{Held, Member, Members, OneMember, SettleMembers, Visitor};
 use tollgate::outcome::{Charged, Settled};
 use tollgate::store::Place;
 use tollgate::{Denied, Granted, ManualClock, Tick};
@@ -51,7 +51,7 @@ impl<L> fmt::Debug for Own<L> {
 struct One<L>(L);
 
 impl<L: Member<C>, C> Members<C> for One<L> {
-    type Grants = Slot;
+    type Grants = Option<Held>;
     const COUNT: Option<usize> = Some(1);
 
     fn count(&self) -> usize {
@@ -62,16 +62,16 @@ impl<L: Member<C>, C> Members<C> for One<L> {
         (index == 0).then(|| visitor.visit(self, None))
     }
 
-    fn no_grants(&self) -> Slot {
-        Slot::default()
+    fn no_grants(&self) -> Option<Held> {
+        None
     }
 
-    fn slot<'g>(&self, grants: &'g mut Slot, index: usize) -> Option<&'g mut Slot> {
+    fn slot<'g>(&self, grants: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
         (index == 0).then_some(grants)
     }
 
-    fn grant<'g>(&self, grants: &'g Slot, index: usize) -> Option<&'g Slot> {
-        (index == 0).then_some(grants)
+    fn grant<'g>(&self, grants: &'g Option<Held>, index: usize) -> Option<&'g Held> {
+        grants.as_ref().filter(|_| index == 0)
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate::compose::{
-    DebtMembers, Held, Member, Members, OneMember, SettleMembers, Slot, Visitor,
-};
+use tollgate::compose::{DebtMembers, Held, Member, Members, OneMember, SettleMembers, Visitor};
 use tollgate::outcome::Settled;
-use tollgate::store::{Place, Prepared};
+use tollgate::store::Place;
 
 use crate::support::*;
 
@@ -104,22 +102,12 @@ impl<L: Member<ManualClock>> Member<ManualClock> for Recorded<'_, L> {
         Ok(held)
     }
 
-    fn prepare(&self, n: u64, now: Tick) -> Result<Prepared, Denied> {
-        self.limit.prepare(n, now)
-    }
-
-    fn take_prepared(&self, prepared: &Prepared) -> bool {
-        let is_taken = self.limit.take_prepared(prepared);
-        if is_taken {
-            let granted = self.limit.grant_prepared(prepared);
-            assert_eq!(granted.n(), prepared.n());
-            self.granted(&granted, prepared.now());
+    fn take_fast(&self, n: u64, now: Tick, held: &mut Option<Held>) -> Option<Result<(), Denied>> {
+        let taken = self.limit.take_fast(n, now, held)?;
+        if let (Ok(()), Some(held)) = (&taken, held) {
+            self.granted(&held.granted, now);
         }
-        is_taken
-    }
-
-    fn grant_prepared(&self, prepared: &Prepared) -> Granted {
-        self.limit.grant_prepared(prepared)
+        Some(taken)
     }
 
     fn available_at(&self, now: Tick) -> u64 {
@@ -158,7 +146,7 @@ impl<L: Member<ManualClock>> Member<ManualClock> for Recorded<'_, L> {
 }
 
 impl<L: Member<ManualClock>> Members<ManualClock> for Recorded<'_, L> {
-    type Grants = Slot;
+    type Grants = Option<Held>;
     const COUNT: Option<usize> = Some(1);
 
     fn count(&self) -> usize {
@@ -169,16 +157,16 @@ impl<L: Member<ManualClock>> Members<ManualClock> for Recorded<'_, L> {
         (index == 0).then(|| visitor.visit(self, None))
     }
 
-    fn no_grants(&self) -> Slot {
-        Slot::default()
+    fn no_grants(&self) -> Option<Held> {
+        None
     }
 
-    fn slot<'g>(&self, held: &'g mut Slot, index: usize) -> Option<&'g mut Slot> {
+    fn slot<'g>(&self, held: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
         (index == 0).then_some(held)
     }
 
-    fn grant<'g>(&self, held: &'g Slot, index: usize) -> Option<&'g Slot> {
-        (index == 0).then_some(held)
+    fn grant<'g>(&self, held: &'g Option<Held>, index: usize) -> Option<&'g Held> {
+        held.as_ref().filter(|_| index == 0)
     }
 }
 
