@@ -149,7 +149,9 @@ fn a_table_and_a_limiter_do_not_take_each_others_snapshots() {
     let of_limiter = one.at(Tick::ZERO).snapshot();
     let mut limiter = table(bucket("10/s"), ticks(1.0));
     let error = read(&mut limiter, &of_limiter).expect_err("of a limiter");
-    assert!(matches!(error, RestoreError::NotASnapshot));
+    let text = "the snapshot is of a limiter, but must be of a table of keys";
+    assert_eq!(error.to_string(), text);
     let restored = one.at(Tick::ZERO).restore_after(&file(), Duration::ZERO);
-    assert!(matches!(restored, Err(RestoreError::NotASnapshot)));
+    let text = "the snapshot is of a table of keys, but must be of a limiter";
+    assert_eq!(restored.expect_err("of a table").to_string(), text);
 }
