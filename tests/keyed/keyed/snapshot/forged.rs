@@ -5,30 +5,8 @@ use tollgate::algorithm::Settings;
 use tollgate::error::RestoreError;
 
 use super::{next_table, read, table, ticks, written};
+use crate::support::forged::{sealed, with_number};
 use crate::support::*;
-
-/// CRC-64/XZ, bit by bit.
-fn checksum(bytes: &[u8]) -> u64 {
-    !bytes.iter().fold(!0, |crc, byte| {
-        (0..8).fold(crc ^ u64::from(*byte), |crc: u64, _| {
-            (crc >> 1) ^ (0xC96C_5795_D787_0F42 * (crc & 1))
-        })
-    })
-}
-
-/// Corrects the checksum.
-pub(super) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let sum = checksum(&bytes);
-    bytes.extend(sum.to_le_bytes());
-    bytes
-}
-
-/// Replaces the eight bytes at `at` with a number, and corrects the checksum.
-pub(super) fn with_number(bytes: &[u8], at: usize, number: u64) -> Vec<u8> {
-    let mut bytes = bytes[..bytes.len() - 8].to_vec();
-    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
-    sealed(bytes)
-}
 
 /// Returns a file with the head of a token bucket's file and these numbers after it.
 pub(super) fn with_blocks(numbers: &[u64]) -> Vec<u8> {
@@ -38,14 +16,22 @@ pub(super) fn with_blocks(numbers: &[u64]) -> Vec<u8> {
     sealed(bytes)
 }
 
-/// Magic, version, tick, time of day, seed, known hash, and the name.
-const HEAD: usize = 9 * 8 + "token-bucket".len();
+/// The bytes of the beginning: eight numbers, and a name in nine.
+const HEAD: usize = 17 * 8;
+
+/// Returns a block of one plan with these parameters.
+pub(super) fn plan(parameters: &[u64]) -> Vec<u64> {
+    let mut block = vec![2, 1, parameters.len() as u64];
+    block.extend(parameters);
+    block.resize(3 + 15, 0);
+    block
+}
 
 pub(super) fn error_of(bytes: &[u8]) -> RestoreError {
     let mut limiter = table(bucket("10/s"), ticks(1.0));
     let _ = limiter.try_acquire_n("alice", 3).expect("fresh");
     // Everything except the time of day, which advances.
-    let state = |bytes: &[u8]| bytes[4 * 8..bytes.len() - 8].to_vec();
+    let state = |bytes: &[u8]| bytes[5 * 8..bytes.len() - 8].to_vec();
     let before = state(&written(&limiter));
     let error = read(&mut limiter, bytes).expect_err("it is invalid");
     // Nothing has changed.
@@ -59,7 +45,6 @@ fn each_invalid_field_is_named() {
     let head = written(&table(bucket("10/s"), ticks(1.0)));
     let said = |bytes: &[u8]| match error_of(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
-        RestoreError::Version { found, known: 4 } => format!("version {found}"),
         RestoreError::OtherAlgorithm {
             found, expected, ..
         } => format!("{found}, {expected}"),
@@ -67,53 +52,49 @@ fn each_invalid_field_is_named() {
     };
     for (place, number, right) in [
         (0, 0, "NotASnapshot"),
-        (1, 5, "version 5"),
-        (1, 0, "version 0"),
-        (4, 2, "whether there is a seed"),
+        (1, 2, "version"),
+        (1, 0, "version"),
+        (2, 0, "OtherKind { is_of_table: false }"),
+        (2, 3, "kind"),
         // Another seed gives the known key another hash.
         (5, 99, "OtherHasher"),
         (7, 99, "OtherHasher"),
         (8, u64::MAX, "length of the name"),
+        (8, 65, "length of the name"),
         (8, 5, "token, token-bucket"),
     ] {
         assert_eq!(said(&with_number(&head, 8 * place, number)), right);
     }
-    let good = parameters("10/s");
-    let plan = [&[1, 1, good.len() as u64], good.as_slice()].concat();
+    let plan = plan(&parameters("10/s"));
+    // A name of eight bytes, in nine numbers.
+    let named = [&[3, 1], &plan[2..], &[8, 77], &[0; 7]].concat();
     let mut cases = vec![
         (vec![0, 0, 0], "kind of the block"),
-        (vec![2, 1, 0, 0], "kind of the block"),
-        (vec![7], "kind of the block"),
-        (vec![4, 0], "number of plans"),
-        (vec![4, 9], "number of plans"),
-        (vec![4, 1, 0], "length of a plan's name"),
-        (vec![4, 1, 65], "length of a plan's name"),
-        // A name of eight bytes.
-        (vec![4, 1, 8, 77, 4, 1, 8, 77], "kind of the block"),
-        (vec![4, 1, 8, 77, 2], "kind of the block"),
-        (vec![4, 1, 8, 77, 1, 2], "number of plans"),
-        (vec![1, 1, 16], "number of parameters"),
-        (vec![1, 1, u64::MAX], "number of parameters"),
-        ([plan.as_slice(), &[1, 2]].concat(), "number of plans"),
+        (vec![1, 1, 0, 0], "kind of the block"),
+        (vec![4, 1, 0], "kind of the block"),
+        (vec![2, 1, 16], "number of parameters"),
+        (vec![2, 1, u64::MAX], "number of parameters"),
+        (vec![3, 0], "number of plans"),
+        ([&named[..18], &[0]].concat(), "length of a plan's name"),
+        ([&named[..18], &[65]].concat(), "length of a plan's name"),
+        ([&named[..], &[5]].concat(), "kind of the block"),
+        ([&named[..], &[3, 2]].concat(), "number of plans"),
+        ([&plan[..], &[2, 2]].concat(), "number of plans"),
     ];
-    cases.extend([0, 9, u64::MAX].map(|count| (vec![1, count], "number of plans")));
+    cases.extend([0, 9, u64::MAX].map(|count| (vec![2, count], "number of plans")));
     for (more, right) in [
-        (&[2, 0][..], "number of keys"),
-        (&[2, 4097], "number of keys"),
-        (&[2, 1 << 40], "number of keys"),
-        (&[2, u64::MAX], "number of keys"),
-        (&[2, 4096, 0], "Truncated"),
-        (&[2, 1, 0b10, 5], "plan of a key"),
-        (&[2, 1, 0, u64::MAX], "word of a key"),
-        (&[0, 0, 1], "number of keys in all"),
-        (&[2, 1, 0, 5, 0, 0, 0], "number of keys in all"),
-        (&[3, 0], "number of keys"),
-        (&[3, 1, 0b10], "protected keys"),
-        (&[3, 65, u64::MAX, 0b10], "protected keys"),
-        (&[3, 64, u64::MAX], "Truncated"),
-        (&[3, 1, 1, 0b10, 5], "plan of a key"),
-        (&[4, 1, 8, 77], "kind of the block"),
-        (&[5, 1, 1, 0, 5], "kind of the block"),
+        (&[5][..], "kind of the block"),
+        (&[1, 0], "number of keys"),
+        (&[1, 65], "number of keys"),
+        (&[1, u64::MAX], "number of keys"),
+        (&[1, 64, u64::MAX], "Truncated"),
+        (&[1, 1, 0b10], "protected keys"),
+        (&[1, 63, 1 << 63], "protected keys"),
+        (&[1, 1, 1, 0b10, 5], "plan of a key"),
+        (&[1, 1, 0, 0, u64::MAX], "word"),
+        (&[4, 0], "number of keys"),
+        (&[4, 1, 0b10], "protected keys"),
+        (&[4, 1, 0, 16], "number of parameters"),
     ] {
         cases.push(([plan.as_slice(), more].concat(), right));
     }
@@ -135,8 +116,7 @@ pub(super) fn parameters(text: &str) -> Vec<u64> {
 fn impossible_parameters_are_refused() {
     let good = parameters("11/s burst 30");
     let with = |numbers: &[u64]| {
-        let head = [1, 1, numbers.len() as u64];
-        with_blocks(&[&head, numbers, &[2, 1, 0x10, 1 << 62, 0, 0, 1]].concat())
+        with_blocks(&[&plan(numbers)[..], &[1, 1, 0, 0x10, 1 << 62, 0, 0]].concat())
     };
     let is_other = |error| matches!(error, RestoreError::OtherParameters { plan: Some(0) });
     let mut limiter = next_table(bucket("10/s"), ticks(1.0));
@@ -227,9 +207,7 @@ fn forged_numbers_never_panic() {
         let mallory = limiter.key("mallory");
         assert!(mallory.ban_for(Duration::from_secs(5)).is_ok());
         let bytes = written(&limiter);
-        // The name has three letters. Whole numbers follow it.
-        let head = (0..9).map(|place| 8 * place);
-        let places = head.chain((75..bytes.len() - 8).step_by(8));
+        let places = (0..bytes.len() - 8).step_by(8);
         tally.forge(&bytes, places, |forged, random| {
             let to = tick(random.next() >> random.below(64));
             let mut next = next_table(all()[random.below(13) as usize], to);
@@ -259,18 +237,17 @@ fn the_second_entry_of_a_key_counts_even_if_it_is_idle() {
         let _ = limiter.try_acquire_n(&key, 10).expect("fresh");
     }
     let bytes = written(&limiter);
-    // The block's start comes before it, and the plans before that. The end, in four numbers, comes
-    // after it.
+    // The block's start comes before it, in three numbers, and the plans before that. The end, in
+    // three numbers, comes after it.
     let body = bytes[HEAD..].chunks_exact(8);
     let body = body.map(|number| u64::from_le_bytes(number.try_into().expect("eight")));
     let body: Vec<u64> = body.collect();
-    let (blocks, keys) = body[..body.len() - 4].split_at(body.len() - 8);
-    let [label, word, ..] = *keys else {
+    let (plans, [1, 2, 0, label, word, ..]) = body.split_at(18) else {
         unreachable!("two keys")
     };
-    for (second, there) in [(word, 1), (0, 0)] {
-        let keys = [label, word, label, second, 0, 0, 2];
-        let twice = with_blocks(&[blocks, keys.as_slice()].concat());
+    for (second, there) in [(*word, 1), (0, 0)] {
+        let keys = [1, 2, 0, *label, *word, *label, second, 0, 0];
+        let twice = with_blocks(&[plans, keys.as_slice()].concat());
         let mut next = table(bucket("10/h"), ticks(1.0));
         assert_eq!(read(&mut next, &twice).expect("whole").keys, there);
         assert_eq!((next.len() as u64, next.stats().tracked), (there, there));

@@ -2,14 +2,14 @@
 //! no overrides. Each key uses the override that is set in the table, and the report says how many
 //! overrides are the same, changed, removed or new.
 
-use tollgate::algorithm::Settings;
 use tollgate::error::RestoreError;
 use tollgate::keyed::Restored;
 
-use super::forged::{Tally, asked, parameters, sealed, with_number};
+use super::forged::{Tally, asked};
 use super::protected::are_restored;
 use super::{next_table, read, table, ticks, whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
+use crate::support::forged::{sealed, with_number};
 use crate::support::*;
 
 /// Creates a table in which keys always have the same slots.
@@ -173,9 +173,9 @@ fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
     let limiter = of("10/s", &[("alice", "20/s")]);
     assert!(limiter.try_acquire_n("alice", 3).is_ok());
     let bytes = written(&limiter);
-    // The key's numbers come last, before those of the end.
-    let count = parameters("20/s").len();
-    let at = |number: usize| bytes.len() - 8 * (4 + count + 5 - number);
+    // The key's block comes last: its kind, the number of keys, the protected ones, sixteen numbers
+    // of parameters, and the key's two numbers. The end has three.
+    let at = |number: usize| bytes.len() - 8 * (3 + 21 - number);
     let error_of = |bytes: &[u8]| {
         let mut next = of("10/s", &[]);
         assert!(next.try_acquire("bob").is_ok());
@@ -188,19 +188,18 @@ fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
     };
     assert!(read(&mut of("10/s", &[]), &bytes).is_ok());
     for (place, number, right) in [
-        (0, 6, "kind of the block"),
-        (1, 5 << 4, "plan of a key"),
-        (2, u64::MAX, "word of a key"),
-        (3, 2, "protected keys"),
-        (4, 16, "number of parameters"),
-        (4, u64::MAX, "number of parameters"),
-        (6, 3, "OtherOwnParameters"),
+        (0, 5, "kind of the block"),
+        (1, 2, "plan of a key"),
+        (2, 2, "protected keys"),
+        (3, 16, "number of parameters"),
+        (3, u64::MAX, "number of parameters"),
+        (5, 3, "OtherParameters { plan: None }"),
+        (19, 5 << 4, "plan of a key"),
+        (20, u64::MAX, "word"),
     ] {
         let forged = with_number(&bytes, at(place), number);
         assert_eq!(error_of(&forged), right, "{place} {number}");
     }
-    // The previous format has no such block.
-    assert_eq!(error_of(&with_number(&bytes, 8, 3)), "kind of the block");
     // A file cut at any length is truncated.
     for length in 0..bytes.len() {
         let said = error_of(&bytes[..length]);
@@ -214,10 +213,8 @@ fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
 fn forged_numbers_of_a_key_with_its_own_algorithm_never_panic() {
     let mut tally = Tally::new(9);
     for (algorithm, own) in all().into_iter().zip(all().into_iter().rev()) {
-        let mut numbers = Vec::new();
-        own.save(&mut |number| numbers.push(number));
         let bytes = of_one_key(algorithm, own);
-        let first = bytes.len() - 8 * (4 + numbers.len() + 5);
+        let first = bytes.len() - 8 * (3 + 21);
         let places = (first..bytes.len() - 8).step_by(8);
         tally.forge(&bytes, places, |forged, random| {
             let mut any = || all()[random.below(13) as usize];

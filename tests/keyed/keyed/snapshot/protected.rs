@@ -1,11 +1,11 @@
 //! A snapshot records which keys are protected. If there is no room for all, the others are dropped
-//! first. A snapshot of the previous format, without that information, is still read.
+//! first.
 
 use tollgate::keyed::Restored;
 
-use super::forged::{sealed, with_number};
-use super::{read, whole, written};
+use super::{whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
+use crate::support::forged::sealed;
 use crate::support::*;
 
 /// Restores sixteen keys into a table of this quota, and checks how many of them are protected.
@@ -112,37 +112,15 @@ fn each_block_marks_its_own_protected_keys() {
     half_protected(&limiter);
     let bytes = written(&limiter);
     // It ends with the kind of the block, the number of keys, their bits, two numbers for each key,
-    // and then the end in four numbers.
-    let (head, block) = bytes.split_at(bytes.len() - 8 * (3 + 32 + 4));
+    // and then the end in three numbers.
+    let (head, block) = bytes.split_at(bytes.len() - 8 * (3 + 32 + 3));
     let (kind, block) = block.split_at(8 * 3);
-    assert_eq!(kind[..16], [3_u64, 16].map(u64::to_le_bytes).concat());
+    let block_of = |keys, protected| [1_u64, keys, protected].map(u64::to_le_bytes).concat();
+    assert_eq!(kind[..16], block_of(16, 0)[..16]);
     let (keys, end) = block.split_at(16 * 16);
     let (protected, others) = keys.split_at(8 * 16);
-    let first = [3_u64, 8, 0xFF].map(u64::to_le_bytes).concat();
-    let second = [2_u64, 8].map(u64::to_le_bytes).concat();
-    let end = &end[..3 * 8];
+    let (first, second) = (block_of(8, 0xFF), block_of(8, 0));
+    let end = &end[..2 * 8];
     let forged = sealed([head, &first, protected, &second, others, end].concat());
     are_restored("100/min", &forged, 8);
-}
-
-#[test]
-fn a_snapshot_of_version_1_is_read() {
-    let limiter = of_capacity(1000, bucket("100/min"));
-    for key in 0..1000_u64 {
-        assert!(limiter.try_acquire_n(&key, 1 + key % 100).is_ok());
-    }
-    let mallory = limiter.key("mallory");
-    assert!(mallory.ban_for(Duration::from_secs(5)).is_ok());
-    // No key is protected, so except for the number this is the format of that version.
-    let old = with_number(&written(&limiter), 8, 1);
-    let mut next = of_capacity(1000, bucket("100/min"));
-    assert_eq!(read(&mut next, &old).expect("whole").keys, 1001);
-    for key in 0..1000_u64 {
-        let views = [&limiter, &next].map(|table| table.key(&key).available());
-        assert_eq!(views, [99 - key % 100; 2]);
-    }
-    assert!(next.try_acquire("mallory").is_err());
-    let limiter = crowded(bucket("100/min"));
-    each(&limiter, |key| assert!(key.try_acquire().is_ok()));
-    are_restored("100/min", &with_number(&written(&limiter), 8, 1), 0);
 }

@@ -1,6 +1,6 @@
 //! Each key gets the same decisions after a restart as without one.
 
-use super::{SECOND, forged, next_table, restarted, table, ticks, written};
+use super::{SECOND, next_table, restarted, table, ticks, written};
 use crate::support::*;
 
 const KEYS: u64 = 60;
@@ -108,7 +108,7 @@ fn a_restored_key_has_no_more_on_a_clock_of_another_phase() {
 }
 
 /// A restart in the same process, by the time of day, which advances or stays. A time of day that
-/// went back or was unknown counts as no pause. The fourth number is the time of writing.
+/// went back or was unknown counts as no pause. The fifth number is the time of writing.
 #[test]
 fn the_time_of_day_measures_the_pause() {
     let limiter = table(bucket("1/365d burst 100"), ticks(5.0));
@@ -122,11 +122,11 @@ fn the_time_of_day_measures_the_pause() {
     let (now, left) = restored(&bytes);
     assert_eq!((now.keys, left), (1, 0));
     assert!(now.elapsed < 86_400 * SECOND, "{now:?}");
-    let (back, left) = restored(&forged::with_number(&bytes, 3 * 8, u64::MAX));
+    let (back, left) = restored(&forged::with_number(&bytes, 4 * 8, u64::MAX));
     assert_eq!((back.elapsed, left), (Duration::ZERO, 0));
-    let (unknown, left) = restored(&forged::with_number(&bytes, 3 * 8, 0));
+    let (unknown, left) = restored(&forged::with_number(&bytes, 4 * 8, 0));
     assert_eq!((unknown.elapsed, left), (Duration::ZERO, 0));
-    let (since_1970, left) = restored(&forged::with_number(&bytes, 3 * 8, 1));
+    let (since_1970, left) = restored(&forged::with_number(&bytes, 4 * 8, 1));
     assert!(since_1970.elapsed > 50 * 365 * 86_400 * SECOND && left > 50);
 }
 
