@@ -94,22 +94,23 @@ pub enum RestoreError {
     NoMemory,
 }
 
+/// The lowest and the highest number that a field may hold.
+pub(crate) type Range = (u64, u64);
+
 impl RestoreError {
     /// Returns the number if it is within the range, and an error otherwise.
     pub(crate) fn unless_within(
         field: &'static str,
         found: u64,
-        (min, max): (u64, u64),
+        (min, max): Range,
     ) -> Result<u64, Self> {
-        if (min..=max).contains(&found) {
-            return Ok(found);
-        }
-        Err(Self::Invalid {
+        let invalid = Self::Invalid {
             field,
             found,
             min,
             max,
-        })
+        };
+        (min..=max).contains(&found).then_some(found).ok_or(invalid)
     }
 
     /// Returns the error for a snapshot whose algorithm has another name than the limiter's.
@@ -165,39 +166,39 @@ impl fmt::Display for RestoreError {
                 }
                 write!(f, "{max}")
             }
-            #[cfg(feature = "std")]
-            Self::OtherAlgorithm { found, expected } => write!(
-                f,
-                "algorithm of the snapshot is {found:?}, but must be {expected:?}, that of the limiter"
-            ),
-            #[cfg(not(feature = "std"))]
-            Self::OtherAlgorithm { expected } => write!(
-                f,
-                "algorithm of the snapshot must be {expected:?}, that of the limiter"
-            ),
+            Self::OtherAlgorithm {
+                #[cfg(feature = "std")]
+                found,
+                expected,
+            } => {
+                f.write_str("algorithm of the snapshot ")?;
+                #[cfg(feature = "std")]
+                write!(f, "is {found:?}, but ")?;
+                write!(f, "must be {expected:?}, that of the limiter")
+            }
             Self::OtherParameters { plan } => {
                 f.write_str("parameters ")?;
                 if let Some(plan) = plan {
                     write!(f, "of plan {plan} ")?;
                 }
-                f.write_str(
-                    "of the snapshot must be those of the limiter, since its algorithm rejects \
-                     them, or can't check them",
-                )
+                f.write_str("of the snapshot must be those of the limiter, since its algorithm ")?;
+                f.write_str("rejects them, or can't check them")
             }
-            Self::OverridesOfAnotherSeed { overrides } => write!(
-                f,
-                "{overrides} keys have algorithms of their own, set with another seed than the \
-                 snapshot's: set them after the restore, or give the table's hasher the snapshot's \
-                 seed"
-            ),
+            Self::OverridesOfAnotherSeed { overrides } => {
+                write!(
+                    f,
+                    "{overrides} keys have algorithms of their own, set with another seed "
+                )?;
+                f.write_str("than the snapshot's: set them after the restore, or give the ")?;
+                f.write_str("table's hasher the snapshot's seed")
+            }
             Self::PlanNamesMissing { plan, in_snapshot } => {
                 let without = if *in_snapshot { "snapshot" } else { "table" };
                 write!(
                     f,
-                    "plans of the {without} have no names, so plan {plan} of the snapshot must be plan {plan} of the \
-                     table, with the same quota"
-                )
+                    "plans of the {without} have no names, so plan {plan} of the snapshot "
+                )?;
+                write!(f, "must be plan {plan} of the table, with the same quota")
             }
             Self::OtherHasher => f.write_str(
                 "the snapshot is of a table with another hasher, so its keys would not be found",

@@ -96,7 +96,7 @@ pub(crate) struct Head {
 }
 
 /// A key, as it is written.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Record {
     pub(crate) hash: u64,
     pub(crate) plan: u8,
@@ -106,6 +106,11 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Returns the only key of a limiter with this word.
+    const fn of_word(word: u64) -> Self {
+        Self::of_numbers([0, word], false)
+    }
+
     const fn to_numbers(self) -> [u64; 2] {
         let banned = self.is_banned as u64 * BANNED;
         let label = self.hash << HASH_SHIFT | (self.plan as u64) << PLAN_SHIFT | banned;

@@ -1,7 +1,7 @@
 //! Reads a snapshot. Every number is checked before it is used.
 
 use super::crc::Crc;
-use super::error::RestoreError;
+use super::error::{Range, RestoreError};
 use super::parameters::{Parameters, name_of};
 use super::{END, KEYS, NAMED_PLANS, OWN_KEYS, PLANS};
 use super::{Head, LIMITER, MAGIC, Record, SEEDED_TABLE, TABLE, VERSION};
@@ -28,16 +28,14 @@ impl Source for &[u8] {
 /// What a snapshot is restored into. It is of use only if no error follows.
 pub(crate) trait Restore {
     /// Takes a plan. Its name is empty if it has none. A later list of plans replaces this one.
-    fn plan(
-        &mut self,
-        index: usize,
-        name: &[u8],
-        parameters: &Parameters,
-    ) -> Result<(), RestoreError>;
+    fn plan(&mut self, index: usize, name: &[u8], parameters: &Parameters) -> Done;
 
     /// Takes a key of one of these plans, or one that has an algorithm of its own.
-    fn key(&mut self, key: &Record, own: Option<&Parameters>) -> Result<(), RestoreError>;
+    fn key(&mut self, key: &Record, own: Option<&Parameters>) -> Done;
 }
+
+/// Nothing, or the reason why a snapshot is not restored.
+pub(crate) type Done = Result<(), RestoreError>;
 
 /// A snapshot that is being read. Nothing beyond it is read.
 pub(crate) struct Reader<'r> {
@@ -59,9 +57,8 @@ impl<'r> Reader<'r> {
         self.number_within("version", (VERSION, VERSION))?;
         let kind = self.number_within("kind", (LIMITER, SEEDED_TABLE))?;
         if is_of_table != (kind >= TABLE) {
-            return Err(RestoreError::OtherKind {
-                is_of_table: !is_of_table,
-            });
+            let is_of_table = !is_of_table;
+            return Err(RestoreError::OtherKind { is_of_table });
         }
         let head = Head {
             kind,
@@ -78,27 +75,13 @@ impl<'r> Reader<'r> {
     }
 
     /// Reads all plans and keys, and the end. Returns the horizon.
-    pub(crate) fn blocks(
-        &mut self,
-        head: &Head,
-        into: &mut impl Restore,
-    ) -> Result<Tick, RestoreError> {
-        let (max_plans, max_keys) = match head.kind {
-            LIMITER => (1, 1),
-            _ => (MAX_PLANS as u64, MAX_KEYS as u64),
-        };
-        let (mut plans, mut blocks) = (0, [PLANS, KEYS, END].into_iter());
+    pub(crate) fn blocks(&mut self, into: &mut impl Restore) -> Result<Tick, RestoreError> {
+        let mut plans = 0;
         loop {
-            // A limiter has these three blocks. Those of a table follow its first plans in any
-            // order, and the number of plans does not change.
-            let kinds = match (head.kind, blocks.next()) {
-                (LIMITER, kind) => (kind.unwrap_or(END), kind.unwrap_or(END)),
-                (_, Some(PLANS)) => (PLANS, NAMED_PLANS),
-                _ => (END, OWN_KEYS),
-            };
-            let counts = match plans {
-                0 => (1, max_plans),
-                known => (known, known),
+            // The first block must have plans. Their number does not change.
+            let (kinds, counts) = match plans {
+                0 => ((PLANS, NAMED_PLANS), (1, MAX_PLANS as u64)),
+                known => ((END, OWN_KEYS), (known, known)),
             };
             match self.number_within("kind of the block", kinds)? {
                 END => return self.end(),
@@ -114,7 +97,7 @@ impl<'r> Reader<'r> {
                     }
                 }
                 kind => {
-                    let keys = self.number_within("number of keys", (1, max_keys))?;
+                    let keys = self.number_within("number of keys", (1, MAX_KEYS as u64))?;
                     // Bits beyond the last key must be 0.
                     let all = u64::MAX >> (MAX_KEYS as u64).saturating_sub(keys);
                     let protected = self.number_within("protected keys", (0, all))?;
@@ -148,7 +131,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Returns an error if more bytes follow.
-    pub(crate) fn is_over(&mut self) -> Result<(), RestoreError> {
+    pub(crate) fn is_over(&mut self) -> Done {
         match self.source.take(1) {
             Ok(_) => Err(RestoreError::TooLong),
             Err(RestoreError::Truncated) => Ok(()),
@@ -166,11 +149,7 @@ impl<'r> Reader<'r> {
         self.take(8).map(number_of)
     }
 
-    fn number_within(
-        &mut self,
-        field: &'static str,
-        range: (u64, u64),
-    ) -> Result<u64, RestoreError> {
+    fn number_within(&mut self, field: &'static str, range: Range) -> Result<u64, RestoreError> {
         RestoreError::unless_within(field, self.number()?, range)
     }
 

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::elapsed::{Moved, time_of_day};
 use super::error::RestoreError;
 use super::parameters::Parameters;
-use super::read::{Reader, Restore};
+use super::read::{Done, Reader, Restore};
 use super::write::Writer;
 use super::{Head, Record};
 use crate::algorithm::{ChangeQuota, Rebase, Settings};
@@ -25,19 +25,19 @@ struct Saved {
 }
 
 impl Restore for Saved {
-    fn plan(&mut self, _: usize, _: &[u8], parameters: &Parameters) -> Result<(), RestoreError> {
+    fn plan(&mut self, _: usize, _: &[u8], parameters: &Parameters) -> Done {
         self.parameters = *parameters;
         Ok(())
     }
 
-    fn key(&mut self, key: &Record, _: Option<&Parameters>) -> Result<(), RestoreError> {
+    fn key(&mut self, key: &Record, _: Option<&Parameters>) -> Done {
         self.word = key.word;
         Ok(())
     }
 }
 
 impl<A: ChangeQuota + Rebase + Settings> Op<A> for Saved {
-    type Output = Result<(), RestoreError>;
+    type Output = Done;
     type Refusal = Infallible;
 
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
@@ -70,17 +70,11 @@ impl<S: Store<Algorithm: Settings>> View<S> {
         let (parameters, word, at) = self.store.look(self.now, saved);
         writer.head::<S::Algorithm>(&Head {
             at,
-            // Read after the tick. In the other order, a restore would count more time than has
-            // passed.
             time_of_day: time_of_day(),
             ..Head::default()
         })?;
         writer.plans(&[parameters], &[""; 0])?;
-        let word = Record {
-            word,
-            ..Record::default()
-        };
-        writer.keys(&[word], None)?;
+        writer.keys(&[Record::of_word(word)], None)?;
         writer.end(Tick::ZERO)
     }
 }
@@ -101,7 +95,7 @@ impl<S: Store<Algorithm: ChangeQuota + Rebase + Settings>> View<S> {
             word: 0,
             from: head.at.saturating_add(elapsed),
         };
-        let _ = reader.blocks(&head, &mut saved)?;
+        let _ = reader.blocks(&mut saved)?;
         reader.is_over()?;
         let Ok(restored) = self.store.apply(self.now, saved);
         restored.map(|()| elapsed)

@@ -18,7 +18,7 @@ use crate::snapshot::Record;
 use crate::snapshot::elapsed::Moved;
 use crate::snapshot::error::RestoreError;
 use crate::snapshot::parameters::Parameters;
-use crate::snapshot::read::Restore;
+use crate::snapshot::read::{Done, Restore};
 use crate::store::cell::UNSTARTED;
 
 /// A table that is being filled.
@@ -42,12 +42,7 @@ pub(super) struct Continued<A> {
 }
 
 impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
-    fn plan(
-        &mut self,
-        index: usize,
-        name: &[u8],
-        parameters: &Parameters,
-    ) -> Result<(), RestoreError> {
+    fn plan(&mut self, index: usize, name: &[u8], parameters: &Parameters) -> Done {
         let plans = self.plans;
         let name = (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned());
         let has_names = !plans.names().is_empty();
@@ -84,7 +79,7 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
         Ok(())
     }
 
-    fn key(&mut self, key: &Record, own: Option<&Parameters>) -> Result<(), RestoreError> {
+    fn key(&mut self, key: &Record, own: Option<&Parameters>) -> Done {
         let (plans, set) = (self.plans, self.plans.own_in_force(key.hash));
         let convert = |was: Option<&A>, to| converted(key, self.moved, was, (plans, to));
         let overrides = &mut self.restored.overrides;

@@ -61,7 +61,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             },
             no_room_protected: 0,
         };
-        let horizon = reader.blocks(&head, &mut filling)?;
+        let horizon = reader.blocks(&mut filling)?;
         if is_whole {
             reader.is_over()?;
         }

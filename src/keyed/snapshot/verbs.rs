@@ -6,13 +6,10 @@ use std::io;
 use std::path::Path;
 
 use super::{Restored, file, write};
-use crate::algorithm::Algorithm;
-use crate::algorithm::ChangeQuota;
-use crate::algorithm::Rebase;
-use crate::algorithm::Settings;
+use crate::algorithm::{Algorithm, ChangeQuota, Rebase, Settings};
 use crate::clock::{Clock, Tick};
 use crate::keyed::{KeyHasher, Keyed};
-use crate::snapshot::elapsed::{time_of_day, until_now};
+use crate::snapshot::elapsed::until_now;
 use crate::snapshot::error::RestoreError;
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
@@ -74,14 +71,7 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         writer: &mut (impl io::Write + ?Sized),
         now: Tick,
     ) -> io::Result<u64> {
-        // Read the time of day after the tick. In the other order, a restore would count more time
-        // than has passed.
-        write::write(
-            (&self.core, &self.hasher),
-            &mut &mut *writer,
-            now,
-            time_of_day(),
-        )
+        write::write((&self.core, &self.hasher), &mut &mut *writer, now)
     }
 }
 

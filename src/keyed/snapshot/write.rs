@@ -11,6 +11,7 @@ use crate::keyed::core::Core;
 use crate::keyed::probe_seq::ProbeSeq;
 use crate::keyed::slot::{SlotKind, SlotState};
 use crate::keyed::table::SlotIndex;
+use crate::snapshot::elapsed::time_of_day;
 use crate::snapshot::parameters::Parameters;
 use crate::snapshot::write::Writer;
 use crate::snapshot::{Head, MAX_KEYS, Record, SEEDED_TABLE, TABLE};
@@ -36,7 +37,6 @@ pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
     (core, hasher): (&Core<A>, &S),
     writer: &mut dyn Write,
     now: Tick,
-    time_of_day: u64,
 ) -> io::Result<u64> {
     let mut writer = BufWriter::with_capacity(BUFFER, writer);
     let mut put = |bytes: &[u8]| writer.write_all(bytes);
@@ -44,7 +44,7 @@ pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
     let head = Head {
         kind: if seed.is_some() { SEEDED_TABLE } else { TABLE },
         at: now,
-        time_of_day,
+        time_of_day: time_of_day(),
         seed: seed.unwrap_or_default(),
         known_hash: known_hash(hasher),
     };

@@ -33,8 +33,8 @@ fn error_of(bytes: &[u8]) -> RestoreError {
 
 #[test]
 fn every_flipped_bit_is_detected() {
-    // Magic, kind, the name's length and letters, numbers that are checked, and the rest.
-    let mut found = [0; 5];
+    // The magic, the kind, the name, numbers that are checked, counts, and the rest.
+    let mut found = [0; 6];
     for bit in 0..SNAPSHOT_BYTES * 8 {
         let mut damaged = saved();
         damaged[bit / 8] ^= 1 << (bit % 8);
@@ -43,11 +43,12 @@ fn every_flipped_bit_is_detected() {
             RestoreError::OtherKind { is_of_table: true } => 1,
             RestoreError::OtherAlgorithm { .. } => 2,
             RestoreError::Invalid { .. } => 3,
-            RestoreError::Checksum { .. } => 4,
+            RestoreError::Truncated => 4,
+            RestoreError::Checksum { .. } => 5,
             error => panic!("bit {bit}: {error}"),
         }] += 1;
     }
-    assert_eq!(found, [64, 2, 102, 630, 1954]);
+    assert_eq!(found, [64, 2, 102, 620, 9, 1955]);
 }
 
 #[test]
@@ -92,18 +93,18 @@ fn an_invalid_number_is_named() {
 2 1 => the snapshot is of a table of keys, but must be of a limiter
 8 65 => in the snapshot, length of the name is 65, but must be from 0 to 64
 8 5 => algorithm of the snapshot is \"token\", but must be \"token-bucket\", that of the limiter
-17 3 => in the snapshot, kind of the block is 3, but must be 2
-18 2 => in the snapshot, number of plans is 2, but must be 1
+17 1 => in the snapshot, kind of the block is 1, but must be from 2 to 3
+18 9 => in the snapshot, number of plans is 9, but must be from 1 to 8
 19 16 => in the snapshot, number of parameters is 16, but must be from 0 to 15
 19 1 => parameters of the snapshot must be those of the limiter, since its algorithm rejects them, \
 or can't check them
-35 0 => in the snapshot, kind of the block is 0, but must be 1
-36 2 => in the snapshot, number of keys is 2, but must be 1
+35 5 => in the snapshot, kind of the block is 5, but must be from 0 to 4
+36 65 => in the snapshot, number of keys is 65, but must be from 1 to 64
 37 2 => in the snapshot, protected keys is 2, but must be from 0 to 1
 38 2 => in the snapshot, plan of a key is 1, but must be 0
 39 18446744073709551615 => in the snapshot, word is 18446744073709551615, but must be from 0 to \
 18446744073709551614
-40 1 => in the snapshot, kind of the block is 1, but must be 0";
+40 1 => in the snapshot, number of keys is 0, but must be from 1 to 64";
     for case in cases.lines() {
         let (numbers, text) = case.split_once(" => ").expect(case);
         let (place, number) = numbers.split_once(' ').expect(case);
