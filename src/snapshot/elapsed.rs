@@ -6,9 +6,9 @@ use crate::algorithm::{ChangeQuota, Rebase};
 use crate::clock::Tick;
 use crate::store::cell::UNSTARTED;
 
-/// Returns the time of day in nanoseconds since 1970, or 0 if it is unknown, as without `std`. Call
-/// it after the tick of a snapshot is read. In the other order, a restore would count more time than
-/// has passed.
+/// Returns the time of day in nanoseconds since 1970, or 0 if it is unknown, as without `std`.
+/// Call it after the tick of a snapshot is read. In the other order, a restore would count more
+/// time than has passed.
 pub(crate) fn time_of_day() -> u64 {
     #[cfg(feature = "std")]
     let since_1970 = std::time::SystemTime::UNIX_EPOCH.elapsed().ok();

@@ -27,32 +27,6 @@ fn a_key_keeps_its_plan_or_moves_to_the_first_one() {
 }
 
 #[test]
-fn another_quota_is_carried_over_for_each_algorithm() {
-    let all = || [all(), vec![algorithm("intervals 10/s burst 20 initial 4")]].concat();
-    for old in all() {
-        for new in all() {
-            let from = ticks(100.25);
-            let limiter = table(old, from);
-            for key in 1..10_u64 {
-                let _ = limiter.key(&key).take_up_to(key);
-                let _ = limiter.key(&(100 + key)).take_up_to(u64::MAX);
-                limiter.key(&(100 + key)).charge(key);
-            }
-            let next = restarted(&limiter, new, from, Duration::ZERO);
-            for key in (1..10_u64).chain(101..110) {
-                let (was, has) = (limiter.key(&key), next.key(&key).available());
-                let had = was.available();
-                let is_no_more = has <= had || was.at(from).is_idle();
-                // The key keeps as many permits as possible, except for fractions.
-                let least = had.min(next.key(&999).available());
-                let is_right = is_no_more && has + 1 >= least;
-                assert!(is_right, "{has} of {had}: {old} to {new}");
-            }
-        }
-    }
-}
-
-#[test]
 fn a_snapshot_is_written_and_restored_with_the_current_quota() {
     let limiter = table(bucket("1/h burst 10"), ticks(5.0));
     let _ = limiter.try_acquire_n("alice", 8).expect("fresh");

@@ -4,16 +4,27 @@ use std::io::{self, Read, Write};
 
 use tollgate::algorithm::{Rebase, Settings};
 use tollgate::error::RestoreError;
+use tollgate::keyed::SeededHasher;
 
 use super::{read, restarted, table, ticks, written};
 use crate::support::*;
 
+/// Creates a table with two named plans and one override.
 fn two_plans() -> Keyed<TokenBucket, ManualClock> {
-    with_plans(&[bucket("10/s"), bucket("20/s")])
+    let plans = [("free", bucket("10/s")), ("paid", bucket("20/s"))];
+    let clock = ManualClock::at(tick(NOW));
+    let limiter = Keyed::with_named_plans(plans, 1, clock).and_then(|limiter| {
+        let limiter = limiter.with_hasher(SeededHasher::new(SEED));
+        limiter.with_overrides(1)
+    });
+    limiter.expect("two plans")
 }
 
+/// Returns a snapshot with blocks of each kind.
 fn file() -> Vec<u8> {
     let limiter = two_plans();
+    let own = limiter.key(&3_u64).set_algorithm(bucket("5/s"));
+    assert_eq!(own, Ok(()));
     for key in 0..8_u64 {
         let used = limiter.key(&key).with_plan(key as usize % 2);
         used.try_acquire_n(1 + key % 9).expect("fresh");

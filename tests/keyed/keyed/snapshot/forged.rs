@@ -3,6 +3,7 @@
 
 use tollgate::algorithm::Settings;
 use tollgate::error::RestoreError;
+use tollgate::keyed::SeededHasher;
 
 use super::{next_table, read, table, ticks, written};
 use crate::support::forged::{sealed, with_number};
@@ -27,7 +28,7 @@ pub(super) fn plan(parameters: &[u64]) -> Vec<u64> {
     block
 }
 
-pub(super) fn error_of(bytes: &[u8]) -> RestoreError {
+fn error_of(bytes: &[u8]) -> RestoreError {
     let mut limiter = table(bucket("10/s"), ticks(1.0));
     let _ = limiter.try_acquire_n("alice", 3).expect("fresh");
     // Everything except the time of day, which advances.
@@ -96,8 +97,27 @@ fn each_invalid_field_is_named() {
         (&[4, 1, 0b10], "protected keys"),
         (&[4, 1, 0, 16], "number of parameters"),
     ] {
-        cases.push(([plan.as_slice(), more].concat(), right));
+        cases.push(([&plan, more].concat(), right));
     }
+    // A key with an algorithm of its own, after a key without.
+    let own = |place: usize, number| {
+        let mut own = [&[4, 1, 1], &plan[2..], &[7 << 1 | 5 << 4, 5, 0, 0]].concat();
+        own[place] = number;
+        [&plan, &[1, 1, 0, 0, 5][..], &own].concat()
+    };
+    assert!(
+        read(
+            &mut table(bucket("10/s"), ticks(1.0)),
+            &with_blocks(&own(0, 4))
+        )
+        .is_ok()
+    );
+    cases.extend([
+        (own(4, 3), "OtherParameters { plan: None }"),
+        (own(19, 5 << 4), "plan of a key"),
+        (own(20, u64::MAX), "word"),
+        (own(21, 5), "kind of the block"),
+    ]);
     for (numbers, right) in cases {
         assert_eq!(said(&with_blocks(&numbers)), right, "{numbers:?}");
     }
@@ -145,88 +165,76 @@ fn impossible_parameters_are_refused() {
     assert!(is_other(error_of(&with(&longer))));
 }
 
-/// How many forged files were restored, and how many refused.
-pub(super) struct Tally {
-    random: Random,
-    restored: u64,
-    refused: u64,
+/// Returns a table with two plans, which may have names, and one override.
+fn made(plans: [AnyAlgorithm; 2], has_names: bool) -> Keyed<AnyAlgorithm, ManualClock> {
+    let clock = ManualClock::at(ticks(100.0));
+    let made = match has_names {
+        true => Keyed::with_named_plans(["free", "paid"].into_iter().zip(plans), 1, clock),
+        false => Keyed::with_plans(plans, 1, clock),
+    };
+    let made = made.and_then(|made| made.with_hasher(SeededHasher::new(SEED)).with_overrides(1));
+    made.expect("two plans")
 }
 
-impl Tally {
-    pub(super) fn new(seed: u64) -> Self {
-        Self {
-            random: Random(seed),
-            restored: 0,
-            refused: 0,
-        }
+fn asked(limiter: &Keyed<AnyAlgorithm, ManualClock>) {
+    for key in 0..8_u64 {
+        let key = limiter.key(&key).with_plan(key as usize % 2);
+        let _ = (key.available(), key.time_until(1), key.level());
+        let _ = (key.try_acquire(), key.charge(3), key.refund(2));
     }
+    let _ = limiter.key("mallory").try_acquire();
+    written(limiter);
+}
 
-    /// Restores files in which the number at one of these places is replaced by others.
-    pub(super) fn forge(
-        &mut self,
-        bytes: &[u8],
-        places: impl Iterator<Item = usize>,
-        mut restore: impl FnMut(&[u8], &mut Random) -> Result<(), RestoreError>,
-    ) {
-        let random = &mut self.random;
-        for at in places {
+/// Each number of whole snapshots is replaced by others. There may be an error or not, but no
+/// panic, and a restored table answers any request.
+#[test]
+fn forged_numbers_never_panic() {
+    let (mut random, mut restored, mut refused) = (Random(5), 0, 0);
+    for (turn, algorithm) in all().into_iter().enumerate() {
+        let any = |random: &mut Random| all()[random.below(13) as usize];
+        let limiter = made([algorithm, any(&mut random)], turn % 2 == 0);
+        assert_eq!(limiter.key(&7_u64).set_algorithm(any(&mut random)), Ok(()));
+        for key in 0..8_u64 {
+            let used = limiter.key(&key).with_plan(key as usize % 2);
+            let _ = used.take_up_to(1 + key % 3);
+        }
+        let mallory = limiter.key("mallory");
+        assert!(mallory.ban_for(Duration::from_secs(5)).is_ok());
+        let bytes = written(&limiter);
+        for at in (0..bytes.len() - 8).step_by(8) {
             let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
             let bit = old ^ (1 << random.below(64));
             let turned = old.rotate_left(random.below(64) as u32);
             let mut numbers = vec![0, u64::MAX - 1, u64::MAX, old.wrapping_add(1), bit, turned];
             numbers.extend((1..often(1)).map(|_| random.next()));
             for number in numbers {
-                match restore(&with_number(bytes, at, number), random) {
-                    Ok(()) => self.restored += 1,
+                let plans = [any(&mut random), any(&mut random)];
+                let mut next = made(plans, random.one_in(2));
+                next.clock().set(tick(random.next() >> random.below(64)));
+                if random.one_in(2) {
+                    let set = next.key(&7_u64).set_algorithm(any(&mut random));
+                    assert_eq!(set, Ok(()));
+                }
+                let elapsed = Duration::from_nanos(random.next() >> random.below(64));
+                let forged = with_number(&bytes, at, number);
+                match next.restore_after(&mut &*forged, elapsed) {
+                    Ok(said) => assert_eq!(said.plans.len(), 2),
                     Err(error) => {
                         assert!(!error.to_string().is_empty());
-                        self.refused += 1;
+                        refused += 1;
+                        continue;
                     }
                 }
+                asked(&next);
+                let after = any(&mut random);
+                assert_eq!(next.key(&7_u64).set_algorithm(after), Ok(()));
+                asked(&next);
+                restored += 1;
             }
         }
     }
-
-    /// Checks that more than these numbers were restored and refused.
-    pub(super) fn check(&self, restored: u64, refused: u64) {
-        let is_enough = self.restored > restored && self.refused > refused;
-        assert!(is_enough, "{} {}", self.restored, self.refused);
-    }
-}
-
-/// Each number of a whole snapshot of each algorithm is replaced by others. There may be an error
-/// or not, but no panic, and a restored table answers any request.
-#[test]
-fn forged_numbers_never_panic() {
-    let mut tally = Tally::new(5);
-    for algorithm in all() {
-        let limiter = table(algorithm, ticks(100.0));
-        for key in 0..8_u64 {
-            let _ = limiter.try_acquire_n(&key, 1 + key % 3);
-        }
-        let mallory = limiter.key("mallory");
-        assert!(mallory.ban_for(Duration::from_secs(5)).is_ok());
-        let bytes = written(&limiter);
-        let places = (0..bytes.len() - 8).step_by(8);
-        tally.forge(&bytes, places, |forged, random| {
-            let to = tick(random.next() >> random.below(64));
-            let mut next = next_table(all()[random.below(13) as usize], to);
-            next.restore_after(&mut &*forged, Duration::from_nanos(to.as_nanos() / 3))?;
-            asked(&next);
-            Ok(())
-        });
-    }
-    tally.check(1000, 300);
-}
-
-pub(super) fn asked(limiter: &Keyed<AnyAlgorithm, ManualClock>) {
-    for key in 0..8_u64 {
-        let key = limiter.key(&key);
-        let _ = (key.available(), key.time_until(1), key.level());
-        let _ = (key.try_acquire(), key.charge(3), key.refund(2));
-    }
-    let _ = limiter.key("mallory").try_acquire();
-    written(limiter);
+    assert!(restored > 1000 && refused > 1000, "{restored} {refused}");
 }
 
 /// As if the key had left and come back while the snapshot was written.

@@ -4,7 +4,7 @@
 use tollgate::error::RestoreError;
 use tollgate::keyed::{PlanMatch, Restored};
 
-use super::forged::{Tally, parameters, plan, with_blocks};
+use super::forged::{parameters, plan, with_blocks};
 use super::{read, ticks, whole, written};
 use crate::support::forged::sealed;
 use crate::support::*;
@@ -164,38 +164,19 @@ fn keys_are_counted_by_plan_even_if_plans_are_written_twice() {
     assert_eq!((restored.keys, restored.idle), (3, 0));
 }
 
+/// A name that fits none, or is not text, and two plans of the same name.
 #[test]
-fn a_damaged_name_is_an_error_and_a_forged_one_does_not_panic() {
+fn a_forged_name_is_missing_or_continues_in_its_plan() {
     let bytes = of_two_keys(&NAMED);
     let first = bytes.windows(4).position(|four| four == b"free");
     let first = first.expect("it is there");
-    let mut damaged = bytes.clone();
-    damaged[first] ^= 1;
-    let error = read(&mut made(&NAMED), &damaged).expect_err("damaged");
-    assert!(matches!(error, RestoreError::Checksum { .. }), "{error}");
-    // A name that fits none, or that is not text.
-    let mut unknown = bytes.clone();
-    unknown[first..first + 4].copy_from_slice(b"\xFF\xFEx\xFD");
-    let unknown = sealed(unknown[..unknown.len() - 8].to_vec());
-    let restored = read(&mut made(&NAMED), &unknown).expect("sealed");
-    let right = [(0, PlanMatch::Missing, 1), (1, PlanMatch::Same, 1)];
-    assert_eq!(reported(&restored), right);
-    // Two plans of the same name continue in one.
-    let mut twice = bytes.clone();
-    twice[first..first + 4].copy_from_slice(b"paid");
-    let twice = sealed(twice[..twice.len() - 8].to_vec());
-    let restored = read(&mut made(&NAMED), &twice).expect("sealed");
-    let right = [(1, PlanMatch::Changed, 1), (1, PlanMatch::Same, 1)];
-    assert_eq!(reported(&restored), right);
-    // Replaces any eight bytes.
-    let mut tally = Tally::new(9);
-    tally.forge(&bytes, 8..bytes.len() - 16, |forged, random| {
-        let mut next = made(&NAMED);
-        let passed = Duration::from_secs(random.below(9));
-        let said = next.restore_after(&mut &*forged, passed)?;
-        assert_eq!(said.plans.len(), 2);
-        let _ = next.key("alice").with_plan(1).try_acquire();
-        Ok(())
-    });
-    tally.check(100, 300);
+    for (name, right) in [
+        (b"\xFF\xFEx\xFD", (0, PlanMatch::Missing, 1)),
+        (b"paid", (1, PlanMatch::Changed, 1)),
+    ] {
+        let mut forged = bytes[..bytes.len() - 8].to_vec();
+        forged[first..first + 4].copy_from_slice(name);
+        let (_, restored) = whole(made(&NAMED), &sealed(forged));
+        assert_eq!(reported(&restored), [right, (1, PlanMatch::Same, 1)]);
+    }
 }
