@@ -19,7 +19,6 @@ use crate::snapshot::elapsed::Moved;
 use crate::snapshot::error::RestoreError;
 use crate::snapshot::parameters::Parameters;
 use crate::snapshot::read::{Done, Restore};
-use crate::store::cell::UNSTARTED;
 
 /// A table that is being filled.
 pub(super) struct Filling<'p, A> {
@@ -204,7 +203,7 @@ fn converted<A: ChangeQuota + Rebase>(
             // rate.
             Some(was) => end_of_ban(was, key, moved),
         };
-        let word = end.map_or(word, |end| banned_until(to, end).min(UNSTARTED - 1));
+        let word = end.map_or(word, |end| banned_until(to, end));
         (!to.is_idle(word, moved.to)).then_some(word)
     });
     // No other thread changes the algorithm meanwhile, so this is not outdated.

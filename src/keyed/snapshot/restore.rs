@@ -65,21 +65,17 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
         if is_whole {
             reader.is_over()?;
         }
-        let Filling {
-            table,
-            continued,
-            mut restored,
-            no_room_protected: protected,
-            ..
-        } = filling;
-        restored.plans = continued.into_iter().map(|plan| plan.report).collect();
+        let mut restored = filling.restored;
+        let reports = filling.continued.into_iter().map(|plan| plan.report);
+        restored.plans = reports.collect();
         let (keys, no_room) = (restored.keys, restored.no_room);
+        let protected = filling.no_room_protected;
         let count = |event, n| self.events.count_many(event, n);
         count(Event::Removed, self.events.tracked());
         count(Event::Inserted, keys.saturating_add(no_room));
         count(Event::Evicted, no_room.saturating_sub(protected));
         count(Event::EvictedProtected, protected);
-        self.table = table;
+        self.table = filling.table;
         // A key that is not in the snapshot was idle at `from`, or became idle at the horizon or
         // earlier. A new key starts at the later of these ticks, converted to the table's clock.
         let horizon = now.saturating_add(horizon.saturating_since(from));

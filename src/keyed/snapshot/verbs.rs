@@ -95,8 +95,6 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     /// - A **banned** key stays banned as long as without the restart.
     /// - The **hasher** adopts the snapshot's seed. A hasher that has no seed must give the same
     ///   hashes. It is an error if this table has overrides that were set under another seed.
-    /// - If a key was written twice, because it left the table and came back meanwhile, the second
-    ///   record counts.
     ///
     /// **No permit comes a unit early.** If the rate of a bucket is not exact (as at 13 a second),
     /// its permits may be due less than one unit sooner or later with each restore. A unit is at
@@ -111,14 +109,13 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let quotas = [Quota::per_minute(60), Quota::per_minute(60).burst(80)];
-    /// let [old, new] = quotas.map(TokenBucket::new);
-    /// let limiter = Keyed::with_clock(old?, 1000, ManualClock::new())?;
+    /// let bucket = |burst| TokenBucket::new(Quota::per_minute(60).burst(burst));
+    /// let limiter = Keyed::with_clock(bucket(60)?, 1000, ManualClock::new())?;
     /// limiter.try_acquire_n("alice", 60)?;
     /// let mut bytes = Vec::new();
     /// limiter.snapshot(&mut bytes)?;
     ///
-    /// let mut limiter = Keyed::with_clock(new?, 5000, ManualClock::new())?;
+    /// let mut limiter = Keyed::with_clock(bucket(80)?, 5000, ManualClock::new())?;
     /// let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::from_secs(7))?;
     /// assert_eq!((restored.keys, restored.no_room), (1, 0));
     /// assert_eq!(limiter.key("alice").available(), 7);
@@ -169,8 +166,8 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         // Read the clock after the time of day. In the other order, the time between the two would
         // count twice.
         let now = self.clock.now();
-        let Self { core, hasher, .. } = self;
-        core.restore(hasher, reader, (now, &elapsed), is_whole)
+        self.core
+            .restore(&mut self.hasher, reader, (now, &elapsed), is_whole)
     }
 }
 
@@ -186,7 +183,8 @@ impl<A: ChangeQuota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         now: Tick,
         elapsed: Duration,
     ) -> Result<Restored, RestoreError> {
-        let Self { core, hasher, .. } = self;
-        core.restore(hasher, &mut &mut *reader, (now, &|_| elapsed), false)
+        let reader = &mut &mut *reader;
+        self.core
+            .restore(&mut self.hasher, reader, (now, &|_| elapsed), false)
     }
 }

@@ -53,9 +53,13 @@ fn own(n: u64) -> Limiter<Own, NoClock> {
     Limiter::unstarted(Own(bucket.into()), NoClock)
 }
 
+/// On another clock it returns a word that no limiter stores.
 impl Rebase for Own {
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
-        self.0.rebase(word, from, to)
+        match from == to {
+            true => self.0.rebase(word, from, to),
+            false => tollgate::store::UNSTARTED,
+        }
     }
 }
 
@@ -87,4 +91,8 @@ fn a_custom_algorithm_without_checks_is_restored_only_with_the_same_parameters()
     let (error, available) = restore(&other);
     let is_other = matches!(error, Err(RestoreError::OtherParameters { plan: None }));
     assert!(is_other && available == 11, "{error:?}");
+    // An unstarted limiter would be full.
+    let later = same.at(tick(1));
+    assert!(later.restore_after(&bytes, Duration::ZERO).is_ok());
+    assert_eq!(later.available(), 0);
 }

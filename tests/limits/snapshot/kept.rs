@@ -3,6 +3,7 @@
 use tollgate::store::View;
 
 use super::{One, on};
+use crate::algorithm::rounding::{KINDS, inexact};
 use crate::support::algorithms::is_bucket;
 use crate::support::forged::with_number;
 use crate::support::*;
@@ -115,8 +116,13 @@ fn what_is_restored_on_a_clock_that_differs_by_whole_periods_decides_as_if_it_ne
 
 #[test]
 fn what_is_restored_on_any_clock_has_no_more_permits() {
-    let mut random = Random(3);
-    for algorithm in algorithms() {
+    let (mut random, mut early, mut late) = (Random(3), 0, 0);
+    let rounded: Vec<_> = [KINDS; 4]
+        .iter()
+        .flatten()
+        .map(|kind| inexact(kind, &mut random))
+        .collect();
+    for algorithm in algorithms().into_iter().chain(rounded) {
         for make in One::kinds(&algorithm).flat_map(|make| [make; 200]) {
             let (kept, mut restored) = (make(algorithm), make(algorithm));
             let then = used(&mut random, &kept, &algorithm, 1);
@@ -138,40 +144,42 @@ fn what_is_restored_on_any_clock_has_no_more_permits() {
                     was <= is + off && is <= was + off,
                     "{algorithm}: {is:?}, {was:?}"
                 );
+                early += u64::from(is < was);
+                late += u64::from(is > was);
             }
         }
     }
+    assert!(early > 0 && late > 0, "nothing was rounded");
 }
 
 /// The common daily limit. The next process's clock starts at another time of day.
 #[test]
 fn a_daily_utc_window_continues_after_a_restart_and_ends_at_midnight() {
     let hour = |hour: u64| Duration::from_secs(hour * 3600);
+    let at = |hours: u64| Tick::ZERO.saturating_add(hour(hours));
     let windows = |start: u64| {
         let daily = FixedWindow::new(Quota::per_day(10)).expect("a day");
-        let clock = ManualClock::new();
-        Limiter::with_clock(daily.aligned_to_unix(hour(start)), clock)
+        AnyAlgorithm::from(daily.aligned_to_unix(hour(start)))
     };
-    for start in 0..48 {
+    for (start, make) in
+        (0..48).flat_map(|start| [(start, One::limiter as fn(_) -> _), (start, One::key)])
+    {
         for runs in [0, 1, 5, 23, 24, 47, 100] {
+            let saved = make(windows(start));
+            let taken = on!(&saved, at(runs), |view| view.try_acquire_n(7));
+            assert!(taken.is_ok(), "a new day");
+            let (saved_at, bytes) = (start + runs, saved.saved(at(runs)));
             for pause in 0..30 {
-                let limiter = windows(start);
-                limiter.clock().advance(hour(runs));
-                limiter.try_acquire_n(7).expect("a new day");
-                let saved_at = start + runs;
-                let bytes = limiter.snapshot();
-
                 let restarted_at = saved_at + pause;
-                let next = windows(restarted_at);
-                next.restore_after(&bytes, hour(pause)).expect("whole");
+                let mut next = make(windows(restarted_at));
+                next.restore(at(0), &bytes, hour(pause));
                 let is_next_day = saved_at / 24 < restarted_at / 24;
                 let left = if is_next_day { 10 } else { 3 };
-                let times = (start, runs, pause);
-                assert_eq!(next.available(), left, "{times:?}");
-                next.clock().advance(hour(23 - restarted_at % 24));
-                assert_eq!(next.available(), left, "{times:?}");
-                next.clock().advance(hour(1));
-                assert_eq!(next.available(), 10, "{times:?}");
+                let midnight = 24 - restarted_at % 24;
+                for (after, left) in [(0, left), (midnight - 1, left), (midnight, 10)] {
+                    let found = on!(&next, at(after), |view| view.available());
+                    assert_eq!(found, left, "{start} {runs} {pause} {after}");
+                }
             }
         }
     }

