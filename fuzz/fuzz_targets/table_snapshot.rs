@@ -21,7 +21,7 @@ static CHOICES: LazyLock<Vec<(usize, bool)>> = LazyLock::new(|| {
     all.flat_map(|from| [(from, false), (from, true)]).collect()
 });
 
-/// A table with plans, some of which have names, and keys in it.
+/// A table with plans, which may have names, and keys in it, one with an algorithm of its own.
 fn used(plans: &[AnyAlgorithm], are_named: bool) -> Table {
     let table = match are_named {
         false => Table::with_plans(plans.to_vec(), 1, NoClock),
@@ -31,6 +31,9 @@ fn used(plans: &[AnyAlgorithm], are_named: bool) -> Table {
         }
     };
     let table = table.expect("plans").with_hasher(SeededHasher::new([1, 2]));
+    let table = table.with_overrides(1).expect("memory");
+    let set = table.key(&1_u64).at(NOW).set_algorithm(plans[0]);
+    assert!(set.is_ok());
     for key in 0..KEYS {
         let used = table.key(&key).with_plan(key as usize % plans.len());
         let _ = used.at(NOW).take_up_to(1 + key);

@@ -1,6 +1,10 @@
 //! What the fuzz targets share: algorithms of every kind, and snapshots that are changed before
 //! they are restored.
 
+#[path = "../../tests/support/forged.rs"]
+#[allow(dead_code, reason = "tests use all of it")]
+mod forged;
+
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -50,18 +54,7 @@ pub fn changed(snapshot: &[u8], mut input: &[u8]) -> Vec<u8> {
         *byte ^= mask;
     }
     bytes.extend(input.iter().skip(bytes.len()));
-    let sum = checksum(&bytes);
-    bytes.extend(sum.to_le_bytes());
-    bytes
-}
-
-/// CRC-64/XZ, bit by bit.
-fn checksum(bytes: &[u8]) -> u64 {
-    !bytes.iter().fold(!0, |crc, byte| {
-        (0..8).fold(crc ^ u64::from(*byte), |crc: u64, _| {
-            (crc >> 1) ^ (0xC96C_5795_D787_0F42 * (crc & 1))
-        })
-    })
+    forged::sealed(bytes)
 }
 
 /// Whatever the state is, each verb answers, and an answer is kept.

@@ -28,15 +28,12 @@ pub enum RestoreError {
     Truncated,
     /// More bytes follow the end of the snapshot.
     TooLong,
-    /// The first bytes are not those of a snapshot of this kind. Limiters and tables of keys write
-    /// different snapshots.
+    /// The first bytes are not those of a snapshot.
     NotASnapshot,
-    /// This version of the crate can't read the snapshot's format.
-    Version {
-        /// The version of the snapshot's format.
-        found: u64,
-        /// The latest version that can be read.
-        known: u64,
+    /// The snapshot is of a table of keys and must be of a limiter, or the reverse.
+    OtherKind {
+        /// `true` if the snapshot is of a table of keys.
+        is_of_table: bool,
     },
     /// The snapshot is damaged: its checksum does not match its content.
     Checksum {
@@ -45,7 +42,8 @@ pub enum RestoreError {
         /// The checksum in the snapshot.
         found: u64,
     },
-    /// The snapshot is damaged: a field holds a number that is out of range.
+    /// A field holds a number that is out of range: the snapshot is damaged, or its version is
+    /// another.
     Invalid {
         /// The field.
         field: &'static str,
@@ -65,17 +63,14 @@ pub enum RestoreError {
         /// The algorithm of this limiter.
         expected: &'static str,
     },
-    /// The snapshot's parameters differ from the limiter's, and its words can't be carried over. No
-    /// constructor of the algorithm makes such parameters, or the algorithm can't check them
-    /// ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
+    /// The snapshot's parameters differ from those of the algorithm that would continue, and its
+    /// words can't be carried over. No constructor of the algorithm makes such parameters, or the
+    /// algorithm can't check them ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
     OtherParameters {
-        /// The plan in the snapshot, if it is a snapshot of a table of keys.
+        /// The plan in the snapshot of a table. `None` if it is a limiter's algorithm, or one of a
+        /// key of the table.
         plan: Option<usize>,
     },
-    /// A key's own algorithm has other parameters in the snapshot than in the table, and the key's
-    /// word can't be carried over. No constructor of the algorithm makes such parameters, or the
-    /// algorithm can't check them ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
-    OtherOwnParameters,
     /// Keys of the table have algorithms of their own, and the snapshot's hasher has another seed.
     /// With that seed the table would no longer find these keys. Set their algorithms after the
     /// restore, or give the table a `SeededHasher` with the snapshot's seed.
@@ -99,22 +94,23 @@ pub enum RestoreError {
     NoMemory,
 }
 
+/// The lowest and the highest number that a field may hold.
+pub(crate) type Range = (u64, u64);
+
 impl RestoreError {
     /// Returns the number if it is within the range, and an error otherwise.
     pub(crate) fn unless_within(
         field: &'static str,
         found: u64,
-        (min, max): (u64, u64),
+        (min, max): Range,
     ) -> Result<u64, Self> {
-        if (min..=max).contains(&found) {
-            return Ok(found);
-        }
-        Err(Self::Invalid {
+        let invalid = Self::Invalid {
             field,
             found,
             min,
             max,
-        })
+        };
+        (min..=max).contains(&found).then_some(found).ok_or(invalid)
     }
 
     /// Returns the error for a snapshot whose algorithm has another name than the limiter's.
@@ -146,13 +142,14 @@ impl fmt::Display for RestoreError {
             Self::Io(error) => write!(f, "the snapshot can't be read: {error}"),
             Self::Truncated => f.write_str("the snapshot ends too early"),
             Self::TooLong => f.write_str("more bytes follow the end of the snapshot"),
-            Self::NotASnapshot => f.write_str(
-                "this is not a snapshot of this kind (limiters and tables of keys write different ones)",
-            ),
-            Self::Version { found, known } => write!(
-                f,
-                "version of the snapshot is {found}, but must be from 1 to {known}"
-            ),
+            Self::NotASnapshot => f.write_str("this is not a snapshot"),
+            Self::OtherKind { is_of_table } => {
+                let (found, right) = match is_of_table {
+                    true => ("a table of keys", "a limiter"),
+                    false => ("a limiter", "a table of keys"),
+                };
+                write!(f, "the snapshot is of {found}, but must be of {right}")
+            }
             Self::Checksum { computed, found } => write!(
                 f,
                 "checksum is {found:#018x}, but must be {computed:#018x}: the snapshot is damaged"
@@ -162,56 +159,46 @@ impl fmt::Display for RestoreError {
                 found,
                 min,
                 max,
-            } if min == max => write!(
-                f,
-                "{field} is {found}, but must be {min}: the snapshot is damaged"
-            ),
-            Self::Invalid {
-                field,
+            } => {
+                write!(f, "in the snapshot, {field} is {found}, but must be ")?;
+                if min < max {
+                    write!(f, "from {min} to ")?;
+                }
+                write!(f, "{max}")
+            }
+            Self::OtherAlgorithm {
+                #[cfg(feature = "std")]
                 found,
-                min,
-                max,
-            } => write!(
-                f,
-                "{field} is {found}, but must be from {min} to {max}: the snapshot is damaged"
-            ),
-            #[cfg(feature = "std")]
-            Self::OtherAlgorithm { found, expected } => write!(
-                f,
-                "algorithm of the snapshot is {found:?}, but must be {expected:?}, that of the limiter"
-            ),
-            #[cfg(not(feature = "std"))]
-            Self::OtherAlgorithm { expected } => write!(
-                f,
-                "algorithm of the snapshot must be {expected:?}, that of the limiter"
-            ),
+                expected,
+            } => {
+                f.write_str("algorithm of the snapshot ")?;
+                #[cfg(feature = "std")]
+                write!(f, "is {found:?}, but ")?;
+                write!(f, "must be {expected:?}, that of the limiter")
+            }
             Self::OtherParameters { plan } => {
                 f.write_str("parameters ")?;
                 if let Some(plan) = plan {
                     write!(f, "of plan {plan} ")?;
                 }
-                f.write_str(
-                    "of the snapshot must be those of the limiter, since its algorithm rejects \
-                     them, or can't check them",
-                )
+                f.write_str("of the snapshot must be those of the limiter, since its algorithm ")?;
+                f.write_str("rejects them, or can't check them")
             }
-            Self::OtherOwnParameters => f.write_str(
-                "parameters of a key's own algorithm in the snapshot must be those of the key's algorithm \
-                 in the table, since such an algorithm rejects them, or can't check them",
-            ),
-            Self::OverridesOfAnotherSeed { overrides } => write!(
-                f,
-                "{overrides} keys have algorithms of their own, set with another seed than the \
-                 snapshot's: set them after the restore, or give the table's hasher the snapshot's \
-                 seed"
-            ),
+            Self::OverridesOfAnotherSeed { overrides } => {
+                write!(
+                    f,
+                    "{overrides} keys have algorithms of their own, set with another seed "
+                )?;
+                f.write_str("than the snapshot's: set them after the restore, or give the ")?;
+                f.write_str("table's hasher the snapshot's seed")
+            }
             Self::PlanNamesMissing { plan, in_snapshot } => {
                 let without = if *in_snapshot { "snapshot" } else { "table" };
                 write!(
                     f,
-                    "plans of the {without} have no names, so plan {plan} of the snapshot must be plan {plan} of the \
-                     table, with the same quota"
-                )
+                    "plans of the {without} have no names, so plan {plan} of the snapshot "
+                )?;
+                write!(f, "must be plan {plan} of the table, with the same quota")
             }
             Self::OtherHasher => f.write_str(
                 "the snapshot is of a table with another hasher, so its keys would not be found",

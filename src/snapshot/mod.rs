@@ -1,191 +1,129 @@
-//! Snapshots: the state of one limiter as bytes, for the next process. Snapshots of tables share
-//! some of its parts.
+//! Snapshots: the state of a limiter, or of a table of keys, as bytes for the next process.
 //!
-//! All numbers have 64 bits, lowest byte first.
+//! Both have one format. All numbers have 64 bits, lowest byte first.
 //!
 //! ```text
-//! ┌──────────────────────────────────────────────────────────────┐
-//! │ magic │ version of the format │ tick │ time of day           │
-//! │ length of the algorithm's name │ the name, in 64 bytes       │
-//! │ number of parameters │ the parameters, in 15 numbers         │
-//! │ word │ checksum of all that is above                         │
-//! └──────────────────────────────────────────────────────────────┘
+//! ┌────────────────────────────────────────────────────────────────────────┐
+//! │ magic │ version │ kind │ tick │ time of day │ seed (2) │ known hash    │
+//! │ name of the algorithm                                                  │
+//! ├────────────────────────────────────────────────────────────────────────┤
+//! │ 2 │ plans │ of each: parameters                                        │  any number
+//! │ 3 │ plans │ of each: parameters │ name                                 │  of these
+//! │ 1 │ keys │ protected │ of each: hash (60) plan (3) banned (1) │ word   │
+//! │ 4 │ keys │ protected │ parameters │ of each: the same                  │
+//! ├────────────────────────────────────────────────────────────────────────┤
+//! │ 0 │ horizon │ checksum of all that is above                            │
+//! └────────────────────────────────────────────────────────────────────────┘
+//!   name:       length │ 64 bytes, unused ones are 0
+//!   parameters: count │ 15 numbers, unused ones are 0
 //! ```
 //!
-//! - The **tick** is that of the limiter's clock at the snapshot. The **time of day** at the same
-//!   moment is in nanoseconds since 1970, or 0 if it is unknown.
-//! - Unused bytes of the name and unused parameters are 0.
-//! - The **checksum** is CRC-64/XZ.
+//! - The **kind** is 0 for a limiter, 1 for a table, and 2 for a table whose hasher has a seed.
+//! - **A limiter** has one plan and one key, whose hash is 0. Its snapshot has no seed, known hash
+//!   or horizon (they are 0), so it is always [`SNAPSHOT_BYTES`] long.
+//! - The **tick** is that of the clock. The **time of day** is the same moment in nanoseconds since
+//!   1970, or 0 if it is unknown. From it the next process computes the time that has passed.
+//! - The **known hash** is that of a fixed key. It detects a hasher that gives other hashes.
+//! - A key's word belongs to a plan of the last block of **plans** before it. If a quota changes
+//!   while the snapshot is being written, all plans are written again. Block 3 has plans with
+//!   names.
+//! - A block has up to 64 **keys**. A key is identified by the 60 bits of its hash that are used,
+//!   which do not depend on the size of a table. **Protected** has a bit for each key, lowest
+//!   first.
+//! - The keys of block 4 have an algorithm of their own, with these **parameters**. In place of a
+//!   plan they have the number 7.
+//! - The **horizon** is read after all keys. A key that left the table before then, because it was
+//!   idle, became idle at this tick or earlier.
+//!
+//! Every count precedes what it counts, and is small. So a damaged count can't make a reader
+//! allocate more than a kilobyte. The checksum is CRC-64/XZ.
 
 pub(crate) mod crc;
 pub(crate) mod elapsed;
 pub(crate) mod error;
 pub(crate) mod parameters;
+pub(crate) mod read;
 pub(crate) mod verbs;
+pub(crate) mod write;
 
-use self::crc::Crc;
-use self::elapsed::Elapsed;
-use self::error::RestoreError;
-use self::parameters::{MAX_NAME, Parameters, name_of};
-use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Rebase, Settings};
+use crate::algorithm::MAX_SETTINGS;
 use crate::clock::Tick;
 use crate::store::SNAPSHOT_BYTES;
-use crate::store::cell::UNSTARTED;
 
-/// Five numbers before the name, the name, the parameters with their count, the word and the
-/// checksum.
-const _: () = assert!((5 + MAX_NAME / 8 + 1 + MAX_SETTINGS + 2) * 8 == SNAPSHOT_BYTES);
-
-/// A transfer that treats the file as text changes the last four bytes, so these detect it. The
-/// snapshot of a table begins with other bytes.
-const MAGIC: [u8; 8] = *b"\x89TGL\r\n\x1a\n";
+/// The last four bytes detect a transfer that treats the file as text, because it changes them.
+const MAGIC: [u8; 8] = *b"\x89TGS\r\n\x1a\n";
 const VERSION: u64 = 1;
 
-/// A limiter's state at a tick.
+/// The kinds of snapshots.
+pub(crate) const LIMITER: u64 = 0;
+pub(crate) const TABLE: u64 = 1;
+pub(crate) const SEEDED_TABLE: u64 = 2;
+
+/// The kinds of blocks. A limiter has only the first three.
+const END: u64 = 0;
+const KEYS: u64 = 1;
+const PLANS: u64 = 2;
+const NAMED_PLANS: u64 = 3;
+const OWN_KEYS: u64 = 4;
+
+/// The most bytes of a name of an algorithm or a plan.
+pub(crate) const MAX_NAME: usize = 64;
+/// The most plans.
+pub(crate) const MAX_PLANS: usize = 8;
+/// The most keys of a block.
+pub(crate) const MAX_KEYS: usize = 64;
+
+/// The plan of a key that has an algorithm of its own. Tables with such keys have fewer plans.
+pub(crate) const OWN_PLAN: u64 = MAX_PLANS as u64 - 1;
+
+const BANNED: u64 = 1;
+const PLAN_SHIFT: u32 = 1;
+const HASH_SHIFT: u32 = 4;
+const KEY_BYTES: usize = 16;
+
+/// A limiter's snapshot has 17 numbers of the beginning, 18 of its plan, 5 of its word, and 3 of
+/// the end.
+const _: () = assert!(MAX_SETTINGS == 15 && (17 + 18 + 5 + 3) * 8 == SNAPSHOT_BYTES);
+
+/// The beginning of a snapshot. By default it is of a limiter.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Head {
+    pub(crate) kind: u64,
+    pub(crate) at: Tick,
+    pub(crate) time_of_day: u64,
+    pub(crate) seed: [u64; 2],
+    pub(crate) known_hash: u64,
+}
+
+/// A key, as it is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Saved {
-    at: Tick,
-    time_of_day: u64,
-    parameters: Parameters,
-    word: u64,
+pub(crate) struct Record {
+    pub(crate) hash: u64,
+    pub(crate) plan: u8,
+    pub(crate) is_banned: bool,
+    pub(crate) is_protected: bool,
+    pub(crate) word: u64,
 }
 
-impl Saved {
-    /// Creates the state of a limiter with this algorithm and word at this tick.
-    pub(crate) fn new<A: Settings>(algorithm: &A, word: u64, at: Tick, time_of_day: u64) -> Self {
+impl Record {
+    /// Returns the only key of a limiter with this word.
+    const fn of_word(word: u64) -> Self {
+        Self::of_numbers([0, word], false)
+    }
+
+    const fn to_numbers(self) -> [u64; 2] {
+        let banned = self.is_banned as u64 * BANNED;
+        let label = self.hash << HASH_SHIFT | (self.plan as u64) << PLAN_SHIFT | banned;
+        [label, self.word]
+    }
+
+    const fn of_numbers([label, word]: [u64; 2], is_protected: bool) -> Self {
         Self {
-            at,
-            time_of_day,
-            parameters: Parameters::of(algorithm),
+            hash: label >> HASH_SHIFT,
+            plan: (label >> PLAN_SHIFT) as u8 % MAX_PLANS as u8,
+            is_banned: label & BANNED != 0,
+            is_protected,
             word,
         }
-    }
-
-    pub(crate) fn to_bytes<A: Settings>(self) -> [u8; SNAPSHOT_BYTES] {
-        let (name, parameters) = (name_of::<A>(), self.parameters.numbers());
-        let mut padded = [0; MAX_NAME];
-        for (place, byte) in padded.iter_mut().zip(name) {
-            *place = *byte;
-        }
-        let length = name.len() as u64;
-        let head = [VERSION, self.at.as_nanos(), self.time_of_day, length];
-        let (head, count) = (head.map(u64::to_le_bytes), parameters.len() as u64);
-        let padding = core::iter::repeat_n(&0, MAX_SETTINGS.saturating_sub(parameters.len()));
-        let body = core::iter::once(&count).chain(parameters).chain(padding);
-        let body = body.chain(core::iter::once(&self.word));
-        let all = MAGIC.into_iter().chain(head.into_iter().flatten());
-        let all = all.chain(padded);
-        let all = all.chain(body.flat_map(|number| number.to_le_bytes()));
-
-        let mut bytes = [0; SNAPSHOT_BYTES];
-        for (place, byte) in bytes.iter_mut().zip(all) {
-            *place = byte;
-        }
-        if let Some((content, sum)) = bytes.split_last_chunk_mut() {
-            *sum = checksum(content).to_le_bytes();
-        }
-        bytes
-    }
-
-    /// Reads a snapshot of a limiter with this kind of algorithm.
-    pub(crate) fn from_bytes<A: Settings>(bytes: &[u8]) -> Result<Self, RestoreError> {
-        let mut input = Input(bytes);
-        if input
-            .0
-            .iter()
-            .zip(&MAGIC)
-            .any(|(byte, magic)| byte != magic)
-        {
-            return Err(RestoreError::NotASnapshot);
-        }
-        let _ = input.number()?;
-        let (found, known) = (input.number()?, VERSION);
-        if found == 0 || found > known {
-            return Err(RestoreError::Version { found, known });
-        }
-        if bytes.len() > SNAPSHOT_BYTES {
-            return Err(RestoreError::TooLong);
-        }
-        let Some((content, sum)) = bytes.split_last_chunk() else {
-            return Err(RestoreError::Truncated);
-        };
-        if bytes.len() < SNAPSHOT_BYTES {
-            return Err(RestoreError::Truncated);
-        }
-        let (computed, found) = (checksum(content), u64::from_le_bytes(*sum));
-        if computed != found {
-            return Err(RestoreError::Checksum { computed, found });
-        }
-        let (at, time_of_day) = (Tick::from_nanos(input.number()?), input.number()?);
-        let length = input.number_within("length of the name", MAX_NAME as u64)?;
-        let name = input.bytes::<MAX_NAME>()?;
-        let name = name.get(..length as usize).unwrap_or(name);
-        if name != name_of::<A>() {
-            return Err(RestoreError::other_algorithm(name, A::NAME));
-        }
-        let count = input.number_within("number of parameters", MAX_SETTINGS as u64)?;
-        let mut parameters = Parameters::NONE;
-        for index in 0..MAX_SETTINGS as u64 {
-            let number = input.number()?;
-            if index < count {
-                parameters.push(number);
-            }
-        }
-        // No limiter stores the word of all ones.
-        let word = input.number_within("word", UNSTARTED - 1)?;
-        Ok(Self {
-            at,
-            time_of_day,
-            parameters,
-            word,
-        })
-    }
-
-    /// Returns the time since the snapshot.
-    pub(crate) const fn elapsed(&self, elapsed: Elapsed) -> core::time::Duration {
-        elapsed.since(self.time_of_day)
-    }
-
-    /// Returns the word with which this algorithm continues at a tick of its own clock.
-    pub(crate) fn word_for<A: ChangeQuota + Rebase + Settings>(
-        &self,
-        algorithm: &A,
-        now: Tick,
-        elapsed: core::time::Duration,
-    ) -> Result<u64, RestoreError> {
-        let from = self.at.saturating_add(elapsed);
-        let word = match Parameters::of(algorithm) == self.parameters {
-            true => algorithm.rebase(self.word, from, now),
-            false => match self.parameters.algorithm::<A>() {
-                Some(was) => was.carry_over(was.rebase(self.word, from, now), now, algorithm),
-                None => return Err(RestoreError::OtherParameters { plan: None }),
-            },
-        };
-        Ok(word.min(UNSTARTED - 1))
-    }
-}
-
-fn checksum(bytes: &[u8]) -> u64 {
-    let mut crc = Crc::new();
-    crc.add(bytes);
-    crc.sum()
-}
-
-/// The bytes that are still to be read.
-struct Input<'b>(&'b [u8]);
-
-impl<'b> Input<'b> {
-    fn bytes<const N: usize>(&mut self) -> Result<&'b [u8; N], RestoreError> {
-        let (bytes, rest) = self.0.split_first_chunk().ok_or(RestoreError::Truncated)?;
-        self.0 = rest;
-        Ok(bytes)
-    }
-
-    fn number(&mut self) -> Result<u64, RestoreError> {
-        self.bytes().map(|bytes| u64::from_le_bytes(*bytes))
-    }
-
-    fn number_within(&mut self, field: &'static str, max: u64) -> Result<u64, RestoreError> {
-        RestoreError::unless_within(field, self.number()?, (0, max))
     }
 }

@@ -1,9 +1,8 @@
 //! An algorithm's name, and its parameters as numbers.
 
+use super::MAX_NAME;
+use super::error::RestoreError;
 use crate::algorithm::{MAX_SETTINGS, Settings};
-
-/// The most bytes of an algorithm's name.
-pub(crate) const MAX_NAME: usize = 64;
 
 /// The parameters of an algorithm, as numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +36,32 @@ impl Parameters {
         self.numbers.get(..self.count).unwrap_or_default()
     }
 
-    /// Returns the algorithm with exactly these parameters. Returns `None` if no constructor makes
-    /// them, or if the algorithm can't check them.
-    pub(crate) fn algorithm<A: Settings>(&self) -> Option<A> {
+    /// Returns the numbers, and zeros in place of the unused ones.
+    pub(crate) const fn padded(&self) -> &[u64; MAX_SETTINGS] {
+        &self.numbers
+    }
+
+    /// Returns the algorithm with exactly these parameters, or `None` if `now` has them.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError::OtherParameters`] if no constructor makes these parameters, or if the
+    /// algorithm can't check them.
+    pub(crate) fn unless_of<A: Settings>(
+        &self,
+        now: &A,
+        plan: Option<usize>,
+    ) -> Result<Option<A>, RestoreError> {
+        if Self::of(now) == *self {
+            return Ok(None);
+        }
         let mut numbers = self.numbers().iter();
-        let algorithm = A::restore(&mut || numbers.next().copied().unwrap_or(0))?;
-        let is_same = algorithm.is_sound() && Self::of(&algorithm) == *self;
-        is_same.then_some(algorithm)
+        let was = A::restore(&mut || numbers.next().copied().unwrap_or(0));
+        let was = was.filter(|was| was.is_sound() && Self::of(was) == *self);
+        match was {
+            None => Err(RestoreError::OtherParameters { plan }),
+            was => Ok(was),
+        }
     }
 }
 

@@ -3,30 +3,50 @@
 use core::convert::Infallible;
 use core::time::Duration;
 
-use super::Saved;
-use super::elapsed::{Elapsed, time_of_day};
+use super::elapsed::{Moved, time_of_day};
 use super::error::RestoreError;
+use super::parameters::Parameters;
+use super::read::{Done, Reader, Restore};
+use super::write::Writer;
+use super::{Head, Record};
 use crate::algorithm::{ChangeQuota, Rebase, Settings};
+use crate::clock::Tick;
 use crate::store::SNAPSHOT_BYTES;
 use crate::store::Store;
 use crate::store::op::{Current, Op, Step};
 use crate::store::view::View;
 
-/// The operation that replaces a limiter's state by a saved one.
-struct Restore {
-    saved: Saved,
-    elapsed: Duration,
+/// A limiter's state as it was saved, and the operation that restores it.
+struct Saved {
+    parameters: Parameters,
+    word: u64,
+    /// The tick of the limiter's old clock that corresponds to the present.
+    from: Tick,
 }
 
-impl<A: ChangeQuota + Rebase + Settings> Op<A> for Restore {
-    type Output = Result<(), RestoreError>;
+impl Restore for Saved {
+    fn plan(&mut self, _: usize, _: &[u8], parameters: &Parameters) -> Done {
+        self.parameters = *parameters;
+        Ok(())
+    }
+
+    fn key(&mut self, key: &Record, _: Option<&Parameters>) -> Done {
+        self.word = key.word;
+        Ok(())
+    }
+}
+
+impl<A: ChangeQuota + Rebase + Settings> Op<A> for Saved {
+    type Output = Done;
     type Refusal = Infallible;
 
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
-        let Current { word, now, .. } = current;
-        Ok(match self.saved.word_for(algorithm, now, self.elapsed) {
+        let (from, to) = (self.from, current.now);
+        let was = self.parameters.unless_of(algorithm, None);
+        let next = was.map(|was| Moved { from, to }.word(self.word, was.as_ref(), algorithm));
+        Ok(match next {
             Ok(next) => (next, Ok(())),
-            Err(error) => (word, Err(error)),
+            Err(error) => (current.word, Err(error)),
         })
     }
 }
@@ -34,22 +54,50 @@ impl<A: ChangeQuota + Rebase + Settings> Op<A> for Restore {
 impl<S: Store<Algorithm: Settings>> View<S> {
     /// Returns the state at this tick, as bytes.
     pub(crate) fn save(&self) -> [u8; SNAPSHOT_BYTES] {
-        // Read the time of day after the tick. In the other order, a restore would count more time
-        // than has passed.
-        let time_of_day = time_of_day();
-        let saved = self.store.look(self.now, |algorithm, word, now| {
-            Saved::new(algorithm, word, now, time_of_day)
-        });
-        saved.to_bytes::<S::Algorithm>()
+        let mut bytes = [0; SNAPSHOT_BYTES];
+        let mut places = bytes.iter_mut();
+        let mut put = |part: &[u8]| {
+            let each = part.iter().zip(&mut places);
+            each.for_each(|(byte, place)| *place = *byte);
+            Ok(())
+        };
+        let Ok(()) = self.write(Writer::new(&mut put));
+        bytes
+    }
+
+    fn write(&self, mut writer: Writer<'_, Infallible>) -> Result<(), Infallible> {
+        let saved = |algorithm: &S::Algorithm, word, at| (Parameters::of(algorithm), word, at);
+        let (parameters, word, at) = self.store.look(self.now, saved);
+        writer.head::<S::Algorithm>(&Head {
+            at,
+            time_of_day: time_of_day(),
+            ..Head::default()
+        })?;
+        writer.plans(&[parameters], &[""; 0])?;
+        writer.keys(&[Record::of_word(word)], None)?;
+        writer.end(Tick::ZERO)
     }
 }
 
 impl<S: Store<Algorithm: ChangeQuota + Rebase + Settings>> View<S> {
-    /// Continues from a saved state. Returns the time since it was saved.
-    pub(crate) fn load(&self, bytes: &[u8], elapsed: Elapsed) -> Result<Duration, RestoreError> {
-        let saved = Saved::from_bytes::<S::Algorithm>(bytes)?;
-        let elapsed = saved.elapsed(elapsed);
-        let Ok(restored) = self.store.apply(self.now, Restore { saved, elapsed });
+    /// Continues from a saved state. `elapsed` computes its age from its time of day. Returns the
+    /// age.
+    pub(crate) fn load(
+        &self,
+        mut bytes: &[u8],
+        elapsed: impl Fn(u64) -> Duration,
+    ) -> Result<Duration, RestoreError> {
+        let mut reader = Reader::new(&mut bytes);
+        let head = reader.head::<S::Algorithm>(false)?;
+        let elapsed = elapsed(head.time_of_day);
+        let mut saved = Saved {
+            parameters: Parameters::NONE,
+            word: 0,
+            from: head.at.saturating_add(elapsed),
+        };
+        let _ = reader.blocks(&mut saved)?;
+        reader.is_over()?;
+        let Ok(restored) = self.store.apply(self.now, saved);
         restored.map(|()| elapsed)
     }
 }
@@ -58,8 +106,9 @@ impl<S: Store<Algorithm: ChangeQuota + Rebase + Settings>> View<S> {
 /// the types.
 macro_rules! snapshot_verbs {
     ([$($parameters:tt)*] $store:ty, [$($own:tt)*] $limiter:ty) => {
-        impl<$($parameters)*, A: $crate::algorithm::Algorithm + $crate::algorithm::Settings>
-            $crate::store::View<$store>
+        impl<$($parameters)*, A> $crate::store::View<$store>
+        where
+            A: $crate::algorithm::Algorithm + $crate::algorithm::Settings,
         {
             /// Returns the limiter's state at this tick: see
             /// [`Limiter::snapshot`](crate::Limiter::snapshot). Without the feature `std` the state
@@ -68,14 +117,7 @@ macro_rules! snapshot_verbs {
             pub fn snapshot(&self) -> [u8; $crate::store::SNAPSHOT_BYTES] {
                 self.save()
             }
-        }
 
-        impl<$($parameters)*, A> $crate::store::View<$store>
-        where
-            A: $crate::algorithm::ChangeQuota
-                + $crate::algorithm::Rebase
-                + $crate::algorithm::Settings,
-        {
             /// Restores the limiter's state at this tick: see
             /// [`Limiter::restore_after`](crate::Limiter::restore_after).
             ///
@@ -87,9 +129,11 @@ macro_rules! snapshot_verbs {
                 &self,
                 snapshot: &[u8],
                 elapsed: core::time::Duration,
-            ) -> Result<(), $crate::snapshot::error::RestoreError> {
-                let elapsed = $crate::snapshot::elapsed::Elapsed::Known(elapsed);
-                self.load(snapshot, elapsed).map(drop)
+            ) -> Result<(), $crate::snapshot::error::RestoreError>
+            where
+                A: $crate::algorithm::ChangeQuota + $crate::algorithm::Rebase,
+            {
+                self.load(snapshot, |_| elapsed).map(drop)
             }
         }
 
@@ -132,14 +176,7 @@ macro_rules! snapshot_verbs {
             pub fn snapshot(&self) -> [u8; $crate::store::SNAPSHOT_BYTES] {
                 self.at(self.now()).snapshot()
             }
-        }
 
-        impl<A, C: $crate::clock::Clock, $($own)*> $limiter
-        where
-            A: $crate::algorithm::ChangeQuota
-                + $crate::algorithm::Rebase
-                + $crate::algorithm::Settings,
-        {
             /// Replaces the limiter's state by a [snapshot](Self::snapshot), in one atomic step.
             /// The limiter continues on its own clock, as if it had never stopped. Returns the time
             /// since the snapshot, by the time of day. This is zero if the time of day was set back
@@ -170,8 +207,11 @@ macro_rules! snapshot_verbs {
             pub fn restore(
                 &self,
                 snapshot: &[u8],
-            ) -> Result<core::time::Duration, $crate::snapshot::error::RestoreError> {
-                let elapsed = $crate::snapshot::elapsed::Elapsed::until_now();
+            ) -> Result<core::time::Duration, $crate::snapshot::error::RestoreError>
+            where
+                A: $crate::algorithm::ChangeQuota + $crate::algorithm::Rebase,
+            {
+                let elapsed = $crate::snapshot::elapsed::until_now();
                 // Read the clock after the time of day. In the other order, the time between the
                 // two readings would count twice.
                 self.at(self.now()).load(snapshot, elapsed)
@@ -206,7 +246,10 @@ macro_rules! snapshot_verbs {
                 &self,
                 snapshot: &[u8],
                 elapsed: core::time::Duration,
-            ) -> Result<(), $crate::snapshot::error::RestoreError> {
+            ) -> Result<(), $crate::snapshot::error::RestoreError>
+            where
+                A: $crate::algorithm::ChangeQuota + $crate::algorithm::Rebase,
+            {
                 self.at(self.now()).restore_after(snapshot, elapsed)
             }
         }

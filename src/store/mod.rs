@@ -32,7 +32,7 @@ pub use view::View;
 pub use word::WordStore;
 
 /// The size of a limiter's snapshot, in bytes.
-pub const SNAPSHOT_BYTES: usize = 248;
+pub const SNAPSHOT_BYTES: usize = 344;
 
 /// State that operations run on, together with its current algorithm. A [`View`] provides the
 /// verbs.

@@ -9,72 +9,55 @@ use std::path::{Path, PathBuf};
 /// may have left some of these names in use.
 const NAMES: u32 = 1000;
 
-/// A file that is removed on drop, unless it has been renamed (`is_needed` is false then).
-struct Temporary {
-    path: PathBuf,
-    is_needed: bool,
-}
-
-impl Temporary {
-    /// Creates a file in the same folder.
-    fn beside(path: &Path) -> io::Result<(Self, File)> {
-        let Some(name) = path.file_name() else {
-            let error = io::ErrorKind::InvalidInput;
-            return Err(io::Error::new(error, "the path has no file name"));
-        };
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let process = std::process::id();
-        let mut error = io::Error::from(io::ErrorKind::AlreadyExists);
-        for number in 0..NAMES {
-            let mut own = OsString::from(".");
-            own.push(name);
-            own.push(std::format!(".{process}-{number}.tmp"));
-            let path = path.with_file_name(own);
-            match options.open(&path) {
-                Ok(file) => {
-                    let is_needed = true;
-                    return Ok((Self { path, is_needed }, file));
-                }
-                Err(other) if other.kind() != io::ErrorKind::AlreadyExists => return Err(other),
-                Err(exists) => error = exists,
-            }
-        }
-        Err(error)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if self.is_needed {
-            // If the removal fails, nothing more can be done.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
 /// Replaces a file: writes a new file beside it, and renames the new file when it is complete.
 pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<u64>,
 ) -> io::Result<u64> {
-    let (mut temporary, mut file) = Temporary::beside(path)?;
-    let written = write(&mut file)?;
-    file.sync_all()?;
-    drop(file);
-    fs::rename(&temporary.path, path)?;
-    temporary.is_needed = false;
+    let (temporary, mut file) = create_beside(path)?;
+    let done = write(&mut file).and_then(|written| {
+        file.sync_all()?;
+        drop(file);
+        fs::rename(&temporary, path)?;
+        Ok(written)
+    });
+    if done.is_err() {
+        // If the removal fails, nothing more can be done.
+        let _ = fs::remove_file(&temporary);
+    }
     #[cfg(unix)]
-    if let Some(folder) = path.parent() {
-        let folder = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
+    if let (Ok(_), Some(folder)) = (&done, temporary.parent()) {
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
         };
         // Make the new name survive a loss of power. If this fails, a loss of power leaves either
         // the old or the new file.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
-    Ok(written)
+    done
+}
+
+/// Creates a temporary file in the same folder, which only the process's user can read.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name");
+    let name = path.file_name().ok_or_else(no_name)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let process = std::process::id();
+    let mut number = 0;
+    loop {
+        let mut own = OsString::from(".");
+        own.push(name);
+        own.push(std::format!(".{process}-{number}.tmp"));
+        let path = path.with_file_name(own);
+        number += 1;
+        match options.open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < NAMES => {}
+            opened => return Ok((path, opened?)),
+        }
+    }
 }

@@ -27,27 +27,17 @@ pub struct Restored {
 /// keys. A restore sets no overrides: a key continues with the algorithm that the table has for it.
 ///
 /// ```
-/// use std::time::Duration;
-/// use tollgate::keyed::SeededHasher;
 /// use tollgate::{Keyed, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// // The same seed in each process, so that keys can be named before the restore.
-/// let limiter = || {
-///     let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
-///     let limiter = limiter.with_hasher(SeededHasher::new([7, 9]));
-///     limiter.key("alice").set_quota(Quota::per_hour(100))?;
-///     Ok::<_, tollgate::error::LimiterError>(limiter)
-/// };
+/// let mut limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+/// limiter.key("alice").set_quota(Quota::per_hour(100))?;
+/// limiter.try_acquire_n("alice", 60)?;
 /// let mut bytes = Vec::new();
-/// let old = limiter()?;
-/// old.try_acquire_n("alice", 60)?;
-/// old.snapshot(&mut bytes)?;
+/// limiter.snapshot(&mut bytes)?;
 ///
-/// let mut new = limiter()?;
-/// let restored = new.restore_after(&mut bytes.as_slice(), Duration::ZERO)?;
+/// let restored = limiter.restore(&mut bytes.as_slice())?;
 /// assert_eq!((restored.overrides.same, restored.overrides.missing), (1, 0));
-/// assert_eq!(new.key("alice").available(), 40);
 /// # Ok(())
 /// # }
 /// ```
@@ -67,28 +57,24 @@ pub struct RestoredOverrides {
 /// What happened to a plan of a snapshot.
 ///
 /// ```
-/// use std::time::Duration;
 /// use tollgate::keyed::PlanMatch;
 /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let bucket = |n| TokenBucket::new(Quota::per_hour(n));
-/// let plans = [("free", bucket(200)?), ("paid", bucket(1000)?)];
+/// let [free, paid] = [200, 1000].map(|n| TokenBucket::new(Quota::per_hour(n)));
+/// let plans = [("free", free?), ("paid", paid?)];
 /// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
 /// limiter.key("alice").with_plan(1).try_acquire()?;
 /// let mut bytes = Vec::new();
 /// limiter.snapshot(&mut bytes)?;
 ///
-/// // In the next process, which has another order and another quota.
-/// let plans = [("paid", bucket(900)?), ("free", bucket(200)?)];
-/// let mut limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
-/// let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::ZERO)?;
-/// let [free, paid] = restored.plans.as_slice() else {
-///     panic!("{restored:?}")
-/// };
-/// assert_eq!((free.plan, free.keys, free.found), (1, 0, PlanMatch::Same));
-/// assert_eq!((paid.plan, paid.keys, paid.found), (0, 1, PlanMatch::Changed));
-/// assert_eq!(paid.name.as_deref(), Some("paid"));
+/// // In the next process, which has another order.
+/// let [free, paid] = plans;
+/// let mut limiter = Keyed::with_named_plans([paid, free], 1000, ManualClock::new())?;
+/// let restored = limiter.restore(&mut bytes.as_slice())?;
+/// let paid = &restored.plans[1];
+/// assert_eq!((paid.name.as_deref(), paid.found), (Some("paid"), PlanMatch::Same));
+/// assert_eq!((paid.plan, paid.keys), (0, 1));
 /// # Ok(())
 /// # }
 /// ```

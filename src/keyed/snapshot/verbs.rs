@@ -6,19 +6,16 @@ use std::io;
 use std::path::Path;
 
 use super::{Restored, file, write};
-use crate::algorithm::Algorithm;
-use crate::algorithm::ChangeQuota;
-use crate::algorithm::Rebase;
-use crate::algorithm::Settings;
+use crate::algorithm::{Algorithm, ChangeQuota, Rebase, Settings};
 use crate::clock::{Clock, Tick};
 use crate::keyed::{KeyHasher, Keyed};
-use crate::snapshot::elapsed::{Elapsed, time_of_day};
+use crate::snapshot::elapsed::until_now;
 use crate::snapshot::error::RestoreError;
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Writes the content of the table. After a restart, [`restore`](Self::restore) continues from
     /// it, so the restart gives no key a fresh burst. Returns the number of keys that were written.
-    /// Each takes 16 bytes, or more with an algorithm of its own.
+    /// Each takes about 16 bytes, or 170 with an algorithm of its own.
     ///
     /// Other threads can use the table meanwhile. Each key is written as it is when its turn comes.
     /// Grants after that are not in the snapshot. Idle keys are left out.
@@ -74,14 +71,7 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         writer: &mut (impl io::Write + ?Sized),
         now: Tick,
     ) -> io::Result<u64> {
-        // Read the time of day after the tick. In the other order, a restore would count more time
-        // than has passed.
-        write::write(
-            (&self.core, &self.hasher),
-            &mut &mut *writer,
-            now,
-            time_of_day(),
-        )
+        write::write((&self.core, &self.hasher), &mut &mut *writer, now)
     }
 }
 
@@ -105,8 +95,6 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     /// - A **banned** key stays banned as long as without the restart.
     /// - The **hasher** adopts the snapshot's seed. A hasher that has no seed must give the same
     ///   hashes. It is an error if this table has overrides that were set under another seed.
-    /// - If a key was written twice, because it left the table and came back meanwhile, the second
-    ///   record counts.
     ///
     /// **No permit comes a unit early.** If the rate of a bucket is not exact (as at 13 a second),
     /// its permits may be due less than one unit sooner or later with each restore. A unit is at
@@ -121,14 +109,13 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let quotas = [Quota::per_minute(60), Quota::per_minute(60).burst(80)];
-    /// let [old, new] = quotas.map(TokenBucket::new);
-    /// let limiter = Keyed::with_clock(old?, 1000, ManualClock::new())?;
+    /// let bucket = |burst| TokenBucket::new(Quota::per_minute(60).burst(burst));
+    /// let limiter = Keyed::with_clock(bucket(60)?, 1000, ManualClock::new())?;
     /// limiter.try_acquire_n("alice", 60)?;
     /// let mut bytes = Vec::new();
     /// limiter.snapshot(&mut bytes)?;
     ///
-    /// let mut limiter = Keyed::with_clock(new?, 5000, ManualClock::new())?;
+    /// let mut limiter = Keyed::with_clock(bucket(80)?, 5000, ManualClock::new())?;
     /// let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::from_secs(7))?;
     /// assert_eq!((restored.keys, restored.no_room), (1, 0));
     /// assert_eq!(limiter.key("alice").available(), 7);
@@ -175,12 +162,12 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         reader: &mut dyn io::Read,
         is_whole: bool,
     ) -> Result<Restored, RestoreError> {
-        let elapsed = Elapsed::until_now();
+        let elapsed = until_now();
         // Read the clock after the time of day. In the other order, the time between the two would
         // count twice.
         let now = self.clock.now();
-        let Self { core, hasher, .. } = self;
-        core.restore(hasher, reader, (now, elapsed), is_whole)
+        self.core
+            .restore(&mut self.hasher, reader, (now, &elapsed), is_whole)
     }
 }
 
@@ -196,7 +183,8 @@ impl<A: ChangeQuota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         now: Tick,
         elapsed: Duration,
     ) -> Result<Restored, RestoreError> {
-        let (Self { core, hasher, .. }, elapsed) = (self, Elapsed::Known(elapsed));
-        core.restore(hasher, &mut &mut *reader, (now, elapsed), false)
+        let reader = &mut &mut *reader;
+        self.core
+            .restore(&mut self.hasher, reader, (now, &|_| elapsed), false)
     }
 }

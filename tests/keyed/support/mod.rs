@@ -1,6 +1,8 @@
 //! Shared helpers of these tests: algorithms, tables with fixed seeds, threads, and a random
 //! stream.
 
+#[path = "../../support/forged.rs"]
+pub(crate) mod forged;
 #[path = "../../support/kinds.rs"]
 mod kinds;
 #[path = "../../support/prelude.rs"]

@@ -24,6 +24,7 @@ mod grid;
 pub(crate) mod known_failures;
 pub(crate) mod quotas;
 mod refilled;
+pub(crate) mod rounding;
 mod settled;
 mod stuck;
 pub(crate) mod text;

@@ -4,50 +4,45 @@ use tollgate::algorithm::{Rebase, Settings};
 use tollgate::error::RestoreError;
 use tollgate::store::{AtomicWord, WordCell};
 
+use super::{One, on};
 use crate::algorithm::words::Own;
-use crate::support::algorithms::limiter;
 use crate::support::*;
 
 #[test]
 fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
-    for old in algorithms() {
-        for new in algorithms() {
-            let at = tick(123_456_789_012);
-            for use_up in [false, true] {
-                let saved = limiter(old);
-                let view = saved.at(at);
-                let n = if use_up { u64::MAX } else { 2 };
-                let _ = view.take_up_to(n);
-                if use_up {
-                    view.charge(3);
-                }
-                let bytes = view.snapshot();
-                let restored = limiter(new);
-                restored
-                    .at(at)
-                    .restore_after(&bytes, Duration::ZERO)
-                    .expect("whole");
+    let at = tick(123_456_789_012);
+    for (old, new) in algorithms()
+        .into_iter()
+        .flat_map(|old| algorithms().map(|new| (old, new)))
+    {
+        for (make, use_up) in One::kinds(&new).flat_map(|make| [(make, false), (make, true)]) {
+            let (n, debt) = if use_up { (u64::MAX, 3) } else { (2, 0) };
+            let saved = make(old);
+            let _ = on!(&saved, at, |view| view.take_up_to(n));
+            on!(&saved, at, |view| view.charge(debt));
+            let mut restored = make(new);
+            restored.restore(at, &saved.saved(at), Duration::ZERO);
 
-                let cell = WordCell::new(tollgate::store::UNSTARTED);
-                let same = Limiter::with_cell(old, NoClock, &cell);
-                let _ = same.at(at).take_up_to(n);
-                if use_up {
-                    same.at(at).charge(3);
-                }
-                if old != new {
-                    cell.swap(old.carry_over(cell.load(), at, &new));
-                }
-                let expected = Limiter::with_cell(new, NoClock, &cell);
-                for step in [0, 1, 1_000_000, 1_000_000_000, 100_000_000_000] {
-                    let now = at.saturating_add(Duration::from_nanos(step));
-                    let (a, b) = (restored.at(now), expected.at(now));
-                    assert_eq!(a.available(), b.available(), "{old} to {new}");
-                    assert_eq!(a.time_until(1), b.time_until(1), "{old} to {new}");
-                }
-                // No permits are gained.
-                let (had, has) = (view.available(), restored.at(at).available());
-                assert!(has <= had, "{has} of {had}: {old} to {new}");
+            let cell = WordCell::new(tollgate::store::UNSTARTED);
+            let same = Limiter::with_cell(old, NoClock, &cell);
+            let _ = same.at(at).take_up_to(n);
+            same.at(at).charge(debt);
+            if old != new {
+                cell.swap(old.carry_over(cell.load(), at, &new));
             }
+            let expected = Limiter::with_cell(new, NoClock, &cell);
+            for step in [0, 1, 1_000_000, 1_000_000_000, 100_000_000_000] {
+                let now = at.saturating_add(Duration::from_nanos(step));
+                let found = on!(&restored, now, |view| (
+                    view.available(),
+                    view.time_until(1)
+                ));
+                let right = (expected.at(now).available(), expected.at(now).time_until(1));
+                assert_eq!(found, right, "{old} to {new}");
+            }
+            // No permits are gained.
+            let [had, has] = [&saved, &restored].map(|one| on!(one, at, |view| view.available()));
+            assert!(has <= had, "{has} of {had}: {old} to {new}");
         }
     }
 }
@@ -58,9 +53,13 @@ fn own(n: u64) -> Limiter<Own, NoClock> {
     Limiter::unstarted(Own(bucket.into()), NoClock)
 }
 
+/// On another clock it returns a word that no limiter stores.
 impl Rebase for Own {
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
-        self.0.rebase(word, from, to)
+        match from == to {
+            true => self.0.rebase(word, from, to),
+            false => tollgate::store::UNSTARTED,
+        }
     }
 }
 
@@ -92,4 +91,8 @@ fn a_custom_algorithm_without_checks_is_restored_only_with_the_same_parameters()
     let (error, available) = restore(&other);
     let is_other = matches!(error, Err(RestoreError::OtherParameters { plan: None }));
     assert!(is_other && available == 11, "{error:?}");
+    // An unstarted limiter would be full.
+    let later = same.at(tick(1));
+    assert!(later.restore_after(&bytes, Duration::ZERO).is_ok());
+    assert_eq!(later.available(), 0);
 }

@@ -4,6 +4,8 @@
 pub(crate) mod algorithms;
 pub(crate) mod driver;
 pub(crate) mod edges;
+#[path = "../../support/forged.rs"]
+pub(crate) mod forged;
 pub(crate) mod moment;
 #[path = "../../support/prelude.rs"]
 mod prelude;

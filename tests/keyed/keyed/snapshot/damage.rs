@@ -4,16 +4,27 @@ use std::io::{self, Read, Write};
 
 use tollgate::algorithm::{Rebase, Settings};
 use tollgate::error::RestoreError;
+use tollgate::keyed::SeededHasher;
 
 use super::{read, restarted, table, ticks, written};
 use crate::support::*;
 
+/// Creates a table with two named plans and one override.
 fn two_plans() -> Keyed<TokenBucket, ManualClock> {
-    with_plans(&[bucket("10/s"), bucket("20/s")])
+    let plans = [("free", bucket("10/s")), ("paid", bucket("20/s"))];
+    let clock = ManualClock::at(tick(NOW));
+    let limiter = Keyed::with_named_plans(plans, 1, clock).and_then(|limiter| {
+        let limiter = limiter.with_hasher(SeededHasher::new(SEED));
+        limiter.with_overrides(1)
+    });
+    limiter.expect("two plans")
 }
 
+/// Returns a snapshot with blocks of each kind.
 fn file() -> Vec<u8> {
     let limiter = two_plans();
+    let own = limiter.key(&3_u64).set_algorithm(bucket("5/s"));
+    assert_eq!(own, Ok(()));
     for key in 0..8_u64 {
         let used = limiter.key(&key).with_plan(key as usize % 2);
         used.try_acquire_n(1 + key % 9).expect("fresh");
@@ -89,13 +100,14 @@ fn a_snapshot_of_another_algorithm_is_refused() {
     goes_round(algorithm("intervals 10/s"), "any");
 }
 
-/// A writer that fails after a number of bytes.
-struct Full(usize);
+/// A writer that fails after a number of bytes. Then it must not be called again.
+struct Full(Option<usize>);
 
 impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(self.0);
-        self.0 -= taken;
+        let room = self.0.expect("it has not failed");
+        let taken = bytes.len().min(room);
+        self.0 = (taken > 0).then_some(room - taken);
         match taken {
             0 => Err(io::ErrorKind::StorageFull.into()),
             taken => Ok(taken),
@@ -118,12 +130,12 @@ fn errors_of_the_writer_and_the_reader_are_returned() {
     let mut kept = Kept::new();
     let length = written(&kept.0).len();
     for room in 0..length {
-        let error = kept.0.snapshot(&mut Full(room));
+        let error = kept.0.snapshot(&mut Full(Some(room)));
         let error = error.expect_err("there is no room");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
-    assert!(kept.0.snapshot(&mut Full(length)).is_ok());
-    let error = kept.error(Full(0));
+    assert!(kept.0.snapshot(&mut Full(Some(length))).is_ok());
+    let error = kept.error(Full(None));
     let source = std::error::Error::source(&error).map(ToString::to_string);
     let RestoreError::Io(error) = error else {
         panic!("{error}");
@@ -149,7 +161,9 @@ fn a_table_and_a_limiter_do_not_take_each_others_snapshots() {
     let of_limiter = one.at(Tick::ZERO).snapshot();
     let mut limiter = table(bucket("10/s"), ticks(1.0));
     let error = read(&mut limiter, &of_limiter).expect_err("of a limiter");
-    assert!(matches!(error, RestoreError::NotASnapshot));
+    let text = "the snapshot is of a limiter, but must be of a table of keys";
+    assert_eq!(error.to_string(), text);
     let restored = one.at(Tick::ZERO).restore_after(&file(), Duration::ZERO);
-    assert!(matches!(restored, Err(RestoreError::NotASnapshot)));
+    let text = "the snapshot is of a table of keys, but must be of a limiter";
+    assert_eq!(restored.expect_err("of a table").to_string(), text);
 }

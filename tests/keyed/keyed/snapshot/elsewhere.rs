@@ -31,7 +31,6 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
         (1000, 100_000, 1000),
         (100_000, 1000, 1000),
         (3000, 2999, 1000),
-        // More than 4096 keys take several blocks.
         (20_000, 16_000, 10_000),
         (10_000, 10_000, 10_000),
     ] {

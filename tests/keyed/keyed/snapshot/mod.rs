@@ -5,14 +5,14 @@
 mod bound;
 mod carried;
 mod damage;
+mod elapsed;
 mod elsewhere;
 mod files;
 mod forged;
 mod names;
 mod overrides;
 mod protected;
-mod round_trip;
-mod rounding;
+
 mod threads;
 
 use tollgate::algorithm::{Rebase, Settings};

@@ -2,11 +2,9 @@
 //! no overrides. Each key uses the override that is set in the table, and the report says how many
 //! overrides are the same, changed, removed or new.
 
-use tollgate::algorithm::Settings;
 use tollgate::error::RestoreError;
 use tollgate::keyed::Restored;
 
-use super::forged::{Tally, asked, parameters, sealed, with_number};
 use super::protected::are_restored;
 use super::{next_table, read, table, ticks, whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
@@ -156,85 +154,6 @@ fn a_table_with_overrides_is_the_same_after_a_restart() {
             assert_eq!(said, right, "{turn} {key} {algorithm}");
         }
     }
-}
-
-/// Returns a snapshot of a table with overrides, in which one key has one.
-fn of_one_key(algorithm: AnyAlgorithm, own: AnyAlgorithm) -> Vec<u8> {
-    let limiter = table(algorithm, ticks(100.0))
-        .with_overrides(1)
-        .expect("one plan");
-    assert_eq!(limiter.key(&7_u64).set_algorithm(own), Ok(()));
-    assert!(limiter.key(&7_u64).take_up_to(3).n() > 0);
-    written(&limiter)
-}
-
-#[test]
-fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
-    let limiter = of("10/s", &[("alice", "20/s")]);
-    assert!(limiter.try_acquire_n("alice", 3).is_ok());
-    let bytes = written(&limiter);
-    // The key's numbers come last, before those of the end.
-    let count = parameters("20/s").len();
-    let at = |number: usize| bytes.len() - 8 * (4 + count + 5 - number);
-    let error_of = |bytes: &[u8]| {
-        let mut next = of("10/s", &[]);
-        assert!(next.try_acquire("bob").is_ok());
-        let error = read(&mut next, bytes).expect_err("it is invalid");
-        assert_eq!((next.len(), error.to_string().is_empty()), (1, false));
-        match error {
-            RestoreError::Invalid { field, .. } => field.to_string(),
-            other => format!("{other:?}"),
-        }
-    };
-    assert!(read(&mut of("10/s", &[]), &bytes).is_ok());
-    for (place, number, right) in [
-        (0, 6, "kind of the block"),
-        (1, 5 << 4, "plan of a key"),
-        (2, u64::MAX, "word of a key"),
-        (3, 2, "protected keys"),
-        (4, 16, "number of parameters"),
-        (4, u64::MAX, "number of parameters"),
-        (6, 3, "OtherOwnParameters"),
-    ] {
-        let forged = with_number(&bytes, at(place), number);
-        assert_eq!(error_of(&forged), right, "{place} {number}");
-    }
-    // The previous format has no such block.
-    assert_eq!(error_of(&with_number(&bytes, 8, 3)), "kind of the block");
-    // A file cut at any length is truncated.
-    for length in 0..bytes.len() {
-        let said = error_of(&bytes[..length]);
-        assert_eq!(said, "Truncated", "{length}");
-    }
-    let swapped = [&bytes[..at(0)], &bytes[at(0) + 8..bytes.len() - 8]].concat();
-    assert!(!error_of(&sealed(swapped)).is_empty());
-}
-
-#[test]
-fn forged_numbers_of_a_key_with_its_own_algorithm_never_panic() {
-    let mut tally = Tally::new(9);
-    for (algorithm, own) in all().into_iter().zip(all().into_iter().rev()) {
-        let mut numbers = Vec::new();
-        own.save(&mut |number| numbers.push(number));
-        let bytes = of_one_key(algorithm, own);
-        let first = bytes.len() - 8 * (4 + numbers.len() + 5);
-        let places = (first..bytes.len() - 8).step_by(8);
-        tally.forge(&bytes, places, |forged, random| {
-            let mut any = || all()[random.below(13) as usize];
-            let (kind, before, after) = (any(), any(), any());
-            let next = table(kind, ticks(100.0)).with_overrides(1);
-            let mut next = next.expect("one plan");
-            if random.one_in(2) {
-                assert_eq!(next.key(&7_u64).set_algorithm(before), Ok(()));
-            }
-            read(&mut next, forged)?;
-            asked(&next);
-            assert_eq!(next.key(&7_u64).set_algorithm(after), Ok(()));
-            asked(&next);
-            Ok(())
-        });
-    }
-    tally.check(50, 50);
 }
 
 /// If a key is written twice, because it left and came back meanwhile, the second entry counts.

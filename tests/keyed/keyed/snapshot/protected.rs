@@ -1,10 +1,9 @@
 //! A snapshot records which keys are protected. If there is no room for all, the others are dropped
-//! first. A snapshot of the previous format, without that information, is still read.
+//! first.
 
 use tollgate::keyed::Restored;
 
-use super::forged::{sealed, with_number};
-use super::{read, whole, written};
+use super::{whole, written};
 use crate::keyed::spent_keys_stay::{are_protected, each, half_protected};
 use crate::support::*;
 
@@ -86,6 +85,7 @@ fn kept(limiter: &Table, one_in: u64) -> u64 {
     left.filter(|left| *left == 98).count() as u64
 }
 
+/// Each of many blocks marks its own protected keys.
 #[test]
 fn protected_keys_are_dropped_last_when_there_is_no_room() {
     // If one key is protected, or a tenth of all keys, all protected keys have room.
@@ -103,46 +103,4 @@ fn protected_keys_are_dropped_last_when_there_is_no_room() {
         let least = restored.keys * if one_in == 1 { 100 } else { 95 } / 100;
         assert!(kept >= least, "{kept} of {restored:?}");
     }
-}
-
-/// A block of partly protected keys comes before one without protected keys.
-#[test]
-fn each_block_marks_its_own_protected_keys() {
-    let limiter = crowded(bucket("100/min"));
-    half_protected(&limiter);
-    let bytes = written(&limiter);
-    // It ends with the kind of the block, the number of keys, their bits, two numbers for each key,
-    // and then the end in four numbers.
-    let (head, block) = bytes.split_at(bytes.len() - 8 * (3 + 32 + 4));
-    let (kind, block) = block.split_at(8 * 3);
-    assert_eq!(kind[..16], [3_u64, 16].map(u64::to_le_bytes).concat());
-    let (keys, end) = block.split_at(16 * 16);
-    let (protected, others) = keys.split_at(8 * 16);
-    let first = [3_u64, 8, 0xFF].map(u64::to_le_bytes).concat();
-    let second = [2_u64, 8].map(u64::to_le_bytes).concat();
-    let end = &end[..3 * 8];
-    let forged = sealed([head, &first, protected, &second, others, end].concat());
-    are_restored("100/min", &forged, 8);
-}
-
-#[test]
-fn a_snapshot_of_version_1_is_read() {
-    let limiter = of_capacity(1000, bucket("100/min"));
-    for key in 0..1000_u64 {
-        assert!(limiter.try_acquire_n(&key, 1 + key % 100).is_ok());
-    }
-    let mallory = limiter.key("mallory");
-    assert!(mallory.ban_for(Duration::from_secs(5)).is_ok());
-    // No key is protected, so except for the number this is the format of that version.
-    let old = with_number(&written(&limiter), 8, 1);
-    let mut next = of_capacity(1000, bucket("100/min"));
-    assert_eq!(read(&mut next, &old).expect("whole").keys, 1001);
-    for key in 0..1000_u64 {
-        let views = [&limiter, &next].map(|table| table.key(&key).available());
-        assert_eq!(views, [99 - key % 100; 2]);
-    }
-    assert!(next.try_acquire("mallory").is_err());
-    let limiter = crowded(bucket("100/min"));
-    each(&limiter, |key| assert!(key.try_acquire().is_ok()));
-    are_restored("100/min", &with_number(&written(&limiter), 8, 1), 0);
 }

@@ -4,10 +4,9 @@
 
 use tollgate::algorithm::{Debt, Forecast, Rebase};
 
-use super::{SECOND, restarted, table};
 use crate::support::*;
 
-const KINDS: [&str; 5] = [
+pub(crate) const KINDS: [&str; 5] = [
     "token-bucket {quota}",
     "gcra {quota}",
     "leaky-meter {quota}",
@@ -17,7 +16,7 @@ const KINDS: [&str; 5] = [
 
 /// Returns an algorithm of this kind with an inexact rate: more than 11 permits, and an odd number
 /// of them.
-fn inexact(kind: &str, random: &mut Random) -> AnyAlgorithm {
+pub(crate) fn inexact(kind: &str, random: &mut Random) -> AnyAlgorithm {
     let odd = [13, 17, 97, 1_009, 999_983, 2 * random.below(500) + 13];
     let n = odd[random.below(6) as usize];
     let period = ["s", "min", "h"][random.below(3) as usize];
@@ -44,7 +43,7 @@ fn any_word(algorithm: &AnyAlgorithm, now: Tick, random: &mut Random) -> u64 {
     })
 }
 
-/// The same key on its old clock and on the new one.
+/// The same limiter on its old clock and on the new one.
 struct Moved {
     algorithm: AnyAlgorithm,
     words: [u64; 2],
@@ -93,25 +92,25 @@ impl Moved {
     }
 }
 
-/// Returns the smallest and largest difference of the due ticks: while the key has not been idle
-/// since the move, and afterwards.
+/// Returns the smallest and largest difference of the due ticks: while the limiter has not been
+/// idle since the move, and afterwards.
 fn least_and_most(kind: &str) -> [(i64, i64); 2] {
     let mut random = Random(kind.len() as u64);
     let mut seen = [(0, 0); 2];
-    for _ in 0..often(3_000) {
+    for _ in 0..debug_or_release(3_000, 30_000) {
         let algorithm = inexact(kind, &mut random);
         let quota = algorithm.quota();
         let permit = quota.period().as_nanos() as u64 / quota.permits();
-        let mut key = Moved::new(algorithm, &mut random);
-        let (mut nanos, mut has_idled) = (0, key.is_idle(0)[0]);
-        assert_eq!(key.is_idle(0), [has_idled; 2], "{algorithm}");
+        let mut moved = Moved::new(algorithm, &mut random);
+        let (mut nanos, mut has_idled) = (0, moved.is_idle(0)[0]);
+        assert_eq!(moved.is_idle(0), [has_idled; 2], "{algorithm}");
         for _ in 0..12 {
             let n = random.below(quota.burst_size() + 1);
-            let later = key.later(n, nanos);
+            let later = moved.later(n, nanos);
             let (least, most) = &mut seen[usize::from(has_idled)];
             (*least, *most) = ((*least).min(later), (*most).max(later));
-            has_idled |= key.is_idle(nanos)[0];
-            key.take(1 + random.below(3), nanos);
+            has_idled |= moved.is_idle(nanos)[0];
+            moved.take(1 + random.below(3), nanos);
             nanos += random.below(3 * permit + 2);
         }
     }
@@ -125,45 +124,8 @@ fn a_moved_word_is_due_at_most_a_tick_sooner_or_later() {
         // The difference of less than a unit lies between two ticks at times. It must occur, or the
         // test shows nothing.
         assert_eq!(busy, (-1, 1), "{kind}");
-        // An idle key starts as a fresh one does at that tick, with another fraction on each clock.
+        // An idle limiter starts as a fresh one does at that tick, with another fraction on each
+        // clock.
         assert_eq!(idled, (-1, 1), "{kind}");
     }
-}
-
-/// The same for a table and a snapshot: a request that is denied on the old clock for more than a
-/// nanosecond is denied on the new one.
-#[test]
-fn a_restored_key_is_granted_nothing_more_than_a_tick_sooner() {
-    let mut random = Random(97);
-    let (mut later, mut sooner) = (0, 0);
-    for turn in 0..often(400) {
-        let algorithm = inexact(KINDS[turn as usize % KINDS.len()], &mut random);
-        let burst = algorithm.quota().burst_size();
-        let (from, to) = (any_tick(&mut random), any_tick(&mut random));
-        let stays = table(algorithm, from);
-        for key in 0..4 {
-            stays.key(&key).charge(1 + random.below(2 * burst));
-        }
-        // Less than the time of half a permit, so no key is idle when it is restored.
-        let permit = algorithm.quota().period().as_nanos() as u64 / algorithm.quota().permits();
-        let elapsed = random.below(permit / 2).min(SECOND.as_nanos() as u64);
-        let next = restarted(&stays, algorithm, to, Duration::from_nanos(elapsed));
-        let from = after(from, elapsed);
-        for key in 0..4 {
-            for n in 1..=burst {
-                let old = stays.key(&key).at(from).time_until(n).expect("in time");
-                let new = next.key(&key).at(to).time_until(n).expect("in time");
-                let [old, new] = [old, new].map(|wait| wait.as_nanos() as u64);
-                assert!(old.abs_diff(new) <= 1, "{n} of {key}, {algorithm}");
-                later += u64::from(new > old);
-                sooner += u64::from(new < old);
-                if new > 0 {
-                    let early = after(to, new - 1);
-                    let denied = next.key(&key).at(early).try_acquire_n(n);
-                    assert!(denied.is_err(), "{n} of {key}, {algorithm}");
-                }
-            }
-        }
-    }
-    assert!(later > 0 && sooner > 0, "nothing was rounded");
 }
