@@ -13,7 +13,7 @@ use super::table::{SlotIndex, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
-use crate::store::op::{Current, Op, OpResult, Refusal};
+use crate::store::op::{Attempt, Current, Op, OpResult, Refusal};
 use crate::sync::{AtomicU64, Backoff, inject_fault};
 
 /// How often a thread tries to insert a key while other threads take the slots that it chose. After
@@ -246,35 +246,32 @@ impl<A: Algorithm> Core<A> {
                 said => said,
             }
         };
-        let outcome = self.plans.with_in_force(of, hash, said)?;
-        let next = match outcome {
-            Ok((next, answer)) if O::BANS || !op.is_unchanged(word, next) => Ok((next, answer)),
-            said => Err(said.map(|(_, answer)| answer)),
+        let step = self.plans.with_in_force(of, hash, said)?;
+        let exchange = |next| {
+            let is_banned = O::BANS || view.is_banned && !O::GRANTS;
+            let next = SlotState::live(held.tag(), at.second, of.plan(), of.version(), next);
+            let next = next.protected_if(held.is_protected() || O::TAKES);
+            let next = match is_banned {
+                true => next.banned_if(true),
+                false => next.newcomer_if(held.is_newcomer()),
+            };
+            self.table.decide(at, held, next)
         };
-        match next {
-            Ok((next, answer)) => {
-                let is_banned = O::BANS || view.is_banned && !O::GRANTS;
-                let next = SlotState::live(held.tag(), at.second, of.plan(), of.version(), next);
-                let is_protected = held.is_protected() || O::TAKES;
-                let next = next.protected_if(is_protected);
-                let next = match is_banned {
-                    true => next.banned_if(true),
-                    false => next.newcomer_if(held.is_newcomer()),
-                };
-                self.table.decide(at, held, next).ok()?;
-                Some(Ok(answer))
-            }
-            Err(said) => {
-                let is_so = match held == held_now {
-                    // The answer holds if the slot has not changed since it was read.
-                    true => self.table.load(at) == held,
-                    // Store the migrated word, so that a caller that is denied repeatedly does not
-                    // convert it each time.
-                    false => self.table.migrate(at, held, held_now).is_ok(),
-                };
-                is_so.then_some(said)
-            }
-        }
+        let outcome = match step {
+            Err(refusal) => Err(refusal),
+            Ok(done) => match Attempt::end::<A, _, _>(op, word, done, exchange) {
+                Attempt::Unchanged(answer) => Ok(answer),
+                attempt => return attempt.answer().map(Ok),
+            },
+        };
+        let is_so = match held == held_now {
+            // The answer holds if the slot has not changed since it was read.
+            true => self.table.load(at) == held,
+            // Store the migrated word, so that a caller that is denied repeatedly does not convert
+            // it each time.
+            false => self.table.migrate(at, held, held_now).is_ok(),
+        };
+        is_so.then_some(outcome)
     }
 
     /// Runs an operation on the word of a key that is not in the table. Returns `None` if its

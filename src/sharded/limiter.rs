@@ -224,16 +224,10 @@ impl<A: Split, C> Sharded<A, C> {
         }
     }
 
-    /// Tries the hint, and then the thread's own shard once. Nearly every decision ends here. All
-    /// others make one out-of-line call at the end.
+    /// Tries the thread's own shard once.
     #[inline(always)]
-    fn try_once(&self, n: u64, now: Tick) -> Option<Result<Granted, Denied>> {
-        if let Some(due) = self.hint.known() {
-            let is_denied = n == 1 && now < due;
-            return is_denied.then(|| Err(Denied::later(1, due.saturating_since(now))));
-        }
-        let first = self.thread_index.known()?;
-        self.view(first, now).try_once(n).map(Ok)
+    fn try_once(&self, n: u64, now: Tick) -> Option<Granted> {
+        self.view(self.thread_index.known()?, now).try_once(n)
     }
 
     #[cold]
@@ -383,12 +377,13 @@ impl<A: Split, C> TryAcquire for Sharded<A, C> {
         self.clock()
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        match self.try_once(n, now) {
-            Some(outcome) => outcome,
-            None => self.acquire_at(n, now),
+        // Nearly every decision ends here. All others make one out-of-line call at the end.
+        if let Some(outcome) = self.hint.decide(n, now, || self.try_once(n, now)) {
+            return outcome;
         }
+        self.acquire_at(n, now)
     }
 
     #[inline]

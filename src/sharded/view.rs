@@ -114,15 +114,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
     /// [`Denied`] if the shards have fewer than `n` permits together.
     #[inline(always)]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-        match self.hint.known() {
-            Some(due) if n == 1 && self.now < due => {
-                return Err(Denied::later(1, due.saturating_since(self.now)));
-            }
-            Some(_) => return self.acquire(n),
-            None => {}
-        }
-        match self.try_once(n) {
-            Some(granted) => Ok(granted),
+        match self.hint.decide(n, self.now, || self.try_once(n)) {
+            Some(outcome) => outcome,
             None => self.acquire(n),
         }
     }

@@ -65,7 +65,7 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
 
     #[inline(always)]
     fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
-        cell::try_fast(self.algorithm, self.cell, now, op, |_, _| true)
+        cell::try_fast(self.algorithm, self.cell, now, op)
     }
 
     #[inline(always)]
