@@ -19,6 +19,9 @@ mod faults;
 pub mod prelude;
 mod promise;
 mod run;
+/// The same search for an operation that the loom models use.
+#[path = "../../loom-tests/src/source.rs"]
+pub mod source;
 mod tables;
 mod threads;
 /// The same algorithm that the loom models use.
@@ -27,9 +30,9 @@ pub mod total;
 mod watched;
 
 pub use draw::{below, one_in, one_of};
-pub use faults::{stored, with_faults};
+pub use faults::{stored, with_faults, wrong_at};
 pub use promise::Promise;
 pub use run::{Body, model, reached};
-pub use tables::{FrozenClock, Ledger, Table, check_table, table};
+pub use tables::{DECIDE, FrozenClock, Ledger, MIGRATE, RELEASE, Table, check_table, table};
 pub use threads::{on_threads, stops};
 pub use watched::{WRONG, Watched};

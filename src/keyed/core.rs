@@ -150,7 +150,8 @@ impl<A: Algorithm> Core<A> {
         if self.plans.get(request.plan).is_none() {
             return self.unrecorded(request, op, Denied::no_such_plan);
         }
-        if !inject_fault!(BelievesTheFirstLook) {
+        let believes = inject_fault!(BelievesTheFirstLook); // FAULT
+        if !believes {
             if let Some(outcome) = self.second_attempt(request, &mut op) {
                 return outcome;
             }
@@ -171,7 +172,7 @@ impl<A: Algorithm> Core<A> {
                     }
                     done => done,
                 },
-                Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None,
+                Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None, // FAULT
                 Lookup::Pending(at, held) => match self.run_fresh(request, now, &mut op) {
                     Some(Fresh::Answer(outcome)) => Some(outcome),
                     fresh => {
@@ -192,7 +193,7 @@ impl<A: Algorithm> Core<A> {
                     // insert keys could take over each other's claims forever.
                     fresh => match self.choose(&probe, now, rounds == 0) {
                         Some(place) => self.insert(request, place, &mut op, fresh),
-                        None if was_full || inject_fault!(BelievesTheFirstLook) => break,
+                        None if was_full || believes => break,
                         // Check that no other thread has inserted the key. Its slots' labels
                         // suffice for that.
                         None if self.table.has_none_of(&probe_seq) => break,
@@ -351,7 +352,7 @@ impl<A: Algorithm> Core<A> {
             let hash = request.probe_seq.hash();
             self.plans.in_force(request.plan, hash)
         };
-        let early = inject_fault!(ReadsTheVersionFirst).then(in_force);
+        let early = inject_fault!(ReadsTheVersionFirst).then(in_force); // FAULT
         let now = self
             .confirm_unique(&request.probe_seq, at, by)?
             .max(request.now);
@@ -372,10 +373,9 @@ impl<A: Algorithm> Core<A> {
         };
         let tag = request.probe_seq.tag();
         let next = SlotState::live(tag, at.second, of.plan(), of.version(), word);
-        let blindly = by == ClaimedBy::Another && inject_fault!(HelpsWithoutALook);
         let next = match O::BANS {
             true => next.banned_if(true),
-            false => next.newcomer_if(claimed.has_evicted() && !blindly),
+            false => next.newcomer_if(claimed.has_evicted()),
         };
         self.table.establish(at, claimed, next).ok()?;
         self.events.count(Event::Inserted);

@@ -9,7 +9,7 @@ use super::slot::SlotState;
 use super::table::FoundSlot;
 use crate::algorithm::Algorithm;
 use crate::store::op::{Attempt, Current, Op, OpResult, Step};
-use crate::sync::{Backoff, inject_fault};
+use crate::sync::Backoff;
 
 impl<A: Algorithm> Core<A> {
     #[inline(always)]
@@ -115,15 +115,7 @@ impl<A: Algorithm> Core<A> {
             Ok(done) => done,
             Err(refusal) => return Some(Err(refusal)),
         };
-        let exchange = |next| {
-            let blindly = inject_fault!(ProtectsBlindly);
-            let next = held.with_word(next).granted_if(O::TAKES && !blindly);
-            place.decide_in_place(next)?;
-            match blindly {
-                true => place.protect_present(),
-                false => Ok(()),
-            }
-        };
+        let exchange = |next| place.decide_in_place(held.with_word(next).granted_if(O::TAKES));
         Attempt::end::<A, _, _>(op, held.word, done, exchange)
             .answer()
             .map(Ok)

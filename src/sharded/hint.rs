@@ -98,7 +98,8 @@ impl Hint {
         if now.as_nanos() < word {
             return None;
         }
-        if inject_fault!(KeepsTheTickThatIsOver) {
+        let keeps = inject_fault!(KeepsTheTickThatIsOver); // FAULT
+        if keeps {
             return Some(Noted(word));
         }
         let next = self.next_epoch();
@@ -116,10 +117,6 @@ impl Hint {
         let due = due.as_nanos();
         if due >= EPOCH {
             return;
-        }
-        if inject_fault!(SetsTheHintBlindly) {
-            // ORDERING: Relaxed. A fault that a model injects; no other build has it.
-            self.word.swap(due, Ordering::Relaxed);
         }
         // ORDERING: Relaxed. It publishes nothing: a thread that reads the tick uses no other
         // memory because of it. Models: hint::

@@ -326,18 +326,9 @@ impl<A: Split> Shard<A> {
 
     /// Rolls back a take, if no thread has changed the word since.
     pub(super) fn roll_back(&self, taken: &Taken) {
-        let may_enter = |state| {
-            let is_as_noted = changes(state) == taken.changes && giving_back(state) == 0;
-            is_as_noted || inject_fault!(IgnoresGiveBacks)
-        };
-        if inject_fault!(RollsNothingBack)
-            || taken.after == taken.before
-            || !self.enter(ROLLING_BACK, may_enter)
-        {
+        let is_as_noted = |state| changes(state) == taken.changes && giving_back(state) == 0;
+        if taken.after == taken.before || !self.enter(ROLLING_BACK, is_as_noted) {
             return;
-        }
-        if inject_fault!(RollsBackBlindly) {
-            self.cell().swap(taken.before);
         }
         // The exchange is weak and may fail spuriously.
         while self.cell().compare_exchange(taken.after, taken.before) == Err(taken.after) {}
@@ -350,7 +341,8 @@ impl<A: Split> Shard<A> {
         let mut state = self.backs.load(Ordering::Relaxed);
         loop {
             let is_full = rolling_back(state).max(giving_back(state)) == GIVING_BACK - 1;
-            if is_full || !may_enter(state) {
+            let enters = may_enter(state) || inject_fault!(EntersAnyhow); // FAULT
+            if is_full || !enters {
                 return false;
             }
             // ORDERING: Acquire. It pairs with the release in `go_out`: the exchanges of threads
@@ -381,8 +373,8 @@ impl<A: Split> Shard<A> {
         if next == word {
             return n;
         }
-        let may_enter = |state| rolling_back(state) == 0 || inject_fault!(LowersMeanwhile);
-        if !self.enter(GIVING_BACK + CHANGE, may_enter) {
+        let none_rolls_back = |state| rolling_back(state) == 0;
+        if !self.enter(GIVING_BACK + CHANGE, none_rolls_back) {
             return 0;
         }
         let n = self.change(Tick::ZERO, |word| step(self.algorithm(), word));

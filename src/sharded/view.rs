@@ -9,7 +9,6 @@ use super::shard::Shard;
 use crate::algorithm::{Debt, Gauge, Level, Split};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted, SEVERAL, Settled};
-use crate::sync::inject_fault;
 
 /// The set of shards that are full.
 #[derive(Default, Clone, Copy)]
@@ -195,10 +194,6 @@ impl<'a, A: Split> ShardedView<'a, A> {
 
     /// Runs `lower`, which lowers words and so adds permits, and then discards what the hint knows.
     pub(super) fn lowering<T>(&self, lower: impl FnOnce() -> T) -> T {
-        if inject_fault!(RaisesTheEpochFirst) {
-            self.hint.raise();
-            return lower();
-        }
         let done = lower();
         self.hint.raise();
         done

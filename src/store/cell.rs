@@ -82,6 +82,7 @@ impl AtomicWord for WordCell {
     }
 
     #[inline]
+    #[cfg_attr(any(tollgate_loom, tollgate_shuttle), track_caller)]
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
         // ORDERING: Relaxed on success and on failure. The word publishes no other memory, so this
         // pairs with nothing. A step depends only on the word itself, and the exchange proves that

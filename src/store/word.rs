@@ -83,7 +83,8 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
 
     #[inline(always)]
     fn exchange(&self, (word, next): (u64, u64)) -> bool {
-        if inject_fault!(TakesPreparedBlindly) {
+        let blindly = inject_fault!(TakesPreparedBlindly); // FAULT
+        if blindly {
             self.cell.swap(next);
             return true;
         }

@@ -4,6 +4,7 @@
 
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate_loom_tests::prelude::*;
+use tollgate_loom_tests::tables;
 use tollgate_loom_tests::tables::{A, B, IdentityState, Y};
 
 use super::concurrency_word::{Inside, Noted as OfOne, one_after_the_other, two_try};
@@ -152,11 +153,15 @@ fn leaves_meanwhile(run: &mut Run) {
 
 #[test]
 fn a_key_with_guards_keeps_its_slot() {
-    let faults = [Fault::EvictsWhoIsInside, Fault::TakesWhoIsBusy];
-    model("both slots have guards", None, no_room)
-        .finds(faults, "more inside than the limit | capacity was lost");
-    model("a key without guards gives way", Some(3), takes_over)
-        .finds([Fault::ForgetsTheOwner], "capacity was lost");
+    model("both slots have guards", None, no_room).finds(
+        [Fault::EvictsGuards, Fault::TakesWhoIsBusy],
+        "more inside than the limit | capacity was lost",
+    );
+    model("a key without guards gives way", Some(3), takes_over).wrong_at(
+        Defect::ComparesTheHighHalf,
+        tables::decision(),
+        "capacity was lost",
+    );
     model("a guard leaves meanwhile", Some(3), leaves_meanwhile);
 }
 

@@ -176,8 +176,10 @@ const NO_ORDER: &str = "no order";
 #[test]
 fn a_late_caller_gets_no_second_burst() {
     let name = "keyed_turnover::a_late_caller_gets_no_second_burst";
-    let faults = [Fault::RaisesAfterwards, Fault::IgnoresTheHorizon];
-    model(name, Some(3), late).finds(faults, "promised | no order");
+    let horizon = Source(&["keyed/insert.rs"]).sites(["let horizon = self.horizon.load"]);
+    model(name, Some(3), late)
+        .finds([Fault::RaisesAfterwards], "promised | no order")
+        .wrong_at(Defect::ReadsNothing, horizon, "promised | no order");
     model(name, Some(2), late_twice);
 }
 

@@ -170,10 +170,14 @@ fn forgotten_meanwhile() {
     model(&evicted, 5_000, &["evicted"], move || {
         forgotten_keys::<2, 3>(evict)
     });
-    let faults = [Fault::LooksOnce, Fault::GivesUpBlindly];
-    with_faults(name, faults, TWICE, move || forgotten_keys::<2, 2>(deny));
-    let forgets = [Fault::ForgetsTheOwner];
-    with_faults(name, forgets, TWICE, move || forgotten_keys::<2, 3>(deny));
+    let (once, blindly) = ([Fault::LooksOnce], Defect::ComparesNothing);
+    with_faults(name, once, TWICE, move || forgotten_keys::<2, 2>(deny));
+    wrong_at(name, blindly, RELEASE, TWICE, move || {
+        forgotten_keys::<2, 2>(deny)
+    });
+    wrong_at(name, blindly, DECIDE, TWICE, move || {
+        forgotten_keys::<2, 3>(deny)
+    });
 }
 
 #[test]
