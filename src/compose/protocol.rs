@@ -133,7 +133,8 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        if inject_fault!(TakesWithoutALook) {
+        let takes = inject_fault!(TakesWithoutALook); // FAULT
+        if takes {
             return self.take_in_rounds(ROUNDS, cost, now, later);
         }
         let zero = match self.prepare(0, cost, now) {
@@ -193,7 +194,8 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        if inject_fault!(TakesWithoutALook) {
+        let takes = inject_fault!(TakesWithoutALook); // FAULT
+        if takes {
             return self.take_in_rounds(ROUNDS, cost, now, later);
         }
         let mut all = [const { Prepared::checked(0, Tick::ZERO) }; FEW];
@@ -334,7 +336,8 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        if !inject_fault!(TakesWithoutALook) {
+        let looks = !inject_fault!(TakesWithoutALook); // FAULT
+        if looks {
             // The first member answers for itself when it is taken from: nothing is taken yet.
             self.look(1, cost, now)?;
         }
@@ -379,7 +382,8 @@ impl<M: Members<C>, C> All<M, C> {
         let undo = Undo::new(self, &mut grants, now, Why::LostRace);
         let now = later(now).max(now);
         mem::forget(undo);
-        if !inject_fault!(ForgetsToUndo) {
+        let undoes = !inject_fault!(ForgetsToUndo); // FAULT
+        if undoes {
             self.give_back(&mut grants, now, Why::LostRace);
         }
         match rounds.saturating_sub(1) {
